@@ -1,0 +1,15 @@
+//! The loop-nest language of cranefold: data, text form, verifier and interpreter.
+mod dtype;
+mod expr;
+mod nest;
+mod op;
+pub mod ops;
+mod scalar;
+
+pub use dtype::{DType, UnknownDType};
+pub use expr::{Def, Expr, Lets};
+pub use nest::{
+    AccId, BufId, Buffer, BufferRole, DefId, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt, Var,
+};
+pub use op::Op;
+pub use scalar::Scalar;

@@ -1,0 +1,336 @@
+//! The loop nest: data only.
+
+use crate::{DType, Def, Expr, Scalar};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A program over buffers: loops, accumulators and stores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nest {
+    /// What it computes, for people: the spec or the problem it came from.
+    pub name: String,
+    /// Inputs and outputs; `BufId(i)` is the `i`-th.
+    pub buffers: Vec<Buffer>,
+    /// Definitions; `DefId(i)` is the `i`-th.
+    pub defs: Vec<Def>,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// Memory that belongs to the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Whether the nest reads or writes it. Outputs overlap no other buffer.
+    pub role: BufferRole,
+    /// Element type; never `bool`, which is `u8` in memory.
+    pub dtype: DType,
+    /// Length in elements.
+    pub len: u64,
+}
+
+/// Whether a buffer is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each variant is its own name")]
+pub enum BufferRole {
+    In,
+    Out,
+}
+
+/// A statement. The fields are what the text form in each variant's description shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's text form names its fields")]
+pub enum Stmt {
+    /// `for`: a loop.
+    For(Loop),
+    /// `acc a0: f32[64] = -0`: makes an accumulator of `len` elements, all equal to `init`, that
+    /// lives to the end of the body it stands in.
+    Acc { acc: AccId, dtype: DType, len: u64, init: Scalar },
+    /// `let v0 = expr`: binds a value for the statements after it in this body and the loops there.
+    Let { var: Var, value: Expr },
+    /// `let v0, v1 = name(args)`: binds all results of a definition.
+    Call { vars: Vec<Var>, def: DefId, args: Vec<Expr> },
+    /// `a0[index] = expr`: writes one element of an accumulator.
+    Set { acc: AccId, index: Index, value: Expr },
+    /// `y0[index] = expr`: writes one element of an output.
+    Store { buf: BufId, index: Index, value: Expr },
+    /// `carry q0 = index`: q0 is the number of trailing ones of the index: how often block
+    /// `index` (from 0), once complete, is merged with what came before it.
+    Carry { var: LoopVar, of: Index },
+    /// `merge a0, a1 by name over 25 of 64`: the accumulators hold the states of 25 blocks, 64
+    /// elements each, block after block. Combines them, element by element, in the order of the
+    /// reduction tree (see [`crate::tree`]) into the first 64 elements.
+    Merge { accs: Vec<AccId>, def: DefId, blocks: u64, elems: u64 },
+    /// `fold a0, a1 by name over 49 of 64 by 2`: the accumulators hold the states of 49 of 64
+    /// lanes, 2 elements each, lane after lane. Combines lanes by halving (lane l with lane l + 32,
+    /// then l + 16 and so on, absent ones left out) into the first 2 elements.
+    Fold { accs: Vec<AccId>, def: DefId, present: u64, lanes: u64, elems: u64 },
+}
+
+/// A loop over `0..extent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable.
+    pub var: LoopVar,
+    /// The number of iterations.
+    pub extent: Extent,
+    /// What is known of the iterations.
+    pub kind: LoopKind,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// How many iterations a loop makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// A constant.
+    Const(u64),
+    /// The value of a variable bound by `carry`.
+    Carry(LoopVar),
+}
+
+/// What is known of a loop's iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// Iterations write different elements: any order, any number at a time.
+    Parallel,
+    /// Iterations write the same accumulator elements: in order.
+    Seq,
+    /// Parallel, of constant extent, and executed together: each value in the body is a vector of
+    /// `extent` lanes. The body holds only `let`, calls, sets and stores.
+    Lanes,
+}
+
+/// The variable of a loop: what it runs over and a number. Prints as `i0`, `k1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoopVar {
+    /// What the loop runs over.
+    pub over: Over,
+    /// Tells it from others over the same.
+    pub id: u32,
+}
+
+/// What a loop runs over; its letter begins the names of its variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Over {
+    /// `i`: positions of the output.
+    Output,
+    /// `b`: blocks of the reduction tree.
+    Block,
+    /// `k`: steps of a block.
+    Step,
+    /// `l`: lanes of a step.
+    Lane,
+    /// `e`: elements of accumulator states.
+    Element,
+    /// `q`: levels of the stack of block states.
+    Level,
+}
+
+impl Over {
+    /// Each kind with its letter.
+    pub const LETTERS: [(Over, char); 6] = [
+        (Over::Output, 'i'),
+        (Over::Block, 'b'),
+        (Over::Step, 'k'),
+        (Over::Lane, 'l'),
+        (Over::Element, 'e'),
+        (Over::Level, 'q'),
+    ];
+}
+
+impl fmt::Display for LoopVar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, letter) = Over::LETTERS.into_iter().find(|(o, _)| *o == self.over).expect("a letter each");
+        write!(f, "{letter}{}", self.id)
+    }
+}
+
+/// Ids print as in text: `a0`, `v0`.
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident $letter:literal)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($letter, "{}"), self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A buffer, by its place in [`Nest::buffers`]. Prints as `x0`: inputs and outputs are numbered together.
+    BufId "x"
+    /// An accumulator.
+    AccId "a"
+    /// A value bound by `let`.
+    Var "v"
+    /// A definition, by its place in [`Nest::defs`]. In text its name stands.
+    DefId "d"
+}
+
+/// An affine function of loop variables, in elements: `64*k0 + l0 + 3`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Index {
+    /// The constant term.
+    pub offset: i64,
+    terms: BTreeMap<LoopVar, i64>,
+}
+
+impl Index {
+    /// A constant.
+    pub fn constant(offset: i64) -> Index {
+        Index { offset, terms: BTreeMap::new() }
+    }
+
+    /// `coefficient * var`.
+    pub fn term(var: LoopVar, coefficient: i64) -> Index {
+        Index::default().plus(var, coefficient)
+    }
+
+    /// This plus `coefficient * var`.
+    pub fn plus(mut self, var: LoopVar, coefficient: i64) -> Index {
+        let sum = self.coefficient(var) + coefficient;
+        if sum == 0 {
+            self.terms.remove(&var);
+        } else {
+            self.terms.insert(var, sum);
+        }
+        self
+    }
+
+    /// This plus a constant.
+    pub fn offset_by(mut self, offset: i64) -> Index {
+        self.offset += offset;
+        self
+    }
+
+    /// The coefficient of a variable; 0 where it does not occur.
+    pub fn coefficient(&self, var: LoopVar) -> i64 {
+        self.terms.get(&var).copied().unwrap_or(0)
+    }
+
+    /// The variables that occur with their coefficients, none of them 0, in order of the variables.
+    pub fn terms(&self) -> impl Iterator<Item = (LoopVar, i64)> + '_ {
+        self.terms.iter().map(|(&v, &c)| (v, c))
+    }
+
+    /// Whether no variable occurs.
+    pub fn is_constant(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// All terms and the constant multiplied.
+    pub fn times(&self, factor: i64) -> Index {
+        let mut product = Index::constant(self.offset * factor);
+        for (var, c) in self.terms() {
+            product = product.plus(var, c * factor);
+        }
+        product
+    }
+
+    /// The sum of both.
+    pub fn add(&self, other: &Index) -> Index {
+        other.terms().fold(self.clone().offset_by(other.offset), |sum, (v, c)| sum.plus(v, c))
+    }
+
+    /// With `replacement` in place of a variable.
+    pub fn substitute(&self, var: LoopVar, replacement: &Index) -> Index {
+        let c = self.coefficient(var);
+        if c == 0 {
+            return self.clone();
+        }
+        self.clone().plus(var, -c).add(&replacement.times(c))
+    }
+}
+
+impl Loop {
+    /// A loop with a constant number of iterations.
+    pub fn new(var: LoopVar, extent: u64, kind: LoopKind, body: Vec<Stmt>) -> Loop {
+        Loop { var, extent: Extent::Const(extent), kind, body }
+    }
+}
+
+impl LoopKind {
+    /// The word in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LoopKind::Parallel => "parallel",
+            LoopKind::Seq => "seq",
+            LoopKind::Lanes => "lanes",
+        }
+    }
+}
+
+impl Stmt {
+    /// The statement with `f` applied to each expression directly in it, not in nested bodies.
+    pub fn map_exprs(self, f: &mut impl FnMut(Expr) -> Expr) -> Stmt {
+        match self {
+            Stmt::Let { var, value } => Stmt::Let { var, value: f(value) },
+            Stmt::Call { vars, def, args } => Stmt::Call { vars, def, args: args.into_iter().map(f).collect() },
+            Stmt::Set { acc, index, value } => Stmt::Set { acc, index, value: f(value) },
+            Stmt::Store { buf, index, value } => Stmt::Store { buf, index, value: f(value) },
+            other => other,
+        }
+    }
+
+    /// The expressions directly in it.
+    pub fn exprs(&self) -> &[Expr] {
+        match self {
+            Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. } => {
+                std::slice::from_ref(value)
+            }
+            Stmt::Call { args, .. } => args,
+            _ => &[],
+        }
+    }
+
+    /// The statement with `f` applied to every index in it, at any depth.
+    pub fn map_indices(self, f: &mut impl FnMut(Index) -> Index) -> Stmt {
+        let in_expr = |f: &mut dyn FnMut(Index) -> Index, e: Expr| {
+            e.rewrite(&mut |e| match e {
+                Expr::Load(buf, d, index) => Expr::Load(buf, d, f(index)),
+                Expr::Read(acc, d, index) => Expr::Read(acc, d, f(index)),
+                e => e,
+            })
+        };
+        match self.map_exprs(&mut |e| in_expr(f, e)) {
+            Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| s.map_indices(f)).collect(), ..l }),
+            Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
+            Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
+            Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
+            other => other,
+        }
+    }
+
+    /// Calls `f` on this statement and every one nested in it.
+    pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
+        f(self);
+        if let Stmt::For(l) = self {
+            l.body.iter().for_each(|s| s.visit(f));
+        }
+    }
+}
+
+impl Nest {
+    /// The definition a call names.
+    pub fn def(&self, id: DefId) -> &Def {
+        &self.defs[id.0 as usize]
+    }
+
+    /// The id of `def` among the definitions, added where it is new.
+    pub fn define(&mut self, def: Def) -> DefId {
+        let known = self.defs.iter().position(|d| *d == def);
+        DefId(known.unwrap_or_else(|| {
+            self.defs.push(def);
+            self.defs.len() - 1
+        }) as u32)
+    }
+
+    /// Calls `f` on every statement.
+    pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
+        self.body.iter().for_each(|s| s.visit(f));
+    }
+}

@@ -1,0 +1,253 @@
+//! The element operations: what each takes, gives and means.
+//!
+//! Everything else is made of these: rows of the op table, `exp`, the conversions a target lacks.
+//!
+//! | operation | on | meaning |
+//! | --- | --- | --- |
+//! | `neg abs add sub mul` | numbers | floats: IEEE 754, rounded once, nearest even; integers: modulo 2^bits |
+//! | `div` | numbers | floats: IEEE 754; integers: towards zero, by a constant other than 0 and -1 |
+//! | `mul_high` | u64 | the upper 64 bits of the 128-bit product |
+//! | `fma` | f32 f64 | a * b + c, rounded once |
+//! | `sqrt` | f32 f64 | IEEE 754, rounded once |
+//! | `nearest` | f32 f64 | to an integer value, ties to even |
+//! | `min max` | numbers | floats: IEEE 754-2019 minimum and maximum: NaN if either is NaN, -0 below +0 |
+//! | `and or xor not` | integers, bool | bitwise |
+//! | `shl shr` | integers | amount modulo bits; `shr` of a signed integer keeps the sign |
+//! | `clz` | u64 | leading zero bits; 64 for 0 |
+//! | `eq ne lt le` | numbers -> bool | as numbers: NaN is unequal to all, -0 equals +0 |
+//! | `select` | bool, any, any | the second where the first is true, else the third |
+//! | a dtype's name, as `f32(x)` | any -> dtype | conversion: integers modulo 2^bits; to a float nearest even, once; float to integer towards zero, clamped, NaN to 0; bool to 0 or 1 |
+//! | `bits_` and a dtype's name | same size | the same bits read as the other type |
+//!
+//! Which NaN an operation gives is not specified (instruction sets differ): a nest makes NaN
+//! canonical before it stores one.
+
+use crate::{DType, Scalar};
+use DType::*;
+
+/// An element operation. The result type of `Cast` and `Bits` stands beside them in the expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the module's table defines each")]
+pub enum Op {
+    Neg,
+    Abs,
+    Sqrt,
+    Nearest,
+    Not,
+    Clz,
+    Cast,
+    Bits,
+    Add,
+    Sub,
+    Mul,
+    MulHigh,
+    Div,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Fma,
+    Select,
+}
+
+use Op::*;
+
+impl Op {
+    /// Every operation.
+    pub const ALL: [Op; 26] = [
+        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, Min, Max, And, Or, Xor, Shl, Shr,
+        Eq, Ne, Lt, Le, Fma, Select,
+    ];
+
+    /// The name in text; `cast` and `bits_` are written with their result type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Neg => "neg",
+            Abs => "abs",
+            Sqrt => "sqrt",
+            Nearest => "nearest",
+            Not => "not",
+            Clz => "clz",
+            Cast => "cast",
+            Bits => "bits_",
+            Add => "add",
+            Sub => "sub",
+            Mul => "mul",
+            MulHigh => "mul_high",
+            Div => "div",
+            Min => "min",
+            Max => "max",
+            And => "and",
+            Or => "or",
+            Xor => "xor",
+            Shl => "shl",
+            Shr => "shr",
+            Eq => "eq",
+            Ne => "ne",
+            Lt => "lt",
+            Le => "le",
+            Fma => "fma",
+            Select => "select",
+        }
+    }
+
+    /// How many operands it takes.
+    pub const fn arity(self) -> usize {
+        match self {
+            Neg | Abs | Sqrt | Nearest | Not | Clz | Cast | Bits => 1,
+            Fma | Select => 3,
+            _ => 2,
+        }
+    }
+
+    /// Whether it may be applied to operands of these types to give `result`.
+    ///
+    /// f16 and bf16 are types of memory: they are converted and their bits read, nothing else.
+    pub fn accepts(self, result: DType, args: &[DType]) -> bool {
+        if args.len() != self.arity() {
+            return false;
+        }
+        let first = args[0];
+        let number = |d: DType| d.is_int() || matches!(d, F32 | F64);
+        let same = |ok: bool| ok && result == first && args.iter().all(|&a| a == first);
+        match self {
+            Neg | Abs | Add | Sub | Mul | Div | Min | Max => same(number(first)),
+            Sqrt | Nearest | Fma => same(matches!(first, F32 | F64)),
+            Not | And | Or | Xor => same(first.is_int() || first == Bool),
+            Shl | Shr => same(first.is_int()),
+            MulHigh | Clz => same(first == U64),
+            Cast => result != first && result != Bool,
+            Bits => result != first && result != Bool && first != Bool && result.bytes() == first.bytes(),
+            Eq | Ne | Lt | Le => result == Bool && number(first) && args[1] == first,
+            Select => first == Bool && args[1] == result && args[2] == result,
+        }
+    }
+
+    /// The value of the operation, given operands of types it accepts.
+    pub fn eval(self, result: DType, args: &[Scalar]) -> Scalar {
+        let a = args[0];
+        match self {
+            Cast => cast(result, a),
+            Bits => Scalar::from_bits(result, a.bits()),
+            Select => args[if a.bits() != 0 { 1 } else { 2 }],
+            _ if a.dtype() == F32 => self.eval_f32(args),
+            _ if a.dtype() == F64 => self.eval_f64(args),
+            _ => self.eval_int(args),
+        }
+    }
+}
+
+/// Evaluates the float operations for one Rust float type.
+macro_rules! eval_float {
+    ($name:ident, $float:ty, $new:path, $of:expr) => {
+        fn $name(self, args: &[Scalar]) -> Scalar {
+            let of = $of;
+            let a: $float = of(args[0]);
+            let b: $float = if args.len() > 1 { of(args[1]) } else { a };
+            $new(match self {
+                Neg => -a,
+                Abs => a.abs(),
+                Sqrt => a.sqrt(),
+                Nearest => a.round_ties_even(),
+                Add => a + b,
+                Sub => a - b,
+                Mul => a * b,
+                Div => a / b,
+                Min | Max if a.is_nan() || b.is_nan() => <$float>::NAN,
+                // Of two equal values only the zeros differ.
+                Min if a == b => {
+                    if a.is_sign_negative() {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                Max if a == b => {
+                    if a.is_sign_negative() {
+                        b
+                    } else {
+                        a
+                    }
+                }
+                Min => {
+                    if a < b {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                Max => {
+                    if a < b {
+                        b
+                    } else {
+                        a
+                    }
+                }
+                Fma => a.mul_add(b, of(args[2])),
+                Eq => return Scalar::bool(a == b),
+                Ne => return Scalar::bool(a != b),
+                Lt => return Scalar::bool(a < b),
+                Le => return Scalar::bool(a <= b),
+                _ => unreachable!("{} takes no float", self.name()),
+            })
+        }
+    };
+}
+
+impl Op {
+    eval_float!(eval_f32, f32, Scalar::f32, |s: Scalar| f32::from_bits(s.bits() as u32));
+    eval_float!(eval_f64, f64, Scalar::f64, |s: Scalar| f64::from_bits(s.bits()));
+
+    fn eval_int(self, args: &[Scalar]) -> Scalar {
+        let dtype = args[0].dtype();
+        let int = |s: Scalar| s.as_int().expect("an integer");
+        let a = int(args[0]);
+        let b = if args.len() > 1 { int(args[1]) } else { a };
+        let amount = (b as u64 & u64::from(dtype.bits() - 1)) as u32;
+        let value = match self {
+            Neg => -a,
+            Abs => a.abs(),
+            Not if dtype == Bool => 1 - a,
+            Not => !a,
+            Clz => i128::from((a as u64).leading_zeros()),
+            Add => a + b,
+            Sub => a - b,
+            // The low 128 bits are enough: what is kept is at most 64 wide.
+            Mul => a.wrapping_mul(b),
+            MulHigh => ((a as u128 * b as u128) >> 64) as i128,
+            Div => a / b,
+            Min => a.min(b),
+            Max => a.max(b),
+            And => a & b,
+            Or => a | b,
+            Xor => a ^ b,
+            Shl => a << amount,
+            Shr => a >> amount,
+            Eq => return Scalar::bool(a == b),
+            Ne => return Scalar::bool(a != b),
+            Lt => return Scalar::bool(a < b),
+            Le => return Scalar::bool(a <= b),
+            _ => unreachable!("{} takes no integer", self.name()),
+        };
+        Scalar::int(dtype, value)
+    }
+}
+
+fn cast(to: DType, a: Scalar) -> Scalar {
+    match a.as_int() {
+        Some(i) => Scalar::int(to, i),
+        None if to.is_float() => Scalar::float(to, a.as_f64()),
+        None => {
+            // Rust's `as` is the conversion defined here, and i128 holds every range.
+            let (lo, hi) = to.int_range().expect("an integer type");
+            Scalar::int(to, (a.as_f64() as i128).clamp(lo, hi))
+        }
+    }
+}
