@@ -1,10 +1,12 @@
 //! The loop-nest language of cranefold: data, text form, verifier and interpreter.
 mod dtype;
+pub mod eval;
 mod expr;
 mod nest;
 mod op;
 pub mod ops;
 mod scalar;
+pub mod tree;
 
 pub use dtype::{DType, UnknownDType};
 pub use expr::{Def, Expr, Lets};

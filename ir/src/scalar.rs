@@ -138,6 +138,37 @@ impl Scalar {
         })
     }
 
+    /// Element `index` of a buffer of `dtype`, in the machine's byte order; a non-zero byte is true.
+    ///
+    /// # Panics
+    /// If the element lies outside the buffer.
+    pub fn read(dtype: DType, bytes: &[u8], index: usize) -> Scalar {
+        let size = dtype.bytes() as usize;
+        let at = &bytes[index * size..][..size];
+        let bits = match size {
+            1 => u64::from(at[0]),
+            2 => u64::from(u16::from_ne_bytes(at.try_into().expect("two bytes"))),
+            4 => u64::from(u32::from_ne_bytes(at.try_into().expect("four bytes"))),
+            _ => u64::from_ne_bytes(at.try_into().expect("eight bytes")),
+        };
+        Scalar::from_bits(dtype, bits)
+    }
+
+    /// Writes element `index` of a buffer of this type, in the machine's byte order.
+    ///
+    /// # Panics
+    /// If the element lies outside the buffer.
+    pub fn write(self, bytes: &mut [u8], index: usize) {
+        let size = self.dtype.bytes() as usize;
+        let at = &mut bytes[index * size..][..size];
+        match size {
+            1 => at[0] = self.bits as u8,
+            2 => at.copy_from_slice(&(self.bits as u16).to_ne_bytes()),
+            4 => at.copy_from_slice(&(self.bits as u32).to_ne_bytes()),
+            _ => at.copy_from_slice(&self.bits.to_ne_bytes()),
+        }
+    }
+
     /// Reads the text form of a value of a known type; `None` if it is none.
     ///
     /// Numbers, `inf`, `-inf`, `nan`, `true`, `false`, and `bits(0x7fc00001)` for other NaNs.

@@ -113,9 +113,6 @@ pub struct Reducer {
     pub finish: Def,
     /// What reducing nothing gives, for each output.
     pub over_nothing: Vec<Scalar>,
-    /// Whether every combine and merge is associative and commutative in its bits, so that the
-    /// order of accumulation cannot show. True of integers, minimum and maximum.
-    pub exact: bool,
 }
 
 /// A monoid and the lift into it.

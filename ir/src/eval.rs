@@ -1,0 +1,295 @@
+//! What a nest means: one obvious walk, in any domain of values.
+//!
+//! In the domain [`Bits`] a value is a [`Scalar`] and the walk computes what native code computes,
+//! bit for bit. In the domain [`Terms`] a value is the hash of the term that made it (a leaf is an
+//! input element, a node an operation over terms), so that two nests with equal terms combine the
+//! same elements in the same order: passes are proved with it, not only sampled.
+
+use crate::tree;
+use crate::{
+    AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Scalar, Stmt, Var,
+};
+
+/// Values and the memory behind buffers.
+pub trait Domain {
+    /// A value.
+    type Value: Copy;
+    /// A constant.
+    fn constant(&mut self, value: Scalar) -> Self::Value;
+    /// The element of an input.
+    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> Self::Value;
+    /// Writes an element of an output.
+    fn store(&mut self, buf: BufId, index: usize, value: Self::Value);
+    /// An operation.
+    fn op(&mut self, op: Op, result: DType, args: &[Self::Value]) -> Self::Value;
+    /// A definition, as a whole; `None` where its body is to be evaluated.
+    fn call(&mut self, _def: &Def, _args: &[Self::Value]) -> Option<Vec<Self::Value>> {
+        None
+    }
+}
+
+/// Runs a nest.
+///
+/// # Panics
+/// If an index lies outside its buffer or accumulator, which [`verify`](crate::verify) rules out.
+pub fn run<D: Domain>(nest: &Nest, domain: &mut D) {
+    let mut machine = Machine { nest, domain, loops: Vec::new(), vars: Vec::new(), accs: Vec::new() };
+    machine.body(&nest.body);
+}
+
+struct Machine<'a, D: Domain> {
+    nest: &'a Nest,
+    domain: &'a mut D,
+    loops: Vec<i64>,
+    vars: Vec<Option<D::Value>>,
+    accs: Vec<Vec<D::Value>>,
+}
+
+/// The element of a growing table, made where it is missing.
+fn slot<T: Clone>(table: &mut Vec<T>, index: usize, empty: T) -> &mut T {
+    if table.len() <= index {
+        table.resize(index + 1, empty);
+    }
+    &mut table[index]
+}
+
+fn place(var: LoopVar) -> usize {
+    var.id as usize * 6 + var.over as usize
+}
+
+impl<D: Domain> Machine<'_, D> {
+    fn body(&mut self, body: &[Stmt]) {
+        body.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::For(l) => self.run_loop(l),
+            Stmt::Acc { acc, len, init, .. } => {
+                let init = self.domain.constant(*init);
+                *slot(&mut self.accs, acc.0 as usize, Vec::new()) = vec![init; *len as usize];
+            }
+            Stmt::Let { var, value } => {
+                let value = self.expr(value);
+                *slot(&mut self.vars, var.0 as usize, None) = Some(value);
+            }
+            Stmt::Call { vars, def, args } => {
+                let args: Vec<_> = args.iter().map(|a| self.expr(a)).collect();
+                let results = call(self.domain, self.nest.def(*def), &args);
+                for (var, result) in vars.iter().zip(results) {
+                    *slot(&mut self.vars, var.0 as usize, None) = Some(result);
+                }
+            }
+            Stmt::Set { acc, index, value } => {
+                let value = self.expr(value);
+                let index = self.index(index);
+                self.accs[acc.0 as usize][index] = value;
+            }
+            Stmt::Store { buf, index, value } => {
+                let value = self.expr(value);
+                let index = self.index(index);
+                assert_eq!(self.nest.buffers[buf.0 as usize].role, BufferRole::Out, "a store to an input");
+                self.domain.store(*buf, index, value);
+            }
+            Stmt::Carry { var, of } => {
+                let ones = self.index(of).trailing_ones();
+                *slot(&mut self.loops, place(*var), 0) = i64::from(ones);
+            }
+            Stmt::Merge { accs, def, blocks, elems } => {
+                for (older, newer) in tree::merges(*blocks) {
+                    self.combine(*def, accs, older * elems, newer * elems, *elems);
+                }
+            }
+            Stmt::Fold { accs, def, present, lanes, elems } => {
+                for (half, count) in tree::folds(*lanes, *present) {
+                    self.combine(*def, accs, 0, half * elems, count * elems);
+                }
+            }
+        }
+    }
+
+    /// Combines the `count` states from element `newer` on into those from element `older` on.
+    fn combine(&mut self, def: DefId, accs: &[AccId], older: u64, newer: u64, count: u64) {
+        for e in 0..count {
+            let states = |machine: &Self, start: u64| -> Vec<_> {
+                accs.iter().map(|a| machine.accs[a.0 as usize][(start + e) as usize]).collect()
+            };
+            let args = [states(self, older), states(self, newer)].concat();
+            let results = call(self.domain, self.nest.def(def), &args);
+            for (acc, result) in accs.iter().zip(results) {
+                self.accs[acc.0 as usize][(older + e) as usize] = result;
+            }
+        }
+    }
+
+    fn run_loop(&mut self, l: &Loop) {
+        let extent = match l.extent {
+            Extent::Const(n) => n as i64,
+            Extent::Carry(var) => self.loops[place(var)],
+        };
+        for i in 0..extent {
+            *slot(&mut self.loops, place(l.var), 0) = i;
+            self.body(&l.body);
+        }
+    }
+
+    fn index(&self, index: &Index) -> usize {
+        let value = index.terms().fold(index.offset, |sum, (var, c)| sum + c * self.loops[place(var)]);
+        usize::try_from(value).expect("an index below zero")
+    }
+
+    fn expr(&mut self, expr: &Expr) -> D::Value {
+        match expr {
+            Expr::Const(s) => self.domain.constant(*s),
+            Expr::Var(var, _) => self.vars[var.0 as usize].expect("a bound value"),
+            Expr::Load(buf, dtype, index) => {
+                let index = self.index(index);
+                self.domain.load(*buf, *dtype, index)
+            }
+            Expr::Read(acc, _, index) => self.accs[acc.0 as usize][self.index(index)],
+            Expr::Op(op, dtype, args) => match args.as_slice() {
+                [a] => {
+                    let args = [self.expr(a)];
+                    self.domain.op(*op, *dtype, &args)
+                }
+                [a, b] => {
+                    let args = [self.expr(a), self.expr(b)];
+                    self.domain.op(*op, *dtype, &args)
+                }
+                args => {
+                    let args: Vec<_> = args.iter().map(|a| self.expr(a)).collect();
+                    self.domain.op(*op, *dtype, &args)
+                }
+            },
+            Expr::Call(def, _, args) => {
+                let args: Vec<_> = args.iter().map(|a| self.expr(a)).collect();
+                call(self.domain, self.nest.def(*def), &args)[0]
+            }
+        }
+    }
+}
+
+/// The results of a definition: as the domain has it, else by its body.
+fn call<D: Domain>(domain: &mut D, def: &Def, args: &[D::Value]) -> Vec<D::Value> {
+    if let Some(results) = domain.call(def, args) {
+        return results;
+    }
+    let mut values = args.to_vec();
+    for value in &def.lets {
+        let value = in_def(domain, value, &values);
+        values.push(value);
+    }
+    def.results.iter().map(|r| in_def(domain, r, &values)).collect()
+}
+
+fn in_def<D: Domain>(domain: &mut D, expr: &Expr, values: &[D::Value]) -> D::Value {
+    match expr {
+        Expr::Const(s) => domain.constant(*s),
+        Expr::Var(Var(v), _) => values[*v as usize],
+        Expr::Op(op, dtype, args) => {
+            let args: Vec<_> = args.iter().map(|a| in_def(domain, a, values)).collect();
+            domain.op(*op, *dtype, &args)
+        }
+        Expr::Load(..) | Expr::Read(..) | Expr::Call(..) => unreachable!("a definition has parameters only"),
+    }
+}
+
+/// The values native code computes. Buffers are bytes, one slice for each buffer of the nest.
+#[derive(Debug)]
+pub struct Bits<'a> {
+    /// The inputs, in the order of the nest's buffers.
+    pub inputs: Vec<&'a [u8]>,
+    /// The outputs, in the order of the nest's buffers, after the inputs.
+    pub outputs: Vec<&'a mut [u8]>,
+}
+
+impl Domain for Bits<'_> {
+    type Value = Scalar;
+
+    fn constant(&mut self, value: Scalar) -> Scalar {
+        value
+    }
+
+    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> Scalar {
+        Scalar::read(dtype, self.inputs[buf.0 as usize], index)
+    }
+
+    fn store(&mut self, buf: BufId, index: usize, value: Scalar) {
+        value.write(self.outputs[buf.0 as usize - self.inputs.len()], index);
+    }
+
+    fn op(&mut self, op: Op, result: DType, args: &[Scalar]) -> Scalar {
+        op.eval(result, args)
+    }
+}
+
+/// Hashes of terms. Two outputs with the same hash were made by the same operations on the same
+/// input elements in the same order, up to a collision of 128 bits.
+///
+/// A call of a definition is one node, named as the definition up to its first dot: so `max.f32`,
+/// the sequence that stands for `max` on a target without it, makes the same term as `max`.
+#[derive(Debug)]
+pub struct Terms {
+    /// The term of each element of each output, `None` where none was stored.
+    pub outputs: Vec<Vec<Option<u128>>>,
+    inputs: usize,
+}
+
+impl Terms {
+    /// No terms yet, for the buffers of `nest`.
+    pub fn new(nest: &Nest) -> Terms {
+        let is_out = |b: &&crate::Buffer| b.role == BufferRole::Out;
+        let outputs = nest.buffers.iter().filter(is_out).map(|b| vec![None; b.len as usize]).collect();
+        Terms { outputs, inputs: nest.buffers.iter().filter(|b| !is_out(b)).count() }
+    }
+
+    /// The terms a nest stores.
+    pub fn of(nest: &Nest) -> Vec<Vec<Option<u128>>> {
+        let mut terms = Terms::new(nest);
+        run(nest, &mut terms);
+        terms.outputs
+    }
+}
+
+/// One step of hashing: a product that mixes both halves of the state with the next part.
+fn mix(hash: u128, part: u128) -> u128 {
+    const K: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let x = (hash ^ part).wrapping_mul(K);
+    (x ^ (x >> 67)).wrapping_mul(K).rotate_left(41)
+}
+
+fn word(text: &str) -> u128 {
+    text.bytes().fold(1, |h, b| mix(h, u128::from(b)))
+}
+
+impl Domain for Terms {
+    type Value = u128;
+
+    fn constant(&mut self, value: Scalar) -> u128 {
+        mix(mix(2, value.dtype() as u128), u128::from(value.bits()))
+    }
+
+    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> u128 {
+        mix(mix(mix(3, u128::from(buf.0)), index as u128), dtype as u128)
+    }
+
+    fn store(&mut self, buf: BufId, index: usize, value: u128) {
+        let known = self.outputs[buf.0 as usize - self.inputs][index].replace(value);
+        assert!(known.is_none(), "element {index} of {buf} is stored twice");
+    }
+
+    fn op(&mut self, op: Op, result: DType, args: &[u128]) -> u128 {
+        let name = match op {
+            Op::Cast => word(result.name()),
+            Op::Bits => mix(word(op.name()), word(result.name())),
+            _ => word(op.name()),
+        };
+        args.iter().fold(name, |h, &a| mix(h, a))
+    }
+
+    fn call(&mut self, def: &Def, args: &[u128]) -> Option<Vec<u128>> {
+        let name = word(def.name.split('.').next().expect("a name"));
+        let term = args.iter().fold(name, |h, &a| mix(h, a));
+        Some((0..def.results.len()).map(|i| if i == 0 { term } else { mix(term, i as u128) }).collect())
+    }
+}
