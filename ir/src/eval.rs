@@ -7,7 +7,7 @@
 
 use crate::tree;
 use crate::{
-    AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Scalar, Stmt, Var,
+    AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Stmt, Var,
 };
 
 /// Values and the memory behind buffers.
@@ -54,7 +54,7 @@ fn slot<T: Clone>(table: &mut Vec<T>, index: usize, empty: T) -> &mut T {
 }
 
 fn place(var: LoopVar) -> usize {
-    var.id as usize * 6 + var.over as usize
+    var.id as usize * Over::LETTERS.len() + var.over as usize
 }
 
 impl<D: Domain> Machine<'_, D> {
@@ -166,6 +166,19 @@ impl<D: Domain> Machine<'_, D> {
                 call(self.domain, self.nest.def(*def), &args)[0]
             }
         }
+    }
+}
+
+impl Def {
+    /// The results for these arguments.
+    ///
+    /// ```
+    /// use cranefold_ir::{DType, Scalar, math};
+    ///
+    /// assert_eq!(math::exp(DType::F32).eval(&[Scalar::f32(0.0)]), [Scalar::f32(1.0)]);
+    /// ```
+    pub fn eval(&self, args: &[Scalar]) -> Vec<Scalar> {
+        call(&mut Bits { inputs: vec![], outputs: vec![] }, self, args)
     }
 }
 

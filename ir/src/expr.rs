@@ -166,6 +166,9 @@ impl Def {
     /// Whether a call may as well be written out: one result, no values bound, and each parameter
     /// used at most once.
     pub fn is_simple(&self) -> bool {
+        if !self.lets.is_empty() || self.results.len() != 1 {
+            return false;
+        }
         let mut uses = vec![0; self.params.len()];
         for result in &self.results {
             result.visit(&mut |e| {
@@ -174,7 +177,7 @@ impl Def {
                 }
             });
         }
-        self.results.len() == 1 && self.lets.is_empty() && uses.iter().all(|&n| n <= 1)
+        uses.iter().all(|&n| n <= 1)
     }
 
     /// The result of a simple definition with `args` in place of the parameters.

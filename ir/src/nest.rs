@@ -118,6 +118,8 @@ pub enum Over {
     Block,
     /// `k`: steps of a block.
     Step,
+    /// `r`: steps taken together in one visit of an accumulator.
+    Row,
     /// `l`: lanes of a step.
     Lane,
     /// `e`: elements of accumulator states.
@@ -128,10 +130,11 @@ pub enum Over {
 
 impl Over {
     /// Each kind with its letter.
-    pub const LETTERS: [(Over, char); 6] = [
+    pub const LETTERS: [(Over, char); 7] = [
         (Over::Output, 'i'),
         (Over::Block, 'b'),
         (Over::Step, 'k'),
+        (Over::Row, 'r'),
         (Over::Lane, 'l'),
         (Over::Element, 'e'),
         (Over::Level, 'q'),
@@ -332,5 +335,63 @@ impl Nest {
     /// Calls `f` on every statement.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
         self.body.iter().for_each(|s| s.visit(f));
+    }
+
+    /// The results of a definition for `args`: written out where it is simple, else a call. Calls
+    /// with several results are statements, which must stand before the use of the results.
+    pub fn apply(&mut self, names: &mut Names, def: &Def, args: Vec<Expr>) -> (Vec<Stmt>, Vec<Expr>) {
+        if def.is_simple() {
+            return (vec![], vec![def.inline(&args)]);
+        }
+        let id = self.define(def.clone());
+        if let [result] = def.results.as_slice() {
+            return (vec![], vec![Expr::Call(id, result.dtype(), args)]);
+        }
+        let vars: Vec<Var> = def.results.iter().map(|_| names.var()).collect();
+        let values = vars.iter().zip(&def.results).map(|(&v, r)| Expr::Var(v, r.dtype())).collect();
+        (vec![Stmt::Call { vars, def: id, args }], values)
+    }
+}
+
+/// The next unused names of a nest.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    accs: u32,
+    vars: u32,
+    loops: u32,
+}
+
+impl Names {
+    /// Those after all names in `nest`.
+    pub fn after(nest: &Nest) -> Names {
+        let mut names = Names::default();
+        let mut take = |s: &Stmt| match s {
+            Stmt::Acc { acc, .. } => names.accs = names.accs.max(acc.0 + 1),
+            Stmt::Let { var, .. } => names.vars = names.vars.max(var.0 + 1),
+            Stmt::Call { vars, .. } => vars.iter().for_each(|v| names.vars = names.vars.max(v.0 + 1)),
+            Stmt::For(l) => names.loops = names.loops.max(l.var.id + 1),
+            Stmt::Carry { var, .. } => names.loops = names.loops.max(var.id + 1),
+            _ => {}
+        };
+        nest.body.iter().for_each(|s| s.visit(&mut take));
+        names
+    }
+
+    /// A new accumulator.
+    pub fn acc(&mut self) -> AccId {
+        self.accs += 1;
+        AccId(self.accs - 1)
+    }
+
+    /// A new value.
+    pub fn var(&mut self) -> Var {
+        self.vars += 1;
+        Var(self.vars - 1)
+    }
+
+    /// A new loop variable.
+    pub fn loop_over(&mut self, over: Over) -> LoopVar {
+        self.loops += 1;
+        LoopVar { over, id: self.loops - 1 }
     }
 }

@@ -3,7 +3,10 @@
 //! A row says what a reduction is called, what it takes, and builds its [`Reducer`]: the phases,
 //! each a monoid with a lift, then finish. Nothing outside this folder knows what any row computes.
 
+mod float;
+mod integer;
 mod table;
+mod truth;
 
 pub use table::ROWS;
 
@@ -18,50 +21,66 @@ pub struct Row {
     pub aliases: &'static [&'static str],
     /// What it computes, as a formula.
     pub formula: &'static str,
-    /// The element types it takes.
-    pub takes: Takes,
     /// Its parameters, in the order they are written.
     pub params: &'static [Param],
     /// Whether reducing over no axes is the identity (a copy), rather than reducing groups of one.
     pub identity_over_no_axes: bool,
+    /// Whether an integer result, where nothing else is said, is taken modulo 2^bits of the output;
+    /// others are clamped to its range.
+    pub wraps: bool,
     /// The row and parameters that mean the same, where another row is simpler: `lp(p=2)` is `l2`.
-    pub canonical: fn(&[f64]) -> Option<(&'static str, Vec<f64>)>,
-    /// Builds the reducer.
-    pub build: fn(&Request) -> Reducer,
+    pub canonical: fn(&[f64]) -> Option<Simpler>,
+    /// How it reduces truth values, integers and floats; `None` where it does not take them.
+    pub forms: Forms,
 }
 
-/// Which element types a row takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Integers and floats.
-    Numbers,
-    /// Floats only.
-    Floats,
-    /// `bool` only.
-    Bool,
-    /// Everything.
-    All,
+/// Builds a reducer.
+pub type Build = fn(&Request) -> Reducer;
+
+/// The name and parameters of a row that means the same.
+pub type Simpler = (&'static str, Vec<f64>);
+
+/// A builder for each kind of element type that a row takes.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "each field is its own name")]
+pub struct Forms {
+    pub truth: Option<Build>,
+    pub integer: Option<Build>,
+    pub float: Option<Build>,
 }
 
-impl Takes {
-    /// Whether `dtype` is among them.
-    pub fn accepts(self, dtype: DType) -> bool {
-        match self {
-            Takes::Numbers => dtype != DType::Bool,
-            Takes::Floats => dtype.is_float(),
-            Takes::Bool => dtype == DType::Bool,
-            Takes::All => true,
+impl Row {
+    /// Whether it takes elements of this type.
+    pub fn takes(&self, dtype: DType) -> bool {
+        let form = match dtype {
+            DType::Bool => self.forms.truth,
+            _ if dtype.is_int() => self.forms.integer,
+            _ => self.forms.float,
+        };
+        form.is_some()
+    }
+
+    /// The element types it takes in words, for messages and tables: `integers and floats`.
+    pub fn takes_words(&self) -> String {
+        let forms = [(self.forms.truth, "bool"), (self.forms.integer, "integers"), (self.forms.float, "floats")];
+        let words: Vec<&str> = forms.iter().filter(|(form, _)| form.is_some()).map(|(_, word)| *word).collect();
+        match words.as_slice() {
+            [but_last @ .., last] if !but_last.is_empty() => format!("{} and {last}", but_last.join(", ")),
+            words => words.concat(),
         }
     }
 
-    /// The element types in words, for messages and tables.
-    pub fn words(self) -> &'static str {
-        match self {
-            Takes::Numbers => "integers and floats",
-            Takes::Floats => "floats",
-            Takes::Bool => "bool",
-            Takes::All => "bool, integers and floats",
-        }
+    /// The reducer for a request.
+    ///
+    /// # Panics
+    /// If the row does not take the request's type, which the spec has refused.
+    pub fn build(&self, request: &Request) -> Reducer {
+        let form = match request.truth {
+            true => self.forms.truth,
+            false if request.is_float() => self.forms.float,
+            false => self.forms.integer,
+        };
+        form.expect("a type the row takes")(request)
     }
 }
 
@@ -100,30 +119,68 @@ pub struct Request {
 
 /// How to reduce: phases over a block, merging of block states, finish.
 ///
-/// Each phase is a monoid. Its lift takes the element of each input, then the results of all
-/// earlier phases; what it gives is combined over the block. With one phase, the state of a block
-/// is that phase's result and `merge` its combine; with more, the results of all phases together.
+/// With one phase, the state of a block is that of the phase, lane by lane, and `merge` is its
+/// combine. With more, each phase's lanes are folded and closed when the block has been walked, the
+/// results of all phases together are the state of the block, and `merge` combines those.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
     /// One or more.
     pub phases: Vec<Phase>,
-    /// (older states, newer states) -> states, over the results of all phases.
+    /// (older state, newer state) -> state.
     pub merge: Def,
-    /// (states) -> outputs.
+    /// (state) -> outputs.
     pub finish: Def,
     /// What reducing nothing gives, for each output.
     pub over_nothing: Vec<Scalar>,
 }
 
-/// A monoid and the lift into it.
+/// A monoid, the lift into it, and what later phases see of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// The identity element; its parts give the types of the state.
     pub identity: Vec<Scalar>,
-    /// (element of each input, results of earlier phases) -> state.
+    /// (element of each input, results of all earlier phases) -> state.
     pub lift: Def,
     /// (older state, newer state) -> state.
     pub combine: Def,
+    /// (state, number of elements in the block as a value of the accumulator type) -> results.
+    /// Used where there are several phases.
+    pub close: Option<Def>,
+}
+
+impl Reducer {
+    /// One phase.
+    fn simple(identity: Vec<Scalar>, lift: Def, combine: Def, finish: Def, over_nothing: Vec<Scalar>) -> Reducer {
+        let merge = combine.clone();
+        Reducer { phases: vec![Phase { identity, lift, combine, close: None }], merge, finish, over_nothing }
+    }
+
+    /// The bytes of one lane's state, over all phases.
+    pub fn state_bytes(&self) -> u64 {
+        self.phases.iter().flat_map(|p| &p.identity).map(|s| s.dtype().bytes()).sum()
+    }
+}
+
+impl Request {
+    /// Whether the row is computed on floats.
+    fn is_float(&self) -> bool {
+        self.input.is_float()
+    }
+}
+
+/// The conversion of one element: what a reduction over no axes does.
+pub fn convert(request: &Request) -> Def {
+    if request.truth {
+        return truth::as_bool();
+    }
+    Def::build("convert", &[request.input], |lets, args| {
+        let x = args[0].clone();
+        let value = match request.is_float() {
+            true => float::give(lets, x.cast(request.accumulator), request),
+            false => integer::give(lets, x, request),
+        };
+        vec![value]
+    })
 }
 
 /// The row called `name`, by its own name or an alias, without regard to case.

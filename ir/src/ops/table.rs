@@ -1,77 +1,156 @@
 //! The rows.
 
-use super::{Param, Reducer, Request, Row, Takes};
+use super::{Forms, Param, Row, float, integer, truth};
 
 const P: Param = Param { name: "p", default: None, at_least: 1.0 };
 const EPS: Param = Param { name: "eps", default: Some(0.0), at_least: f64::MIN };
 
-/// A row without parameters whose reduction over no axes is the identity.
-const fn row(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    formula: &'static str,
-    takes: Takes,
-    build: fn(&Request) -> Reducer,
-) -> Row {
-    Row { name, aliases, formula, takes, params: &[], identity_over_no_axes: true, canonical: |_| None, build }
-}
+const NO_FORMS: Forms = Forms { truth: None, integer: None, float: None };
 
-fn todo(_: &Request) -> Reducer {
-    todo!()
-}
+/// What rows have in common: no parameters, a copy over no axes, integers clamped.
+const ROW: Row = Row {
+    name: "",
+    aliases: &[],
+    formula: "",
+    params: &[],
+    identity_over_no_axes: true,
+    wraps: false,
+    canonical: |_| None,
+    forms: NO_FORMS,
+};
+
+/// oneDNN's norms: under the root or not, eps the least value or added.
+const NORM: Row = Row { params: &[P, EPS], identity_over_no_axes: false, ..ROW };
 
 /// Every reduction, in the order of the documentation's tables.
 pub static ROWS: &[Row] = &[
-    row("sum", &["ReduceSum", "add", "reduce_sum", "reduction_sum"], "sum x", Takes::Numbers, todo),
-    row("prod", &["ReduceProd", "mul", "reduce_prod", "reduction_mul"], "product of x", Takes::Numbers, todo),
-    row("min", &["ReduceMin", "amin", "reduce_min", "reduction_min"], "least x", Takes::All, todo),
-    row("max", &["ReduceMax", "amax", "reduce_max", "reduction_max"], "greatest x", Takes::All, todo),
-    row(
-        "mean",
-        &["ReduceMean", "avg", "average", "reduce_mean", "reduction_mean"],
-        "(sum x) / n",
-        Takes::Numbers,
-        todo,
-    ),
-    row(
-        "any",
-        &["ReduceLogicalOr", "or", "logical_or", "reduce_or", "reduce_any"],
-        "whether some x is true",
-        Takes::Bool,
-        todo,
-    ),
-    row(
-        "all",
-        &["ReduceLogicalAnd", "and", "logical_and", "reduce_and", "reduce_all"],
-        "whether all x are true",
-        Takes::Bool,
-        todo,
-    ),
-    row("l1", &["ReduceL1", "norm_l1"], "sum |x|", Takes::Numbers, todo),
-    row("l2", &["ReduceL2", "norm_l2", "norm"], "sqrt(sum x^2)", Takes::Numbers, todo),
-    row("sum_squares", &["ReduceSumSquare", "sumsq", "sum_square", "sum_sq"], "sum x^2", Takes::Numbers, todo),
-    row("log_sum", &["ReduceLogSum", "logsum"], "log(sum x)", Takes::Floats, todo),
-    row("log_sum_exp", &["ReduceLogSumExp", "logsumexp", "lse"], "log(sum exp x)", Takes::Floats, todo),
     Row {
+        name: "sum",
+        aliases: &["ReduceSum", "add", "reduce_sum", "reduction_sum"],
+        formula: "sum x",
+        wraps: true,
+        forms: Forms { integer: Some(integer::sum), float: Some(float::sum), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "prod",
+        aliases: &["ReduceProd", "mul", "reduce_prod", "reduction_mul"],
+        formula: "product of x",
+        wraps: true,
+        forms: Forms { integer: Some(integer::prod), float: Some(float::prod), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "min",
+        aliases: &["ReduceMin", "amin", "reduce_min", "reduction_min"],
+        formula: "least x",
+        forms: Forms { truth: Some(truth::all), integer: Some(integer::min), float: Some(float::min) },
+        ..ROW
+    },
+    Row {
+        name: "max",
+        aliases: &["ReduceMax", "amax", "reduce_max", "reduction_max"],
+        formula: "greatest x",
+        forms: Forms { truth: Some(truth::any), integer: Some(integer::max), float: Some(float::max) },
+        ..ROW
+    },
+    Row {
+        name: "mean",
+        aliases: &["ReduceMean", "avg", "average", "reduce_mean", "reduction_mean"],
+        formula: "(sum x) / n",
+        forms: Forms { integer: Some(integer::mean), float: Some(float::mean), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "any",
+        aliases: &["ReduceLogicalOr", "or", "logical_or", "reduce_or", "reduce_any"],
+        formula: "whether some x is true",
+        forms: Forms { truth: Some(truth::any), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "all",
+        aliases: &["ReduceLogicalAnd", "and", "logical_and", "reduce_and", "reduce_all"],
+        formula: "whether all x are true",
+        forms: Forms { truth: Some(truth::all), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "l1",
+        aliases: &["ReduceL1", "norm_l1"],
+        formula: "sum |x|",
+        wraps: true,
+        forms: Forms { integer: Some(integer::l1), float: Some(float::l1), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "l2",
+        aliases: &["ReduceL2", "norm_l2", "norm"],
+        formula: "sqrt(sum x^2)",
+        forms: Forms { integer: Some(integer::l2), float: Some(float::l2), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "sum_squares",
+        aliases: &["ReduceSumSquare", "sumsq", "sum_square", "sum_sq"],
+        formula: "sum x^2",
+        wraps: true,
+        forms: Forms { integer: Some(integer::sum_squares), float: Some(float::sum_squares), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "log_sum",
+        aliases: &["ReduceLogSum", "logsum"],
+        formula: "log(sum x)",
+        forms: Forms { float: Some(float::log_sum), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "log_sum_exp",
+        aliases: &["ReduceLogSumExp", "logsumexp", "lse"],
+        formula: "log(sum exp x)",
+        forms: Forms { float: Some(float::log_sum_exp), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "lp",
+        aliases: &["ReduceLp", "norm_lp"],
+        formula: "(sum |x|^p)^(1/p)",
         params: &[P],
         canonical: |p| match p {
             [1.0] => Some(("l1", vec![])),
             [2.0] => Some(("l2", vec![])),
             _ => None,
         },
-        ..row("lp", &["ReduceLp", "norm_lp"], "(sum |x|^p)^(1/p)", Takes::Floats, todo)
+        forms: Forms { float: Some(float::lp), ..NO_FORMS },
+        ..ROW
     },
-    lp("lp_max", &["norm_lp_max", "reduction_norm_lp_max"], "max(sum |x|^p, eps)^(1/p)"),
-    lp("lp_sum", &["norm_lp_sum", "norm_lp_add", "reduction_norm_lp_sum"], "(sum |x|^p + eps)^(1/p)"),
-    lp("lp_power_p_max", &["norm_lp_power_p_max", "reduction_norm_lp_power_p_max"], "max(sum |x|^p, eps)"),
-    lp(
-        "lp_power_p_sum",
-        &["norm_lp_power_p_sum", "norm_lp_power_p_add", "reduction_norm_lp_power_p_sum"],
-        "sum |x|^p + eps",
-    ),
+    Row {
+        name: "lp_max",
+        aliases: &["norm_lp_max", "reduction_norm_lp_max"],
+        formula: "max(sum |x|^p, eps)^(1/p)",
+        forms: Forms { float: Some(float::lp_max), ..NO_FORMS },
+        ..NORM
+    },
+    Row {
+        name: "lp_sum",
+        aliases: &["norm_lp_sum", "norm_lp_add", "reduction_norm_lp_sum"],
+        formula: "(sum |x|^p + eps)^(1/p)",
+        forms: Forms { float: Some(float::lp_sum), ..NO_FORMS },
+        ..NORM
+    },
+    Row {
+        name: "lp_power_p_max",
+        aliases: &["norm_lp_power_p_max", "reduction_norm_lp_power_p_max"],
+        formula: "max(sum |x|^p, eps)",
+        forms: Forms { float: Some(float::lp_power_p_max), ..NO_FORMS },
+        ..NORM
+    },
+    Row {
+        name: "lp_power_p_sum",
+        aliases: &["norm_lp_power_p_sum", "norm_lp_power_p_add", "reduction_norm_lp_power_p_sum"],
+        formula: "sum |x|^p + eps",
+        forms: Forms { float: Some(float::lp_power_p_sum), ..NO_FORMS },
+        ..NORM
+    },
 ];
-
-/// One of oneDNN's norms.
-const fn lp(name: &'static str, aliases: &'static [&'static str], formula: &'static str) -> Row {
-    Row { params: &[P, EPS], identity_over_no_axes: false, ..row(name, aliases, formula, Takes::Floats, todo) }
-}

@@ -1,0 +1,43 @@
+//! Truth values: bytes in memory, of which every non-zero one is true.
+
+use super::{Reducer, Request};
+use crate::{DType, Def, Expr, Op, Scalar};
+
+const BYTE: DType = DType::U8;
+
+fn byte(value: u64) -> Scalar {
+    Scalar::from_bits(BYTE, value)
+}
+
+/// 1 for any byte but 0.
+fn truth_of(x: Expr) -> Expr {
+    let zero = x.int(0);
+    let (one, none) = (x.int(1), x.int(0));
+    x.ne(zero).select(one, none)
+}
+
+/// A byte to 0 or 1.
+pub(super) fn as_bool() -> Def {
+    Def::build("bool", &[BYTE], |_, args| vec![truth_of(args[0].clone())])
+}
+
+/// Combines bytes as they are: whether one is true shows at the end.
+fn reduce(op: Op, identity: u64, over_nothing: u64) -> Reducer {
+    Reducer::simple(
+        vec![byte(identity)],
+        Def::build("truth", &[BYTE], |_, args| vec![args[0].clone()]),
+        Def::build(op.name().to_owned() + "_truth", &[BYTE, BYTE], |_, args| vec![Expr::op(op, args.to_vec())]),
+        as_bool(),
+        vec![byte(over_nothing)],
+    )
+}
+
+/// Some byte is not 0.
+pub(super) fn any(_: &Request) -> Reducer {
+    reduce(Op::Or, 0, 0)
+}
+
+/// The least byte is not 0.
+pub(super) fn all(_: &Request) -> Reducer {
+    reduce(Op::Min, 255, 1)
+}

@@ -1,0 +1,164 @@
+//! Statements.
+
+use super::lexer::Token;
+use super::{MAX_DEPTH, Parser, Result, number_after};
+use crate::{AccId, BufId, Extent, Loop, LoopKind, Stmt, Var};
+
+impl Parser<'_> {
+    /// Statements and the brace that closes their body; what they bind ends there.
+    pub(super) fn stmts(&mut self) -> Result<Vec<Stmt>> {
+        let (vars, accs) = (self.vars.mark(), self.accs.mark());
+        let mut body = Vec::new();
+        while !self.accept("}")? {
+            body.push(self.stmt()?);
+        }
+        self.vars.leave(vars);
+        self.accs.leave(accs);
+        Ok(body)
+    }
+
+    fn stmt(&mut self) -> Result<Stmt> {
+        let Token::Word(word) = self.token else {
+            return Err(self.expected("a statement"));
+        };
+        match word {
+            "for" => self.for_stmt(),
+            "acc" => self.acc(),
+            "let" => self.let_stmt(),
+            "call" => self.call_stmt(),
+            "carry" => {
+                self.bump()?;
+                let var = self.loop_var()?;
+                self.expect("=")?;
+                Ok(Stmt::Carry { var, of: self.index()? })
+            }
+            "merge" => self.merge(),
+            "fold" => self.fold(),
+            _ => self.write_stmt(word),
+        }
+    }
+
+    fn for_stmt(&mut self) -> Result<Stmt> {
+        if self.loop_depth == MAX_DEPTH {
+            return Err(self.error(self.at, format!("loops nest more than {MAX_DEPTH} deep")));
+        }
+        self.bump()?;
+        let var = self.loop_var()?;
+        self.expect_word("in")?;
+        if self.token != Token::Number("0") {
+            return Err(self.expected("`0`"));
+        }
+        self.bump()?;
+        self.expect("..")?;
+        let extent = match self.token {
+            Token::Word(_) => Extent::Carry(self.loop_var()?),
+            _ => Extent::Const(self.count()?),
+        };
+        let kinds = [LoopKind::Parallel, LoopKind::Seq, LoopKind::Lanes];
+        let kind = kinds.into_iter().find(|kind| self.is_word(kind.name()));
+        let kind = kind.ok_or_else(|| self.expected("`parallel`, `seq` or `lanes`"))?;
+        self.bump()?;
+        self.expect("{")?;
+        self.loop_depth += 1;
+        let body = self.stmts()?;
+        self.loop_depth -= 1;
+        Ok(Stmt::For(Loop { var, extent, kind, body }))
+    }
+
+    fn acc(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let acc = self.acc_id()?;
+        self.expect(":")?;
+        let (dtype, len) = self.array()?;
+        self.expect("=")?;
+        let init = self.value_of(dtype)?;
+        self.accs.bind(acc, dtype);
+        Ok(Stmt::Acc { acc, dtype, len, init })
+    }
+
+    fn let_stmt(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let var = self.var()?;
+        self.expect("=")?;
+        let value = self.expr()?;
+        self.vars.bind(var, value.dtype());
+        Ok(Stmt::Let { var, value })
+    }
+
+    fn call_stmt(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let mut vars = vec![self.var()?];
+        while self.accept(",")? {
+            vars.push(self.var()?);
+        }
+        self.expect("=")?;
+        let at = self.at;
+        let def = self.def_id()?;
+        let args = self.args()?;
+        let results = &self.defs[def.0 as usize].results;
+        if results.len() != vars.len() {
+            let message = format!("the definition gives {} results, not {}", results.len(), vars.len());
+            return Err(self.error(at, message));
+        }
+        for (&var, result) in vars.iter().zip(results) {
+            self.vars.bind(var, result.dtype());
+        }
+        Ok(Stmt::Call { vars, def, args })
+    }
+
+    fn merge(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let accs = self.acc_ids()?;
+        self.expect_word("by")?;
+        let def = self.def_id()?;
+        self.expect_word("over")?;
+        let blocks = self.count()?;
+        self.expect_word("of")?;
+        Ok(Stmt::Merge { accs, def, blocks, elems: self.count()? })
+    }
+
+    fn fold(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let accs = self.acc_ids()?;
+        self.expect_word("by")?;
+        let def = self.def_id()?;
+        self.expect_word("over")?;
+        let present = self.count()?;
+        self.expect_word("of")?;
+        let lanes = self.count()?;
+        self.expect_word("by")?;
+        Ok(Stmt::Fold { accs, def, present, lanes, elems: self.count()? })
+    }
+
+    /// `a0[index] = expr` or `x0[index] = expr`.
+    fn write_stmt(&mut self, word: &str) -> Result<Stmt> {
+        let target = (number_after('a', word), number_after('x', word));
+        if target == (None, None) {
+            return Err(self.expected("a statement"));
+        }
+        self.bump()?;
+        let index = self.subscript()?;
+        self.expect("=")?;
+        let value = self.expr()?;
+        Ok(match target {
+            (Some(acc), _) => Stmt::Set { acc: AccId(acc), index, value },
+            (None, buf) => Stmt::Store { buf: BufId(buf.unwrap_or_default()), index, value },
+        })
+    }
+
+    fn acc_ids(&mut self) -> Result<Vec<AccId>> {
+        let mut accs = vec![self.acc_id()?];
+        while self.accept(",")? {
+            accs.push(self.acc_id()?);
+        }
+        Ok(accs)
+    }
+
+    fn acc_id(&mut self) -> Result<AccId> {
+        self.numbered('a', "an accumulator").map(AccId)
+    }
+
+    fn var(&mut self) -> Result<Var> {
+        self.numbered('v', "a value's name such as `v0`").map(Var)
+    }
+}

@@ -1,0 +1,220 @@
+//! The rules of statements.
+
+use super::conflict::Target;
+use super::{AccInfo, Place, Verifier};
+use crate::{
+    AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, Scalar, Stmt, Var,
+};
+
+/// What a body has bound so far, to be forgotten at its end.
+#[derive(Default)]
+struct Body {
+    vars: Vec<Var>,
+    accs: Vec<AccId>,
+}
+
+impl<'a> Verifier<'a> {
+    /// The statements of a nest or a loop.
+    pub(super) fn body(&mut self, stmts: &'a [Stmt]) {
+        self.body_in(stmts, &mut Vec::new());
+    }
+
+    /// `around` are the loops that are open.
+    fn body_in(&mut self, stmts: &'a [Stmt], around: &mut Vec<&'a Loop>) {
+        let mark = self.bindings.mark();
+        let mut body = Body::default();
+        for stmt in stmts {
+            self.place = Place::Stmt(stmt);
+            let in_lanes = around.last().is_some_and(|l| l.kind == LoopKind::Lanes);
+            let simple = matches!(stmt, Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. });
+            if in_lanes && !simple {
+                self.report("a lanes loop holds only let, call, sets and stores");
+            }
+            stmt.exprs().iter().for_each(|e| self.expr(e));
+            match stmt {
+                Stmt::For(l) => self.for_stmt(l, around),
+                Stmt::Acc { acc, dtype, len, init } => self.acc(&mut body, *acc, *dtype, *len, *init),
+                Stmt::Let { var, value } => self.bind(&mut body, *var, value.dtype()),
+                Stmt::Call { vars, def, args } => self.call_stmt(&mut body, vars, *def, args),
+                Stmt::Set { acc, index, value } => self.set(*acc, index, value),
+                Stmt::Store { buf, index, value } => self.store(buf.0, index, value),
+                Stmt::Carry { var, of } => self.carry(*var, of),
+                Stmt::Merge { accs, def, blocks, elems } => {
+                    if *blocks == 0 {
+                        self.report("there is no block to merge");
+                    }
+                    self.combine(accs, *def, *blocks, *elems, around);
+                }
+                Stmt::Fold { accs, def, present, lanes, elems } => {
+                    if !lanes.is_power_of_two() {
+                        self.report(format!("the number of lanes, {lanes}, is no power of two"));
+                    }
+                    if *present == 0 || present > lanes {
+                        self.report(format!("{present} of {lanes} lanes cannot be present"));
+                    }
+                    self.combine(accs, *def, *present, *elems, around);
+                }
+            }
+        }
+        for var in &body.vars {
+            self.vars.remove(var);
+        }
+        for acc in &body.accs {
+            self.accs.remove(acc);
+        }
+        self.bindings.leave(mark);
+    }
+
+    fn for_stmt(&mut self, l: &'a Loop, around: &mut Vec<&'a Loop>) {
+        let place = self.place;
+        if around.len() == MAX_DEPTH {
+            return self.report(format!("loops nest more than {MAX_DEPTH} deep"));
+        }
+        self.new_loop_var(l.var);
+        if let Extent::Carry(q) = l.extent
+            && !self.bindings.is_carry(q)
+        {
+            self.report(format!("the extent {q} is not bound by carry here"));
+        }
+        if l.kind == LoopKind::Lanes && !matches!(l.extent, Extent::Const(1..)) {
+            self.report("a lanes loop has a constant extent of at least 1");
+        }
+        let extent = self.bindings.most_iterations(l.extent);
+        let first = self.accesses.len();
+        let mark = self.bindings.enter(l.var, l.extent);
+        around.push(l);
+        self.body_in(&l.body, around);
+        around.pop();
+        self.bindings.leave(mark);
+        if l.kind != LoopKind::Seq && extent > 1 {
+            self.conflicts(first, l.var, extent, self.bindings.loops());
+        }
+        if around.is_empty() {
+            self.accesses.clear();
+        }
+        self.place = place;
+    }
+
+    fn new_loop_var(&mut self, var: LoopVar) {
+        if self.bindings.is_bound(var) {
+            self.report(format!("{var} is bound already"));
+        }
+    }
+
+    fn carry(&mut self, var: LoopVar, of: &Index) {
+        self.new_loop_var(var);
+        let mut most = i128::from(i64::MAX);
+        if self.index(of) && !self.bindings.never_runs() {
+            match self.bindings.bounds(of) {
+                Some((least, greatest)) => {
+                    if least < 0 {
+                        self.report(format!("index {of} may be {least}, and carry takes none below 0"));
+                    }
+                    most = greatest;
+                }
+                None => self.report(format!("index {of} may overflow")),
+            }
+        }
+        self.bindings.carry(var, most);
+    }
+
+    fn bind(&mut self, body: &mut Body, var: Var, dtype: DType) {
+        if !self.bound.insert(var) {
+            self.report(format!("{var} is bound a second time"));
+        }
+        if self.vars.insert(var, dtype).is_none() {
+            body.vars.push(var);
+        }
+    }
+
+    fn acc(&mut self, body: &mut Body, acc: AccId, dtype: DType, len: u64, init: Scalar) {
+        if matches!(dtype, DType::Bool | DType::F16 | DType::Bf16) {
+            self.report(format!("an accumulator is not of type {dtype}"));
+        }
+        if init.dtype() != dtype {
+            self.report(format!("the initial value is {}, not {dtype}", init.dtype()));
+        }
+        if !self.declared.insert(acc) {
+            self.report(format!("{acc} is declared a second time"));
+        }
+        let info = AccInfo { dtype, len, depth: self.bindings.loops() };
+        if self.accs.insert(acc, info).is_none() {
+            body.accs.push(acc);
+        }
+    }
+
+    fn call_stmt(&mut self, body: &mut Body, vars: &[Var], id: DefId, args: &[Expr]) {
+        let Some(def) = self.call(id, args) else { return };
+        if vars.len() != def.results.len() {
+            self.report(format!("{} gives {} results, not {}", def.name, def.results.len(), vars.len()));
+        }
+        for (&var, result) in vars.iter().zip(&def.results) {
+            self.bind(body, var, result.dtype());
+        }
+    }
+
+    fn set(&mut self, acc: AccId, index: &Index, value: &Expr) {
+        let Some(info) = self.accs.get(&acc).copied() else {
+            return self.report(format!("{acc} is not declared here"));
+        };
+        self.written(value, info.dtype, acc);
+        self.within(index, info.len, acc);
+        self.access(Target::Acc(acc), info.depth, true, index);
+    }
+
+    fn store(&mut self, id: u32, index: &Index, value: &Expr) {
+        let buf = crate::BufId(id);
+        let Some(buffer) = self.nest.buffers.get(id as usize) else {
+            return self.report(format!("there is no buffer {buf}"));
+        };
+        if buffer.role != BufferRole::Out {
+            self.report(format!("{buf} is an input and is not written"));
+        }
+        self.written(value, buffer.dtype, buf);
+        self.within(index, buffer.len, buf);
+        self.access(Target::Buf(buf), 0, true, index);
+    }
+
+    fn written(&mut self, value: &Expr, dtype: DType, what: impl std::fmt::Display) {
+        if value.dtype() != dtype {
+            self.report(format!("{what} is {dtype}, and {} is written to it", value.dtype()));
+        }
+    }
+
+    /// What merge and fold have in common; there are `states` states of `elems` elements.
+    fn combine(&mut self, accs: &[AccId], id: DefId, states: u64, elems: u64, around: &[&Loop]) {
+        let mut types = Vec::new();
+        for (i, acc) in accs.iter().enumerate() {
+            if accs[..i].contains(acc) {
+                self.report(format!("{acc} stands there twice"));
+            }
+            let Some(info) = self.accs.get(acc).copied() else {
+                self.report(format!("{acc} is not declared here"));
+                continue;
+            };
+            types.push(info.dtype);
+            if u128::from(states) * u128::from(elems) > u128::from(info.len) {
+                self.report(format!("{acc} has {} elements, and {states} * {elems} are needed", info.len));
+            }
+            // A loop that declares the accumulator in its body has at most that many loops around it.
+            for l in around.iter().skip(info.depth) {
+                let several = self.bindings.most_iterations(l.extent) > 1;
+                if l.kind != LoopKind::Seq && several && !self.bindings.never_runs() {
+                    self.report(format!("iterations of {} write the same elements of {acc}", l.var));
+                }
+            }
+        }
+        let Some(def) = self.nest.defs.get(id.0 as usize) else {
+            return self.report(format!("there is no definition {id}"));
+        };
+        // An accumulator that is missing is reported; then the types cannot be compared.
+        if types.len() != accs.len() {
+            return;
+        }
+        let results: Vec<DType> = def.results.iter().map(Expr::dtype).collect();
+        if def.params != [types.as_slice(), types.as_slice()].concat() || results != types {
+            let words: Vec<&str> = types.iter().map(|d| d.name()).collect();
+            self.report(format!("{} does not combine two states ({}) into one", def.name, words.join(", ")));
+        }
+    }
+}

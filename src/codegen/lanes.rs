@@ -1,0 +1,151 @@
+//! Vectors: partial loads and stores, lanes in and out of registers, conversions between sizes.
+
+use super::{Generator, Operand, Unsupported, Val, scalar_type, vector_type};
+use cranefold_ir::{DType, Scalar};
+use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
+use cranelift_codegen::ir::{ConstantData, InstBuilder, MemFlagsData, Type, Value, types};
+
+/// Reinterprets a vector; the order of lanes is that of memory on every target.
+pub(super) fn little() -> MemFlagsData {
+    MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little)
+}
+
+impl Generator<'_> {
+    /// A scalar constant.
+    pub(super) fn constant(&mut self, s: Scalar) -> Value {
+        match s.dtype() {
+            DType::F32 => self.builder.ins().f32const(Ieee32::with_bits(s.bits() as u32)),
+            DType::F64 => self.builder.ins().f64const(Ieee64::with_bits(s.bits())),
+            d => {
+                // `iconst` takes the bits as an unsigned number of the type's size.
+                self.builder.ins().iconst(scalar_type(d), s.bits() as i64)
+            }
+        }
+    }
+
+    /// A vector of one constant in all lanes.
+    pub(super) fn splat_constant(&mut self, s: Scalar) -> Value {
+        let size = s.dtype().bytes() as usize;
+        let bits = if s.dtype() == DType::Bool { 0u64.wrapping_sub(s.bits()) } else { s.bits() };
+        let bytes: Vec<u8> = bits.to_le_bytes()[..size].repeat(16 / size);
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(bytes));
+        self.builder.ins().vconst(vector_type(s.dtype()), data)
+    }
+
+    /// The operand as a scalar.
+    pub(super) fn scalar(&mut self, operand: Operand) -> Result<Val, Unsupported> {
+        match operand {
+            Operand::Const(s) => Ok(Val { value: self.constant(s), dtype: s.dtype(), lanes: 1 }),
+            Operand::Val(v) if v.lanes == 1 => Ok(v),
+            Operand::Val(_) => Err(Unsupported("a vector where a scalar belongs".into())),
+        }
+    }
+
+    /// The operand as a vector, the same in all lanes where it was scalar.
+    pub(super) fn vector(&mut self, operand: Operand, lanes: u64) -> Val {
+        match operand {
+            Operand::Const(s) => Val { value: self.splat_constant(s), dtype: s.dtype(), lanes },
+            Operand::Val(v) if v.lanes == lanes => v,
+            Operand::Val(v) => Val { value: self.builder.ins().splat(vector_type(v.dtype), v.value), lanes, ..v },
+        }
+    }
+
+    /// The vector read as another type of 128 bits.
+    pub(super) fn reread(&mut self, value: Value, ty: Type) -> Value {
+        if self.builder.func.dfg.value_type(value) == ty {
+            return value;
+        }
+        self.builder.ins().bitcast(ty, little(), value)
+    }
+
+    /// Lanes from consecutive elements: exactly their bytes are read.
+    pub(super) fn load_lanes(
+        &mut self,
+        dtype: DType,
+        lanes: u64,
+        flags: MemFlagsData,
+        pointer: Value,
+        offset: i32,
+    ) -> Value {
+        let ty = vector_type(dtype);
+        let part = match lanes * dtype.bytes() {
+            16 => return self.builder.ins().load(ty, flags, pointer, offset),
+            8 => self.builder.ins().load(types::I64, flags, pointer, offset),
+            4 => self.builder.ins().load(types::I32, flags, pointer, offset),
+            _ => self.builder.ins().uload16(types::I32, flags, pointer, offset),
+        };
+        let part_type = self.builder.func.dfg.value_type(part);
+        let whole = self.builder.ins().scalar_to_vector(part_type.by(128 / part_type.bits()).expect("a vector"), part);
+        self.reread(whole, ty)
+    }
+
+    /// Lanes to consecutive elements: exactly their bytes are written.
+    pub(super) fn store_lanes(
+        &mut self,
+        dtype: DType,
+        lanes: u64,
+        value: Value,
+        flags: MemFlagsData,
+        pointer: Value,
+        offset: i32,
+    ) {
+        let ty = match lanes * dtype.bytes() {
+            16 => {
+                self.builder.ins().store(flags, value, pointer, offset);
+                return;
+            }
+            8 => types::I64X2,
+            4 => types::I32X4,
+            _ => types::I16X8,
+        };
+        let whole = self.reread(value, ty);
+        let part = self.builder.ins().extractlane(whole, 0);
+        self.builder.ins().store(flags, part, pointer, offset);
+    }
+
+    /// A shuffle of the bytes of two vectors: 0..16 names those of `a`, 16..32 those of `b`.
+    fn shuffle(&mut self, a: Value, b: Value, bytes: [u8; 16]) -> Value {
+        let ty = self.builder.func.dfg.value_type(a);
+        let (a, b) = (self.reread(a, types::I8X16), self.reread(b, types::I8X16));
+        let mask = self.builder.func.dfg.immediates.push(ConstantData::from(bytes.as_slice()));
+        let shuffled = self.builder.ins().shuffle(a, b, mask);
+        self.reread(shuffled, ty)
+    }
+
+    /// The vector with lane `lane` moved to lane 0, and those after it along.
+    pub(super) fn take_lanes(&mut self, value: Value, dtype: DType, lane: u64) -> Value {
+        if lane == 0 {
+            return value;
+        }
+        let start = (lane * dtype.bytes()) as u8;
+        self.shuffle(value, value, std::array::from_fn(|i| (start + i as u8) % 16))
+    }
+
+    /// The vector `old` with the first lanes of `new` from lane `lane` on.
+    pub(super) fn put_lanes(&mut self, old: Value, new: Value, dtype: DType, lane: u64, lanes: u64) -> Value {
+        let (start, end) = (lane * dtype.bytes(), (lane + lanes) * dtype.bytes());
+        let byte = |i: usize| if (start..end).contains(&(i as u64)) { 16 + i as u8 - start as u8 } else { i as u8 };
+        self.shuffle(old, new, std::array::from_fn(byte))
+    }
+
+    /// Converts integer lanes to another size, modulo 2^bits.
+    pub(super) fn resize_lanes(&mut self, value: Value, from: DType, to: DType) -> Value {
+        let mut value = value;
+        let mut bytes = from.bytes();
+        while bytes < to.bytes() {
+            value = match from.is_signed() {
+                true => self.builder.ins().swiden_low(value),
+                false => self.builder.ins().uwiden_low(value),
+            };
+            bytes *= 2;
+        }
+        if bytes > to.bytes() {
+            let (wide, narrow) = (bytes as usize, to.bytes() as usize);
+            let lanes = 16 / wide;
+            let byte = |i: usize| ((i / narrow % lanes) * wide + i % narrow) as u8;
+            value = self.shuffle(value, value, std::array::from_fn(byte));
+            value = self.reread(value, vector_type(to));
+        }
+        value
+    }
+}

@@ -1,0 +1,330 @@
+//! Addresses: a pointer for each pattern of indices, bumped by the loops it moves with.
+
+use super::{Generator, Operand, Val, scalar_type, vector_type};
+use crate::codegen::Unsupported;
+use crate::codegen::cells::cell_of;
+use cranefold_ir::{AccId, BufId, DType, Expr, Index, LoopVar, Scalar, Stmt};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::Variable;
+use std::collections::{BTreeSet, HashMap};
+
+/// What an address starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Base {
+    Buf(BufId),
+    Acc(AccId),
+}
+
+/// A base and the terms of an index whose variables are bound, outermost first.
+type Pattern = (Base, Vec<(LoopVar, i64)>);
+
+/// The pointers in scope.
+#[derive(Default)]
+pub(super) struct Pointers {
+    scope: Vec<LoopVar>,
+    variables: HashMap<Pattern, Variable>,
+    bases: HashMap<Base, Value>,
+    /// The counters of the loops in scope.
+    numbers: HashMap<LoopVar, Variable>,
+}
+
+impl Pointers {
+    /// The terms of an index over variables in scope, outermost first.
+    fn terms(&self, index: &Index) -> Vec<(LoopVar, i64)> {
+        self.scope.iter().map(|&v| (v, index.coefficient(v))).filter(|&(_, c)| c != 0).collect()
+    }
+}
+
+impl<'a> Generator<'a> {
+    /// Finds the start of every buffer, and of every accumulator that lives in memory.
+    pub(super) fn bases(&mut self, buffers: Value) {
+        for i in 0..self.nest.buffers.len() {
+            let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+            let base = self.builder.ins().load(types::I64, flags, buffers, i as i32 * 8);
+            self.pointers.bases.insert(Base::Buf(BufId(i as u32)), base);
+        }
+        let nest = self.nest;
+        nest.visit(&mut |stmt| {
+            let Stmt::Acc { acc, dtype, len, .. } = stmt else { return };
+            self.types.insert(*acc, *dtype);
+            if self.cells.contains_key(acc) {
+                return;
+            }
+            let bytes = u32::try_from(len * dtype.bytes()).expect("the schedule bounds the state");
+            let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4);
+            let slot = self.builder.create_sized_stack_slot(slot);
+            let base = self.builder.ins().stack_addr(types::I64, slot, 0);
+            self.pointers.bases.insert(Base::Acc(*acc), base);
+        });
+    }
+
+    /// Makes a pointer for each pattern in the body that moves with `var`: where the variable has a
+    /// value (a carry), there; else at the start of the loop, to be bumped by the bytes given back.
+    pub(super) fn enter(&mut self, var: LoopVar, body: &[Stmt], value: Option<Value>) -> Vec<(Variable, i64)> {
+        self.pointers.scope.push(var);
+        let mut patterns: BTreeSet<Pattern> = BTreeSet::new();
+        self.collect(body, var, &mut patterns);
+        let mut bumps = vec![];
+        for (base, terms) in patterns {
+            let (&(_, c), outer) = terms.split_last().expect("a term in the variable");
+            let start = self.pointer(base, outer);
+            let bytes = c * self.element_bytes(base);
+            let start = match value {
+                None => start,
+                Some(value) => {
+                    let distance = self.builder.ins().imul_imm_s(value, bytes);
+                    self.builder.ins().iadd(start, distance)
+                }
+            };
+            let pointer = self.builder.declare_var(types::I64);
+            self.builder.def_var(pointer, start);
+            self.pointers.variables.insert((base, terms), pointer);
+            bumps.push((pointer, bytes));
+        }
+        bumps
+    }
+
+    /// Ends the scope of a loop variable, and of carry variables bound in its body.
+    pub(super) fn leave(&mut self, var: LoopVar) {
+        while self.pointers.scope.pop().is_some_and(|v| v != var) {}
+    }
+
+    fn element_bytes(&self, base: Base) -> i64 {
+        let dtype = match base {
+            Base::Buf(buf) => self.nest.buffers[buf.0 as usize].dtype,
+            Base::Acc(acc) => self.types[&acc],
+        };
+        dtype.bytes() as i64
+    }
+
+    fn pointer(&mut self, base: Base, terms: &[(LoopVar, i64)]) -> Value {
+        if terms.is_empty() {
+            return self.pointers.bases[&base];
+        }
+        let variable = self.pointers.variables[&(base, terms.to_vec())];
+        self.builder.use_var(variable)
+    }
+
+    /// The patterns of the accesses in the body that move with `var`, over variables bound by now.
+    fn collect(&self, body: &[Stmt], var: LoopVar, patterns: &mut BTreeSet<Pattern>) {
+        let mut take = |base: Base, index: &Index| {
+            if index.coefficient(var) != 0 {
+                patterns.insert((base, self.pointers.terms(index)));
+            }
+        };
+        let in_memory = |acc: &AccId| !self.cells.contains_key(acc);
+        for stmt in body {
+            stmt.visit(&mut |s| {
+                for e in s.exprs() {
+                    e.visit(&mut |e| match e {
+                        Expr::Load(buf, _, index) => take(Base::Buf(*buf), index),
+                        Expr::Read(acc, _, index) if in_memory(acc) => take(Base::Acc(*acc), index),
+                        _ => {}
+                    });
+                }
+                match s {
+                    Stmt::Store { buf, index, .. } => take(Base::Buf(*buf), index),
+                    Stmt::Set { acc, index, .. } if in_memory(acc) => take(Base::Acc(*acc), index),
+                    _ => {}
+                }
+            });
+        }
+    }
+
+    /// The address of an element (of lane 0) and the stride of the lanes in elements.
+    fn address(&mut self, base: Base, index: &Index) -> (Value, i32, i64) {
+        let stride = self.lane.map_or(0, |(var, _)| index.coefficient(var));
+        let terms = self.pointers.terms(index);
+        let pointer = self.pointer(base, &terms);
+        let offset = index.offset * self.element_bytes(base);
+        match i32::try_from(offset) {
+            Ok(offset) if offset < i32::MAX - 4096 => (pointer, offset, stride),
+            _ => (self.builder.ins().iadd_imm_s(pointer, offset), 0, stride),
+        }
+    }
+
+    /// The value of an index over counters and carries.
+    pub(super) fn index_value(&mut self, index: &Index) -> Value {
+        let mut sum = self.builder.ins().iconst(types::I64, index.offset);
+        for (var, c) in index.terms() {
+            let number = self.builder.use_var(self.pointers.numbers[&var]);
+            let term = self.builder.ins().imul_imm_s(number, c);
+            sum = self.builder.ins().iadd(sum, term);
+        }
+        sum
+    }
+
+    /// Remembers the counter of a loop.
+    pub(super) fn count(&mut self, var: LoopVar, counter: Variable) {
+        self.pointers.numbers.insert(var, counter);
+    }
+
+    /// Flags of a load: inputs never change, accumulators and outputs do.
+    fn load_flags(base: Base) -> MemFlagsData {
+        match base {
+            Base::Buf(_) => MemFlagsData::new().with_notrap().with_readonly().with_can_move(),
+            Base::Acc(_) => MemFlagsData::new().with_notrap(),
+        }
+    }
+
+    /// An element, or the lanes of a vector.
+    pub(super) fn load(&mut self, base: Base, dtype: DType, index: &Index) -> Val {
+        let (pointer, offset, stride) = self.address(base, index);
+        let flags = Self::load_flags(base);
+        let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
+            let value = self.builder.ins().load(scalar_type(dtype), flags, pointer, offset);
+            return Val { value, dtype, lanes: 1 };
+        };
+        let value = match stride {
+            1 => self.load_lanes(dtype, lanes, flags, pointer, offset),
+            _ => self.gather(dtype, lanes, flags, pointer, offset, stride),
+        };
+        Val { value, dtype, lanes }
+    }
+
+    fn gather(
+        &mut self,
+        dtype: DType,
+        lanes: u64,
+        flags: MemFlagsData,
+        pointer: Value,
+        offset: i32,
+        stride: i64,
+    ) -> Value {
+        let mut vector = None;
+        for lane in 0..lanes {
+            let distance = lane as i64 * stride * dtype.bytes() as i64;
+            let (pointer, offset) = self.displaced(pointer, offset, distance);
+            let element = self.builder.ins().load(scalar_type(dtype), flags, pointer, offset);
+            vector = Some(match vector {
+                None => self.builder.ins().splat(vector_type(dtype), element),
+                Some(v) => self.builder.ins().insertlane(v, element, lane as u8),
+            });
+        }
+        vector.expect("a lane")
+    }
+
+    fn displaced(&mut self, pointer: Value, offset: i32, distance: i64) -> (Value, i32) {
+        match i32::try_from(i64::from(offset) + distance) {
+            Ok(offset) => (pointer, offset),
+            Err(_) => (self.builder.ins().iadd_imm_s(pointer, distance), offset),
+        }
+    }
+
+    /// Writes an element, or the lanes of a vector.
+    pub(super) fn store(&mut self, base: Base, dtype: DType, index: &Index, value: Operand) -> Result<(), Unsupported> {
+        let (pointer, offset, stride) = self.address(base, index);
+        let flags = MemFlagsData::new().with_notrap();
+        let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
+            let value = self.scalar(value)?;
+            self.builder.ins().store(flags, value.value, pointer, offset);
+            return Ok(());
+        };
+        let value = self.vector(value, lanes).value;
+        if stride == 1 {
+            self.store_lanes(dtype, lanes, value, flags, pointer, offset);
+            return Ok(());
+        }
+        for lane in 0..lanes {
+            let element = self.builder.ins().extractlane(value, lane as u8);
+            let distance = lane as i64 * stride * dtype.bytes() as i64;
+            let (pointer, offset) = self.displaced(pointer, offset, distance);
+            self.builder.ins().store(flags, element, pointer, offset);
+        }
+        Ok(())
+    }
+
+    /// Makes an accumulator: registers or memory, all elements equal to `init`.
+    pub(super) fn declare(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
+        if let Some(cells) = self.cells.get(&acc).cloned() {
+            for cell in cells {
+                let ty = if cell.lanes == 1 { scalar_type(dtype) } else { vector_type(dtype) };
+                let builder = &mut self.builder;
+                let register = *self.registers.entry((acc, cell)).or_insert_with(|| builder.declare_var(ty));
+                let value = if cell.lanes == 1 { self.constant(init) } else { self.splat_constant(init) };
+                self.builder.def_var(register, value);
+            }
+            return;
+        }
+        self.fill(acc, dtype, len, init);
+    }
+
+    /// Fills an accumulator in memory, a vector at a time.
+    fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
+        let base = self.pointers.bases[&Base::Acc(acc)];
+        let flags = MemFlagsData::new().with_notrap();
+        let lanes = 16 / dtype.bytes();
+        let vectors = len / lanes;
+        if vectors > 0 {
+            let value = self.splat_constant(init);
+            let end = self.builder.ins().iadd_imm_s(base, (vectors * 16) as i64);
+            let at = self.builder.declare_var(types::I64);
+            self.builder.def_var(at, base);
+            let (header, body, exit) =
+                (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+            self.builder.ins().jump(header, &[]);
+            self.builder.switch_to_block(header);
+            let pointer = self.builder.use_var(at);
+            let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, pointer, end);
+            self.builder.ins().brif(more, body, &[], exit, &[]);
+            self.builder.switch_to_block(body);
+            self.builder.seal_block(body);
+            self.builder.ins().store(flags, value, pointer, 0);
+            let next = self.builder.ins().iadd_imm_s(pointer, 16);
+            self.builder.def_var(at, next);
+            self.builder.ins().jump(header, &[]);
+            self.builder.seal_block(header);
+            self.builder.switch_to_block(exit);
+            self.builder.seal_block(exit);
+        }
+        let value = self.constant(init);
+        for element in vectors * lanes..len {
+            self.builder.ins().store(flags, value, base, (element * dtype.bytes()) as i32);
+        }
+    }
+
+    /// An element of an accumulator, or the lanes of a vector.
+    pub(super) fn read(&mut self, acc: AccId, dtype: DType, index: &Index) -> Val {
+        let Some(cells) = self.cells.get(&acc) else { return self.load(Base::Acc(acc), dtype, index) };
+        let lanes = self.lanes_of(index);
+        let cell = cell_of(cells, index.offset as u64);
+        let whole = self.builder.use_var(self.registers[&(acc, cell)]);
+        let lane = index.offset as u64 - cell.start;
+        let value = match (cell.lanes, lanes) {
+            (1, _) => whole,
+            (_, 1) => self.builder.ins().extractlane(whole, lane as u8),
+            _ => self.take_lanes(whole, dtype, lane),
+        };
+        Val { value, dtype, lanes }
+    }
+
+    /// Writes an element of an accumulator, or the lanes of a vector.
+    pub(super) fn set(&mut self, acc: AccId, index: &Index, value: Operand) -> Result<(), Unsupported> {
+        let dtype = self.types[&acc];
+        let Some(cells) = self.cells.get(&acc) else { return self.store(Base::Acc(acc), dtype, index, value) };
+        let lanes = self.lanes_of(index);
+        let cell = cell_of(cells, index.offset as u64);
+        let register = self.registers[&(acc, cell)];
+        let lane = index.offset as u64 - cell.start;
+        let value = if lanes == 1 { self.scalar(value)?.value } else { self.vector(value, lanes).value };
+        let whole = match (cell.lanes, lanes) {
+            (all, some) if all == some => value,
+            (_, 1) => {
+                let old = self.builder.use_var(register);
+                self.builder.ins().insertlane(old, value, lane as u8)
+            }
+            _ => {
+                let old = self.builder.use_var(register);
+                self.put_lanes(old, value, dtype, lane, lanes)
+            }
+        };
+        self.builder.def_var(register, whole);
+        Ok(())
+    }
+
+    /// How many elements an access takes: the lanes where it moves with them, else one.
+    fn lanes_of(&self, index: &Index) -> u64 {
+        self.lane.map_or(1, |(var, lanes)| if index.coefficient(var) == 0 { 1 } else { lanes })
+    }
+}

@@ -1,0 +1,250 @@
+//! Legal nest -> Cranelift function. The only place besides `jit` that knows Cranelift.
+//!
+//! The function takes one argument: a pointer to an array of pointers, one for each buffer of the
+//! nest in its order, each to the buffer's first element. It returns nothing.
+//!
+//! - A loop tests at its top, so that accumulators carried around it are used once in its body and
+//!   loads fold into the operations on them.
+//! - Each pattern of indices that moves with a loop has a pointer that is bumped once an iteration;
+//!   constant parts of indices are offsets in the instructions. Bytes exist only here.
+//! - Accumulators with constant indices live in registers (see [`cells`]), others in the frame.
+//! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
+
+mod cells;
+mod lanes;
+mod memory;
+mod ops;
+
+use cells::{Cell, cells};
+use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Scalar, Stmt, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, Signature, Type, UserFuncName, Value, types};
+use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use memory::{Base, Pointers};
+use std::collections::HashMap;
+
+/// A nest holds something that should have been legalized: a bug of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("code generation has no form for {0}")]
+pub struct Unsupported(pub String);
+
+/// The function of a legal nest.
+///
+/// # Errors
+/// If the nest holds what `legalize` should have replaced.
+pub fn function(
+    nest: &Nest,
+    config: TargetFrontendConfig,
+    context: &mut FunctionBuilderContext,
+) -> Result<Function, Unsupported> {
+    let mut signature = Signature::new(config.default_call_conv);
+    signature.params.push(AbiParam::new(types::I64));
+    let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+    let mut builder = FunctionBuilder::new(&mut function, context);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    builder.seal_block(entry);
+    let buffers = builder.block_params(entry)[0];
+    let mut generator = Generator {
+        nest,
+        builder,
+        cells: cells(nest),
+        registers: HashMap::new(),
+        types: HashMap::new(),
+        values: HashMap::new(),
+        pointers: Pointers::default(),
+        carries: HashMap::new(),
+        lane: None,
+    };
+    generator.bases(buffers);
+    generator.body(&nest.body)?;
+    generator.builder.ins().return_(&[]);
+    generator.builder.finalize(config);
+    Ok(function)
+}
+
+/// A value: of one lane it is scalar, else a vector.
+#[derive(Clone, Copy, Debug)]
+struct Val {
+    value: Value,
+    dtype: DType,
+    lanes: u64,
+}
+
+/// A value, or a constant that has not been materialised, since it fits both scalars and vectors.
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    Const(Scalar),
+    Val(Val),
+}
+
+struct Generator<'a> {
+    nest: &'a Nest,
+    builder: FunctionBuilder<'a>,
+    cells: HashMap<AccId, Vec<Cell>>,
+    registers: HashMap<(AccId, Cell), Variable>,
+    types: HashMap<AccId, DType>,
+    /// Each bound value, and its splat where it was bound outside of lanes.
+    values: HashMap<Var, Operand>,
+    pointers: Pointers,
+    carries: HashMap<LoopVar, Value>,
+    lane: Option<(LoopVar, u64)>,
+}
+
+/// The type that holds one element in a register. Halves are held as their bits.
+fn scalar_type(dtype: DType) -> Type {
+    match dtype {
+        DType::F32 => types::F32,
+        DType::F64 => types::F64,
+        _ => Type::int(dtype.bits() as u16).expect("an integer type"),
+    }
+}
+
+/// The 128-bit type that holds lanes of `dtype`.
+fn vector_type(dtype: DType) -> Type {
+    scalar_type(dtype).by(16 / dtype.bytes() as u32).expect("a vector type")
+}
+
+impl<'a> Generator<'a> {
+    fn body(&mut self, body: &'a [Stmt]) -> Result<(), Unsupported> {
+        for (n, stmt) in body.iter().enumerate() {
+            match stmt {
+                Stmt::Carry { var, of } => self.carry(*var, of, &body[n + 1..])?,
+                _ => self.stmt(stmt)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Unsupported> {
+        match stmt {
+            Stmt::For(l) => match (l.kind, l.extent) {
+                (LoopKind::Lanes, Extent::Const(lanes)) => {
+                    self.lane = Some((l.var, lanes));
+                    let done = self.body(&l.body);
+                    self.lane = None;
+                    done
+                }
+                _ => self.counted(l),
+            },
+            Stmt::Acc { acc, dtype, len, init } => {
+                self.declare(*acc, *dtype, *len, *init);
+                Ok(())
+            }
+            Stmt::Let { var, value } => {
+                let value = self.expr(value)?;
+                self.bind(*var, value);
+                Ok(())
+            }
+            Stmt::Call { vars, def, args } => {
+                let results = self.call(self.nest.def(*def), args)?;
+                vars.iter().zip(results).for_each(|(&var, value)| self.bind(var, value));
+                Ok(())
+            }
+            Stmt::Set { acc, index, value } => {
+                let value = self.expr(value)?;
+                self.set(*acc, index, value)
+            }
+            Stmt::Store { buf, index, value } => {
+                let value = self.expr(value)?;
+                self.store(Base::Buf(*buf), self.nest.buffers[buf.0 as usize].dtype, index, value)
+            }
+            Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => {
+                Err(Unsupported("a merge or fold that was not written out".into()))
+            }
+        }
+    }
+
+    fn bind(&mut self, var: Var, value: Operand) {
+        self.values.insert(var, value);
+    }
+
+    /// A loop that tests at its top.
+    fn counted(&mut self, l: &'a Loop) -> Result<(), Unsupported> {
+        let header = self.builder.create_block();
+        let (inside, exit) = (self.builder.create_block(), self.builder.create_block());
+        let bound = match l.extent {
+            Extent::Const(_) => None,
+            Extent::Carry(var) => Some(self.carries[&var]),
+        };
+        let counter = self.builder.declare_var(types::I64);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.builder.def_var(counter, zero);
+        self.count(l.var, counter);
+        let bumps = self.enter(l.var, &l.body, None);
+        self.builder.ins().jump(header, &[]);
+        self.builder.switch_to_block(header);
+        let i = self.builder.use_var(counter);
+        let more = match (bound, l.extent) {
+            (Some(bound), _) => self.builder.ins().icmp(IntCC::UnsignedLessThan, i, bound),
+            (None, Extent::Const(n)) => self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, i, n as i64),
+            _ => unreachable!("a carry has a bound"),
+        };
+        self.builder.ins().brif(more, inside, &[], exit, &[]);
+        self.builder.switch_to_block(inside);
+        self.builder.seal_block(inside);
+        self.body(&l.body)?;
+        for (pointer, bytes) in bumps {
+            let at = self.builder.use_var(pointer);
+            let next = self.builder.ins().iadd_imm_s(at, bytes);
+            self.builder.def_var(pointer, next);
+        }
+        let i = self.builder.use_var(counter);
+        let next = self.builder.ins().iadd_imm_s(i, 1);
+        self.builder.def_var(counter, next);
+        self.builder.ins().jump(header, &[]);
+        self.builder.seal_block(header);
+        self.builder.switch_to_block(exit);
+        self.builder.seal_block(exit);
+        self.leave(l.var);
+        Ok(())
+    }
+
+    /// Binds a carry variable: trailing ones of the index.
+    fn carry(&mut self, var: LoopVar, of: &Index, rest: &'a [Stmt]) -> Result<(), Unsupported> {
+        let number = self.index_value(of);
+        let next = self.builder.ins().iadd_imm_s(number, 1);
+        let ones = self.builder.ins().ctz(next);
+        self.carries.insert(var, ones);
+        self.enter(var, rest, Some(ones));
+        Ok(())
+    }
+
+    fn expr(&mut self, e: &Expr) -> Result<Operand, Unsupported> {
+        match e {
+            Expr::Const(s) => Ok(Operand::Const(*s)),
+            Expr::Var(var, _) => Ok(self.values[var]),
+            Expr::Load(buf, dtype, index) => Ok(Operand::Val(self.load(Base::Buf(*buf), *dtype, index))),
+            Expr::Read(acc, dtype, index) => Ok(Operand::Val(self.read(*acc, *dtype, index))),
+            Expr::Op(op, dtype, args) => {
+                let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
+                self.op(*op, *dtype, &args)
+            }
+            Expr::Call(def, _, args) => Ok(self.call(self.nest.def(*def), args)?.remove(0)),
+        }
+    }
+
+    /// Writes out the body of a definition.
+    fn call(&mut self, def: &Def, args: &[Expr]) -> Result<Vec<Operand>, Unsupported> {
+        let mut values = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
+        for value in &def.lets {
+            let value = self.in_def(value, &values)?;
+            values.push(value);
+        }
+        def.results.iter().map(|r| self.in_def(r, &values)).collect()
+    }
+
+    fn in_def(&mut self, e: &Expr, values: &[Operand]) -> Result<Operand, Unsupported> {
+        match e {
+            Expr::Const(s) => Ok(Operand::Const(*s)),
+            Expr::Var(Var(v), _) => Ok(values[*v as usize]),
+            Expr::Op(op, dtype, args) => {
+                let args = args.iter().map(|a| self.in_def(a, values)).collect::<Result<Vec<_>, _>>()?;
+                self.op(*op, *dtype, &args)
+            }
+            _ => Err(Unsupported("a definition that reads memory".into())),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The table of operations: each with its Cranelift form, for scalars and vectors.
+
+use super::{Generator, Operand, Unsupported, Val, scalar_type, vector_type};
+use cranefold_ir::{DType, Op, Scalar};
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+
+impl Generator<'_> {
+    /// An operation on operands: scalar where all are.
+    pub(super) fn op(&mut self, op: Op, result: DType, args: &[Operand]) -> Result<Operand, Unsupported> {
+        let constants: Option<Vec<Scalar>> =
+            args.iter().map(|a| if let Operand::Const(s) = a { Some(*s) } else { None }).collect();
+        if let Some(constants) = constants {
+            return Ok(Operand::Const(op.eval(result, &constants)));
+        }
+        let lanes = args.iter().map(|a| if let Operand::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
+        let vals: Vec<Val> = match lanes {
+            1 => args.iter().map(|&a| self.scalar(a)).collect::<Result<_, _>>()?,
+            // The amount of a shift is one scalar for all lanes.
+            _ if matches!(op, Op::Shl | Op::Shr) => vec![self.vector(args[0], lanes), self.scalar(args[1])?],
+            _ => args.iter().map(|&a| self.vector(a, lanes)).collect(),
+        };
+        let value = match (op, lanes) {
+            (Op::Cast, 1) => self.cast(vals[0], result)?,
+            (Op::Cast, _) => self.cast_lanes(vals[0], result)?,
+            (Op::Bits, 1) => self.reread_scalar(vals[0], result),
+            (Op::Bits, _) => self.reread(vals[0].value, vector_type(result)),
+            (Op::Select, _) => self.select(&vals, lanes),
+            _ if vals[0].dtype.is_float() => self.float_op(op, &vals)?,
+            _ => self.int_op(op, &vals, lanes)?,
+        };
+        Ok(Operand::Val(Val { value, dtype: result, lanes }))
+    }
+
+    fn float_op(&mut self, op: Op, args: &[Val]) -> Result<Value, Unsupported> {
+        let a = args[0].value;
+        let b = args.last().expect("an operand").value;
+        let ins = self.builder.ins();
+        Ok(match op {
+            Op::Neg => ins.fneg(a),
+            Op::Abs => ins.fabs(a),
+            Op::Sqrt => ins.sqrt(a),
+            Op::Nearest => ins.nearest(a),
+            Op::Add => ins.fadd(a, b),
+            Op::Sub => ins.fsub(a, b),
+            Op::Mul => ins.fmul(a, b),
+            Op::Div => ins.fdiv(a, b),
+            Op::Fma => ins.fma(a, args[1].value, b),
+            Op::Eq => ins.fcmp(FloatCC::Equal, a, b),
+            Op::Ne => ins.fcmp(FloatCC::NotEqual, a, b),
+            Op::Lt => ins.fcmp(FloatCC::LessThan, a, b),
+            Op::Le => ins.fcmp(FloatCC::LessThanOrEqual, a, b),
+            _ => return Err(Unsupported(format!("{} of {}", op.name(), args[0].dtype))),
+        })
+    }
+
+    fn int_op(&mut self, op: Op, args: &[Val], lanes: u64) -> Result<Value, Unsupported> {
+        let dtype = args[0].dtype;
+        let signed = dtype.is_signed();
+        let a = args[0].value;
+        let b = args.last().expect("an operand").value;
+        let ins = self.builder.ins();
+        Ok(match op {
+            Op::Neg => ins.ineg(a),
+            Op::Abs if signed => ins.iabs(a),
+            Op::Abs => a,
+            Op::Not if dtype == DType::Bool && lanes == 1 => ins.bxor_imm_s(a, 1),
+            Op::Not => ins.bnot(a),
+            Op::Clz => ins.clz(a),
+            Op::Add => ins.iadd(a, b),
+            Op::Sub => ins.isub(a, b),
+            Op::Mul => ins.imul(a, b),
+            Op::MulHigh => ins.umulhi(a, b),
+            Op::Div if signed => ins.sdiv(a, b),
+            Op::Div => ins.udiv(a, b),
+            Op::Min if signed => ins.smin(a, b),
+            Op::Min => ins.umin(a, b),
+            Op::Max if signed => ins.smax(a, b),
+            Op::Max => ins.umax(a, b),
+            Op::And => ins.band(a, b),
+            Op::Or => ins.bor(a, b),
+            Op::Xor => ins.bxor(a, b),
+            Op::Shl => ins.ishl(a, b),
+            Op::Shr if signed => ins.sshr(a, b),
+            Op::Shr => ins.ushr(a, b),
+            Op::Eq => ins.icmp(IntCC::Equal, a, b),
+            Op::Ne => ins.icmp(IntCC::NotEqual, a, b),
+            Op::Lt if signed => ins.icmp(IntCC::SignedLessThan, a, b),
+            Op::Lt => ins.icmp(IntCC::UnsignedLessThan, a, b),
+            Op::Le if signed => ins.icmp(IntCC::SignedLessThanOrEqual, a, b),
+            Op::Le => ins.icmp(IntCC::UnsignedLessThanOrEqual, a, b),
+            _ => return Err(Unsupported(format!("{} of {dtype}", op.name()))),
+        })
+    }
+
+    fn select(&mut self, args: &[Val], lanes: u64) -> Value {
+        let (condition, yes, no) = (args[0].value, args[1].value, args[2].value);
+        if lanes == 1 {
+            return self.builder.ins().select(condition, yes, no);
+        }
+        let mask = self.reread(condition, vector_type(args[1].dtype));
+        self.builder.ins().bitselect(mask, yes, no)
+    }
+
+    fn reread_scalar(&mut self, v: Val, to: DType) -> Value {
+        let ty = scalar_type(to);
+        if self.builder.func.dfg.value_type(v.value) == ty {
+            return v.value;
+        }
+        self.builder.ins().bitcast(ty, MemFlagsData::new(), v.value)
+    }
+
+    /// Converts a scalar.
+    fn cast(&mut self, v: Val, to: DType) -> Result<Value, Unsupported> {
+        let from = v.dtype;
+        match (from.is_float(), to.is_float()) {
+            (false, false) => Ok(self.resize(v.value, from, to)),
+            (false, true) if matches!(to, DType::F32 | DType::F64) => {
+                let wide = if from.bytes() < 4 { DType::I32 } else { from };
+                let value = self.resize(v.value, from, wide);
+                Ok(match from.is_signed() || from.bytes() < 4 {
+                    true => self.builder.ins().fcvt_from_sint(scalar_type(to), value),
+                    false => self.builder.ins().fcvt_from_uint(scalar_type(to), value),
+                })
+            }
+            (true, true) => match (from, to) {
+                (DType::F32, DType::F64) => Ok(self.builder.ins().fpromote(types::F64, v.value)),
+                (DType::F64, DType::F32) => Ok(self.builder.ins().fdemote(types::F32, v.value)),
+                _ => Err(Unsupported(format!("{to} of {from}"))),
+            },
+            (true, false) if matches!(from, DType::F32 | DType::F64) => Ok(self.float_to_int(v.value, to)),
+            _ => Err(Unsupported(format!("{to} of {from}"))),
+        }
+    }
+
+    /// Towards zero, clamped, NaN to 0.
+    fn float_to_int(&mut self, value: Value, to: DType) -> Value {
+        if to.bytes() >= 4 {
+            return match to.is_signed() {
+                true => self.builder.ins().fcvt_to_sint_sat(scalar_type(to), value),
+                false => self.builder.ins().fcvt_to_uint_sat(scalar_type(to), value),
+            };
+        }
+        let wide = self.builder.ins().fcvt_to_sint_sat(types::I32, value);
+        let (low, high) = to.int_range().expect("an integer type");
+        let low = self.builder.ins().iconst(types::I32, i64::from(low as u32));
+        let high = self.builder.ins().iconst(types::I32, i64::from(high as u32));
+        let clamped = self.builder.ins().smax(wide, low);
+        let clamped = self.builder.ins().smin(clamped, high);
+        self.builder.ins().ireduce(scalar_type(to), clamped)
+    }
+
+    fn resize(&mut self, value: Value, from: DType, to: DType) -> Value {
+        let ty = scalar_type(to);
+        match from.bytes().cmp(&to.bytes()) {
+            std::cmp::Ordering::Less if from.is_signed() => self.builder.ins().sextend(ty, value),
+            std::cmp::Ordering::Less => self.builder.ins().uextend(ty, value),
+            std::cmp::Ordering::Equal => value,
+            std::cmp::Ordering::Greater => self.builder.ins().ireduce(ty, value),
+        }
+    }
+
+    /// Converts lanes.
+    fn cast_lanes(&mut self, v: Val, to: DType) -> Result<Value, Unsupported> {
+        let from = v.dtype;
+        Ok(match (from, to) {
+            _ if from.is_int() && to.is_int() => self.resize_lanes(v.value, from, to),
+            (DType::F32, DType::F64) => self.builder.ins().fvpromote_low(v.value),
+            (DType::F64, DType::F32) => self.builder.ins().fvdemote(v.value),
+            (DType::I32, DType::F64) => {
+                let wide = self.builder.ins().swiden_low(v.value);
+                self.builder.ins().fcvt_from_sint(types::F64X2, wide)
+            }
+            (_, DType::F32) if from.is_int() && (from.bytes() < 4 || from == DType::I32) => {
+                let wide = self.resize_lanes(v.value, from, DType::I32);
+                self.builder.ins().fcvt_from_sint(types::F32X4, wide)
+            }
+            _ => return Err(Unsupported(format!("{to} of {from} in lanes"))),
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The compiler: a target, and the code it has made so far.
+
+use crate::error::Error;
+use crate::jit::{self, Code};
+use crate::kernel::Kernel;
+use crate::pipeline;
+use crate::problem::Problem;
+use crate::schedule::{self, Schedule};
+use crate::spec::Reduction;
+use crate::target::Target;
+use crate::tree::TREE_VERSION;
+use quick_cache::sync::Cache;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Kernels kept; each holds a page or two of executable memory.
+const MOST_KERNELS: usize = 16_000;
+
+/// Compiles reductions to kernels and keeps the code by signature.
+///
+/// Threads may share it; two that ask for one signature at once compile it once.
+///
+/// ```
+/// use cranefold::{Compiler, Reduction};
+///
+/// let compiler = Compiler::host()?;
+/// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
+/// let kernel = compiler.compile(&spec)?;
+/// let mut sums = [0.0f32; 2];
+/// kernel.run_one(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &mut sums)?;
+/// assert_eq!(sums, [6.0, 15.0]);
+///
+/// // The same problem in other words: no second compilation.
+/// compiler.compile(&"sum f32[1,2,3,1] axes=[2,3]".parse()?)?;
+/// assert_eq!((compiler.counters().compiles, compiler.counters().hits), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Compiler {
+    target: Target,
+    cache: Cache<Signature, Arc<Compiled>>,
+    requests: AtomicU64,
+    compiles: AtomicU64,
+}
+
+/// What identifies code: everything that changes it, and nothing else.
+///
+/// A compiler has one target; what it compiles for it is told apart by this.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// The problem.
+    pub problem: Problem,
+    /// Bits of the widest vector allowed.
+    pub width: u32,
+    /// The schedule that was forced, if any.
+    pub schedule: Option<Schedule>,
+    /// The version of the reduction tree.
+    pub tree_version: u32,
+}
+
+/// What a request may force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The schedule; none lets the compiler choose.
+    pub schedule: Option<Schedule>,
+    /// Bits of the widest vector; none allows the target's.
+    pub width: Option<u32>,
+}
+
+/// What a compiler has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Requests answered from the cache.
+    pub hits: u64,
+    /// Requests that compiled.
+    pub compiles: u64,
+    /// Kernels in the cache.
+    pub kernels: u64,
+}
+
+/// The code of a signature and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub signature: Signature,
+    pub schedule: Schedule,
+    pub target: Target,
+    pub code: Code,
+    pub compile_ns: u64,
+}
+
+impl Compiler {
+    /// A compiler for this machine, with every instruction it has.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if Cranelift does not know the machine.
+    pub fn host() -> Result<Compiler, Error> {
+        Target::host().map(Compiler::new)
+    }
+
+    /// A compiler for a target.
+    pub fn new(target: Target) -> Compiler {
+        let (requests, compiles) = (AtomicU64::new(0), AtomicU64::new(0));
+        Compiler { target, cache: Cache::new(MOST_KERNELS), requests, compiles }
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The kernel of a reduction: compiled, or from the cache.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
+        self.compile_with(spec, &Options::default())
+    }
+
+    /// As [`compile`](Compiler::compile), with something forced.
+    ///
+    /// # Errors
+    /// [`Error::Schedule`] if the schedule does not fit the problem.
+    pub fn compile_with(&self, spec: &Reduction, options: &Options) -> Result<Kernel, Error> {
+        let width = match options.width {
+            None => self.target.vector_bits(),
+            Some(width) => Schedule::checked_width(width)?.min(self.target.vector_bits()),
+        };
+        let signature = Signature {
+            problem: Problem::of(spec),
+            width,
+            schedule: options.schedule.clone(),
+            tree_version: TREE_VERSION,
+        };
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let compiled = self.cache.get_or_insert_with(&signature, || self.make(&signature).map(Arc::new))?;
+        Ok(Kernel::new(spec.clone(), compiled))
+    }
+
+    fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
+        let start = Instant::now();
+        self.compiles.fetch_add(1, Ordering::Relaxed);
+        let schedule = match &signature.schedule {
+            None => schedule::choose(&signature.problem, signature.width),
+            Some(forced) => {
+                forced.check(&signature.problem)?;
+                forced.clone()
+            }
+        };
+        let nest = pipeline::legal_nest(&signature.problem, &schedule)?;
+        let code = jit::compile(&nest, self.target.isa(), self.target.is_host())?;
+        let compile_ns = start.elapsed().as_nanos() as u64;
+        Ok(Compiled { signature: signature.clone(), schedule, target: self.target.clone(), code, compile_ns })
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> Counters {
+        let compiles = self.compiles.load(Ordering::Relaxed);
+        let hits = self.requests.load(Ordering::Relaxed).saturating_sub(compiles);
+        Counters { hits, compiles, kernels: self.cache.len() as u64 }
+    }
+}

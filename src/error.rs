@@ -1,0 +1,59 @@
+//! What can go wrong, by who can mend it: the spec, the schedule, the call, or us.
+
+use crate::schedule::ScheduleError;
+use crate::spec::SpecError;
+use cranefold_ir::DType;
+
+/// A failure to compile.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The forced schedule is wrong.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// No code can be made for the target.
+    #[error("no target `{target}`: {reason}")]
+    Target {
+        /// The target asked for.
+        target: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no stage of that name.
+    #[error("`{name}` is no stage; the stages are {stages}")]
+    Stage {
+        /// The name asked for.
+        name: String,
+        /// The stages.
+        stages: String,
+    },
+    /// The operating system gave no executable memory.
+    #[error("no executable memory: {0}")]
+    Memory(String),
+    /// A bug of ours.
+    #[error("this is a bug in cranefold, after stage `{stage}`: {message}")]
+    Internal {
+        /// The stage whose result is wrong.
+        stage: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// A call with wrong buffers. Nothing was read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
+pub enum CallError {
+    #[error("{given} {role}s were given, the kernel takes {expected}")]
+    Count { role: &'static str, given: usize, expected: usize },
+    #[error("{role} {position} is {given}, the kernel takes {expected}")]
+    DType { role: &'static str, position: usize, given: DType, expected: DType },
+    #[error("{role} {position} has {given} elements, the kernel takes {expected}")]
+    Length { role: &'static str, position: usize, given: u64, expected: u64 },
+    #[error("the kernel is for {target}, not for this machine")]
+    Foreign { target: String },
+}

@@ -1,0 +1,150 @@
+//! CLIF -> executable memory.
+//!
+//! # The compiled function
+//!
+//! | | |
+//! | --- | --- |
+//! | calling convention | the target's C convention |
+//! | argument 0 | pointer to an array of pointers, one for each buffer of the nest in its order |
+//! | result | none |
+//!
+//! Each pointer goes to the first element of its buffer; no alignment is needed. Inputs are only
+//! read, outputs only written, and within the lengths the nest gives: the verifier has checked every
+//! index. The function touches no other memory but its frame, calls nothing but correctly rounded
+//! scalar functions of the platform where the target lacks `fma`, and never unwinds.
+//!
+//! # Memory
+//! One module holds one function. Its pages are writable while code is copied and executable
+//! afterwards, never both; they are given back when the [`Code`] is dropped.
+#![allow(unsafe_code, reason = "maps and frees executable memory")]
+
+use crate::codegen;
+use crate::error::Error;
+use cranefold_ir::Nest;
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::LibCall;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Module, default_libcall_names};
+use std::sync::Mutex;
+
+/// The type of the compiled function.
+pub type Entry = unsafe extern "C" fn(*const *mut u8);
+
+/// Machine code, and the memory it lives in.
+#[derive(Debug)]
+pub struct Code {
+    bytes: Vec<u8>,
+    loaded: Option<Loaded>,
+}
+
+struct Loaded {
+    entry: Entry,
+    module: Mutex<Option<JITModule>>,
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Loaded({:p})", self.entry as *const u8)
+    }
+}
+
+impl Code {
+    /// The machine code.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The function, where the code is for this machine. Calling it is safe under the contract at the
+    /// head of this file; it lives as long as the code.
+    pub fn entry(&self) -> Option<Entry> {
+        self.loaded.as_ref().map(|l| l.entry)
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let module = self.module.get_mut().map(Option::take);
+        if let Ok(Some(module)) = module {
+            // SAFETY: the only pointer into the module's memory is `entry`, which is dropped with it;
+            // a caller that runs the function holds the `Code` that owns this.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+/// The CLIF of a legal nest.
+///
+/// # Errors
+/// [`Error::Internal`] if the nest holds what code generation has no form for.
+pub fn clif(nest: &Nest, isa: &OwnedTargetIsa) -> Result<cranelift_codegen::ir::Function, Error> {
+    let mut context = FunctionBuilderContext::new();
+    codegen::function(nest, isa.frontend_config(), &mut context)
+        .map_err(|e| Error::Internal { stage: "legalize", message: e.to_string() })
+}
+
+/// Compiles a legal nest; loads the code where `host` says that it is for this machine.
+///
+/// # Errors
+/// [`Error::Internal`] if Cranelift refuses the function, [`Error::Memory`] if there is no memory for it.
+pub fn compile(nest: &Nest, isa: &OwnedTargetIsa, host: bool) -> Result<Code, Error> {
+    let mut context = Context::for_function(clif(nest, isa)?);
+    let refused = |message: String| Error::Internal { stage: "clif", message };
+    if !host {
+        let code = context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+        return Ok(Code { bytes: code.code_buffer().to_vec(), loaded: None });
+    }
+    let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+    builder.symbols(libcalls());
+    let mut module = JITModule::new(builder);
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(|e| refused(e.to_string()))?;
+    module.define_function(id, &mut context).map_err(|e| refused(format!("{e:?}")))?;
+    let bytes = context.compiled_code().map_or(vec![], |code| code.code_buffer().to_vec());
+    module.finalize_definitions().map_err(|e| Error::Memory(e.to_string()))?;
+    let address = module.get_finalized_function(id);
+    // SAFETY: the address is that of a finalized function with the signature at the head of this file.
+    let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
+    Ok(Code { bytes, loaded: Some(Loaded { entry, module: Mutex::new(Some(module)) }) })
+}
+
+/// The assembly of a legal nest, as the compiler prints it.
+///
+/// # Errors
+/// As [`compile`].
+pub fn assembly(nest: &Nest, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let mut context = Context::for_function(clif(nest, isa)?);
+    context.set_disasm(true);
+    let refused = |message: String| Error::Internal { stage: "clif", message };
+    let code = context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+    Ok(code.vcode.clone().unwrap_or_default())
+}
+
+extern "C" fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
+    a.mul_add(b, c)
+}
+
+extern "C" fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, c)
+}
+
+extern "C" fn nearest_f32(a: f32) -> f32 {
+    a.round_ties_even()
+}
+
+extern "C" fn nearest_f64(a: f64) -> f64 {
+    a.round_ties_even()
+}
+
+/// The functions Cranelift calls where a target lacks the instruction: correctly rounded all.
+fn libcalls() -> Vec<(String, *const u8)> {
+    let names = default_libcall_names();
+    [
+        (LibCall::FmaF32, fma_f32 as *const u8),
+        (LibCall::FmaF64, fma_f64 as *const u8),
+        (LibCall::NearestF32, nearest_f32 as *const u8),
+        (LibCall::NearestF64, nearest_f64 as *const u8),
+    ]
+    .map(|(call, address)| (names(call), address))
+    .into()
+}

@@ -1,0 +1,81 @@
+//! Typed buffers of a call.
+
+use cranefold_ir::DType;
+use half::{bf16, f16};
+use std::marker::PhantomData;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type of elements.
+pub trait Element: sealed::Sealed + Copy {
+    /// The element type.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($rust:ty => $dtype:ident,)*) => {$(
+        impl sealed::Sealed for $rust {}
+        impl Element for $rust {
+            const DTYPE: DType = DType::$dtype;
+        }
+    )*};
+}
+
+elements! {
+    bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
+}
+
+/// An input of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    pub(super) dtype: DType,
+    pub(super) elems: usize,
+    pub(super) start: *const u8,
+    borrow: PhantomData<&'a [u8]>,
+}
+
+impl<'a, T: Element> From<&'a [T]> for Input<'a> {
+    fn from(elements: &'a [T]) -> Input<'a> {
+        Input { dtype: T::DTYPE, elems: elements.len(), start: elements.as_ptr().cast(), borrow: PhantomData }
+    }
+}
+
+impl<'a> Input<'a> {
+    /// Bytes as elements of `dtype`; of `bool` every non-zero byte is true. A rest of bytes that is no
+    /// whole element makes the length wrong.
+    pub fn from_bytes(dtype: DType, bytes: &'a [u8]) -> Input<'a> {
+        Input { dtype, elems: whole_elements(dtype, bytes.len()), start: bytes.as_ptr(), borrow: PhantomData }
+    }
+}
+
+/// An output of a call.
+#[derive(Debug)]
+pub struct Output<'a> {
+    pub(super) dtype: DType,
+    pub(super) elems: usize,
+    pub(super) start: *mut u8,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a, T: Element> From<&'a mut [T]> for Output<'a> {
+    fn from(elements: &'a mut [T]) -> Output<'a> {
+        Output { dtype: T::DTYPE, elems: elements.len(), start: elements.as_mut_ptr().cast(), borrow: PhantomData }
+    }
+}
+
+impl<'a> Output<'a> {
+    /// Bytes as elements of `dtype`. A rest of bytes that is no whole element makes the length wrong.
+    pub fn from_bytes(dtype: DType, bytes: &'a mut [u8]) -> Output<'a> {
+        let elems = whole_elements(dtype, bytes.len());
+        Output { dtype, elems, start: bytes.as_mut_ptr(), borrow: PhantomData }
+    }
+}
+
+/// The number of elements in so many bytes; `usize::MAX`, the length of nothing, where a rest is left.
+fn whole_elements(dtype: DType, bytes: usize) -> usize {
+    let size = dtype.bytes() as usize;
+    if bytes.is_multiple_of(size) { bytes / size } else { usize::MAX }
+}

@@ -1,0 +1,152 @@
+//! The kernel: checked and raw calls of compiled code, and what is known of it.
+#![allow(unsafe_code, reason = "calls compiled code")]
+
+mod element;
+mod facts;
+
+pub use element::{Element, Input, Output};
+pub use facts::{Facts, OutputDesc};
+
+use crate::compiler::Compiled;
+use crate::dump;
+use crate::error::{CallError, Error};
+use crate::schedule::Schedule;
+use crate::spec::{Operand, Reduction};
+use std::sync::Arc;
+
+/// A compiled reduction. Cheap to clone; threads may share it.
+///
+/// The executable memory is given back when the last kernel that uses it is gone and the compiler has
+/// let go of it too.
+///
+/// Kernels assume the default floating-point environment: round to nearest even, subnormals kept.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    spec: Arc<Reduction>,
+    compiled: Arc<Compiled>,
+}
+
+/// Buffers that a call passes without a list on the heap.
+const FEW: usize = 8;
+
+impl Kernel {
+    pub(crate) fn new(spec: Reduction, compiled: Arc<Compiled>) -> Kernel {
+        Kernel { spec: Arc::new(spec), compiled }
+    }
+
+    /// The request.
+    pub fn spec(&self) -> &Reduction {
+        &self.spec
+    }
+
+    /// The schedule the code was made by.
+    pub fn schedule(&self) -> &Schedule {
+        &self.compiled.schedule
+    }
+
+    /// The machine code.
+    pub fn code(&self) -> &[u8] {
+        self.compiled.code.bytes()
+    }
+
+    /// Runs the kernel of a reduction with one input and one output.
+    ///
+    /// # Errors
+    /// [`CallError`] if an element type or length is not that of the spec: nothing is written then.
+    pub fn run_one<T: Element, U: Element>(&self, input: &[T], output: &mut [U]) -> Result<(), CallError> {
+        self.run(&[Input::from(input)], &mut [Output::from(output)])
+    }
+
+    /// Runs the kernel.
+    ///
+    /// That no output overlaps another buffer is known from the borrows.
+    ///
+    /// # Errors
+    /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec:
+    /// nothing is written then.
+    pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
+        check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.elems)))?;
+        check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.elems)))?;
+        let pointers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
+        if inputs.len() + outputs.len() <= FEW {
+            let mut list = [std::ptr::null_mut(); FEW];
+            list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
+            // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says
+            // (checked above); shared borrows of the inputs and unique ones of the outputs.
+            unsafe { self.run_raw(list.as_ptr()) }
+        } else {
+            let list: Vec<*mut u8> = pointers.collect();
+            // SAFETY: as above.
+            unsafe { self.run_raw(list.as_ptr()) }
+        }
+    }
+
+    /// Runs the kernel on raw pointers.
+    ///
+    /// # Errors
+    /// [`CallError::Foreign`] if the kernel is for another machine.
+    ///
+    /// # Safety
+    /// - `buffers` points to one pointer for each input, then one for each output.
+    /// - Each points to as many readable (inputs) or writable (outputs) elements as the operand's
+    ///   span in the spec. No alignment is needed.
+    /// - No output overlaps any other buffer.
+    /// - The floating-point environment is the default one.
+    pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+        let entry = self.compiled.code.entry();
+        let foreign = || CallError::Foreign { target: self.compiled.target.to_string() };
+        // SAFETY: the code was made for this problem on this machine; the caller keeps the contract.
+        unsafe { entry.ok_or_else(foreign)?(buffers) };
+        Ok(())
+    }
+
+    /// What the outputs are: shapes, strides and lengths of their buffers.
+    pub fn output_desc(&self) -> Vec<OutputDesc> {
+        facts::output_desc(&self.spec)
+    }
+
+    /// What is known of the kernel.
+    pub fn facts(&self) -> Facts {
+        facts::facts(&self.spec, &self.compiled)
+    }
+
+    /// The text of one stage of the way from the spec to this kernel's code, or of `all`.
+    ///
+    /// The stages are made again, from the kernel's own problem and schedule: the way is
+    /// deterministic, so what is shown is what ran.
+    ///
+    /// # Errors
+    /// [`Error::Stage`] if there is no stage of that name.
+    pub fn dump(&self, stage: &str) -> Result<String, Error> {
+        dump::dump(&self.spec, &self.compiled, stage)
+    }
+}
+
+fn check(
+    role: &'static str,
+    operands: &[Operand],
+    given: impl ExactSizeIterator<Item = (cranefold_ir::DType, usize)>,
+) -> Result<(), CallError> {
+    if given.len() != operands.len() {
+        return Err(CallError::Count { role, given: given.len(), expected: operands.len() });
+    }
+    for (position, ((dtype, elems), operand)) in given.zip(operands).enumerate() {
+        if dtype != operand.dtype() {
+            return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
+        }
+        if elems as u64 != operand.span_elems() {
+            return Err(CallError::Length { role, position, given: elems as u64, expected: operand.span_elems() });
+        }
+    }
+    Ok(())
+}
+
+/// Whether rounding is to nearest even and subnormals are kept, as far as two operations show it.
+fn is_default_environment() -> bool {
+    use std::hint::black_box;
+    let subnormal = black_box(f32::MIN_POSITIVE) * black_box(0.5);
+    let above = black_box(1.0f32) + black_box(f32::EPSILON * 0.75);
+    let below = black_box(-1.0f32) - black_box(f32::EPSILON * 0.25);
+    subnormal > 0.0 && above == 1.0 + f32::EPSILON && below == -1.0
+}

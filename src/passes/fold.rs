@@ -1,0 +1,105 @@
+//! Writes out the folds of lanes.
+
+use crate::schedule::Schedule;
+use cranefold_ir::{AccId, DType, DefId, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt, tree};
+use std::collections::HashMap;
+
+/// Halves the lanes until one is left:
+///
+/// ```text
+/// fold a0 by sum over 49 of 64 by 1
+/// ->
+/// for e0 in 0..17 parallel { a0[e0] = sum(a0[e0], a0[e0 + 32]) }
+/// for e1 in 0..16 parallel { a0[e1] = sum(a0[e1], a0[e1 + 16]) }
+/// ...
+/// for e5 in 0..1 parallel { a0[e5] = sum(a0[e5], a0[e5 + 1]) }
+/// ```
+///
+/// States of a number of elements that is no power of two are copied first: halves then start at odd
+/// places, and the copy alone has to live in memory for it.
+///
+/// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
+pub fn fold(mut nest: Nest, _: &Schedule) -> Nest {
+    let mut names = Names::after(&nest);
+    let mut types = HashMap::new();
+    nest.visit(&mut |s| {
+        if let Stmt::Acc { acc, dtype, init, .. } = s {
+            types.insert(*acc, (*dtype, *init));
+        }
+    });
+    let body = std::mem::take(&mut nest.body);
+    nest.body = super::rewrite(body, &mut |stmt| match stmt {
+        Stmt::Fold { accs, def, present, lanes, elems } => {
+            let parts: Vec<Part> =
+                accs.iter().map(|&acc| Part { acc, dtype: types[&acc].0, init: types[&acc].1 }).collect();
+            write_out(&parts, def, present, lanes, elems, &mut nest, &mut names)
+        }
+        other => vec![other],
+    });
+    nest
+}
+
+/// One accumulator of the state.
+#[derive(Clone, Copy)]
+struct Part {
+    acc: AccId,
+    dtype: DType,
+    init: Scalar,
+}
+
+fn write_out(
+    parts: &[Part],
+    def: DefId,
+    present: u64,
+    lanes: u64,
+    elems: u64,
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Vec<Stmt> {
+    if elems.is_power_of_two() {
+        return halve(parts, def, present, lanes, elems, nest, names);
+    }
+    let copies: Vec<Part> = parts.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
+    let len = present * elems;
+    let mut out: Vec<Stmt> =
+        copies.iter().map(|p| Stmt::Acc { acc: p.acc, dtype: p.dtype, len, init: p.init }).collect();
+    out.push(copy(&copies, parts, len, names));
+    out.extend(halve(&copies, def, present, lanes, elems, nest, names));
+    out.push(copy(parts, &copies, elems, names));
+    out
+}
+
+fn halve(
+    parts: &[Part],
+    def: DefId,
+    present: u64,
+    lanes: u64,
+    elems: u64,
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Vec<Stmt> {
+    let def = nest.def(def).clone();
+    let step = |(half, count): (u64, u64)| {
+        let var = names.loop_over(Over::Element);
+        let (lower, upper) = (Index::term(var, 1), Index::term(var, 1).offset_by((half * elems) as i64));
+        let read = |p: &Part, at: &Index| Expr::Read(p.acc, p.dtype, at.clone());
+        let args = parts.iter().map(|p| read(p, &lower)).chain(parts.iter().map(|p| read(p, &upper))).collect();
+        let (mut body, values) = nest.apply(names, &def, args);
+        for (part, value) in parts.iter().zip(values) {
+            body.push(Stmt::Set { acc: part.acc, index: lower.clone(), value });
+        }
+        Stmt::For(Loop::new(var, count * elems, LoopKind::Parallel, body))
+    };
+    tree::folds(lanes, present).map(step).collect()
+}
+
+fn copy(to: &[Part], from: &[Part], len: u64, names: &mut Names) -> Stmt {
+    let var = names.loop_over(Over::Element);
+    let at = Index::term(var, 1);
+    let set = |(to, from): (&Part, &Part)| Stmt::Set {
+        acc: to.acc,
+        index: at.clone(),
+        value: Expr::Read(from.acc, from.dtype, at.clone()),
+    };
+    Stmt::For(Loop::new(var, len, LoopKind::Parallel, to.iter().zip(from).map(set).collect()))
+}

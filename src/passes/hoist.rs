@@ -1,0 +1,74 @@
+//! Reads what a loop does not change before it.
+
+use crate::schedule::Schedule;
+use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
+use std::collections::HashSet;
+
+/// Moves the read of an accumulator element out of the loops that change neither the index nor the
+/// accumulator:
+///
+/// ```text
+/// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], a0[0])) } }
+/// ->
+/// let v0 = a0[0]
+/// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], v0)) } }
+/// ```
+pub fn hoist(nest: Nest, _: &Schedule) -> Nest {
+    let mut names = Names::after(&nest);
+    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+        Stmt::For(l) if l.kind != LoopKind::Lanes => out_of(l, &mut names),
+        other => vec![other],
+    });
+    Nest { body, ..nest }
+}
+
+/// The loop with what moves out before it; inner loops have already been seen to.
+fn out_of(l: Loop, names: &mut Names) -> Vec<Stmt> {
+    let mut changed: HashSet<AccId> = HashSet::new();
+    let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
+    l.body.iter().for_each(|s| {
+        s.visit(&mut |s| match s {
+            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } => {
+                changed.insert(*acc);
+            }
+            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => changed.extend(accs),
+            Stmt::For(inner) => {
+                bound.insert(inner.var);
+            }
+            Stmt::Carry { var, .. } => {
+                bound.insert(*var);
+            }
+            _ => {}
+        })
+    });
+    let moves = |acc: &AccId, index: &Index| !changed.contains(acc) && index.terms().all(|(v, _)| !bound.contains(&v));
+    let mut before: Vec<Stmt> = vec![];
+    let mut body = vec![];
+    for stmt in l.body {
+        if let Stmt::Let { value: Expr::Read(acc, _, index), .. } = &stmt
+            && moves(acc, index)
+        {
+            before.push(stmt);
+            continue;
+        }
+        body.push(stmt.map_exprs(&mut |e| {
+            e.rewrite(&mut |e| match &e {
+                Expr::Read(acc, dtype, index) if moves(acc, index) => {
+                    let known = before.iter().find_map(|s| match s {
+                        Stmt::Let { var, value } if *value == e => Some(*var),
+                        _ => None,
+                    });
+                    let var = known.unwrap_or_else(|| {
+                        let var = names.var();
+                        before.push(Stmt::Let { var, value: e.clone() });
+                        var
+                    });
+                    Expr::Var(var, *dtype)
+                }
+                _ => e,
+            })
+        }));
+    }
+    before.push(Stmt::For(Loop { body, ..l }));
+    before
+}

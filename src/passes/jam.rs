@@ -1,0 +1,59 @@
+//! Takes several steps in one visit of an accumulator.
+
+use super::{is_straight, renamed, substitute};
+use crate::schedule::Schedule;
+use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt};
+
+/// Writes out a loop over rows and joins its updates of one accumulator element into one:
+///
+/// ```text
+/// for r0 in 0..3 seq { a0[i1] = add(a0[i1], x0[100*r0 + i1]) }
+/// ->
+/// a0[i1] = add(add(add(a0[i1], x0[i1]), x0[i1 + 100]), x0[i1 + 200])
+/// ```
+///
+/// Legal because the updates keep their order. A loop with loops inside is left to `unroll`.
+pub fn jam(nest: Nest, _: &Schedule) -> Nest {
+    let mut names = Names::after(&nest);
+    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+        Stmt::For(l) if l.var.over == Over::Row && is_straight(&l.body) => {
+            let Extent::Const(extent) = l.extent else { unreachable!("loops over rows are constant") };
+            let row = |r| renamed(substitute(l.body.clone(), l.var, &Index::constant(r as i64)), &mut names);
+            join((0..extent).flat_map(row).collect())
+        }
+        other => vec![other],
+    });
+    Nest { body, ..nest }
+}
+
+/// An element that has been set: its value stands here until the end.
+struct Pending {
+    acc: AccId,
+    index: Index,
+    value: Expr,
+}
+
+fn join(stmts: Vec<Stmt>) -> Vec<Stmt> {
+    let mut out = vec![];
+    let mut pending: Vec<Pending> = vec![];
+    for stmt in stmts {
+        let stmt = stmt.map_exprs(&mut |e| {
+            e.rewrite(&mut |e| match &e {
+                Expr::Read(acc, _, index) => {
+                    let known = pending.iter().find(|p| p.acc == *acc && p.index == *index);
+                    known.map_or(e.clone(), |p| p.value.clone())
+                }
+                _ => e,
+            })
+        });
+        match stmt {
+            Stmt::Set { acc, index, value } => {
+                pending.retain(|p| p.acc != acc || p.index != index);
+                pending.push(Pending { acc, index, value });
+            }
+            other => out.push(other),
+        }
+    }
+    out.extend(pending.into_iter().map(|p| Stmt::Set { acc: p.acc, index: p.index, value: p.value }));
+    out
+}

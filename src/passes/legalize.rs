@@ -1,0 +1,118 @@
+//! Splits vectors and replaces what the target lacks.
+
+use super::{renamed, substitute};
+use crate::schedule::Schedule;
+use crate::target;
+use cranefold_ir::{Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
+use std::collections::HashMap;
+
+/// Splits vectors wider than the target's, and replaces operations it lacks by calls of the
+/// definitions that mean the same:
+///
+/// ```text
+/// for l0 in 0..8 lanes { a0[l0] = max(a0[l0], x0[l0]) }
+/// ->
+/// for l0 in 0..4 lanes { a0[l0] = max.f32(a0[l0], x0[l0]) }
+/// for l0 in 0..4 lanes { a0[l0 + 4] = max.f32(a0[l0 + 4], x0[l0 + 4]) }
+/// ```
+///
+/// In the body of a definition the sequence is written out. A term names the operation either way.
+pub fn legalize(mut nest: Nest, _: &Schedule) -> Nest {
+    let mut names = Names::after(&nest);
+    let defs: Vec<Def> = nest.defs.iter().map(legal_def).collect();
+    nest.defs = defs;
+    let body = std::mem::take(&mut nest.body);
+    let body = super::rewrite(body, &mut |stmt| match stmt {
+        Stmt::For(l) if l.kind == LoopKind::Lanes => split(l, &nest.defs, &mut names),
+        other => vec![other],
+    });
+    nest.body = super::rewrite(body, &mut |stmt| {
+        vec![stmt.map_exprs(&mut |e| {
+            e.rewrite(&mut |e| match replacement(&e) {
+                Some(def) => {
+                    let Expr::Op(_, dtype, args) = e else { unreachable!("operations are replaced") };
+                    Expr::Call(nest.define(def), dtype, args)
+                }
+                None => e,
+            })
+        })]
+    });
+    drop_unused_defs(nest)
+}
+
+/// The definition that stands for an operation the target lacks.
+fn replacement(e: &Expr) -> Option<Def> {
+    let Expr::Op(op, result, args) = e else { return None };
+    let from = args[0].dtype();
+    match op {
+        Op::Min if from.is_float() => Some(math::fmin(from)),
+        Op::Max if from.is_float() => Some(math::fmax(from)),
+        Op::Cast => math::half_conversion(*result, from),
+        _ => None,
+    }
+}
+
+fn legal_def(def: &Def) -> Def {
+    Def::build(def.name.clone(), &def.params, |lets, args| {
+        let mut values = args.to_vec();
+        for value in &def.lets {
+            let value = legal_expr(value, &values, lets);
+            values.push(lets.bind(value));
+        }
+        def.results.iter().map(|r| legal_expr(r, &values, lets)).collect()
+    })
+}
+
+fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets) -> Expr {
+    match e {
+        Expr::Var(v, _) => values[v.0 as usize].clone(),
+        Expr::Op(op, dtype, args) => {
+            let args: Vec<Expr> = args.iter().map(|a| legal_expr(a, values, lets)).collect();
+            let whole = Expr::Op(*op, *dtype, args);
+            match replacement(&whole) {
+                Some(def) => lets.splice(&def, whole.args()).remove(0),
+                None => whole,
+            }
+        }
+        other => other.clone(),
+    }
+}
+
+fn split(l: Loop, defs: &[Def], names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(lanes) = l.extent else { unreachable!("lanes are constant") };
+    let most = u64::from(target::VECTOR_BITS / 8) / target::widest_bytes(&l.body, defs);
+    if lanes <= most {
+        return vec![Stmt::For(l)];
+    }
+    let part = |start: u64| {
+        let at = Index::term(l.var, 1).offset_by(start as i64);
+        let body = if start == 0 { l.body.clone() } else { renamed(l.body.clone(), names) };
+        Stmt::For(Loop::new(l.var, most, LoopKind::Lanes, substitute(body, l.var, &at)))
+    };
+    (0..lanes / most).map(|i| i * most).map(part).collect()
+}
+
+fn drop_unused_defs(mut nest: Nest) -> Nest {
+    let mut new: HashMap<DefId, DefId> = HashMap::new();
+    let mut kept = vec![];
+    let defs = std::mem::take(&mut nest.defs);
+    let mut renumber = |id: DefId| {
+        *new.entry(id).or_insert_with(|| {
+            kept.push(defs[id.0 as usize].clone());
+            DefId(kept.len() as u32 - 1)
+        })
+    };
+    nest.body = super::rewrite(nest.body, &mut |stmt| {
+        let stmt = match stmt {
+            Stmt::Call { vars, def, args } => Stmt::Call { vars, def: renumber(def), args },
+            other => other,
+        };
+        vec![stmt.map_exprs(&mut |e| {
+            e.rewrite(&mut |e| match e {
+                Expr::Call(def, dtype, args) => Expr::Call(renumber(def), dtype, args),
+                e => e,
+            })
+        })]
+    });
+    Nest { defs: kept, ..nest }
+}

@@ -1,0 +1,46 @@
+//! Joins loops that walk memory as one.
+
+use crate::schedule::Schedule;
+use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Stmt};
+
+/// Joins two parallel loops, one directly inside the other, where every index steps through both as
+/// through one:
+///
+/// ```text
+/// for l0 in 0..32 parallel { for i1 in 0..2 parallel { a0[2*l0 + i1] = add(a0[2*l0 + i1], x0[2*l0 + i1]) } }
+/// ->
+/// for i1 in 0..64 parallel { a0[i1] = add(a0[i1], x0[i1]) }
+/// ```
+///
+/// Legal because both are parallel.
+pub fn merge_loops(nest: Nest, _: &Schedule) -> Nest {
+    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+        Stmt::For(l) => vec![Stmt::For(join(l))],
+        other => vec![other],
+    });
+    Nest { body, ..nest }
+}
+
+fn join(outer: Loop) -> Loop {
+    let [Stmt::For(inner)] = outer.body.as_slice() else { return outer };
+    let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return outer };
+    let parallel = outer.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
+    let fits = |i: &Index| i.coefficient(outer.var) == n as i64 * i.coefficient(inner.var);
+    let mut all = true;
+    inner.body.iter().for_each(|s| {
+        s.visit(&mut |s| match s {
+            Stmt::Set { index, .. } | Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => all &= fits(index),
+            _ => {}
+        })
+    });
+    super::visit_exprs(&inner.body, &mut |e| {
+        if let Expr::Load(_, _, index) | Expr::Read(_, _, index) = e {
+            all &= fits(index);
+        }
+    });
+    if !parallel || !all {
+        return outer;
+    }
+    let drop_outer = super::substitute(inner.body.clone(), outer.var, &Index::default());
+    Loop::new(inner.var, m * n, LoopKind::Parallel, drop_outer)
+}

@@ -1,0 +1,111 @@
+//! Moves a tile's loops inside the loops of the reduction.
+
+use crate::schedule::Schedule;
+use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
+
+/// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place (but
+/// outside of loops over rows), so that a step walks the outputs of the tile:
+///
+/// ```text
+/// for i0 in 0..64 parallel {
+///   acc a0: f32[16] = -0.0
+///   for b1 in 0..16 parallel { for k2 in 0..64 seq { a0[b1] = add(a0[b1], x0[..]) } }
+///   merge a0 by sum over 16 of 1
+///   x1[i0] = a0[0]
+/// }
+/// ->
+/// acc a0: f32[1024] = -0.0
+/// for b1 in 0..16 parallel {
+///   for k2 in 0..64 seq { for i0 in 0..64 parallel { a0[64*b1 + i0] = add(a0[64*b1 + i0], x0[..]) } }
+/// }
+/// merge a0 by sum over 16 of 64
+/// for i0 in 0..64 parallel { x1[i0] = a0[i0] }
+/// ```
+///
+/// Legal because iterations of the tile's loops write different elements, once each has its own part
+/// of every accumulator.
+pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
+    let Some(tile) = schedule.tile else { return nest };
+    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+        Stmt::For(l) if l.var == tile.var => sink(l),
+        other => vec![other],
+    });
+    Nest { body, ..nest }
+}
+
+/// The loops being moved, outermost first.
+struct Tile {
+    loops: Vec<(LoopVar, u64)>,
+}
+
+fn sink(l: Loop) -> Vec<Stmt> {
+    let mut loops = vec![];
+    let mut body = vec![Stmt::For(l)];
+    while let [Stmt::For(Loop { var: LoopVar { over: Over::Output, .. }, .. })] = body.as_slice() {
+        let Some(Stmt::For(l)) = body.pop() else { unreachable!("just seen") };
+        let Extent::Const(extent) = l.extent else { unreachable!("output loops are constant") };
+        loops.push((l.var, extent));
+        body = l.body;
+    }
+    Tile { loops }.body(body)
+}
+
+impl Tile {
+    fn elements(&self) -> u64 {
+        self.loops.iter().map(|&(_, extent)| extent).product()
+    }
+
+    /// The part of an accumulator that belongs to the current iteration.
+    fn widen(&self, index: &Index) -> Index {
+        let position = self.loops.iter().fold(Index::default(), |at, &(var, n)| at.times(n as i64).plus(var, 1));
+        index.times(self.elements() as i64).add(&position)
+    }
+
+    /// The statements with the tile's loops around each run of simple ones.
+    fn body(&self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = vec![];
+        let mut run = vec![];
+        for stmt in body {
+            let stmt = match stmt {
+                Stmt::Acc { acc, dtype, len, init } => Stmt::Acc { acc, dtype, len: len * self.elements(), init },
+                Stmt::Merge { accs, def, blocks, elems } => {
+                    Stmt::Merge { accs, def, blocks, elems: elems * self.elements() }
+                }
+                Stmt::Fold { accs, def, present, lanes, elems } => {
+                    Stmt::Fold { accs, def, present, lanes, elems: elems * self.elements() }
+                }
+                Stmt::For(l) if l.var.over != Over::Row => Stmt::For(Loop { body: self.body(l.body), ..l }),
+                other => {
+                    run.push(self.simple(other));
+                    continue;
+                }
+            };
+            self.close(&mut run, &mut out);
+            out.push(stmt);
+        }
+        self.close(&mut run, &mut out);
+        out
+    }
+
+    fn close(&self, run: &mut Vec<Stmt>, out: &mut Vec<Stmt>) {
+        if !run.is_empty() {
+            let wrap = |body, &(var, n): &(LoopVar, u64)| vec![Stmt::For(Loop::new(var, n, LoopKind::Parallel, body))];
+            out.extend(self.loops.iter().rev().fold(std::mem::take(run), wrap));
+        }
+    }
+
+    /// A statement with its accumulators widened.
+    fn simple(&self, stmt: Stmt) -> Stmt {
+        let widen = |e: Expr| {
+            e.rewrite(&mut |e| match e {
+                Expr::Read(acc, dtype, index) => Expr::Read(acc, dtype, self.widen(&index)),
+                e => e,
+            })
+        };
+        match stmt.map_exprs(&mut { widen }) {
+            Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| self.simple(s)).collect(), ..l }),
+            Stmt::Set { acc, index, value } => Stmt::Set { acc, index: self.widen(&index), value },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Splits output dims and steps into tiles.
+
+use super::{renamed, rewrite, substitute};
+use crate::schedule::Schedule;
+use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
+
+/// Splits the loop of the schedule's tile, and the innermost loops over steps into rows:
+///
+/// ```text
+/// for i0 in 0..1000 parallel { S(i0) }
+/// ->  (tile=i0:64)
+/// for i5 in 0..15 parallel { for i0 in 0..64 parallel { S(64*i5 + i0) } }
+/// for i0 in 0..40 parallel { S(i0 + 960) }
+///
+/// for k1 in 0..63 seq { S(k1) }
+/// ->  (rows=8)
+/// for k1 in 0..7 seq { for r6 in 0..8 seq { S(8*k1 + r6) } }
+/// for r7 in 0..7 seq { S(r7 + 56) }
+/// ```
+///
+/// Always legal: the order of iterations stays.
+pub fn tile(nest: Nest, schedule: &Schedule) -> Nest {
+    let mut names = Names::after(&nest);
+    let body = rewrite(nest.body, &mut |stmt| match stmt {
+        Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) => {
+            split_outputs(l, schedule.tile.expect("a tile").by, &mut names)
+        }
+        Stmt::For(l) if schedule.rows > 1 && l.var.over == Over::Step && is_innermost(&l.body) => {
+            split_steps(l, schedule.rows, &mut names)
+        }
+        other => vec![other],
+    });
+    Nest { body, ..nest }
+}
+
+/// Whether no loop over steps stands in the body.
+fn is_innermost(body: &[Stmt]) -> bool {
+    let mut found = false;
+    let steps = |s: &Stmt| matches!(s, Stmt::For(l) if matches!(l.var.over, Over::Step | Over::Row));
+    body.iter().for_each(|s| s.visit(&mut |s| found |= steps(s)));
+    !found
+}
+
+fn split_outputs(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+    let (whole, rest) = (extent / by, extent % by);
+    if whole == 0 || extent == by {
+        return vec![Stmt::For(l)];
+    }
+    let tiles = names.loop_over(Over::Output);
+    let inner = Index::term(tiles, by as i64).plus(l.var, 1);
+    let tile = Loop::new(l.var, by, LoopKind::Parallel, substitute(l.body.clone(), l.var, &inner));
+    let mut stmts = vec![Stmt::For(Loop::new(tiles, whole, LoopKind::Parallel, vec![Stmt::For(tile)]))];
+    if rest > 0 {
+        let index = Index::term(l.var, 1).offset_by((whole * by) as i64);
+        let body = renamed(substitute(l.body, l.var, &index), names);
+        stmts.push(Stmt::For(Loop::new(l.var, rest, LoopKind::Parallel, body)));
+    }
+    stmts
+}
+
+fn split_steps(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+    let (whole, rest) = (extent / by, extent % by);
+    let mut rows = |count: u64, start: Index| {
+        let row = names.loop_over(Over::Row);
+        let body = renamed(substitute(l.body.clone(), l.var, &start.plus(row, 1)), names);
+        Stmt::For(Loop::new(row, count, LoopKind::Seq, body))
+    };
+    let mut stmts = vec![];
+    if whole > 0 {
+        let body = vec![rows(by, Index::term(l.var, by as i64))];
+        stmts.push(Stmt::For(Loop::new(l.var, whole, LoopKind::Seq, body)));
+    }
+    if rest > 0 {
+        stmts.push(rows(rest, Index::constant((whole * by) as i64)));
+    }
+    stmts
+}

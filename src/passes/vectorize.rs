@@ -1,0 +1,126 @@
+//! Makes lanes of parallel loops.
+
+use super::{is_straight, renamed, substitute};
+use crate::schedule::Schedule;
+use crate::target;
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Scalar, Stmt};
+
+/// Splits an innermost parallel loop into vectors of the schedule's width, and the rest into vectors
+/// of half as many lanes, down to one:
+///
+/// ```text
+/// for l0 in 0..49 parallel { a0[l0] = add(a0[l0], x0[l0]) }
+/// ->  (width=128)
+/// for l2 in 0..12 parallel { for l0 in 0..4 lanes { a0[4*l2 + l0] = add(a0[4*l2 + l0], x0[4*l2 + l0]) } }
+/// a0[48] = add(a0[48], x0[48])
+/// ```
+///
+/// The widest type in the body decides how many lanes fill a vector. A loop with an operation that has
+/// no vector form stays as it is; what it reads of accumulators is copied first, so that only the copy
+/// has to live in memory.
+pub fn vectorize(nest: Nest, schedule: &Schedule) -> Nest {
+    let mut names = Names::after(&nest);
+    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+        Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => match lanes(&l, schedule, &nest.defs) {
+            Some(lanes) => split(l, lanes, &mut names),
+            None => scalar(l, schedule, &mut names),
+        },
+        other => vec![other],
+    });
+    Nest { body, ..nest }
+}
+
+/// How many iterations make a vector; `None` where it is none or the body has no vector form.
+fn lanes(l: &Loop, schedule: &Schedule, defs: &[Def]) -> Option<u64> {
+    let lanes = u64::from(schedule.width / 8) / target::widest_bytes(&l.body, defs);
+    (lanes > 1 && has_unit_strides(l) && target::has_vector_form(&l.body, defs)).then_some(lanes)
+}
+
+/// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.
+fn has_unit_strides(l: &Loop) -> bool {
+    let mut ok = true;
+    for stmt in &l.body {
+        match stmt {
+            Stmt::Set { index, .. } => ok &= index.coefficient(l.var) == 1,
+            Stmt::Store { index, .. } => ok &= index.coefficient(l.var) != 0,
+            _ => {}
+        }
+    }
+    super::visit_exprs(&l.body, &mut |e| {
+        if let Expr::Read(_, _, index) = e {
+            ok &= matches!(index.coefficient(l.var), 0 | 1);
+        }
+    });
+    ok
+}
+
+fn split(l: Loop, lanes: u64, names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+    let vectors = extent / lanes;
+    let mut out = vec![];
+    let vector = |body, lanes| Stmt::For(Loop::new(l.var, lanes, LoopKind::Lanes, body));
+    if vectors > 0 {
+        let main = names.loop_over(l.var.over);
+        let at = Index::term(main, lanes as i64).plus(l.var, 1);
+        let body = vec![vector(substitute(l.body.clone(), l.var, &at), lanes)];
+        out.push(Stmt::For(Loop::new(main, vectors, LoopKind::Parallel, body)));
+    }
+    let mut done = vectors * lanes;
+    let mut part = lanes / 2;
+    while part > 0 {
+        if extent - done >= part {
+            let body = renamed(l.body.clone(), names);
+            if part > 1 {
+                let at = Index::term(l.var, 1).offset_by(done as i64);
+                out.push(vector(substitute(body, l.var, &at), part));
+            } else {
+                out.extend(substitute(body, l.var, &Index::constant(done as i64)));
+            }
+            done += part;
+        }
+        part /= 2;
+    }
+    out
+}
+
+/// A loop that stays scalar, reading copies of the accumulators it walks, if it only reads them and is
+/// too long to be written out.
+fn scalar(l: Loop, schedule: &Schedule, names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+    let only_reads = l.body.iter().all(|s| !matches!(s, Stmt::Set { .. }));
+    if extent <= super::unroll::SHORT || !only_reads {
+        return vec![Stmt::For(l)];
+    }
+    let mut copies: Vec<(Expr, AccId)> = vec![];
+    let body = l.body.into_iter().map(|s| {
+        s.map_exprs(&mut |e| {
+            e.rewrite(&mut |e| match &e {
+                Expr::Read(_, dtype, index) if index.coefficient(l.var) != 0 => {
+                    let known = copies.iter().find(|(original, _)| *original == e).map(|&(_, acc)| acc);
+                    let acc = known.unwrap_or_else(|| {
+                        copies.push((e.clone(), names.acc()));
+                        copies.last().expect("just pushed").1
+                    });
+                    Expr::Read(acc, *dtype, Index::term(l.var, 1))
+                }
+                _ => e,
+            })
+        })
+    });
+    let scalar = Stmt::For(Loop { body: body.collect(), ..l });
+    let mut out = vec![];
+    for (original, acc) in copies {
+        let var = names.loop_over(l.var.over);
+        let at = Index::term(var, 1);
+        let Expr::Read(from, dtype, index) = original else { unreachable!("reads are copied") };
+        out.push(Stmt::Acc { acc, dtype, len: extent, init: Scalar::from_bits(dtype, 0) });
+        let value = Expr::Read(from, dtype, index.substitute(l.var, &at));
+        let copy = Loop::new(var, extent, LoopKind::Parallel, vec![Stmt::Set { acc, index: at, value }]);
+        match lanes(&copy, schedule, &[]) {
+            Some(lanes) => out.extend(split(copy, lanes, names)),
+            None => out.push(Stmt::For(copy)),
+        }
+    }
+    out.push(scalar);
+    out
+}

@@ -1,0 +1,50 @@
+//! The way of a problem to a legal nest, on one screen.
+
+use crate::error::Error;
+use crate::lower::lower;
+use crate::passes::PASSES;
+use crate::problem::Problem;
+use crate::schedule::Schedule;
+use cranefold_ir::{Nest, verify};
+
+/// The nest after lowering and after each pass, with the stage's name, the last being the legal one.
+///
+/// # Errors
+/// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
+pub fn stages(problem: &Problem, schedule: &Schedule) -> Result<Vec<(&'static str, Nest)>, Error> {
+    let mut stages = vec![("nest", checked("nest", lower(problem, &name(problem)))?)];
+    for pass in PASSES {
+        let (_, before) = stages.last().expect("the naive nest");
+        let after = (pass.run)(before.clone(), schedule);
+        stages.push((pass.name, checked(pass.name, after)?));
+    }
+    Ok(stages)
+}
+
+/// The legal nest; verified after each pass in debug builds only.
+///
+/// # Errors
+/// As [`stages`].
+pub fn legal_nest(problem: &Problem, schedule: &Schedule) -> Result<Nest, Error> {
+    let check = |stage, nest| if cfg!(debug_assertions) { checked(stage, nest) } else { Ok(nest) };
+    let naive = check("nest", lower(problem, &name(problem)))?;
+    PASSES.iter().try_fold(naive, |nest, pass| check(pass.name, (pass.run)(nest, schedule)))
+}
+
+fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
+    match verify(&nest) {
+        Ok(()) => Ok(nest),
+        Err(violations) => Err(Error::Internal { stage, message: format!("{violations}\n{nest}") }),
+    }
+}
+
+/// A name that says the problem: op, types and extents in canonical order, reduced ones in parentheses.
+fn name(problem: &Problem) -> String {
+    let op = match &problem.work {
+        crate::problem::Work::Convert { .. } => "convert",
+        crate::problem::Work::Reduce { op, .. } => op,
+    };
+    let extent = |d: &crate::problem::Dim| if d.reduced { format!("({})", d.extent) } else { d.extent.to_string() };
+    let dims: Vec<String> = problem.dims.iter().map(extent).collect();
+    format!("{op} {} {} -> {}", problem.inputs[0].dtype, dims.join("x"), problem.outputs[0].dtype)
+}

@@ -1,0 +1,137 @@
+//! Decisions as data: what the passes are to do.
+//!
+//! ```
+//! use cranefold::Schedule;
+//!
+//! let schedule: Schedule = "width=128 tile=i0:1024 rows=8".parse()?;
+//! assert_eq!(schedule.to_string(), "width=128 tile=i0:1024 rows=8");
+//! # Ok::<(), cranefold::ScheduleError>(())
+//! ```
+
+mod choose;
+
+pub use choose::choose;
+
+use cranefold_ir::{LoopVar, Over};
+use std::fmt;
+use std::str::FromStr;
+
+/// What the passes are to do. The bits of a result never depend on it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// Bits of a vector; 0 for scalar code. Lanes beyond the target's width are split for it.
+    pub width: u32,
+    /// The tile of outputs that moves inside the reduction's loops, if any.
+    pub tile: Option<Tile>,
+    /// Steps taken together in one visit of an accumulator.
+    pub rows: u64,
+}
+
+/// A tile of outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// The output loop that is split. It moves inward, with all output loops inside it.
+    pub var: LoopVar,
+    /// Iterations of it in a tile.
+    pub by: u64,
+}
+
+/// The most a schedule may ask for.
+impl Schedule {
+    /// Rows taken together.
+    pub const MAX_ROWS: u64 = 64;
+    /// Bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
+    /// calling thread.
+    pub const MAX_STATE_BYTES: u64 = 256 << 10;
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "width={}", self.width)?;
+        if let Some(tile) = self.tile {
+            write!(f, " tile={}:{}", tile.var, tile.by)?;
+        }
+        write!(f, " rows={}", self.rows)
+    }
+}
+
+/// Why a schedule was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
+pub enum ScheduleError {
+    #[error("`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS rows=STEPS")]
+    Unknown(String),
+    #[error("`{key}` of the schedule is given twice")]
+    Repeated { key: &'static str },
+    #[error("width={0} is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits")]
+    Width(u32),
+    #[error("rows={given} is outside 1 to {limit}")]
+    Rows { given: u64, limit: u64 },
+    #[error("tile={var}:{by} has no iterations")]
+    EmptyTile { var: LoopVar, by: u64 },
+    #[error("tile={var}: the problem has no output loop {var}; it has {loops}")]
+    NoLoop { var: LoopVar, loops: String },
+    #[error("tile={var}:{by} keeps {bytes} bytes of state, above the limit of {limit}")]
+    StateTooLarge { var: LoopVar, by: u64, bytes: u64, limit: u64 },
+}
+
+/// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row.
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
+        let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
+        let (mut width, mut tile, mut rows) = (None, None, None);
+        for word in text.split_whitespace() {
+            let (key, value) = word.split_once('=').ok_or_else(|| unknown(word))?;
+            match key {
+                "width" => once("width", &mut width, value.parse().map_err(|_| unknown(word))?)?,
+                "tile" => once("tile", &mut tile, parse_tile(value).ok_or_else(|| unknown(word))?)?,
+                "rows" => once("rows", &mut rows, value.parse().map_err(|_| unknown(word))?)?,
+                _ => return Err(unknown(word)),
+            }
+        }
+        let schedule = Schedule { width: width.unwrap_or(128), tile, rows: rows.unwrap_or(1) };
+        schedule.check_numbers()?;
+        Ok(schedule)
+    }
+}
+
+fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), ScheduleError> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(ScheduleError::Repeated { key }),
+    }
+}
+
+fn parse_tile(text: &str) -> Option<Tile> {
+    let (var, by) = text.split_once(':')?;
+    let id = var.strip_prefix('i')?.parse().ok()?;
+    Some(Tile { var: LoopVar { over: Over::Output, id }, by: by.parse().ok()? })
+}
+
+impl Schedule {
+    /// A number of bits that a vector may have.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Width`] if it is none.
+    pub fn checked_width(width: u32) -> Result<u32, ScheduleError> {
+        match width {
+            0 | 64 | 128 | 256 | 512 | 1024 => Ok(width),
+            _ => Err(ScheduleError::Width(width)),
+        }
+    }
+
+    /// Checks what can be checked without a problem.
+    fn check_numbers(&self) -> Result<(), ScheduleError> {
+        Schedule::checked_width(self.width)?;
+        if !(1..=Schedule::MAX_ROWS).contains(&self.rows) {
+            return Err(ScheduleError::Rows { given: self.rows, limit: Schedule::MAX_ROWS });
+        }
+        match self.tile {
+            Some(Tile { var, by: 0 }) => Err(ScheduleError::EmptyTile { var, by: 0 }),
+            _ => Ok(()),
+        }
+    }
+}

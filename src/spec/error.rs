@@ -1,0 +1,105 @@
+//! What can be wrong with a request.
+
+use crate::layout::LayoutError;
+use cranefold_ir::{DType, UnknownDType, ops};
+
+/// A request that is refused, with what was given and what would have been accepted.
+///
+/// Columns count characters of the text from 1.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages define the variants and their fields")]
+pub enum SpecError {
+    #[error("the text has {given} bytes; the limit is {limit}")]
+    TextTooLong { given: usize, limit: usize },
+    #[error("column {column}: expected {expected}, found {found}")]
+    Syntax { column: usize, expected: &'static str, found: String },
+    #[error("column {column}: `{word}` is given twice")]
+    RepeatedWord { column: usize, word: &'static str },
+    #[error(
+        "column {column}: unknown word `{word}`; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
+         `empty_axes=`, `acc=`, `saturate`, `trunc`, `round_half_even` and `->`"
+    )]
+    UnknownWord { column: usize, word: String },
+    #[error("column {column}: {error}")]
+    UnknownDType { column: usize, error: UnknownDType },
+    #[error("column {column}: {error}")]
+    LayoutText { column: usize, error: LayoutError },
+    #[error("column {column}: `{text}` does not fit 64 bits")]
+    IntegerTooLarge { column: usize, text: String },
+
+    #[error("unknown op `{name}`; the ops are {}", op_names())]
+    UnknownOp { name: String },
+    #[error("`{op}` has no parameter `{param}`; {}", known_params(op))]
+    UnknownParam { op: &'static str, param: String },
+    #[error("parameter `{param}` of `{op}` is given twice")]
+    RepeatedParam { op: &'static str, param: String },
+    #[error("`{op}` needs the parameter `{param}`")]
+    MissingParam { op: &'static str, param: &'static str },
+    #[error("parameter `{param}` of `{op}` must be finite and at least {at_least}, {given} given")]
+    ParamOutOfRange { op: &'static str, param: &'static str, given: f64, at_least: f64 },
+    #[error("parameter `{param}` of `{op}` must be finite, {given} given")]
+    ParamNotFinite { op: &'static str, param: &'static str, given: f64 },
+    #[error("parameter `{param}` of `{op}` is {given}, which overflows the accumulator type {accumulator}")]
+    ParamOverflow { op: &'static str, param: &'static str, given: f64, accumulator: DType },
+
+    #[error("a spec has one reducer for now, {given} given")]
+    ReducerCount { given: usize },
+    #[error("`{op}` takes {expected} input, {given} given")]
+    InputCount { op: &'static str, expected: usize, given: usize },
+    #[error("`{op}` gives {expected} output, {given} given")]
+    OutputCount { op: &'static str, expected: usize, given: usize },
+
+    #[error("rank {given} is above the limit of {limit}")]
+    RankTooLarge { given: usize, limit: usize },
+    #[error("extent {extent} of axis {axis} is negative")]
+    NegativeExtent { axis: usize, extent: i64 },
+    #[error("{operand}: {error}")]
+    Layout { operand: String, error: LayoutError },
+    #[error("axis {axis} is out of range for rank {rank}")]
+    AxisOutOfRange { axis: i64, rank: usize },
+    #[error("axis {axis} is out of range for rank 0, which takes only `axes=[]`")]
+    AxisOfRankZero { axis: i64 },
+    #[error("axis {axis} is listed twice for rank {rank}")]
+    RepeatedAxis { axis: usize, rank: usize },
+    #[error("`empty_axes=identity` is not for `{op}`, which reduces groups of one over no axes")]
+    NoIdentity { op: &'static str },
+
+    #[error("`{op}` does not take {given}; it takes {accepted}")]
+    TypeRefused { op: &'static str, given: DType, accepted: String },
+    #[error("{input} input to {output} output is refused: bool goes to bool only, and only bool goes to bool")]
+    BoolMismatch { input: DType, output: DType },
+    #[error("{input} input to {output} output needs `trunc` or `round_half_even`")]
+    RoundingNeeded { input: DType, output: DType },
+    #[error("`trunc` and `round_half_even` exclude each other")]
+    TwoRoundings,
+    #[error("`{word}` is for integer outputs, the output is {output}")]
+    RoundingWithoutInteger { word: &'static str, output: DType },
+    #[error(
+        "`saturate` is for integer inputs and outputs, given {input} to {output}; floats always saturate where they \
+         become integers"
+    )]
+    SaturateRefused { input: DType, output: DType },
+    #[error("`acc` is for float inputs, the input is {input}")]
+    AccumulatorWithoutFloat { input: DType },
+    #[error("acc={given} is refused for {input} input: {accepted} would be accepted")]
+    AccumulatorRefused { input: DType, given: DType, accepted: &'static str },
+    #[error("`{op}` of integers over nothing has no integer value: reduced axis {axis} has extent 0")]
+    IntegerOverNothing { op: &'static str, axis: usize },
+
+    #[error("source rank {source_rank} and destination rank {destination_rank} differ")]
+    RanksDiffer { source_rank: usize, destination_rank: usize },
+    #[error("destination dim {given} of axis {axis} must be 1 or {expected}")]
+    DestinationDim { axis: usize, given: i64, expected: i64 },
+    #[error("source and destination dims {dims} are equal: nothing is reduced")]
+    NothingReduced { dims: String },
+}
+
+fn op_names() -> String {
+    ops::ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+}
+
+fn known_params(op: &str) -> String {
+    let names: Vec<&str> = ops::find(op).into_iter().flat_map(|row| row.params).map(|p| p.name).collect();
+    if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(", ")) }
+}

@@ -1,0 +1,281 @@
+//! The parser of the one-line text form.
+//!
+//! ```text
+//! spec    = op { "," op } { word } [ "->" output { "," output } { word } ]
+//! op      = NAME [ "(" [ param { "," param } ] ")" ]
+//! param   = NAME "=" NUMBER
+//! word    = operand                         each input, in order
+//!         | "axes" "=" ( INT | "[" [ INT { "," INT } ] "]" )
+//!         | "keep_dims"
+//!         | "empty_axes" "=" ( "identity" | "lift" )
+//!         | "acc" "=" DTYPE
+//!         | "saturate" | "trunc" | "round_half_even"
+//! operand = DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ]
+//! output  = DTYPE [ "@" layout ] | "@" layout
+//! layout  = TAG | "(" [ INT { "," INT } ] ")"
+//! ```
+//!
+//! NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits; INT is decimal
+//! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any
+//! two tokens and must stand between two words. Words come in any order, each at most once, but for
+//! operands. Names of ops are read without regard to case.
+
+use super::{Builder, MAX_TEXT, Reduction, Rounding, SpecError};
+use crate::layout::Layout;
+use cranefold_ir::DType;
+use std::str::FromStr;
+
+impl FromStr for Reduction {
+    type Err = SpecError;
+
+    /// Reads the one-line text form.
+    ///
+    /// # Errors
+    /// Text outside the grammar, with the column; a request that [`Builder::build`] refuses.
+    fn from_str(text: &str) -> Result<Reduction, SpecError> {
+        if text.len() > MAX_TEXT {
+            return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });
+        }
+        Parser { text, at: 0, seen: vec![] }.spec()?.build()
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    /// Byte offset of what is to be read next.
+    at: usize,
+    /// Words that may come once, and have.
+    seen: Vec<&'static str>,
+}
+
+impl<'a> Parser<'a> {
+    fn spec(&mut self) -> Result<Builder, SpecError> {
+        let name = self.name("the name of an op")?;
+        let mut builder = self.params(Builder::new(name))?;
+        while self.eat(',') {
+            let name = self.name("the name of an op")?;
+            builder = self.params(builder.reducer(name))?;
+        }
+        loop {
+            self.skip_space();
+            let start = self.at;
+            if self.rest().is_empty() {
+                return Ok(builder);
+            }
+            if self.at > 0 && !self.text[..start].ends_with(|c: char| c.is_ascii_whitespace()) {
+                return Err(self.expected("a space"));
+            }
+            if self.rest().starts_with("->") {
+                self.once("->", start)?;
+                self.at += 2;
+                builder = self.output(builder)?;
+                while self.eat(',') {
+                    builder = self.output(builder)?;
+                }
+            } else {
+                builder = self.word(builder)?;
+            }
+        }
+    }
+
+    fn params(&mut self, mut builder: Builder) -> Result<Builder, SpecError> {
+        if !self.eat('(') || self.eat(')') {
+            return Ok(builder);
+        }
+        loop {
+            let name = self.name("the name of a parameter")?;
+            self.expect('=', "`=`")?;
+            self.skip_space();
+            let digits = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
+            let Ok(value) = digits.parse() else {
+                self.at -= digits.len();
+                return Err(self.expected("a number"));
+            };
+            builder = builder.param(name, value);
+            if self.eat(')') {
+                return Ok(builder);
+            }
+            self.expect(',', "`,` or `)`")?;
+        }
+    }
+
+    fn word(&mut self, builder: Builder) -> Result<Builder, SpecError> {
+        let start = self.at;
+        let name = self.name("a word")?;
+        let (at, bracket) = (self.at, self.eat('['));
+        self.at = at;
+        match name {
+            _ if bracket || DType::from_str(name).is_ok() => self.operand(builder, name, start),
+            "axes" => {
+                self.once("axes", start)?;
+                self.expect('=', "`=`")?;
+                let axes = if self.eat('[') { self.ints(']', "an axis or `]`")? } else { vec![self.int("an axis")?] };
+                Ok(builder.axes(axes))
+            }
+            "keep_dims" => self.once("keep_dims", start).map(|()| builder.keep_dims()),
+            "saturate" => self.once("saturate", start).map(|()| builder.saturate()),
+            "trunc" => self.once("trunc", start).map(|()| builder.round(Rounding::Trunc)),
+            "round_half_even" => self.once("round_half_even", start).map(|()| builder.round(Rounding::HalfEven)),
+            "acc" => {
+                self.once("acc", start)?;
+                self.expect('=', "`=`")?;
+                Ok(builder.accumulator(self.dtype()?))
+            }
+            "empty_axes" => {
+                self.once("empty_axes", start)?;
+                self.expect('=', "`=`")?;
+                self.skip_space();
+                let at = self.at;
+                match self.name("`identity` or `lift`")? {
+                    "identity" => Ok(builder.empty_axes_identity()),
+                    "lift" => Ok(builder.empty_axes_lift()),
+                    _ => {
+                        self.at = at;
+                        Err(self.expected("`identity` or `lift`"))
+                    }
+                }
+            }
+            _ => Err(SpecError::UnknownWord { column: self.column(start), word: shorten(name) }),
+        }
+    }
+
+    fn operand(&mut self, builder: Builder, dtype: &str, start: usize) -> Result<Builder, SpecError> {
+        let dtype =
+            DType::from_str(dtype).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })?;
+        self.expect('[', "`[`")?;
+        let mut shape = vec![];
+        for (axis, extent) in self.ints(']', "an extent or `]`")?.into_iter().enumerate() {
+            shape.push(u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent })?);
+        }
+        let layout = if self.eat('@') { self.layout()? } else { Layout::RowMajor };
+        Ok(builder.input_at(dtype, &shape, layout))
+    }
+
+    fn output(&mut self, builder: Builder) -> Result<Builder, SpecError> {
+        if self.eat('@') {
+            let layout = self.layout()?;
+            return Ok(builder.output_parts(None, Some(layout)));
+        }
+        self.skip_space();
+        if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return Err(self.expected("a dtype or `@` and a layout"));
+        }
+        let dtype = self.dtype()?;
+        let layout = if self.eat('@') { Some(self.layout()?) } else { None };
+        Ok(builder.output_parts(Some(dtype), layout))
+    }
+
+    fn layout(&mut self) -> Result<Layout, SpecError> {
+        if self.eat('(') {
+            return Ok(Layout::Strides(self.ints(')', "a stride or `)`")?));
+        }
+        self.skip_space();
+        let start = self.at;
+        let tag = self.run(|c| c.is_ascii_alphanumeric());
+        if tag.is_empty() {
+            return Err(self.expected("a layout tag or `(`"));
+        }
+        Layout::tag(tag).map_err(|error| SpecError::LayoutText { column: self.column(start), error })
+    }
+
+    fn dtype(&mut self) -> Result<DType, SpecError> {
+        self.skip_space();
+        let start = self.at;
+        let name = self.name("a dtype")?;
+        DType::from_str(name).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })
+    }
+
+    /// Integers with commas between, up to and with the closing bracket.
+    fn ints(&mut self, close: char, expected: &'static str) -> Result<Vec<i64>, SpecError> {
+        let mut ints = vec![];
+        if self.eat(close) {
+            return Ok(ints);
+        }
+        loop {
+            ints.push(self.int(expected)?);
+            if self.eat(close) {
+                return Ok(ints);
+            }
+            self.expect(',', if close == ']' { "`,` or `]`" } else { "`,` or `)`" })?;
+        }
+    }
+
+    fn int(&mut self, expected: &'static str) -> Result<i64, SpecError> {
+        self.skip_space();
+        let start = self.at;
+        if self.rest().starts_with('-') {
+            self.at += 1;
+        }
+        if self.run(|c| c.is_ascii_digit()).is_empty() {
+            self.at = start;
+            return Err(self.expected(expected));
+        }
+        let text = &self.text[start..self.at];
+        text.parse().map_err(|_| SpecError::IntegerTooLarge { column: self.column(start), text: shorten(text) })
+    }
+
+    fn name(&mut self, expected: &'static str) -> Result<&'a str, SpecError> {
+        self.skip_space();
+        if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return Err(self.expected(expected));
+        }
+        Ok(self.run(|c| c.is_ascii_alphanumeric() || c == '_'))
+    }
+
+    fn once(&mut self, word: &'static str, start: usize) -> Result<(), SpecError> {
+        if self.seen.contains(&word) {
+            return Err(SpecError::RepeatedWord { column: self.column(start), word });
+        }
+        self.seen.push(word);
+        Ok(())
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn skip_space(&mut self) {
+        self.run(|c| c.is_ascii_whitespace());
+    }
+
+    /// Takes the characters, all of them ASCII, that `is` accepts.
+    fn run(&mut self, is: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !is(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Takes this character, and white space before it, if it is what comes next.
+    fn eat(&mut self, c: char) -> bool {
+        let start = self.at;
+        self.skip_space();
+        let found = self.rest().starts_with(c);
+        self.at = if found { self.at + c.len_utf8() } else { start };
+        found
+    }
+
+    fn expect(&mut self, c: char, expected: &'static str) -> Result<(), SpecError> {
+        if self.eat(c) { Ok(()) } else { Err(self.expected(expected)) }
+    }
+
+    fn expected(&mut self, expected: &'static str) -> SpecError {
+        self.skip_space();
+        let rest = self.rest();
+        let found = match rest.chars().next() {
+            None => "the end".to_string(),
+            Some(c) if c.is_ascii_alphanumeric() => format!("`{}`", shorten(self.run(|c| c.is_ascii_alphanumeric()))),
+            Some(c) => format!("`{c}`"),
+        };
+        SpecError::Syntax { column: self.column(self.text.len() - rest.len()), expected, found }
+    }
+
+    /// The column, in characters from 1, of a byte offset.
+    fn column(&self, at: usize) -> usize {
+        self.text[..at].chars().count() + 1
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(40).collect()
+}

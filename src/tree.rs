@@ -1,0 +1,71 @@
+//! The shape of the reduction tree: lanes, steps and blocks of a problem.
+//!
+//! It depends on the reducer's state, and on the extents and input strides of the problem alone, so
+//! that a result cannot depend on anything else.
+//!
+//! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
+//!   power of two for which L states of every output inside that dim fit [`LANE_BYTES`], at least 1.
+//! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
+//!   steps for K elements, the last perhaps partial.
+//! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many
+//!   whole inner dims as fit, then an even share of the next. Blocks are numbered row-major; inside a
+//!   block steps go row-major too, each lane combining in that order.
+//!
+//! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
+
+use crate::problem::Problem;
+
+/// Changes whenever the tree of some problem does: results computed under different versions may
+/// differ in bits.
+pub const TREE_VERSION: u32 = 1;
+
+/// The most bytes of state a step's lanes may take, over the outputs inside the innermost reduction dim.
+pub const LANE_BYTES: u64 = 256;
+
+/// The most steps of a block.
+pub const BLOCK_STEPS: u64 = 64;
+
+/// The lanes and blocks of a problem's reduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// L.
+    pub lanes: u64,
+    /// Extents of the reduction dims in canonical order, the innermost in steps.
+    pub steps: Vec<u64>,
+    /// Which of them is cut into blocks; those inside it are whole in every block.
+    pub cut: usize,
+    /// How many iterations of that dim make a block; the last block of each row of blocks may have fewer.
+    pub block: u64,
+}
+
+impl Tree {
+    /// The tree of a problem with `state_bytes` bytes of state in a lane, and at least one reduction dim.
+    pub fn of(problem: &Problem, state_bytes: u64) -> Tree {
+        let last = problem.dims.iter().rposition(|d| d.reduced).expect("a reduction dim");
+        let inside: u64 = problem.dims[last + 1..].iter().map(|d| d.extent).fold(1, u64::saturating_mul);
+        let fit = LANE_BYTES / inside.saturating_mul(state_bytes).min(LANE_BYTES + 1);
+        let lanes = 1 << fit.max(1).ilog2();
+        let mut steps: Vec<u64> = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).collect();
+        let innermost = steps.last_mut().expect("a reduction dim");
+        *innermost = innermost.div_ceil(lanes);
+        let mut cut = steps.len() - 1;
+        let mut whole = 1;
+        while cut > 0 && whole * steps[cut] <= BLOCK_STEPS {
+            whole *= steps[cut];
+            cut -= 1;
+        }
+        let most = BLOCK_STEPS / whole;
+        let block = steps[cut].div_ceil(steps[cut].div_ceil(most));
+        Tree { lanes, steps, cut, block }
+    }
+
+    /// How many blocks one walk of the cut dim makes.
+    pub fn row(&self) -> u64 {
+        self.steps[self.cut].div_ceil(self.block)
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.steps[..self.cut].iter().product::<u64>() * self.row()
+    }
+}

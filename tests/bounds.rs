@@ -1,0 +1,206 @@
+//! The derived bounds of `reference::check`: a plain f32 execution of the reduction tree keeps
+//! within them on any input, and wrong results do not.
+
+use cranefold::{DType, Reduction, Scalar, reference};
+
+/// DESIGN's tree on an inner axis: 64 lanes, blocks of 64 steps, merged pairwise.
+fn tree(terms: &[f32], identity: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut pending: Vec<[f32; 64]> = vec![];
+    let blocks: Vec<&[f32]> = terms.chunks(4096).collect();
+    for (index, block) in blocks.iter().enumerate() {
+        let mut lanes = [identity; 64];
+        for (k, &term) in block.iter().enumerate() {
+            lanes[k % 64] = combine(lanes[k % 64], term);
+        }
+        pending.push(lanes);
+        let last = index + 1 == blocks.len();
+        let merges = if last { pending.len() - 1 } else { (index + 1).trailing_zeros() as usize };
+        for _ in 0..merges {
+            let newer = pending.pop().expect("a block");
+            let older = pending.pop().expect("a block");
+            pending.push(std::array::from_fn(|lane| combine(older[lane], newer[lane])));
+        }
+    }
+    let mut lanes = pending.pop().unwrap_or([identity; 64]).to_vec();
+    while lanes.len() > 1 {
+        let half = lanes.len() / 2;
+        lanes = (0..half).map(|lane| combine(lanes[lane], lanes[lane + half])).collect();
+    }
+    lanes[0]
+}
+
+/// The ops with the formulas of the table, in f32 and with the standard library's functions.
+fn execute(op: &str, x: &[f32]) -> f32 {
+    let sum = |lift: &dyn Fn(f32) -> f32| tree(&x.iter().map(|&x| lift(x)).collect::<Vec<_>>(), -0.0, |a, b| a + b);
+    let square = |x: f32| x * x;
+    match op {
+        "sum" => sum(&|x| x),
+        "l1" => sum(&f32::abs),
+        "sum_squares" => sum(&square),
+        "l2" => sum(&square).sqrt(),
+        "mean" => sum(&|x| x) / x.len() as f32,
+        "log_sum" => sum(&|x| x).ln(),
+        "prod" => tree(x, 1.0, |a, b| a * b),
+        "lp(p=3)" => sum(&|x| x.abs() * x.abs() * x.abs()).powf(1.0 / 3.0),
+        "lp_sum(p=2.5,eps=1e-3)" => (sum(&|x| x.abs().powf(2.5)) + 1e-3).powf(1.0 / 2.5),
+        "lp_max(p=1.5,eps=10)" => {
+            let s = sum(&|x| x.abs().powf(1.5));
+            (if s < 10.0 { 10.0f32 } else { s }).powf(1.0 / 1.5)
+        }
+        "lp_power_p_sum(p=3,eps=-7)" => sum(&|x| x.abs() * x.abs() * x.abs()) - 7.0,
+        "log_sum_exp" => {
+            let max = x.iter().copied().fold(f32::NEG_INFINITY, |a, b| if a.is_nan() || a > b { a } else { b });
+            if max.is_finite() { max + sum(&|x| (x - max).exp()).ln() } else { max }
+        }
+        _ => unreachable!("{op}"),
+    }
+}
+
+const OPS: [&str; 12] = [
+    "sum",
+    "l1",
+    "sum_squares",
+    "l2",
+    "mean",
+    "log_sum",
+    "prod",
+    "lp(p=3)",
+    "lp_sum(p=2.5,eps=1e-3)",
+    "lp_max(p=1.5,eps=10)",
+    "lp_power_p_sum(p=3,eps=-7)",
+    "log_sum_exp",
+];
+
+/// A simple generator, the same in every run (Knuth's MMIX multiplier).
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 32) as u32
+    }
+
+    fn unit(&mut self) -> f32 {
+        self.bits() as f32 / 2f32.powi(32)
+    }
+
+    /// Elements of one kind, from all bit patterns to nearly cancelling.
+    fn elements(&mut self, kind: usize, length: usize) -> Vec<f32> {
+        let special =
+            [0.0, -0.0, 1.0, -1.0, f32::MIN_POSITIVE, 1e-45, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let mut elements: Vec<f32> = (0..length)
+            .map(|_| match kind {
+                0 => self.unit(),
+                1 => self.unit() - 0.5,
+                2 => 1.0 + (self.unit() - 0.5) * 0.01,
+                3 => (self.unit() - 0.5) * 1e3,
+                4 => f32::from_bits(self.bits()),
+                5 => f32::from_bits(self.bits() & 0xbfff_ffff),
+                6 => special[self.bits() as usize % 10],
+                _ => special[self.bits() as usize % 5],
+            })
+            .collect();
+        if kind == 3 && length > 1 {
+            let total: f32 = elements[1..].iter().sum();
+            elements[0] = -total;
+        }
+        elements
+    }
+}
+
+fn bytes(x: &[f32]) -> Vec<u8> {
+    x.iter().flat_map(|x| x.to_ne_bytes()).collect()
+}
+
+#[test]
+fn the_tree_keeps_within_the_bounds() {
+    let mut random = Random(1);
+    for length in [0, 1, 2, 3, 63, 64, 65, 500, 4095, 4097, 9000] {
+        for kind in 0..8 {
+            let x = random.elements(kind, length);
+            for op in OPS {
+                let spec: Reduction = format!("{op} f32[{length}]").parse().unwrap();
+                let exact = reference::reduce(&spec, &[&bytes(&x)]).unwrap();
+                let mut got = Scalar::f32(execute(op, &x));
+                if length == 0 && got.as_f64() == 0.0 {
+                    got = Scalar::f32(0.0);
+                }
+                if got.is_nan() {
+                    got = Scalar::nan(DType::F32);
+                }
+                reference::check(&spec, &exact[0][0], got)
+                    .unwrap_or_else(|e| panic!("{spec}, inputs of kind {kind}: {e}"));
+            }
+        }
+    }
+}
+
+/// The rounded exact result itself is always allowed.
+#[test]
+fn the_reference_allows_itself() {
+    let mut random = Random(2);
+    for output in ["f16", "bf16", "f32", "f64", "i8 trunc", "u32 round_half_even"] {
+        for kind in 0..8 {
+            let x = random.elements(kind, 100);
+            for op in OPS.into_iter().chain(["max", "min"]) {
+                let spec: Reduction = format!("{op} f32[100] -> {output}").parse().unwrap();
+                let exact = &reference::reduce(&spec, &[&bytes(&x)]).unwrap()[0][0];
+                let rounded = exact.round(&spec);
+                reference::check(&spec, exact, rounded)
+                    .unwrap_or_else(|e| panic!("{spec}, inputs of kind {kind}: {e}"));
+                let (error, bound) = (exact.error(rounded), exact.error_bound(&spec));
+                assert!(error <= bound, "{spec}, inputs of kind {kind}: {error} {bound}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_results_are_caught() {
+    let mut random = Random(3);
+    let refused = |text: &str, x: &[f32], got: f32| {
+        let spec: Reduction = text.parse().unwrap();
+        let exact = &reference::reduce(&spec, &[&bytes(x)]).unwrap()[0][0];
+        assert!(reference::check(&spec, exact, Scalar::f32(got)).is_err(), "{text} may not be {got}");
+    };
+    // One chain of additions drifts.
+    let tenths = vec![0.1; 1_000_000];
+    refused("sum f32[1000000]", &tenths, tenths.iter().sum());
+    // Small integers are exact in every order.
+    refused("sum f32[20000]", &vec![3.0; 20000], 60000.004);
+    // An element left out, of many alike.
+    let x = random.elements(2, 20000);
+    let all = execute("sum", &x);
+    refused("sum f32[20000]", &x, all - 1.0);
+    refused("mean f32[20000]", &x, execute("mean", &x[1..]) * 19999.0 / 20000.0);
+    refused("l2 f32[20000]", &x, execute("l2", &x[1..]));
+    refused("log_sum_exp f32[20000]", &x, execute("log_sum_exp", &x) + 1e-4);
+    // A mean by the reciprocal is in the bounds; by the wrong count it is not.
+    refused("mean f32[20000]", &x, all / 19999.0);
+    // Signs of zeros, and the classes.
+    refused("sum f32[2]", &[-0.0, -0.0], 0.0);
+    refused("l2 f32[2]", &[0.0, 0.0], 1e-45);
+    refused("max f32[2]", &[1.0, 2.0], 2.0000002);
+    refused("sum f32[2]", &[1.0, f32::INFINITY], f32::MAX);
+    refused("sum f32[2]", &[1.0, f32::NAN], f32::INFINITY);
+    refused("sum f32[2]", &[1.0, 2.0], f32::NAN);
+    refused("l1 f32[2]", &[3e38, -3e38], f32::MAX);
+    refused("log_sum f32[2]", &[1.0, 1.0], f32::NAN);
+    refused("prod f32[2]", &[3.0, 5.0], 15.000002);
+    // A NaN that is not canonical.
+    let spec: Reduction = "sum f32[1]".parse().unwrap();
+    let exact = &reference::reduce(&spec, &[&bytes(&[f32::NAN])]).unwrap()[0][0];
+    let error = reference::check(&spec, exact, Scalar::from_bits(DType::F32, 0xffc0_0000)).unwrap_err();
+    assert_eq!(error.to_string(), "bits(0xffc00000) is not in nan to nan, expected nan");
+}
+
+#[test]
+fn buffers_that_do_not_fit_are_refused() {
+    let spec: Reduction = "sum f32[4,10]@(20,2) axes=[1]".parse().unwrap();
+    let message = |inputs: &[&[u8]]| reference::reduce(&spec, inputs).unwrap_err().to_string();
+    assert_eq!(message(&[]), "0 input buffers for a spec with 1");
+    assert_eq!(message(&[&[0; 315]]), "input 0 has 315 bytes and needs 316");
+    assert!(reference::reduce(&spec, &[&[0; 320]]).is_ok());
+    let error = reference::run(&spec, &[&[0; 316]], &mut [&mut [0; 15]]).unwrap_err();
+    assert_eq!(error.to_string(), "output 0 has 15 bytes and needs 16");
+}

@@ -1,0 +1,238 @@
+//! Every refused request, with its exact message.
+
+use cranefold::spec::{Dims, Rounding};
+use cranefold::{DType, Layout, Reduction};
+
+const OPS: &str = "sum, prod, min, max, mean, any, all, l1, l2, sum_squares, log_sum, log_sum_exp, lp, lp_max, lp_sum, \
+                   lp_power_p_max, lp_power_p_sum";
+const DTYPES: &str = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64";
+const WORDS: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `acc=`, `saturate`, `trunc`, \
+                     `round_half_even` and `->`";
+
+#[test]
+fn texts() {
+    for (text, message) in [
+        // Outside the grammar.
+        ("", "column 1: expected the name of an op, found the end".to_string()),
+        ("  7", "column 3: expected the name of an op, found `7`".into()),
+        ("sum,", "column 5: expected the name of an op, found the end".into()),
+        ("sum(p f32[2]", "column 7: expected `=`, found `f32`".into()),
+        ("lp(p=x) f32[2]", "column 6: expected a number, found `x`".into()),
+        ("lp(p=3 f32[2]", "column 8: expected `,` or `)`, found `f32`".into()),
+        ("lp(3) f32[2]", "column 4: expected the name of a parameter, found `3`".into()),
+        ("sum f32", "column 8: expected `[`, found the end".into()),
+        ("sum f32[2", "column 10: expected `,` or `]`, found the end".into()),
+        ("sum f32[2,]", "column 11: expected an extent or `]`, found `]`".into()),
+        ("sum f32[é]", "column 9: expected an extent or `]`, found `é`".into()),
+        ("sum f32[2.5]", "column 10: expected `,` or `]`, found `.`".into()),
+        ("sum f32[2]@", "column 12: expected a layout tag or `(`, found the end".into()),
+        ("sum f32[2]@(x)", "column 13: expected a stride or `)`, found `x`".into()),
+        ("sum f32[2]axes=[0]", "column 11: expected a space, found `axes`".into()),
+        ("sum f32[2] axes", "column 16: expected `=`, found the end".into()),
+        ("sum f32[2] axes=x", "column 17: expected an axis, found `x`".into()),
+        ("sum f32[2] axes=[-]", "column 18: expected an axis or `]`, found `-`".into()),
+        ("sum f32[2] acc=", "column 16: expected a dtype, found the end".into()),
+        ("sum f32[2] acc=f33", format!("column 16: `f33` is no dtype; the dtypes are {DTYPES}")),
+        ("sum flt[2]", format!("column 5: `flt` is no dtype; the dtypes are {DTYPES}")),
+        ("sum f32[2] empty_axes=all", "column 23: expected `identity` or `lift`, found `all`".into()),
+        ("sum f32[2] ->", "column 14: expected a dtype or `@` and a layout, found the end".into()),
+        ("sum f32[2] -> f64[2]", "column 18: expected a space, found `[`".into()),
+        ("sum f32[2] ; max", "column 12: expected a word, found `;`".into()),
+        ("sum f32[2] keepdims", format!("column 12: unknown word `keepdims`; the words are {WORDS}")),
+        ("sum f32[2] axes=0 axes=0", "column 19: `axes` is given twice".into()),
+        ("sum f32[2] keep_dims keep_dims", "column 22: `keep_dims` is given twice".into()),
+        ("sum f32[2] acc=f64 acc=f64", "column 20: `acc` is given twice".into()),
+        ("sum f32[2] saturate saturate", "column 21: `saturate` is given twice".into()),
+        ("sum f32[2] trunc trunc", "column 18: `trunc` is given twice".into()),
+        ("sum f32[2] -> f64 -> f64", "column 19: `->` is given twice".into()),
+        ("sum f32[99999999999999999999]", "column 9: `99999999999999999999` does not fit 64 bits".into()),
+        // Ops and parameters.
+        ("median f32[2]", format!("unknown op `median`; the ops are {OPS}")),
+        ("sum(p=2) f32[2]", "`sum` has no parameter `p`; it has none".into()),
+        ("lp_max(q=2) f32[2]", "`lp_max` has no parameter `q`; it has p, eps".into()),
+        ("lp(p=3,p=3) f32[2]", "parameter `p` of `lp` is given twice".into()),
+        ("lp f32[2]", "`lp` needs the parameter `p`".into()),
+        ("lp(p=0.5) f32[2]", "parameter `p` of `lp` must be finite and at least 1, 0.5 given".into()),
+        ("lp(p=inf) f32[2]", "parameter `p` of `lp` must be finite and at least 1, inf given".into()),
+        ("lp(p=nan) f32[2]", "parameter `p` of `lp` must be finite and at least 1, NaN given".into()),
+        ("lp_sum(p=1,eps=-inf) f32[2]", "parameter `eps` of `lp_sum` must be finite, -inf given".into()),
+        (
+            "lp_sum(p=1,eps=1e39) f32[2]",
+            "parameter `eps` of `lp_sum` is 1000000000000000000000000000000000000000, which overflows the accumulator \
+             type f32"
+                .into(),
+        ),
+        // How many.
+        ("min,max f32[2]", "a spec has one reducer for now, 2 given".into()),
+        ("sum axes=[0]", "`sum` takes 1 input, 0 given".into()),
+        ("sum f32[2] f32[2]", "`sum` takes 1 input, 2 given".into()),
+        ("sum f32[2] -> f32, f64", "`sum` gives 1 output, 2 given".into()),
+        // Shapes, layouts, axes.
+        ("sum f32[2,-3]", "extent -3 of axis 1 is negative".into()),
+        (
+            "sum f32[4611686018427387904]",
+            "input 0: shape [4611686018427387904] of 4-byte elements is larger than 9223372036854775807 bytes".into(),
+        ),
+        (
+            "sum f32[4294967296,4294967296,0]",
+            "input 0: shape [4294967296,4294967296,0] of 4-byte elements is larger than 9223372036854775807 bytes"
+                .into(),
+        ),
+        (
+            "sum i8[3] axes=[] -> i64@(2000000000000000000)",
+            "output 0: strides (2000000000000000000) over shape [3] of 8-byte elements span more than \
+             9223372036854775807 bytes"
+                .into(),
+        ),
+        ("sum f32[2,3]@abc", "input 0: layout tag `abc` names 3 axes for rank 2".into()),
+        ("sum f32[2,3]@ac", "column 14: layout tag `ac` is not one of each of the letters from `a` on".into()),
+        ("sum f32[2,3]@aB16b", "column 14: layout tag `aB16b` is blocked, which is not supported".into()),
+        ("sum f32[2,3]@(1)", "input 0: 1 strides for rank 2".into()),
+        ("sum f32[2,3] axes=0 -> @(1,1)", "output 0: 2 strides for rank 1".into()),
+        ("sum f32[2,3] axes=0 -> @(0)", "output 0: stride 0 of axis 0 would write one element 3 times".into()),
+        (
+            "sum f32[2,3,4] axes=0 -> @(1,2)",
+            "output 0: stride 2 of axis 1 may write one element twice: it must reach over the 3 elements that the \
+             smaller strides span"
+                .into(),
+        ),
+        ("sum f32[2,3,4] axes=3", "axis 3 is out of range for rank 3".into()),
+        ("sum f32[2,3,4] axes=[0,-4]", "axis -4 is out of range for rank 3".into()),
+        ("sum f32[] axes=0", "axis 0 is out of range for rank 0, which takes only `axes=[]`".into()),
+        ("sum f32[2,3] axes=[1,1]", "axis 1 is listed twice for rank 2".into()),
+        ("sum f32[2,3] axes=[1,-1]", "axis 1 is listed twice for rank 2".into()),
+        (
+            "lp_max(p=3) f32[2] axes=[] empty_axes=identity",
+            "`empty_axes=identity` is not for `lp_max`, which reduces groups of one over no axes".into(),
+        ),
+        // Types.
+        ("sum bool[2]", "`sum` does not take bool; it takes integers and floats".into()),
+        ("mean bool[2] -> f32", "`mean` does not take bool; it takes integers and floats".into()),
+        ("all f32[2]", "`all` does not take f32; it takes bool".into()),
+        ("any u8[2]", "`any` does not take u8; it takes bool".into()),
+        ("log_sum i32[2]", "`log_sum` does not take i32; it takes floats".into()),
+        ("lp_max(p=2) i8[2]", "`lp_max` does not take i8; it takes floats".into()),
+        (
+            "max bool[2] -> u8",
+            "bool input to u8 output is refused: bool goes to bool only, and only bool goes to bool".into(),
+        ),
+        (
+            "max f32[2] -> bool",
+            "f32 input to bool output is refused: bool goes to bool only, and only bool goes to bool".into(),
+        ),
+        ("sum f32[2] -> i32", "f32 input to i32 output needs `trunc` or `round_half_even`".into()),
+        ("sum f32[2] trunc round_half_even -> i32", "`trunc` and `round_half_even` exclude each other".into()),
+        ("mean i32[2] trunc -> f32", "`trunc` is for integer outputs, the output is f32".into()),
+        ("mean f32[2] round_half_even", "`round_half_even` is for integer outputs, the output is f32".into()),
+        ("any bool[2] trunc", "`trunc` is for integer outputs, the output is bool".into()),
+        (
+            "sum f32[2] trunc saturate -> i32",
+            "`saturate` is for integer inputs and outputs, given f32 to i32; floats always saturate where they become \
+             integers"
+                .into(),
+        ),
+        (
+            "sum i32[2] saturate -> f32",
+            "`saturate` is for integer inputs and outputs, given i32 to f32; floats always saturate where they become \
+             integers"
+                .into(),
+        ),
+        ("sum i32[2] acc=f64", "`acc` is for float inputs, the input is i32".into()),
+        ("sum f16[2] acc=f16", "acc=f16 is refused for f16 input: f32 or f64 would be accepted".into()),
+        ("sum f64[2] acc=f32", "acc=f32 is refused for f64 input: f64 would be accepted".into()),
+        ("sum f32[2] acc=i32", "acc=i32 is refused for f32 input: f32 or f64 would be accepted".into()),
+        (
+            "mean i32[2,0] axes=1",
+            "`mean` of integers over nothing has no integer value: reduced axis 1 has extent 0".into(),
+        ),
+    ] {
+        let error = text.parse::<Reduction>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
+        assert_eq!(error.to_string(), message, "{text}");
+    }
+}
+
+#[test]
+fn limits_are_reached_in_bounded_time() {
+    let refuse = |text: &str| text.parse::<Reduction>().unwrap_err().to_string();
+    let ones = |n: usize| format!("sum f32[{}]", vec!["1"; n].join(","));
+    assert!(ones(64).parse::<Reduction>().is_ok());
+    assert_eq!(refuse(&ones(65)), "rank 65 is above the limit of 64");
+    assert_eq!(refuse(&ones(49_000)), "rank 49000 is above the limit of 64");
+    assert_eq!(refuse(&" ".repeat(100_001)), "the text has 100001 bytes; the limit is 100000");
+    assert_eq!(
+        refuse(&format!("sum f32[{}]", "9".repeat(90_000))),
+        format!("column 9: `{}` does not fit 64 bits", "9".repeat(40))
+    );
+    assert_eq!(refuse(&"x".repeat(100_000)), format!("unknown op `{}`; the ops are {OPS}", "x".repeat(40)));
+    assert_eq!(
+        refuse(&format!("sum f32[2]@{}", "a".repeat(90_000))),
+        format!("column 12: layout tag `{}` is not one of each of the letters from `a` on", "a".repeat(40))
+    );
+}
+
+#[test]
+fn builders() {
+    let refuse = |builder: cranefold::spec::Builder| builder.build().unwrap_err().to_string();
+    let sum = || Reduction::builder("sum");
+    assert_eq!(refuse(sum()), "`sum` takes 1 input, 0 given");
+    assert_eq!(refuse(sum().reducer("max").input(DType::F32, &[2])), "a spec has one reducer for now, 2 given");
+    assert_eq!(refuse(sum().input(DType::F32, &[1; 65])), "rank 65 is above the limit of 64");
+    assert_eq!(
+        refuse(sum().input(DType::I8, &[u64::MAX])),
+        "input 0: shape [18446744073709551615] of 1-byte elements is larger than 9223372036854775807 bytes"
+    );
+    assert_eq!(
+        refuse(sum().input(DType::F32, &[2]).axes([i64::MIN])),
+        format!("axis {} is out of range for rank 1", i64::MIN)
+    );
+    assert_eq!(
+        refuse(sum().input(DType::F32, &[2]).round(Rounding::Trunc)),
+        "`trunc` is for integer outputs, the output is f32"
+    );
+    assert_eq!(
+        refuse(sum().input(DType::F32, &[2]).output(DType::F32).output(DType::F64)),
+        "`sum` gives 1 output, 2 given"
+    );
+}
+
+/// The refusals of onednn_errors.json, and its further checks.
+#[test]
+fn dims_in_the_manner_of_onednn() {
+    let from_dims = |op: &str, params: &[(&str, f64)], dtype: DType, src: &[i64], dst: &[i64]| {
+        Reduction::from_dims(op, params, Dims::new(dtype, src), Dims::new(dtype, dst)).map_err(|e| e.to_string())
+    };
+    let f32 = DType::F32;
+    let refuse = |op, params, dtype, src, dst| from_dims(op, params, dtype, src, dst).unwrap_err();
+    assert_eq!(
+        refuse("sum", &[], f32, &[1, 1, 1, 4], &[1, 1, 1, 4]),
+        "source and destination dims [1,1,1,4] are equal: nothing is reduced"
+    );
+    assert_eq!(
+        refuse("eltwise_relu", &[], f32, &[1, 4], &[1, 1]),
+        format!("unknown op `eltwise_relu`; the ops are {OPS}")
+    );
+    assert_eq!(refuse("sum", &[], f32, &[-1, 1, 1, 4], &[-1, 1, 1, 1]), "extent -1 of axis 0 is negative");
+    assert_eq!(
+        refuse("norm_lp_max", &[("p", 0.5)], f32, &[1, 8, 4, 4], &[1, 8, 4, 1]),
+        "parameter `p` of `lp_max` must be finite and at least 1, 0.5 given"
+    );
+    for op in ["norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum"] {
+        let message = refuse(op, &[("p", f64::INFINITY)], f32, &[1, 4], &[1, 1]);
+        assert!(message.ends_with("must be finite and at least 1, inf given"), "{message}");
+    }
+    assert_eq!(refuse("sum", &[], f32, &[2, 3], &[2]), "source rank 2 and destination rank 1 differ");
+    assert_eq!(refuse("sum", &[], f32, &[2, 3], &[2, 2]), "destination dim 2 of axis 1 must be 1 or 3");
+    assert_eq!(
+        refuse("norm_lp_max", &[("p", 2.0)], DType::I8, &[2, 3], &[2, 1]),
+        "`lp_max` does not take i8; it takes floats"
+    );
+    let blocked = Layout::tag("aBcd16b").unwrap_err();
+    assert_eq!(blocked.to_string(), "layout tag `aBcd16b` is blocked, which is not supported");
+    assert_eq!(
+        Layout::tag("any").unwrap_err().to_string(),
+        "layout tag `any` is not one of each of the letters from `a` on"
+    );
+
+    let zero = from_dims("sum", &[], f32, &[0, 1, 1, 4], &[0, 1, 1, 1]).unwrap();
+    assert_eq!(zero.to_string(), "sum f32[0,1,1,4] axes=[3] keep_dims");
+}

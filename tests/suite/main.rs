@@ -1,0 +1,101 @@
+//! One suite of cases, instantiated for every executor.
+
+mod conformance;
+mod data;
+mod large;
+mod layouts;
+mod semantics;
+
+use cranefold::ir::eval;
+use cranefold::{Compiler, Input, Output, Reduction};
+use std::sync::LazyLock;
+
+/// Runs a spec: the inputs' buffers in, the outputs' buffers out. Each is as long as the operand's
+/// span; what lies between the elements of an output is zero.
+pub type Execute = fn(&Reduction, &[Vec<u8>]) -> Vec<Vec<u8>>;
+
+/// The slow and obviously right executor.
+fn reference(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+    let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    cranefold::reference::run(spec, &inputs, &mut slices).expect("buffers of the right length");
+    outputs
+}
+
+/// The interpreter, on the nest after every pass: all give the same bits.
+fn interpreter(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let problem = cranefold::Problem::of(spec);
+    let schedule = cranefold::schedule::choose(&problem, 128);
+    let mut before: Option<Vec<Vec<u8>>> = None;
+    for (stage, nest) in cranefold::pipeline::stages(&problem, &schedule).expect("stages that verify") {
+        let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+        let mut domain = eval::Bits {
+            inputs: inputs.iter().map(Vec::as_slice).collect(),
+            outputs: outputs.iter_mut().map(Vec::as_mut_slice).collect(),
+        };
+        eval::run(&nest, &mut domain);
+        assert!(before.as_ref().is_none_or(|b| *b == outputs), "{spec}: other bits after {stage}");
+        before = Some(outputs);
+    }
+    before.expect("a stage")
+}
+
+/// The compiled kernel.
+fn native(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    static COMPILER: LazyLock<Compiler> = LazyLock::new(|| Compiler::host().expect("this machine"));
+    let kernel = COMPILER.compile(spec).expect("a kernel");
+    let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+    let ins: Vec<Input> =
+        spec.inputs().iter().zip(inputs).map(|(operand, bytes)| Input::from_bytes(operand.dtype(), bytes)).collect();
+    let operands = spec.outputs().iter().zip(&mut outputs);
+    let mut outs: Vec<Output> = operands.map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();
+    kernel.run(&ins, &mut outs).expect("buffers of the right length");
+    outputs
+}
+
+/// Instantiates the suite for one executor.
+macro_rules! suite {
+    ($name:ident, $execute:expr) => {
+        mod $name {
+            #[test]
+            fn semantics() {
+                super::semantics::check($execute);
+            }
+
+            #[test]
+            fn a_nan_anywhere_in_a_max() {
+                super::semantics::check_nan_positions($execute);
+            }
+
+            #[test]
+            fn every_nonzero_byte_is_true() {
+                super::semantics::check_truth_bytes($execute);
+            }
+
+            #[test]
+            fn onnx() {
+                super::conformance::check_onnx($execute);
+            }
+
+            #[test]
+            fn openvino() {
+                super::conformance::check_openvino($execute);
+            }
+
+            #[test]
+            fn layouts() {
+                super::layouts::check($execute);
+            }
+
+            #[test]
+            fn large() {
+                super::large::check($execute);
+            }
+        }
+    };
+}
+
+suite!(on_reference, crate::reference);
+suite!(on_the_interpreter, crate::interpreter);
+suite!(on_native_code, crate::native);
