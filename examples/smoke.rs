@@ -5,7 +5,8 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let stage = args.get(1).cloned();
     let spec: Reduction = args[0].parse().unwrap();
-    let kernel = match compiler.compile(&spec) {
+    let options = Options { schedule: std::env::var("S").ok().map(|s| s.parse().unwrap()), width: None };
+    let kernel = match compiler.compile_with(&spec, &options) {
         Ok(k) => k,
         Err(e) => {
             println!("{e}");

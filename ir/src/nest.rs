@@ -1,7 +1,7 @@
 //! The loop nest: data only.
 
 use crate::{DType, Def, Expr, Scalar};
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 use std::fmt;
 
 /// A program over buffers: loops, accumulators and stores.
@@ -179,13 +179,14 @@ ids! {
 pub struct Index {
     /// The constant term.
     pub offset: i64,
-    terms: BTreeMap<LoopVar, i64>,
+    /// In order of the variables, no coefficient 0.
+    terms: SmallVec<[(LoopVar, i64); 4]>,
 }
 
 impl Index {
     /// A constant.
     pub fn constant(offset: i64) -> Index {
-        Index { offset, terms: BTreeMap::new() }
+        Index { offset, terms: SmallVec::new() }
     }
 
     /// `coefficient * var`.
@@ -195,11 +196,13 @@ impl Index {
 
     /// This plus `coefficient * var`.
     pub fn plus(mut self, var: LoopVar, coefficient: i64) -> Index {
-        let sum = self.coefficient(var) + coefficient;
-        if sum == 0 {
-            self.terms.remove(&var);
-        } else {
-            self.terms.insert(var, sum);
+        match self.terms.binary_search_by_key(&var, |&(v, _)| v) {
+            Ok(at) if self.terms[at].1 + coefficient == 0 => {
+                self.terms.remove(at);
+            }
+            Ok(at) => self.terms[at].1 += coefficient,
+            Err(at) if coefficient != 0 => self.terms.insert(at, (var, coefficient)),
+            Err(_) => {}
         }
         self
     }
@@ -212,12 +215,12 @@ impl Index {
 
     /// The coefficient of a variable; 0 where it does not occur.
     pub fn coefficient(&self, var: LoopVar) -> i64 {
-        self.terms.get(&var).copied().unwrap_or(0)
+        self.terms.iter().find(|&&(v, _)| v == var).map_or(0, |&(_, c)| c)
     }
 
     /// The variables that occur with their coefficients, none of them 0, in order of the variables.
     pub fn terms(&self) -> impl Iterator<Item = (LoopVar, i64)> + '_ {
-        self.terms.iter().map(|(&v, &c)| (v, c))
+        self.terms.iter().copied()
     }
 
     /// Whether no variable occurs.

@@ -25,11 +25,18 @@ impl Generator<'_> {
 
     /// A vector of one constant in all lanes.
     pub(super) fn splat_constant(&mut self, s: Scalar) -> Value {
+        if let Some(&known) = self.constants.get(&s) {
+            return known;
+        }
         let size = s.dtype().bytes() as usize;
         let bits = if s.dtype() == DType::Bool { 0u64.wrapping_sub(s.bits()) } else { s.bits() };
         let bytes: Vec<u8> = bits.to_le_bytes()[..size].repeat(16 / size);
         let data = self.builder.func.dfg.constants.insert(ConstantData::from(bytes));
-        self.builder.ins().vconst(vector_type(s.dtype()), data)
+        let value = self.builder.ins().vconst(vector_type(s.dtype()), data);
+        if self.lane.is_some() {
+            self.constants.insert(s, value);
+        }
+        value
     }
 
     /// The operand as a scalar.

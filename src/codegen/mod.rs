@@ -57,6 +57,7 @@ pub fn function(
         pointers: Pointers::default(),
         carries: HashMap::new(),
         lane: None,
+        constants: HashMap::new(),
     };
     generator.bases(buffers);
     generator.body(&nest.body)?;
@@ -91,6 +92,9 @@ struct Generator<'a> {
     pointers: Pointers,
     carries: HashMap<LoopVar, Value>,
     lane: Option<(LoopVar, u64)>,
+    /// Vector constants of the current body of lanes: each is made once there, so that a comparison
+    /// and a selection by it are seen to be a minimum or maximum.
+    constants: HashMap<Scalar, Value>,
 }
 
 /// The type that holds one element in a register. Halves are held as their bits.
@@ -123,7 +127,9 @@ impl<'a> Generator<'a> {
             Stmt::For(l) => match (l.kind, l.extent) {
                 (LoopKind::Lanes, Extent::Const(lanes)) => {
                     self.lane = Some((l.var, lanes));
+                    self.constants.clear();
                     let done = self.body(&l.body);
+                    self.constants.clear();
                     self.lane = None;
                     done
                 }

@@ -2,13 +2,21 @@
 
 use super::{renamed, substitute};
 use crate::schedule::Schedule;
-use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
+use std::collections::HashSet;
 
 /// The most iterations of a parallel loop that are written out: as many vectors as fit the registers.
 pub const SHORT: u64 = 16;
 
-/// The most statements a loop over steps is written out to.
-const SMALL: u64 = 48;
+/// The most operations a parallel loop is written out to. Beyond, keeping accumulators in memory costs
+/// little beside the operations, and the code stays small and quick to compile.
+const PARALLEL_OPS: u64 = 64;
+
+/// The most iterations of a loop over elements that is written out where it runs seldom.
+const COLD: u64 = 2;
+
+/// The most operations a loop over steps is written out to.
+const STEP_OPS: u64 = 32;
 
 /// Writes out loops of one iteration, loops over rows, short parallel loops without loops of scalar
 /// or sequential code inside, and loops over steps that stay small:
@@ -21,11 +29,20 @@ const SMALL: u64 = 48;
 /// ```
 ///
 /// Accumulators whose every index has become constant live in registers.
+/// A loop over elements of accumulators that no loop over steps touches stays a loop: it runs seldom.
 pub fn unroll(nest: Nest, _: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
+    let mut hot = HashSet::new();
+    nest.visit(&mut |s| {
+        if let Stmt::For(l) = s
+            && l.var.over == Over::Step
+        {
+            accumulators(&l.body, &mut hot);
+        }
+    });
     let body = super::rewrite(nest.body, &mut |stmt| match stmt {
         Stmt::For(l) => match l.extent {
-            Extent::Const(n) if is_short(&l, n) => write_out(l, n, &mut names),
+            Extent::Const(n) if is_short(&l, n, &nest.defs, &hot) => write_out(l, n, &mut names),
             _ => vec![Stmt::For(l)],
         },
         other => vec![other],
@@ -33,21 +50,72 @@ pub fn unroll(nest: Nest, _: &Schedule) -> Nest {
     Nest { body, ..nest }
 }
 
-fn is_short(l: &Loop, n: u64) -> bool {
+fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>) -> bool {
     let vectors = l.body.iter().all(|s| match s {
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
         other => super::is_straight(std::slice::from_ref(other)),
     });
+    let ops = n.saturating_mul(ops(&l.body, defs));
     match (l.kind, l.var.over) {
         _ if n == 1 => true,
         (LoopKind::Lanes, _) => false,
         (_, Over::Row) => true,
-        (_, Over::Step) => vectors && n.saturating_mul(l.body.len() as u64) <= SMALL,
-        (LoopKind::Parallel, Over::Lane | Over::Element) => vectors && n <= SHORT,
+        (_, Over::Step) => vectors && ops <= STEP_OPS,
+        (LoopKind::Parallel, Over::Element) if is_cold(&l.body, hot) => vectors && n <= COLD,
+        (LoopKind::Parallel, Over::Lane | Over::Element) => vectors && n <= SHORT && ops <= PARALLEL_OPS,
         // An output loop is written out where it is a tile's: with vectors inside.
-        (LoopKind::Parallel, Over::Output) => vectors && n <= SHORT && l.body.iter().all(|s| matches!(s, Stmt::For(_))),
+        (LoopKind::Parallel, Over::Output) => {
+            let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_)));
+            vectors && tile && n <= SHORT && ops <= PARALLEL_OPS
+        }
         _ => false,
     }
+}
+
+/// Whether the body touches no accumulator of a loop over steps.
+fn is_cold(body: &[Stmt], hot: &HashSet<AccId>) -> bool {
+    let mut touched = HashSet::new();
+    accumulators(body, &mut touched);
+    !hot.is_empty() && touched.is_disjoint(hot)
+}
+
+/// Adds the accumulators that the body reads and sets.
+fn accumulators(body: &[Stmt], accs: &mut HashSet<AccId>) {
+    body.iter().for_each(|s| {
+        s.visit(&mut |s| {
+            if let Stmt::Set { acc, .. } = s {
+                accs.insert(*acc);
+            }
+        })
+    });
+    super::visit_exprs(body, &mut |e| {
+        if let Expr::Read(acc, ..) = e {
+            accs.insert(*acc);
+        }
+    });
+}
+
+/// The number of operations and copies in the body, with those of the definitions it calls.
+fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
+    let of_def = |def: &Def| {
+        let mut n = 0;
+        def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| n += u64::from(matches!(e, Expr::Op(..)))));
+        n
+    };
+    let mut n = 0;
+    body.iter().for_each(|s| {
+        s.visit(&mut |s| match s {
+            Stmt::Call { def, .. } => n += of_def(&defs[def.0 as usize]),
+            Stmt::Set { value, .. } | Stmt::Store { value, .. } if value.args().is_empty() => n += 1,
+            _ => {}
+        })
+    });
+    super::visit_exprs(body, &mut |e| match e {
+        Expr::Op(..) => n += 1,
+        Expr::Call(def, ..) => n += of_def(&defs[def.0 as usize]),
+        _ => {}
+    });
+    n
 }
 
 fn write_out(l: Loop, n: u64, names: &mut Names) -> Vec<Stmt> {

@@ -4,42 +4,72 @@ use super::{Schedule, ScheduleError, Tile};
 use crate::problem::Problem;
 use crate::tree::Tree;
 use cranefold_ir::ops::Reducer;
-use cranefold_ir::{LoopVar, Over};
+use cranefold_ir::{Def, LoopVar, Over};
 
 /// Bytes of accumulators that fill the 128-bit registers: a tile this small is kept in them.
 const REGISTER_BYTES: u64 = 256;
 
-/// Bytes of accumulators that rows stream through: a small part of the first-level cache.
-const STREAM_BYTES: u64 = 4096;
+/// Bytes of accumulators that rows stream through: half of the first-level cache.
+const STREAM_BYTES: u64 = 16 << 10;
 
 /// Input bytes up to which a tile in registers beats streaming whole rows: data in the first-level cache.
 const CACHED_BYTES: u64 = 24 << 10;
 
+/// The most lanes a vector has: tiles are whole vectors.
+const LANES: u64 = 16;
+
+/// The most operands in lift and combine of an element that is light.
+const LIGHT_OPS: usize = 12;
+
 /// The schedule for a problem on a target with vectors of `width` bits.
 ///
 /// - Output dims outside the innermost reduction dim stay outermost: each output is reduced from
-///   lanes, blocks after blocks, with all lanes in registers.
+///   lanes, blocks after blocks, with all lanes in registers. Rows of a few elements are taken several
+///   at a time.
 /// - Output dims inside it are tiled and move into the reduction, so that a step walks memory. Where
 ///   the data is in the first-level cache the tile fills the registers; else rows stream through a
-///   tile of 4 KB, eight at a time.
+///   tile of 16 KB, eight at a time.
 pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let plain = Schedule { width, tile: None, rows: 1 };
     let Some(reducer) = problem.reducer() else { return plain };
     let Some(last) = problem.dims.iter().rposition(|d| d.reduced) else { return plain };
     if last + 1 == problem.dims.len() {
-        return plain;
+        return Schedule { tile: short_rows(problem), ..plain };
     }
     let state_bytes = reducer.state_bytes();
     let elements: u64 = problem.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
     let input_bytes = elements.saturating_mul(problem.inputs[0].dtype.bytes());
     let steps = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).fold(1, u64::saturating_mul);
-    let one_part = reducer.phases.len() == 1 && reducer.phases[0].identity.len() == 1;
     let few_steps = steps <= 8;
-    let bytes = if input_bytes <= CACHED_BYTES || few_steps || !one_part { REGISTER_BYTES } else { STREAM_BYTES };
-    let tile = tile_of(problem, last, bytes / state_bytes);
+    let bytes = if input_bytes <= CACHED_BYTES || few_steps { REGISTER_BYTES } else { STREAM_BYTES };
+    // Whole vectors of the narrowest type.
+    let outputs = bytes / state_bytes / LANES * LANES;
+    let tile = tile_of(problem, last, outputs);
     let tree = Tree::of(problem, state_bytes);
-    let rows = if tree.lanes > 1 || !one_part || bytes == REGISTER_BYTES && !few_steps { 1 } else { 8 };
+    let rows = match light(&reducer) {
+        true if tree.lanes == 1 && (bytes == STREAM_BYTES || few_steps) => 8,
+        _ => 1,
+    };
     Schedule { width, tile: Some(tile), rows }
+}
+
+/// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
+/// instead.
+fn short_rows(problem: &Problem) -> Option<Tile> {
+    let elements: u64 = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).product();
+    let by = match elements {
+        2..=4 => 16,
+        5..=8 => 4,
+        _ => return None,
+    };
+    let (dim, var) = output_loops(problem).pop()?;
+    (problem.dims[dim].extent >= by).then_some(Tile { var, by })
+}
+
+/// Whether an element costs little more than its load, so that visiting accumulators less often shows.
+fn light(reducer: &Reducer) -> bool {
+    let ops = |def: &Def| def.lets.len() + def.results.iter().map(|r| r.args().len()).sum::<usize>();
+    reducer.phases.iter().all(|p| ops(&p.lift) + ops(&p.combine) <= LIGHT_OPS)
 }
 
 /// The tile of at most `most` outputs (at least one) inside the last reduction dim.
@@ -54,10 +84,12 @@ fn tile_of(problem: &Problem, last: usize, most: u64) -> Tile {
             tile = Some(Tile { var, by: extent });
             continue;
         }
-        let by = most / outputs;
+        // Even shares, so that no narrow tile is left over.
+        let share = extent.div_ceil(extent.div_ceil((most / outputs).max(1)));
+        let by = if share > LANES { share.next_multiple_of(LANES).min(extent) } else { share };
         return match tile {
             Some(tile) if by <= 1 => tile,
-            _ => Tile { var, by: by.max(1) },
+            _ => Tile { var, by },
         };
     }
     tile.expect("an output dim inside")

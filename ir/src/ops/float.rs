@@ -2,6 +2,7 @@
 
 use super::{Phase, Reducer, Request};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
+use DType::{F32, F64};
 
 /// The result in the output's type: NaN canonical, rounded once; integers rounded as asked and clamped.
 pub(super) fn give(lets: &mut Lets, value: Expr, request: &Request) -> Expr {
@@ -69,13 +70,81 @@ pub(super) fn prod(request: &Request) -> Reducer {
 }
 
 pub(super) fn min(request: &Request) -> Reducer {
-    let infinity = f64::INFINITY;
-    reducer(request, Monoid { identity: infinity, combine: Op::Min, nothing: infinity }, same, same)
+    extreme(request, Op::Min)
 }
 
 pub(super) fn max(request: &Request) -> Reducer {
-    let infinity = f64::NEG_INFINITY;
-    reducer(request, Monoid { identity: infinity, combine: Op::Max, nothing: infinity }, same, same)
+    extreme(request, Op::Max)
+}
+
+/// Minimum and maximum of types up to 32 bits are found on the bits, read as integers, with three
+/// integer operations an element where IEEE 754's take seven:
+///
+/// ```text
+/// a = greatest bits, signed       the greatest value that is not negative, or a positive NaN
+/// c = least bits, signed          where all are negative, the greatest; where none is, the least
+/// d = greatest bits, unsigned     the least negative value, or a negative NaN
+///
+/// NaN if a > bits(inf), signed, or d > bits(-inf), unsigned
+/// max = a if a >= 0 else c        min = d if d is negative else c
+/// ```
+///
+/// The bits of an f16 need no conversion for it. An f64 is combined as such: there are no vectors of
+/// 64-bit minima.
+fn extreme(request: &Request, op: Op) -> Reducer {
+    let nothing = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
+    // The accumulator cannot show in an exact result.
+    let request = &Request { accumulator: if request.input == F64 { F64 } else { F32 }, ..request.clone() };
+    if request.input == F64 {
+        return reducer(request, Monoid { identity: nothing, combine: op, nothing }, same, same);
+    }
+    let float = request.input;
+    let (signed, unsigned) = (float.signed(), float.unsigned());
+    let finish = Def::build("finish", &[signed, signed, unsigned], |lets, args| {
+        let value = extreme_of(op, float, args);
+        vec![if request.output == float { value } else { give(lets, value.cast(request.accumulator), request) }]
+    });
+    let lift = bits_of(float);
+    let over_nothing = finish.eval(&lift.eval(&[Scalar::float(float, nothing)]));
+    Reducer::simple(no_bits(float), lift, extremes(float), finish, over_nothing)
+}
+
+/// The state of one element: its bits, thrice.
+fn bits_of(float: DType) -> Def {
+    let (signed, unsigned) = (float.signed(), float.unsigned());
+    Def::build("bits_of", &[float], |_, args| {
+        let x = args[0].clone();
+        vec![x.clone().bits(signed), x.clone().bits(signed), x.bits(unsigned)]
+    })
+}
+
+/// The identity element of [`extremes`].
+fn no_bits(float: DType) -> Vec<Scalar> {
+    vec![Scalar::lowest(float.signed()), Scalar::highest(float.signed()), Scalar::lowest(float.unsigned())]
+}
+
+fn extremes(float: DType) -> Def {
+    let (signed, unsigned) = (float.signed(), float.unsigned());
+    Def::build("extremes", &[signed, signed, unsigned, signed, signed, unsigned], |_, args| {
+        let [a, c, d, a2, c2, d2] = args else { unreachable!("six parameters") };
+        vec![a.clone().max(a2.clone()), c.clone().min(c2.clone()), d.clone().max(d2.clone())]
+    })
+}
+
+/// The minimum or maximum that a state stands for, NaN canonical.
+fn extreme_of(op: Op, float: DType, state: &[Expr]) -> Expr {
+    let [a, c, d] = state else { unreachable!("three parts") };
+    let (a, c, d) = (a.clone(), c.clone(), d.clone());
+    let bits = |v| i128::from(Scalar::float(float, v).bits());
+    let is_nan = a.int(bits(f64::INFINITY)).lt(a.clone()).or(d.int(bits(f64::NEG_INFINITY)).lt(d.clone()));
+    let value = match op {
+        Op::Max => a.clone().lt(a.int(0)).select(c, a),
+        _ => {
+            let least = d.bits(float.signed());
+            least.clone().lt(least.int(0)).select(least, c)
+        }
+    };
+    is_nan.select(Expr::from(Scalar::nan(float)).bits(float.signed()), value).bits(float)
 }
 
 /// One division by n in the accumulator's type; nothing divided by 0 is NaN.
@@ -108,16 +177,28 @@ pub(super) fn log_sum_exp(request: &Request) -> Reducer {
     let acc = request.accumulator;
     let exp = math::exp(acc);
     let log = math::log(acc);
-    let pivot = Phase {
-        identity: vec![Scalar::lowest(acc)],
-        lift: Def::build("value", &[request.input], |_, args| vec![args[0].clone().cast(acc)]),
-        combine: combine(Op::Max, acc),
-        close: Some(Def::build("pivot", &[acc, acc], |lets, args| {
-            let m = args[0].clone();
-            let greatest = if acc == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
-            let above = lets.bind(m.clone().lt(m.float(-greatest)).select(m.float(-greatest), m));
-            vec![above.float(greatest).lt(above.clone()).select(above.float(greatest), above)]
-        })),
+    let clamp = |lets: &mut Lets, m: Expr| {
+        let greatest = if acc == F32 { f64::from(f32::MAX) } else { f64::MAX };
+        let m = lets.bind(m);
+        let above = lets.bind(m.clone().lt(m.float(-greatest)).select(m.float(-greatest), m));
+        above.float(greatest).lt(above.clone()).select(above.float(greatest), above)
+    };
+    let pivot = match request.input {
+        F64 => Phase {
+            identity: vec![Scalar::lowest(acc)],
+            lift: Def::build("value", &[F64], |_, args| args.to_vec()),
+            combine: combine(Op::Max, acc),
+            close: Some(Def::build("pivot", &[acc, acc], |lets, args| vec![clamp(lets, args[0].clone())])),
+        },
+        float => Phase {
+            identity: no_bits(float),
+            lift: bits_of(float),
+            combine: extremes(float),
+            close: Some(Def::build("pivot", &[float.signed(), float.signed(), float.unsigned(), acc], |lets, args| {
+                let m = extreme_of(Op::Max, float, &args[..3]);
+                vec![clamp(lets, m.cast(acc))]
+            })),
+        },
     };
     let sum = Phase {
         identity: vec![Scalar::float(acc, -0.0)],

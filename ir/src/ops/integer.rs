@@ -114,7 +114,7 @@ pub(super) fn mean(request: &Request) -> Reducer {
         let count = request.count.max(1);
         let divide = if request.half_even { limbs::divide_half_even } else { limbs::divide };
         let quotient = divide(lets, &total.limbs, count, total.signed);
-        Total { limbs: quotient, ..total }.give(lets, request)
+        Total { limbs: quotient, small: None, ..total }.give(lets, request)
     })
 }
 
@@ -125,7 +125,7 @@ pub(super) fn l2(request: &Request) -> Reducer {
         }
         let root = if request.half_even { limbs::root_nearest } else { limbs::root_floor };
         let root = root(lets, &total.limbs);
-        Total { limbs: root, signed: false }.give(lets, request)
+        Total { limbs: root, signed: false, small: None }.give(lets, request)
     })
 }
 
@@ -165,7 +165,7 @@ enum Term {
 }
 
 impl Term {
-    /// The greatest magnitude of a term, as (factor, exponent): at most factor * 2^exponent.
+    /// The exponent of a power of two that no magnitude of a term exceeds.
     fn bits(self, input: DType) -> u32 {
         let magnitude = if input.is_signed() { input.bits() - 1 } else { input.bits() };
         if self == Term::Square { 2 * magnitude } else { magnitude }
@@ -177,15 +177,19 @@ impl Term {
     }
 }
 
-/// An exact total.
+/// An exact total: limbs, and the same as an `I32` where that holds it.
 struct Total {
     limbs: Vec<Expr>,
     signed: bool,
+    small: Option<Expr>,
 }
 
 impl Total {
     fn to_f64(&self, lets: &mut Lets) -> Expr {
-        limbs::to_f64(lets, &self.limbs, self.signed)
+        match &self.small {
+            Some(small) => small.clone().cast(DType::F64),
+            None => limbs::to_f64(lets, &self.limbs, self.signed),
+        }
     }
 
     fn give(&self, lets: &mut Lets, request: &Request) -> Expr {
@@ -198,18 +202,18 @@ impl Total {
 
 /// The reducer of an exact total.
 fn total(request: &Request, term: Term, finish: impl FnOnce(&mut Lets, Total) -> Expr) -> Reducer {
-    // A term is at most 2^bits, n of them at most 2^(bits + ceil(log2 n)); one more bit for the sign
-    // and for the one value that is a power of two.
+    // A term is at most 2^bits, n of them at most 2^(bits + ceil(log2 n)); one bit for the sign, and
+    // one because a total may be that power of two.
     let count_bits = u64::BITS - request.count.saturating_sub(1).leading_zeros();
     let signed = term.is_signed(request.input);
     match term.bits(request.input) + count_bits + 1 {
-        0..=32 if request.input.bytes() <= 4 => in_32_bits(request, term, signed, finish),
+        0..=31 => in_32_bits(request, term, signed, finish),
         bits => in_limbs(request, term, signed, bits.div_ceil(64) as usize, finish),
     }
 }
 
 fn in_32_bits(request: &Request, term: Term, signed: bool, finish: impl FnOnce(&mut Lets, Total) -> Expr) -> Reducer {
-    let acc = if signed { DType::I32 } else { DType::U32 };
+    let acc = DType::I32;
     let lift = |lets: &mut Lets, x: Expr| match term {
         Term::Value => x.cast(acc),
         Term::Magnitude => magnitude(x).cast(acc),
@@ -219,9 +223,9 @@ fn in_32_bits(request: &Request, term: Term, signed: bool, finish: impl FnOnce(&
         }
     };
     simple(request, (Op::Add, acc, Scalar::int(acc, 0)), lift, |lets, s| {
-        let wide = if signed { s.cast(DType::I64).bits(DType::U64) } else { s.cast(DType::U64) };
-        let limbs = vec![lets.bind(wide)];
-        finish(lets, Total { limbs, signed })
+        let s = lets.bind(s);
+        let limbs = vec![lets.bind(s.clone().cast(DType::I64).bits(DType::U64))];
+        finish(lets, Total { limbs, signed, small: Some(s) })
     })
 }
 
@@ -248,8 +252,9 @@ fn in_limbs(
         }
     });
     let combine = Def::build("combine_add", &vec![limb; 2 * k], |lets, args| limbs::add(lets, &args[..k], &args[k..]));
-    let finish =
-        Def::build("finish", &vec![limb; k], |lets, args| vec![finish(lets, Total { limbs: args.to_vec(), signed })]);
+    let finish = Def::build("finish", &vec![limb; k], |lets, args| {
+        vec![finish(lets, Total { limbs: args.to_vec(), signed, small: None })]
+    });
     let over_nothing = finish.eval(&identity);
     Reducer::simple(identity, lift, combine, finish, over_nothing)
 }

@@ -155,9 +155,10 @@ impl Reducer {
         Reducer { phases: vec![Phase { identity, lift, combine, close: None }], merge, finish, over_nothing }
     }
 
-    /// The bytes of one lane's state, over all phases.
+    /// The bytes of one lane's state, in the phase with the most.
     pub fn state_bytes(&self) -> u64 {
-        self.phases.iter().flat_map(|p| &p.identity).map(|s| s.dtype().bytes()).sum()
+        let bytes = |p: &Phase| p.identity.iter().map(|s| s.dtype().bytes()).sum();
+        self.phases.iter().map(bytes).max().expect("a phase")
     }
 }
 
