@@ -28,13 +28,13 @@ pub fn fold(mut nest: Nest, _: &Schedule) -> Nest {
         }
     });
     let body = std::mem::take(&mut nest.body);
-    nest.body = super::rewrite(body, &mut |stmt| match stmt {
+    nest.body = super::rewrite(body, &mut |stmt, out| match stmt {
         Stmt::Fold { accs, def, present, lanes, elems } => {
             let parts: Vec<Part> =
                 accs.iter().map(|&acc| Part { acc, dtype: types[&acc].0, init: types[&acc].1 }).collect();
-            write_out(&parts, def, present, lanes, elems, &mut nest, &mut names)
+            out.extend(write_out(&parts, def, present, lanes, elems, &mut nest, &mut names))
         }
-        other => vec![other],
+        other => out.push(other),
     });
     nest
 }

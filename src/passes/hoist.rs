@@ -15,9 +15,9 @@ use std::collections::HashSet;
 /// ```
 pub fn hoist(nest: Nest, _: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
-    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
-        Stmt::For(l) if l.kind != LoopKind::Lanes => out_of(l, &mut names),
-        other => vec![other],
+    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
+        Stmt::For(l) if l.kind != LoopKind::Lanes => out.extend(out_of(l, &mut names)),
+        other => out.push(other),
     });
     Nest { body, ..nest }
 }

@@ -15,13 +15,13 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt};
 /// Legal because the updates keep their order. A loop with loops inside is left to `unroll`.
 pub fn jam(nest: Nest, _: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
-    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) if l.var.over == Over::Row && is_straight(&l.body) => {
             let Extent::Const(extent) = l.extent else { unreachable!("loops over rows are constant") };
             let row = |r| renamed(substitute(l.body.clone(), l.var, &Index::constant(r as i64)), &mut names);
-            join((0..extent).flat_map(row).collect())
+            out.extend(join((0..extent).flat_map(row).collect()))
         }
-        other => vec![other],
+        other => out.push(other),
     });
     Nest { body, ..nest }
 }

@@ -19,25 +19,48 @@ use std::collections::HashMap;
 /// In the body of a definition the sequence is written out. A term names the operation either way.
 pub fn legalize(mut nest: Nest, _: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
-    let defs: Vec<Def> = nest.defs.iter().map(legal_def).collect();
-    nest.defs = defs;
-    let body = std::mem::take(&mut nest.body);
-    let body = super::rewrite(body, &mut |stmt| match stmt {
-        Stmt::For(l) if l.kind == LoopKind::Lanes => split(l, &nest.defs, &mut names),
-        other => vec![other],
+    let defs = std::mem::take(&mut nest.defs);
+    let body = super::rewrite(std::mem::take(&mut nest.body), &mut |stmt, out| match stmt {
+        Stmt::For(l) if l.kind == LoopKind::Lanes => split(l, &defs, &mut names, out),
+        other => out.push(other),
     });
-    nest.body = super::rewrite(body, &mut |stmt| {
-        vec![stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match replacement(&e) {
+    let mut legal = LegalDefs { nest: &mut nest, defs, known: HashMap::new() };
+    let body = super::rewrite(body, &mut |stmt, out| {
+        let stmt = match stmt {
+            Stmt::Call { vars, def, args } => Stmt::Call { vars, def: legal.def(def), args },
+            other => other,
+        };
+        out.push(stmt.map_exprs(&mut |e| e.rewrite(&mut |e| legal.expr(e))))
+    });
+    nest.body = body;
+    nest
+}
+
+/// The definitions of the legal nest: those it calls, in legal operations.
+struct LegalDefs<'a> {
+    nest: &'a mut Nest,
+    defs: Vec<Def>,
+    known: HashMap<DefId, DefId>,
+}
+
+impl LegalDefs<'_> {
+    fn def(&mut self, id: DefId) -> DefId {
+        let (nest, defs) = (&mut *self.nest, &self.defs);
+        *self.known.entry(id).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize])))
+    }
+
+    fn expr(&mut self, e: Expr) -> Expr {
+        match e {
+            Expr::Call(def, dtype, args) => Expr::Call(self.def(def), dtype, args),
+            e => match replacement(&e) {
                 Some(def) => {
                     let Expr::Op(_, dtype, args) = e else { unreachable!("operations are replaced") };
-                    Expr::Call(nest.define(def), dtype, args)
+                    Expr::Call(self.nest.define(def), dtype, args)
                 }
                 None => e,
-            })
-        })]
-    });
-    drop_unused_defs(nest)
+            },
+        }
+    }
 }
 
 /// The definition that stands for an operation the target lacks.
@@ -78,41 +101,15 @@ fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets) -> Expr {
     }
 }
 
-fn split(l: Loop, defs: &[Def], names: &mut Names) -> Vec<Stmt> {
+fn split(l: Loop, defs: &[Def], names: &mut Names, out: &mut Vec<Stmt>) {
     let Extent::Const(lanes) = l.extent else { unreachable!("lanes are constant") };
     let most = u64::from(target::VECTOR_BITS / 8) / target::widest_bytes(&l.body, defs);
     if lanes <= most {
-        return vec![Stmt::For(l)];
+        return out.push(Stmt::For(l));
     }
-    let part = |start: u64| {
+    for start in (0..lanes).step_by(most as usize) {
         let at = Index::term(l.var, 1).offset_by(start as i64);
-        let body = if start == 0 { l.body.clone() } else { renamed(l.body.clone(), names) };
-        Stmt::For(Loop::new(l.var, most, LoopKind::Lanes, substitute(body, l.var, &at)))
-    };
-    (0..lanes / most).map(|i| i * most).map(part).collect()
-}
-
-fn drop_unused_defs(mut nest: Nest) -> Nest {
-    let mut new: HashMap<DefId, DefId> = HashMap::new();
-    let mut kept = vec![];
-    let defs = std::mem::take(&mut nest.defs);
-    let mut renumber = |id: DefId| {
-        *new.entry(id).or_insert_with(|| {
-            kept.push(defs[id.0 as usize].clone());
-            DefId(kept.len() as u32 - 1)
-        })
-    };
-    nest.body = super::rewrite(nest.body, &mut |stmt| {
-        let stmt = match stmt {
-            Stmt::Call { vars, def, args } => Stmt::Call { vars, def: renumber(def), args },
-            other => other,
-        };
-        vec![stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match e {
-                Expr::Call(def, dtype, args) => Expr::Call(renumber(def), dtype, args),
-                e => e,
-            })
-        })]
-    });
-    Nest { defs: kept, ..nest }
+        let body = substitute(renamed(l.body.clone(), names), l.var, &at);
+        out.push(Stmt::For(Loop::new(l.var, most, LoopKind::Lanes, body)));
+    }
 }

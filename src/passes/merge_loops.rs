@@ -14,9 +14,11 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Stmt};
 ///
 /// Legal because both are parallel.
 pub fn merge_loops(nest: Nest, _: &Schedule) -> Nest {
-    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
-        Stmt::For(l) => vec![Stmt::For(join(l))],
-        other => vec![other],
+    let body = super::rewrite(nest.body, &mut |stmt, out| {
+        out.push(match stmt {
+            Stmt::For(l) => Stmt::For(join(l)),
+            other => other,
+        })
     });
     Nest { body, ..nest }
 }

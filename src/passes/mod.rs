@@ -44,15 +44,18 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "legalize", summary: "split vectors and replace what the target lacks", run: legalize::legalize },
 ];
 
-/// The body with `f` applied to every statement in it, innermost bodies first; `f` gives the
-/// statements that take its place.
-fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt) -> Vec<Stmt>) -> Vec<Stmt> {
-    let inner = |stmt| match stmt {
-        Stmt::For(l) => Stmt::For(Loop { body: rewrite(l.body, f), ..l }),
-        other => other,
-    };
-    let stmts: Vec<Stmt> = body.into_iter().map(inner).collect();
-    stmts.into_iter().flat_map(f).collect()
+/// The body with `f` applied to every statement in it, innermost bodies first; `f` adds the
+/// statements that take its place to the new body.
+fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
+    let mut out = Vec::with_capacity(body.len());
+    for stmt in body {
+        let stmt = match stmt {
+            Stmt::For(l) => Stmt::For(Loop { body: rewrite(l.body, f), ..l }),
+            other => other,
+        };
+        f(stmt, &mut out);
+    }
+    out
 }
 
 /// The body with an index in place of a loop variable.
@@ -88,8 +91,8 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
         Expr::Read(a, dtype, index) => Expr::Read(acc(a), dtype, index),
         e => e,
     };
-    rewrite(body, &mut |s| {
-        vec![match s.map_exprs(&mut |e| e.rewrite(&mut { expr })) {
+    rewrite(body, &mut |s, out| {
+        out.push(match s.map_exprs(&mut |e| e.rewrite(&mut { expr })) {
             Stmt::Let { var: v, value } => Stmt::Let { var: var(v), value },
             Stmt::Call { vars, def, args } => Stmt::Call { vars: vars.into_iter().map(var).collect(), def, args },
             Stmt::Acc { acc: a, dtype, len, init } => Stmt::Acc { acc: acc(a), dtype, len, init },
@@ -101,7 +104,7 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
                 Stmt::Fold { accs: accs.into_iter().map(acc).collect(), def, present, lanes, elems }
             }
             other => other,
-        }]
+        })
     })
 }
 

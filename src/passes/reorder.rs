@@ -26,9 +26,9 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stm
 /// of every accumulator.
 pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
     let Some(tile) = schedule.tile else { return nest };
-    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
-        Stmt::For(l) if l.var == tile.var => sink(l),
-        other => vec![other],
+    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
+        Stmt::For(l) if l.var == tile.var => out.extend(sink(l)),
+        other => out.push(other),
     });
     Nest { body, ..nest }
 }

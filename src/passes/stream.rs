@@ -231,5 +231,5 @@ fn rename(body: Vec<Stmt>, f: &mut impl FnMut(&mut AccId, Index) -> Index) -> Ve
             other => other,
         }
     };
-    super::rewrite(body, &mut |s| vec![stmt(s)])
+    super::rewrite(body, &mut |s, out| out.push(stmt(s)))
 }

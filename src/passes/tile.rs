@@ -21,14 +21,14 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// Always legal: the order of iterations stays.
 pub fn tile(nest: Nest, schedule: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
-    let body = rewrite(nest.body, &mut |stmt| match stmt {
+    let body = rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) => {
-            split_outputs(l, schedule.tile.expect("a tile").by, &mut names)
+            out.extend(split_outputs(l, schedule.tile.expect("a tile").by, &mut names))
         }
         Stmt::For(l) if schedule.rows > 1 && l.var.over == Over::Step && is_innermost(&l.body) => {
-            split_steps(l, schedule.rows, &mut names)
+            out.extend(split_steps(l, schedule.rows, &mut names))
         }
-        other => vec![other],
+        other => out.push(other),
     });
     Nest { body, ..nest }
 }

@@ -40,12 +40,12 @@ pub fn unroll(nest: Nest, _: &Schedule) -> Nest {
             accumulators(&l.body, &mut hot);
         }
     });
-    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
+    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) => match l.extent {
-            Extent::Const(n) if is_short(&l, n, &nest.defs, &hot) => write_out(l, n, &mut names),
-            _ => vec![Stmt::For(l)],
+            Extent::Const(n) if is_short(&l, n, &nest.defs, &hot) => write_out(l, n, &mut names, out),
+            _ => out.push(Stmt::For(l)),
         },
-        other => vec![other],
+        other => out.push(other),
     });
     Nest { body, ..nest }
 }
@@ -118,10 +118,10 @@ fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
     n
 }
 
-fn write_out(l: Loop, n: u64, names: &mut Names) -> Vec<Stmt> {
-    let iteration = |i: u64, names: &mut Names| {
+fn write_out(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {
+    for i in 0..n - 1 {
         let body = substitute(l.body.clone(), l.var, &Index::constant(i as i64));
-        if i == 0 { body } else { renamed(body, names) }
-    };
-    (0..n).flat_map(|i| iteration(i, names)).collect()
+        out.extend(renamed(body, names));
+    }
+    out.extend(substitute(l.body, l.var, &Index::constant(n as i64 - 1)));
 }

@@ -20,12 +20,14 @@ use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest,
 /// has to live in memory.
 pub fn vectorize(nest: Nest, schedule: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
-    let body = super::rewrite(nest.body, &mut |stmt| match stmt {
-        Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => match lanes(&l, schedule, &nest.defs) {
-            Some(lanes) => split(l, lanes, &mut names),
-            None => scalar(l, schedule, &mut names),
-        },
-        other => vec![other],
+    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
+        Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => {
+            out.extend(match lanes(&l, schedule, &nest.defs) {
+                Some(lanes) => split(l, lanes, &mut names),
+                None => scalar(l, schedule, &mut names),
+            })
+        }
+        other => out.push(other),
     });
     Nest { body, ..nest }
 }
