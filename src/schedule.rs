@@ -4,7 +4,7 @@
 //! use cranefold::Schedule;
 //!
 //! let schedule: Schedule = "width=128 tile=i0:1024 rows=8".parse()?;
-//! assert_eq!(schedule.to_string(), "width=128 tile=i0:1024 rows=8");
+//! assert_eq!(schedule.to_string(), "width=128 tile=i0:1024 rows=8 blocks=1");
 //! # Ok::<(), cranefold::ScheduleError>(())
 //! ```
 
@@ -25,6 +25,8 @@ pub struct Schedule {
     pub tile: Option<Tile>,
     /// Steps taken together in one visit of an accumulator.
     pub rows: u64,
+    /// Blocks in flight at once.
+    pub blocks: u64,
 }
 
 /// A tile of outputs.
@@ -40,6 +42,8 @@ pub struct Tile {
 impl Schedule {
     /// Rows taken together.
     pub const MAX_ROWS: u64 = 64;
+    /// Blocks in flight.
+    pub const MAX_BLOCKS: u64 = 16;
     /// Bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
     /// calling thread.
     pub const MAX_STATE_BYTES: u64 = 256 << 10;
@@ -51,7 +55,7 @@ impl fmt::Display for Schedule {
         if let Some(tile) = self.tile {
             write!(f, " tile={}:{}", tile.var, tile.by)?;
         }
-        write!(f, " rows={}", self.rows)
+        write!(f, " rows={} blocks={}", self.rows, self.blocks)
     }
 }
 
@@ -60,7 +64,7 @@ impl fmt::Display for Schedule {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
-    #[error("`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS rows=STEPS")]
+    #[error("`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS rows=STEPS blocks=BLOCKS")]
     Unknown(String),
     #[error("`{key}` of the schedule is given twice")]
     Repeated { key: &'static str },
@@ -68,31 +72,35 @@ pub enum ScheduleError {
     Width(u32),
     #[error("rows={given} is outside 1 to {limit}")]
     Rows { given: u64, limit: u64 },
+    #[error("blocks={given} is outside 1 to {limit}")]
+    Blocks { given: u64, limit: u64 },
     #[error("tile={var}:{by} has no iterations")]
     EmptyTile { var: LoopVar, by: u64 },
     #[error("tile={var}: the problem has no output loop {var}; it has {loops}")]
     NoLoop { var: LoopVar, loops: String },
-    #[error("tile={var}:{by} keeps {bytes} bytes of state, above the limit of {limit}")]
-    StateTooLarge { var: LoopVar, by: u64, bytes: u64, limit: u64 },
+    #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
+    StateTooLarge { bytes: u64, limit: u64 },
 }
 
-/// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row.
+/// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row, 1 block.
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
         let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
-        let (mut width, mut tile, mut rows) = (None, None, None);
+        let (mut width, mut tile, mut rows, mut blocks) = (None, None, None, None);
         for word in text.split_whitespace() {
             let (key, value) = word.split_once('=').ok_or_else(|| unknown(word))?;
             match key {
                 "width" => once("width", &mut width, value.parse().map_err(|_| unknown(word))?)?,
                 "tile" => once("tile", &mut tile, parse_tile(value).ok_or_else(|| unknown(word))?)?,
                 "rows" => once("rows", &mut rows, value.parse().map_err(|_| unknown(word))?)?,
+                "blocks" => once("blocks", &mut blocks, value.parse().map_err(|_| unknown(word))?)?,
                 _ => return Err(unknown(word)),
             }
         }
-        let schedule = Schedule { width: width.unwrap_or(128), tile, rows: rows.unwrap_or(1) };
+        let (width, rows, blocks) = (width.unwrap_or(128), rows.unwrap_or(1), blocks.unwrap_or(1));
+        let schedule = Schedule { width, tile, rows, blocks };
         schedule.check_numbers()?;
         Ok(schedule)
     }
@@ -128,6 +136,9 @@ impl Schedule {
         Schedule::checked_width(self.width)?;
         if !(1..=Schedule::MAX_ROWS).contains(&self.rows) {
             return Err(ScheduleError::Rows { given: self.rows, limit: Schedule::MAX_ROWS });
+        }
+        if !(1..=Schedule::MAX_BLOCKS).contains(&self.blocks) {
+            return Err(ScheduleError::Blocks { given: self.blocks, limit: Schedule::MAX_BLOCKS });
         }
         match self.tile {
             Some(Tile { var, by: 0 }) => Err(ScheduleError::EmptyTile { var, by: 0 }),

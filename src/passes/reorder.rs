@@ -1,7 +1,8 @@
-//! Moves a tile's loops inside the loops of the reduction.
+//! Moves the loops of a tile inside the loops of the reduction.
 
 use crate::schedule::Schedule;
-use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
+use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
+use std::collections::HashSet;
 
 /// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place (but
 /// outside of loops over rows), so that a step walks the outputs of the tile:
@@ -22,41 +23,76 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stm
 /// for i0 in 0..64 parallel { x1[i0] = a0[i0] }
 /// ```
 ///
+/// In the same way, the inner one of two loops over blocks moves inside the loops over steps, so that
+/// several blocks are in flight.
+///
 /// Legal because iterations of the tile's loops write different elements, once each has its own part
 /// of every accumulator.
 pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
-    let Some(tile) = schedule.tile else { return nest };
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if l.var == tile.var => out.extend(sink(l)),
+        Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) => out.extend(sink(l)),
+        Stmt::For(l) if schedule.blocks > 1 && is_pair(&l) => {
+            let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
+            out.push(Stmt::For(Loop { body: body.collect(), ..l }));
+        }
         other => out.push(other),
     });
     Nest { body, ..nest }
 }
 
-/// The loops being moved, outermost first.
+/// Whether this is the outer one of two loops over blocks that `tile` has made of one: its variable is
+/// the newer.
+fn is_pair(l: &Loop) -> bool {
+    let inner = |s: &Stmt| matches!(s, Stmt::For(inner) if inner.var.over == Over::Block && inner.var.id < l.var.id);
+    l.var.over == Over::Block && matches!(l.body.as_slice(), [only] if inner(only))
+}
+
+/// The loops being moved, outermost first, and the accumulators declared inside them.
 struct Tile {
     loops: Vec<(LoopVar, u64)>,
+    own: HashSet<AccId>,
 }
 
 fn sink(l: Loop) -> Vec<Stmt> {
+    let over = l.var.over;
     let mut loops = vec![];
     let mut body = vec![Stmt::For(l)];
-    while let [Stmt::For(Loop { var: LoopVar { over: Over::Output, .. }, .. })] = body.as_slice() {
+    while matches!(body.as_slice(), [Stmt::For(l)] if l.var.over == over) {
         let Some(Stmt::For(l)) = body.pop() else { unreachable!("just seen") };
-        let Extent::Const(extent) = l.extent else { unreachable!("output loops are constant") };
+        let Extent::Const(extent) = l.extent else { unreachable!("loops over outputs and blocks are constant") };
         loops.push((l.var, extent));
         body = l.body;
     }
-    Tile { loops }.body(body)
+    let mut own = HashSet::new();
+    body.iter().for_each(|s| {
+        s.visit(&mut |s| {
+            if let Stmt::Acc { acc, .. } = s {
+                own.insert(*acc);
+            }
+        })
+    });
+    Tile { loops, own }.body(body)
 }
 
 impl Tile {
+    /// Whether the loops move inside this one: blocks stay outside of lanes and outputs, which are
+    /// made vectors of.
+    fn enters(&self, l: &Loop) -> bool {
+        match self.loops[0].0.over {
+            Over::Block => l.var.over == Over::Step,
+            _ => l.var.over != Over::Row,
+        }
+    }
+
     fn elements(&self) -> u64 {
         self.loops.iter().map(|&(_, extent)| extent).product()
     }
 
-    /// The part of an accumulator that belongs to the current iteration.
-    fn widen(&self, index: &Index) -> Index {
+    /// The index in the part of an accumulator that belongs to the current iteration.
+    fn widen(&self, acc: AccId, index: Index) -> Index {
+        if !self.own.contains(&acc) {
+            return index;
+        }
         let position = self.loops.iter().fold(Index::default(), |at, &(var, n)| at.times(n as i64).plus(var, 1));
         index.times(self.elements() as i64).add(&position)
     }
@@ -74,7 +110,7 @@ impl Tile {
                 Stmt::Fold { accs, def, present, lanes, elems } => {
                     Stmt::Fold { accs, def, present, lanes, elems: elems * self.elements() }
                 }
-                Stmt::For(l) if l.var.over != Over::Row => Stmt::For(Loop { body: self.body(l.body), ..l }),
+                Stmt::For(l) if self.enters(&l) => Stmt::For(Loop { body: self.body(l.body), ..l }),
                 other => {
                     run.push(self.simple(other));
                     continue;
@@ -98,13 +134,13 @@ impl Tile {
     fn simple(&self, stmt: Stmt) -> Stmt {
         let widen = |e: Expr| {
             e.rewrite(&mut |e| match e {
-                Expr::Read(acc, dtype, index) => Expr::Read(acc, dtype, self.widen(&index)),
+                Expr::Read(acc, dtype, index) => Expr::Read(acc, dtype, self.widen(acc, index)),
                 e => e,
             })
         };
         match stmt.map_exprs(&mut { widen }) {
             Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| self.simple(s)).collect(), ..l }),
-            Stmt::Set { acc, index, value } => Stmt::Set { acc, index: self.widen(&index), value },
+            Stmt::Set { acc, index, value } => Stmt::Set { acc, index: self.widen(acc, index), value },
             other => other,
         }
     }

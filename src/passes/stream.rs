@@ -126,6 +126,8 @@ impl Streamed {
     }
 
     fn block(&self, body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+        let inner = loops_over_blocks(&body);
+        let in_flight: u64 = inner.iter().map(|&(_, extent)| extent).product();
         let mut number = None;
         let mut to_block = |acc: &mut AccId, index: Index| -> Index {
             let Some(part) = self.parts.iter().find(|p| p.all == *acc) else { return index };
@@ -135,7 +137,7 @@ impl Streamed {
             let mut element = Index::constant(index.offset.rem_euclid(elems));
             for (var, c) in index.terms() {
                 match var.over {
-                    Over::Block => block = block.plus(var, c / elems),
+                    Over::Block if inner.iter().all(|&(v, _)| v != var) => block = block.plus(var, c / elems),
                     _ => element = element.plus(var, c),
                 }
             }
@@ -144,45 +146,58 @@ impl Streamed {
         };
         let body = rename(body, &mut to_block);
         let number = number.expect("a block writes its state");
-        let mut out: Vec<Stmt> = self.parts.iter().map(|p| self.declare(p.block, p)).collect();
+        let mut out: Vec<Stmt> = self.parts.iter().map(|p| self.declare(p.block, p, in_flight)).collect();
         out.extend(body);
-        out.extend(self.push(number, nest, names));
+        for b in 0..in_flight as i64 {
+            out.extend(self.push(number.clone().offset_by(b), b * self.elems as i64, nest, names));
+        }
         // Each group of blocks has its own.
         super::renamed(out, names)
     }
 
-    fn declare(&self, acc: AccId, part: &Part) -> Stmt {
-        Stmt::Acc { acc, dtype: part.dtype, len: self.elems, init: part.init }
+    fn declare(&self, acc: AccId, part: &Part, states: u64) -> Stmt {
+        Stmt::Acc { acc, dtype: part.dtype, len: states * self.elems, init: part.init }
     }
 
-    /// Merges the block just done with as many levels as its number carries, and stores it.
-    fn push(&self, number: Index, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    /// Merges a block just done, whose state starts at `start`, with as many levels as its number
+    /// carries, and stores it.
+    fn push(&self, number: Index, start: i64, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let (carry, level) = (names.loop_over(Over::Level), names.loop_over(Over::Level));
-        let merge = self.merge(|p| p.block, Index::term(level, self.elems as i64), nest, names);
+        let merge = self.merge(|p| p.block, start, Index::term(level, self.elems as i64), nest, names);
         let merges = Loop { var: level, extent: Extent::Carry(carry), kind: LoopKind::Seq, body: vec![merge] };
-        let copy =
-            self.copy(|p, e| (p.stack, Index::term(carry, self.elems as i64).add(&e)), |p, e| (p.block, e), names);
+        let copy = self.copy(
+            |p, e| (p.stack, Index::term(carry, self.elems as i64).add(&e)),
+            |p, e| (p.block, e.offset_by(start)),
+            names,
+        );
         vec![Stmt::Carry { var: carry, of: number }, Stmt::For(merges), copy]
     }
 
     /// What is left on the stack, from the newest to the oldest.
     fn drain(&self, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let mut out: Vec<Stmt> = self.parts.iter().map(|p| self.declare(p.all, p)).collect();
+        let mut out: Vec<Stmt> = self.parts.iter().map(|p| self.declare(p.all, p, 1)).collect();
         for (n, level) in tree::levels(self.blocks).enumerate() {
             let start = Index::constant(i64::from(level) * self.elems as i64);
             out.push(match n {
                 0 => self.copy(|p, e| (p.all, e), |p, e| (p.stack, start.add(&e)), names),
-                _ => self.merge(|p| p.all, start, nest, names),
+                _ => self.merge(|p| p.all, 0, start, nest, names),
             });
         }
         out
     }
 
-    /// `newer[e] = merge(stack[start + e], newer[e])` for every element.
-    fn merge(&self, newer: impl Fn(&Part) -> AccId, start: Index, nest: &mut Nest, names: &mut Names) -> Stmt {
+    /// `newer[start + e] = merge(stack[level + e], newer[start + e])` for every element.
+    fn merge(
+        &self,
+        newer: impl Fn(&Part) -> AccId,
+        start: i64,
+        level: Index,
+        nest: &mut Nest,
+        names: &mut Names,
+    ) -> Stmt {
         let element = names.loop_over(Over::Element);
-        let e = Index::term(element, 1);
-        let older = self.parts.iter().map(|p| Expr::Read(p.stack, p.dtype, start.add(&e)));
+        let (on_stack, e) = (level.plus(element, 1), Index::term(element, 1).offset_by(start));
+        let older = self.parts.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
         let newest = self.parts.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
         let args = older.chain(newest).collect();
         debug_assert_eq!(nest.def(self.def_id), &self.def);
@@ -209,6 +224,22 @@ impl Streamed {
         let body = self.parts.iter().map(set).collect();
         Stmt::For(Loop::new(var, self.elems, LoopKind::Parallel, body))
     }
+}
+
+/// The loops over blocks in a body: of blocks in flight together.
+fn loops_over_blocks(body: &[Stmt]) -> Vec<(LoopVar, u64)> {
+    let mut loops: Vec<(LoopVar, u64)> = vec![];
+    body.iter().for_each(|s| {
+        s.visit(&mut |s| {
+            if let Stmt::For(Loop { var, extent: Extent::Const(n), .. }) = s
+                && var.over == Over::Block
+                && !loops.contains(&(*var, *n))
+            {
+                loops.push((*var, *n));
+            }
+        })
+    });
+    loops
 }
 
 /// The body with each access of an accumulator renamed.

@@ -1,10 +1,11 @@
-//! Splits output dims and steps into tiles.
+//! Splits output dims, blocks and steps into tiles.
 
 use super::{renamed, rewrite, substitute};
 use crate::schedule::Schedule;
 use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 
-/// Splits the loop of the schedule's tile, and the innermost loops over steps into rows:
+/// Splits the loop of the schedule's tile, the innermost loops over steps into rows, and the innermost
+/// loops over blocks:
 ///
 /// ```text
 /// for i0 in 0..1000 parallel { S(i0) }
@@ -16,6 +17,11 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// ->  (rows=8)
 /// for k1 in 0..7 seq { for r6 in 0..8 seq { S(8*k1 + r6) } }
 /// for r7 in 0..7 seq { S(r7 + 56) }
+///
+/// for b1 in 0..25 parallel { S(b1) }
+/// ->  (blocks=4)
+/// for b6 in 0..6 parallel { for b1 in 0..4 parallel { S(4*b6 + b1) } }
+/// for b1 in 0..1 parallel { S(b1 + 24) }
 /// ```
 ///
 /// Always legal: the order of iterations stays.
@@ -23,10 +29,13 @@ pub fn tile(nest: Nest, schedule: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) => {
-            out.extend(split_outputs(l, schedule.tile.expect("a tile").by, &mut names))
+            out.extend(split(l, schedule.tile.expect("a tile").by, &mut names))
         }
         Stmt::For(l) if schedule.rows > 1 && l.var.over == Over::Step && is_innermost(&l.body) => {
             out.extend(split_steps(l, schedule.rows, &mut names))
+        }
+        Stmt::For(l) if schedule.blocks > 1 && l.var.over == Over::Block && !has_blocks(&l.body) => {
+            out.extend(split(l, schedule.blocks, &mut names))
         }
         other => out.push(other),
     });
@@ -41,13 +50,18 @@ fn is_innermost(body: &[Stmt]) -> bool {
     !found
 }
 
-fn split_outputs(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
+/// Whether a loop over blocks stands in the body.
+fn has_blocks(body: &[Stmt]) -> bool {
+    body.iter().any(|s| matches!(s, Stmt::For(l) if l.var.over == Over::Block))
+}
+
+fn split(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let (whole, rest) = (extent / by, extent % by);
     if whole == 0 || extent == by {
         return vec![Stmt::For(l)];
     }
-    let tiles = names.loop_over(Over::Output);
+    let tiles = names.loop_over(l.var.over);
     let inner = Index::term(tiles, by as i64).plus(l.var, 1);
     let tile = Loop::new(l.var, by, LoopKind::Parallel, substitute(l.body.clone(), l.var, &inner));
     let mut stmts = vec![Stmt::For(Loop::new(tiles, whole, LoopKind::Parallel, vec![Stmt::For(tile)]))];

@@ -15,6 +15,9 @@ const STREAM_BYTES: u64 = 16 << 10;
 /// Input bytes up to which a tile in registers beats streaming whole rows: data in the first-level cache.
 const CACHED_BYTES: u64 = 24 << 10;
 
+/// Bytes of accumulators that leave the adders idle: four vectors.
+const LATENCY_BYTES: u64 = 64;
+
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
 
@@ -30,11 +33,11 @@ const LIGHT_OPS: usize = 12;
 ///   the data is in the first-level cache the tile fills the registers; else rows stream through a
 ///   tile of 16 KB, eight at a time.
 pub fn choose(problem: &Problem, width: u32) -> Schedule {
-    let plain = Schedule { width, tile: None, rows: 1 };
+    let plain = Schedule { width, tile: None, rows: 1, blocks: 1 };
     let Some(reducer) = problem.reducer() else { return plain };
     let Some(last) = problem.dims.iter().rposition(|d| d.reduced) else { return plain };
     if last + 1 == problem.dims.len() {
-        return Schedule { tile: short_rows(problem), ..plain };
+        return Schedule { tile: short_rows(problem), blocks: blocks_in_flight(problem, &reducer), ..plain };
     }
     let state_bytes = reducer.state_bytes();
     let elements: u64 = problem.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
@@ -50,7 +53,7 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
         true if tree.lanes == 1 && (bytes == STREAM_BYTES || few_steps) => 8,
         _ => 1,
     };
-    Schedule { width, tile: Some(tile), rows }
+    Schedule { tile: Some(tile), rows, ..plain }
 }
 
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
@@ -64,6 +67,15 @@ fn short_rows(problem: &Problem) -> Option<Tile> {
     };
     let (dim, var) = output_loops(problem).pop()?;
     (problem.dims[dim].extent >= by).then_some(Tile { var, by })
+}
+
+/// How many blocks to take at once where the lanes of one are too few to hide the latency of a combine.
+fn blocks_in_flight(problem: &Problem, reducer: &Reducer) -> u64 {
+    let tree = Tree::of(problem, reducer.state_bytes());
+    let innermost = problem.dims.iter().rfind(|d| d.reduced).map_or(1, |d| d.extent);
+    let bytes = innermost.min(tree.lanes) * reducer.state_bytes();
+    let few = bytes <= LATENCY_BYTES && tree.blocks() >= 8;
+    if few && problem.count > 0 { 4 } else { 1 }
 }
 
 /// Whether an element costs little more than its load, so that visiting accumulators less often shows.
@@ -108,34 +120,37 @@ impl Schedule {
     /// What the schedule names that the problem does not have, or a limit it exceeds.
     pub fn check(&self, problem: &Problem) -> Result<(), ScheduleError> {
         self.check_numbers()?;
-        let Some(tile) = self.tile else { return Ok(()) };
         let loops = output_loops(problem);
-        let Some(&(first, _)) = loops.iter().find(|&&(_, var)| var == tile.var) else {
-            let names: Vec<String> = loops.iter().map(|(_, var)| var.to_string()).collect();
-            let loops = if names.is_empty() { "none".into() } else { names.join(" ") };
-            return Err(ScheduleError::NoLoop { var: tile.var, loops });
+        let first = match self.tile {
+            None => problem.dims.len(),
+            Some(tile) => match loops.iter().find(|&&(_, var)| var == tile.var) {
+                Some(&(dim, _)) => dim,
+                None => {
+                    let names: Vec<String> = loops.iter().map(|(_, var)| var.to_string()).collect();
+                    let loops = if names.is_empty() { "none".into() } else { names.join(" ") };
+                    return Err(ScheduleError::NoLoop { var: tile.var, loops });
+                }
+            },
         };
         let Some(reducer) = problem.reducer().filter(|_| problem.count > 0) else { return Ok(()) };
-        let bytes = state_bytes_of(problem, &reducer, first, tile.by);
+        let bytes = self.state_bytes(problem, &reducer, first);
         match bytes <= Schedule::MAX_STATE_BYTES {
             true => Ok(()),
-            false => Err(ScheduleError::StateTooLarge {
-                var: tile.var,
-                by: tile.by,
-                bytes,
-                limit: Schedule::MAX_STATE_BYTES,
-            }),
+            false => Err(ScheduleError::StateTooLarge { bytes, limit: Schedule::MAX_STATE_BYTES }),
         }
     }
-}
 
-/// The bytes of the states a tile keeps at once: lanes, and a level of the stack for each doubling
-/// of the number of blocks.
-fn state_bytes_of(problem: &Problem, reducer: &Reducer, first: usize, by: u64) -> u64 {
-    let tree = Tree::of(problem, reducer.state_bytes());
-    let inner = problem.dims[first + 1..].iter().filter(|d| !d.reduced).map(|d| d.extent);
-    let outputs = inner.fold(by.min(problem.dims[first].extent), u64::saturating_mul);
-    let levels = u64::from(tree.blocks().ilog2()) + 3;
-    let lanes = outputs.saturating_mul(tree.lanes);
-    lanes.saturating_mul(reducer.state_bytes()).saturating_mul(levels)
+    /// The bytes of the states that are kept at once, where the dims from `first` on are in the tile:
+    /// lanes of the blocks in flight, and a level of the stack for each doubling of their number.
+    fn state_bytes(&self, problem: &Problem, reducer: &Reducer, first: usize) -> u64 {
+        let tree = Tree::of(problem, reducer.state_bytes());
+        let outputs =
+            problem.dims.iter().enumerate().skip(first).filter(|(_, d)| !d.reduced).map(|(dim, d)| match self.tile {
+                Some(tile) if dim == first => tile.by.min(d.extent),
+                _ => d.extent,
+            });
+        let levels = u64::from(tree.blocks().ilog2()) + 2 + self.blocks;
+        let lanes = outputs.fold(tree.lanes, u64::saturating_mul);
+        lanes.saturating_mul(reducer.state_bytes()).saturating_mul(levels)
+    }
 }
