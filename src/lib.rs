@@ -1,16 +1,31 @@
-//! A compiler for tensor reductions.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`Reduction`] is a request: an op, its inputs and outputs, the axes. It is built or parsed
-//! from one line of text, checked once, and plain data from then on. The [`mod@reference`] executes it
-//! slowly and obviously rightly; it is what every other way of execution is held against.
+//! # The data's way
 //!
+//! ```text
+//! text or builder -> Reduction -> Problem -> Nest -> passes -> Nest -> Code -> Kernel
+//!                                   |          ^
+//!                               Signature   Schedule
 //! ```
-//! use cranefold::Reduction;
 //!
-//! let spec: Reduction = "mean f32[6,12,10,24] axes=[2,3]".parse()?;
-//! assert_eq!(spec.outputs()[0].shape(), [6, 12]);
-//! # Ok::<(), cranefold::SpecError>(())
-//! ```
+//! | module | what it is |
+//! | --- | --- |
+//! | [`spec`], [`layout`] | the request as the user means it, validated once |
+//! | [`problem`] | the request without its accidents; equal problems share code |
+//! | [`tree`] | lanes, steps and blocks: the order of accumulation, part of the meaning |
+//! | [`lower`] | problem -> naive nest |
+//! | [`schedule`] | decisions as data, chosen or forced |
+//! | [`passes`], [`pipeline`] | nest -> nest, one function a file, in order |
+//! | [`target`] | instruction sets, and which operations have vectors |
+//! | [`compiler`] | signature -> code, cached |
+//! | [`kernel`] | checked calls and facts |
+//! | [`dump`] | every stage as text |
+//! | [`mod@reference`] | the slow executor that shares nothing with the compiler |
+//!
+//! Dependencies point one way, and by what is absent: [`ir`] knows none of these; spec, problem,
+//! lowering, schedule and passes never mention Cranelift, which only code generation, the loader
+//! of code and `target` do; nothing here prints, reads the environment or exits; unsafe code stands in the loader
+//! and in `kernel` alone.
 
 mod codegen;
 pub mod compiler;

@@ -1,4 +1,62 @@
 //! The loop-nest language of cranefold: data, text form, verifier and interpreter.
+//!
+//! A [`Nest`] is loops over buffers and accumulators. It prints, reads back, verifies, and runs in
+//! any domain of values ([`eval`]). Nothing here knows specs or code generators.
+//!
+//! ```
+//! use cranefold_ir::{Nest, eval, verify};
+//!
+//! let nest: Nest = r#"
+//! nest "sums of pairs" {
+//!   in x0: i32[6]
+//!   out x1: i32[3]
+//!   for i0 in 0..3 parallel {
+//!     acc a0: i32[1] = 0
+//!     for k1 in 0..2 seq { a0[0] = add(a0[0], x0[2*i0 + k1]) }
+//!     x1[i0] = a0[0]
+//!   }
+//! }
+//! "#.parse()?;
+//! verify(&nest)?;
+//! let input: Vec<u8> = [1i32, 2, 3, 4, 5, 6].iter().flat_map(|x| x.to_ne_bytes()).collect();
+//! let mut output = [0; 12];
+//! eval::run(&nest, &mut eval::Bits { inputs: vec![&input], outputs: vec![&mut output] });
+//! assert_eq!(output[..4], 3i32.to_ne_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What a nest means
+//!
+//! - Iterations of a `parallel` loop write different elements and read none that another writes: any
+//!   order, any number at a time. Those of a `seq` loop run in order. A `lanes` loop is parallel and
+//!   runs all iterations together: each value in it is a vector.
+//! - **A pass may exchange two iterations if and only if they do not write the same accumulator
+//!   element.** So what is combined with what, and in which order, stays; [`eval::Terms`] proves it.
+//! - Operations mean what the [`Op`] module says: IEEE 754 rounded once, to nearest even, subnormals
+//!   kept, nothing contracted; integers modulo 2^bits. NaN payloads are not specified until `canon`.
+//! - Block states merge and lanes fold in the order of [`tree`].
+//!
+//! # What a reduction means
+//!
+//! The rows of [`ops`] follow these, whatever the target:
+//!
+//! | question | answer |
+//! | --- | --- |
+//! | float sums | start from -0: the sum of [-0, -0] is -0, of nothing +0 |
+//! | float minimum, maximum | IEEE 754-2019: any NaN gives NaN; -0 is below +0; the maximum of all -inf is -inf |
+//! | nothing to reduce | sum 0, product 1, minimum +inf, maximum -inf (integers: the limits), any false, all true, log_sum_exp -inf, mean NaN |
+//! | mean | one division by n in the accumulator's type |
+//! | log_sum_exp | any NaN: NaN; else any +inf: +inf; all -inf: -inf |
+//! | float accumulators | f16 and bf16 in f32; f32 in f32, f64 in f64, or f64 for all on request; one rounding to the output |
+//! | integers, modular | sum, prod, l1, sum_squares without `saturate`: exact modulo 2^bits of the output |
+//! | integers, true value | mean, l2, minimum, maximum, anything with `saturate` or a float output: the exact total is finished, then rounded or clamped once |
+//! | integer mean and l2 | towards zero; `round_half_even` on request |
+//! | integer products, true value | a sign and a magnitude that stays at 2^64 - 1 once it exceeds it; zero wins |
+//! | integer to float | the exact total to f64, finished in f64, converted once |
+//! | float to integer | asked for with `trunc` or `round_half_even`; clamped; NaN gives 0 |
+//! | NaN results | the canonical quiet NaN |
+//! | truth | one byte, any but 0 is true; 0 or 1 is written |
+
 mod dtype;
 pub mod eval;
 mod expr;

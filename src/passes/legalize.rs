@@ -1,8 +1,7 @@
 //! Splits vectors and replaces what the target lacks.
 
-use super::{renamed, substitute};
+use super::{renamed, substitute, vector_forms};
 use crate::schedule::Schedule;
-use crate::target;
 use cranefold_ir::{Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
 use std::collections::HashMap;
 
@@ -103,7 +102,7 @@ fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets) -> Expr {
 
 fn split(l: Loop, defs: &[Def], names: &mut Names, out: &mut Vec<Stmt>) {
     let Extent::Const(lanes) = l.extent else { unreachable!("lanes are constant") };
-    let most = u64::from(target::VECTOR_BITS / 8) / target::widest_bytes(&l.body, defs);
+    let most = u64::from(vector_forms::VECTOR_BITS / 8) / vector_forms::widest_bytes(&l.body, defs);
     if lanes <= most {
         return out.push(Stmt::For(l));
     }

@@ -13,7 +13,10 @@ mod reorder;
 mod stream;
 mod tile;
 mod unroll;
+mod vector_forms;
 mod vectorize;
+
+pub use vector_forms::VECTOR_BITS;
 
 use crate::schedule::Schedule;
 use cranefold_ir::{AccId, Expr, Index, Loop, LoopVar, Names, Nest, Stmt, Var};

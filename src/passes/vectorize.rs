@@ -1,8 +1,7 @@
 //! Makes lanes of parallel loops.
 
-use super::{is_straight, renamed, substitute};
+use super::{is_straight, renamed, substitute, vector_forms};
 use crate::schedule::Schedule;
-use crate::target;
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Scalar, Stmt};
 
 /// Splits an innermost parallel loop into vectors of the schedule's width, and the rest into vectors
@@ -34,8 +33,8 @@ pub fn vectorize(nest: Nest, schedule: &Schedule) -> Nest {
 
 /// How many iterations make a vector; `None` where it is none or the body has no vector form.
 fn lanes(l: &Loop, schedule: &Schedule, defs: &[Def]) -> Option<u64> {
-    let lanes = u64::from(schedule.width / 8) / target::widest_bytes(&l.body, defs);
-    (lanes > 1 && has_unit_strides(l) && target::has_vector_form(&l.body, defs)).then_some(lanes)
+    let lanes = u64::from(schedule.width / 8) / vector_forms::widest_bytes(&l.body, defs);
+    (lanes > 1 && has_unit_strides(l) && vector_forms::has_vector_form(&l.body, defs)).then_some(lanes)
 }
 
 /// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.

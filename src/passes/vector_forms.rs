@@ -1,9 +1,12 @@
-//! Which operations have a vector form in 128-bit code, on every target Cranelift has.
+//! Which operations have a vector form in the code generator's 128 bits, on every target it has.
 
 use cranefold_ir::{DType, Def, Expr, Op, Stmt};
 
+/// Bits of the code generator's vectors, on every target it has.
+pub const VECTOR_BITS: u32 = 128;
+
 /// The bytes of the widest element type computed in the body: it decides how many lanes fit.
-pub fn widest_bytes(body: &[Stmt], defs: &[Def]) -> u64 {
+pub(super) fn widest_bytes(body: &[Stmt], defs: &[Def]) -> u64 {
     let mut widest = 1;
     let mut take =
         |e: &Expr, _: Option<&Def>| widest = widest.max(if e.dtype() == DType::Bool { 1 } else { e.dtype().bytes() });
@@ -12,7 +15,7 @@ pub fn widest_bytes(body: &[Stmt], defs: &[Def]) -> u64 {
 }
 
 /// Whether every operation in the body, in the definitions it calls too, has a vector form.
-pub fn has_vector_form(body: &[Stmt], defs: &[Def]) -> bool {
+pub(super) fn has_vector_form(body: &[Stmt], defs: &[Def]) -> bool {
     let mut all = true;
     each_expr(body, defs, &mut |e, def| {
         if let Expr::Op(op, result, args) = e {
@@ -44,7 +47,7 @@ fn each_expr(body: &[Stmt], defs: &[Def], f: &mut impl FnMut(&Expr, Option<&Def>
     }
 }
 
-/// Whether Cranelift has the operation on 128-bit vectors, on every target; `def` is where it stands.
+/// Whether the operation has a vector form; `def` is where it stands.
 fn op_has_vector_form(op: Op, result: DType, args: &[Expr], def: Option<&Def>) -> bool {
     let from = args[0].dtype();
     match op {

@@ -1,17 +1,11 @@
 //! What code is made for: an instruction set.
 
-mod vector_forms;
-
-pub use vector_forms::{has_vector_form, widest_bytes};
-
 use crate::error::Error;
+use crate::passes::VECTOR_BITS;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable, Flags};
 use std::fmt;
 use target_lexicon::Triple;
-
-/// Bits of a vector in Cranelift's code, on every target it has.
-pub const VECTOR_BITS: u32 = 128;
 
 /// An instruction set with its features.
 #[derive(Clone)]
