@@ -1,1 +1,57 @@
-fn main() {}
+//! The command `cranefold`: runs, dumps, times and lists tensor reductions.
+//!
+//! It exits with 0; with 2 and one line on stderr where the request is wrong; with 1 and one line where
+//! cranefold is: an answer out of its bound, or a bug that the compiler found in itself.
+
+mod args;
+mod arrays;
+mod bench;
+mod buffer;
+mod check;
+mod dump;
+mod execute;
+mod failure;
+mod figures;
+mod list;
+mod npy;
+mod random;
+mod run;
+mod strided;
+mod timing;
+
+use args::{Args, Verb};
+use failure::Failure;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let done = command(&mut out).and_then(|()| out.flush().map_err(Failure::Stdout));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough of it.
+        Err(Failure::Stdout(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            // What was printed before the failure comes first. If neither stream can be written,
+            // there is nobody to tell.
+            let _ = out.flush();
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&failure.to_string()));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn command(out: &mut dyn Write) -> Result<(), Failure> {
+    let Some(args) = Args::read(out)? else { return Ok(()) };
+    match args.verb {
+        Verb::Run(request) => run::run(&request, out),
+        Verb::Dump(request) => dump::dump(&request, out),
+        Verb::Bench(request) => bench::bench(&request, out),
+        Verb::List => list::list(out),
+    }
+}
+
+/// The text without line breaks and other control characters, which a spec or a file name may hold.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}

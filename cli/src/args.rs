@@ -1,0 +1,143 @@
+//! The command line.
+
+use crate::failure::Failure;
+use cranefold::{Options, Schedule};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Compiles and runs tensor reductions.
+#[derive(Debug, clap::Parser)]
+#[command(name = "cranefold", version, disable_help_subcommand = true, arg_required_else_help = false)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub enum Verb {
+    /// Run a reduction on .npy files or on random data, and say how fast and how exact it was
+    Run(Run),
+    /// Print the stages on the way from a spec to machine code
+    Dump(Dump),
+    /// Time kernels against the interpreter and the memory
+    Bench(Bench),
+    /// List the ops: aliases, formulas, element types, parameters, identities
+    List,
+}
+
+/// `run`.
+#[derive(Debug, clap::Args)]
+pub struct Run {
+    /// The reduction, such as "mean f32[64,128,56,56] axes=[2,3]"
+    pub spec: String,
+    /// A file for each input, in order; random data where there is none
+    #[arg(long, value_name = "F.npy", conflicts_with = "random")]
+    pub input: Vec<PathBuf>,
+    /// A file for each output, in order
+    #[arg(long, value_name = "F.npy")]
+    pub output: Vec<PathBuf>,
+    /// The seed of the random data; 0 if not given
+    #[arg(long, value_name = "SEED")]
+    pub random: Option<u64>,
+    /// What evaluates the reduction
+    #[arg(long, value_enum, default_value_t = ExecutorName::Native)]
+    pub executor: ExecutorName,
+    /// What is forced.
+    #[command(flatten)]
+    pub forced: Forced,
+    /// How many threads run the kernel
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: u64,
+}
+
+/// What evaluates a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ExecutorName {
+    /// The compiled kernel
+    Native,
+    /// The nest that the kernel is made from, statement by statement
+    Interpreter,
+    /// The spec itself, exactly, rounded once
+    Reference,
+}
+
+/// `dump`.
+#[derive(Debug, clap::Args)]
+pub struct Dump {
+    /// The reduction
+    pub spec: String,
+    /// spec, problem, schedule, nest, the name of a pass, clif, asm, or all
+    #[arg(long, value_name = "STAGE", default_value = "all")]
+    pub stage: String,
+    /// What is forced.
+    #[command(flatten)]
+    pub forced: Forced,
+}
+
+/// `bench`.
+#[derive(Debug, clap::Args)]
+pub struct Bench {
+    /// The reductions
+    #[arg(value_name = "SPEC", conflicts_with = "file")]
+    pub specs: Vec<String>,
+    /// A file of specs or of cases as peers/cases.py writes them, one a line; `#` starts a comment
+    #[arg(long, value_name = "F")]
+    pub file: Option<PathBuf>,
+    /// Print one JSON object a line, in the peers' format
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is forced upon the compiler.
+#[derive(Debug, clap::Args)]
+pub struct Forced {
+    /// The schedule, as `dump --stage schedule` prints it
+    #[arg(long, value_name = "S")]
+    pub schedule: Option<String>,
+    /// The most bits of a vector: 0 (scalar), 64, 128, 256, 512 or 1024
+    #[arg(long, value_name = "BITS")]
+    pub width: Option<u32>,
+}
+
+impl Args {
+    /// The command line; nothing if it asked for help, which is printed then.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if the command line is wrong.
+    pub fn read(out: &mut dyn Write) -> Result<Option<Args>, Failure> {
+        match <Args as clap::Parser>::try_parse() {
+            Ok(args) => Ok(Some(args)),
+            Err(error) if !error.use_stderr() => {
+                write!(out, "{error}").map_err(Failure::Stdout)?;
+                Ok(None)
+            }
+            Err(error) => Err(Failure::Usage(summary(&error.to_string()))),
+        }
+    }
+}
+
+/// The first paragraph of clap's message, as one line.
+fn summary(message: &str) -> String {
+    let lines = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let text = lines.collect::<Vec<_>>().join(" ");
+    text.strip_prefix("error: ").unwrap_or(&text).to_string()
+}
+
+impl Forced {
+    /// The compiler's options.
+    ///
+    /// # Errors
+    /// If the schedule cannot be read, or there is no such width.
+    pub fn options(&self) -> Result<Options, Failure> {
+        let schedule = self.schedule.as_deref().map(str::parse::<Schedule>).transpose()?;
+        let width = self.width.map(Schedule::checked_width).transpose()?;
+        Ok(Options { schedule, width })
+    }
+
+    /// Whether anything is.
+    pub fn is_any(&self) -> bool {
+        self.schedule.is_some() || self.width.is_some()
+    }
+}

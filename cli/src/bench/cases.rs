@@ -1,0 +1,180 @@
+//! What is to be timed: specs, and the lines that `peers/cases.py` writes.
+
+use crate::failure::Failure;
+use cranefold::{DType, Layout, Reduction, SpecError};
+use std::fs;
+use std::path::Path;
+
+/// The most bytes of a file of cases.
+const MAX_FILE: u64 = 64 << 20;
+
+/// A line.
+#[derive(Debug)]
+pub enum Entry {
+    /// A reduction to be timed.
+    Case(Case),
+    /// One whose op there is not yet.
+    Skipped {
+        /// Its name.
+        name: String,
+        /// What it lacks.
+        reason: String,
+    },
+}
+
+/// A reduction to be timed.
+#[derive(Debug)]
+pub struct Case {
+    /// The peers' name of it, or the spec as text.
+    pub name: String,
+    /// The reduction.
+    pub spec: Reduction,
+}
+
+/// The cases of specs as text.
+///
+/// # Errors
+/// If one is wrong.
+pub fn specs(texts: &[String]) -> Result<Vec<Entry>, Failure> {
+    texts.iter().map(|text| Ok(Entry::Case(named_by_itself(text.parse()?)))).collect()
+}
+
+fn named_by_itself(spec: Reduction) -> Case {
+    Case { name: spec.to_string(), spec }
+}
+
+/// The cases of a file, one a line: a spec, or `id op dtype shape axes layout tag`. What follows a `#` is
+/// a comment.
+///
+/// # Errors
+/// If the file cannot be read, or a line is wrong but for an op that there is not.
+pub fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
+    let unreadable = |error| Failure::Read { path: path.into(), error };
+    let size = fs::metadata(path).map_err(unreadable)?.len();
+    if size > MAX_FILE {
+        let message = format!("it has {size} bytes, the limit is {MAX_FILE}");
+        return Err(unreadable(std::io::Error::other(message)));
+    }
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or("").trim()));
+    let entry =
+        |(line, text)| entry(text).map_err(|error| Failure::Line { path: path.into(), line, error: Box::new(error) });
+    lines.filter(|(_, line)| !line.is_empty()).map(entry).collect()
+}
+
+/// The case of one line.
+fn entry(line: &str) -> Result<Entry, Failure> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (name, spec) = match words[..] {
+        [id, op, dtype, shape, axes, layout, _tag] if !line.contains('[') => {
+            (Some(id), peers_spec(line, op, dtype, shape, axes, layout)?)
+        }
+        _ => (None, line.parse()),
+    };
+    match spec {
+        Ok(spec) => Ok(Entry::Case(match name {
+            Some(id) => Case { name: id.into(), spec },
+            None => named_by_itself(spec),
+        })),
+        Err(SpecError::UnknownOp { name: op }) => {
+            Ok(Entry::Skipped { name: name.unwrap_or(line).into(), reason: format!("there is no op `{op}` yet") })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The spec of a line that `peers/cases.py` writes; refused as a spec is, once its words are read.
+fn peers_spec(
+    line: &str,
+    op: &str,
+    dtype: &str,
+    shape: &str,
+    axes: &str,
+    layout: &str,
+) -> Result<Result<Reduction, SpecError>, Failure> {
+    let refused = |reason: String| Failure::Case { text: line.into(), reason };
+    let dtype: DType = dtype.parse().map_err(|error: cranefold::ir::UnknownDType| refused(error.to_string()))?;
+    let shape = numbers::<u64>(shape, 'x').ok_or_else(|| refused(format!("`{shape}` is no shape such as 6x12x10")))?;
+    let axes = numbers::<i64>(axes, ',').ok_or_else(|| refused(format!("`{axes}` are no axes such as 0,2")))?;
+    let layout = peers_layout(layout, &shape)
+        .ok_or_else(|| refused(format!("`{layout}` is no layout for rank {}", shape.len())))?;
+    let builder = Reduction::builder(op).input_at(dtype, &shape, layout).axes(axes);
+    let widened = op == "sum" && matches!(dtype, DType::I8 | DType::U8);
+    Ok(builder.output(if widened { DType::I32 } else { dtype }).build())
+}
+
+fn numbers<T: std::str::FromStr>(text: &str, separator: char) -> Option<Vec<T>> {
+    text.split(separator).map(|number| number.parse().ok()).collect()
+}
+
+/// A layout by the peers' name: `c` row-major; `t` the transpose, by its last two axes, of row-major; `s2`
+/// every second element of the last axis; `pad` rows that lie 24 elements further apart; `nhwc` an
+/// NCHW view of NHWC memory.
+fn peers_layout(name: &str, shape: &[u64]) -> Option<Layout> {
+    let rank = shape.len();
+    match name {
+        "c" => Some(Layout::RowMajor),
+        "t" if rank >= 2 => {
+            let mut swapped = shape.to_vec();
+            swapped.swap(rank - 2, rank - 1);
+            let mut strides = within(&swapped)?;
+            strides.swap(rank - 2, rank - 1);
+            Some(Layout::strides(strides))
+        }
+        "s2" | "pad" if rank >= 1 => {
+            let (last, step) =
+                if name == "s2" { (shape[rank - 1].checked_mul(2)?, 2) } else { (shape[rank - 1].checked_add(24)?, 1) };
+            let mut strides = within(&[&shape[..rank - 1], &[last]].concat())?;
+            strides[rank - 1] = step;
+            Some(Layout::strides(strides))
+        }
+        "nhwc" if rank == 4 => Layout::tag("acdb").ok(),
+        _ => None,
+    }
+}
+
+/// The row-major strides of a buffer of this shape; nothing if they are too large for a number.
+fn within(shape: &[u64]) -> Option<Vec<i64>> {
+    let placement = Layout::RowMajor.resolve(shape, 1).ok()?;
+    Some(placement.strides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(line: &str) -> String {
+        match entry(line) {
+            Ok(Entry::Case(case)) => case.spec.to_string(),
+            Ok(Entry::Skipped { name, reason }) => format!("{name} skipped: {reason}"),
+            Err(failure) => failure.to_string(),
+        }
+    }
+
+    #[test]
+    fn lines_of_the_peers_become_specs() {
+        assert_eq!(spec("a sum f32 64x128 1 c grid"), "sum f32[64,128] axes=[1]");
+        assert_eq!(spec("a logsumexp f32 8 0 c grid"), "log_sum_exp f32[8]");
+        assert_eq!(spec("a sum i8 64x128 0,1 c dtype"), "sum i8[64,128] -> i32");
+        assert_eq!(spec("a max i8 64x128 0,1 c dtype"), "max i8[64,128]");
+        assert_eq!(spec("a sum f32 3x4 1 t view"), "sum f32[3,4]@(1,3) axes=[1]");
+        assert_eq!(spec("a sum f32 2x3x4 1 t view"), "sum f32[2,3,4]@(12,1,3) axes=[1]");
+        assert_eq!(spec("a sum f32 3x4 1 s2 view"), "sum f32[3,4]@(8,2) axes=[1]");
+        assert_eq!(spec("a sum f32 3x4 1 pad view"), "sum f32[3,4]@(28,1) axes=[1]");
+        assert_eq!(spec("a sum f32 2x3x4x5 1 nhwc view"), "sum f32[2,3,4,5]@acdb axes=[1]");
+        assert_eq!(spec("v var f32 8 0 c grid"), "v skipped: there is no op `var` yet");
+        assert_eq!(spec("mean f32[2,3] axes=[1]"), "mean f32[2,3] axes=[1]");
+    }
+
+    #[test]
+    fn wrong_lines_are_refused() {
+        assert!(spec("a sum f33 8 0 c grid").starts_with("`a sum f33 8 0 c grid` is no case: "));
+        assert_eq!(
+            spec("a sum f32 8x 0 c grid"),
+            "`a sum f32 8x 0 c grid` is no case: `8x` is no shape such as 6x12x10"
+        );
+        assert_eq!(spec("a sum f32 8 z c grid"), "`a sum f32 8 z c grid` is no case: `z` are no axes such as 0,2");
+        assert_eq!(spec("a sum f32 8 0 t grid"), "`a sum f32 8 0 t grid` is no case: `t` is no layout for rank 1");
+        assert_eq!(spec("a sum f32 8 1 c grid"), "axis 1 is out of range for rank 1");
+    }
+}

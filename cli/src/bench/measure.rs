@@ -1,0 +1,99 @@
+//! One case: right first, then fast.
+
+use super::cases::Case;
+use super::memory;
+use crate::arrays::{Arrays, operands};
+use crate::buffer::Buffer;
+use crate::execute::{interpret, native};
+use crate::failure::Failure;
+use crate::timing;
+use cranefold::{Compiler, Kernel, Options, Problem, Schedule, Target, pipeline};
+use std::hint::black_box;
+
+/// The most elements the interpreter is given; it takes some 50 ns for each, and 1 us for an exponential.
+pub const MOST_INTERPRETED: u64 = 1 << 21;
+
+/// Rounds of samples, and the time after which there are no more.
+const ROUNDS: (usize, usize) = (7, 201);
+const BUDGET_NS: f64 = 1.2e8;
+
+/// What was measured of a case.
+#[derive(Debug)]
+pub struct Measured {
+    /// Compilation and the first call.
+    pub first_ns: f64,
+    /// Compilation.
+    pub compile_ns: f64,
+    /// The median of a call.
+    pub median_ns: f64,
+    /// The least of a call.
+    pub min_ns: f64,
+    /// The median of a plain loop that reads the input's buffer, sampled in turn with the kernel.
+    pub read_ns: f64,
+    /// The interpreter's one run; none where there are more elements than it is given, and the bits were
+    /// compared with those of scalar code instead.
+    pub interpreter_ns: Option<f64>,
+}
+
+/// Compiles a case, checks its answer and times it.
+///
+/// # Errors
+/// If it cannot be compiled, or the answer is wrong.
+pub fn measure(case: &Case, target: &Target) -> Result<Measured, Failure> {
+    let mut arrays = Arrays::random(&case.spec, 1)?;
+    // A compiler of its own: no case is answered from what was compiled for another.
+    let compiler = Compiler::new(target.clone());
+    let (kernel, first_ns) = timing::once_ns(|| {
+        let kernel = compiler.compile(&case.spec)?;
+        native(&kernel, &arrays.inputs, &mut arrays.outputs)()?;
+        Ok(kernel)
+    })?;
+    let interpreter_ns = check(case, &kernel, &compiler, &arrays)?;
+    let Arrays { inputs, outputs } = &mut arrays;
+    let bytes: Vec<&[u8]> = inputs.iter().map(Buffer::bytes).collect();
+    let mut read = || {
+        for bytes in &bytes {
+            black_box(memory::read(black_box(bytes)));
+        }
+        Ok(())
+    };
+    let mut call = native(&kernel, inputs, outputs);
+    let samples = timing::in_turn(&mut [&mut call, &mut read], ROUNDS, BUDGET_NS)?;
+    Ok(Measured {
+        first_ns,
+        compile_ns: kernel.facts().compile_ns as f64,
+        median_ns: samples[0].median_ns(),
+        min_ns: samples[0].min_ns(),
+        read_ns: samples[1].median_ns(),
+        interpreter_ns,
+    })
+}
+
+/// Compares the bits of the outputs with the interpreter's, or where there is too much for it, with those
+/// of code without vectors and tiles. Gives the interpreter's time.
+fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> Result<Option<f64>, Failure> {
+    let mut expected = operands(case.spec.outputs())?;
+    let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();
+    let (other, interpreter_ns) = if elements <= MOST_INTERPRETED {
+        let nest = pipeline::legal_nest(&Problem::of(&case.spec), kernel.schedule())?;
+        let ((), ns) = timing::once_ns(|| {
+            interpret(&nest, &arrays.inputs, &mut expected);
+            Ok(())
+        })?;
+        ("the interpreter", Some(ns))
+    } else {
+        // Decisions that are not named are at their simplest.
+        let scalar: Schedule = "width=0".parse()?;
+        let options = Options { schedule: Some(scalar), width: None };
+        native(&compiler.compile_with(&case.spec, &options)?, &arrays.inputs, &mut expected)()?;
+        ("scalar code", None)
+    };
+    let differ = arrays.outputs.iter().zip(&expected).any(|(got, expected)| got.bytes() != expected.bytes());
+    match differ {
+        false => Ok(interpreter_ns),
+        true => {
+            let wrong = format!("`{}` gives other bits in the kernel than in {other}", case.spec);
+            Err(Failure::WrongAnswer { wrong })
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What is printed, for people or in the peers' format.
+
+use super::cases::{Case, Entry};
+use super::measure::{MOST_INTERPRETED, Measured};
+use super::memory;
+use crate::arrays::element_bytes;
+use crate::failure::Failure;
+use crate::figures;
+use std::io::{self, Write};
+
+/// A report in the making; each line is flushed, for some take a while.
+pub struct Report<'a> {
+    json: bool,
+    /// Columns of the longest name.
+    name: usize,
+    out: &'a mut dyn Write,
+}
+
+impl<'a> Report<'a> {
+    /// Prints what comes before the cases: for people, how fast the memory is.
+    ///
+    /// # Errors
+    /// [`Failure::Stdout`], and [`Failure::Memory`].
+    pub fn start(json: bool, entries: &[Entry], out: &'a mut dyn Write) -> Result<Report<'a>, Failure> {
+        let names = entries.iter().map(|entry| match entry {
+            Entry::Case(case) => case.name.chars().count(),
+            Entry::Skipped { name, .. } => name.chars().count(),
+        });
+        let mut report = Report { json, name: names.max().unwrap_or(0).clamp(4, 60), out };
+        if !json {
+            let rates = memory::SIZES.iter().zip(memory::ladder()?);
+            let rates = rates.map(|(&size, ns)| {
+                format!("{} GB/s from {}", figures::rate(size as u64, ns), figures::size(size as u64))
+            });
+            let rates = rates.collect::<Vec<_>>().join(", ");
+            report.heading(&rates).map_err(Failure::Stdout)?;
+        }
+        Ok(report)
+    }
+
+    fn heading(&mut self, rates: &str) -> io::Result<()> {
+        let name = self.name;
+        writeln!(self.out, "one core reads {rates}")?;
+        writeln!(
+            self.out,
+            "GB/s: bytes of input elements; share: the time of a plain loop that reads the same buffer,"
+        )?;
+        writeln!(
+            self.out,
+            "sampled in turn, over the kernel's; x: the interpreter's time over the kernel's; bits are"
+        )?;
+        writeln!(self.out, "those of the interpreter, above {MOST_INTERPRETED} elements of scalar code")?;
+        writeln!(
+            self.out,
+            "\n{:<name$} {:>9} {:>9} {:>7} {:>7} {:>12} {:>8}  bits",
+            "case", "compile", "native", "GB/s", "share", "interpreter", "x"
+        )?;
+        self.out.flush()
+    }
+
+    /// Prints a case.
+    ///
+    /// # Errors
+    /// [`Failure::Stdout`].
+    pub fn measured(&mut self, case: &Case, measured: &Measured) -> Result<(), Failure> {
+        let line = match self.json {
+            true => json(case, measured),
+            false => row(self.name, case, measured),
+        };
+        self.line(&line)
+    }
+
+    /// Prints that a case was not timed.
+    ///
+    /// # Errors
+    /// [`Failure::Stdout`].
+    pub fn skipped(&mut self, name: &str, reason: &str) -> Result<(), Failure> {
+        // A bug's message may hold a nest, of which the first line is enough here.
+        let reason = reason.lines().next().unwrap_or("");
+        let line = match self.json {
+            true => {
+                let (name, reason) = (text(name), text(reason));
+                format!(r#"{{"peer":"cranefold","threads":1,"case":{name},"skip":{reason}}}"#)
+            }
+            false => format!("{name:<width$} skipped: {reason}", width = self.name),
+        };
+        self.line(&line)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Failure> {
+        writeln!(self.out, "{line}").and_then(|()| self.out.flush()).map_err(Failure::Stdout)
+    }
+}
+
+fn row(name: usize, case: &Case, measured: &Measured) -> String {
+    let median_ns = measured.median_ns;
+    let (interpreter, ratio, other) = match measured.interpreter_ns {
+        Some(ns) => (figures::time(ns), format!("{:.0}", ns / median_ns), "interpreter"),
+        None => ("-".into(), "-".into(), "scalar code"),
+    };
+    format!(
+        "{:<name$} {:>9} {:>9} {:>7} {:>5.0} % {:>12} {:>8}  {other}",
+        case.name,
+        figures::time(measured.compile_ns),
+        figures::time(median_ns),
+        figures::rate(element_bytes(&case.spec), median_ns),
+        100.0 * measured.read_ns / median_ns,
+        interpreter,
+        ratio
+    )
+}
+
+/// The peers' line.
+fn json(case: &Case, measured: &Measured) -> String {
+    format!(
+        r#"{{"peer":"cranefold","threads":1,"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}}}"#,
+        text(&case.name),
+        element_bytes(&case.spec),
+        measured.first_ns,
+        measured.median_ns,
+        measured.min_ns
+    )
+}
+
+/// A string of JSON.
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,38 @@
+//! Memory for arrays.
+
+use crate::failure::Failure;
+use memmap2::MmapMut;
+
+/// Zeroed bytes that start at a page, on huge pages where the system gives them, so that what is timed
+/// on it can be compared with the peers, whose arrays are such.
+#[derive(Debug)]
+pub struct Buffer {
+    memory: MmapMut,
+    len: usize,
+}
+
+impl Buffer {
+    /// So many zero bytes.
+    ///
+    /// # Errors
+    /// [`Failure::Memory`] if the system does not give them.
+    pub fn zeroed(bytes: u64) -> Result<Buffer, Failure> {
+        let refused = |error| Failure::Memory { bytes, error };
+        let len = usize::try_from(bytes).map_err(|_| refused(std::io::ErrorKind::OutOfMemory.into()))?;
+        let memory = MmapMut::map_anon(len.max(1)).map_err(refused)?;
+        // It is only advice: a system that does not take it makes runs slower, not wrong.
+        #[cfg(target_os = "linux")]
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        Ok(Buffer { memory, len })
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[..self.len]
+    }
+
+    /// The bytes.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[..self.len]
+    }
+}

@@ -1,0 +1,17 @@
+//! `dump`: the stages on the way from a spec to machine code.
+
+use crate::args::Dump;
+use crate::failure::Failure;
+use cranefold::{Compiler, Reduction};
+use std::io::Write;
+
+/// Prints a stage, or all.
+///
+/// # Errors
+/// If the spec, what is forced or the stage's name is wrong.
+pub fn dump(request: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
+    let spec: Reduction = request.spec.parse()?;
+    let kernel = Compiler::host()?.compile_with(&spec, &request.forced.options()?)?;
+    let text = kernel.dump(&request.stage)?;
+    writeln!(out, "{}", text.trim_end()).map_err(Failure::Stdout)
+}

@@ -1,0 +1,91 @@
+//! The three ways to run a spec.
+
+use crate::args::ExecutorName;
+use crate::arrays::Arrays;
+use crate::buffer::Buffer;
+use crate::failure::Failure;
+use cranefold::ir::{Nest, eval};
+use cranefold::{
+    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, pipeline, reference, schedule,
+};
+
+/// A spec made ready to run.
+#[derive(Debug)]
+pub enum Executor {
+    /// The kernel.
+    Native(Kernel),
+    /// The nest after the last pass, and the schedule it was made by.
+    Interpreter(Box<Nest>, Schedule),
+    /// The spec itself.
+    Reference,
+}
+
+impl Executor {
+    /// Makes a spec ready.
+    ///
+    /// # Errors
+    /// If something forced does not fit, or code cannot be made.
+    pub fn prepare(spec: &Reduction, name: ExecutorName, options: &Options) -> Result<Executor, Failure> {
+        match name {
+            ExecutorName::Native => Ok(Executor::Native(Compiler::host()?.compile_with(spec, options)?)),
+            ExecutorName::Interpreter => {
+                let problem = Problem::of(spec);
+                let schedule = chosen(&problem, options)?;
+                let nest = pipeline::legal_nest(&problem, &schedule)?;
+                Ok(Executor::Interpreter(Box::new(nest), schedule))
+            }
+            ExecutorName::Reference => Ok(Executor::Reference),
+        }
+    }
+
+    /// A call of it on arrays.
+    pub fn call<'a>(
+        &'a self,
+        spec: &'a Reduction,
+        arrays: &'a mut Arrays,
+    ) -> Box<dyn FnMut() -> Result<(), Failure> + 'a> {
+        let Arrays { inputs, outputs } = arrays;
+        match self {
+            Executor::Native(kernel) => Box::new(native(kernel, inputs, outputs)),
+            Executor::Interpreter(nest, _) => Box::new(|| {
+                interpret(nest, inputs, outputs);
+                Ok(())
+            }),
+            Executor::Reference => Box::new(|| {
+                let inputs: Vec<&[u8]> = inputs.iter().map(Buffer::bytes).collect();
+                let mut outputs: Vec<&mut [u8]> = outputs.iter_mut().map(Buffer::bytes_mut).collect();
+                Ok(reference::run(spec, &inputs, &mut outputs)?)
+            }),
+        }
+    }
+}
+
+/// The schedule the compiler would take on this machine.
+fn chosen(problem: &Problem, options: &Options) -> Result<Schedule, Failure> {
+    let Some(forced) = &options.schedule else {
+        let widest = Compiler::host()?.target().vector_bits();
+        return Ok(schedule::choose(problem, options.width.map_or(widest, |width| width.min(widest))));
+    };
+    forced.check(problem)?;
+    Ok(forced.clone())
+}
+
+/// A call of a kernel on arrays.
+pub fn native<'a>(
+    kernel: &'a Kernel,
+    inputs: &'a [Buffer],
+    outputs: &'a mut [Buffer],
+) -> impl FnMut() -> Result<(), Failure> + 'a {
+    let spec = kernel.spec();
+    let inputs = inputs.iter().zip(spec.inputs()).map(|(b, o)| Input::from_bytes(o.dtype(), b.bytes()));
+    let outputs = outputs.iter_mut().zip(spec.outputs()).map(|(b, o)| Output::from_bytes(o.dtype(), b.bytes_mut()));
+    let (inputs, mut outputs): (Vec<_>, Vec<_>) = (inputs.collect(), outputs.collect());
+    move || Ok(kernel.run(&inputs, &mut outputs)?)
+}
+
+/// Evaluates a nest on arrays.
+pub fn interpret(nest: &Nest, inputs: &[Buffer], outputs: &mut [Buffer]) {
+    let inputs = inputs.iter().map(Buffer::bytes).collect();
+    let outputs = outputs.iter_mut().map(Buffer::bytes_mut).collect();
+    eval::run(nest, &mut eval::Bits { inputs, outputs });
+}

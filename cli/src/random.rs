@@ -1,0 +1,69 @@
+//! Random elements for which a reduction means something.
+
+use crate::buffer::Buffer;
+use cranefold::spec::Operand;
+use cranefold::{DType, Problem, Reduction, Scalar};
+use fastrand::Rng;
+
+/// How elements are drawn.
+///
+/// - Floats are uniform in [-1, 1), moved up by 2 / sqrt(n) (at most 1/2) for n elements an output: so
+///   totals are positive nearly always, logarithms exist, and totals in f16 are finite up to 2^24.
+/// - Integers are uniform over their range.
+/// - Where 1 is the identity element, which is where elements are multiplied, totals are kept from
+///   growing without bound: floats are +-2^e, e uniform in +-4 / sqrt(n) (at most 1); integers are odd,
+///   lest the total be 0 modulo 2^64.
+/// - Truth values are the identity so often that half the outputs are.
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    dtype: DType,
+    /// Elements an output.
+    count: f64,
+    /// Whether the identity element is 1, or true.
+    one: bool,
+}
+
+/// Fills the inputs, gaps between elements included.
+pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
+    let mut rng = Rng::with_seed(seed);
+    let one = has_identity_one(spec);
+    for (operand, buffer) in spec.inputs().iter().zip(inputs) {
+        let draw = Draw { dtype: operand.dtype(), count: spec.reduced_count().max(1) as f64, one };
+        draw.fill(operand, &mut rng, buffer.bytes_mut());
+    }
+}
+
+fn has_identity_one(spec: &Reduction) -> bool {
+    let reducer = Problem::of(spec).reducer();
+    let identity = reducer.and_then(|reducer| reducer.phases[0].identity.first().copied());
+    // In a state of truth values any number but 0 is true.
+    let truth = spec.inputs()[0].dtype() == DType::Bool;
+    identity.is_some_and(|identity| if truth { identity.bits() != 0 } else { identity.as_f64() == 1.0 })
+}
+
+impl Draw {
+    fn fill(self, operand: &Operand, rng: &mut Rng, bytes: &mut [u8]) {
+        let span = operand.span_elems() as usize;
+        match self.dtype {
+            DType::Bool => {
+                let other = 1.0 - 0.5f64.powf(1.0 / self.count);
+                bytes.fill_with(|| u8::from(self.one != (rng.f64() < other)));
+            }
+            dtype if dtype.is_int() => {
+                let odd = u64::from(self.one);
+                (0..span).for_each(|i| Scalar::from_bits(dtype, rng.u64(..) | odd).write(bytes, i));
+            }
+            dtype => (0..span).for_each(|i| Scalar::float(dtype, self.float(rng)).write(bytes, i)),
+        }
+    }
+
+    fn float(self, rng: &mut Rng) -> f64 {
+        let uniform = 2.0 * rng.f64() - 1.0;
+        if self.one {
+            let magnitude = (uniform * (4.0 / self.count.sqrt()).min(1.0)).exp2();
+            if rng.bool() { magnitude } else { -magnitude }
+        } else {
+            uniform + (2.0 / self.count.sqrt()).min(0.5)
+        }
+    }
+}

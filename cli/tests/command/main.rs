@@ -1,0 +1,75 @@
+//! The command, as it is called: every verb, every refusal, files in and out.
+
+mod files;
+mod photograph;
+mod refused;
+mod verbs;
+
+use npyz::{Order, WriterBuilder};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a call of the command did.
+#[derive(Debug)]
+struct Done {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Calls the command.
+fn cranefold<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Done {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cranefold"));
+    let done = command.args(args).stdin(Stdio::null()).output().expect("the command starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it prints UTF-8");
+    Done { code: done.status.code(), out: text(done.stdout), err: text(done.stderr) }
+}
+
+/// Calls the command, which must succeed and say nothing on stderr; gives what it printed.
+fn works<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(args: &[S]) -> String {
+    let done = cranefold(args);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{args:?} printed {}", done.out);
+    done.out
+}
+
+/// Calls the command, which must exit with 2 and this one line on stderr.
+fn refuses<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(args: &[S], message: &str) {
+    let done = cranefold(args);
+    let expected = format!("error: {message}\n");
+    assert_eq!((done.code, done.err.as_str(), done.out.as_str()), (Some(2), expected.as_str(), ""), "{args:?}");
+}
+
+/// A folder of a test's own, empty.
+fn folder(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command").join(test);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a folder");
+    path
+}
+
+/// Writes an .npy file of these bytes; `descr` as in `<f4`.
+fn write_npy(path: &Path, descr: &str, order: Order, shape: &[u64], bytes: &[u8]) {
+    let dtype = npyz::DType::Plain(descr.parse().expect("a type string"));
+    let options = npyz::WriteOptions::new_header_only().dtype(dtype).order(order).shape(shape);
+    let mut file = options.writer(vec![]).write_header_only().expect("a header");
+    file.extend(bytes);
+    fs::write(path, file).expect("a file");
+}
+
+/// Reads an .npy file: type string, shape, bytes. It must be in C order.
+fn read_npy(path: &Path) -> (String, Vec<u64>, Vec<u8>) {
+    let file = fs::read(path).expect("a file");
+    let mut rest = file.as_slice();
+    let header = npyz::NpyHeader::from_reader(&mut rest).expect("a header");
+    assert_eq!(header.order(), Order::C);
+    (header.dtype().descr(), header.shape().to_vec(), rest.to_vec())
+}
+
+/// The bytes of little-endian elements.
+macro_rules! bytes {
+    ($elements:expr) => {
+        $elements.into_iter().flat_map(|e| e.to_le_bytes()).collect::<Vec<u8>>()
+    };
+}
+use bytes;

@@ -1,0 +1,178 @@
+//! What each verb prints.
+
+use crate::{cranefold, folder, works};
+use std::fs;
+use std::process::{Command, Stdio};
+
+#[test]
+fn run_prints_what_a_person_wants() {
+    let out = works(&["run", "mean f32[8,16,14,14] axes=[2,3]"]);
+    let names: Vec<&str> = out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(names, ["spec", "input", "output", "kernel", "compile", "run", "error"], "{out}");
+    let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap()[9..].to_string();
+    assert_eq!(line("spec"), "mean f32[8,16,14,14] axes=[2,3]");
+    assert_eq!(line("input"), "98 KB of elements, random, seed 0");
+    assert!(line("output").starts_with("f32[8,16] ") && line("output").ends_with(" ..."), "{out}");
+    assert!(line("kernel").contains("width=128") && line("kernel").ends_with(" bytes of code"), "{out}");
+    assert!(line("run").ends_with(" GB/s of input"), "{out}");
+    let error = line("error");
+    assert!(error.contains(" at most against the reference, bound "), "{out}");
+    assert!(error.ends_with("(all 128 outputs checked)"), "{out}");
+}
+
+fn output_line(args: &[&str]) -> String {
+    let out = works(args);
+    out.lines().find(|line| line.starts_with("output")).unwrap().to_string()
+}
+
+#[test]
+fn executors_schedules_and_widths_agree() {
+    let spec = "sum f32[40,300] axes=[0]";
+    let expected = output_line(&["run", spec]);
+    let ways: [&[&str]; 5] = [
+        &["--executor", "interpreter"],
+        &["--schedule", "width=0"],
+        &["--schedule", "width=256 tile=i0:64 rows=4", "--threads", "1"],
+        &["--width", "64"],
+        &["--executor", "interpreter", "--width", "512", "--random", "0"],
+    ];
+    for way in ways {
+        assert_eq!(output_line(&[&["run", spec], way].concat()), expected, "{way:?}");
+    }
+    assert_ne!(output_line(&["run", spec, "--random", "1"]), expected);
+    // The reference rounds once, so for integers it is the same.
+    let spec = "mean i32[40,300] axes=[0]";
+    assert_eq!(output_line(&["run", spec, "--executor", "reference"]), output_line(&["run", spec]));
+}
+
+#[test]
+fn every_kind_of_result_is_checked() {
+    let says = |spec: &str| {
+        let out = works(&["run", spec]);
+        out.lines().find(|line| line.starts_with("error")).unwrap()[9..].to_string()
+    };
+    assert_eq!(says("sum i64[30,20] axes=[0]"), "none: equal to the reference (all 20 outputs checked)");
+    assert_eq!(says("all bool[30,20] axes=[1] keep_dims"), "none: equal to the reference (all 30 outputs checked)");
+    assert_eq!(says("max f16[30,20]@ba axes=[0]"), "0 at most against the reference, bound 0 (all 20 outputs checked)");
+    assert_eq!(says("sum f32[0,2] axes=[0]"), "0 at most against the reference, bound 0 (all 2 outputs checked)");
+    assert_eq!(says("sum f32[2,0] axes=[0]"), "none: equal to the reference (all 0 outputs checked)");
+    assert!(says("log_sum_exp f64[30,20]@(-20,1) axes=[0]").contains("(all 20 outputs checked)"));
+    assert!(says("prod bf16[300,20] axes=[0]").contains("(all 20 outputs checked)"));
+}
+
+#[test]
+fn dump_prints_a_stage_or_all() {
+    let spec = "sum f32[1,6,12] axes=[2]";
+    assert_eq!(works(&["dump", spec, "--stage", "spec"]), "sum f32[1,6,12] axes=[2]\n");
+    assert!(works(&["dump", spec, "--stage", "schedule", "--schedule", "width=64"]).starts_with("width=64"));
+    assert!(works(&["dump", spec, "--stage", "nest"]).starts_with("nest "));
+    assert!(works(&["dump", spec, "--stage", "legalize", "--width", "64"]).starts_with("nest "));
+    assert!(works(&["dump", spec, "--stage", "clif"]).contains("function "));
+    let all = works(&["dump", spec]);
+    for stage in ["spec", "problem", "schedule", "nest", "legalize", "clif", "asm"] {
+        assert!(all.contains(&format!("== {stage} ==")), "{stage}");
+    }
+}
+
+#[test]
+fn bench_prints_a_table() {
+    let out = works(&["bench", "sum f32[64,64] axes=[1]", "max i8[1000]"]);
+    let mut lines = out.lines();
+    assert!(lines.next().unwrap().starts_with("one core reads "), "{out}");
+    let header = lines.find(|line| line.starts_with("case ")).unwrap();
+    for column in ["compile", "native", "GB/s", "share", "interpreter", "x", "bits"] {
+        assert!(header.contains(column), "{out}");
+    }
+    let rows: Vec<&str> = lines.collect();
+    assert!(rows[0].starts_with("sum f32[64,64] axes=[1] ") && rows[0].ends_with("  interpreter"), "{out}");
+    assert!(rows[1].starts_with("max i8[1000] ") && rows.len() == 2, "{out}");
+}
+
+#[test]
+fn bench_reads_specs_and_the_peers_cases() {
+    let path = folder("bench_reads_specs_and_the_peers_cases").join("cases.txt");
+    let lines = [
+        "# a comment",
+        "",
+        "sum f32[32,32] axes=[1]   # a spec",
+        "sum.i8.64x8.a0 sum i8 64x8 0 c grid",
+        "var.f32.1024.a0 no_such_op f32 1024 0 c grid",
+        "no_such_op f32[3]",
+        "max.f32.6x8.a1.t max f32 6x8 1 t view",
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    let path = path.to_str().unwrap();
+    let out = works(&["bench", "--file", path, "--json"]);
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_string();
+    let cases: Vec<String> = lines.iter().map(|line| text(line, "case")).collect();
+    assert_eq!(
+        cases,
+        ["sum f32[32,32] axes=[1]", "sum.i8.64x8.a0", "var.f32.1024.a0", "no_such_op f32[3]", "max.f32.6x8.a1.t"]
+    );
+    for (line, bytes) in [(&lines[0], 4096), (&lines[1], 512), (&lines[4], 192)] {
+        assert_eq!((text(line, "peer").as_str(), line["threads"].as_u64()), ("cranefold", Some(1)));
+        assert_eq!(line["bytes"].as_u64(), Some(bytes));
+        let (first, median, min) = (&line["first_ns"], &line["median_ns"], &line["min_ns"]);
+        let [first, median, min] = [first, median, min].map(|ns| ns.as_f64().unwrap());
+        assert!(first > median && median >= min && min > 0.0, "{line}");
+    }
+    for line in &lines[2..4] {
+        assert_eq!(text(line, "skip"), "there is no op `no_such_op` yet");
+    }
+    let table = works(&["bench", "--file", path]);
+    assert!(table.contains("skipped: there is no op `no_such_op` yet"), "{table}");
+}
+
+#[test]
+fn list_shows_the_op_table() {
+    let out = works(&["list"]);
+    let block = |op: &str| {
+        let start = out.find(&format!("\n{op} = ")).unwrap_or_else(|| panic!("{op} in {out}"));
+        out[start + 1..].split("\n\n").next().unwrap().trim_end().to_string()
+    };
+    assert_eq!(
+        block("sum"),
+        "sum = sum x\n  aliases   ReduceSum add reduce_sum reduction_sum\n  takes     integers and floats\n  \
+         identity  i32: 0, f32: -0.0\n  nothing   i32: 0, f32: 0.0\n  axes=[]   a copy"
+    );
+    assert!(block("max").contains("identity  bool: false, i32: -2147483648, f32: "), "{out}");
+    assert!(block("max").contains("nothing   bool: false, i32: -2147483648, f32: -inf"), "{out}");
+    assert!(block("mean").contains("nothing   i32: refused, f32: nan"), "{out}");
+    assert!(block("log_sum_exp").contains(" then -0.0\n  nothing   f32: -inf"), "{out}");
+    let norm = block("lp_max(p,eps=0)");
+    assert!(norm.contains("p         finite, at least 1, must be given\n  eps       finite\n"), "{out}");
+    assert!(norm.ends_with("axes=[]   groups of one"), "{out}");
+    for dtype in ["bool ", " i8 i16 i32 i64 u8 u16 u32 u64", " f16 bf16 f32 f64"] {
+        assert!(out.contains(dtype), "{out}");
+    }
+}
+
+#[test]
+fn help_is_printed_on_stdout() {
+    assert!(works(&["--help"]).contains("Usage: cranefold"));
+    assert!(works(&["run", "--help"]).contains("--executor"));
+    assert!(works(&["--version"]).starts_with("cranefold "));
+}
+
+/// A reader that leaves early is no failure, and no panic.
+#[test]
+fn a_closed_pipe_ends_the_command_quietly() {
+    for args in [&["list"][..], &["dump", "sum f32[100,100] axes=[0]"], &["run", "sum f32[4]"], &["--help"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cranefold"));
+        let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let done = child.wait_with_output().unwrap();
+        assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]), "{args:?}");
+    }
+}
+
+/// Control characters of a request do not break its message into lines.
+#[test]
+fn messages_are_one_line() {
+    for spec in ["sum\nf33[2]", "sum f32[2]\n\nfoo\tbar", "\u{1b}[31m", "\n"] {
+        let done = cranefold(&["run", spec]);
+        assert_eq!((done.code, done.err.lines().count()), (Some(2), 1), "{spec:?}: {}", done.err);
+        assert!(!done.err.trim_end().contains(char::is_control), "{spec:?}: {}", done.err);
+    }
+}
