@@ -1,6 +1,7 @@
 //! `list`: the op table for people.
 
 use crate::failure::Failure;
+use cranefold::ops::Phase;
 use cranefold::ops::{self, Row};
 use cranefold::{DType, Problem, Reduction, Scalar, SpecError};
 use std::io::{self, Write};
@@ -54,17 +55,18 @@ fn of_kinds(row: &'static Row, says: fn(&'static Row, DType) -> String) -> Strin
     taken.map(|&dtype| format!("{dtype}: {}", says(row, dtype))).collect::<Vec<_>>().join(", ")
 }
 
-/// The identity element, of each phase. A state of several parts, or of another kind than the elements, is
-/// no value of the op's but how it computes, and shown as such.
+/// The identity element. Where the state is no single value of the element's kind, what it stands for: the
+/// result of no elements.
 fn identity(row: &'static Row, dtype: DType) -> String {
     match reduction(row, dtype, 2).map(|spec| Problem::of(&spec).reducer()) {
-        Ok(Some(reducer)) => {
-            let phases = reducer.phases.iter().map(|phase| match phase.identity.as_slice() {
-                [one] if one.dtype().is_float() == dtype.is_float() => values(&[*one], dtype),
-                parts => format!("state ({})", values(parts, dtype)),
-            });
-            phases.collect::<Vec<_>>().join(" then ")
-        }
+        Ok(Some(reducer)) => match &reducer.phases[..] {
+            [Phase { identity, .. }]
+                if identity.len() == 1 && identity[0].dtype().is_float() == dtype.is_float() =>
+            {
+                values(identity, dtype)
+            }
+            _ => over_nothing(row, dtype),
+        },
         Ok(None) => "none".into(),
         Err(error) => error.to_string(),
     }

@@ -188,7 +188,7 @@ impl Builder {
         }
         let nothing = (0..shape.len()).find(|&axis| reduced[axis] && shape[axis] == 0);
         if let Some(axis) = nothing
-            && undefined_over_nothing(op)
+            && !reducers[0].row.integer_of_nothing
             && dtype.is_int()
             && output.dtype.is_int()
             && !output.shape.contains(&0)
@@ -250,12 +250,6 @@ impl Builder {
 /// The accumulator type of a float input when nothing is said.
 pub(super) fn default_accumulator(input: DType) -> DType {
     if input == F64 { F64 } else { F32 }
-}
-
-/// Whether integers have no integer result over nothing. It is a fact about the op that its row
-/// does not state yet, hence the name here.
-fn undefined_over_nothing(op: &str) -> bool {
-    op == "mean"
 }
 
 fn operand(name: &str, dtype: DType, shape: Vec<u64>, layout: Layout) -> Result<Operand, SpecError> {

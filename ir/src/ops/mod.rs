@@ -28,6 +28,8 @@ pub struct Row {
     /// Whether an integer result, where nothing else is said, is taken modulo 2^bits of the output;
     /// others are clamped to its range.
     pub wraps: bool,
+    /// Whether reducing no integers has an integer result.
+    pub integer_of_nothing: bool,
     /// The row and parameters that mean the same, where another row is simpler: `lp(p=2)` is `l2`.
     pub canonical: fn(&[f64]) -> Option<Simpler>,
     /// How it reduces truth values, integers and floats; `None` where it does not take them.

@@ -15,6 +15,7 @@ const ROW: Row = Row {
     params: &[],
     identity_over_no_axes: true,
     wraps: false,
+    integer_of_nothing: true,
     canonical: |_| None,
     forms: NO_FORMS,
 };
@@ -58,6 +59,7 @@ pub static ROWS: &[Row] = &[
         name: "mean",
         aliases: &["ReduceMean", "avg", "average", "reduce_mean", "reduction_mean"],
         formula: "(sum x) / n",
+        integer_of_nothing: false,
         forms: Forms { integer: Some(integer::mean), float: Some(float::mean), ..NO_FORMS },
         ..ROW
     },
