@@ -60,9 +60,7 @@ fn of_kinds(row: &'static Row, says: fn(&'static Row, DType) -> String) -> Strin
 fn identity(row: &'static Row, dtype: DType) -> String {
     match reduction(row, dtype, 2).map(|spec| Problem::of(&spec).reducer()) {
         Ok(Some(reducer)) => match &reducer.phases[..] {
-            [Phase { identity, .. }]
-                if identity.len() == 1 && identity[0].dtype().is_float() == dtype.is_float() =>
-            {
+            [Phase { identity, .. }] if identity.len() == 1 && identity[0].dtype().is_float() == dtype.is_float() => {
                 values(identity, dtype)
             }
             _ => over_nothing(row, dtype),
