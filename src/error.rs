@@ -54,6 +54,8 @@ pub enum CallError {
     DType { role: &'static str, position: usize, given: DType, expected: DType },
     #[error("{role} {position} has {given} elements, the kernel takes {expected}")]
     Length { role: &'static str, position: usize, given: u64, expected: u64 },
+    #[error("{role} {position} has {given} bytes, no whole number of {dtype} elements of {element_bytes}")]
+    PartialElement { role: &'static str, position: usize, given: u64, dtype: DType, element_bytes: u64 },
     #[error("the kernel is for {target}, not for this machine")]
     Foreign { target: String },
 }

@@ -10,8 +10,8 @@
 //!
 //! Each pointer goes to the first element of its buffer; no alignment is needed. Inputs are only
 //! read, outputs only written, and within the lengths the nest gives: the verifier has checked every
-//! index. The function touches no other memory but its frame, calls nothing but correctly rounded
-//! scalar functions of the platform where the target lacks `fma`, and never unwinds.
+//! index. The function touches no other memory but its frame, calls nothing but the functions at the end
+//! of this file where the target lacks an instruction, and never unwinds.
 //!
 //! # Memory
 //! One module holds one function. Its pages are writable while code is copied and executable
@@ -27,6 +27,8 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, default_libcall_names};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::__m128i;
 use std::sync::Mutex;
 
 /// The type of the compiled function.
@@ -136,10 +138,23 @@ extern "C" fn nearest_f64(a: f64) -> f64 {
     a.round_ties_even()
 }
 
+/// Bytes of `a` at the places that `mask` names, 0 where its highest bit is set.
+#[cfg(target_arch = "x86_64")]
+#[allow(improper_ctypes_definitions, reason = "vectors are passed in registers, as the compiled code does")]
+extern "C" fn x86_pshufb(a: __m128i, mask: __m128i) -> __m128i {
+    // SAFETY: 128 bits either way, and all values of all types are valid.
+    let [a, mask] = unsafe { std::mem::transmute::<[__m128i; 2], [[u8; 16]; 2]>([a, mask]) };
+    let bytes = mask.map(|at| if at & 0x80 == 0 { a[usize::from(at & 15)] } else { 0 });
+    // SAFETY: as above.
+    unsafe { std::mem::transmute::<[u8; 16], __m128i>(bytes) }
+}
+
 /// The functions Cranelift calls where a target lacks the instruction: correctly rounded all.
 fn libcalls() -> Vec<(String, *const u8)> {
     let names = default_libcall_names();
     [
+        #[cfg(target_arch = "x86_64")]
+        (LibCall::X86Pshufb, x86_pshufb as *const u8),
         (LibCall::FmaF32, fma_f32 as *const u8),
         (LibCall::FmaF64, fma_f64 as *const u8),
         (LibCall::NearestF32, nearest_f32 as *const u8),

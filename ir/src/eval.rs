@@ -240,7 +240,8 @@ impl Domain for Bits<'_> {
 /// input elements in the same order, up to a collision of 128 bits.
 ///
 /// A call of a definition is one node, named as the definition up to its first dot: so `max.f32`,
-/// the sequence that stands for `max` on a target without it, makes the same term as `max`.
+/// the sequence that stands for `max` on a target without it, makes the same term as `max`. A simple
+/// definition without a dot is no node: passes write it out.
 #[derive(Debug)]
 pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
@@ -301,6 +302,9 @@ impl Domain for Terms {
     }
 
     fn call(&mut self, def: &Def, args: &[u128]) -> Option<Vec<u128>> {
+        if def.is_simple() && !def.name.contains('.') {
+            return None;
+        }
         let name = word(def.name.split('.').next().expect("a name"));
         let term = args.iter().fold(name, |h, &a| mix(h, a));
         Some((0..def.results.len()).map(|i| if i == 0 { term } else { mix(term, i as u128) }).collect())

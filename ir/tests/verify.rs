@@ -322,6 +322,9 @@ fn iterations_of_parallel_loops_write_different_elements() {
         "for i0 in 0..4 parallel { for i1 in 0..4 parallel { x1[i0 - 4*i1 + 12] = 0.0:f32 } }",
         // Strides 2 and 3 do not nest, and yet the elements 0, 2, 3, 5 differ.
         "for i0 in 0..2 parallel { for i1 in 0..2 parallel { x1[2*i0 + 3*i1] = 0.0:f32 } }",
+        // Padded rows of padded planes, in an order of their own.
+        "for i0 in 0..2 parallel { for i1 in 0..2 parallel { for i2 in 0..2 parallel { \
+         x1[i0 + 2*i1 + 5*i2] = 0.0:f32 } } }",
         // Main loop and rest; unrolled by two; the two halves of a butterfly.
         "for i0 in 0..4 parallel { for l0 in 0..8 lanes { x1[16*i0 + l0] = 0.0:f32 } \
          for l1 in 0..4 lanes { x1[16*i0 + l1 + 8] = 0.0:f32 } }",

@@ -32,22 +32,23 @@ elements! {
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     pub(super) dtype: DType,
-    pub(super) elems: usize,
+    pub(super) bytes: usize,
     pub(super) start: *const u8,
     borrow: PhantomData<&'a [u8]>,
 }
 
 impl<'a, T: Element> From<&'a [T]> for Input<'a> {
     fn from(elements: &'a [T]) -> Input<'a> {
-        Input { dtype: T::DTYPE, elems: elements.len(), start: elements.as_ptr().cast(), borrow: PhantomData }
+        let bytes = size_of_val(elements);
+        Input { dtype: T::DTYPE, bytes, start: elements.as_ptr().cast(), borrow: PhantomData }
     }
 }
 
 impl<'a> Input<'a> {
-    /// Bytes as elements of `dtype`; of `bool` every non-zero byte is true. A rest of bytes that is no
-    /// whole element makes the length wrong.
+    /// Bytes as elements of `dtype`; of `bool` every non-zero byte is true. The call refuses a number of
+    /// bytes that is no whole number of elements.
     pub fn from_bytes(dtype: DType, bytes: &'a [u8]) -> Input<'a> {
-        Input { dtype, elems: whole_elements(dtype, bytes.len()), start: bytes.as_ptr(), borrow: PhantomData }
+        Input { dtype, bytes: bytes.len(), start: bytes.as_ptr(), borrow: PhantomData }
     }
 }
 
@@ -55,27 +56,21 @@ impl<'a> Input<'a> {
 #[derive(Debug)]
 pub struct Output<'a> {
     pub(super) dtype: DType,
-    pub(super) elems: usize,
+    pub(super) bytes: usize,
     pub(super) start: *mut u8,
     borrow: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a, T: Element> From<&'a mut [T]> for Output<'a> {
     fn from(elements: &'a mut [T]) -> Output<'a> {
-        Output { dtype: T::DTYPE, elems: elements.len(), start: elements.as_mut_ptr().cast(), borrow: PhantomData }
+        let bytes = size_of_val(elements);
+        Output { dtype: T::DTYPE, bytes, start: elements.as_mut_ptr().cast(), borrow: PhantomData }
     }
 }
 
 impl<'a> Output<'a> {
-    /// Bytes as elements of `dtype`. A rest of bytes that is no whole element makes the length wrong.
+    /// Bytes as elements of `dtype`. The call refuses a number of bytes that is no whole number of elements.
     pub fn from_bytes(dtype: DType, bytes: &'a mut [u8]) -> Output<'a> {
-        let elems = whole_elements(dtype, bytes.len());
-        Output { dtype, elems, start: bytes.as_mut_ptr(), borrow: PhantomData }
+        Output { dtype, bytes: bytes.len(), start: bytes.as_mut_ptr(), borrow: PhantomData }
     }
-}
-
-/// The number of elements in so many bytes; `usize::MAX`, the length of nothing, where a rest is left.
-fn whole_elements(dtype: DType, bytes: usize) -> usize {
-    let size = dtype.bytes() as usize;
-    if bytes.is_multiple_of(size) { bytes / size } else { usize::MAX }
 }

@@ -65,8 +65,8 @@ impl Kernel {
     /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec:
     /// nothing is written then.
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.elems)))?;
-        check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.elems)))?;
+        check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.bytes)))?;
+        check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))?;
         let pointers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
         if inputs.len() + outputs.len() <= FEW {
             let mut list = [std::ptr::null_mut(); FEW];
@@ -131,12 +131,17 @@ fn check(
     if given.len() != operands.len() {
         return Err(CallError::Count { role, given: given.len(), expected: operands.len() });
     }
-    for (position, ((dtype, elems), operand)) in given.zip(operands).enumerate() {
+    for (position, ((dtype, bytes), operand)) in given.zip(operands).enumerate() {
         if dtype != operand.dtype() {
             return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
         }
-        if elems as u64 != operand.span_elems() {
-            return Err(CallError::Length { role, position, given: elems as u64, expected: operand.span_elems() });
+        let (given, element_bytes) = (bytes as u64, dtype.bytes());
+        if !given.is_multiple_of(element_bytes) {
+            return Err(CallError::PartialElement { role, position, given, dtype, element_bytes });
+        }
+        let (given, expected) = (given / element_bytes, operand.span_elems());
+        if given != expected {
+            return Err(CallError::Length { role, position, given, expected });
         }
     }
     Ok(())

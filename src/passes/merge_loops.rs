@@ -1,7 +1,7 @@
 //! Joins loops that walk memory as one.
 
 use crate::schedule::Schedule;
-use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Stmt};
+use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 
 /// Joins two parallel loops, one directly inside the other, where every index steps through both as
 /// through one:
@@ -12,7 +12,7 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Stmt};
 /// for i1 in 0..64 parallel { a0[i1] = add(a0[i1], x0[i1]) }
 /// ```
 ///
-/// Legal because both are parallel.
+/// Legal because both are parallel. A loop over blocks keeps apart from others: `stream` has to find it.
 pub fn merge_loops(nest: Nest, _: &Schedule) -> Nest {
     let body = super::rewrite(nest.body, &mut |stmt, out| {
         out.push(match stmt {
@@ -27,6 +27,7 @@ fn join(outer: Loop) -> Loop {
     let [Stmt::For(inner)] = outer.body.as_slice() else { return outer };
     let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return outer };
     let parallel = outer.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
+    let alike = (outer.var.over == Over::Block) == (inner.var.over == Over::Block);
     let fits = |i: &Index| i.coefficient(outer.var) == n as i64 * i.coefficient(inner.var);
     let mut all = true;
     inner.body.iter().for_each(|s| {
@@ -40,7 +41,7 @@ fn join(outer: Loop) -> Loop {
             all &= fits(index);
         }
     });
-    if !parallel || !all {
+    if !parallel || !alike || !all {
         return outer;
     }
     let drop_outer = super::substitute(inner.body.clone(), outer.var, &Index::default());

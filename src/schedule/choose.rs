@@ -133,7 +133,8 @@ impl Schedule {
                 }
             },
         };
-        let Some(reducer) = problem.reducer().filter(|_| problem.count > 0) else { return Ok(()) };
+        let reduces = problem.count > 0 && problem.dims.iter().any(|d| d.reduced);
+        let Some(reducer) = problem.reducer().filter(|_| reduces) else { return Ok(()) };
         let bytes = self.state_bytes(problem, &reducer, first);
         match bytes <= Schedule::MAX_STATE_BYTES {
             true => Ok(()),

@@ -20,7 +20,7 @@ fn extents(value: &Value) -> Option<Vec<u64>> {
 
 /// A dtype that each op takes.
 fn dtype_of(op: &str) -> DType {
-    if ops::find(op).expect("an op").takes.accepts(DType::F32) { DType::F32 } else { DType::Bool }
+    if ops::find(op).expect("an op").takes(DType::F32) { DType::F32 } else { DType::Bool }
 }
 
 /// The XML examples of the OpenVINO specs, as written and with `keep_dims` the other way, for their

@@ -8,11 +8,14 @@
 //! iterations, those from outside do not. The elements differ for each 0 < |d| < n if
 //!
 //! - `c*d + s` lies strictly between two neighbouring multiples of g, or
-//! - it meets one multiple of g only, p, and |s - p| < |c|, so that no d but 0 reaches it.
+//! - it meets one multiple of g only, p, and |s - p| < |c|, so that no d but 0 reaches it, or
+//! - from the greatest coefficient down to c, what the smaller ones span leaves each variable one value
+//!   for which the difference may be 0, and that leaves d only 0.
 //!
-//! For one index in mixed radix, such as `800*i + 100*j + k`, this is the usual test that each
-//! coefficient exceeds the span of those below it. They differ as well if the ranges of the
-//! two indices do not meet. What is not proved counts as a conflict.
+//! For one index in mixed radix, such as `800*i + 100*j + k`, the second is the usual test that each
+//! coefficient exceeds the span of those below it; the third is for radices that do not divide one
+//! another, such as `5*i + 2*j + k`. They differ as well if the ranges of the two indices do not meet.
+//! What is not proved counts as a conflict.
 
 use super::bounds::Term;
 use super::{Place, Verifier};
@@ -103,6 +106,9 @@ impl Iterations {
             return Some(true);
         }
 
+        if rest.leaves_only_zero(c.abs(), last)? {
+            return Some(false);
+        }
         let is_small = |&(t, _): &(i128, i128)| t.abs() < c.abs();
         let (small_least, small_greatest) = range(constant, rest.terms.iter().copied().filter(is_small))?;
         let g = rest.terms.iter().filter(|t| !is_small(t)).fold(0, |g, &(t, _)| gcd(g, t.abs()));
@@ -158,6 +164,36 @@ impl Iterations {
 struct Difference {
     constant: i128,
     terms: Vec<(i128, i128)>,
+}
+
+impl Difference {
+    /// Whether `c*d` plus this is 0 for no d from -last to last but 0, judging one variable after the other
+    /// from the greatest coefficient down; none if the arithmetic overflows.
+    fn leaves_only_zero(&self, c: i128, last: i128) -> Option<bool> {
+        // For each coefficient the least and the greatest multiple of it.
+        let mut digits: BTreeMap<i128, (i128, i128)> = BTreeMap::new();
+        for &(t, most) in &self.terms {
+            let (low, high) = digits.entry(t.checked_abs()?).or_default();
+            if t < 0 { *low = low.checked_sub(most)? } else { *high = high.checked_add(most)? }
+        }
+        if digits.insert(c, (-last, last)).is_some() {
+            return Some(false);
+        }
+        let mut constant = self.constant;
+        while let Some((radix, (low, high))) = digits.pop_last() {
+            let smaller = digits.iter().flat_map(|(&t, &(low, high))| [(t, high), (-t, -low)]);
+            let (least, greatest) = range(constant, smaller)?;
+            let from = low.max(-greatest.div_euclid(radix));
+            let to = high.min((-least).div_euclid(radix));
+            match (from > to, from == to) {
+                (true, _) => return Some(true),
+                (_, false) => return Some(false),
+                _ if radix == c => return Some(from == 0),
+                _ => constant = constant.checked_add(radix.checked_mul(from)?)?,
+            }
+        }
+        unreachable!("the loop's own coefficient is among the digits")
+    }
 }
 
 /// The least and the greatest value of a constant and terms; none if it overflows.

@@ -1,0 +1,366 @@
+//! What is refused and how it is said, what is left alone then, and what kernels and compilers promise
+//! to threads and to those that outlive them.
+
+#[path = "properties/data.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod data;
+
+use cranefold::{
+    CallError, Compiler, DType, Element, Error, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Target,
+};
+use std::sync::Barrier;
+
+fn spec(text: &str) -> Reduction {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn host() -> Compiler {
+    Compiler::host().expect("this machine")
+}
+
+fn kernel(text: &str) -> Kernel {
+    host().compile(&spec(text)).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// Calls `sum f32[2,3] axes=[1]` and gives the refusal; checks that nothing was written.
+fn refusal<T: Element, U: Element + PartialEq + std::fmt::Debug>(input: &[T], before: &[U]) -> String {
+    let mut output = before.to_vec();
+    let error = kernel("sum f32[2,3] axes=[1]").run_one(input, &mut output).expect_err("a refusal");
+    assert_eq!(output, before, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn buffers_of_another_type_or_length_are_refused() {
+    let (x, y) = (&[1.0f32; 6], &[7.0f32; 2]);
+    assert_eq!(refusal(&[1.0f64; 6], y), "input 0 is f64, the kernel takes f32");
+    assert_eq!(refusal(&[1i32; 6], y), "input 0 is i32, the kernel takes f32");
+    assert_eq!(refusal(x, &[7u32; 2]), "output 0 is u32, the kernel takes f32");
+    assert_eq!(refusal(x, &[true; 2]), "output 0 is bool, the kernel takes f32");
+    assert_eq!(refusal(&x[..5], y), "input 0 has 5 elements, the kernel takes 6");
+    assert_eq!(refusal::<f32, f32>(&[], y), "input 0 has 0 elements, the kernel takes 6");
+    assert_eq!(refusal(&[1.0f32; 7], y), "input 0 has 7 elements, the kernel takes 6");
+    assert_eq!(refusal(x, &[7.0f32]), "output 0 has 1 elements, the kernel takes 2");
+    assert_eq!(refusal(x, &[7.0f32; 3]), "output 0 has 3 elements, the kernel takes 2");
+    // Of several faults the first in order is told: inputs before outputs, type before length.
+    assert_eq!(refusal(&[1u8; 5], &[7u8; 3]), "input 0 is u8, the kernel takes f32");
+}
+
+#[test]
+fn other_numbers_of_buffers_are_refused() {
+    let kernel = kernel("sum f32[2,3] axes=[1]");
+    let x = [1.0f32; 6];
+    let (mut y, mut z) = ([7.0f32; 2], [7.0f32; 2]);
+    let input = || Input::from(&x[..]);
+    let message = |result: Result<(), CallError>| result.expect_err("a refusal").to_string();
+    assert_eq!(message(kernel.run(&[], &mut [Output::from(&mut y[..])])), "0 inputs were given, the kernel takes 1");
+    let twice = message(kernel.run(&[input(), input()], &mut [Output::from(&mut y[..])]));
+    assert_eq!(twice, "2 inputs were given, the kernel takes 1");
+    assert_eq!(message(kernel.run(&[input()], &mut [])), "0 outputs were given, the kernel takes 1");
+    let two = message(kernel.run(&[input()], &mut [Output::from(&mut y[..]), Output::from(&mut z[..])]));
+    assert_eq!(two, "2 outputs were given, the kernel takes 1");
+    assert_eq!((y, z), ([7.0; 2], [7.0; 2]));
+}
+
+#[test]
+fn bytes_that_are_no_whole_elements_are_refused() {
+    let kernel = kernel("sum f32[2,3] axes=[1]");
+    let (x, mut y) = ([0u8; 25], [7u8; 9]);
+    let mut call = |x: usize, y_bytes: usize, input: &[u8]| {
+        let inputs = [Input::from_bytes(DType::F32, &input[..x])];
+        kernel.run(&inputs, &mut [Output::from_bytes(DType::F32, &mut y[..y_bytes])]).map_err(|e| e.to_string())
+    };
+    for (bytes, elements) in [(0, 0), (4, 1), (20, 5)] {
+        assert_eq!(call(bytes, 8, &x), Err(format!("input 0 has {elements} elements, the kernel takes 6")));
+    }
+    for bytes in [1, 21, 22, 23, 25] {
+        assert_eq!(call(bytes, 8, &x), Err(format!("input 0 has {bytes} bytes, no whole number of f32 elements of 4")));
+    }
+    for bytes in [7, 9] {
+        assert_eq!(
+            call(24, bytes, &x),
+            Err(format!("output 0 has {bytes} bytes, no whole number of f32 elements of 4"))
+        );
+    }
+    assert_eq!(call(24, 8, &x), Ok(()));
+    assert_eq!(y, [0, 0, 0, 0, 0, 0, 0, 0, 7]);
+}
+
+#[test]
+fn schedules_that_do_not_fit_are_refused() {
+    let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
+    let unknown = |word: &str| {
+        format!(
+            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS rows=STEPS blocks=BLOCKS"
+        )
+    };
+    for word in [
+        "fast",
+        "width",
+        "width=",
+        "width=x",
+        "width=-1",
+        "width=4294967296",
+        "tile=i0",
+        "tile=i:4",
+        "tile=k0:4",
+        "tile=i0:-4",
+    ] {
+        assert_eq!(text(word), unknown(word));
+    }
+    assert_eq!(text(&"é".repeat(1000)), unknown(&"é".repeat(60)));
+    assert_eq!(text("width=96"), "width=96 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits");
+    assert_eq!(text("rows=0"), "rows=0 is outside 1 to 64");
+    assert_eq!(text("rows=65"), "rows=65 is outside 1 to 64");
+    assert_eq!(text("blocks=0"), "blocks=0 is outside 1 to 16");
+    assert_eq!(text("blocks=17"), "blocks=17 is outside 1 to 16");
+    assert_eq!(text("blocks=2 blocks=2"), "`blocks` of the schedule is given twice");
+    assert_eq!(text("tile=i3:0"), "tile=i3:0 has no iterations");
+    assert_eq!(text("rows=1 rows=1"), "`rows` of the schedule is given twice");
+    assert_eq!(text("width=0 rows=1 width=0"), "`width` of the schedule is given twice");
+    assert_eq!(text("tile=i0:1 tile=i1:1"), "`tile` of the schedule is given twice");
+
+    let forced = |request: &str, schedule: &str| {
+        let schedule = Some(schedule.parse().expect("a schedule"));
+        let error = host().compile_with(&spec(request), &Options { schedule, width: None }).expect_err("a refusal");
+        assert!(matches!(error, Error::Schedule(_)), "{error:?}");
+        error.to_string()
+    };
+    let tile = "tile=i2:4 rows=1";
+    assert_eq!(
+        forced("sum f32[8,9,10] axes=[0]", "tile=i1:4"),
+        "tile=i1: the problem has no output loop i1; it has i0"
+    );
+    assert_eq!(forced("sum f32[8,9,10] axes=[1]", tile), "tile=i2: the problem has no output loop i2; it has i0 i1");
+    assert_eq!(forced("sum f32[8,9,10]", tile), "tile=i2: the problem has no output loop i2; it has none");
+    assert_eq!(forced("sum f32[0,9,10] axes=[1]", tile), "tile=i2: the problem has no output loop i2; it has none");
+    assert_eq!(
+        forced("sum f32[64,100000] axes=[0]", "tile=i0:100000"),
+        "the schedule keeps 1200000 bytes of state, above the limit of 262144"
+    );
+    // Numbers that no arithmetic may overflow on.
+    assert_eq!(
+        forced("sum f32[64,9223372036854775]@(0,0) axes=[0] -> @(1)", "tile=i0:18446744073709551615"),
+        "the schedule keeps 110680464442257300 bytes of state, above the limit of 262144"
+    );
+    let error =
+        host().compile_with(&spec("sum f32[8]"), &Options { schedule: None, width: Some(129) }).expect_err("a refusal");
+    assert_eq!(error.to_string(), "width=129 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits");
+}
+
+#[test]
+fn a_schedule_fits_what_has_nothing_to_reduce_or_to_write() {
+    for text in ["sum f32[0,3] axes=[1]", "sum f32[3,0] axes=[1]", "sum f32[0]", "sum f32[]", "max i8[4] axes=[]"] {
+        let schedule = Some("width=64 rows=3 blocks=5".parse().expect("a schedule"));
+        let kernel = host().compile_with(&spec(text), &Options { schedule, width: None });
+        assert!(kernel.is_ok(), "{text}: {kernel:?}");
+    }
+}
+
+#[test]
+fn a_schedule_built_by_hand_is_checked_too() {
+    let problem = Problem::of(&spec("sum f32[8,9] axes=[0]"));
+    let message = |schedule: Schedule| schedule.check(&problem).expect_err("a refusal").to_string();
+    let good: Schedule = "width=128 tile=i0:4 rows=2".parse().expect("a schedule");
+    assert_eq!(good.check(&problem), Ok(()));
+    assert_eq!(
+        message(Schedule { width: 7, ..good.clone() }),
+        "width=7 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"
+    );
+    assert_eq!(message(Schedule { rows: u64::MAX, ..good.clone() }), "rows=18446744073709551615 is outside 1 to 64");
+    let tile = good.tile.map(|t| cranefold::schedule::Tile { by: 0, ..t });
+    assert_eq!(message(Schedule { tile, ..good }), "tile=i0:0 has no iterations");
+}
+
+#[test]
+fn targets_that_cannot_be_are_refused() {
+    let message = |triple: &str, features: &str| Target::new(triple, features).expect_err("a refusal").to_string();
+    assert_eq!(message("nowhere", ""), "no target `nowhere`: Unrecognized architecture: nowhere");
+    assert!(message("wasm32-unknown-unknown", "").starts_with("no target `wasm32-unknown-unknown`: "));
+    assert!(message("x86_64-unknown-linux-gnu", "has_magic").contains("feature `has_magic`: "));
+    let long = message(&"x".repeat(1000), "");
+    assert!(long.starts_with(&format!("no target `{}`: ", "x".repeat(80))), "{long}");
+}
+
+/// Tests for x86-64 with Linux, whose features are known by name here.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod on_x86_64_linux {
+    use super::*;
+
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+    #[test]
+    fn features_that_this_machine_lacks_are_refused() {
+        let known = [
+            ("has_ssse3", is_x86_feature_detected!("ssse3")),
+            ("has_sse41", is_x86_feature_detected!("sse4.1")),
+            ("has_avx", is_x86_feature_detected!("avx")),
+            ("has_avx2", is_x86_feature_detected!("avx2")),
+            ("has_fma", is_x86_feature_detected!("fma")),
+            ("has_avx512dq", is_x86_feature_detected!("avx512dq")),
+            ("has_avx512vbmi", is_x86_feature_detected!("avx512vbmi")),
+        ];
+        for (name, detected) in known {
+            match Target::new(TARGET, name) {
+                Ok(target) => assert!(detected && target.is_host(), "{name}"),
+                Err(error) => {
+                    assert!(!detected, "{name}: {error}");
+                    let lacks = format!("no target `{TARGET}`: this machine lacks the feature `{name}`");
+                    assert_eq!(error.to_string(), lacks);
+                }
+            }
+        }
+        // Of a foreign system any known feature may be asked for.
+        let foreign = Target::new("x86_64-apple-darwin", "has_avx512vbmi has_fma,has_avx").expect("a target");
+        assert!(!foreign.is_host());
+        assert_eq!(foreign.to_string(), "x86_64-apple-darwin has_avx512vbmi,has_fma,has_avx");
+    }
+
+    #[test]
+    fn a_foreign_kernel_is_compiled_and_not_run() {
+        let target = Target::new("x86_64-apple-darwin", "").expect("a target");
+        let kernel = Compiler::new(target).compile(&spec("sum f32[2,3] axes=[1]")).expect("a kernel");
+        assert!(!kernel.code().is_empty());
+        assert!(kernel.dump("all").is_ok());
+        let mut y = [7.0f32; 2];
+        let error = kernel.run_one(&[1.0f32; 6], &mut y).expect_err("a refusal");
+        assert_eq!(error.to_string(), "the kernel is for x86_64-apple-darwin, not for this machine");
+        assert_eq!(y, [7.0; 2]);
+        // Buffers are checked all the same.
+        let error = kernel.run_one(&[1.0f32; 5], &mut y).expect_err("a refusal");
+        assert_eq!(error.to_string(), "input 0 has 5 elements, the kernel takes 6");
+    }
+
+    /// The least machine of its kind: no SSE3, no FMA, so that fma and rounding are calls.
+    #[test]
+    fn the_least_instruction_set_gives_the_same_bits() {
+        let (host, least) = (host(), Compiler::new(Target::new(TARGET, "").expect("a target")));
+        for row in cranefold::ops::ROWS {
+            for dtype in DType::ALL.into_iter().filter(|&d| row.takes(d)) {
+                let param = |name| if name == "p" { "p=2.5" } else { "eps=0.5" };
+                let params: Vec<&str> = row.params.iter().map(|p| param(p.name)).collect();
+                let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
+                for output in outputs(dtype) {
+                    same_bits(&host, &least, &format!("{}{params} {dtype}[3,133] axes=[1] {output}", row.name));
+                }
+                for rest in ["[67,21] axes=[0]", "[3,19,5] axes=[1]"] {
+                    let output = if dtype.is_float() { "-> f32" } else { "" };
+                    same_bits(&host, &least, &format!("{}{params} {dtype}{rest} {output}", row.name));
+                }
+            }
+        }
+    }
+
+    fn same_bits(host: &Compiler, least: &Compiler, text: &str) {
+        let spec = spec(text);
+        let kernels = [host, least].map(|c| c.compile(&spec).expect("a kernel"));
+        for kind in [1, 2, 3] {
+            let operand = &spec.inputs()[0];
+            let input = data::elements(operand.dtype(), operand.span_elems() as usize, kind, 99);
+            let [on_host, on_least] = kernels.each_ref().map(|kernel| run(kernel, &input));
+            assert!(on_host == on_least, "{spec}, data {kind}");
+        }
+    }
+
+    fn run(kernel: &Kernel, input: &[u8]) -> Vec<u8> {
+        let (from, to) = (kernel.spec().inputs()[0].dtype(), &kernel.spec().outputs()[0]);
+        let mut output = vec![0; to.span_bytes() as usize];
+        let inputs = [Input::from_bytes(from, input)];
+        kernel.run(&inputs, &mut [Output::from_bytes(to.dtype(), &mut output)]).expect("the right buffers");
+        output
+    }
+
+    /// Outputs whose conversions differ in instructions.
+    fn outputs(input: DType) -> &'static [&'static str] {
+        match input {
+            DType::Bool => &[""],
+            _ if input.is_float() => &[
+                "trunc -> i32",
+                "round_half_even -> u64",
+                "round_half_even -> i8",
+                "-> f16",
+                "-> bf16",
+                "-> f32",
+                "-> f64",
+            ],
+            _ => &["", "saturate", "-> f32", "-> u64", "-> bf16"],
+        }
+    }
+}
+
+#[test]
+fn threads_that_ask_for_one_kernel_compile_it_once() {
+    // The same problem in other words each.
+    let words = ["sum f32[64,65] axes=[1]", "sum f32[64,65,1] axes=[1,2] keep_dims", "sum f32[8,8,5,13] axes=[-1,-2]"];
+    for round in 0..20 {
+        let compiler = host();
+        let barrier = Barrier::new(8);
+        let kernels: Vec<Kernel> = std::thread::scope(|scope| {
+            let ask = |n: usize| {
+                let (compiler, barrier, spec) = (&compiler, &barrier, spec(words[(n + round) % words.len()]));
+                move || {
+                    barrier.wait();
+                    compiler.compile(&spec).expect("a kernel")
+                }
+            };
+            let threads: Vec<_> = (0..8).map(|n| scope.spawn(ask(n))).collect();
+            threads.into_iter().map(|t| t.join().expect("no panic")).collect()
+        });
+        let counters = compiler.counters();
+        assert_eq!((counters.compiles, counters.hits, counters.kernels), (1, 7, 1));
+        assert!(kernels.iter().all(|k| k.code().as_ptr() == kernels[0].code().as_ptr()), "one code for all");
+    }
+}
+
+#[test]
+fn what_changes_the_code_is_told_apart() {
+    let compiler = host();
+    let spec = spec("sum f32[64,65] axes=[0]");
+    let forced = |text: &str| Options { schedule: Some(text.parse().expect("a schedule")), width: None };
+    let all = [
+        Options::default(),
+        Options { schedule: None, width: Some(0) },
+        forced("width=128 tile=i0:16 rows=1"),
+        forced("width=128 tile=i0:16 rows=2"),
+    ];
+    for (n, options) in all.iter().enumerate() {
+        let again = [(); 2].map(|()| compiler.compile_with(&spec, options).expect("a kernel"));
+        assert_eq!(again[0].code().as_ptr(), again[1].code().as_ptr());
+        assert_eq!(compiler.counters().kernels, n as u64 + 1, "{options:?}");
+    }
+    // A width above the target's is the target's; a refusal is not kept.
+    compiler.compile_with(&spec, &Options { schedule: None, width: Some(1024) }).expect("a kernel");
+    for _ in 0..2 {
+        assert!(compiler.compile_with(&spec, &forced("tile=i1:4")).is_err());
+    }
+    assert_eq!(compiler.counters().kernels, 4);
+}
+
+#[test]
+fn kernels_outlive_their_compiler_and_run_on_any_thread() {
+    fn shared<T: Send + Sync + Clone + 'static>(_: &T) {}
+    let kernel = kernel("sum f32[4,1000] axes=[1]");
+    shared(&kernel);
+    // The compiler is gone; clones run at once, the last after the others.
+    let threads: Vec<_> = (0..8u8)
+        .map(|n| {
+            let kernel = kernel.clone();
+            std::thread::spawn(move || {
+                for _ in 0..200 {
+                    let mut y = [0.0f32; 4];
+                    kernel.run_one(&[f32::from(n); 4000], &mut y).expect("the right buffers");
+                    assert_eq!(y, [1000.0 * f32::from(n); 4]);
+                }
+            })
+        })
+        .collect();
+    drop(kernel);
+    threads.into_iter().for_each(|t| t.join().expect("no panic"));
+}
+
+#[test]
+fn the_stages_are_named_where_there_is_no_such_stage() {
+    let error = kernel("sum f32[8]").dump("lexer").expect_err("no stage").to_string();
+    let names: Vec<&str> = cranefold::dump::stage_names().chain(["all"]).collect();
+    assert_eq!(error, format!("`lexer` is no stage; the stages are {}", names.join(" ")));
+}

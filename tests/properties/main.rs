@@ -1,0 +1,16 @@
+//! Properties of random specs: every op, type, flag and layout, extents around every boundary.
+//!
+//! - `terms`: no pass, under any schedule, changes what is combined in which order (law 1, proved).
+//! - `bits`: native code and the interpreter after every pass give the same bits and write the
+//!   elements of the outputs alone; the result is one that the reference allows.
+//! - `text`: what prints reads back, and no text makes a parser panic.
+//! - `words`: a request said in other words is the same problem.
+//!
+//! A failure shows the spec as text, the schedule and the seed of the data.
+
+mod bits;
+mod data;
+mod specs;
+mod terms;
+mod text;
+mod words;

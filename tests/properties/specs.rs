@@ -1,0 +1,284 @@
+//! Random specs and schedules.
+//!
+//! A [`Case`] is a list of numbers that means a valid spec whatever the numbers are, so that almost
+//! nothing is thrown away and a failing case shrinks axis by axis.
+
+use cranefold::ir::{LoopVar, Over};
+use cranefold::schedule::Tile;
+use cranefold::spec::{Builder, Rounding};
+use cranefold::{DType, Layout, Problem, Reduction, Schedule, SpecError, ops};
+use proptest::prelude::*;
+use std::fmt;
+
+/// Extents: none, one, small ones, primes, and both sides of every width of a vector, of 64 lanes and
+/// of the 64 steps of a block.
+const EXTENTS: &[u64] = &[
+    1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 127, 128, 129, 191, 193, 255, 257,
+    511, 513, 1021, 1025, 2047, 2049, 4095, 4096, 4097, 4159, 4161, 8191, 8193, 12289, 0,
+];
+
+const POWERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, 1.5, 2.5, 10.25];
+const EPSILONS: &[f64] = &[0.0, 1e-6, 0.5, 100.0, -1.0, 1e30];
+
+/// An axis: its extent, whether it is reduced, and where it lies in both layouts.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    extent: u64,
+    reduced: bool,
+    input: Place,
+    output: Place,
+}
+
+/// Where an axis lies in a layout.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Axes go by this, the innermost first.
+    rank: u8,
+    /// Elements left free after the axis, if the layout has strides.
+    gap: u8,
+    /// Whether it runs backwards, if the layout has strides.
+    backwards: bool,
+    /// Whether its stride is zero, if the layout is an input's and has strides.
+    repeats: bool,
+}
+
+/// How strides are said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    RowMajor,
+    Tag,
+    Strides,
+}
+
+/// Numbers that mean a spec.
+#[derive(Clone)]
+pub struct Case {
+    op: usize,
+    dtype: usize,
+    output: usize,
+    params: (usize, usize),
+    axes: Vec<Axis>,
+    forms: (Form, Form),
+    flags: Flags,
+    most_elements: u64,
+    /// Of the data.
+    pub seed: u64,
+    /// Which kind of data, see `data.rs`.
+    pub kind: u8,
+    /// Bytes by which input and output are off alignment.
+    pub offsets: (usize, usize),
+    /// Forced schedules, made to fit the problem by [`Case::schedules`].
+    forced: Vec<Forced>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flags {
+    keep_dims: bool,
+    lift: bool,
+    saturate: bool,
+    half_even: bool,
+    says_rounding: bool,
+    acc_f64: bool,
+    same_output: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Forced {
+    width: u32,
+    tile: Option<(usize, u64)>,
+    rows: u64,
+    blocks: u64,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { seed, kind, offsets, .. } = self;
+        write!(f, "{} (data {kind} of seed {seed:#x}, off by {offsets:?} bytes)", self.spec())?;
+        self.schedules(&Problem::of(&self.spec())).iter().try_for_each(|s| write!(f, "\n    {s}"))
+    }
+}
+
+/// Cases of up to so many elements.
+pub fn cases(most_elements: u64, most_axes: usize) -> impl Strategy<Value = Case> {
+    let what = (0..ops::ROWS.len(), 0..DType::ALL.len(), 0..DType::ALL.len(), (0..POWERS.len(), 0..EPSILONS.len()));
+    let where_ = (prop::collection::vec(axis(), 0..=most_axes), (form(), form()));
+    let data = (any::<u64>(), 0..8u8, (0..16usize, 0..16usize));
+    (what, where_, flags(), data, prop::collection::vec(forced(), 2)).prop_map(
+        move |((op, dtype, output, params), (axes, forms), flags, (seed, kind, offsets), forced)| Case {
+            op,
+            dtype,
+            output,
+            params,
+            axes,
+            forms,
+            flags,
+            most_elements,
+            seed,
+            kind,
+            offsets,
+            forced,
+        },
+    )
+}
+
+fn axis() -> impl Strategy<Value = Axis> {
+    let extent = prop_oneof![3 => 0..20usize, 3 => 0..EXTENTS.len()].prop_map(|i| EXTENTS[i]);
+    (extent, any::<bool>(), place(), place()).prop_map(|(extent, reduced, input, output)| Axis {
+        extent,
+        reduced,
+        input,
+        output,
+    })
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    let gap = prop_oneof![2 => Just(0), 1 => 1..4u8];
+    (any::<u8>(), gap, any::<bool>(), prop::bool::weighted(0.1)).prop_map(|(rank, gap, backwards, repeats)| Place {
+        rank,
+        gap,
+        backwards,
+        repeats,
+    })
+}
+
+fn form() -> impl Strategy<Value = Form> {
+    prop_oneof![3 => Just(Form::RowMajor), 1 => Just(Form::Tag), 3 => Just(Form::Strides)]
+}
+
+fn flags() -> impl Strategy<Value = Flags> {
+    any::<(bool, bool, bool, bool, bool, bool, bool)>().prop_map(
+        |(keep_dims, lift, saturate, half_even, says_rounding, acc_f64, same_output)| Flags {
+            keep_dims,
+            lift,
+            saturate,
+            half_even,
+            says_rounding,
+            acc_f64,
+            same_output,
+        },
+    )
+}
+
+fn forced() -> impl Strategy<Value = Forced> {
+    let width = prop::sample::select(vec![0u32, 64, 128, 256, 512, 1024]);
+    let by = prop_oneof![1 => 1..20u64, 1 => prop::sample::select(EXTENTS)];
+    let count = || prop_oneof![1 => Just(1u64), 1 => 2..=16u64];
+    (width, prop::option::weighted(0.8, (0..4usize, by)), count(), count())
+        .prop_map(|(width, tile, rows, blocks)| Forced { width, tile, rows, blocks })
+}
+
+impl Case {
+    /// The spec.
+    pub fn spec(&self) -> Reduction {
+        match self.builder(self.flags.same_output).build() {
+            // The mean of no integers is no integer: it goes to a float instead.
+            Err(SpecError::IntegerOverNothing { .. }) => {
+                let case = Case { output: DType::F64 as usize - 1, ..self.clone() };
+                case.builder(false).build().expect("a valid spec")
+            }
+            spec => spec.expect("a valid spec"),
+        }
+    }
+
+    /// The schedules to force: each fits the problem.
+    pub fn schedules(&self, problem: &Problem) -> Vec<Schedule> {
+        let loops = problem.dims.iter().filter(|d| !d.reduced && d.extent > 1).count();
+        let fit = |forced: &Forced| {
+            let tile = forced
+                .tile
+                .filter(|_| loops > 0)
+                .map(|(var, by)| Tile { var: LoopVar { over: Over::Output, id: (var % loops) as u32 }, by: by.max(1) });
+            let Forced { width, rows, blocks, .. } = *forced;
+            let mut schedule = Schedule { width, tile, rows, blocks };
+            while schedule.check(problem).is_err() {
+                schedule.tile = schedule.tile.filter(|t| t.by > 1).map(|t| Tile { by: t.by / 2, ..t });
+            }
+            schedule
+        };
+        self.forced.iter().map(fit).collect()
+    }
+
+    fn builder(&self, same_output: bool) -> Builder {
+        let row = &ops::ROWS[self.op];
+        let takes: Vec<DType> = DType::ALL.into_iter().filter(|&d| row.takes(d)).collect();
+        let input = takes[self.dtype % takes.len()];
+        let output = match input {
+            DType::Bool => DType::Bool,
+            _ if same_output => input,
+            _ => DType::ALL[1 + self.output % (DType::ALL.len() - 1)],
+        };
+        let shape = self.shape();
+        let mut builder = Reduction::builder(row.name).input_at(input, &shape, self.input_layout(&shape));
+        for (param, value) in row.params.iter().zip([POWERS[self.params.0], EPSILONS[self.params.1]]) {
+            builder = builder.param(param.name, value);
+        }
+        let reduced: Vec<i64> = (0i64..).zip(&self.axes).filter(|(_, a)| a.reduced).map(|(i, _)| i).collect();
+        let flags = &self.flags;
+        builder = builder.output(output);
+        if flags.lift {
+            builder = builder.empty_axes_lift();
+        }
+        if flags.keep_dims {
+            builder = builder.keep_dims();
+        }
+        if flags.saturate && input.is_int() && output.is_int() {
+            builder = builder.saturate();
+        }
+        if output.is_int() && (input.is_float() || flags.says_rounding) {
+            builder = builder.round(if flags.half_even { Rounding::HalfEven } else { Rounding::Trunc });
+        }
+        if flags.acc_f64 && input.is_float() {
+            builder = builder.accumulator(DType::F64);
+        }
+        let keeps_all = flags.keep_dims && !reduced.is_empty();
+        builder = builder.axes(reduced);
+        let kept: Vec<(u64, Place)> = (self.axes.iter().zip(&shape))
+            .filter(|(axis, _)| keeps_all || !axis.reduced)
+            .map(|(axis, &extent)| (if axis.reduced { 1 } else { extent }, axis.output))
+            .collect();
+        builder.output_layout(layout(self.forms.1, &kept, false))
+    }
+
+    /// The extents, cut so that their product keeps to the bound.
+    fn shape(&self) -> Vec<u64> {
+        let mut left = self.most_elements;
+        let cut = |axis: &Axis| {
+            let extent = axis.extent.min(left);
+            left /= extent.max(1);
+            extent
+        };
+        self.axes.iter().map(cut).collect()
+    }
+
+    fn input_layout(&self, shape: &[u64]) -> Layout {
+        let axes: Vec<(u64, Place)> = shape.iter().copied().zip(self.axes.iter().map(|a| a.input)).collect();
+        layout(self.forms.0, &axes, true)
+    }
+}
+
+/// The layout of axes with these extents. Strides are laid from the innermost axis outwards, each over
+/// all that the ones before span, so that no two elements share a place but where an axis repeats.
+fn layout(form: Form, axes: &[(u64, Place)], repeats: bool) -> Layout {
+    let mut order: Vec<usize> = (0..axes.len()).collect();
+    order.sort_by_key(|&axis| axes[axis].1.rank);
+    match form {
+        Form::Tag if !axes.is_empty() => {
+            let letters: String = order.iter().rev().map(|&axis| char::from(b'a' + axis as u8)).collect();
+            Layout::tag(&letters).expect("each letter once")
+        }
+        Form::Strides => {
+            let mut strides = vec![0; axes.len()];
+            let mut span = 1;
+            for axis in order {
+                let (extent, place) = axes[axis];
+                if repeats && place.repeats {
+                    continue;
+                }
+                strides[axis] = if place.backwards { -span } else { span };
+                span = span * extent.max(1) as i64 + i64::from(place.gap);
+            }
+            Layout::strides(strides)
+        }
+        _ => Layout::RowMajor,
+    }
+}
