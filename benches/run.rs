@@ -1,0 +1,98 @@
+//! Run time of the workloads: compiled kernels, the interpreter, a plain Rust loop and `ndarray`.
+//!
+//!     cargo bench --bench run                      all
+//!     cargo bench --bench run -- outer             one group
+//!     cargo bench --bench run -- /native           the kernels only
+//!
+//! Rates are bytes read and written, each once, over the time of a call on one thread. Baselines
+//! allocate their outputs, as they are used; kernels write to buffers made beforehand. Every answer is
+//! held against the reference before it is timed; baselines, which add in order, may be a thousandth off.
+
+#[path = "workloads/answers.rs"]
+mod answers;
+mod baselines;
+#[path = "workloads/data.rs"]
+mod data;
+#[path = "workloads/list.rs"]
+mod list;
+
+use answers::Expected;
+use baselines::{BASELINES, Walk, baselines, memory};
+use cranefold::{Compiler, Problem, Reduction, Scalar, pipeline};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput};
+use data::Data;
+use std::cell::LazyCell;
+use std::hint::black_box;
+use std::mem;
+use std::time::Duration;
+
+/// Elements up to which the interpreter is timed: it takes about 100 ns for each.
+const INTERPRETED_ELEMS: u64 = 64 << 10;
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400))
+        .configure_from_args();
+    memory::print_read_rates();
+    let compiler = Compiler::host().expect("this machine");
+    for workload in list::list() {
+        let mut group = criterion.benchmark_group(format!("{}: {}", workload.group, workload.spec));
+        measure(&mut group, &compiler, &workload.spec);
+        group.finish();
+    }
+    criterion.final_summary();
+}
+
+/// Times one workload every way. What a way needs is made when it is timed: a filter may leave it out.
+fn measure(group: &mut BenchmarkGroup<WallTime>, compiler: &Compiler, spec: &Reduction) {
+    let kernel = compiler.compile(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+    let problem = Problem::of(spec);
+    let data = LazyCell::new(|| Data::of(spec));
+    let expected = LazyCell::new(|| Expected::of(spec, &data));
+    let check = |way: &str, answers: &[Scalar], may_be_off: f64| {
+        expected.check(answers, may_be_off).unwrap_or_else(|error| panic!("{spec}, {way}: {error}"));
+    };
+    group.throughput(Throughput::Bytes(kernel.facts().bytes));
+    let mut output = vec![0; spec.outputs()[0].span_bytes() as usize];
+
+    let mut unchecked = true;
+    group.bench_function("native", |b| {
+        if mem::take(&mut unchecked) {
+            answers::run(&kernel, &data, &mut output);
+            check("native", &answers::scalars(spec, &output), 0.0);
+        }
+        b.iter(|| answers::run(&kernel, &data, black_box(&mut output)));
+    });
+
+    let elems = spec.inputs()[0].span_elems();
+    if elems <= INTERPRETED_ELEMS {
+        let nest = pipeline::legal_nest(&problem, kernel.schedule()).expect("a nest that verifies");
+        let bytes = LazyCell::new(|| data.bytes(0..elems as usize));
+        let mut unchecked = true;
+        group.bench_function("interpreter", |b| {
+            if mem::take(&mut unchecked) {
+                answers::interpret(&nest, &bytes, &mut output);
+                check("interpreter", &answers::scalars(spec, &output), 0.0);
+            }
+            b.iter(|| answers::interpret(&nest, &bytes, black_box(&mut output)));
+        });
+    }
+
+    let walk = Walk::of(&problem);
+    let ways = LazyCell::new(|| baselines(spec.row().name, &data, &walk));
+    for (n, name) in BASELINES.into_iter().enumerate() {
+        let mut unchecked = true;
+        group.bench_function(name, |b| {
+            let way = &ways[n];
+            if mem::take(&mut unchecked) {
+                let dtype = spec.outputs()[0].dtype();
+                let answers: Vec<Scalar> = way(true).into_iter().map(|bits| Scalar::from_bits(dtype, bits)).collect();
+                check(name, &answers, 1e-3);
+            }
+            b.iter(|| way(false));
+        });
+    }
+}

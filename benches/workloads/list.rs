@@ -1,0 +1,30 @@
+//! The list of workloads, `benches/workloads.txt`.
+
+use cranefold::Reduction;
+
+/// A line of the list.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The comment above it, up to its colon.
+    pub group: &'static str,
+    /// The line.
+    pub spec: Reduction,
+}
+
+/// All lines, in order.
+///
+/// # Panics
+/// If a line does not parse.
+pub fn list() -> Vec<Workload> {
+    let mut group = "";
+    let mut workloads = vec![];
+    for line in include_str!("../workloads.txt").lines() {
+        if let Some(comment) = line.strip_prefix('#') {
+            group = comment.split(':').next().unwrap_or_default().trim();
+        } else if !line.trim().is_empty() {
+            let spec = line.parse().unwrap_or_else(|error| panic!("benches/workloads.txt: `{line}`: {error}"));
+            workloads.push(Workload { group, spec });
+        }
+    }
+    workloads
+}

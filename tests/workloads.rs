@@ -1,0 +1,36 @@
+//! Every workload of the benches compiles and gives right answers.
+
+#[path = "../benches/workloads/answers.rs"]
+mod answers;
+#[path = "../benches/workloads/data.rs"]
+mod data;
+#[path = "../benches/workloads/list.rs"]
+mod list;
+
+use answers::Expected;
+use cranefold::{Compiler, Problem, pipeline};
+use data::Data;
+use list::Workload;
+
+/// Elements up to which the interpreter runs a workload too.
+const INTERPRETED_ELEMS: u64 = 64 << 10;
+
+#[test]
+fn every_workload_is_right() {
+    let compiler = Compiler::host().expect("this machine");
+    for Workload { group, spec } in list::list() {
+        let kernel = compiler.compile(&spec).unwrap_or_else(|error| panic!("{group}: {spec}: {error}"));
+        let data = Data::of(&spec);
+        let mut output = vec![0; spec.outputs()[0].span_bytes() as usize];
+        answers::run(&kernel, &data, &mut output);
+        let checked = Expected::of(&spec, &data).check(&answers::scalars(&spec, &output), 0.0);
+        checked.unwrap_or_else(|error| panic!("{group}: {spec}: {error}"));
+        let elems = spec.inputs()[0].span_elems();
+        if elems <= INTERPRETED_ELEMS {
+            let nest = pipeline::legal_nest(&Problem::of(&spec), kernel.schedule()).expect("a nest that verifies");
+            let mut other = vec![0; output.len()];
+            answers::interpret(&nest, &data.bytes(0..elems as usize), &mut other);
+            assert!(output == other, "{group}: {spec}: the interpreter gives other bits");
+        }
+    }
+}
