@@ -1,0 +1,84 @@
+//! What the README shows is what the program prints, and what it says to run is what is run.
+//!
+//! `BLESS=1 cargo test --test readme` rewrites the dumps in it.
+
+use cranefold::{Compiler, Reduction};
+use std::fs;
+
+const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+const MARK: &str = "<!-- dump: ";
+const FENCE: &str = "```";
+
+/// The README with each dump made anew: `<!-- dump: SPEC | STAGE -->`, then a fenced block.
+fn with_dumps(readme: &str) -> String {
+    let compiler = Compiler::host().expect("this machine");
+    let mut parts = readme.split(MARK);
+    let mut text = parts.next().expect("text before the first mark").to_string();
+    for part in parts {
+        let (request, rest) = part.split_once(" -->\n").expect("the mark ends");
+        let (spec, stage) = request.split_once(" | ").expect("a spec and a stage");
+        let spec: Reduction = spec.parse().expect("a spec");
+        let dump = compiler.compile(&spec).and_then(|kernel| kernel.dump(stage)).expect("a dump");
+        let block = rest.strip_prefix(&format!("{FENCE}text\n")).expect("a block after the mark");
+        let (_, after) = block.split_once(&format!("{FENCE}\n")).expect("the block ends");
+        text += &format!("{MARK}{request} -->\n{FENCE}text\n{}\n{FENCE}\n{after}", dump.trim_end());
+    }
+    text
+}
+
+#[test]
+fn dumps_are_current() {
+    let readme = fs::read_to_string(README).expect("the README");
+    let current = with_dumps(&readme);
+    assert!(readme.contains(MARK), "the README shows a dump");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(README, current).expect("the README can be written");
+        return;
+    }
+    let different = readme.lines().zip(current.lines()).find(|(old, new)| old != new);
+    assert!(readme == current, "a dump differs: {different:?}\nBLESS=1 cargo test --test readme");
+}
+
+#[test]
+fn ci_runs_the_test_command() {
+    let readme = fs::read_to_string(README).expect("the README");
+    let ci = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/.ci/run")).expect("the script");
+    let command = readme.lines().find(|l| l.starts_with("cargo test")).expect("a test command");
+    assert!(ci.lines().any(|l| l == format!("step {command}")), "`{command}` is not what .ci/run calls");
+}
+
+#[test]
+fn specs_are_read() {
+    let readme = fs::read_to_string(README).expect("the README");
+    let (_, section) = readme.split_once("## Specs\n\n```text\n").expect("a section of specs");
+    let (specs, _) = section.split_once(FENCE).expect("the block ends");
+    for line in specs.lines() {
+        let spec = line.split("   ").next().expect("a spec before the remark");
+        let read: Reduction = spec.parse().unwrap_or_else(|e| panic!("`{spec}`: {e}"));
+        assert_eq!(read.to_string().parse(), Ok(read));
+    }
+}
+
+#[test]
+fn the_table_of_ops_is_that_of_the_code() {
+    let readme = fs::read_to_string(README).expect("the README");
+    let rows: Vec<Vec<&str>> = readme
+        .lines()
+        .filter(|l| l.starts_with("| `"))
+        .map(|l| l.replace("\\|", "").leak().split('|').map(str::trim).collect())
+        .filter(|cells: &Vec<&str>| cells.len() == 8)
+        .collect();
+    let mut named = 0;
+    for row in cranefold::ops::ROWS {
+        let cells = rows
+            .iter()
+            .find(|cells| cells[1].split(", ").any(|n| n.trim_matches('`').split('(').next() == Some(row.name)));
+        let cells = cells.unwrap_or_else(|| panic!("`{}` is not in the README", row.name));
+        let taken = [row.forms.truth.is_some(), row.forms.integer.is_some(), row.forms.float.is_some()];
+        for (cell, takes) in cells[3..6].iter().zip(taken) {
+            assert_eq!(*cell == "✓", takes, "what `{}` takes", row.name);
+        }
+        named += 1;
+    }
+    assert_eq!(named, cranefold::ops::ROWS.len());
+}
