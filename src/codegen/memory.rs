@@ -238,11 +238,16 @@ impl<'a> Generator<'a> {
     /// Makes an accumulator: registers or memory, all elements equal to `init`.
     pub(super) fn declare(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
         if let Some(cells) = self.cells.get(&acc).cloned() {
+            // One constant for all registers: each of its own would want one more register to be made in.
+            let (mut scalar, mut vector) = (None, None);
             for cell in cells {
                 let ty = if cell.lanes == 1 { scalar_type(dtype) } else { vector_type(dtype) };
                 let builder = &mut self.builder;
                 let register = *self.registers.entry((acc, cell)).or_insert_with(|| builder.declare_var(ty));
-                let value = if cell.lanes == 1 { self.constant(init) } else { self.splat_constant(init) };
+                let value = match cell.lanes {
+                    1 => *scalar.get_or_insert_with(|| self.constant(init)),
+                    _ => *vector.get_or_insert_with(|| self.splat_constant(init)),
+                };
                 self.builder.def_var(register, value);
             }
             return;

@@ -2,7 +2,7 @@
 
 use super::{renamed, substitute};
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Op, Over, Stmt};
 use std::collections::HashSet;
 
 /// The most iterations of a parallel loop that are written out: as many vectors as fit the registers.
@@ -99,7 +99,7 @@ fn accumulators(body: &[Stmt], accs: &mut HashSet<AccId>) {
 fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
     let of_def = |def: &Def| {
         let mut n = 0;
-        def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| n += u64::from(matches!(e, Expr::Op(..)))));
+        def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| n += u64::from(is_work(e))));
         n
     };
     let mut n = 0;
@@ -111,7 +111,7 @@ fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
         })
     });
     super::visit_exprs(body, &mut |e| match e {
-        Expr::Op(..) => n += 1,
+        e if is_work(e) => n += 1,
         Expr::Call(def, ..) => n += of_def(&defs[def.0 as usize]),
         _ => {}
     });
@@ -124,4 +124,9 @@ fn write_out(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {
         out.extend(renamed(body, names));
     }
     out.extend(substitute(l.body, l.var, &Index::constant(n as i64 - 1)));
+}
+
+/// Whether an expression is an operation; reading bits as another type is none.
+fn is_work(e: &Expr) -> bool {
+    matches!(e, Expr::Op(op, ..) if *op != Op::Bits)
 }

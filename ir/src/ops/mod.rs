@@ -3,14 +3,16 @@
 //! A row says what a reduction is called, what it takes, and builds its [`Reducer`]: the phases,
 //! each a monoid with a lift, then finish. Nothing outside this folder knows what any row computes.
 
+mod extreme;
 mod float;
 mod integer;
+mod log_sum_exp;
 mod table;
 mod truth;
 
 pub use table::ROWS;
 
-use crate::{DType, Def, Scalar};
+use crate::{DType, Def, Expr, Scalar};
 
 /// One reduction.
 #[derive(Debug)]
@@ -165,6 +167,11 @@ impl Reducer {
 }
 
 impl Request {
+    /// How many elements there are, as a value of the accumulator's type.
+    fn count_in_accumulator(&self) -> Expr {
+        Scalar::int(self.accumulator, self.count.into()).into()
+    }
+
     /// Whether the row is computed on floats.
     fn is_float(&self) -> bool {
         self.input.is_float()

@@ -1,6 +1,10 @@
 //! The rows.
 
-use super::{Forms, Param, Row, float, integer, truth};
+use super::extreme::extreme;
+use super::float::{PRODUCT, SUM, log, magnitude, norm, reducer, root, same, square};
+use super::log_sum_exp::log_sum_exp;
+use super::{Forms, Param, Row, integer, truth};
+use crate::{Expr, Op};
 
 const P: Param = Param { name: "p", default: None, at_least: 1.0 };
 const EPS: Param = Param { name: "eps", default: Some(0.0), at_least: f64::MIN };
@@ -30,7 +34,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceSum", "add", "reduce_sum", "reduction_sum"],
         formula: "sum x",
         wraps: true,
-        forms: Forms { integer: Some(integer::sum), float: Some(float::sum), ..NO_FORMS },
+        forms: Forms { integer: Some(integer::sum), float: Some(|r| reducer(r, SUM, same, same)), ..NO_FORMS },
         ..ROW
     },
     Row {
@@ -38,21 +42,21 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceProd", "mul", "reduce_prod", "reduction_mul"],
         formula: "product of x",
         wraps: true,
-        forms: Forms { integer: Some(integer::prod), float: Some(float::prod), ..NO_FORMS },
+        forms: Forms { integer: Some(integer::prod), float: Some(|r| reducer(r, PRODUCT, same, same)), ..NO_FORMS },
         ..ROW
     },
     Row {
         name: "min",
         aliases: &["ReduceMin", "amin", "reduce_min", "reduction_min"],
         formula: "least x",
-        forms: Forms { truth: Some(truth::all), integer: Some(integer::min), float: Some(float::min) },
+        forms: Forms { truth: Some(truth::all), integer: Some(integer::min), float: Some(|r| extreme(r, Op::Min)) },
         ..ROW
     },
     Row {
         name: "max",
         aliases: &["ReduceMax", "amax", "reduce_max", "reduction_max"],
         formula: "greatest x",
-        forms: Forms { truth: Some(truth::any), integer: Some(integer::max), float: Some(float::max) },
+        forms: Forms { truth: Some(truth::any), integer: Some(integer::max), float: Some(|r| extreme(r, Op::Max)) },
         ..ROW
     },
     Row {
@@ -60,7 +64,11 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceMean", "avg", "average", "reduce_mean", "reduction_mean"],
         formula: "(sum x) / n",
         integer_of_nothing: false,
-        forms: Forms { integer: Some(integer::mean), float: Some(float::mean), ..NO_FORMS },
+        forms: Forms {
+            integer: Some(integer::mean),
+            float: Some(|r| reducer(r, SUM, same, |_, s| s.div(r.count_in_accumulator()))),
+            ..NO_FORMS
+        },
         ..ROW
     },
     Row {
@@ -82,14 +90,14 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceL1", "norm_l1"],
         formula: "sum |x|",
         wraps: true,
-        forms: Forms { integer: Some(integer::l1), float: Some(float::l1), ..NO_FORMS },
+        forms: Forms { integer: Some(integer::l1), float: Some(|r| reducer(r, SUM, magnitude, same)), ..NO_FORMS },
         ..ROW
     },
     Row {
         name: "l2",
         aliases: &["ReduceL2", "norm_l2", "norm"],
         formula: "sqrt(sum x^2)",
-        forms: Forms { integer: Some(integer::l2), float: Some(float::l2), ..NO_FORMS },
+        forms: Forms { integer: Some(integer::l2), float: Some(|r| reducer(r, SUM, square, root)), ..NO_FORMS },
         ..ROW
     },
     Row {
@@ -97,21 +105,25 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceSumSquare", "sumsq", "sum_square", "sum_sq"],
         formula: "sum x^2",
         wraps: true,
-        forms: Forms { integer: Some(integer::sum_squares), float: Some(float::sum_squares), ..NO_FORMS },
+        forms: Forms {
+            integer: Some(integer::sum_squares),
+            float: Some(|r| reducer(r, SUM, square, same)),
+            ..NO_FORMS
+        },
         ..ROW
     },
     Row {
         name: "log_sum",
         aliases: &["ReduceLogSum", "logsum"],
         formula: "log(sum x)",
-        forms: Forms { float: Some(float::log_sum), ..NO_FORMS },
+        forms: Forms { float: Some(|r| reducer(r, SUM, same, log)), ..NO_FORMS },
         ..ROW
     },
     Row {
         name: "log_sum_exp",
         aliases: &["ReduceLogSumExp", "logsumexp", "lse"],
         formula: "log(sum exp x)",
-        forms: Forms { float: Some(float::log_sum_exp), ..NO_FORMS },
+        forms: Forms { float: Some(log_sum_exp), ..NO_FORMS },
         ..ROW
     },
     Row {
@@ -124,35 +136,35 @@ pub static ROWS: &[Row] = &[
             [2.0] => Some(("l2", vec![])),
             _ => None,
         },
-        forms: Forms { float: Some(float::lp), ..NO_FORMS },
+        forms: Forms { float: Some(|r| norm(r, |s, _| s, true)), ..NO_FORMS },
         ..ROW
     },
     Row {
         name: "lp_max",
         aliases: &["norm_lp_max", "reduction_norm_lp_max"],
         formula: "max(sum |x|^p, eps)^(1/p)",
-        forms: Forms { float: Some(float::lp_max), ..NO_FORMS },
+        forms: Forms { float: Some(|r| norm(r, Expr::max, true)), ..NO_FORMS },
         ..NORM
     },
     Row {
         name: "lp_sum",
         aliases: &["norm_lp_sum", "norm_lp_add", "reduction_norm_lp_sum"],
         formula: "(sum |x|^p + eps)^(1/p)",
-        forms: Forms { float: Some(float::lp_sum), ..NO_FORMS },
+        forms: Forms { float: Some(|r| norm(r, Expr::add, true)), ..NO_FORMS },
         ..NORM
     },
     Row {
         name: "lp_power_p_max",
         aliases: &["norm_lp_power_p_max", "reduction_norm_lp_power_p_max"],
         formula: "max(sum |x|^p, eps)",
-        forms: Forms { float: Some(float::lp_power_p_max), ..NO_FORMS },
+        forms: Forms { float: Some(|r| norm(r, Expr::max, false)), ..NO_FORMS },
         ..NORM
     },
     Row {
         name: "lp_power_p_sum",
         aliases: &["norm_lp_power_p_sum", "norm_lp_power_p_add", "reduction_norm_lp_power_p_sum"],
         formula: "sum |x|^p + eps",
-        forms: Forms { float: Some(float::lp_power_p_sum), ..NO_FORMS },
+        forms: Forms { float: Some(|r| norm(r, Expr::add, false)), ..NO_FORMS },
         ..NORM
     },
 ];

@@ -1,0 +1,63 @@
+//! log(sum exp x) in two phases.
+
+use super::extreme::{bits_of, extreme_of, extremes, no_bits};
+use super::float::{combine, give};
+use super::{Phase, Reducer, Request};
+use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
+use DType::{F32, F64};
+
+/// The pivot of a block is its greatest element, clamped to finite values; then the elements are
+/// summed as exp(x - pivot). An element of -inf adds 0 to that, one of +inf makes it infinite.
+/// Blocks are brought to the greater of their pivots when they merge.
+pub(super) fn log_sum_exp(request: &Request) -> Reducer {
+    let acc = request.accumulator;
+    let exp = math::exp(acc);
+    let log = math::log(acc);
+    let clamp = |lets: &mut Lets, m: Expr| {
+        let greatest = if acc == F32 { f64::from(f32::MAX) } else { f64::MAX };
+        let m = lets.bind(m);
+        let above = lets.bind(m.clone().lt(m.float(-greatest)).select(m.float(-greatest), m));
+        above.float(greatest).lt(above.clone()).select(above.float(greatest), above)
+    };
+    let pivot = match request.input {
+        F64 => Phase {
+            identity: vec![Scalar::lowest(acc)],
+            lift: Def::build("value", &[F64], |_, args| args.to_vec()),
+            combine: combine(Op::Max, acc),
+            close: Some(Def::build("pivot", &[acc, acc], |lets, args| vec![clamp(lets, args[0].clone())])),
+        },
+        float => Phase {
+            identity: no_bits(float),
+            lift: bits_of(float),
+            combine: extremes(float),
+            close: Some(Def::build("pivot", &[float.signed(), float.signed(), float.unsigned(), acc], |lets, args| {
+                let m = extreme_of(Op::Max, float, &args[..3]);
+                vec![clamp(lets, m.cast(acc))]
+            })),
+        },
+    };
+    let sum = Phase {
+        identity: vec![Scalar::float(acc, -0.0)],
+        lift: Def::build("exp_from", &[request.input, acc], |lets, args| {
+            let x = args[0].clone().cast(acc).sub(args[1].clone());
+            lets.splice(&exp, &[x])
+        }),
+        combine: combine(Op::Add, acc),
+        close: None,
+    };
+    let merge = Def::build("merge", &[acc; 4], |lets, args| {
+        let pivot = lets.bind(args[0].clone().max(args[2].clone()));
+        let mut part = |p: &Expr, s: &Expr| {
+            let scale = lets.splice(&exp, &[p.clone().sub(pivot.clone())]).remove(0);
+            s.clone().mul(scale)
+        };
+        let (older, newer) = (part(&args[0], &args[1]), part(&args[2], &args[3]));
+        vec![pivot, older.add(newer)]
+    });
+    let finish = Def::build("finish", &[acc; 2], |lets, args| {
+        let value = lets.splice(&log, &[args[1].clone()]).remove(0).add(args[0].clone());
+        vec![give(lets, value, request)]
+    });
+    let over_nothing = finish.eval(&[Scalar::float(acc, 0.0), Scalar::float(acc, 0.0)]);
+    Reducer { phases: vec![pivot, sum], merge, finish, over_nothing }
+}
