@@ -58,6 +58,7 @@ pub fn function(
         carries: HashMap::new(),
         lane: None,
         constants: HashMap::new(),
+        in_lane_loop: false,
     };
     generator.bases(buffers);
     generator.body(&nest.body)?;
@@ -92,9 +93,12 @@ struct Generator<'a> {
     pointers: Pointers,
     carries: HashMap<LoopVar, Value>,
     lane: Option<(LoopVar, u64)>,
-    /// Vector constants of the current body of lanes: each is made once there, so that a comparison
-    /// and a selection by it are seen to be a minimum or maximum.
+    /// Vector constants made so far: before the innermost loop for all its bodies of lanes, else in
+    /// the current body. Each is made once, so that a comparison and a selection by it are seen to be
+    /// a minimum or maximum.
     constants: HashMap<Scalar, Value>,
+    /// Whether those are the loop's.
+    in_lane_loop: bool,
 }
 
 /// The type that holds one element in a register. Halves are held as their bits.
@@ -127,10 +131,11 @@ impl<'a> Generator<'a> {
             Stmt::For(l) => match (l.kind, l.extent) {
                 (LoopKind::Lanes, Extent::Const(lanes)) => {
                     self.lane = Some((l.var, lanes));
-                    self.constants.clear();
                     let done = self.body(&l.body);
-                    self.constants.clear();
                     self.lane = None;
+                    if !self.in_lane_loop {
+                        self.constants.clear();
+                    }
                     done
                 }
                 _ => self.counted(l),
@@ -180,6 +185,7 @@ impl<'a> Generator<'a> {
         self.builder.def_var(counter, zero);
         self.count(l.var, counter);
         let bumps = self.enter(l.var, &l.body, None);
+        self.loop_constants(&l.body);
         self.builder.ins().jump(header, &[]);
         self.builder.switch_to_block(header);
         let i = self.builder.use_var(counter);
@@ -205,7 +211,49 @@ impl<'a> Generator<'a> {
         self.builder.switch_to_block(exit);
         self.builder.seal_block(exit);
         self.leave(l.var);
+        self.constants.clear();
+        self.in_lane_loop = false;
         Ok(())
+    }
+
+    /// Makes the vector constants of a loop that holds bodies of lanes and no other loop. Those that
+    /// turn out not to be used as vectors leave no code.
+    fn loop_constants(&mut self, body: &[Stmt]) {
+        self.constants.clear();
+        let loops = body.iter().filter_map(|s| if let Stmt::For(l) = s { Some(l) } else { None });
+        let (lanes, others): (Vec<&Loop>, Vec<&Loop>) = loops.partition(|l| l.kind == LoopKind::Lanes);
+        self.in_lane_loop = !lanes.is_empty() && others.is_empty();
+        if !self.in_lane_loop {
+            return;
+        }
+        let mut scalars: Vec<Scalar> = vec![];
+        let mut take = |e: &Expr| {
+            if let Expr::Const(s) = e
+                && !scalars.contains(s)
+            {
+                scalars.push(*s);
+            }
+        };
+        let mut defs: Vec<&Def> = vec![];
+        for stmt in lanes.iter().flat_map(|l| &l.body) {
+            if let Stmt::Call { def, .. } = stmt {
+                defs.push(self.nest.def(*def));
+            }
+            stmt.exprs().iter().for_each(|e| {
+                e.visit(&mut |e| {
+                    take(e);
+                    if let Expr::Call(def, ..) = e {
+                        defs.push(self.nest.def(*def));
+                    }
+                })
+            });
+        }
+        defs.dedup_by_key(|d| &d.name);
+        defs.iter().flat_map(|d| d.lets.iter().chain(&d.results)).for_each(|e| e.visit(&mut take));
+        for s in scalars {
+            let value = self.splat_constant(s);
+            self.constants.insert(s, value);
+        }
     }
 
     /// Binds a carry variable: trailing ones of the index.
