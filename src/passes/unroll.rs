@@ -10,7 +10,7 @@ pub const SHORT: u64 = 16;
 
 /// The most operations a parallel loop is written out to. Beyond, keeping accumulators in memory costs
 /// little beside the operations, and the code stays small and quick to compile.
-const PARALLEL_OPS: u64 = 64;
+const PARALLEL_OPS: u64 = 80;
 
 /// The most iterations of a loop over elements that is written out where it runs seldom.
 const COLD: u64 = 2;
