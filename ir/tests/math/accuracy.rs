@@ -117,3 +117,13 @@ fn ulps_f64(got: f64, want: f64, rest: f64) -> (f64, bool) {
     let error = ((got - want) * scale * left - rest).abs();
     (error, want != 0.0 && want.abs() < f64::MIN_POSITIVE)
 }
+
+/// The step between inputs of a sweep: `full` with `FULL=1` in the environment, which takes some
+/// minutes in release; else a prime multiple of it, so that every exponent is still seen densely.
+pub fn stride(full: u32) -> u32 {
+    match std::env::var_os("FULL") {
+        Some(_) => full,
+        None if cfg!(debug_assertions) => full * 9973,
+        None => full * 31,
+    }
+}
