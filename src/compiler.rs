@@ -147,7 +147,11 @@ impl Compiler {
                 forced.clone()
             }
         };
-        let nest = pipeline::legal_nest(&signature.problem, &schedule)?;
+        let mut nest = pipeline::legal_nest(&signature.problem, &schedule)?;
+        if signature.schedule.is_some() {
+            // What the cost model chooses is tested; what others force may never have run.
+            nest = pipeline::checked("legalize", nest)?;
+        }
         let code = jit::compile(&nest, self.target.isa(), self.target.is_host())?;
         let compile_ns = start.elapsed().as_nanos() as u64;
         Ok(Compiled { signature: signature.clone(), schedule, target: self.target.clone(), code, compile_ns })

@@ -31,7 +31,11 @@ pub fn legal_nest(problem: &Problem, schedule: &Schedule) -> Result<Nest, Error>
     PASSES.iter().try_fold(naive, |nest, pass| check(pass.name, (pass.run)(nest, schedule)))
 }
 
-fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
+/// The nest after a stage, verified.
+///
+/// # Errors
+/// As [`stages`].
+pub fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
     match verify(&nest) {
         Ok(()) => Ok(nest),
         Err(violations) => Err(Error::Internal { stage, message: format!("{violations}\n{nest}") }),

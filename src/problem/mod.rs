@@ -10,6 +10,7 @@
 //! where those of the outputs do too (which cannot show in a result).
 
 mod canonical;
+mod check;
 mod text;
 
 pub use text::ProblemError;

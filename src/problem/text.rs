@@ -103,10 +103,11 @@ impl FromStr for Problem {
         }
         let end = |message: &str| ProblemError { line: text.lines().count().max(1), message: message.into() };
         let problem = problem.ok_or_else(|| end("there is no `reduce` or `convert`"))?;
-        match closed && !problem.inputs.is_empty() && !problem.outputs.is_empty() {
-            true => Ok(problem),
-            false => Err(end("a problem has inputs, outputs and a closing brace")),
+        if !closed {
+            return Err(end("there is no closing brace"));
         }
+        problem.check().map_err(|message| end(&message))?;
+        Ok(problem)
     }
 }
 

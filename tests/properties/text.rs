@@ -67,7 +67,10 @@ proptest! {
     fn damaged_problems_never_panic(case in cases(1 << 20, 4), seed: u64, times in 1..6usize) {
         let text = damaged(&Problem::of(&case.spec()).to_string(), seed, times);
         if let Ok(problem) = text.parse::<Problem>() {
-            prop_assert_eq!(problem.to_string().parse(), Ok(problem), "{}", text);
+            prop_assert_eq!(problem.to_string().parse(), Ok(problem.clone()), "{}", text);
+            // What is read is whole: it goes all the way, if perhaps to outputs that overlap.
+            let schedule = cranefold::schedule::choose(&problem, 128);
+            let _ = pipeline::stages(&problem, &schedule);
         }
     }
 
