@@ -1,7 +1,8 @@
 //! The compiler: a target, and the code it has made so far.
 
+use crate::compiled::{Compiled, Signature};
 use crate::error::Error;
-use crate::jit::{self, Code};
+use crate::jit;
 use crate::kernel::Kernel;
 use crate::pipeline;
 use crate::problem::Problem;
@@ -44,21 +45,6 @@ pub struct Compiler {
     compiles: AtomicU64,
 }
 
-/// What identifies code: everything that changes it, and nothing else.
-///
-/// A compiler has one target; what it compiles for it is told apart by this.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Signature {
-    /// The problem.
-    pub problem: Problem,
-    /// Bits of the widest vector allowed.
-    pub width: u32,
-    /// The schedule that was forced, if any.
-    pub schedule: Option<Schedule>,
-    /// The version of the reduction tree.
-    pub tree_version: u32,
-}
-
 /// What a request may force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -77,16 +63,6 @@ pub struct Counters {
     pub compiles: u64,
     /// Kernels in the cache.
     pub kernels: u64,
-}
-
-/// The code of a signature and what is known of it.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    pub signature: Signature,
-    pub schedule: Schedule,
-    pub target: Target,
-    pub code: Code,
-    pub compile_ns: u64,
 }
 
 impl Compiler {

@@ -1,6 +1,6 @@
 //! Every stage of a kernel as text.
 
-use crate::compiler::Compiled;
+use crate::compiled::Compiled;
 use crate::error::Error;
 use crate::jit;
 use crate::passes::PASSES;

@@ -28,6 +28,7 @@
 //! and in `kernel` alone.
 
 mod codegen;
+mod compiled;
 pub mod compiler;
 pub mod dump;
 pub mod error;

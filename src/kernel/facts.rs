@@ -1,6 +1,6 @@
 //! What is known of a kernel.
 
-use crate::compiler::Compiled;
+use crate::compiled::Compiled;
 use crate::schedule::Schedule;
 use crate::spec::Reduction;
 use crate::tree::Tree;

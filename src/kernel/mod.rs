@@ -7,7 +7,7 @@ mod facts;
 pub use element::{Element, Input, Output};
 pub use facts::{Facts, OutputDesc};
 
-use crate::compiler::Compiled;
+use crate::compiled::Compiled;
 use crate::dump;
 use crate::error::{CallError, Error};
 use crate::schedule::Schedule;

@@ -1,7 +1,7 @@
 //! Writes out the folds of lanes.
 
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, DType, DefId, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt, tree};
+use cranefold_ir::{AccId, DType, Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt, tree};
 use std::collections::HashMap;
 
 /// Halves the lanes until one is left:
@@ -30,9 +30,10 @@ pub fn fold(mut nest: Nest, _: &Schedule) -> Nest {
     let body = std::mem::take(&mut nest.body);
     nest.body = super::rewrite(body, &mut |stmt, out| match stmt {
         Stmt::Fold { accs, def, present, lanes, elems } => {
-            let parts: Vec<Part> =
-                accs.iter().map(|&acc| Part { acc, dtype: types[&acc].0, init: types[&acc].1 }).collect();
-            out.extend(write_out(&parts, def, present, lanes, elems, &mut nest, &mut names))
+            let part = |&acc: &AccId| Part { acc, dtype: types[&acc].0, init: types[&acc].1 };
+            let parts: Vec<Part> = accs.iter().map(part).collect();
+            let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
+            out.extend(fold.write_out(&parts, &mut nest, &mut names))
         }
         other => out.push(other),
     });
@@ -47,50 +48,44 @@ struct Part {
     init: Scalar,
 }
 
-fn write_out(
-    parts: &[Part],
-    def: DefId,
+/// A fold, but for its accumulators.
+struct Fold {
+    def: Def,
     present: u64,
     lanes: u64,
     elems: u64,
-    nest: &mut Nest,
-    names: &mut Names,
-) -> Vec<Stmt> {
-    if elems.is_power_of_two() {
-        return halve(parts, def, present, lanes, elems, nest, names);
-    }
-    let copies: Vec<Part> = parts.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
-    let len = present * elems;
-    let mut out: Vec<Stmt> =
-        copies.iter().map(|p| Stmt::Acc { acc: p.acc, dtype: p.dtype, len, init: p.init }).collect();
-    out.push(copy(&copies, parts, len, names));
-    out.extend(halve(&copies, def, present, lanes, elems, nest, names));
-    out.push(copy(parts, &copies, elems, names));
-    out
 }
 
-fn halve(
-    parts: &[Part],
-    def: DefId,
-    present: u64,
-    lanes: u64,
-    elems: u64,
-    nest: &mut Nest,
-    names: &mut Names,
-) -> Vec<Stmt> {
-    let def = nest.def(def).clone();
-    let step = |(half, count): (u64, u64)| {
-        let var = names.loop_over(Over::Element);
-        let (lower, upper) = (Index::term(var, 1), Index::term(var, 1).offset_by((half * elems) as i64));
-        let read = |p: &Part, at: &Index| Expr::Read(p.acc, p.dtype, at.clone());
-        let args = parts.iter().map(|p| read(p, &lower)).chain(parts.iter().map(|p| read(p, &upper))).collect();
-        let (mut body, values) = nest.apply(names, &def, args);
-        for (part, value) in parts.iter().zip(values) {
-            body.push(Stmt::Set { acc: part.acc, index: lower.clone(), value });
+impl Fold {
+    fn write_out(&self, parts: &[Part], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+        if self.elems.is_power_of_two() {
+            return self.halve(parts, nest, names);
         }
-        Stmt::For(Loop::new(var, count * elems, LoopKind::Parallel, body))
-    };
-    tree::folds(lanes, present).map(step).collect()
+        let copies: Vec<Part> = parts.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
+        let len = self.present * self.elems;
+        let declare = |p: &Part| Stmt::Acc { acc: p.acc, dtype: p.dtype, len, init: p.init };
+        let mut out: Vec<Stmt> = copies.iter().map(declare).collect();
+        out.push(copy(&copies, parts, len, names));
+        out.extend(self.halve(&copies, nest, names));
+        out.push(copy(parts, &copies, self.elems, names));
+        out
+    }
+
+    fn halve(&self, parts: &[Part], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+        let step = |(half, count): (u64, u64)| {
+            let var = names.loop_over(Over::Element);
+            let lower = Index::term(var, 1);
+            let upper = lower.clone().offset_by((half * self.elems) as i64);
+            let read = |p: &Part, at: &Index| Expr::Read(p.acc, p.dtype, at.clone());
+            let args = parts.iter().map(|p| read(p, &lower)).chain(parts.iter().map(|p| read(p, &upper))).collect();
+            let (mut body, values) = nest.apply(names, &self.def, args);
+            for (part, value) in parts.iter().zip(values) {
+                body.push(Stmt::Set { acc: part.acc, index: lower.clone(), value });
+            }
+            Stmt::For(Loop::new(var, count * self.elems, LoopKind::Parallel, body))
+        };
+        tree::folds(self.lanes, self.present).map(step).collect()
+    }
 }
 
 fn copy(to: &[Part], from: &[Part], len: u64, names: &mut Names) -> Stmt {

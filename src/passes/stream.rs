@@ -2,7 +2,7 @@
 
 use crate::schedule::Schedule;
 use cranefold_ir::{
-    AccId, DType, Def, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, tree,
+    AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, tree,
 };
 
 /// Keeps the states of finished blocks on a stack, one level for each power of two, in place of all
@@ -43,7 +43,7 @@ fn in_body(body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
     let mut body: Vec<Stmt> = body.into_iter().map(inner).collect();
     let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return body };
     let Stmt::Merge { accs, def, blocks, elems } = body.remove(at) else { unreachable!("just found") };
-    let streamed = Streamed::new(&body, accs, nest.def(def).clone(), def, blocks, elems, names);
+    let streamed = Streamed::new(&body, accs, nest.def(def).clone(), (blocks, elems), names);
     let rest = body.split_off(at);
     let mut out = vec![];
     for stmt in body {
@@ -78,21 +78,12 @@ struct Part {
 struct Streamed {
     parts: Vec<Part>,
     def: Def,
-    def_id: DefId,
     blocks: u64,
     elems: u64,
 }
 
 impl Streamed {
-    fn new(
-        body: &[Stmt],
-        accs: Vec<AccId>,
-        def: Def,
-        def_id: DefId,
-        blocks: u64,
-        elems: u64,
-        names: &mut Names,
-    ) -> Streamed {
+    fn new(body: &[Stmt], accs: Vec<AccId>, def: Def, (blocks, elems): (u64, u64), names: &mut Names) -> Streamed {
         let part = |all: AccId| {
             let declared = body.iter().find_map(|s| match s {
                 Stmt::Acc { acc, dtype, init, .. } if *acc == all => Some((*dtype, *init)),
@@ -101,7 +92,7 @@ impl Streamed {
             let (dtype, init) = declared.expect("a merged accumulator is declared beside its merge");
             Part { all, block: names.acc(), stack: names.acc(), dtype, init }
         };
-        Streamed { parts: accs.into_iter().map(part).collect(), def, def_id, blocks, elems }
+        Streamed { parts: accs.into_iter().map(part).collect(), def, blocks, elems }
     }
 
     fn declare_stacks(&self) -> Vec<Stmt> {
@@ -200,7 +191,6 @@ impl Streamed {
         let older = self.parts.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
         let newest = self.parts.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
         let args = older.chain(newest).collect();
-        debug_assert_eq!(nest.def(self.def_id), &self.def);
         let (mut body, values) = nest.apply(names, &self.def, args);
         for (part, value) in self.parts.iter().zip(values) {
             body.push(Stmt::Set { acc: newer(part), index: e.clone(), value });
