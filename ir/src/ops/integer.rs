@@ -1,8 +1,8 @@
 //! Reducers of integers: exact.
 //!
 //! Modular ones accumulate modulo 2^bits of the output. The others form the exact total, in the
-//! fewest bits that the number of elements proves enough (32, or limbs of 64), finish it and clamp
-//! or convert it once.
+//! fewest bits that the number of elements proves enough (32, halves of 64, or limbs), finish it and
+//! clamp or convert it once.
 
 use super::{Reducer, Request};
 use crate::math::limbs;
@@ -208,6 +208,7 @@ fn total(request: &Request, term: Term, finish: impl FnOnce(&mut Lets, Total) ->
     let signed = term.is_signed(request.input);
     match term.bits(request.input) + count_bits + 1 {
         0..=31 => in_32_bits(request, term, signed, finish),
+        65.. if term != Term::Square && count_bits < 32 => in_halves(request, term, signed, finish),
         bits => in_limbs(request, term, signed, bits.div_ceil(64) as usize, finish),
     }
 }
@@ -227,6 +228,38 @@ fn in_32_bits(request: &Request, term: Term, signed: bool, finish: impl FnOnce(&
         let limbs = vec![lets.bind(s.clone().cast(DType::I64).bits(DType::U64))];
         finish(lets, Total { limbs, signed, small: Some(s) })
     })
+}
+
+/// The total of 64-bit terms as the totals of their halves: fewer than 2^32 halves cannot overflow 64
+/// bits, so that nothing carries until the end. A signed term is biased by 2^63 to be unsigned.
+fn in_halves(request: &Request, term: Term, signed: bool, finish: impl FnOnce(&mut Lets, Total) -> Expr) -> Reducer {
+    let limb = DType::U64;
+    let identity = vec![Scalar::int(limb, 0); 2];
+    let lift = Def::build("halves", &[request.input], |lets, args| {
+        let x = args[0].clone();
+        let x = match term {
+            Term::Magnitude => magnitude(x),
+            _ if signed => x.bits(limb).xor(Scalar::int(limb, 1 << 63).into()),
+            _ => x,
+        };
+        let x = lets.bind(x);
+        vec![x.clone().and(x.int(0xffff_ffff)), x.clone().shr(x.int(32))]
+    });
+    let combine = Def::build("add_halves", &[limb; 4], |_, args| {
+        let [low, high, low2, high2] = args else { unreachable!("four parameters") };
+        vec![low.clone().add(low2.clone()), high.clone().add(high2.clone())]
+    });
+    let finish = Def::build("finish", &[limb; 2], |lets, args| {
+        let [low, high] = args else { unreachable!("two parameters") };
+        let high = [high.clone().shl(high.int(32)), high.clone().shr(high.int(32))];
+        let mut total = limbs::add(lets, &[low.clone(), low.int(0)], &high);
+        if signed {
+            total = limbs::subtract(lets, &total, &limbs::constants(i128::from(request.count) << 63, 2));
+        }
+        vec![finish(lets, Total { limbs: total, signed, small: None })]
+    });
+    let over_nothing = finish.eval(&identity);
+    Reducer::simple(identity, lift, combine, finish, over_nothing)
 }
 
 fn in_limbs(
