@@ -22,6 +22,10 @@ const LATENCY_BYTES: u64 = 32;
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
 
+/// Outputs of a tile that is written out where an element takes many operations: one vector of f32, so
+/// that the code stays short.
+const HEAVY_OUTPUTS: u64 = 4;
+
 /// The most operands in lift and combine of an element that is light.
 const LIGHT_OPS: usize = 12;
 
@@ -38,7 +42,7 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let Some(reducer) = problem.reducer() else { return plain };
     let Some(last) = problem.dims.iter().rposition(|d| d.reduced) else { return plain };
     if last + 1 == problem.dims.len() {
-        return Schedule { tile: short_rows(problem), blocks: blocks_in_flight(problem, &reducer), ..plain };
+        return Schedule { tile: short_rows(problem, &reducer), blocks: blocks_in_flight(problem, &reducer), ..plain };
     }
     let state_bytes = reducer.state_bytes();
     let elements: u64 = problem.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
@@ -46,8 +50,11 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let steps = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).fold(1, u64::saturating_mul);
     let few_steps = steps <= 8;
     let bytes = if input_bytes <= CACHED_BYTES || few_steps { REGISTER_BYTES } else { STREAM_BYTES };
-    // Whole vectors of the narrowest type.
-    let outputs = bytes / state_bytes / LANES * LANES;
+    let outputs = match few_steps && !light(&reducer) {
+        true => HEAVY_OUTPUTS,
+        // Whole vectors of the narrowest type.
+        false => bytes / state_bytes / LANES * LANES,
+    };
     let tile = tile_of(problem, last, outputs);
     let tree = Tree::of(problem, state_bytes);
     let rows = match light(&reducer) {
@@ -59,11 +66,11 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
 
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
 /// instead.
-fn short_rows(problem: &Problem) -> Option<Tile> {
+fn short_rows(problem: &Problem, reducer: &Reducer) -> Option<Tile> {
     let elements: u64 = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).product();
     let by = match elements {
-        2..=4 => 16,
-        5..=8 => 4,
+        2..=4 if light(reducer) => 4 * HEAVY_OUTPUTS,
+        2..=8 => HEAVY_OUTPUTS,
         _ => return None,
     };
     let (dim, var) = output_loops(problem).pop()?;
