@@ -38,13 +38,12 @@ pub struct Tile {
     pub by: u64,
 }
 
-/// The most a schedule may ask for.
 impl Schedule {
-    /// Rows taken together.
+    /// The most rows taken together.
     pub const MAX_ROWS: u64 = 64;
-    /// Blocks in flight.
+    /// The most blocks in flight.
     pub const MAX_BLOCKS: u64 = 16;
-    /// Bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
+    /// The most bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
     /// calling thread.
     pub const MAX_STATE_BYTES: u64 = 256 << 10;
 }

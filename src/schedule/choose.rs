@@ -49,16 +49,20 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let input_bytes = elements.saturating_mul(problem.inputs[0].dtype.bytes());
     let steps = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).fold(1, u64::saturating_mul);
     let few_steps = steps <= 8;
-    let bytes = if input_bytes <= CACHED_BYTES || few_steps { REGISTER_BYTES } else { STREAM_BYTES };
+    let tree = Tree::of(problem, state_bytes);
+    let in_registers = input_bytes <= CACHED_BYTES || few_steps;
+    let bytes = match in_registers {
+        true => REGISTER_BYTES,
+        false => STREAM_BYTES.min(Schedule::MAX_STATE_BYTES / states_kept(&tree, 1)),
+    };
     let outputs = match few_steps && !light(&reducer) {
         true => HEAVY_OUTPUTS,
         // Whole vectors of the narrowest type.
         false => bytes / state_bytes / LANES * LANES,
     };
     let tile = tile_of(problem, last, outputs);
-    let tree = Tree::of(problem, state_bytes);
     let rows = match light(&reducer) {
-        true if tree.lanes == 1 && (bytes == STREAM_BYTES || few_steps) => 8,
+        true if tree.lanes == 1 && (!in_registers || few_steps) => 8,
         _ => 1,
     };
     Schedule { tile: Some(tile), rows, ..plain }
@@ -149,8 +153,7 @@ impl Schedule {
         }
     }
 
-    /// The bytes of the states that are kept at once, where the dims from `first` on are in the tile:
-    /// lanes of the blocks in flight, and a level of the stack for each doubling of their number.
+    /// The bytes of the states that are kept at once, where the dims from `first` on are in the tile.
     fn state_bytes(&self, problem: &Problem, reducer: &Reducer, first: usize) -> u64 {
         let tree = Tree::of(problem, reducer.state_bytes());
         let outputs =
@@ -158,8 +161,13 @@ impl Schedule {
                 Some(tile) if dim == first => tile.by.min(d.extent),
                 _ => d.extent,
             });
-        let levels = u64::from(tree.blocks().ilog2()) + 2 + self.blocks;
         let lanes = outputs.fold(tree.lanes, u64::saturating_mul);
-        lanes.saturating_mul(reducer.state_bytes()).saturating_mul(levels)
+        lanes.saturating_mul(reducer.state_bytes()).saturating_mul(states_kept(&tree, self.blocks))
     }
+}
+
+/// How many states of a tile live at once: of the blocks in flight, a level of the stack for each
+/// doubling of the number of blocks, and of what is merged and folded at the end.
+fn states_kept(tree: &Tree, in_flight: u64) -> u64 {
+    u64::from(tree.blocks().ilog2()) + 2 + in_flight
 }
