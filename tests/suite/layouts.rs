@@ -44,3 +44,30 @@ pub fn check(execute: Execute) {
         }
     }
 }
+
+/// Sums of 16 to 20 axes of two elements, packed in three orders: bit `a` of an element's logical index
+/// is its position along axis `rank - 1 - a`.
+pub fn check_high_ranks(execute: Execute) {
+    for rank in [16usize, 17, 20] {
+        let shape = vec!["2"; rank].join(",");
+        let letters: String = ('a'..).take(rank).collect();
+        let backwards: String = letters.chars().rev().collect();
+        let odd_first: String = letters.chars().skip(1).step_by(2).chain(letters.chars().step_by(2)).collect();
+        for order in [letters.as_str(), &backwards, &odd_first] {
+            let axes: Vec<usize> = (0..rank).filter(|axis| axis % 3 != 1 || *axis == rank - 1).collect();
+            let spec: Reduction = format!("sum i32[{shape}]@{order} axes={axes:?} -> i64").parse().expect("a spec");
+            let strides = spec.inputs()[0].strides().to_vec();
+            let values: Vec<i64> = (0..1i64 << rank).map(|i| i * i % 1009 - 500).collect();
+            let mut expected = vec![0i64; spec.outputs()[0].elems() as usize];
+            for index in 0..1usize << rank {
+                let at = |axis: usize| index >> (rank - 1 - axis) & 1;
+                let from: i64 = (0..rank).map(|axis| at(axis) as i64 * strides[axis]).sum();
+                let kept = (0..rank).filter(|axis| !axes.contains(axis));
+                expected[kept.fold(0, |to, axis| 2 * to + at(axis))] += values[from as usize];
+            }
+            let input = values.iter().map(|&v| Scalar::int(DType::I32, v.into()));
+            let got = data::scalars(DType::I64, &execute(&spec, &[data::bytes(DType::I32, input)])[0]);
+            assert_eq!(got.into_iter().map(|v| v.bits() as i64).collect::<Vec<_>>(), expected, "{spec}");
+        }
+    }
+}

@@ -89,6 +89,11 @@ macro_rules! suite {
             }
 
             #[test]
+            fn high_ranks() {
+                super::layouts::check_high_ranks($execute);
+            }
+
+            #[test]
             fn large() {
                 super::large::check($execute);
             }
