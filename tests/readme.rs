@@ -62,12 +62,9 @@ fn specs_are_read() {
 #[test]
 fn the_table_of_ops_is_that_of_the_code() {
     let readme = fs::read_to_string(README).expect("the README");
-    let rows: Vec<Vec<&str>> = readme
-        .lines()
-        .filter(|l| l.starts_with("| `"))
-        .map(|l| l.replace("\\|", "").leak().split('|').map(str::trim).collect())
-        .filter(|cells: &Vec<&str>| cells.len() == 8)
-        .collect();
+    let cells = |line: &str| line.replace("\\|", "").split('|').map(|c| c.trim().to_string()).collect::<Vec<_>>();
+    let rows = readme.lines().filter(|l| l.starts_with("| `")).map(cells);
+    let rows: Vec<Vec<String>> = rows.filter(|cells| cells.len() == 8).collect();
     let mut named = 0;
     for row in cranefold::ops::ROWS {
         let cells = rows
@@ -76,7 +73,7 @@ fn the_table_of_ops_is_that_of_the_code() {
         let cells = cells.unwrap_or_else(|| panic!("`{}` is not in the README", row.name));
         let taken = [row.forms.truth.is_some(), row.forms.integer.is_some(), row.forms.float.is_some()];
         for (cell, takes) in cells[3..6].iter().zip(taken) {
-            assert_eq!(*cell == "✓", takes, "what `{}` takes", row.name);
+            assert_eq!(cell == "✓", takes, "what `{}` takes", row.name);
         }
         named += 1;
     }

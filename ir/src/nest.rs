@@ -47,7 +47,7 @@ pub enum Stmt {
     Acc { acc: AccId, dtype: DType, len: u64, init: Scalar },
     /// `let v0 = expr`: binds a value for the statements after it in this body and the loops there.
     Let { var: Var, value: Expr },
-    /// `let v0, v1 = name(args)`: binds all results of a definition.
+    /// `call v0, v1 = name(args)`: binds all results of a definition.
     Call { vars: Vec<Var>, def: DefId, args: Vec<Expr> },
     /// `a0[index] = expr`: writes one element of an accumulator.
     Set { acc: AccId, index: Index, value: Expr },

@@ -1,4 +1,4 @@
-//! Legal nest -> Cranelift function. The only place besides `jit` that knows Cranelift.
+//! Legal nest -> Cranelift function. With `jit` and `target` the only place that knows Cranelift.
 //!
 //! The function takes one argument: a pointer to an array of pointers, one for each buffer of the
 //! nest in its order, each to the buffer's first element. It returns nothing.

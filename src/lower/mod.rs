@@ -169,6 +169,7 @@ impl<'p> Lowering<'p> {
                     }
                 });
             }
+            assert_eq!(states.accs.len(), results.len(), "a block's state is the results of all phases");
             for (&(acc, _), value) in states.accs.iter().zip(results) {
                 body.push(Stmt::Set { acc, index: block.clone(), value });
             }
