@@ -30,9 +30,11 @@
 //! **log_sum_exp.** With m the greatest and S = sum exp(x - m) >= 1, a term is rescaled by exp on
 //! its way: once when lifted and once in each merge, log2(n) + 9 times. Each costs [`LOG_EXP`] + 1
 //! roundings. The differences of maxima on the way of x add up to m - x, and rounding them costs u
-//! (m - x) of the term; the mean of m - x weighted by the terms is at most ln n. So S is known to
-//! `u R S`, R = depth + (log2(n) + 9)(LOG_EXP + 1) + ln n, ln S to u R, and the result to
-//! `u (R + LOG_EXP |ln S| + |result|)`.
+//! (m - x) of the term; the mean of m - x weighted by the terms is at most ln n. Below twice the least
+//! normal number the exponential may be 0, which costs that much a term, and as much again in each
+//! merge: beside S >= 1, `2 (log2(n) + 10) n` of those. So S is known to `u R S` and that, R = depth +
+//! (log2(n) + 9)(LOG_EXP + 1) + ln n, ln S to u R and that, and the result to
+//! `u (R + LOG_EXP |ln S| + |result|)` and that.
 
 use super::exact::Allowed;
 use super::real::Real;
@@ -201,7 +203,9 @@ impl Accumulator {
         let result = greatest.plus(log);
         let of_sum = depth(count) + (n.log2() + 9.0) * (LOG_EXP + 1.0) + n.ln();
         let of_log = log.abs().times(self.units(LOG_EXP));
-        let bound = self.units(of_sum).plus(of_log).plus(result.abs().times(self.units(1.0))).plus(self.tiny);
+        let vanished = self.normal.times(Real::from(2.0 * (n.log2() + 10.0) * n));
+        let bound = self.units(of_sum).plus(of_log).plus(result.abs().times(self.units(1.0)));
+        let bound = bound.plus(vanished).plus(self.tiny);
         self.overflow(Allowed::between(result.plus(bound.minus()), result.plus(bound)))
     }
 

@@ -7,8 +7,12 @@ use crate::{DType, Def, Expr, Lets, Scalar};
 pub(super) struct Constants {
     /// Above `fraction_bits` of the type: 1.5 * 2^fraction_bits, plus twice the exponent bias.
     pub(super) magic: f64,
+    /// The exponent bias.
+    bias: f64,
     /// Below this the result rounds to zero.
     lowest: f64,
+    /// Divided by log 2 it rounds to -bias.
+    flushed: f64,
     /// Above this the result rounds to infinity.
     highest: f64,
     log2_e: f64,
@@ -22,7 +26,9 @@ pub(super) struct Constants {
 
 pub(super) const F32: Constants = Constants {
     magic: 12_582_912.0 + 254.0,
+    bias: 127.0,
     lowest: -104.0,
+    flushed: -88.0,
     highest: 89.0,
     log2_e: std::f32::consts::LOG2_E as f64,
     ln_2: [0.693_147_182_464_599_6, -1.904_654_212_125_933_6e-9],
@@ -33,7 +39,9 @@ pub(super) const F32: Constants = Constants {
 
 pub(super) const F64: Constants = Constants {
     magic: 6_755_399_441_055_744.0 + 2046.0,
+    bias: 1023.0,
     lowest: -746.0,
+    flushed: -709.0,
     highest: 710.0,
     log2_e: std::f64::consts::LOG2_E,
     ln_2: [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17],
@@ -79,11 +87,7 @@ pub(super) const F64: Constants = Constants {
 /// # Panics
 /// If `dtype` is neither `F32` nor `F64`.
 pub fn exp(dtype: DType) -> Def {
-    let c = match dtype {
-        DType::F32 => F32,
-        DType::F64 => F64,
-        _ => panic!("no exp of {dtype}"),
-    };
+    let c = constants(dtype);
     let float = |v: f64| Expr::from(Scalar::float(dtype, v));
     Def::build(format!("exp.{dtype}"), &[dtype], |lets, args| {
         // Each comparison is false for a NaN, which passes on.
@@ -99,6 +103,56 @@ pub fn exp(dtype: DType) -> Def {
         let p = horner(&r, c.poly);
         vec![r.mul(s1.clone()).fma(p, s1).mul(s2)]
     })
+}
+
+/// `exp_below.f32(x)`, `exp_below.f64(x)`: e^x for x <= 0, or NaN.
+///
+/// With n = x / log 2 rounded to an integer, at least -bias, and r = x - n log 2,
+///
+/// ```text
+/// exp x = (1 + r p(r)) s,    s = 2^n, or 0 where n = -bias
+/// ```
+///
+/// What makes it shorter than [`exp`] is that one power of two is enough: the greatest is 1, and the
+/// bits of n + bias are the exponent field of 0 where n = -bias. So whatever is below
+/// 2^(1/2 - bias) is exactly +0 (x below -87.68 for f32, -708.74 for f64), and subnormal results are
+/// those between that and 2^(1 - bias), rounded twice.
+///
+/// exp_below(+-0) = 1, exp_below(-inf) = +0, exp_below(NaN) is a NaN. Far above 0 it means nothing.
+///
+/// | | f32, all inputs | f64, 1,052 points |
+/// | --- | --- | --- |
+/// | operations | 14 | 19 |
+/// | greatest error, normal results | 0.898 ulp | 0.720 ulp |
+/// | greatest error, subnormal results | 0.843 ulp | 0.675 ulp |
+///
+/// # Panics
+/// If `dtype` is neither `F32` nor `F64`.
+pub fn exp_below(dtype: DType) -> Def {
+    let c = constants(dtype);
+    let float = |v: f64| Expr::from(Scalar::float(dtype, v));
+    Def::build(format!("exp_below.{dtype}"), &[dtype], |lets, args| {
+        // The comparison is false for a NaN, which passes on.
+        let x = args[0].clone();
+        let x = lets.bind(x.clone().lt(float(c.flushed)).select(float(c.flushed), x));
+        let magic = float(c.magic - c.bias);
+        let t = lets.bind(x.clone().fma(float(c.log2_e), magic.clone()));
+        let n = lets.bind(t.clone().sub(magic));
+        // The first product less x is exact; r is rounded once, in the second.
+        let r = n.clone().fma(float(-c.ln_2[0]), x);
+        let r = lets.bind(n.fma(float(-c.ln_2[1]), r));
+        let s = t.bits(dtype.unsigned());
+        let s = s.clone().shl(s.int(c.fraction_bits)).bits(dtype);
+        vec![horner(&r, c.poly).fma(r, float(1.0)).mul(s)]
+    })
+}
+
+fn constants(dtype: DType) -> Constants {
+    match dtype {
+        DType::F32 => F32,
+        DType::F64 => F64,
+        _ => panic!("no exp of {dtype}"),
+    }
 }
 
 /// 2^(n / 2) rounded down and 2^(n / 2) rounded up, given n + `magic`.

@@ -14,7 +14,7 @@ mod log;
 mod minmax;
 mod pow;
 
-pub use exp::exp;
+pub use exp::{exp, exp_below};
 pub use half::{
     bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, f32_from_bf16, f32_from_f16, f64_from_bf16, f64_from_f16,
 };

@@ -6,25 +6,25 @@ use super::{Phase, Reducer, Request};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
 
-/// The pivot of a block is its greatest element, clamped to finite values; then the elements are
-/// summed as exp(x - pivot). An element of -inf adds 0 to that, one of +inf makes it infinite.
-/// Blocks are brought to the greater of their pivots when they merge.
+/// The pivot of a block is its greatest element, at least the least finite value; then the elements
+/// are summed as exp(x - pivot), where x - pivot is never above 0. An element of -inf adds 0 to that.
+/// Blocks are brought to the greater of their pivots when they merge. Where the pivot is infinite or
+/// NaN the sum means nothing, and the pivot is the result.
 pub(super) fn log_sum_exp(request: &Request) -> Reducer {
     let acc = request.accumulator;
-    let exp = math::exp(acc);
+    let exp = math::exp_below(acc);
     let log = math::log(acc);
-    let clamp = |lets: &mut Lets, m: Expr| {
-        let greatest = if acc == F32 { f64::from(f32::MAX) } else { f64::MAX };
+    let finite = |lets: &mut Lets, m: Expr| {
+        let least = m.float(if acc == F32 { f64::from(f32::MIN) } else { f64::MIN });
         let m = lets.bind(m);
-        let above = lets.bind(m.clone().lt(m.float(-greatest)).select(m.float(-greatest), m));
-        above.float(greatest).lt(above.clone()).select(above.float(greatest), above)
+        m.clone().lt(least.clone()).select(least, m)
     };
     let pivot = match request.input {
         F64 => Phase {
             identity: vec![Scalar::lowest(acc)],
             lift: Def::build("value", &[F64], |_, args| args.to_vec()),
             combine: combine(Op::Max, acc),
-            close: Some(Def::build("pivot", &[acc, acc], |lets, args| vec![clamp(lets, args[0].clone())])),
+            close: Some(Def::build("pivot", &[acc, acc], |lets, args| vec![finite(lets, args[0].clone())])),
         },
         float => Phase {
             identity: no_bits(float),
@@ -32,7 +32,7 @@ pub(super) fn log_sum_exp(request: &Request) -> Reducer {
             combine: extremes(float),
             close: Some(Def::build("pivot", &[float.signed(), float.signed(), float.unsigned(), acc], |lets, args| {
                 let m = extreme_of(Op::Max, float, &args[..3]);
-                vec![clamp(lets, m.cast(acc))]
+                vec![finite(lets, m.cast(acc))]
             })),
         },
     };
@@ -55,7 +55,9 @@ pub(super) fn log_sum_exp(request: &Request) -> Reducer {
         vec![pivot, older.add(newer)]
     });
     let finish = Def::build("finish", &[acc; 2], |lets, args| {
-        let value = lets.splice(&log, &[args[1].clone()]).remove(0).add(args[0].clone());
+        let (pivot, sum) = (args[0].clone(), args[1].clone());
+        let value = lets.splice(&log, &[sum]).remove(0).add(pivot.clone());
+        let value = pivot.clone().lt(pivot.float(f64::INFINITY)).select(value, pivot);
         vec![give(lets, value, request)]
     });
     let over_nothing = finish.eval(&[Scalar::float(acc, 0.0), Scalar::float(acc, 0.0)]);
