@@ -16,7 +16,7 @@ mod memory;
 mod ops;
 
 use cells::{Cell, cells};
-use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Scalar, Stmt, Var};
+use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Op, Scalar, Stmt, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, Signature, Type, UserFuncName, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
@@ -47,6 +47,7 @@ pub fn function(
     builder.switch_to_block(entry);
     builder.seal_block(entry);
     let buffers = builder.block_params(entry)[0];
+    let addends = nest.defs.iter().any(fuses).then(|| lanes::Addends::new(&mut builder));
     let mut generator = Generator {
         nest,
         builder,
@@ -54,6 +55,8 @@ pub fn function(
         registers: HashMap::new(),
         types: HashMap::new(),
         values: HashMap::new(),
+        splats: vec![],
+        addends,
         pointers: Pointers::default(),
         carries: HashMap::new(),
         lane: None,
@@ -63,9 +66,25 @@ pub fn function(
     generator.bases(buffers);
     generator.body(&nest.body)?;
     generator.builder.ins().return_(&[]);
+    let addends = generator.addends;
     generator.builder.finalize(config);
+    if let Some(addends) = addends {
+        addends.fill(&mut function);
+    }
     Ok(function)
 }
+
+/// Whether a definition has fused operations.
+fn fuses(def: &Def) -> bool {
+    let mut found = false;
+    let mut see = |e: &Expr| found |= matches!(e, Expr::Op(Op::Fma, ..));
+    def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut see));
+    found
+}
+
+/// The most registers that a loop's constants and accumulators take before those constants that need
+/// none stay in the frame: of 16, four are for the values of an element.
+const MOST_CONSTANTS: usize = 12;
 
 /// A value: of one lane it is scalar, else a vector.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +107,13 @@ struct Generator<'a> {
     cells: HashMap<AccId, Vec<Cell>>,
     registers: HashMap<(AccId, Cell), Variable>,
     types: HashMap<AccId, DType>,
-    /// Each bound value, and its splat where it was bound outside of lanes.
+    /// Each bound value.
     values: HashMap<Var, Operand>,
+    /// Scalars bound outside of lanes, each with its splat, which is made beside it so that no loop
+    /// inside makes it again. Those of a loop's body end with it, even where the scalar does not.
+    splats: Vec<(Value, Value)>,
+    /// Vector constants in the frame; see [`Generator::addend`].
+    addends: Option<lanes::Addends>,
     pointers: Pointers,
     carries: HashMap<LoopVar, Value>,
     lane: Option<(LoopVar, u64)>,
@@ -146,6 +170,10 @@ impl<'a> Generator<'a> {
             }
             Stmt::Let { var, value } => {
                 let value = self.expr(value)?;
+                if let (None, Operand::Val(v)) = (self.lane, value) {
+                    let splat = self.builder.ins().splat(vector_type(v.dtype), v.value);
+                    self.splats.push((v.value, splat));
+                }
                 self.bind(*var, value);
                 Ok(())
             }
@@ -197,7 +225,9 @@ impl<'a> Generator<'a> {
         self.builder.ins().brif(more, inside, &[], exit, &[]);
         self.builder.switch_to_block(inside);
         self.builder.seal_block(inside);
+        let splats = self.splats.len();
         self.body(&l.body)?;
+        self.splats.truncate(splats);
         for (pointer, bytes) in bumps {
             let at = self.builder.use_var(pointer);
             let next = self.builder.ins().iadd_imm_s(at, bytes);
@@ -216,8 +246,8 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Makes the vector constants of a loop that holds bodies of lanes and no other loop. Those that
-    /// turn out not to be used as vectors leave no code.
+    /// Makes the vector constants of a loop that holds bodies of lanes and no other loop, but for those
+    /// that [`Generator::addend`] reads. Those that turn out not to be used as vectors leave no code.
     fn loop_constants(&mut self, body: &[Stmt]) {
         self.constants.clear();
         let loops = body.iter().filter_map(|s| if let Stmt::For(l) = s { Some(l) } else { None });
@@ -226,22 +256,31 @@ impl<'a> Generator<'a> {
         if !self.in_lane_loop {
             return;
         }
-        let mut scalars: Vec<Scalar> = vec![];
-        let mut take = |e: &Expr| {
-            if let Expr::Const(s) = e
-                && !scalars.contains(s)
-            {
-                scalars.push(*s);
+        // Each with whether it is used but as an addend of fused operations.
+        let mut scalars: Vec<(Scalar, bool)> = vec![];
+        let mut take = |e: &Expr, other_use: bool| {
+            if let Expr::Const(s) = e {
+                match scalars.iter_mut().find(|(known, _)| known == s) {
+                    Some((_, used)) => *used |= other_use,
+                    None => scalars.push((*s, other_use)),
+                }
             }
         };
+        let mut operands = |e: &Expr| {
+            let fused = matches!(e, Expr::Op(Op::Fma, ..));
+            e.args().iter().enumerate().for_each(|(n, a)| take(a, !fused || n < 2));
+        };
         let mut defs: Vec<&Def> = vec![];
+        let mut registers = 0;
         for stmt in lanes.iter().flat_map(|l| &l.body) {
-            if let Stmt::Call { def, .. } = stmt {
-                defs.push(self.nest.def(*def));
+            match stmt {
+                Stmt::Call { def, .. } => defs.push(self.nest.def(*def)),
+                Stmt::Set { acc, .. } if self.cells.contains_key(acc) => registers += 1,
+                _ => {}
             }
             stmt.exprs().iter().for_each(|e| {
                 e.visit(&mut |e| {
-                    take(e);
+                    operands(e);
                     if let Expr::Call(def, ..) = e {
                         defs.push(self.nest.def(*def));
                     }
@@ -249,10 +288,13 @@ impl<'a> Generator<'a> {
             });
         }
         defs.dedup_by_key(|d| &d.name);
-        defs.iter().flat_map(|d| d.lets.iter().chain(&d.results)).for_each(|e| e.visit(&mut take));
-        for s in scalars {
-            let value = self.splat_constant(s);
-            self.constants.insert(s, value);
+        defs.iter().flat_map(|d| d.lets.iter().chain(&d.results)).for_each(|e| e.visit(&mut operands));
+        let fit = registers + scalars.len() <= MOST_CONSTANTS;
+        for (s, other_use) in scalars {
+            if fit || other_use {
+                let value = self.splat_constant(s);
+                self.constants.insert(s, value);
+            }
         }
     }
 

@@ -18,6 +18,10 @@ impl Generator<'_> {
             1 => args.iter().map(|&a| self.scalar(a)).collect::<Result<_, _>>()?,
             // The amount of a shift is one scalar for all lanes.
             _ if matches!(op, Op::Shl | Op::Shr) => vec![self.vector(args[0], lanes), self.scalar(args[1])?],
+            _ if op == Op::Fma => {
+                let (a, b) = (self.vector(args[0], lanes), self.vector(args[1], lanes));
+                vec![a, b, Val { value: self.addend(args[2], lanes), ..a }]
+            }
             _ => args.iter().map(|&a| self.vector(a, lanes)).collect(),
         };
         let value = match (op, lanes) {
