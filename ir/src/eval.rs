@@ -7,7 +7,8 @@
 
 use crate::tree;
 use crate::{
-    AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Stmt, Var,
+    AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Selection,
+    Stmt, Var,
 };
 
 /// Values and the memory behind buffers.
@@ -26,6 +27,8 @@ pub trait Domain {
     fn call(&mut self, _def: &Def, _args: &[Self::Value]) -> Option<Vec<Self::Value>> {
         None
     }
+    /// The results of a selection from a slice of elements of `dtype`.
+    fn select(&mut self, what: &Selection, dtype: DType, slice: &[Self::Value]) -> Vec<Self::Value>;
 }
 
 /// Runs a nest.
@@ -33,7 +36,8 @@ pub trait Domain {
 /// # Panics
 /// If an index lies outside its buffer or accumulator, which [`verify`](crate::verify) rules out.
 pub fn run<D: Domain>(nest: &Nest, domain: &mut D) {
-    let mut machine = Machine { nest, domain, loops: Vec::new(), vars: Vec::new(), accs: Vec::new() };
+    let mut machine =
+        Machine { nest, domain, loops: Vec::new(), vars: Vec::new(), accs: Vec::new(), types: Vec::new() };
     machine.body(&nest.body);
 }
 
@@ -43,6 +47,8 @@ struct Machine<'a, D: Domain> {
     loops: Vec<i64>,
     vars: Vec<Option<D::Value>>,
     accs: Vec<Vec<D::Value>>,
+    /// Of the accumulators.
+    types: Vec<Option<DType>>,
 }
 
 /// The element of a growing table, made where it is missing.
@@ -65,7 +71,8 @@ impl<D: Domain> Machine<'_, D> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::For(l) => self.run_loop(l),
-            Stmt::Acc { acc, len, init, .. } => {
+            Stmt::Acc { acc, dtype, len, init } => {
+                *slot(&mut self.types, acc.0 as usize, None) = Some(*dtype);
                 let init = self.domain.constant(*init);
                 *slot(&mut self.accs, acc.0 as usize, Vec::new()) = vec![init; *len as usize];
             }
@@ -103,6 +110,13 @@ impl<D: Domain> Machine<'_, D> {
             Stmt::Fold { accs, def, present, lanes, elems } => {
                 for (half, count) in tree::folds(*lanes, *present) {
                     self.combine(*def, accs, 0, half * elems, count * elems);
+                }
+            }
+            Stmt::Select { vars, what, acc, len } => {
+                let dtype = self.types[acc.0 as usize].expect("a declared accumulator");
+                let results = self.domain.select(what, dtype, &self.accs[acc.0 as usize][..*len as usize]);
+                for (var, result) in vars.iter().zip(results) {
+                    *slot(&mut self.vars, var.0 as usize, None) = Some(result);
                 }
             }
         }
@@ -234,6 +248,10 @@ impl Domain for Bits<'_> {
     fn op(&mut self, op: Op, result: DType, args: &[Scalar]) -> Scalar {
         op.eval(result, args)
     }
+
+    fn select(&mut self, what: &Selection, _: DType, slice: &[Scalar]) -> Vec<Scalar> {
+        what.eval(slice)
+    }
 }
 
 /// Hashes of terms. Two outputs with the same hash were made by the same operations on the same
@@ -242,6 +260,8 @@ impl Domain for Bits<'_> {
 /// A call of a definition is one node, named as the definition up to its first dot: so `max.f32`,
 /// the sequence that stands for `max` on a target without it, makes the same term as `max`. A simple
 /// definition without a dot is no node: passes write it out.
+///
+/// A selection's results are named by what is selected and the elements, in any order.
 #[derive(Debug)]
 pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
@@ -308,5 +328,15 @@ impl Domain for Terms {
         let name = word(def.name.split('.').next().expect("a name"));
         let term = args.iter().fold(name, |h, &a| mix(h, a));
         Some((0..def.results.len()).map(|i| if i == 0 { term } else { mix(term, i as u128) }).collect())
+    }
+
+    fn select(&mut self, what: &Selection, dtype: DType, slice: &[u128]) -> Vec<u128> {
+        // A sum does not depend on the order of what is added.
+        let elements = slice.iter().fold(slice.len() as u128, |sum, &v| sum.wrapping_add(mix(4, v)));
+        let node = |name, which| mix(mix(mix(word(name), dtype as u128), elements), which);
+        match what {
+            Selection::Nth(positions) => positions.iter().map(|&p| node("nth", u128::from(p))).collect(),
+            Selection::Mode => vec![node("mode", 0), node("mode", 1)],
+        }
     }
 }

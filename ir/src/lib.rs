@@ -35,6 +35,8 @@
 //! - Operations mean what the [`Op`] module says: IEEE 754 rounded once, to nearest even, subnormals
 //!   kept, nothing contracted; integers modulo 2^bits. NaN payloads are not specified until `canon`.
 //! - Block states merge and lanes fold in the order of [`tree`].
+//! - `select` finds elements of a slice by their order, whatever their places ([`Selection`] says which
+//!   order), and leaves the slice in any order: afterwards only another `select` may take it.
 //!
 //! # What a reduction means
 //!
@@ -67,6 +69,7 @@ pub mod ops;
 mod parse;
 mod print;
 mod scalar;
+mod selection;
 pub mod tree;
 mod verify;
 
@@ -78,4 +81,5 @@ pub use nest::{
 pub use op::Op;
 pub use parse::{MAX_DEPTH, ParseError};
 pub use scalar::Scalar;
+pub use selection::Selection;
 pub use verify::{Violation, Violations, verify};

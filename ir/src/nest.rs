@@ -1,6 +1,6 @@
 //! The loop nest: data only.
 
-use crate::{DType, Def, Expr, Scalar};
+use crate::{DType, Def, Expr, Scalar, Selection};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -64,6 +64,10 @@ pub enum Stmt {
     /// lanes, 2 elements each, lane after lane. Combines lanes by halving (lane l with lane l + 32,
     /// then l + 16 and so on, absent ones left out) into the first 2 elements.
     Fold { accs: Vec<AccId>, def: DefId, present: u64, lanes: u64, elems: u64 },
+    /// `select v0, v1 = nth 124, 249 of a0 over 250`: binds all results of a selection from the first
+    /// 250 elements of an accumulator that is declared in the same body. It may move the elements about,
+    /// so afterwards only selections from as many elements take the accumulator.
+    Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
 }
 
 /// A loop over `0..extent`.
@@ -371,7 +375,9 @@ impl Names {
         let mut take = |s: &Stmt| match s {
             Stmt::Acc { acc, .. } => names.accs = names.accs.max(acc.0 + 1),
             Stmt::Let { var, .. } => names.vars = names.vars.max(var.0 + 1),
-            Stmt::Call { vars, .. } => vars.iter().for_each(|v| names.vars = names.vars.max(v.0 + 1)),
+            Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => {
+                vars.iter().for_each(|v| names.vars = names.vars.max(v.0 + 1));
+            }
             Stmt::For(l) => names.loops = names.loops.max(l.var.id + 1),
             Stmt::Carry { var, .. } => names.loops = names.loops.max(var.id + 1),
             _ => {}

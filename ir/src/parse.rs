@@ -21,6 +21,7 @@
 //!          | "carry" loopvar "=" index
 //!          | "merge" list(a) "by" name "over" count "of" count
 //!          | "fold" list(a) "by" name "over" count "of" count "by" count
+//!          | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
 //! expr     = value ":" dtype
 //!          | v
 //!          | x "[" index "]"

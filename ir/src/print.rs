@@ -245,5 +245,10 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write_def_name(f, defs, *def)?;
             write!(f, " over {present} of {lanes} by {elems}")
         }
+        Stmt::Select { vars, what, acc, len } => {
+            f.write_str("select ")?;
+            write_list(f, vars, |f, var| write!(f, "{var}"))?;
+            write!(f, " = {what} of {acc} over {len}")
+        }
     }
 }

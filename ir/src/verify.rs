@@ -13,8 +13,7 @@
 //!
 //! Scope
 //! - A value is bound once in the nest, and used only after that, in the same body or in loops there.
-//! - So is an accumulator declared and used. It has a type that operations take, and so not bool, f16
-//!   or bf16; its initial value has that type.
+//! - So is an accumulator declared and used. It is not of type bool; its initial value has its type.
 //! - A loop's variable is used in the loop only, one of `carry` as a value is; no variable is bound
 //!   where it is bound already.
 //! - An extent that is a variable is one bound by `carry`.
@@ -35,6 +34,13 @@
 //! - The accumulators are different; each has at least as many elements as there are states.
 //! - The definition takes the accumulators' types twice and gives them once.
 //! - There is a block, or a lane; the lanes are a power of two and at least those present.
+//!
+//! Selecting
+//! - There is an element to select from, and the accumulator has as many elements as are selected from.
+//! - There are 1 to `Selection::MAX_POSITIONS` positions, each below the number of elements; as many values
+//!   are bound as there are results.
+//! - The accumulator is declared in the same body. After it has been selected from, it is only selected
+//!   from again, by the same number of elements: the order of the elements is lost.
 
 mod bounds;
 mod conflict;
@@ -116,6 +122,8 @@ struct AccInfo {
     len: u64,
     /// How many loops are around its declaration.
     depth: usize,
+    /// How many of its elements have been selected from, if any have.
+    selected: Option<u64>,
 }
 
 impl<'a> Verifier<'a> {

@@ -47,6 +47,9 @@ const EVERYTHING: &str = r#"nest "everything \"quoted\" \\ \n \u{7}" {
     call v0, v1 = merge(a0[0], a1[0], f32(bits(0x7e01):f16), 1.5:f32)
     merge a0, a1 by merge over 25 of 64
     fold a0, a1 by merge over 49 of 64 by 2
+    acc a2: bf16[1000] = 0.0
+    select v7, v8, v9 = nth 499, 500, 999 of a2 over 1000
+    select v10, v11 = mode of a2 over 1000
     x1[i0] = v0
     x3[i0] = div(three.1(), -7:i32)
   }
@@ -178,6 +181,12 @@ fn errors_in_statements_have_a_place() {
         ("x0[i0*3] = 1:u8", "6: expected `]`, found `*`"),
         ("carry q0 = +1", "12: expected a number or a loop variable, found `+`"),
         ("merge a0 over 3 of 4", "10: expected `by`, found `over`"),
+        ("acc a0: u8[4] = 0 select v0 = least of a0 over 4", "31: expected `nth` or `mode`, found `least`"),
+        ("acc a0: u8[4] = 0 select v0 = nth of a0 over 4", "35: expected a count, found `of`"),
+        ("acc a0: u8[4] = 0 select v0 = nth 1, 2 of a0 over 4", "31: the selection gives 2 results, not 1"),
+        ("acc a0: u8[4] = 0 select v0 = mode of a0 over 4", "31: the selection gives 2 results, not 1"),
+        ("select v0 = nth 0 of a0 over 4", "22: a0 is not declared here"),
+        ("acc a0: u8[4] = 0 select v0 = nth 0 of a0 let v1 = v1", "43: expected `over`, found `let`"),
     ];
     for (stmt, message) in cases {
         let text = format!("nest \"\" {{ out x0: u8[4] def two(v0: u8) -> u8, u8 {{ v0, v0 }}\n{stmt}}}");
@@ -233,6 +242,9 @@ fn pieces() -> impl Strategy<Value = String> {
         "carry",
         "merge",
         "fold",
+        "select",
+        "nth",
+        "mode",
         "by",
         "over",
         "of",

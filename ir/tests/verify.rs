@@ -50,11 +50,12 @@ fn store(value: Expr) -> Stmt {
 fn buffers_and_accumulators_have_types_of_memory_and_of_operations() {
     let bool_buffer: Nest = "nest \"\" { out x0: bool[1] }".parse().unwrap();
     assert_eq!(found(&bool_buffer), ["a buffer is not of type bool, which is u8 in memory, in `out x0: bool[1]`"]);
-    breaks(&[
-        ("acc a0: bool[1] = true", "an accumulator is not of type bool", "acc a0: bool[1] = true"),
-        ("acc a0: f16[1] = 0", "an accumulator is not of type f16", "acc a0: f16[1] = 0.0"),
-        ("acc a0: bf16[1] = 0", "an accumulator is not of type bf16", "acc a0: bf16[1] = 0.0"),
-    ]);
+    breaks(&[(
+        "acc a0: bool[1] = true",
+        "an accumulator is not of type bool, which is u8 in memory",
+        "acc a0: bool[1] = true",
+    )]);
+    holds(&["acc a0: f16[1] = 0 acc a1: bf16[1] = 0 let v0 = f32(a0[0])"]);
     let acc = Stmt::Acc { acc: AccId(0), dtype: DType::F32, len: 1, init: Scalar::f64(0.0) };
     assert_eq!(found(&raw(vec![acc])), ["the initial value is f64, not f32, in `acc a0: f32[1] = 0.0`"]);
 }
@@ -280,6 +281,7 @@ fn lanes_loops_are_flat() {
         ("for l0 in 0..4 lanes { for k0 in 0..1 seq {} }", message, "for k0 in 0..1 seq"),
         ("for l0 in 0..4 lanes { acc a0: u8[1] = 0 }", message, "acc a0: u8[1] = 0"),
         ("for l0 in 0..4 lanes { carry q0 = l0 }", message, "carry q0 = l0"),
+        ("for l0 in 0..1 lanes { acc a0: u8[1] = 0 select v0 = nth 0 of a0 over 1 }", message, "acc a0: u8[1] = 0"),
         (
             "acc a0: f32[4] = 0 for l0 in 0..1 lanes { merge a0 by join over 2 of 2 }",
             message,
@@ -396,6 +398,56 @@ fn merging_and_folding_need_states_and_a_definition_for_them() {
 }
 
 const JOIN2_FLOATS: &str = "join2 does not combine two states (f32, f32) into one";
+
+#[test]
+fn a_selection_has_elements_positions_and_an_accumulator_of_its_body() {
+    let a = "acc a0: f32[8] = 0";
+    let lost = "a0 has been selected from, and the order of its elements is lost";
+    let cases = [
+        ("select v0, v1 = mode of a0 over 0", "there is no element to select from"),
+        ("select v0 = nth 0 of a0 over 0", "there is no element to select from"),
+        ("select v0 = nth 0 of a0 over 9", "a0 has 8 elements, and 9 are needed"),
+        ("select v0, v1 = nth 7, 8 of a0 over 8", "there is no position 8 among 8 elements"),
+        ("select v0, v1, v2, v3 = nth 0, 1, 2, 3 of a0 over 8", "a selection has 1 to 3 positions, not 4"),
+        ("select v0, v0 = nth 0, 1 of a0 over 8", "v0 is bound a second time"),
+    ];
+    for (stmt, message) in cases {
+        breaks(&[(&format!("{a} {stmt}"), message, stmt)]);
+    }
+    let nth = "select v0 = nth 3 of a0 over 8";
+    let after = [
+        ("let v1 = a0[0]", lost),
+        ("a0[0] = 0.0:f32", lost),
+        ("merge a0 by join over 2 of 4", lost),
+        ("select v1 = nth 0 of a0 over 7", "a0 has been selected from by 8 elements, not 7"),
+    ];
+    for (stmt, message) in after {
+        breaks(&[(&format!("{a} {nth} {stmt}"), message, stmt)]);
+    }
+    let outside = "a0 is declared outside of this body";
+    for kind in ["seq", "parallel"] {
+        breaks(&[(&format!("{a} for i0 in 0..2 {kind} {{ {nth} }}"), outside, nth)]);
+    }
+    holds(&[
+        &format!("{a} {nth}"),
+        &format!("{a} {nth} select v1, v2 = mode of a0 over 8 x1[0] = v1 x2[0] = i32(v2)"),
+        &format!(
+            "for i0 in 0..2 parallel {{ {a} for l0 in 0..8 lanes {{ a0[l0] = x0[8*i0 + l0] }} {nth} x1[i0] = v0 }}"
+        ),
+        &format!("for i0 in 0..0 parallel {{ {a} {nth} }}"),
+        &format!("{a} select v0, v1, v2 = nth 7, 0, 7 of a0 over 8"),
+    ]);
+    let select = |vars: Vec<Var>, what, acc| Stmt::Select { vars, what, acc: AccId(acc), len: 1 };
+    let none = select(vec![Var(0)], Selection::Nth(vec![0]), 9);
+    assert_eq!(found(&raw(vec![none])), ["a9 is not declared here, in `select v0 = nth 0 of a9 over 1`"]);
+    let acc = Stmt::Acc { acc: AccId(0), dtype: DType::F32, len: 1, init: Scalar::f32(0.0) };
+    let few = select(vec![Var(0)], Selection::Mode, 0);
+    let message = "the selection gives 2 results, not 1, in `select v0 = mode of a0 over 1`";
+    assert_eq!(found(&raw(vec![acc.clone(), few])), [message]);
+    let empty = select(vec![], Selection::Nth(vec![]), 0);
+    let message = "a selection has 1 to 3 positions, not 0, in `select  = nth  of a0 over 1`";
+    assert_eq!(found(&raw(vec![acc, empty])), [message]);
+}
 
 #[test]
 fn every_violation_is_told() {

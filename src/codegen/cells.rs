@@ -3,7 +3,7 @@
 //! An accumulator all of whose indices are constant (but for the lane) is cut into cells: runs of
 //! elements that are read and written together, one register each. A smaller access inside a cell
 //! takes lanes out of the register. Accumulators with other indices, with accesses that overlap
-//! without nesting, or with more cells than [`MOST_CELLS`] live in memory.
+//! without nesting, with more cells than [`MOST_CELLS`], or that are selected from live in memory.
 
 use cranefold_ir::{AccId, Expr, Extent, Index, LoopKind, LoopVar, Nest, Stmt};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -66,6 +66,9 @@ impl Accesses {
             }
             match stmt {
                 Stmt::Set { acc, index, .. } => self.access(*acc, index, lane),
+                Stmt::Select { acc, .. } => {
+                    self.dynamic.insert(*acc);
+                }
                 Stmt::For(l) => match (l.kind, l.extent) {
                     (LoopKind::Lanes, Extent::Const(n)) => self.body(&l.body, Some((l.var, n))),
                     _ => self.body(&l.body, None),

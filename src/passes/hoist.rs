@@ -28,7 +28,7 @@ fn out_of(l: Loop, names: &mut Names) -> Vec<Stmt> {
     let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
     l.body.iter().for_each(|s| {
         s.visit(&mut |s| match s {
-            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } => {
+            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => {
                 changed.insert(*acc);
             }
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => changed.extend(accs),

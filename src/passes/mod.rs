@@ -75,7 +75,7 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Let { var, .. } => {
                 vars.insert(*var, names.var());
             }
-            Stmt::Call { vars: bound, .. } => bound.iter().for_each(|v| {
+            Stmt::Call { vars: bound, .. } | Stmt::Select { vars: bound, .. } => bound.iter().for_each(|v| {
                 vars.insert(*v, names.var());
             }),
             Stmt::Acc { acc, .. } => {
@@ -106,12 +106,15 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Fold { accs, def, present, lanes, elems } => {
                 Stmt::Fold { accs: accs.into_iter().map(acc).collect(), def, present, lanes, elems }
             }
+            Stmt::Select { vars, what, acc: a, len } => {
+                Stmt::Select { vars: vars.into_iter().map(var).collect(), what, acc: acc(a), len }
+            }
             other => other,
         })
     })
 }
 
-/// Whether no statement is a loop or declares anything but values.
+/// Whether no statement is a loop, selects or declares anything but values.
 fn is_straight(body: &[Stmt]) -> bool {
     let simple = |s: &Stmt| matches!(s, Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. });
     body.iter().all(simple)

@@ -27,9 +27,11 @@ use std::collections::HashSet;
 /// several blocks are in flight.
 ///
 /// Legal because iterations of the tile's loops write different elements, once each has its own part
-/// of every accumulator.
+/// of every accumulator. The parts lie interleaved, and a `select` takes neighbours: a loop that holds one
+/// stays where it is.
 pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
+        Stmt::For(l) if selects(&l) => out.push(Stmt::For(l)),
         Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) => out.extend(sink(l)),
         Stmt::For(l) if schedule.blocks > 1 && is_pair(&l) => {
             let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
@@ -38,6 +40,13 @@ pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
         other => out.push(other),
     });
     Nest { body, ..nest }
+}
+
+/// Whether a selection stands in the loop.
+fn selects(l: &Loop) -> bool {
+    let mut found = false;
+    l.body.iter().for_each(|s| s.visit(&mut |s| found |= matches!(s, Stmt::Select { .. })));
+    found
 }
 
 /// Whether this is the outer one of two loops over blocks that `tile` has made of one: its variable is

@@ -2,7 +2,7 @@
 
 use super::lexer::Token;
 use super::{MAX_DEPTH, Parser, Result, number_after};
-use crate::{AccId, BufId, Extent, Loop, LoopKind, Stmt, Var};
+use crate::{AccId, BufId, Extent, Loop, LoopKind, Selection, Stmt, Var};
 
 impl Parser<'_> {
     /// Statements and the brace that closes their body; what they bind ends there.
@@ -34,6 +34,7 @@ impl Parser<'_> {
             }
             "merge" => self.merge(),
             "fold" => self.fold(),
+            "select" => self.select(),
             _ => self.write_stmt(word),
         }
     }
@@ -87,10 +88,7 @@ impl Parser<'_> {
 
     fn call_stmt(&mut self) -> Result<Stmt> {
         self.bump()?;
-        let mut vars = vec![self.var()?];
-        while self.accept(",")? {
-            vars.push(self.var()?);
-        }
+        let vars = self.vars()?;
         self.expect("=")?;
         let at = self.at;
         let def = self.def_id()?;
@@ -130,6 +128,40 @@ impl Parser<'_> {
         Ok(Stmt::Fold { accs, def, present, lanes, elems: self.count()? })
     }
 
+    fn select(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let vars = self.vars()?;
+        self.expect("=")?;
+        let at = self.at;
+        let what = if self.is_word("mode") {
+            self.bump()?;
+            Selection::Mode
+        } else if self.is_word("nth") {
+            self.bump()?;
+            let mut positions = vec![self.count()?];
+            while self.accept(",")? {
+                positions.push(self.count()?);
+            }
+            Selection::Nth(positions)
+        } else {
+            return Err(self.expected("`nth` or `mode`"));
+        };
+        self.expect_word("of")?;
+        let acc_at = self.at;
+        let acc = self.acc_id()?;
+        let dtype = self.accs.get(acc).ok_or_else(|| self.error(acc_at, format!("{acc} is not declared here")))?;
+        let results = what.results(dtype);
+        if results.len() != vars.len() {
+            let message = format!("the selection gives {} results, not {}", results.len(), vars.len());
+            return Err(self.error(at, message));
+        }
+        for (&var, result) in vars.iter().zip(results) {
+            self.vars.bind(var, result);
+        }
+        self.expect_word("over")?;
+        Ok(Stmt::Select { vars, what, acc, len: self.count()? })
+    }
+
     /// `a0[index] = expr` or `x0[index] = expr`.
     fn write_stmt(&mut self, word: &str) -> Result<Stmt> {
         let target = (number_after('a', word), number_after('x', word));
@@ -144,6 +176,14 @@ impl Parser<'_> {
             (Some(acc), _) => Stmt::Set { acc: AccId(acc), index, value },
             (None, buf) => Stmt::Store { buf: BufId(buf.unwrap_or_default()), index, value },
         })
+    }
+
+    fn vars(&mut self) -> Result<Vec<Var>> {
+        let mut vars = vec![self.var()?];
+        while self.accept(",")? {
+            vars.push(self.var()?);
+        }
+        Ok(vars)
     }
 
     fn acc_ids(&mut self) -> Result<Vec<AccId>> {

@@ -34,14 +34,12 @@ impl<'a> Verifier<'a> {
                     self.within(index, buffer.len, buf);
                 }
             },
-            Expr::Read(acc, dtype, index) => match self.accs.get(acc).copied() {
-                None => self.report(format!("{acc} is not declared here")),
-                Some(info) => {
-                    self.same_type(*dtype, info.dtype, acc);
-                    self.within(index, info.len, acc);
-                    self.access(Target::Acc(*acc), info.depth, false, index);
-                }
-            },
+            Expr::Read(acc, dtype, index) => {
+                let Some(info) = self.unselected(*acc) else { return };
+                self.same_type(*dtype, info.dtype, acc);
+                self.within(index, info.len, acc);
+                self.access(Target::Acc(*acc), info.depth, false, index);
+            }
             Expr::Op(op, result, args) => self.operation(*op, *result, args),
             Expr::Call(id, dtype, args) => {
                 let Some(def) = self.call(*id, args) else { return };

@@ -3,7 +3,8 @@
 use super::conflict::Target;
 use super::{AccInfo, Place, Verifier};
 use crate::{
-    AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, Scalar, Stmt, Var,
+    AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, Scalar, Selection, Stmt,
+    Var,
 };
 
 /// What a body has bound so far, to be forgotten at its end.
@@ -54,6 +55,7 @@ impl<'a> Verifier<'a> {
                     }
                     self.combine(accs, *def, *present, *elems, around);
                 }
+                Stmt::Select { vars, what, acc, len } => self.select(&mut body, vars, what, *acc, *len),
             }
         }
         for var in &body.vars {
@@ -128,8 +130,8 @@ impl<'a> Verifier<'a> {
     }
 
     fn acc(&mut self, body: &mut Body, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        if matches!(dtype, DType::Bool | DType::F16 | DType::Bf16) {
-            self.report(format!("an accumulator is not of type {dtype}"));
+        if dtype == DType::Bool {
+            self.report("an accumulator is not of type bool, which is u8 in memory");
         }
         if init.dtype() != dtype {
             self.report(format!("the initial value is {}, not {dtype}", init.dtype()));
@@ -137,7 +139,7 @@ impl<'a> Verifier<'a> {
         if !self.declared.insert(acc) {
             self.report(format!("{acc} is declared a second time"));
         }
-        let info = AccInfo { dtype, len, depth: self.bindings.loops() };
+        let info = AccInfo { dtype, len, depth: self.bindings.loops(), selected: None };
         if self.accs.insert(acc, info).is_none() {
             body.accs.push(acc);
         }
@@ -154,9 +156,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn set(&mut self, acc: AccId, index: &Index, value: &Expr) {
-        let Some(info) = self.accs.get(&acc).copied() else {
-            return self.report(format!("{acc} is not declared here"));
-        };
+        let Some(info) = self.unselected(acc) else { return };
         self.written(value, info.dtype, acc);
         self.within(index, info.len, acc);
         self.access(Target::Acc(acc), info.depth, true, index);
@@ -181,6 +181,58 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    /// An accumulator whose elements are read or written; reports one that cannot be.
+    pub(super) fn unselected(&mut self, acc: AccId) -> Option<AccInfo> {
+        let info = self.accs.get(&acc).copied();
+        match info {
+            None => self.report(format!("{acc} is not declared here")),
+            Some(AccInfo { selected: Some(_), .. }) => {
+                self.report(format!("{acc} has been selected from, and the order of its elements is lost"));
+            }
+            Some(_) => {}
+        }
+        info
+    }
+
+    fn select(&mut self, body: &mut Body, vars: &[Var], what: &Selection, acc: AccId, len: u64) {
+        if len == 0 {
+            self.report("there is no element to select from");
+        }
+        if let Selection::Nth(positions) = what {
+            if positions.is_empty() || positions.len() > Selection::MAX_POSITIONS {
+                let most = Selection::MAX_POSITIONS;
+                self.report(format!("a selection has 1 to {most} positions, not {}", positions.len()));
+            }
+            if let Some(p) = positions.iter().find(|&&p| p >= len && len > 0) {
+                self.report(format!("there is no position {p} among {len} elements"));
+            }
+        }
+        let Some(info) = self.accs.get(&acc).copied() else {
+            return self.report(format!("{acc} is not declared here"));
+        };
+        if len > info.len {
+            self.report(format!("{acc} has {} elements, and {len} are needed", info.len));
+        }
+        if !body.accs.contains(&acc) {
+            self.report(format!("{acc} is declared outside of this body"));
+        }
+        match info.selected {
+            Some(before) if before != len => {
+                self.report(format!("{acc} has been selected from by {before} elements, not {len}"));
+            }
+            _ => {
+                self.accs.insert(acc, AccInfo { selected: Some(len), ..info });
+            }
+        }
+        let results = what.results(info.dtype);
+        if vars.len() != results.len() {
+            self.report(format!("the selection gives {} results, not {}", results.len(), vars.len()));
+        }
+        for (&var, dtype) in vars.iter().zip(results) {
+            self.bind(body, var, dtype);
+        }
+    }
+
     /// What merge and fold have in common; there are `states` states of `elems` elements.
     fn combine(&mut self, accs: &[AccId], id: DefId, states: u64, elems: u64, around: &[&Loop]) {
         let mut types = Vec::new();
@@ -188,10 +240,7 @@ impl<'a> Verifier<'a> {
             if accs[..i].contains(acc) {
                 self.report(format!("{acc} stands there twice"));
             }
-            let Some(info) = self.accs.get(acc).copied() else {
-                self.report(format!("{acc} is not declared here"));
-                continue;
-            };
+            let Some(info) = self.unselected(*acc) else { continue };
             types.push(info.dtype);
             if u128::from(states) * u128::from(elems) > u128::from(info.len) {
                 self.report(format!("{acc} has {} elements, and {states} * {elems} are needed", info.len));

@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
         self.next_id += 1;
         let id = self.next_id;
         let def = |c: &mut Choices, nest: &Nest| DefId(c.below(nest.defs.len()) as u32);
-        match self.choices.below(9) {
+        match self.choices.below(10) {
             0 | 1 if depth < 5 => {
                 let extent = match scope.carries.as_slice() {
                     [] => Extent::Const(self.choices.number()),
@@ -131,6 +131,20 @@ impl<'a> Generator<'a> {
                     0 => Stmt::Merge { accs, def, blocks: m, elems },
                     _ => Stmt::Fold { accs, def, present: m, lanes: n, elems },
                 }
+            }
+            8 if !scope.accs.is_empty() => {
+                let (acc, dtype) = self.choices.of(&scope.accs);
+                let what = match self.choices.below(4) {
+                    0 => Selection::Mode,
+                    n => Selection::Nth((0..n).map(|_| self.choices.number()).collect()),
+                };
+                let mut vars = vec![];
+                for (i, result) in (0..).zip(what.results(dtype)) {
+                    let var = Var(1000 + 10 * id + i);
+                    scope.vars.push((var, result));
+                    vars.push(var);
+                }
+                Stmt::Select { vars, what, acc, len: self.choices.number() }
             }
             _ => {
                 let value = self.expr(scope, 0, false);
