@@ -56,6 +56,8 @@ pub enum CallError {
     Length { role: &'static str, position: usize, given: u64, expected: u64 },
     #[error("{role} {position} has {given} bytes, no whole number of {dtype} elements of {element_bytes}")]
     PartialElement { role: &'static str, position: usize, given: u64, dtype: DType, element_bytes: u64 },
+    #[error("there is no memory for {bytes} bytes of scratch")]
+    Scratch { bytes: u64 },
     #[error("the kernel is for {target}, not for this machine")]
     Foreign { target: String },
 }

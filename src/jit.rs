@@ -5,31 +5,39 @@
 //! | | |
 //! | --- | --- |
 //! | calling convention | the target's C convention |
-//! | argument 0 | pointer to an array of pointers, one for each buffer of the nest in its order |
+//! | argument 0 | pointer to an array of pointers: each buffer of the nest in its order, then scratch memory |
 //! | result | none |
 //!
 //! Each pointer goes to the first element of its buffer; no alignment is needed. Inputs are only
 //! read, outputs only written, and within the lengths the nest gives: the verifier has checked every
-//! index. The function touches no other memory but its frame, calls nothing but the functions at the end
-//! of this file where the target lacks an instruction, and never unwinds.
+//! index. The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`]; what it holds
+//! does not matter, and where it is 0 bytes its pointer is not read and may be absent. The function touches
+//! no other memory but its frame, calls nothing but the functions at the end of this file, where the target
+//! lacks an instruction, and those of [`host`], and never unwinds.
 //!
 //! # Memory
 //! One module holds one function. Its pages are writable while code is copied and executable
 //! afterwards, never both; they are given back when the [`Code`] is dropped.
 #![allow(unsafe_code, reason = "maps and frees executable memory")]
 
-use crate::codegen;
+mod host;
+#[cfg(test)]
+mod tests;
+
+use crate::codegen::{self, Generated, HostFunction};
 use crate::error::Error;
 use cranefold_ir::Nest;
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::LibCall;
+use cranelift_codegen::ir::{Function, LibCall, UserExternalName};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Module, default_libcall_names};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::__m128i;
 use std::sync::Mutex;
+
+pub use crate::codegen::SCRATCH_ALIGN;
 
 /// The type of the compiled function.
 pub type Entry = unsafe extern "C" fn(*const *mut u8);
@@ -38,6 +46,7 @@ pub type Entry = unsafe extern "C" fn(*const *mut u8);
 #[derive(Debug)]
 pub struct Code {
     bytes: Vec<u8>,
+    scratch_bytes: u64,
     loaded: Option<Loaded>,
 }
 
@@ -56,6 +65,11 @@ impl Code {
     /// The machine code.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes of scratch memory a call needs.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.scratch_bytes
     }
 
     /// The function, where the code is for this machine. Calling it is safe under the contract at the
@@ -80,7 +94,11 @@ impl Drop for Loaded {
 ///
 /// # Errors
 /// [`Error::Internal`] if the nest holds what code generation has no form for.
-pub fn clif(nest: &Nest, isa: &OwnedTargetIsa) -> Result<cranelift_codegen::ir::Function, Error> {
+pub fn clif(nest: &Nest, isa: &OwnedTargetIsa) -> Result<Function, Error> {
+    generate(nest, isa).map(|generated| generated.function)
+}
+
+fn generate(nest: &Nest, isa: &OwnedTargetIsa) -> Result<Generated, Error> {
     let mut context = FunctionBuilderContext::new();
     codegen::function(nest, isa.frontend_config(), &mut context)
         .map_err(|e| Error::Internal { stage: "legalize", message: e.to_string() })
@@ -91,15 +109,19 @@ pub fn clif(nest: &Nest, isa: &OwnedTargetIsa) -> Result<cranelift_codegen::ir::
 /// # Errors
 /// [`Error::Internal`] if Cranelift refuses the function, [`Error::Memory`] if there is no memory for it.
 pub fn compile(nest: &Nest, isa: &OwnedTargetIsa, host: bool) -> Result<Code, Error> {
-    let mut context = Context::for_function(clif(nest, isa)?);
+    let Generated { function, scratch_bytes } = generate(nest, isa)?;
+    let mut context = Context::for_function(function);
     let refused = |message: String| Error::Internal { stage: "clif", message };
     if !host {
         let code = context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
-        return Ok(Code { bytes: code.code_buffer().to_vec(), loaded: None });
+        return Ok(Code { bytes: code.code_buffer().to_vec(), scratch_bytes, loaded: None });
     }
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbols(libcalls());
+    let called = host_functions(&context.func);
+    builder.symbols(called.iter().filter_map(|&f| Some((f.symbol(), host::address(f)?))));
     let mut module = JITModule::new(builder);
+    import(&called, &mut context.func, &mut module, isa).map_err(|e| refused(e.to_string()))?;
     let id = module.declare_anonymous_function(&context.func.signature).map_err(|e| refused(e.to_string()))?;
     module.define_function(id, &mut context).map_err(|e| refused(format!("{e:?}")))?;
     let bytes = context.compiled_code().map_or(vec![], |code| code.code_buffer().to_vec());
@@ -107,7 +129,30 @@ pub fn compile(nest: &Nest, isa: &OwnedTargetIsa, host: bool) -> Result<Code, Er
     let address = module.get_finalized_function(id);
     // SAFETY: the address is that of a finalized function with the signature at the head of this file.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
-    Ok(Code { bytes, loaded: Some(Loaded { entry, module: Mutex::new(Some(module)) }) })
+    Ok(Code { bytes, scratch_bytes, loaded: Some(Loaded { entry, module: Mutex::new(Some(module)) }) })
+}
+
+/// The functions of the host that a function calls.
+fn host_functions(function: &Function) -> Vec<HostFunction> {
+    function.params.user_named_funcs().values().filter_map(HostFunction::of).collect()
+}
+
+/// Declares functions of the host, and gives their calls the names the module has for them.
+fn import(
+    called: &[HostFunction],
+    function: &mut Function,
+    module: &mut JITModule,
+    isa: &OwnedTargetIsa,
+) -> Result<(), cranelift_module::ModuleError> {
+    for &host in called {
+        let signature = host.signature(isa.frontend_config());
+        let id: FuncId = module.declare_function(&host.symbol(), Linkage::Import, &signature)?;
+        let is_call = |name: &UserExternalName| HostFunction::of(name) == Some(host);
+        let call = function.params.user_named_funcs().iter().find(|(_, name)| is_call(name)).map(|(call, _)| call);
+        let name = UserExternalName::new(0, id.as_u32());
+        function.params.reset_user_func_name(call.expect("a call of it"), name);
+    }
+    Ok(())
 }
 
 /// The assembly of a legal nest, as the compiler prints it.

@@ -24,8 +24,8 @@
 //!
 //! Dependencies point one way, and by what is absent: [`ir`] knows none of these; spec, problem,
 //! lowering, schedule and passes never mention Cranelift, which only code generation, the loader
-//! of code and `target` do; nothing here prints, reads the environment or exits; unsafe code stands in the loader
-//! and in `kernel` alone.
+//! of code and `target` do; nothing here prints, reads the environment or exits; unsafe code stands in the loader,
+//! in the functions of the host beside it and in `kernel` alone.
 
 mod codegen;
 mod compiled;

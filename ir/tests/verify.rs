@@ -281,7 +281,6 @@ fn lanes_loops_are_flat() {
         ("for l0 in 0..4 lanes { for k0 in 0..1 seq {} }", message, "for k0 in 0..1 seq"),
         ("for l0 in 0..4 lanes { acc a0: u8[1] = 0 }", message, "acc a0: u8[1] = 0"),
         ("for l0 in 0..4 lanes { carry q0 = l0 }", message, "carry q0 = l0"),
-        ("for l0 in 0..1 lanes { acc a0: u8[1] = 0 select v0 = nth 0 of a0 over 1 }", message, "acc a0: u8[1] = 0"),
         (
             "acc a0: f32[4] = 0 for l0 in 0..1 lanes { merge a0 by join over 2 of 2 }",
             message,
@@ -294,6 +293,9 @@ fn lanes_loops_are_flat() {
             "for l0 in 0..q0 lanes",
         ),
     ]);
+    let select = nest("for l0 in 0..1 lanes { acc a0: u8[1] = 0 select v0 = nth 0 of a0 over 1 }");
+    let told = ["acc a0: u8[1] = 0", "select v0 = nth 0 of a0 over 1"].map(|s| format!("{message}, in `{s}`"));
+    assert_eq!(found(&select), told);
     holds(&["for l0 in 0..4 lanes { call v0, v1 = two(x0[l0]) let v2 = add(v0, v1) x1[l0] = v2 }"]);
 }
 

@@ -30,6 +30,11 @@ pub(super) struct Pointers {
 }
 
 impl Pointers {
+    /// Where a buffer or an accumulator in memory begins.
+    pub(super) fn base(&self, base: Base) -> Value {
+        self.bases[&base]
+    }
+
     /// The terms of an index over variables in scope, outermost first.
     fn terms(&self, index: &Index) -> Vec<(LoopVar, i64)> {
         self.scope.iter().map(|&v| (v, index.coefficient(v))).filter(|&(_, c)| c != 0).collect()
@@ -44,6 +49,10 @@ impl<'a> Generator<'a> {
             let base = self.builder.ins().load(types::I64, flags, buffers, i as i32 * 8);
             self.pointers.bases.insert(Base::Buf(BufId(i as u32)), base);
         }
+        let scratch = (self.scratch.bytes > 0).then(|| {
+            let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+            self.builder.ins().load(types::I64, flags, buffers, self.nest.buffers.len() as i32 * 8)
+        });
         let nest = self.nest;
         nest.visit(&mut |stmt| {
             let Stmt::Acc { acc, dtype, len, .. } = stmt else { return };
@@ -51,7 +60,12 @@ impl<'a> Generator<'a> {
             if self.cells.contains_key(acc) {
                 return;
             }
-            let bytes = u32::try_from(len * dtype.bytes()).expect("the schedule bounds the state");
+            if let (Some(scratch), Some(&offset)) = (scratch, self.scratch.offsets.get(acc)) {
+                let base = self.builder.ins().iadd_imm_s(scratch, offset as i64);
+                self.pointers.bases.insert(Base::Acc(*acc), base);
+                return;
+            }
+            let bytes = u32::try_from(len * dtype.bytes()).expect("larger ones lie in scratch memory");
             let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4);
             let slot = self.builder.create_sized_stack_slot(slot);
             let base = self.builder.ins().stack_addr(types::I64, slot, 0);
@@ -285,7 +299,8 @@ impl<'a> Generator<'a> {
         }
         let value = self.constant(init);
         for element in vectors * lanes..len {
-            self.builder.ins().store(flags, value, base, (element * dtype.bytes()) as i32);
+            let (base, offset) = self.displaced(base, 0, (element * dtype.bytes()) as i64);
+            self.builder.ins().store(flags, value, base, offset);
         }
     }
 

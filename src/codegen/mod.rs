@@ -1,33 +1,50 @@
 //! Legal nest -> Cranelift function. With `jit` and `target` the only place that knows Cranelift.
 //!
 //! The function takes one argument: a pointer to an array of pointers, one for each buffer of the
-//! nest in its order, each to the buffer's first element. It returns nothing.
+//! nest in its order, each to the buffer's first element, then one to scratch memory, which is not read
+//! where none is needed. It returns nothing.
 //!
 //! - A loop tests at its top, so that accumulators carried around it are used once in its body and
 //!   loads fold into the operations on them.
 //! - Each pattern of indices that moves with a loop has a pointer that is bumped once an iteration;
 //!   constant parts of indices are offsets in the instructions. Bytes exist only here.
-//! - Accumulators with constant indices live in registers (see [`cells`]), others in the frame.
+//! - Accumulators with constant indices live in registers (see [`cells`]), others in the frame, and
+//!   those too large for it in scratch memory (see [`scratch`]).
+//! - A selection is a call of a function of the host (see [`host`]).
 //! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
 
 mod cells;
+mod host;
 mod lanes;
 mod memory;
 mod ops;
+mod scratch;
 
 use cells::{Cell, cells};
 use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Op, Scalar, Stmt, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, Signature, Type, UserFuncName, Value, types};
+use cranelift_codegen::ir::{
+    AbiParam, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value, types,
+};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+pub use host::{HostFunction, HostName};
 use memory::{Base, Pointers};
+pub use scratch::SCRATCH_ALIGN;
+use scratch::Scratch;
 use std::collections::HashMap;
 
 /// A nest holds something that should have been legalized: a bug of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("code generation has no form for {0}")]
 pub struct Unsupported(pub String);
+
+/// A Cranelift function, and what its callers have to give it.
+pub struct Generated {
+    pub function: Function,
+    /// Bytes of scratch memory, aligned to [`SCRATCH_ALIGN`].
+    pub scratch_bytes: u64,
+}
 
 /// The function of a legal nest.
 ///
@@ -37,7 +54,7 @@ pub fn function(
     nest: &Nest,
     config: TargetFrontendConfig,
     context: &mut FunctionBuilderContext,
-) -> Result<Function, Unsupported> {
+) -> Result<Generated, Unsupported> {
     let mut signature = Signature::new(config.default_call_conv);
     signature.params.push(AbiParam::new(types::I64));
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
@@ -48,10 +65,17 @@ pub fn function(
     builder.seal_block(entry);
     let buffers = builder.block_params(entry)[0];
     let addends = nest.defs.iter().any(fuses).then(|| lanes::Addends::new(&mut builder));
+    let cells = cells(nest);
+    let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;
+    let scratch_bytes = scratch.bytes;
     let mut generator = Generator {
         nest,
+        config,
         builder,
-        cells: cells(nest),
+        cells,
+        scratch,
+        results: None,
+        host: HashMap::new(),
         registers: HashMap::new(),
         types: HashMap::new(),
         values: HashMap::new(),
@@ -71,7 +95,7 @@ pub fn function(
     if let Some(addends) = addends {
         addends.fill(&mut function);
     }
-    Ok(function)
+    Ok(Generated { function, scratch_bytes })
 }
 
 /// Whether a definition has fused operations.
@@ -103,8 +127,14 @@ enum Operand {
 
 struct Generator<'a> {
     nest: &'a Nest,
+    config: TargetFrontendConfig,
     builder: FunctionBuilder<'a>,
     cells: HashMap<AccId, Vec<Cell>>,
+    scratch: Scratch,
+    /// Where functions of the host write their results, once one is called.
+    results: Option<StackSlot>,
+    /// The functions of the host that are called.
+    host: HashMap<HostFunction, FuncRef>,
     registers: HashMap<(AccId, Cell), Variable>,
     types: HashMap<AccId, DType>,
     /// Each bound value.
@@ -189,6 +219,10 @@ impl<'a> Generator<'a> {
             Stmt::Store { buf, index, value } => {
                 let value = self.expr(value)?;
                 self.store(Base::Buf(*buf), self.nest.buffers[buf.0 as usize].dtype, index, value)
+            }
+            Stmt::Select { vars, what, acc, len } => {
+                self.select_from(vars, what, *acc, *len);
+                Ok(())
             }
             Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => {
                 Err(Unsupported("a merge or fold that was not written out".into()))

@@ -32,6 +32,8 @@ pub struct Facts {
     pub schedule: Schedule,
     /// Bytes of machine code.
     pub code_bytes: u64,
+    /// Bytes of scratch memory that a call works in.
+    pub scratch_bytes: u64,
     /// How long the compilation took, in nanoseconds.
     pub compile_ns: u64,
 }
@@ -70,6 +72,7 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
         bytes: operands.map(|o| o.elems() * o.dtype().bytes()).sum(),
         combines,
         schedule: compiled.schedule.clone(),
+        scratch_bytes: compiled.code.scratch_bytes(),
         code_bytes: compiled.code.bytes().len() as u64,
         compile_ns: compiled.compile_ns,
     }

@@ -10,8 +10,10 @@ pub use facts::{Facts, OutputDesc};
 use crate::compiled::Compiled;
 use crate::dump;
 use crate::error::{CallError, Error};
+use crate::jit::SCRATCH_ALIGN;
 use crate::schedule::Schedule;
 use crate::spec::{Operand, Reduction};
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 /// A compiled reduction. Cheap to clone; threads may share it.
@@ -26,7 +28,7 @@ pub struct Kernel {
     compiled: Arc<Compiled>,
 }
 
-/// Buffers that a call passes without a list on the heap.
+/// Pointers that a call passes without a list on the heap.
 const FEW: usize = 8;
 
 impl Kernel {
@@ -62,17 +64,20 @@ impl Kernel {
     /// That no output overlaps another buffer is known from the borrows.
     ///
     /// # Errors
-    /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec:
-    /// nothing is written then.
+    /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec, or
+    /// there is no memory for [`scratch_bytes`](Kernel::scratch_bytes): nothing is written then.
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
         check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.bytes)))?;
         check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))?;
-        let pointers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
-        if inputs.len() + outputs.len() <= FEW {
+        let mut scratch = scratch(self.scratch_bytes())?;
+        let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
+        let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
+        if inputs.len() + outputs.len() < FEW {
             let mut list = [std::ptr::null_mut(); FEW];
             list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
             // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says
-            // (checked above); shared borrows of the inputs and unique ones of the outputs.
+            // (checked above); shared borrows of the inputs and unique ones of the outputs. The last goes to
+            // as much scratch memory as the kernel wants, which nothing else knows.
             unsafe { self.run_raw(list.as_ptr()) }
         } else {
             let list: Vec<*mut u8> = pointers.collect();
@@ -87,10 +92,13 @@ impl Kernel {
     /// [`CallError::Foreign`] if the kernel is for another machine.
     ///
     /// # Safety
-    /// - `buffers` points to one pointer for each input, then one for each output.
-    /// - Each points to as many readable (inputs) or writable (outputs) elements as the operand's
+    /// - `buffers` points to one pointer for each input, then one for each output, then one to
+    ///   scratch memory, which may be absent where [`scratch_bytes`](Kernel::scratch_bytes) is 0.
+    /// - Each of the first points to as many readable (inputs) or writable (outputs) elements as the operand's
     ///   span in the spec. No alignment is needed.
-    /// - No output overlaps any other buffer.
+    /// - The scratch memory is that many writable bytes, aligned to 64, whatever they hold. Calls in
+    ///   several threads at once have one each.
+    /// - No output overlaps any other buffer, and nothing overlaps the scratch memory.
     /// - The floating-point environment is the default one.
     pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
         debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
@@ -99,6 +107,12 @@ impl Kernel {
         // SAFETY: the code was made for this problem on this machine; the caller keeps the contract.
         unsafe { entry.ok_or_else(foreign)?(buffers) };
         Ok(())
+    }
+
+    /// Bytes of scratch memory that a call works in: 0 but where slices are selected from that do not fit
+    /// a stack, or a forced schedule keeps much state. [`run`](Kernel::run) allocates it for each call.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.compiled.code.scratch_bytes()
     }
 
     /// What the outputs are: shapes, strides and lengths of their buffers.
@@ -121,6 +135,22 @@ impl Kernel {
     pub fn dump(&self, stage: &str) -> Result<String, Error> {
         dump::dump(&self.spec, &self.compiled, stage)
     }
+}
+
+/// Memory with the alignment of scratch memory.
+#[repr(align(64))]
+struct Line {
+    _bytes: MaybeUninit<[u8; SCRATCH_ALIGN as usize]>,
+}
+
+const _: () = assert!(align_of::<Line>() == SCRATCH_ALIGN as usize);
+
+/// Room for as many bytes, in the list's capacity.
+fn scratch(bytes: u64) -> Result<Vec<Line>, CallError> {
+    let mut lines = Vec::new();
+    let count = usize::try_from(bytes.div_ceil(SCRATCH_ALIGN)).unwrap_or(usize::MAX);
+    lines.try_reserve_exact(count).map_err(|_| CallError::Scratch { bytes })?;
+    Ok(lines)
 }
 
 fn check(
