@@ -32,7 +32,7 @@ fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<Str
         "spec" => spec.to_string(),
         "problem" => compiled.signature.problem.to_string(),
         "schedule" => compiled.schedule.to_string(),
-        "clif" => jit::clif(&legal(compiled)?, isa)?.to_string(),
+        "clif" => jit::clif_text(&legal(compiled)?, isa)?,
         "asm" => jit::assembly(&legal(compiled)?, isa)?,
         pass => {
             let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule)?;

@@ -28,11 +28,11 @@ use crate::codegen::{self, Generated, HostFunction};
 use crate::error::Error;
 use cranefold_ir::Nest;
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::{Function, LibCall, UserExternalName};
+use cranelift_codegen::ir::{Function, LibCall, UserExternalName, UserExternalNameRef};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use cranelift_module::{Linkage, Module, default_libcall_names};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::__m128i;
 use std::sync::Mutex;
@@ -118,10 +118,16 @@ pub fn compile(nest: &Nest, isa: &OwnedTargetIsa, host: bool) -> Result<Code, Er
     }
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbols(libcalls());
-    let called = host_functions(&context.func);
-    builder.symbols(called.iter().filter_map(|&f| Some((f.symbol(), host::address(f)?))));
+    let called = host_calls(&context.func);
+    builder.symbols(called.iter().map(|&(_, f)| (f.symbol(), host::address(f))));
     let mut module = JITModule::new(builder);
-    import(&called, &mut context.func, &mut module, isa).map_err(|e| refused(e.to_string()))?;
+    for (place, f) in called {
+        let signature = f.signature(isa.frontend_config());
+        let id =
+            module.declare_function(&f.symbol(), Linkage::Import, &signature).map_err(|e| refused(e.to_string()))?;
+        // From now on the call names it as the module does.
+        context.func.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
+    }
     let id = module.declare_anonymous_function(&context.func.signature).map_err(|e| refused(e.to_string()))?;
     module.define_function(id, &mut context).map_err(|e| refused(format!("{e:?}")))?;
     let bytes = context.compiled_code().map_or(vec![], |code| code.code_buffer().to_vec());
@@ -132,27 +138,22 @@ pub fn compile(nest: &Nest, isa: &OwnedTargetIsa, host: bool) -> Result<Code, Er
     Ok(Code { bytes, scratch_bytes, loaded: Some(Loaded { entry, module: Mutex::new(Some(module)) }) })
 }
 
-/// The functions of the host that a function calls.
-fn host_functions(function: &Function) -> Vec<HostFunction> {
-    function.params.user_named_funcs().values().filter_map(HostFunction::of).collect()
+/// The functions of the host that a function calls, each with the place of its name.
+fn host_calls(function: &Function) -> Vec<(UserExternalNameRef, HostFunction)> {
+    let names = function.params.user_named_funcs().iter();
+    names.filter_map(|(place, name)| Some((place, HostFunction::of(name)?))).collect()
 }
 
-/// Declares functions of the host, and gives their calls the names the module has for them.
-fn import(
-    called: &[HostFunction],
-    function: &mut Function,
-    module: &mut JITModule,
-    isa: &OwnedTargetIsa,
-) -> Result<(), cranelift_module::ModuleError> {
-    for &host in called {
-        let signature = host.signature(isa.frontend_config());
-        let id: FuncId = module.declare_function(&host.symbol(), Linkage::Import, &signature)?;
-        let is_call = |name: &UserExternalName| HostFunction::of(name) == Some(host);
-        let call = function.params.user_named_funcs().iter().find(|(_, name)| is_call(name)).map(|(call, _)| call);
-        let name = UserExternalName::new(0, id.as_u32());
-        function.params.reset_user_func_name(call.expect("a call of it"), name);
-    }
-    Ok(())
+/// The CLIF of a legal nest as text, after lines that say which functions of the host it calls.
+///
+/// # Errors
+/// As [`clif`].
+pub fn clif_text(nest: &Nest, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let function = clif(nest, isa)?;
+    let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
+        format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
+    };
+    Ok(host_calls(&function).into_iter().map(legend).collect::<String>() + &function.to_string())
 }
 
 /// The assembly of a legal nest, as the compiler prints it.

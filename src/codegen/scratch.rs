@@ -1,15 +1,20 @@
 //! Which accumulators lie in scratch memory that the caller gives.
 //!
-//! Accumulators of more than [`MOST_FRAME_BYTES`] do: a slice that is selected from may have millions of
-//! elements, far more than a thread's stack holds. Bodies that never run at once share memory: each
-//! accumulator lies after those of the bodies around it and those before it in its own.
+//! Slices that are selected from do, beyond [`MOST_SLICE_BYTES`]: they may have millions of elements, far
+//! more than a thread's stack holds. States of reductions fit a frame, since schedules bound them; an
+//! accumulator beyond that bound does not. Bodies that never run at once share memory: each accumulator
+//! lies after those of the bodies around it and those before it in its own.
 
 use super::Unsupported;
+use crate::schedule::Schedule;
 use cranefold_ir::{AccId, Nest, Stmt};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// The most bytes of an accumulator in the function's frame.
-pub const MOST_FRAME_BYTES: u64 = 64 << 10;
+/// The most bytes of an accumulator that is selected from in the function's frame.
+const MOST_SLICE_BYTES: u64 = 64 << 10;
+
+/// The most bytes of any other there.
+const MOST_STATE_BYTES: u64 = Schedule::MAX_STATE_BYTES;
 
 /// The alignment of scratch memory and of each accumulator in it, in bytes: a cache line, and the
 /// widest vector.
@@ -30,18 +35,30 @@ impl Scratch {
     /// # Errors
     /// If an accumulator has more bytes than an address space.
     pub fn of(nest: &Nest, in_memory: impl Fn(AccId) -> bool) -> Result<Scratch, Unsupported> {
+        let mut slices = HashSet::new();
+        nest.visit(&mut |s| {
+            if let Stmt::Select { acc, .. } = s {
+                slices.insert(*acc);
+            }
+        });
+        let most_bytes = |acc| match in_memory(acc) {
+            true if slices.contains(&acc) => MOST_SLICE_BYTES,
+            true => MOST_STATE_BYTES,
+            false => u64::MAX,
+        };
         let mut scratch = Scratch::default();
-        scratch.body(&nest.body, 0, &in_memory)?;
+        scratch.body(&nest.body, 0, &most_bytes)?;
         Ok(scratch)
     }
 
-    fn body(&mut self, body: &[Stmt], mut used: u64, in_memory: &impl Fn(AccId) -> bool) -> Result<(), Unsupported> {
+    /// The places of accumulators of more than `most_bytes`, after `used` bytes.
+    fn body(&mut self, body: &[Stmt], mut used: u64, most_bytes: &impl Fn(AccId) -> u64) -> Result<(), Unsupported> {
         for stmt in body {
             match stmt {
-                Stmt::For(l) => self.body(&l.body, used, in_memory)?,
-                Stmt::Acc { acc, dtype, len, .. } if in_memory(*acc) => {
+                Stmt::For(l) => self.body(&l.body, used, most_bytes)?,
+                Stmt::Acc { acc, dtype, len, .. } => {
                     let bytes = len.saturating_mul(dtype.bytes());
-                    if bytes <= MOST_FRAME_BYTES {
+                    if bytes <= most_bytes(*acc) {
                         continue;
                     }
                     self.offsets.insert(*acc, used);

@@ -9,15 +9,15 @@
 use crate::codegen::{HostFunction, HostName};
 use cranefold_ir::DType;
 
-/// The address of a function of the host; none for `bool`, which is never in memory.
-pub fn address(function: HostFunction) -> Option<*const u8> {
+/// The address of a function of the host.
+pub fn address(function: HostFunction) -> *const u8 {
     let [nth, mode] = match function.dtype {
-        DType::Bool => return None,
         DType::I8 => of::<i8>(),
         DType::I16 => of::<i16>(),
         DType::I32 => of::<i32>(),
         DType::I64 => of::<i64>(),
-        DType::U8 => of::<u8>(),
+        // In memory there is no `bool`.
+        DType::Bool | DType::U8 => of::<u8>(),
         DType::U16 => of::<u16>(),
         DType::U32 => of::<u32>(),
         DType::U64 => of::<u64>(),
@@ -26,10 +26,10 @@ pub fn address(function: HostFunction) -> Option<*const u8> {
         DType::F32 => of::<F32>(),
         DType::F64 => of::<F64>(),
     };
-    Some(match function.name {
+    match function.name {
         HostName::Nth => nth,
         HostName::Mode => mode,
-    })
+    }
 }
 
 fn of<E: Element>() -> [*const u8; 2] {

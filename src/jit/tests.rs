@@ -2,12 +2,13 @@
 //!
 //! No spec has a selection yet, so the nests are written here.
 
-use super::{Code, clif, compile};
+use super::{Code, clif, clif_text, compile};
 use crate::passes::PASSES;
 use crate::schedule::Schedule;
 use crate::target::Target;
 use cranefold_ir::eval::{Bits, Terms, run};
 use cranefold_ir::{DType, Nest, Scalar, verify};
+use cranelift_codegen::verify_function;
 use std::alloc::Layout;
 
 /// Element types in memory.
@@ -29,7 +30,7 @@ const KINDS: u64 = 5;
 fn elements(dtype: DType, count: u64, kind: u64, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; (count * dtype.bytes()) as usize];
     for i in 0..count {
-        let r = random(seed ^ i << 20);
+        let r = random(seed ^ (i << 20));
         let value = match kind {
             0 => Scalar::from_bits(dtype, r),
             1 => corner(dtype, r),
@@ -50,11 +51,13 @@ fn corner(dtype: DType, r: u64) -> Scalar {
     }
     let inf = Scalar::highest(dtype).bits();
     let magnitudes = [0, 1, inf - 1, inf, inf + 1, Scalar::nan(dtype).bits(), sign - 1, Scalar::int(dtype, 1).bits()];
-    Scalar::from_bits(dtype, magnitudes[(r % 8) as usize] | sign * (r >> 8 & 1))
+    Scalar::from_bits(dtype, magnitudes[(r % 8) as usize] | (sign * (r >> 8 & 1)))
 }
 
-/// For each of `rows` rows of `len` elements: three places of the order, the mode and how often it occurs.
-fn selections(dtype: DType, rows: u64, len: u64) -> Nest {
+/// For each of `outer` times `inner` rows of `len` elements: three places of the order, the mode and how often
+/// it occurs.
+fn selections(dtype: DType, (outer, inner): (u64, u64), len: u64) -> Nest {
+    let rows = outer * inner;
     let zero = Scalar::from_bits(dtype, 0);
     let (low, high, last) = ((len - 1) / 2, len / 2, len - 1);
     let text = format!(
@@ -62,19 +65,22 @@ fn selections(dtype: DType, rows: u64, len: u64) -> Nest {
            in x0: {dtype}[{n}]
            out x1: {dtype}[{rows4}]
            out x2: i64[{rows}]
-           for i0 in 0..{rows} parallel {{
+           for i0 in 0..{outer} parallel {{ for i1 in 0..{inner} parallel {{
              acc a0: {dtype}[{len}] = {zero}
-             for l0 in 0..{len} parallel {{ a0[l0] = x0[{len}*i0 + l0] }}
+             for l0 in 0..{len} parallel {{ a0[l0] = x0[{plane}*i0 + {len}*i1 + l0] }}
              select v0, v1, v2 = nth {low}, {high}, {last} of a0 over {len}
              acc a1: {dtype}[{len}] = {zero}
-             for l1 in 0..{len} parallel {{ a1[l1] = x0[{len}*i0 + l1] }}
+             for l1 in 0..{len} parallel {{ a1[l1] = x0[{plane}*i0 + {len}*i1 + l1] }}
              select v3, v4 = mode of a1 over {len}
-             x1[4*i0] = v0 x1[4*i0 + 1] = v1 x1[4*i0 + 2] = v2 x1[4*i0 + 3] = v3
-             x2[i0] = v4
-           }}
+             x1[{row4}*i0 + 4*i1] = v0 x1[{row4}*i0 + 4*i1 + 1] = v1 x1[{row4}*i0 + 4*i1 + 2] = v2
+             x1[{row4}*i0 + 4*i1 + 3] = v3
+             x2[{inner}*i0 + i1] = v4
+           }} }}
          }}",
         n = rows * len,
         rows4 = rows * 4,
+        row4 = inner * 4,
+        plane = inner * len,
     );
     text.parse().unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
@@ -91,8 +97,9 @@ fn legal(nest: &Nest, schedule: &Schedule, terms: bool) -> Nest {
     })
 }
 
-fn schedules() -> [Schedule; 3] {
-    ["width=0", "width=128", "width=128 tile=i0:2 rows=2 blocks=2"].map(|s| s.parse().unwrap())
+fn schedules() -> [Schedule; 4] {
+    let tiled = "width=128 tile=i0:2 rows=2 blocks=2";
+    ["width=0", "width=128", tiled, "width=64 tile=i1:2"].map(|s| s.parse().unwrap())
 }
 
 fn native(nest: &Nest) -> Code {
@@ -141,14 +148,14 @@ fn called(code: &Code, nest: &Nest, input: &[u8]) -> Vec<Vec<u8>> {
 fn selections_have_the_same_bits_on_every_executor() {
     for dtype in types() {
         for len in [1, 2, 3, 7, 8, 64, 65, 1000] {
-            let nest = selections(dtype, 5, len);
+            let nest = selections(dtype, (2, 3), len);
             for schedule in schedules() {
                 let legal = legal(&nest, &schedule, len <= 65);
                 let code = native(&legal);
                 assert_eq!(code.scratch_bytes(), 0);
                 for kind in 0..KINDS {
                     for seed in 0..3 {
-                        let input = elements(dtype, 5 * len, kind, random(len + 1000 * seed));
+                        let input = elements(dtype, 6 * len, kind, random(len + 1000 * seed));
                         let expected = interpreted(&nest, &input);
                         assert_eq!(interpreted(&legal, &input), expected, "{dtype} {len} {kind} {schedule}");
                         assert_eq!(called(&code, &nest, &input), expected, "{dtype} {len} {kind} {schedule}");
@@ -163,7 +170,7 @@ fn selections_have_the_same_bits_on_every_executor() {
 fn long_slices_lie_in_scratch_memory() {
     for dtype in types() {
         let len = 100_000;
-        let nest = selections(dtype, 2, len);
+        let nest = selections(dtype, (2, 1), len);
         let code = native(&legal(&nest, &schedules()[1], false));
         // Both accumulators of a row, and no others for the other row.
         assert_eq!(code.scratch_bytes(), 2 * (len * dtype.bytes()).next_multiple_of(64));
@@ -189,7 +196,12 @@ fn scratch_memory_begins_above_the_limit_and_is_shared_by_bodies_that_never_run_
     let apart = format!("for k0 in 0..1 seq {{ {} }} for k1 in 0..1 seq {{ {} }}", one(0, 65_537), one(1, 70_000));
     let apart: Nest = format!("nest \"\" {{ in x0: u8[9] out x1: u8[9] {apart} }}").parse().unwrap();
     assert_eq!(native(&apart).scratch_bytes(), 70_016);
-    // An element that no register may hold, and one that is never read, in memory or not, are no matter.
+    // What is not selected from may be larger in the frame, and has no size in registers.
+    let walked = |len: u64| {
+        format!("acc a0: u8[{len}] = 7 for k0 in 0..{len} seq {{ a0[k0] = add(a0[k0], x0[0]) }} x1[0] = a0[9]")
+    };
+    assert_eq!(scratch(&walked(262_144)), 0);
+    assert_eq!(scratch(&walked(262_145)), 262_208);
     assert_eq!(scratch("acc a0: u8[1000000] = 7 a0[999999] = x0[1] x1[0] = a0[999999]"), 0);
 }
 
@@ -238,10 +250,14 @@ fn results_of_selections_are_values_like_others() {
 
 #[test]
 fn a_selection_is_a_call_by_name_on_every_target() {
-    let nest = legal(&selections(DType::Bf16, 2, 70_000), &schedules()[1], false);
+    let nest = legal(&selections(DType::Bf16, (2, 1), 70_000), &schedules()[1], false);
     for triple in ["x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "x86_64-apple-darwin"] {
         let target = Target::new(triple, "").unwrap();
-        let text = clif(&nest, target.isa()).unwrap().to_string();
+        let function = clif(&nest, target.isa()).unwrap();
+        verify_function(&function, &**target.isa()).unwrap();
+        let text = clif_text(&nest, target.isa()).unwrap();
+        let functions = ["; u1:10 is cranefold_nth_bf16\n", "; u1:23 is cranefold_mode_bf16\n"];
+        assert_eq!(text, functions.concat() + &function.to_string());
         let calls = |name: &str| text.matches(name).count();
         assert_eq!((calls("= u1:"), calls("    call fn"), calls("= call fn")), (2, 1, 1), "{text}");
         assert!(!compile(&nest, target.isa(), false).unwrap().bytes().is_empty());

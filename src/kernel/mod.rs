@@ -110,7 +110,7 @@ impl Kernel {
     }
 
     /// Bytes of scratch memory that a call works in: 0 but where slices are selected from that do not fit
-    /// a stack, or a forced schedule keeps much state. [`run`](Kernel::run) allocates it for each call.
+    /// a stack. [`run`](Kernel::run) allocates it for each call.
     pub fn scratch_bytes(&self) -> u64 {
         self.compiled.code.scratch_bytes()
     }
@@ -184,4 +184,23 @@ fn is_default_environment() -> bool {
     let above = black_box(1.0f32) + black_box(f32::EPSILON * 0.75);
     let below = black_box(-1.0f32) - black_box(f32::EPSILON * 0.25);
     subnormal > 0.0 && above == 1.0 + f32::EPSILON && below == -1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_memory_is_aligned_and_its_lack_is_an_error() {
+        assert_eq!(scratch(0).expect("nothing").capacity(), 0);
+        for bytes in [1, 64, 65, 1_000_000] {
+            let mut lines = scratch(bytes).expect("little memory");
+            assert!(lines.capacity() as u64 * SCRATCH_ALIGN >= bytes);
+            assert_eq!(lines.as_mut_ptr().addr() as u64 % SCRATCH_ALIGN, 0);
+        }
+        for bytes in [1 << 62, i64::MAX as u64, u64::MAX] {
+            let error = scratch(bytes).map(drop).expect_err("too much");
+            assert_eq!(error.to_string(), format!("there is no memory for {bytes} bytes of scratch"));
+        }
+    }
 }

@@ -18,8 +18,8 @@ const COLD: u64 = 2;
 /// The most operations a loop over steps is written out to.
 const STEP_OPS: u64 = 32;
 
-/// Writes out loops of one iteration, loops over rows, short parallel loops without loops of scalar
-/// or sequential code inside, and loops over steps that stay small:
+/// Writes out loops of one iteration, loops over rows, short parallel loops without selections or loops
+/// of scalar or sequential code inside, and loops over steps that stay small:
 ///
 /// ```text
 /// for l2 in 0..2 parallel { for l0 in 0..4 lanes { a0[4*l2 + l0] = add(a0[4*l2 + l0], x0[4*l2 + l0]) } }
