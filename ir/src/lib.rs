@@ -62,6 +62,7 @@
 mod dtype;
 pub mod eval;
 mod expr;
+pub mod formula;
 pub mod math;
 mod nest;
 mod op;

@@ -5,7 +5,7 @@
 //! | operation | on | meaning |
 //! | --- | --- | --- |
 //! | `neg abs add sub mul` | numbers | floats: IEEE 754, rounded once, nearest even; integers: modulo 2^bits |
-//! | `div` | numbers | floats: IEEE 754; integers: towards zero, by a constant other than 0 and -1 |
+//! | `div` | numbers | floats: IEEE 754; integers: towards zero, by a constant other than 0 and -1, or by an unsigned `max` with one |
 //! | `mul_high` | u64 | the upper 64 bits of the 128-bit product |
 //! | `fma` | f32 f64 | a * b + c, rounded once |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |

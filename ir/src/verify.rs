@@ -3,7 +3,7 @@
 //! Names and types
 //! - A buffer is not of type bool.
 //! - An operation takes the types of its operands (`Op::accepts`); an integer `div` is by a constant
-//!   other than 0 and -1.
+//!   other than 0 and -1, or by an unsigned `max` with such a constant, written in its place.
 //! - A load, a read, a value and a call have the type that their declaration gives.
 //! - A call names a definition and passes as many arguments as it has parameters, of their types; in
 //!   an expression the definition has one result, as a statement one for each value bound.

@@ -97,14 +97,17 @@ fn expressions_have_the_types_of_what_they_name() {
 }
 
 #[test]
-fn integers_are_divided_by_a_constant() {
-    let message = "an integer is divided only by a constant other than 0 and -1";
+fn integers_are_divided_by_what_no_processor_refuses() {
+    let message = "an integer is divided only by a constant other than 0 and -1, or an unsigned max with one";
     breaks(&[
         ("let v0 = div(1:i32, 0:i32)", message, "let v0 = div(1:i32, 0:i32)"),
         ("let v0 = div(1:i32, -1:i32)", message, "let v0 = div(1:i32, -1:i32)"),
         ("let v0 = div(1:i32, x3[0])", message, "let v0 = div(1:i32, x3[0])"),
+        ("let v0 = div(1:i32, max(x3[0], 1:i32))", message, "let v0 = div(1:i32, max(x3[0], 1:i32))"),
+        ("let v0 = div(1:u32, max(u32(x3[0]), 0:u32))", message, "let v0 = div(1:u32, max(u32(x3[0]), 0:u32))"),
     ]);
     holds(&["let v0 = div(1.0:f32, x0[0])", "let v0 = div(x3[0], 255:i32)", "let v0 = div(255:u8, 255:u8)"]);
+    holds(&["let v0 = div(1:u32, max(u32(x3[0]), 1:u32))"]);
 }
 
 #[test]

@@ -61,14 +61,8 @@ impl<'a> Verifier<'a> {
             let types: Vec<&str> = types.iter().map(|d| d.name()).collect();
             return self.report(format!("{} does not take ({}) to {result}", op.name(), types.join(", ")));
         }
-        if op == Op::Div && result.is_int() {
-            let by = match &args[1] {
-                Expr::Const(value) => value.as_int(),
-                _ => None,
-            };
-            if matches!(by, None | Some(0 | -1)) {
-                self.report("an integer is divided only by a constant other than 0 and -1");
-            }
+        if op == Op::Div && result.is_int() && !is_divisor(&args[1]) {
+            self.report("an integer is divided only by a constant other than 0 and -1, or an unsigned max with one");
         }
     }
 
@@ -126,5 +120,19 @@ impl<'a> Verifier<'a> {
         if let (false, Some(terms)) = (self.bindings.never_runs(), self.bindings.terms(index)) {
             self.accesses.push(Access { target, decl_depth, write, offset: index.offset, terms, stmt });
         }
+    }
+}
+
+/// Whether division by it neither fails nor overflows, whatever it is made of.
+fn is_divisor(by: &Expr) -> bool {
+    let constant = |e: &Expr| match e {
+        Expr::Const(value) => value.as_int(),
+        _ => None,
+    };
+    match by {
+        Expr::Op(Op::Max, dtype, args) if !dtype.is_signed() => {
+            args.iter().any(|a| constant(a).is_some_and(|c| c != 0))
+        }
+        by => !matches!(constant(by), None | Some(0 | -1)),
     }
 }

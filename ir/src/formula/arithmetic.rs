@@ -1,0 +1,147 @@
+//! Operations over typed operands, as expressions.
+
+use super::node::Operation;
+use super::power;
+use crate::{DType, Expr, Lets, Op, Scalar, math};
+
+/// How deep an expression may nest before it is bound: well below what the language allows, and
+/// enough to leave a short formula in one piece.
+const DEEP: usize = 16;
+
+/// An operation over operands of types that it takes, those of the module's table: one type for
+/// all, but for the condition of `select`.
+pub(super) fn apply(lets: &mut Lets, operation: Operation, args: Vec<Expr>) -> Expr {
+    let result = match (operation, <[Expr; 1]>::try_from(args)) {
+        (operation, Ok([a])) => unary(lets, operation, a),
+        (operation, Err(args)) => match <[Expr; 2]>::try_from(args) {
+            Ok([a, b]) => binary(lets, operation, a, b),
+            Err(args) if operation == Operation::Fma => Expr::op(Op::Fma, args),
+            Err(args) => match <[Expr; 3]>::try_from(args) {
+                Ok([condition, yes, no]) => select(lets, condition, yes, no),
+                Err(_) => unreachable!("at most three operands"),
+            },
+        },
+    };
+    if depth(&result) > DEEP { lets.bind(result) } else { result }
+}
+
+/// The value of an operation over constants, NaN canonical.
+pub(super) fn constant(operation: Operation, args: Vec<Expr>) -> Scalar {
+    let def = crate::Def::build("constant", &[], |lets, _| vec![apply(lets, operation, args)]);
+    let value = def.eval(&[]).remove(0);
+    if value.is_nan() { Scalar::nan(value.dtype()) } else { value }
+}
+
+/// The value as one that may be used twice.
+pub(super) fn share(lets: &mut Lets, value: Expr) -> Expr {
+    if value.args().is_empty() { value } else { lets.bind(value) }
+}
+
+fn depth(value: &Expr) -> usize {
+    1 + value.args().iter().map(depth).max().unwrap_or(0)
+}
+
+fn unary(lets: &mut Lets, operation: Operation, a: Expr) -> Expr {
+    match operation {
+        Operation::Not => a.not(),
+        Operation::Neg => a.neg(),
+        Operation::Abs if a.dtype().is_int() && !a.dtype().is_signed() => a,
+        Operation::Abs => a.abs(),
+        Operation::Sqrt => a.sqrt(),
+        Operation::Exp => lets.splice(&math::exp(a.dtype()), &[a]).remove(0),
+        Operation::Log => lets.splice(&math::log(a.dtype()), &[a]).remove(0),
+        Operation::Cast(dtype) => cast(a, dtype),
+        _ => unreachable!("{} has more than one operand", operation.text()),
+    }
+}
+
+fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
+    let truth = a.dtype() == DType::Bool;
+    match operation {
+        Operation::Or => a.or(b),
+        Operation::And => a.and(b),
+        Operation::Eq if truth => a.xor(b).not(),
+        Operation::Ne if truth => a.xor(b),
+        Operation::Eq => a.eq(b),
+        Operation::Ne => a.ne(b),
+        Operation::Lt => a.lt(b),
+        Operation::Le => a.le(b),
+        Operation::Gt => b.lt(a),
+        Operation::Ge => b.le(a),
+        Operation::Add => a.add(b),
+        Operation::Sub => a.sub(b),
+        Operation::Mul => a.mul(b),
+        Operation::Div if a.dtype().is_int() => divide(lets, a, b),
+        Operation::Div => a.div(b),
+        Operation::Min => a.min(b),
+        Operation::Max => a.max(b),
+        Operation::Pow if a.dtype().is_int() => power::integer(lets, a, &b),
+        Operation::Pow => power::float(lets, a, b),
+        _ => unreachable!("{} does not have two operands", operation.text()),
+    }
+}
+
+/// a / b towards zero; by zero 0, the least value by -1 itself.
+///
+/// Magnitudes are divided, by one of at least 1, which no processor refuses:
+///
+/// ```text
+/// q = |a| / max(|b|, 1), unsigned        a / b = 0 if b = 0, -q if a xor b < 0, else q
+/// ```
+///
+/// The magnitude of the least value is right as an unsigned one, and so is its quotient by 1.
+fn divide(lets: &mut Lets, a: Expr, b: Expr) -> Expr {
+    if let Expr::Const(by) = &b {
+        return match by.as_int() {
+            Some(0) => a.int(0),
+            Some(1) => a,
+            Some(-1) => a.neg(),
+            _ => a.div(b),
+        };
+    }
+    let b = share(lets, b);
+    let (dtype, unsigned) = (a.dtype(), a.dtype().unsigned());
+    let quotient = if dtype.is_signed() {
+        let a = share(lets, a);
+        let divisor = b.clone().abs().bits(unsigned);
+        let quotient = a.clone().abs().bits(unsigned).div(divisor.clone().max(divisor.int(1)));
+        let quotient = lets.bind(quotient.bits(dtype));
+        let negative = a.clone().xor(b.clone()).lt(a.int(0));
+        negative.select(quotient.clone().neg(), quotient)
+    } else {
+        a.div(b.clone().max(b.int(1)))
+    };
+    b.clone().eq(b.int(0)).select(b.int(0), quotient)
+}
+
+/// A selection. Truth is selected by logic, and 16-bit floats as bits: conditions have no type of
+/// memory, and those floats no operations.
+fn select(lets: &mut Lets, condition: Expr, yes: Expr, no: Expr) -> Expr {
+    match yes.dtype() {
+        DType::Bool => {
+            let condition = share(lets, condition);
+            condition.clone().and(yes).or(condition.not().and(no))
+        }
+        half @ (DType::F16 | DType::Bf16) => condition.select(yes.bits(DType::U16), no.bits(DType::U16)).bits(half),
+        _ => condition.select(yes, no),
+    }
+}
+
+/// A conversion. Truth is converted by a selection, which vectors have; 16-bit floats through a type
+/// that holds them, and integers to these through f64, as sums of integers are.
+fn cast(a: Expr, to: DType) -> Expr {
+    let half = |d| matches!(d, DType::F16 | DType::Bf16);
+    let from = a.dtype();
+    match (from, to) {
+        _ if from == to => a,
+        (DType::Bool, _) if half(to) => cast(a, DType::F32).cast(to),
+        (DType::Bool, _) => a.select(Scalar::int(to, 1).into(), Scalar::int(to, 0).into()),
+        _ if half(from) && !matches!(to, DType::F32 | DType::F64) => cast(a.cast(DType::F32), to),
+        (_, DType::Bool) => {
+            let zero = Expr::from(Scalar::int(from, 0));
+            a.ne(zero)
+        }
+        _ if half(to) && from.is_int() => a.cast(DType::F64).cast(to),
+        _ => a.cast(to),
+    }
+}

@@ -1,0 +1,184 @@
+//! Formulas made in Rust.
+
+use super::Formula;
+use super::literal::Literal;
+use super::node::{Kind, Node, Operation};
+use crate::DType;
+use std::ops;
+
+/// The formula that is one name.
+///
+/// What is no name (see [`is_name`](super::is_name)) is refused by [`Formula::build`].
+///
+/// ```
+/// use cranefold_ir::formula::name;
+///
+/// let mean = name("r0") / 6272;
+/// assert_eq!((mean.clone() * mean - 0.5).to_string(), "r0 / 6272 * (r0 / 6272) - 0.5");
+/// ```
+pub fn name(name: impl AsRef<str>) -> Formula {
+    leaf(super::parse::name(name.as_ref()).unwrap_or_else(Kind::Invalid))
+}
+
+fn leaf(kind: Kind) -> Formula {
+    Formula { root: Node::leaf(kind, 0), text: None }
+}
+
+fn apply(operation: Operation, args: impl IntoIterator<Item = Formula>) -> Formula {
+    let args = args.into_iter().map(|arg| arg.root).collect();
+    let root = Node::apply(operation, args, 0).unwrap_or_else(|message| Node::leaf(Kind::Invalid(message), 0));
+    Formula { root, text: None }
+}
+
+/// Numbers are written as they are; a negative one is the negation of its magnitude, as in text.
+macro_rules! from_integers {
+    ($($int:ty)*) => {
+        $(impl From<$int> for Formula {
+            fn from(value: $int) -> Formula {
+                let value = i128::from(value);
+                let magnitude = leaf(Kind::Number(Literal::Int(value.abs())));
+                if value < 0 { -magnitude } else { magnitude }
+            }
+        })*
+    };
+}
+
+from_integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+/// A real number, even where it is whole: beside an integer operand it is refused.
+impl From<f64> for Formula {
+    fn from(value: f64) -> Formula {
+        let magnitude = leaf(Kind::Number(Literal::Real(if value.is_nan() { f64::NAN } else { value.abs() })));
+        if value.is_sign_negative() && !value.is_nan() { -magnitude } else { magnitude }
+    }
+}
+
+/// Operators between formulas, and between a formula and a number on either side.
+macro_rules! operators {
+    ($($op:ident $method:ident;)*) => {
+        $(
+            impl<R: Into<Formula>> ops::$op<R> for Formula {
+                type Output = Formula;
+
+                fn $method(self, other: R) -> Formula {
+                    apply(Operation::$op, [self, other.into()])
+                }
+            }
+            operators!(numbers $op $method i8 i16 i32 i64 u8 u16 u32 u64 f64);
+        )*
+    };
+    (numbers $op:ident $method:ident $($number:ty)*) => {
+        $(impl ops::$op<Formula> for $number {
+            type Output = Formula;
+
+            fn $method(self, other: Formula) -> Formula {
+                apply(Operation::$op, [Formula::from(self), other])
+            }
+        })*
+    };
+}
+
+operators! {
+    Add add;
+    Sub sub;
+    Mul mul;
+    Div div;
+}
+
+impl ops::Neg for Formula {
+    type Output = Formula;
+
+    fn neg(self) -> Formula {
+        apply(Operation::Neg, [self])
+    }
+}
+
+impl ops::Not for Formula {
+    type Output = Formula;
+
+    fn not(self) -> Formula {
+        apply(Operation::Not, [self])
+    }
+}
+
+/// Methods named as the functions of the text.
+macro_rules! methods {
+    (unary { $($unary:ident $uop:ident $utext:literal;)* } binary { $($binary:ident $bop:ident $btext:literal;)* }) => {
+        #[allow(clippy::should_implement_trait, reason = "a comparison makes a formula, not a bool")]
+        impl Formula {
+            $(
+                #[doc = concat!("`", $utext, "`")]
+                #[doc = concat!("\n```\nuse cranefold_ir::formula::name;\n\nassert_eq!(name(\"a\").", stringify!($unary),
+                    "().to_string(), \"", $utext, "\");\n```")]
+                pub fn $unary(self) -> Formula {
+                    apply(Operation::$uop, [self])
+                }
+            )*
+            $(
+                #[doc = concat!("`", $btext, "`")]
+                #[doc = concat!("\n```\nuse cranefold_ir::formula::name;\n\nassert_eq!(name(\"a\").", stringify!($binary),
+                    "(name(\"b\")).to_string(), \"", $btext, "\");\n```")]
+                pub fn $binary(self, other: impl Into<Formula>) -> Formula {
+                    apply(Operation::$bop, [self, other.into()])
+                }
+            )*
+        }
+    };
+}
+
+methods! {
+    unary {
+        sqrt Sqrt "sqrt(a)";
+        exp Exp "exp(a)";
+        log Log "log(a)";
+        abs Abs "abs(a)";
+    }
+    binary {
+        min Min "min(a, b)";
+        max Max "max(a, b)";
+        pow Pow "pow(a, b)";
+        eq Eq "a == b";
+        ne Ne "a != b";
+        lt Lt "a < b";
+        le Le "a <= b";
+        gt Gt "a > b";
+        ge Ge "a >= b";
+        and And "a and b";
+        or Or "a or b";
+    }
+}
+
+impl Formula {
+    /// `fma(self, b, c)`: self * b + c, rounded once.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::name;
+    ///
+    /// assert_eq!(name("a").fma(2, name("c")).to_string(), "fma(a, 2, c)");
+    /// ```
+    pub fn fma(self, b: impl Into<Formula>, c: impl Into<Formula>) -> Formula {
+        apply(Operation::Fma, [self, b.into(), c.into()])
+    }
+
+    /// `select(self, yes, no)`: yes where self is true, else no.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::name;
+    ///
+    /// assert_eq!(name("a").gt(0).select(name("a"), 0.5).to_string(), "select(a > 0, a, 0.5)");
+    /// ```
+    pub fn select(self, yes: impl Into<Formula>, no: impl Into<Formula>) -> Formula {
+        apply(Operation::Select, [self, yes.into(), no.into()])
+    }
+
+    /// The conversion to `dtype`.
+    ///
+    /// ```
+    /// use cranefold_ir::{DType, formula::name};
+    ///
+    /// assert_eq!(name("a").cast(DType::F32).to_string(), "f32(a)");
+    /// ```
+    pub fn cast(self, dtype: DType) -> Formula {
+        apply(Operation::Cast(dtype), [self])
+    }
+}

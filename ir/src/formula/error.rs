@@ -1,0 +1,64 @@
+//! What is wrong with a formula, and where.
+
+use super::MAX_TEXT;
+use std::fmt;
+
+/// A formula does not read, or does not make sense.
+///
+/// It prints as the message, the text and a caret under the place; of a long text, the part
+/// around it.
+///
+/// ```
+/// use cranefold_ir::formula::{Formula, FormulaError};
+///
+/// let error: FormulaError = "x0 * (x1".parse::<Formula>().unwrap_err();
+/// assert_eq!(error.column, 9);
+/// assert_eq!(error.to_string(), "expected `)`, found the end\n  x0 * (x1\n          ^");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct FormulaError {
+    /// The whole text of the formula, or of the list it stands in.
+    pub text: String,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// How many characters of a text are shown on either side of the place.
+const SHOWN: usize = 60;
+
+impl fmt::Display for FormulaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.column.saturating_sub(1);
+        let first = place.saturating_sub(SHOWN);
+        // A line break or a tab would move the caret away from its place.
+        let flat = |c: char| if c.is_control() { ' ' } else { c };
+        let mut rest = self.text.chars().map(flat).skip(first);
+        let shown: String = rest.by_ref().take(place - first + SHOWN).collect();
+        let before = if first > 0 { "..." } else { "" };
+        let after = if rest.next().is_some() { "..." } else { "" };
+        let indent = before.len() + place - first;
+        write!(f, "{}\n  {before}{}{after}\n  {:indent$}^", self.message, shown.trim_end(), "")
+    }
+}
+
+/// What is wrong at a byte of a text that is known to the caller.
+#[derive(Debug)]
+pub(super) struct Fault {
+    at: usize,
+    message: String,
+}
+
+impl Fault {
+    pub(super) fn new(at: usize, message: impl Into<String>) -> Fault {
+        Fault { at, message: message.into() }
+    }
+
+    pub(super) fn in_text(self, text: &str) -> FormulaError {
+        let column = text.get(..self.at).unwrap_or(text).chars().count() + 1;
+        // A text that is refused for its length is not kept whole.
+        let text = text.chars().take(MAX_TEXT).collect();
+        FormulaError { text, column, message: self.message }
+    }
+}

@@ -1,0 +1,92 @@
+//! Words, numbers and marks.
+
+use super::error::Fault;
+use super::literal::Literal;
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Token<'a> {
+    Word(&'a str),
+    Number(Literal, &'a str),
+    Mark(&'static str),
+    End,
+}
+
+/// As in `expected x, found y`. Long words are cut, so that a message stays one line.
+impl fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Token::Word(text) | Token::Number(_, text) => write!(f, "`{}`", cut(text)),
+            Token::Mark(mark) => write!(f, "`{mark}`"),
+            Token::End => f.write_str("the end"),
+        }
+    }
+}
+
+/// At most the first 40 characters.
+pub(super) fn cut(text: &str) -> &str {
+    text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Longer marks before those they begin with.
+const MARKS: [&str; 13] = ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
+
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    pos: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, pos: 0 }
+    }
+
+    /// The next token and where it begins; `End` again and again at the end.
+    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize), Fault> {
+        let rest = self.text[self.pos..].trim_start();
+        let start = self.text.len() - rest.len();
+        let Some(first) = rest.chars().next() else {
+            self.pos = start;
+            // An error at the end stands behind the last word, not behind the space after it.
+            return Ok((Token::End, self.text.trim_end().len()));
+        };
+        let (token, len) = if first.is_ascii_digit() || first == '.' {
+            let len = number_len(rest);
+            let text = &rest[..len];
+            let number = Literal::parse(text);
+            (Token::Number(number.map_err(|message| Fault::new(start, message))?, text), len)
+        } else if first.is_ascii_alphabetic() || first == '_' {
+            let len = word_len(rest);
+            (Token::Word(&rest[..len]), len)
+        } else if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
+            (Token::Mark(mark), mark.len())
+        } else {
+            return Err(Fault::new(start, unexpected(rest, first)));
+        };
+        self.pos = start + len;
+        Ok((token, start))
+    }
+}
+
+fn unexpected(rest: &str, first: char) -> String {
+    // What other languages write.
+    let hints = [("=", "=="), ("&", "and"), ("|", "or"), ("!", "not"), ("^", "pow(a, b)"), ("?", "select(c, a, b)")];
+    match hints.into_iter().find(|(start, _)| rest.starts_with(start)) {
+        Some((start, ours)) => format!("`{start}` means nothing here; write `{ours}`"),
+        None => format!("unexpected character {first:?}"),
+    }
+}
+
+fn word_len(text: &str) -> usize {
+    text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
+}
+
+/// Digits, letters and points, and the sign of an exponent: what is no number is refused as a whole.
+fn number_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_part = |i: usize| {
+        let signs = matches!(bytes[i], b'+' | b'-') && i > 0 && matches!(bytes[i - 1], b'e' | b'E');
+        bytes[i].is_ascii_alphanumeric() || matches!(bytes[i], b'.' | b'_') || signs
+    };
+    (0..bytes.len()).take_while(|&i| is_part(i)).count()
+}

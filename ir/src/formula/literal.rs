@@ -1,0 +1,157 @@
+//! Numbers, which have no type until they meet one.
+
+use super::arithmetic;
+use super::lexer::cut;
+use super::node::Operation;
+use crate::{DType, Scalar};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// A number as written, or as operations among numbers made it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Literal {
+    Int(i128),
+    Real(f64),
+}
+
+use Literal::{Int, Real};
+
+impl Literal {
+    /// What stands for equality and hash: a NaN equals itself, -0 differs from 0.
+    fn key(self) -> (bool, i128) {
+        match self {
+            Int(value) => (false, value),
+            Real(value) => (true, i128::from(value.to_bits())),
+        }
+    }
+
+    fn value(self) -> f64 {
+        match self {
+            Int(value) => value as f64,
+            Real(value) => value,
+        }
+    }
+
+    pub(super) fn is_zero(self) -> bool {
+        self.value() == 0.0
+    }
+
+    /// Reads a number without sign; the error is the message.
+    pub(super) fn parse(text: &str) -> Result<Literal, String> {
+        if text.bytes().all(|b| b.is_ascii_digit())
+            && let Ok(value) = text.parse()
+        {
+            return Ok(Int(value));
+        }
+        match text.parse() {
+            Ok(value) if f64::is_finite(value) => Ok(Real(value)),
+            Ok(_) => Err(format!("`{}` is beyond the greatest f64; infinity is `inf`", cut(text))),
+            Err(_) => Err(format!("`{}` is no number", cut(text))),
+        }
+    }
+
+    /// The number in a type; the error says why it does not fit.
+    pub(super) fn of_type(self, dtype: DType) -> Result<Scalar, String> {
+        match (self, dtype.int_range()) {
+            _ if dtype == DType::Bool => Err(format!("`{self}` is a number, and bool is wanted")),
+            (Int(value), Some((low, high))) if value < low || value > high => {
+                Err(format!("`{self}` is out of range for {dtype}: {low} to {high}"))
+            }
+            (Int(value), Some(_)) => Ok(Scalar::int(dtype, value)),
+            (Real(_), Some(_)) => Err(format!("`{self}` is no integer, and {dtype} is wanted")),
+            (Int(value), None) => self.finite(Scalar::int(dtype, value)),
+            (Real(value), None) if value.is_nan() => Ok(Scalar::nan(dtype)),
+            (Real(value), None) => self.finite(Scalar::float(dtype, value)),
+        }
+    }
+
+    fn finite(self, rounded: Scalar) -> Result<Scalar, String> {
+        if rounded.as_f64().is_infinite() && self.value().is_finite() {
+            return Err(format!("`{self}` is beyond the greatest {}", rounded.dtype()));
+        }
+        Ok(rounded)
+    }
+
+    /// The number converted: as [`of_type`](Literal::of_type), but that a real number becomes an
+    /// integer as floats do, and any number a bool.
+    pub(super) fn cast(self, dtype: DType) -> Result<Scalar, String> {
+        match self {
+            _ if dtype == DType::Bool => Ok(Scalar::bool(!self.is_zero())),
+            Real(value) if dtype.is_int() => {
+                Ok(arithmetic::constant(Operation::Cast(dtype), vec![Scalar::f64(value).into()]))
+            }
+            _ => self.of_type(dtype),
+        }
+    }
+
+    /// An operation among numbers.
+    pub(super) fn fold(operation: Operation, args: &[Literal]) -> Folded {
+        exact(operation, args).unwrap_or_else(|| {
+            let args = args.iter().map(|arg| Scalar::f64(arg.value()).into()).collect();
+            let result = arithmetic::constant(operation, args);
+            match result.dtype() {
+                DType::Bool => Folded::Truth(result.bits() != 0),
+                _ => Folded::Number(Real(result.as_f64())),
+            }
+        })
+    }
+}
+
+/// What an operation among numbers gives; truth is that of a comparison.
+pub(super) enum Folded {
+    Number(Literal),
+    Truth(bool),
+}
+
+/// What operations among integers give exactly; `None` for others.
+fn exact(operation: Operation, args: &[Literal]) -> Option<Folded> {
+    let mut ints = args.iter().map(|arg| match arg {
+        Int(value) => Some(*value),
+        Real(_) => None,
+    });
+    let a = ints.next()??;
+    let (b, c) = (ints.next().unwrap_or(Some(0))?, ints.next().unwrap_or(Some(0))?);
+    let value = match operation {
+        Operation::Neg => a.checked_neg()?,
+        Operation::Abs => a.checked_abs()?,
+        Operation::Add => a.checked_add(b)?,
+        Operation::Sub => a.checked_sub(b)?,
+        Operation::Mul => a.checked_mul(b)?,
+        Operation::Min => a.min(b),
+        Operation::Max => a.max(b),
+        Operation::Pow => a.checked_pow(u32::try_from(b).ok()?)?,
+        Operation::Fma => a.checked_mul(b)?.checked_add(c)?,
+        Operation::Eq => return Some(Folded::Truth(a == b)),
+        Operation::Ne => return Some(Folded::Truth(a != b)),
+        Operation::Lt => return Some(Folded::Truth(a < b)),
+        Operation::Le => return Some(Folded::Truth(a <= b)),
+        Operation::Gt => return Some(Folded::Truth(a > b)),
+        Operation::Ge => return Some(Folded::Truth(a >= b)),
+        _ => return None,
+    };
+    Some(Folded::Number(Int(value)))
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Literal) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Literal {}
+
+impl Hash for Literal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Int(value) => write!(f, "{value}"),
+            Real(value) if value.is_nan() => f.write_str("nan"),
+            Real(value) => write!(f, "{value:?}"),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Formulas: the small language in which users write what a reduction does to its elements.
+//!
+//! A [`Formula`] is read from text or built with Rust's operators, prints, and is typed into
+//! expressions of a definition by [`Formula::build`]. It knows nothing of what its names stand for.
+//!
+//! ```
+//! use cranefold_ir::formula::{Formula, name};
+//! use cranefold_ir::{DType, Def, Scalar};
+//!
+//! let formula: Formula = "sqrt(r0 / 6272)".parse()?;
+//! assert_eq!(formula, (name("r0") / 6272).sqrt());
+//!
+//! let mut typed = Ok(());
+//! let def = Def::build("then", &[DType::F32], |lets, args| {
+//!     match formula.build(lets, &[("r0", args[0].clone())], DType::F32) {
+//!         Ok(result) => vec![result],
+//!         Err(error) => {
+//!             typed = Err(error);
+//!             vec![]
+//!         }
+//!     }
+//! });
+//! typed?;
+//! assert_eq!(def.eval(&[Scalar::f32(25088.0)]), [Scalar::f32(2.0)]);
+//! # Ok::<(), cranefold_ir::formula::FormulaError>(())
+//! ```
+//!
+//! # Text
+//!
+//! White space only separates. From loosest to tightest, each line's operators joining what the
+//! lines below it make:
+//!
+//! ```text
+//! list     = formula ("," formula)*
+//! formula  = formula "or" formula
+//!          | formula "and" formula
+//!          | "not" formula
+//!          | formula ("==" | "!=" | "<" | "<=" | ">" | ">=") formula     does not chain
+//!          | formula ("+" | "-") formula                                 from the left
+//!          | formula ("*" | "/") formula                                 from the left
+//!          | "-" formula
+//!          | number | name | "(" formula ")"
+//!          | function "(" list ")"
+//!          | dtype "(" formula ")"                                       a conversion
+//! function = "min" | "max" | "pow"                                       of two
+//!          | "abs" | "sqrt" | "exp" | "log"                              of one
+//!          | "fma" | "select"                                            of three
+//! number   = digits | digits? "." digits? exponent? | digits exponent | "inf" | "nan"
+//! exponent = ("e" | "E") ("+" | "-")? digits
+//! name     = [a-zA-Z_][a-zA-Z0-9_]*, but no word above and no dtype
+//! ```
+//!
+//! A text has at most [`MAX_TEXT`] bytes; operations, and parentheses, nest at most [`MAX_DEPTH`]
+//! deep, where `a + b + c` nests two deep.
+//!
+//! # Types
+//!
+//! The operands of an operation have one type; nothing is converted unless it is written.
+//!
+//! | operation | on | meaning |
+//! | --- | --- | --- |
+//! | `+ - *`, unary `-` | numbers | floats: IEEE 754, rounded once; integers: modulo 2^bits |
+//! | `/` | floats | IEEE 754, rounded once |
+//! | `/` | integers | towards zero; by zero 0, the least value by -1 itself; by a constant zero refused |
+//! | `min max` | numbers | floats: IEEE 754-2019 minimum and maximum: NaN if either is NaN, -0 below +0 |
+//! | `abs` | numbers | of the least integer itself |
+//! | `sqrt` | f32 f64 | IEEE 754, rounded once |
+//! | `exp log` | f32 f64 | [`math::exp`](crate::math::exp), [`math::log`](crate::math::log) |
+//! | `pow(a, b)` | f32 f64 | IEEE 754's corner cases; a constant b of 0 to 8 multiplies as [`math::pow_int`](crate::math::pow_int), -1 divides, else [`math::pow`](crate::math::pow) |
+//! | `pow(a, b)` | integers | modulo 2^bits; b is a constant, at least 0 |
+//! | `fma(a, b, c)` | f32 f64 | a * b + c, rounded once |
+//! | `select(c, a, b)` | bool, any, any | a where c is true, else b; both are evaluated |
+//! | `== !=` | all | as numbers: NaN is unequal to all, -0 equals +0 |
+//! | `< <= > >=` | numbers | |
+//! | `and or not` | bool | |
+//! | `f32(a)` and other dtypes | any | floats to nearest even, once; integers modulo 2^bits; float to integer towards zero, clamped, NaN to 0; bool to 0 or 1; to bool `a != 0` |
+//!
+//! f16 and bf16 are types of memory: they are converted, and take part in nothing else.
+//!
+//! # Numbers
+//!
+//! A number has no type. It takes that of the other operands: an integer type takes what is written
+//! without point and exponent and lies in its range; a float type takes the nearest value (of the
+//! nearest f64), but nothing finite that it would make infinite. Operations among numbers are done
+//! first: `+ - * -a min max abs fma` and `pow` of integers exactly, where 128 bits hold the result; all
+//! else in f64, so that `1/3` is 0.333... whatever it meets. (`-0` is the integer 0; `-0.0` is the float.)
+//! `select` between two numbers is itself a number without a type to an operation with another
+//! operand that has one. What is left of numbers in the end takes a type that the caller gives.
+
+mod arithmetic;
+mod builder;
+mod error;
+mod lexer;
+mod literal;
+mod node;
+mod parse;
+mod power;
+mod print;
+mod typing;
+
+pub use builder::name;
+pub use error::FormulaError;
+
+use crate::{DType, Expr, Lets};
+use error::Fault;
+use node::{Kind, Node};
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The bytes a text may have.
+pub const MAX_TEXT: usize = 10_000;
+
+/// How deep operations may nest, and parentheses.
+///
+/// It keeps every recursive walk over a formula within a small stack.
+pub const MAX_DEPTH: usize = 100;
+
+/// An expression over names, without types; the [module](self) defines its text and meaning.
+///
+/// Equal are formulas of the same tree, wherever they come from and however they were spaced.
+///
+/// ```
+/// use cranefold_ir::formula::{Formula, name};
+///
+/// let formula: Formula = "(x0*x0) + eps".parse()?;
+/// assert_eq!(formula, name("x0") * name("x0") + name("eps"));
+/// assert_eq!(formula.to_string(), "x0 * x0 + eps");
+/// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Formula {
+    root: Node,
+    /// The text that the nodes' places refer to; none where the builder made the formula.
+    text: Option<Arc<str>>,
+}
+
+impl PartialEq for Formula {
+    fn eq(&self, other: &Formula) -> bool {
+        self.root == other.root
+    }
+}
+
+impl Eq for Formula {}
+
+impl Hash for Formula {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.root.hash(state);
+    }
+}
+
+/// # Errors
+/// Where the text departs from the grammar of the [module](self).
+impl FromStr for Formula {
+    type Err = FormulaError;
+
+    fn from_str(text: &str) -> Result<Formula, FormulaError> {
+        let root = parse::one(text).map_err(|fault| fault.in_text(text))?;
+        Ok(Formula { root, text: Some(text.into()) })
+    }
+}
+
+impl Formula {
+    /// One or more formulas, separated by commas. Their errors point into the whole text.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::Formula;
+    ///
+    /// let list = Formula::list("x0, max(x0, 0) + 1")?;
+    /// assert_eq!(list.len(), 2);
+    /// assert_eq!(list[1].to_string(), "max(x0, 0) + 1");
+    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where the text departs from the grammar of the [module](self).
+    pub fn list(text: &str) -> Result<Vec<Formula>, FormulaError> {
+        let roots = parse::list(text).map_err(|fault| fault.in_text(text))?;
+        let text: Arc<str> = text.into();
+        Ok(roots.into_iter().map(|root| Formula { root, text: Some(text.clone()) }).collect())
+    }
+
+    /// Types the formula and writes it out: values are bound in `lets`, and the result is given.
+    ///
+    /// `names` are what names in the formula stand for; `literal` is the type of a result that only
+    /// numbers make. Nothing is evaluated twice: what an operation uses twice is bound.
+    ///
+    /// ```
+    /// use cranefold_ir::{DType, Def, formula::Formula};
+    ///
+    /// let formula: Formula = "x0 * z1".parse()?;
+    /// Def::build("map", &[DType::F32], |lets, args| {
+    ///     let error = formula.build(lets, &[("x0", args[0].clone())], DType::F32).unwrap_err();
+    ///     assert_eq!(error.to_string(), "unknown name `z1`; the names here are x0\n  x0 * z1\n       ^");
+    ///     vec![]
+    /// });
+    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where a name is unknown or the formula breaks a rule of the [module](self). Values bound
+    /// before that stay in `lets`. The place is in the text the formula was read from, else in the
+    /// text it prints as.
+    pub fn build(
+        &self,
+        lets: &mut Lets,
+        names: &[(impl AsRef<str>, Expr)],
+        literal: DType,
+    ) -> Result<Expr, FormulaError> {
+        let placed = self.placed()?;
+        let names = names.iter().map(|(name, value)| (name.as_ref(), value.clone())).collect();
+        typing::build(&placed.root, lets, names, literal).map_err(|fault| placed.error(fault))
+    }
+
+    /// The names used, in the order of the text, and the column of the first use of each.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::Formula;
+    ///
+    /// let formula: Formula = "x1 * (x0 + x1)".parse()?;
+    /// assert_eq!(formula.names(), [("x1".to_string(), 1), ("x0".to_string(), 7)]);
+    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// ```
+    pub fn names(&self) -> Vec<(String, usize)> {
+        // Of a formula that has no valid text the columns are those of an error in it.
+        let placed = self.placed().unwrap_or(Cow::Borrowed(self));
+        let mut names: Vec<(String, usize)> = Vec::new();
+        placed.root.visit(&mut |node| {
+            if let Kind::Name(name) = &node.kind
+                && !names.iter().any(|(known, _)| known == name)
+            {
+                names.push((name.clone(), placed.error(Fault::new(node.at, "")).column));
+            }
+        });
+        names
+    }
+
+    /// Whether the formula uses this name.
+    ///
+    /// ```
+    /// assert!(cranefold_ir::formula::name("d").sqrt().uses("d"));
+    /// ```
+    pub fn uses(&self, name: &str) -> bool {
+        let mut found = false;
+        self.root.visit(&mut |node| found |= matches!(&node.kind, Kind::Name(used) if used == name));
+        found
+    }
+
+    /// A caller's own error at the first use of a name; at the beginning if it is not used.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::Formula;
+    ///
+    /// let formula: Formula = "x0 * x1".parse()?;
+    /// let error = formula.error_at_name("x1", "x1 does not broadcast to x0");
+    /// assert_eq!(error.to_string(), "x1 does not broadcast to x0\n  x0 * x1\n       ^");
+    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// ```
+    pub fn error_at_name(&self, name: &str, message: impl Into<String>) -> FormulaError {
+        let column = self.names().iter().find(|(used, _)| used == name).map_or(1, |(_, column)| *column);
+        self.error_at(column, message)
+    }
+
+    /// A caller's own error at a column, in characters counted from 1.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::name;
+    ///
+    /// let error = name("x0").gt(name("x1")).error_at(1, "a sum takes no bool");
+    /// assert_eq!(error.to_string(), "a sum takes no bool\n  x0 > x1\n  ^");
+    /// ```
+    pub fn error_at(&self, column: usize, message: impl Into<String>) -> FormulaError {
+        let text = self.text.as_deref().map_or_else(|| self.to_string(), str::to_string);
+        FormulaError { text, column, message: message.into() }
+    }
+
+    /// The formula with places in a text: that it was read from, else that it prints as.
+    fn placed(&self) -> Result<Cow<'_, Formula>, FormulaError> {
+        if self.text.is_some() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let text = self.to_string();
+        if let Some(message) = self.root.invalid() {
+            let at = text.find(&print::invalid(message)).unwrap_or(0);
+            return Err(Fault::new(at, message).in_text(&text));
+        }
+        text.parse().map(Cow::Owned)
+    }
+
+    fn error(&self, fault: Fault) -> FormulaError {
+        fault.in_text(self.text.as_deref().unwrap_or_default())
+    }
+}
+
+/// Whether the text may stand for a value in a formula: a word that means nothing else there.
+///
+/// ```
+/// use cranefold_ir::formula::is_name;
+///
+/// assert!(is_name("x0") && is_name("eps_2"));
+/// assert!(!is_name("2x") && !is_name("min") && !is_name("f32") && !is_name("not"));
+/// ```
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !node::is_reserved(text)
+}

@@ -1,0 +1,205 @@
+//! The tree of a formula.
+
+use super::MAX_DEPTH;
+use super::literal::Literal;
+use crate::DType;
+use std::hash::{Hash, Hasher};
+
+/// A node and where it stands: an operation at its operator or function, the others at their start.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    /// A byte of the formula's text, if it has one; it takes no part in equality.
+    pub(super) at: usize,
+    /// How many operations nest in it, itself counted.
+    depth: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Not negative: a minus is an operation.
+    Number(Literal),
+    Name(String),
+    Apply(Operation, Vec<Node>),
+    /// What a builder was asked for and no text can say; the message says why.
+    Invalid(String),
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl std::cmp::Eq for Node {}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+    }
+}
+
+impl Node {
+    pub(super) fn leaf(kind: Kind, at: usize) -> Node {
+        Node { kind, at, depth: 0 }
+    }
+
+    /// An operation; the error is the message that it nests too deep.
+    pub(super) fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node, String> {
+        let depth = 1 + args.iter().map(|a| a.depth).max().unwrap_or(0);
+        if depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        Ok(Node { kind: Kind::Apply(operation, args), at, depth })
+    }
+
+    /// Calls `f` on the node and all below it, from left to right as they are written.
+    pub(super) fn visit(&self, f: &mut impl FnMut(&Node)) {
+        f(self);
+        if let Kind::Apply(_, args) = &self.kind {
+            args.iter().for_each(|a| a.visit(f));
+        }
+    }
+
+    /// The message of the first node that no text can say.
+    pub(super) fn invalid(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Invalid(message) => Some(message),
+            Kind::Apply(_, args) => args.iter().find_map(Node::invalid),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn too_deep() -> String {
+    format!("the formula nests more than {MAX_DEPTH} deep")
+}
+
+/// An operator, a function or a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Operation {
+    Or,
+    And,
+    Not,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Neg,
+    Min,
+    Max,
+    Pow,
+    Abs,
+    Sqrt,
+    Exp,
+    Log,
+    Fma,
+    Select,
+    Cast(DType),
+}
+
+use Operation::*;
+
+/// How tightly an operation binds its operands in text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Or,
+    And,
+    Not,
+    Compare,
+    Sum,
+    Product,
+    Neg,
+    /// Functions, names, numbers, parentheses.
+    Atom,
+}
+
+impl Level {
+    /// The next tighter level.
+    pub(super) fn tighter(self) -> Level {
+        match self {
+            Level::Or => Level::And,
+            Level::And => Level::Not,
+            Level::Not => Level::Compare,
+            Level::Compare => Level::Sum,
+            Level::Sum => Level::Product,
+            Level::Product => Level::Neg,
+            Level::Neg | Level::Atom => Level::Atom,
+        }
+    }
+}
+
+impl Operation {
+    /// The operators between two operands.
+    pub(super) const INFIX: [Operation; 12] = [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div];
+
+    /// What is written as a call, but for conversions.
+    pub(super) const FUNCTIONS: [Operation; 9] = [Min, Max, Abs, Sqrt, Exp, Log, Pow, Fma, Select];
+
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Or => "or",
+            And => "and",
+            Not => "not",
+            Eq => "==",
+            Ne => "!=",
+            Lt => "<",
+            Le => "<=",
+            Gt => ">",
+            Ge => ">=",
+            Add => "+",
+            Sub | Neg => "-",
+            Mul => "*",
+            Div => "/",
+            Min => "min",
+            Max => "max",
+            Pow => "pow",
+            Abs => "abs",
+            Sqrt => "sqrt",
+            Exp => "exp",
+            Log => "log",
+            Fma => "fma",
+            Select => "select",
+            Cast(dtype) => dtype.name(),
+        }
+    }
+
+    pub(super) fn level(self) -> Level {
+        match self {
+            Or => Level::Or,
+            And => Level::And,
+            Not => Level::Not,
+            Eq | Ne | Lt | Le | Gt | Ge => Level::Compare,
+            Add | Sub => Level::Sum,
+            Mul | Div => Level::Product,
+            Neg => Level::Neg,
+            _ => Level::Atom,
+        }
+    }
+
+    /// How many operands it takes.
+    pub(super) fn arity(self) -> usize {
+        match self {
+            Not | Neg | Abs | Sqrt | Exp | Log | Cast(_) => 1,
+            Fma | Select => 3,
+            _ => 2,
+        }
+    }
+
+    /// The function or conversion of this name.
+    pub(super) fn call(name: &str) -> Option<Operation> {
+        let function = Operation::FUNCTIONS.into_iter().find(|op| op.text() == name);
+        function.or_else(|| name.parse().ok().map(Cast))
+    }
+}
+
+/// Whether a word has a meaning of its own, so that nothing may be called so.
+pub(super) fn is_reserved(word: &str) -> bool {
+    ["or", "and", "not", "inf", "nan"].contains(&word) || Operation::call(word).is_some()
+}

@@ -1,0 +1,195 @@
+//! Reads formulas; the grammar is at the head of the module.
+
+use super::error::Fault;
+use super::lexer::{Lexer, Token, cut};
+use super::literal::Literal;
+use super::node::{Kind, Level, Node, Operation, is_reserved, too_deep};
+use super::{MAX_DEPTH, MAX_TEXT};
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// A text that is one formula.
+pub(super) fn one(text: &str) -> Result<Node> {
+    let mut parser = Parser::new(text)?;
+    let root = parser.formula(Level::Or)?;
+    parser.end("an operator")?;
+    Ok(root)
+}
+
+/// A text that is one formula or more.
+pub(super) fn list(text: &str) -> Result<Vec<Node>> {
+    let mut parser = Parser::new(text)?;
+    let roots = parser.formulas()?;
+    parser.end("an operator or `,`")?;
+    Ok(roots)
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The next token and where it begins.
+    token: Token<'a>,
+    at: usize,
+    /// How many parentheses and prefixes are open.
+    open: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Result<Parser<'a>> {
+        if text.len() > MAX_TEXT {
+            return Err(Fault::new(0, format!("the text has {} bytes, and the limit is {MAX_TEXT}", text.len())));
+        }
+        let mut lexer = Lexer::new(text);
+        let (token, at) = lexer.next()?;
+        Ok(Parser { lexer, token, at, open: 0 })
+    }
+
+    fn formulas(&mut self) -> Result<Vec<Node>> {
+        let mut all = vec![self.formula(Level::Or)?];
+        while self.token == Token::Mark(",") {
+            self.bump()?;
+            all.push(self.formula(Level::Or)?);
+        }
+        Ok(all)
+    }
+
+    /// What operators of the level `least` and tighter ones join.
+    fn formula(&mut self, least: Level) -> Result<Node> {
+        let mut left = self.prefix(least)?;
+        while let Some(operation) = self.infix().filter(|op| op.level() >= least) {
+            let (at, level) = (self.at, operation.level());
+            self.bump()?;
+            let right = self.formula(level.tighter())?;
+            left = apply(operation, vec![left, right], at)?;
+            if level == Level::Compare && self.infix().is_some_and(|op| op.level() == level) {
+                return Err(Fault::new(self.at, "comparisons do not chain; join two of them by `and`"));
+            }
+        }
+        Ok(left)
+    }
+
+    fn prefix(&mut self, least: Level) -> Result<Node> {
+        let at = self.at;
+        let (operation, level) = match self.token {
+            Token::Mark("-") => (Operation::Neg, Level::Neg),
+            Token::Word("not") => (Operation::Not, Level::Not),
+            _ => return self.atom(),
+        };
+        if level < least {
+            return Err(Fault::new(at, "`not` binds less tightly than what stands before it; put it in parentheses"));
+        }
+        self.bump()?;
+        let operand = self.nested(|p| if level == Level::Neg { p.prefix(level) } else { p.formula(level) })?;
+        apply(operation, vec![operand], at)
+    }
+
+    fn atom(&mut self) -> Result<Node> {
+        let at = self.at;
+        match self.token {
+            Token::Number(number, _) => {
+                self.bump()?;
+                Ok(Node::leaf(Kind::Number(number), at))
+            }
+            Token::Word(word @ ("inf" | "nan")) => {
+                self.bump()?;
+                let value = if word == "inf" { f64::INFINITY } else { f64::NAN };
+                Ok(Node::leaf(Kind::Number(Literal::Real(value)), at))
+            }
+            Token::Word("or" | "and") => Err(self.expected("a value")),
+            Token::Word(word) => {
+                self.bump()?;
+                if self.token == Token::Mark("(") {
+                    return self.call(word, at);
+                }
+                match Operation::call(word) {
+                    Some(operation) => Err(Fault::new(at, format!("a name cannot be `{word}`, {}", usage(operation)))),
+                    None => Ok(Node::leaf(Kind::Name(word.to_string()), at)),
+                }
+            }
+            Token::Mark("(") => {
+                self.bump()?;
+                let inside = self.nested(|p| p.formula(Level::Or))?;
+                self.close("`)`")?;
+                Ok(inside)
+            }
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    /// From the parenthesis on.
+    fn call(&mut self, word: &str, at: usize) -> Result<Node> {
+        let Some(operation) = Operation::call(word) else {
+            let functions: Vec<&str> = Operation::FUNCTIONS.iter().map(|op| op.text()).collect();
+            let message =
+                format!("unknown function `{}`; there are {} and the dtypes", cut(word), functions.join(", "));
+            return Err(Fault::new(at, message));
+        };
+        self.bump()?;
+        let args = if self.token == Token::Mark(")") { Vec::new() } else { self.nested(Parser::formulas)? };
+        self.close("`,` or `)`")?;
+        if args.len() != operation.arity() {
+            let message = format!("`{word}` is {}; here are {}", usage(operation), args.len());
+            return Err(Fault::new(at, message));
+        }
+        apply(operation, args, at)
+    }
+
+    /// Runs `f` one level deeper.
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.open == MAX_DEPTH {
+            return Err(Fault::new(self.at, too_deep()));
+        }
+        self.open += 1;
+        let inside = f(self);
+        self.open -= 1;
+        inside
+    }
+
+    /// The operator that comes next.
+    fn infix(&self) -> Option<Operation> {
+        match self.token {
+            Token::Mark(text) | Token::Word(text) => Operation::INFIX.into_iter().find(|op| op.text() == text),
+            _ => None,
+        }
+    }
+
+    fn bump(&mut self) -> Result<()> {
+        (self.token, self.at) = self.lexer.next()?;
+        Ok(())
+    }
+
+    fn close(&mut self, what: &str) -> Result<()> {
+        if self.token == Token::Mark(")") { self.bump() } else { Err(self.expected(what)) }
+    }
+
+    fn end(&self, what: &str) -> Result<()> {
+        if self.token == Token::End { Ok(()) } else { Err(self.expected(what)) }
+    }
+
+    fn expected(&self, what: &str) -> Fault {
+        Fault::new(self.at, format!("expected {what}, found {}", self.token))
+    }
+}
+
+fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node> {
+    Node::apply(operation, args, at).map_err(|message| Fault::new(at, message))
+}
+
+/// `a function of 2 operands`.
+fn usage(operation: Operation) -> String {
+    match operation {
+        Operation::Cast(_) => "a conversion of 1 operand".to_string(),
+        _ => match operation.arity() {
+            1 => "a function of 1 operand".to_string(),
+            n => format!("a function of {n} operands"),
+        },
+    }
+}
+
+/// A name as a node, or why it cannot be one.
+pub(super) fn name(text: &str) -> std::result::Result<Kind, String> {
+    match super::is_name(text) {
+        true => Ok(Kind::Name(text.to_string())),
+        false if is_reserved(text) => Err(format!("{text} has a meaning of its own and cannot be a name")),
+        false => Err(format!("{:?} is no name: letters, digits and underscores", cut(text))),
+    }
+}
