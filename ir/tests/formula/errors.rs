@@ -74,11 +74,7 @@ fn what_is_no_formula() {
 #[test]
 fn what_does_not_type() {
     refuses(&[
-        [
-            "unknown name `z1`; the names here are x0, x1, d64, h, b16, i, i8_, u, t",
-            "x0 * z1",
-            "     ^",
-        ],
+        ["unknown name `z1`; the names here are x0, x1, d64, h, b16, i, i8_, u, t", "x0 * z1", "     ^"],
         ["`x0` is f32 and `d64` is f64; convert, as in `f64(x0)`", "x0 + d64", "   ^"],
         ["`i` is i32 and `x0 * x1` is f32; convert, as in `f32(i)`", "min(i, x0*x1)", "^"],
         ["`x0` is f32 and `h` is f16; convert, as in `f32(h)`", "x0 * h", "   ^"],
@@ -123,8 +119,16 @@ fn what_does_not_type() {
         ["division by zero", "i / i32(0)", "    ^"],
         ["division by zero", "i / (i32(3) - 3)", "            ^"],
         ["division by zero", "x0 * (1 / 0)", "          ^"],
-        ["the exponent of a power of i32 is a constant of at least 0; convert, as in `f32(i)`", "pow(i, -1)", "       ^"],
-        ["the exponent of a power of i32 is a constant of at least 0; convert, as in `f32(i)`", "pow(i, i)", "       ^"],
+        [
+            "the exponent of a power of i32 is a constant of at least 0; convert, as in `f32(i)`",
+            "pow(i, -1)",
+            "       ^",
+        ],
+        [
+            "the exponent of a power of i32 is a constant of at least 0; convert, as in `f32(i)`",
+            "pow(i, i)",
+            "       ^",
+        ],
         ["`0.5` is no integer, and `i` is i32; convert, as in `f32(i)`", "pow(i, 0.5)", "       ^"],
     ]);
 }
@@ -188,7 +192,10 @@ fn limits_are_held_without_a_crash() {
     }
     let long = refused(" ".repeat(MAX_TEXT + 1));
     assert_eq!(long.message, "the text has 10001 bytes, and the limit is 10000");
-    assert_eq!(refused("9".repeat(MAX_TEXT)).message.len(), "`` is beyond the greatest f64; infinity is `inf`".len() + 40);
+    assert_eq!(
+        refused("9".repeat(MAX_TEXT)).message.len(),
+        "`` is beyond the greatest f64; infinity is `inf`".len() + 40
+    );
 }
 
 #[test]

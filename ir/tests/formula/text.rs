@@ -122,7 +122,7 @@ fn nearly() -> impl Strategy<Value = String> {
         "x", "i", "t", "1", "0", "2.5", "inf", "+", "-", "*", "/", "(", ")", ",", "min(", "pow(", "select(", "f16(",
         "i8(", "bool(", "sqrt(", "not", "and", "or", "<", "==", "é", "1e",
     ];
-    proptest::collection::vec(proptest::sample::select(words.as_slice()), 0..24).prop_map(|w| w.join(" "))
+    proptest::collection::vec(proptest::sample::select(words.to_vec()), 0..24).prop_map(|w| w.join(" "))
 }
 
 /// Typing refuses or gives a definition that verifies and evaluates; it never panics.
