@@ -1,7 +1,8 @@
 //! The loop-nest language of cranefold: data, text form, verifier and interpreter.
 //!
 //! A [`Nest`] is loops over buffers and accumulators. It prints, reads back, verifies, and runs in
-//! any domain of values ([`eval`]). Nothing here knows specs or code generators.
+//! any domain of values ([`eval`]). A [`formula`] is text of a user that becomes expressions of a nest.
+//! Nothing here knows specs or code generators.
 //!
 //! ```
 //! use cranefold_ir::{Nest, eval, verify};

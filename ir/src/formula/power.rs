@@ -46,20 +46,20 @@ pub(super) fn float(lets: &mut Lets, x: Expr, y: Expr) -> Expr {
     let power = lets.splice(&math::pow(x.dtype()), &[x.clone().abs(), y.clone()]).remove(0);
     let power = lets.bind(power);
     let parity = parity(lets, &y, known);
-    let signed = match &parity.odd {
-        Some(odd) => with_sign(&x, power, odd),
-        None => power,
+    let signed = match &parity {
+        Parity::Even | Parity::Fraction => power,
+        Parity::Odd => with_sign(&x, power, None),
+        Parity::Unknown { odd, .. } => with_sign(&x, power, Some(odd)),
     };
-    let least = x.float(-greatest(x.dtype()));
-    let below_zero = least.le(x.clone()).and(x.clone().lt(x.float(0.0)));
-    let nan = Expr::from(Scalar::nan(x.dtype()));
-    let valued = match &parity.whole {
-        Some(whole) => below_zero.and(whole.clone().not()).select(nan.clone(), signed),
+    let below_zero = || x.float(-greatest(x.dtype())).le(x.clone()).and(x.clone().lt(x.float(0.0)));
+    let not_real = match parity {
+        Parity::Even | Parity::Odd => None,
+        Parity::Fraction => Some(below_zero()),
+        Parity::Unknown { whole, .. } => Some(below_zero().and(whole.not()).or(y.is_nan())),
+    };
+    match not_real {
+        Some(not_real) => not_real.select(Scalar::nan(x.dtype()).into(), signed),
         None => signed,
-    };
-    match known {
-        Some(p) if !p.is_nan() => valued,
-        _ => y.is_nan().select(nan, valued),
     }
 }
 
@@ -92,35 +92,42 @@ fn greatest(dtype: DType) -> f64 {
     if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX }
 }
 
-/// What has to be tested of an exponent.
-struct Parity {
-    /// Whether it is an integer; `None` where it is known to be one.
-    whole: Option<Expr>,
-    /// Whether it is an odd integer; `None` where it is known not to be one.
-    odd: Option<Expr>,
+/// What kind of number an exponent is.
+enum Parity {
+    Even,
+    Odd,
+    Fraction,
+    /// To be tested: whether it is an integer, and an odd one.
+    Unknown {
+        whole: Expr,
+        odd: Expr,
+    },
 }
 
 fn parity(lets: &mut Lets, y: &Expr, known: Option<f64>) -> Parity {
-    let truth = |t| Expr::from(Scalar::bool(t));
-    if let Some(p) = known.filter(|p| !p.is_nan()) {
-        let whole = p.fract() == 0.0 || p.is_infinite();
-        let odd = whole && p.is_finite() && (p * 0.5).fract() != 0.0;
-        return Parity { whole: (!whole).then(|| truth(false)), odd: odd.then(|| truth(true)) };
+    // Halves of odd integers are exact; an infinite exponent has become the greatest, which is even.
+    match known {
+        Some(p) if p.is_infinite() || (p * 0.5).fract() == 0.0 => Parity::Even,
+        Some(p) if p.fract() == 0.0 => Parity::Odd,
+        Some(p) if !p.is_nan() => Parity::Fraction,
+        _ => {
+            let whole = lets.bind(y.clone().nearest().eq(y.clone()));
+            let half = lets.bind(y.clone().mul(y.float(0.5)));
+            let odd = whole.clone().and(half.clone().nearest().ne(half));
+            Parity::Unknown { whole, odd }
+        }
     }
-    let whole = lets.bind(y.clone().nearest().eq(y.clone()));
-    let half = lets.bind(y.clone().mul(y.float(0.5)));
-    let odd = whole.clone().and(half.clone().nearest().ne(half));
-    Parity { whole: Some(whole), odd: Some(odd) }
 }
 
-/// The power, which is not negative, with the sign of x where `odd`.
-fn with_sign(x: &Expr, power: Expr, odd: &Expr) -> Expr {
+/// The power, which is not negative, with the sign of x; if a condition is given, where that holds.
+fn with_sign(x: &Expr, power: Expr, odd: Option<&Expr>) -> Expr {
     let dtype = x.dtype();
     let sign = x.clone().bits(dtype.unsigned());
     let sign = sign.clone().and(sign.int(1 << (dtype.bits() - 1)));
+    let none = sign.int(0);
     let sign = match odd {
-        Expr::Const(_) => sign,
-        odd => odd.clone().select(sign.clone(), sign.int(0)),
+        None => sign,
+        Some(odd) => odd.clone().select(sign, none),
     };
     power.bits(dtype.unsigned()).or(sign).bits(dtype)
 }

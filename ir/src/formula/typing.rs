@@ -160,7 +160,8 @@ impl Typing<'_> {
                 let fault = |message: String| match (number, partner) {
                     (Literal::Real(_), Some(partner)) if dtype.is_int() => {
                         let message = format!("`{number}` is no integer, and {} is {dtype}", show(partner));
-                        Fault::new(node.at, message + &hint(DType::F32, partner))
+                        let float = if dtype.bits() == 64 { DType::F64 } else { DType::F32 };
+                        Fault::new(node.at, message + &hint(float, partner))
                     }
                     _ => Fault::new(node.at, message),
                 };
