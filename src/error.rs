@@ -56,6 +56,8 @@ pub enum CallError {
     Length { role: &'static str, position: usize, given: u64, expected: u64 },
     #[error("{role} {position} has {given} bytes, no whole number of {dtype} elements of {element_bytes}")]
     PartialElement { role: &'static str, position: usize, given: u64, dtype: DType, element_bytes: u64 },
+    #[error("in place runs what writes each element of the slice with the type and strides of input 0")]
+    InPlace,
     #[error("there is no memory for {bytes} bytes of scratch")]
     Scratch { bytes: u64 },
     #[error("the kernel is for {target}, not for this machine")]

@@ -9,8 +9,9 @@
 //! | result | none |
 //!
 //! Each pointer goes to the first element of its buffer; no alignment is needed. Inputs are only
-//! read, outputs only written, and within the lengths the nest gives: the verifier has checked every
-//! index. The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`]; what it holds
+//! read, outputs only written, but for those whose old elements are read first (`inout`), all within the
+//! lengths the nest gives: so a nest that verifies does, and the tests and debug builds verify every stage
+//! (release builds where a schedule is forced). The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`]; what it holds
 //! does not matter, and where it is 0 bytes its pointer is not read and may be absent. The function touches
 //! no other memory but its frame, calls nothing but the functions at the end of this file, where the target
 //! lacks an instruction, and those of [`host`], and never unwinds.
@@ -100,7 +101,10 @@ pub fn clif(nest: &Nest, isa: &OwnedTargetIsa) -> Result<Function, Error> {
 
 fn generate(nest: &Nest, isa: &OwnedTargetIsa) -> Result<Generated, Error> {
     let mut context = FunctionBuilderContext::new();
-    codegen::function(nest, isa.frontend_config(), &mut context)
+    // Only x86 has a feature of that name.
+    let is_lacking = |flag: cranelift_codegen::settings::Value| flag.name == "has_avx" && flag.as_bool() == Some(false);
+    let without_avx = isa.isa_flags().into_iter().any(is_lacking);
+    codegen::function(nest, isa.frontend_config(), without_avx, &mut context)
         .map_err(|e| Error::Internal { stage: "legalize", message: e.to_string() })
 }
 

@@ -45,10 +45,12 @@ pub fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
 /// A name that says the problem: op, types and extents in canonical order, reduced ones in parentheses.
 fn name(problem: &Problem) -> String {
     let op = match &problem.work {
-        crate::problem::Work::Convert { .. } => "convert",
-        crate::problem::Work::Reduce { op, .. } => op,
+        crate::problem::Work::Convert { .. } => "convert".to_string(),
+        crate::problem::Work::Reduce(recipe) => recipe.name(),
     };
     let extent = |d: &crate::problem::Dim| if d.reduced { format!("({})", d.extent) } else { d.extent.to_string() };
     let dims: Vec<String> = problem.dims.iter().map(extent).collect();
-    format!("{op} {} {} -> {}", problem.inputs[0].dtype, dims.join("x"), problem.outputs[0].dtype)
+    let inputs: Vec<&str> = problem.inputs.iter().map(|i| i.operand.dtype.name()).collect();
+    let outputs: Vec<&str> = problem.outputs.iter().map(|o| o.dtype.name()).collect();
+    format!("{op} {} {} -> {}", inputs.join(", "), dims.join("x"), outputs.join(", "))
 }

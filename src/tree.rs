@@ -4,7 +4,8 @@
 //! that a result cannot depend on anything else.
 //!
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
-//!   power of two for which L states of every output inside that dim fit [`LANE_BYTES`], at least 1.
+//!   power of two for which L states of every output inside that dim fit [`LANE_BYTES`], or
+//!   [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is not commutative it is 1.
 //! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
 //!   steps for K elements, the last perhaps partial.
 //! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many
@@ -14,13 +15,18 @@
 //! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
 
 use crate::problem::Problem;
+use cranefold_ir::ops::Method;
 
 /// Changes whenever the tree of some problem does: results computed under different versions may
 /// differ in bits.
-pub const TREE_VERSION: u32 = 1;
+pub const TREE_VERSION: u32 = 2;
 
-/// The most bytes of state a step's lanes may take, over the outputs inside the innermost reduction dim.
+/// The most bytes of state a step's lanes may take, over the outputs inside the innermost reduction dim, where
+/// the state is one value: all vector registers of 128 bits.
 pub const LANE_BYTES: u64 = 256;
+
+/// The same where the state has several values: some registers are left to compute them in.
+pub const LANE_BYTES_OF_SEVERAL: u64 = 192;
 
 /// The most steps of a block.
 pub const BLOCK_STEPS: u64 = 64;
@@ -39,12 +45,14 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of a problem with `state_bytes` bytes of state in a lane, and at least one reduction dim.
-    pub fn of(problem: &Problem, state_bytes: u64) -> Tree {
+    /// The tree of a problem with at least one reduction dim.
+    pub fn of(problem: &Problem, method: &Method) -> Tree {
+        let state_bytes = method.state_bytes();
         let last = problem.dims.iter().rposition(|d| d.reduced).expect("a reduction dim");
         let inside: u64 = problem.dims[last + 1..].iter().map(|d| d.extent).fold(1, u64::saturating_mul);
-        let fit = LANE_BYTES / inside.saturating_mul(state_bytes).min(LANE_BYTES + 1);
-        let lanes = 1 << fit.max(1).ilog2();
+        let most = if method.state_values() == 1 { LANE_BYTES } else { LANE_BYTES_OF_SEVERAL };
+        let fit = most / inside.saturating_mul(state_bytes).min(most + 1);
+        let lanes = if method.is_commutative() { 1 << fit.max(1).ilog2() } else { 1 };
         let mut steps: Vec<u64> = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).collect();
         let innermost = steps.last_mut().expect("a reduction dim");
         *innermost = innermost.div_ceil(lanes);

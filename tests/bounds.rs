@@ -194,6 +194,39 @@ fn wrong_results_are_caught() {
     assert_eq!(error.to_string(), "bits(0xffc00000) is not in nan to nan, expected nan");
 }
 
+/// The variance of elements far from 0: what looks once at them is caught, as is a mean that is rounded.
+#[test]
+fn wrong_variances_are_caught() {
+    let mut random = Random(4);
+    let x: Vec<f32> = (0..1 << 16).map(|_| 1e6 + 3.4641016 * (random.unit() - 0.5)).collect();
+    let n = x.len() as f32;
+    let spec: Reduction = "var f32[65536]".parse().unwrap();
+    let exact = &reference::reduce(&spec, &[&bytes(&x)]).unwrap()[0][0];
+    let check = |got: f32| reference::check(&spec, exact, Scalar::f32(got));
+    let sum = |terms: &dyn Fn(f32) -> f32| tree(&x.iter().map(|&x| terms(x)).collect::<Vec<_>>(), -0.0, |a, b| a + b);
+    let mean = sum(&|x| x) / n;
+
+    let one_look = sum(&|x| x * x) / n - mean * mean;
+    assert!(check(one_look).is_err(), "{one_look}");
+    // Not even in f64, where it is off by half.
+    let wide = |f: &dyn Fn(f64) -> f64| x.iter().map(|&x| f(f64::from(x))).sum::<f64>() / f64::from(n);
+    let wide_mean = wide(&|x| x);
+    let one_look = wide(&|x| x * x) - wide_mean * wide_mean;
+    assert!(check(one_look as f32).is_err(), "{one_look}");
+    let right = wide(&|x| (x - wide_mean) * (x - wide_mean)) as f32;
+    check(right).unwrap();
+    assert!(exact.error_bound(&spec) < 3e-4, "{}", exact.error_bound(&spec));
+
+    let uncorrected = sum(&|x| (x - mean - 0.05) * (x - mean - 0.05)) / n;
+    assert!(check(uncorrected).is_err(), "{uncorrected}");
+    assert!(check(right * n / (n - 100.0)).is_err(), "a wrong count");
+
+    // Around 0 the bound is closer.
+    let small: Vec<f32> = x.iter().map(|x| x - 1e6).collect();
+    let exact = &reference::reduce(&spec, &[&bytes(&small)]).unwrap()[0][0];
+    assert!(exact.error_bound(&spec) < 3e-5, "{}", exact.error_bound(&spec));
+}
+
 #[test]
 fn buffers_that_do_not_fit_are_refused() {
     let spec: Reduction = "sum f32[4,10]@(20,2) axes=[1]".parse().unwrap();

@@ -237,14 +237,25 @@ mod on_x86_64_linux {
         let (host, least) = (host(), Compiler::new(Target::new(TARGET, "").expect("a target")));
         for row in cranefold::ops::ROWS {
             for dtype in DType::ALL.into_iter().filter(|&d| row.takes(d)) {
-                let param = |name| if name == "p" { "p=2.5" } else { "eps=0.5" };
-                let params: Vec<&str> = row.params.iter().map(|p| param(p.name)).collect();
+                let param = |param: &cranefold::ops::Param| match param.name {
+                    "p" => "p=2.5".to_string(),
+                    name if param.is_flag => name.into(),
+                    name => format!("{name}=0.5"),
+                };
+                let params: Vec<String> = row.params.iter().map(param).collect();
                 let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
-                for output in outputs(dtype) {
+                let counts = row.results.contains(&cranefold::ops::Output::Count);
+                for output in if counts && row.results.len() == 1 {
+                    &["", "-> i32"]
+                } else if counts {
+                    &[""]
+                } else {
+                    outputs(dtype)
+                } {
                     same_bits(&host, &least, &format!("{}{params} {dtype}[3,133] axes=[1] {output}", row.name));
                 }
                 for rest in ["[67,21] axes=[0]", "[3,19,5] axes=[1]"] {
-                    let output = if dtype.is_float() { "-> f32" } else { "" };
+                    let output = if dtype.is_float() && !counts { "-> f32" } else { "" };
                     same_bits(&host, &least, &format!("{}{params} {dtype}{rest} {output}", row.name));
                 }
             }
@@ -262,12 +273,13 @@ mod on_x86_64_linux {
         }
     }
 
-    fn run(kernel: &Kernel, input: &[u8]) -> Vec<u8> {
-        let (from, to) = (kernel.spec().inputs()[0].dtype(), &kernel.spec().outputs()[0]);
-        let mut output = vec![0; to.span_bytes() as usize];
-        let inputs = [Input::from_bytes(from, input)];
-        kernel.run(&inputs, &mut [Output::from_bytes(to.dtype(), &mut output)]).expect("the right buffers");
-        output
+    fn run(kernel: &Kernel, input: &[u8]) -> Vec<Vec<u8>> {
+        let (from, to) = (kernel.spec().inputs()[0].dtype(), kernel.spec().outputs());
+        let mut outputs: Vec<Vec<u8>> = to.iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+        let mut outs: Vec<Output> =
+            to.iter().zip(&mut outputs).map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();
+        kernel.run(&[Input::from_bytes(from, input)], &mut outs).expect("the right buffers");
+        outputs
     }
 
     /// Outputs whose conversions differ in instructions.

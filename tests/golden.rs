@@ -189,7 +189,7 @@ fn every_stage_has_cases() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     for stage in dump::stage_names().filter(|&stage| stage != "asm") {
         let cases = entries(&root.join(stage)).len();
-        assert!((3..=8).contains(&cases), "{cases} cases for {stage}");
+        assert!(cases >= 3, "{cases} cases for {stage}");
     }
 }
 

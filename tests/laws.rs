@@ -7,6 +7,15 @@
 #[path = "properties/data.rs"]
 #[allow(dead_code, reason = "shared with the properties, which use all of it")]
 mod data;
+#[path = "properties/execute.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod execute;
+#[path = "laws/found.rs"]
+mod found;
+#[path = "laws/order.rs"]
+mod order;
+#[path = "laws/rows.rs"]
+mod rows;
 
 use cranefold::ir::eval;
 use cranefold::schedule::choose;

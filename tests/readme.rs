@@ -47,15 +47,42 @@ fn ci_runs_the_test_command() {
     assert!(ci.lines().any(|l| l == format!("step {command}")), "`{command}` is not what .ci/run calls");
 }
 
+/// The fenced block that a text starts with.
+fn block(text: &str) -> &str {
+    let text = text.strip_prefix(&format!("{FENCE}text\n")).expect("a block");
+    text.split_once(FENCE).expect("the block ends").0
+}
+
+/// The specs shown are read and compiled.
 #[test]
 fn specs_are_read() {
     let readme = fs::read_to_string(README).expect("the README");
-    let (_, section) = readme.split_once("## Specs\n\n```text\n").expect("a section of specs");
-    let (specs, _) = section.split_once(FENCE).expect("the block ends");
-    for line in specs.lines() {
-        let spec = line.split("   ").next().expect("a spec before the remark");
-        let read: Reduction = spec.parse().unwrap_or_else(|e| panic!("`{spec}`: {e}"));
-        assert_eq!(read.to_string().parse(), Ok(read));
+    let (_, section) = readme.split_once("## Specs\n\n").expect("a section of specs");
+    let compiler = Compiler::host().expect("this machine");
+    let marked = readme.split("<!-- specs -->\n").skip(1);
+    let mut sections = 0;
+    for specs in marked.chain([section]).map(block) {
+        sections += 1;
+        for line in specs.lines() {
+            let spec = line.split("   ").next().expect("a spec before the remark");
+            let read: Reduction = spec.parse().unwrap_or_else(|e| panic!("`{spec}`: {e}"));
+            compiler.compile(&read).unwrap_or_else(|e| panic!("`{spec}`: {e}"));
+            assert_eq!(read.to_string().parse(), Ok(read));
+        }
+    }
+    assert_eq!(sections, 4);
+}
+
+/// What is shown to be refused is, in these words.
+#[test]
+fn refusals_are_current() {
+    let readme = fs::read_to_string(README).expect("the README");
+    let shown: Vec<(&str, &str)> =
+        readme.split("<!-- refused: ").skip(1).map(|part| part.split_once(" -->\n").expect("the mark ends")).collect();
+    assert!(!shown.is_empty());
+    for (spec, text) in shown {
+        let error = spec.parse::<Reduction>().expect_err("a refusal").to_string();
+        assert_eq!(block(text).trim_end(), error, "{spec}");
     }
 }
 

@@ -20,17 +20,17 @@ fn every_workload_is_right() {
     let compiler = Compiler::host().expect("this machine");
     for Workload { group, spec } in list::list() {
         let kernel = compiler.compile(&spec).unwrap_or_else(|error| panic!("{group}: {spec}: {error}"));
-        let data = Data::of(&spec);
-        let mut output = vec![0; spec.outputs()[0].span_bytes() as usize];
-        answers::run(&kernel, &data, &mut output);
-        let checked = Expected::of(&spec, &data).check(&answers::scalars(&spec, &output), 0.0);
+        let data = Data::all(&spec);
+        let mut outputs = answers::buffers(&spec);
+        answers::run(&kernel, &answers::inputs(&data), &mut answers::outputs(&spec, &mut outputs));
+        let checked = Expected::of(&spec, &data).check(&answers::scalars(&spec, &outputs), 0.0);
         checked.unwrap_or_else(|error| panic!("{group}: {spec}: {error}"));
         let elems = spec.inputs()[0].span_elems();
         if elems <= INTERPRETED_ELEMS {
             let nest = pipeline::legal_nest(&Problem::of(&spec), kernel.schedule()).expect("a nest that verifies");
-            let mut other = vec![0; output.len()];
-            answers::interpret(&nest, &data.bytes(0..elems as usize), &mut other);
-            assert!(output == other, "{group}: {spec}: the interpreter gives other bits");
+            let mut others = answers::buffers(&spec);
+            answers::interpret(&nest, &answers::bytes(&data), &mut others);
+            assert!(outputs == others, "{group}: {spec}: the interpreter gives other bits");
         }
     }
 }

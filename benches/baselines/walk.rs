@@ -1,9 +1,10 @@
 //! The dims that baselines walk.
 
 use cranefold::Problem;
+use cranefold::problem;
 
-/// The dims of a workload whose input and output lie densely in memory, outermost first, neighbours that
-/// are both reduced or both kept being one.
+/// The dims of a workload whose first input and outputs lie densely in memory, outermost first, neighbours that
+/// are both reduced or both kept being one. Further inputs are as the first, or as its slices.
 #[derive(Clone, Debug)]
 pub struct Walk(pub Vec<Dim>);
 
@@ -16,24 +17,44 @@ pub struct Dim {
     pub reduced: bool,
 }
 
+/// A walk with one reduced dim: the positions around it, along it and inside of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Along {
+    /// Positions of the dims outside.
+    pub outside: usize,
+    /// Elements that each output is reduced from.
+    pub count: usize,
+    /// Positions of the dims inside: neighbours in memory.
+    pub inside: usize,
+}
+
 impl Walk {
-    /// The walk of a problem.
-    ///
-    /// # Panics
-    /// If its input or output has gaps, or outputs lie in another order than inputs.
-    pub fn of(problem: &Problem) -> Walk {
+    /// The walk of a problem. `None` if an operand has gaps, outputs lie in another order than inputs, or a further
+    /// input lies in any other way.
+    pub fn of(problem: &Problem) -> Option<Walk> {
         let (mut elems, mut outputs) = (1, 1);
         for dim in problem.dims.iter().rev() {
-            let dense = dim.input_strides == [elems] && (dim.reduced || dim.output_strides == [outputs]);
-            assert!(dense || dim.extent == 1, "the baselines take dense arrays only");
+            let at = if problem.applies() { elems } else { outputs };
+            let outputs_fit = dim.reduced || dim.output_strides.iter().all(|&s| s == at);
+            let mut further = problem.inputs.iter().zip(&dim.input_strides);
+            let inputs_fit = further.all(|(input, &s)| s == elems || (s == 0 && !(dim.reduced && input.mapped)));
+            let dense = dim.input_strides[0] == elems && inputs_fit && outputs_fit;
+            if !dense && dim.extent > 1 {
+                return None;
+            }
             elems *= dim.extent as i64;
             outputs *= if dim.reduced { 1 } else { dim.extent as i64 };
         }
-        let dim = |d: &cranefold::problem::Dim| Dim { extent: d.extent as usize, reduced: d.reduced };
-        Walk(problem.dims.iter().map(dim).collect())
+        let alike =
+            |d: &problem::Dim| d.input_strides.iter().chain(&d.output_strides).all(|&s| s == d.input_strides[0]);
+        if !problem.slice.iter().all(alike) {
+            return None;
+        }
+        let dim = |d: &problem::Dim| Dim { extent: d.extent as usize, reduced: d.reduced };
+        Some(Walk(problem.dims.iter().map(dim).collect()))
     }
 
-    /// The number of outputs.
+    /// The number of slices.
     pub fn outputs(&self) -> usize {
         self.0.iter().filter(|d| !d.reduced).map(|d| d.extent).product()
     }
@@ -41,5 +62,14 @@ impl Walk {
     /// The number of elements that each output is reduced from.
     pub fn count(&self) -> usize {
         self.0.iter().filter(|d| d.reduced).map(|d| d.extent).product()
+    }
+
+    /// The same, where one dim is reduced.
+    pub fn along(&self) -> Option<Along> {
+        let axis = self.0.iter().position(|d| d.reduced)?;
+        let positions = |dims: &[Dim]| dims.iter().map(|d| d.extent).product();
+        let (outside, inside) = (&self.0[..axis], &self.0[axis + 1..]);
+        let only = inside.iter().all(|d| !d.reduced);
+        only.then(|| Along { outside: positions(outside), count: self.0[axis].extent, inside: positions(inside) })
     }
 }

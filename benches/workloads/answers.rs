@@ -3,96 +3,187 @@
 use super::data::Data;
 use cranefold::ir::{Nest, eval};
 use cranefold::reference::{self, Exact};
-use cranefold::{Kernel, Output, Reduction, Scalar};
+use cranefold::spec::{Operand, Role};
+use cranefold::{Input, Kernel, Output, Reduction, Scalar};
 
-/// Elements that the sample has with the reference at most, unless one output alone has more.
+/// Elements that the sample has with the reference at most, unless one slice alone has more.
 const SAMPLE_ELEMS: u64 = 20_000;
+
+/// Buffers for the outputs.
+pub fn buffers(spec: &Reduction) -> Vec<Vec<u8>> {
+    spec.outputs().iter().map(|output| vec![0; output.span_bytes() as usize]).collect()
+}
+
+/// The data as the inputs of a call.
+pub fn inputs(data: &[Data]) -> Vec<Input<'_>> {
+    data.iter().map(Data::input).collect()
+}
+
+/// The data as the interpreter reads it.
+pub fn bytes(data: &[Data]) -> Vec<Vec<u8>> {
+    data.iter().map(|data| data.bytes(0..data.len())).collect()
+}
+
+/// Buffers as the outputs of a call.
+pub fn outputs<'a>(spec: &Reduction, buffers: &'a mut [Vec<u8>]) -> Vec<Output<'a>> {
+    let operands = spec.outputs().iter().zip(buffers);
+    operands.map(|(operand, bytes)| Output::from_bytes(operand.dtype(), bytes)).collect()
+}
 
 /// Runs the kernel.
 ///
 /// # Panics
-/// If it refuses the data.
-pub fn run(kernel: &Kernel, data: &Data, output: &mut [u8]) {
-    let dtype = kernel.spec().outputs()[0].dtype();
-    kernel.run(&[data.input()], &mut [Output::from_bytes(dtype, output)]).expect("buffers of the right lengths");
+/// If it refuses the buffers.
+pub fn run(kernel: &Kernel, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) {
+    kernel.run(inputs, outputs).expect("buffers of the right lengths");
 }
 
 /// Evaluates the nest that a kernel was made from.
-pub fn interpret(nest: &Nest, input: &[u8], output: &mut [u8]) {
-    eval::run(nest, &mut eval::Bits { inputs: vec![input], outputs: vec![output] });
+pub fn interpret(nest: &Nest, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>]) {
+    let inputs = inputs.iter().map(Vec::as_slice).collect();
+    let outputs = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    eval::run(nest, &mut eval::Bits { inputs, outputs });
 }
 
-/// The outputs in the row-major order of their shape, from the buffer.
-pub fn scalars(spec: &Reduction, output: &[u8]) -> Vec<Scalar> {
-    let desc = &spec.outputs()[0];
-    let places = Places { extents: desc.shape().into(), strides: desc.strides().into(), origin: desc.origin() };
-    (0..places.count()).map(|n| Scalar::read(desc.dtype(), output, places.at(n))).collect()
+/// The elements of each output in the row-major order of its shape, from its buffer.
+pub fn scalars(spec: &Reduction, buffers: &[Vec<u8>]) -> Vec<Vec<Scalar>> {
+    let one = |(operand, bytes): (&Operand, &Vec<u8>)| {
+        let (extents, strides) = (operand.shape().into(), operand.strides().into());
+        let places = Places { extents, strides, origin: operand.origin() };
+        (0..places.count()).map(|n| Scalar::read(operand.dtype(), bytes, places.at(n))).collect()
+    };
+    spec.outputs().iter().zip(buffers).map(one).collect()
 }
 
-/// What the reference gives for a sample of the outputs.
+/// What the reference gives for a sample of the slices.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// The reduction of one output's elements, all of them in a row.
+    /// The reduction of one slice, its elements all in a row.
     slice: Reduction,
-    /// Numbers of outputs in the row-major order of their shape, and their exact results.
-    outputs: Vec<(usize, Exact)>,
+    sample: Vec<Slice>,
+}
+
+/// What one slice gives.
+#[derive(Clone, Debug)]
+struct Slice {
+    /// The numbers of its elements in the row-major order of an output's shape: one, or one for each
+    /// position of the slice. All outputs of a spec have one shape.
+    numbers: Vec<usize>,
+    /// Their exact results, for each output.
+    outputs: Vec<Vec<Exact>>,
 }
 
 impl Expected {
-    /// The expected answers of a workload: as many as the sample has room for, evenly spread, the first
-    /// and the last output among them.
+    /// The expected answers of a workload: of as many slices as the sample has room for, evenly spread, the
+    /// first and the last among them.
     ///
     /// # Panics
     /// If the spec has no outputs or reduces nothing.
-    pub fn of(spec: &Reduction, data: &Data) -> Expected {
-        let input = &spec.inputs()[0];
-        let along = |reduced: bool, origin: u64| {
-            let axes = (0..spec.rank()).filter(|&axis| spec.reduced()[axis] == reduced);
-            let (extents, strides) = axes.map(|axis| (input.shape()[axis], input.strides()[axis])).unzip();
-            Places { extents, strides, origin }
+    pub fn of(spec: &Reduction, data: &[Data]) -> Expected {
+        let input = |i: usize| parts(spec, &spec.input_stride_of_axis(i), spec.inputs()[i].origin());
+        let inputs: Vec<[Places; 2]> = (0..data.len()).map(input).collect();
+        let [starts, positions] = &inputs[0];
+        let slice = slice_spec(spec, positions.count());
+        let numbers = numbers(spec);
+        let of_slice = |number: u64| {
+            let gather = |((operand, [starts, offsets]), data): ((&Operand, &[Places; 2]), &Data)| {
+                let count = if *operand.role() == Role::Element { offsets.count() } else { 1 };
+                data.bytes((0..count).map(|n| starts.at(number) + offsets.at(n)))
+            };
+            let bytes: Vec<Vec<u8>> = spec.inputs().iter().zip(&inputs).zip(data).map(gather).collect();
+            let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
+            let outputs = reference::reduce(&slice, &bytes).expect("buffers of the right length");
+            let [starts, offsets] = &numbers;
+            let numbers = (0..outputs[0].len() as u64).map(|n| starts.at(number) + offsets.at(n)).collect();
+            Slice { numbers, outputs }
         };
-        let (starts, offsets) = (along(false, input.origin()), along(true, 0));
-        let slice = slice_spec(spec, offsets.count());
         let last = starts.count() - 1;
-        let steps = (SAMPLE_ELEMS / offsets.count()).clamp(1, last.max(1));
-        let exact = |step: u64| {
-            let start = starts.at(step * last / steps);
-            let bytes = data.bytes((0..offsets.count()).map(|n| start + offsets.at(n)));
-            let mut exact = reference::reduce(&slice, &[&bytes]).expect("a buffer of the right length");
-            ((step * last / steps) as usize, exact.remove(0).remove(0))
-        };
-        let steps = if last == 0 { 0..=0 } else { 0..=steps };
-        Expected { outputs: steps.map(exact).collect(), slice }
+        let steps = (SAMPLE_ELEMS / positions.count()).clamp(1, last.max(1));
+        let chosen = if last == 0 { 0..=0 } else { 0..=steps };
+        Expected { sample: chosen.map(|step| of_slice(step * last / steps)).collect(), slice }
     }
 
-    /// Checks answers, all outputs in the row-major order of their shape. What may be off is allowed to
-    /// differ from the exact result by that part of it, wherever the reference's bounds are closer.
+    /// Checks answers, all elements of each output in the row-major order of its shape. What may be off is
+    /// allowed to differ from the exact result by that part of the greatest of the slice's results, wherever
+    /// the reference's bounds are closer.
     ///
     /// # Errors
     /// The first answer that is not allowed.
-    pub fn check(&self, answers: &[Scalar], may_be_off: f64) -> Result<(), String> {
-        self.outputs.iter().try_for_each(|(output, exact)| {
-            let got = answers[*output];
-            let tolerance = exact.round(&self.slice).as_f64().abs() * may_be_off;
-            match reference::check(&self.slice, exact, got) {
-                Err(_) if may_be_off > 0.0 && exact.error(got) <= tolerance => Ok(()),
-                checked => checked.map_err(|mismatch| format!("output {output}: {mismatch}")),
+    pub fn check(&self, answers: &[Vec<Scalar>], may_be_off: f64) -> Result<(), String> {
+        for Slice { numbers, outputs } in &self.sample {
+            for (output, (exact, answers)) in outputs.iter().zip(answers).enumerate() {
+                let magnitudes = exact.iter().map(|exact| exact.round(&self.slice).as_f64().abs());
+                let tolerance = magnitudes.fold(0.0, f64::max) * may_be_off;
+                for (&number, exact) in numbers.iter().zip(exact) {
+                    let got = answers[number];
+                    let is_near = may_be_off > 0.0 && exact.error(got) <= tolerance;
+                    match reference::check(&self.slice, exact, got) {
+                        Err(mismatch) if !is_near => {
+                            return Err(format!("output {output}, element {number}: {mismatch}"));
+                        }
+                        _ => {}
+                    }
+                }
             }
-        })
+        }
+        Ok(())
     }
 }
 
-/// The reduction of one output's elements, all of them in a row.
+/// The reduction of one slice, its elements all in a row; inputs that are broadcast have as many.
 fn slice_spec(spec: &Reduction, elems: u64) -> Reduction {
-    let (input, output) = (spec.inputs()[0].dtype(), spec.outputs()[0].dtype());
+    let list = |items: Vec<String>| items.join(", ");
+    let operand = |operand: &Operand| match operand.role() {
+        Role::Scalar(name) => (vec![], vec![format!("scalar {name}:{}", operand.dtype())]),
+        Role::Then => (vec![format!("{}[]:then", operand.dtype())], vec![]),
+        _ => (vec![format!("{}[{elems}]", operand.dtype())], vec![]),
+    };
+    let (operands, mut words): (Vec<_>, Vec<_>) = spec.inputs().iter().map(operand).unzip();
+    let formulas = |name: &str, formulas: Vec<String>| format!("{name}=\"{}\"", list(formulas));
+    words.push(spec.map().iter().map(|f| formulas("map", vec![f.to_string()])).collect());
+    if !spec.then().is_empty() {
+        words.push(vec![formulas("then", spec.then().iter().map(ToString::to_string).collect())]);
+    }
+    words.push(spec.apply().iter().map(|f| formulas("apply", vec![f.to_string()])).collect());
+    // What stands outside of formulas.
     let text = spec.to_string();
     let is_option = |word: &&str| word.starts_with("acc=") || ["saturate", "trunc", "round_half_even"].contains(word);
-    let options: Vec<&str> = text.split_whitespace().filter(is_option).collect();
-    let text = format!("{} {input}[{elems}] {} -> {output}", spec.reducers()[0], options.join(" "));
+    let options = text.split('"').step_by(2).flat_map(str::split_whitespace).filter(is_option);
+    words.push(options.map(String::from).collect());
+    let text = format!(
+        "{} {} {} -> {}",
+        list(spec.reducers().iter().map(ToString::to_string).collect()),
+        list(operands.concat()),
+        words.concat().join(" "),
+        list(spec.outputs().iter().map(|output| output.dtype().to_string()).collect()),
+    );
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Buffer indices of a box that is not empty, in row-major order.
+/// The numbers of a slice's elements in the row-major order of an output's shape: of each slice's first, and
+/// what its others are beyond that.
+fn numbers(spec: &Reduction) -> [Places; 2] {
+    let shape = spec.inputs()[0].shape();
+    let mut next = 1;
+    let mut strides = vec![0; spec.rank()];
+    for axis in (0..spec.rank()).rev().filter(|&axis| spec.applies() || !spec.reduced()[axis]) {
+        strides[axis] = next;
+        next *= shape[axis] as i64;
+    }
+    parts(spec, &strides, 0)
+}
+
+/// The places of each slice's first element, and what its others are beyond that.
+fn parts(spec: &Reduction, strides: &[i64], origin: u64) -> [Places; 2] {
+    let shape = spec.inputs()[0].shape();
+    [(false, origin), (true, 0)].map(|(reduced, origin)| {
+        let axes = (0..spec.rank()).filter(|&axis| spec.reduced()[axis] == reduced);
+        let (extents, strides) = axes.map(|axis| (shape[axis], strides[axis])).unzip();
+        Places { extents, strides, origin }
+    })
+}
+
+/// Indices of a box that is not empty, in row-major order.
 struct Places {
     extents: Vec<u64>,
     strides: Vec<i64>,

@@ -1,5 +1,6 @@
 //! Input data of a workload, as typed slices.
 
+use cranefold::spec::Operand;
 use cranefold::{DType, Element, Input, Reduction, Scalar};
 use half::{bf16, f16};
 
@@ -36,19 +37,23 @@ macro_rules! with_elements {
 }
 
 impl Data {
-    /// The data of a spec's input: the same in every run.
+    /// The data of a spec's inputs: the same in every run.
+    ///
+    /// # Panics
+    /// If the list has no such element type.
+    pub fn all(spec: &Reduction) -> Vec<Data> {
+        let op = spec.reducers()[0].to_string();
+        (1..).zip(spec.inputs()).map(|(number, input)| Data::of(input, &op, number)).collect()
+    }
+
+    /// The data of one input, no other's if its number is another.
     ///
     /// Floats lie around 0, so that a loop that adds them in order is not far off; the factors of a
     /// product are near 1, and its result then is an ordinary number. Truth values are those over which
     /// a loop cannot stop early, but for the last.
-    ///
-    /// # Panics
-    /// If the list has no such element type.
-    pub fn of(spec: &Reduction) -> Data {
-        let input = &spec.inputs()[0];
+    fn of(input: &Operand, op: &str, number: u64) -> Data {
         let len = input.span_elems() as usize;
-        let op = spec.row().name;
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number);
         let mut bits = move || {
             // A linear congruential generator, of which the high bits are good.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -70,6 +75,11 @@ impl Data {
             DType::Bool => Data::Bool((0..len).map(|n| (op == "all") == (n + 1 < len)).collect()),
             dtype => panic!("the list has no workload of {dtype}"),
         }
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        with_elements!(self, elements => elements.len())
     }
 
     /// The data as an input of a call.

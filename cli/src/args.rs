@@ -32,12 +32,19 @@ pub enum Verb {
 pub struct Run {
     /// The reduction, such as "mean f32[64,128,56,56] axes=[2,3]"
     pub spec: String,
-    /// A file for each input, in order; random data where there is none
+    /// A file for each input that is no scalar, in order: --input A.npy --input B.npy, first the elements, then
+    /// what is marked `:then`; random data if there is none
     #[arg(long, value_name = "F.npy", conflicts_with = "random")]
     pub input: Vec<PathBuf>,
-    /// A file for each output, in order
+    /// The value of a scalar of the spec; a random one if it is not given and the inputs are random too
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub scalar: Vec<String>,
+    /// A file for each output, in order; it is overwritten, never read
     #[arg(long, value_name = "F.npy")]
     pub output: Vec<PathBuf>,
+    /// A file for each output whose expression reads its old element `d`, in order; zeros if there is none
+    #[arg(long, value_name = "F.npy")]
+    pub old: Vec<PathBuf>,
     /// The seed of the random data; 0 if not given
     #[arg(long, value_name = "SEED")]
     pub random: Option<u64>,

@@ -2,8 +2,9 @@
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
-use crate::{npy, random};
-use cranefold::Reduction;
+use crate::{npy, random, scalars};
+use cranefold::spec::{Operand, Role};
+use cranefold::{Reduction, Scalar};
 use std::path::PathBuf;
 
 /// Buffers for each operand, in the spec's layouts.
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 pub struct Arrays {
     /// The inputs.
     pub inputs: Vec<Buffer>,
-    /// The outputs, zero so far.
+    /// The outputs: what they hold before a call, which is zero, then what it has written.
     pub outputs: Vec<Buffer>,
 }
 
@@ -26,15 +27,67 @@ impl Arrays {
         Ok(Arrays { inputs, outputs: operands(spec.outputs())? })
     }
 
-    /// Inputs from files.
+    /// Inputs from files, but for scalars.
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
     pub fn read(spec: &Reduction, paths: &[PathBuf]) -> Result<Arrays, Failure> {
-        check_count("input", paths.len(), spec.inputs().len())?;
-        let files = spec.inputs().iter().zip(paths).enumerate();
-        let inputs = files.map(|(index, (operand, path))| npy::read(path, operand, &format!("input {index}")));
+        let names = names(spec);
+        check_count("input", paths.len(), names.iter().flatten().count())?;
+        let mut paths = paths.iter();
+        let inputs = spec.inputs().iter().zip(names).map(|(operand, name)| match name {
+            Some(name) => npy::read(paths.next().expect("as many as are named"), operand, &name),
+            None => Buffer::zeroed(operand.span_bytes()),
+        });
         Ok(Arrays { inputs: inputs.collect::<Result<_, _>>()?, outputs: operands(spec.outputs())? })
+    }
+
+    /// Sets the scalars that are given.
+    pub fn set_scalars(&mut self, spec: &Reduction, values: &[Option<Scalar>]) {
+        let scalars =
+            spec.inputs().iter().zip(&mut self.inputs).filter(|(operand, _)| scalars::name(operand).is_some());
+        for ((_, buffer), value) in scalars.zip(values) {
+            if let Some(value) = value {
+                value.write(buffer.bytes_mut(), 0);
+            }
+        }
+    }
+
+    /// The scalars with their values, as `eps=0.5`.
+    pub fn scalars(&self, spec: &Reduction) -> Vec<String> {
+        let inputs = spec.inputs().iter().zip(&self.inputs);
+        let shown = inputs.filter_map(|(operand, buffer)| {
+            let name = scalars::name(operand)?;
+            Some(format!("{name}={}", Scalar::read(operand.dtype(), buffer.bytes(), 0)))
+        });
+        shown.collect()
+    }
+
+    /// What the outputs that are read hold before a call: of files, or zeros if `paths` is empty.
+    ///
+    /// # Errors
+    /// If there are too few or too many, or one cannot be read or is not the operand.
+    pub fn old(spec: &Reduction, paths: &[PathBuf]) -> Result<Vec<Old>, Failure> {
+        let read: Vec<usize> = (0..spec.outputs().len()).filter(|&o| reads_old(spec, o)).collect();
+        if !paths.is_empty() && paths.len() != read.len() {
+            return Err(Failure::Old { given: paths.len(), expected: read.len() });
+        }
+        let file = |(i, output): (usize, usize)| {
+            let operand = &spec.outputs()[output];
+            let elements = match paths.get(i) {
+                Some(path) => npy::read(path, operand, &format!("output {output}"))?,
+                None => Buffer::zeroed(operand.span_bytes())?,
+            };
+            Ok(Old { output, elements })
+        };
+        read.into_iter().enumerate().map(file).collect()
+    }
+
+    /// Puts what is read of the outputs back to what it was before the first call.
+    pub fn restore(&mut self, old: &[Old]) {
+        for Old { output, elements } in old {
+            self.outputs[*output].bytes_mut().copy_from_slice(elements.bytes());
+        }
     }
 
     /// Writes the outputs to files; none, if `paths` is empty.
@@ -51,10 +104,39 @@ impl Arrays {
         self.inputs.iter().map(Buffer::bytes).collect()
     }
 
+    /// The bytes of the outputs before the first call, where they are read; others as they are.
+    pub fn old_bytes<'a>(&'a self, old: &'a [Old]) -> Vec<&'a [u8]> {
+        let before = |output: usize| old.iter().find(|old| old.output == output).map(|old| old.elements.bytes());
+        (0..self.outputs.len()).map(|o| before(o).unwrap_or(self.outputs[o].bytes())).collect()
+    }
+
     /// The bytes of the outputs.
     pub fn output_bytes(&self) -> Vec<&[u8]> {
         self.outputs.iter().map(Buffer::bytes).collect()
     }
+}
+
+/// What an output holds before a call that reads it.
+#[derive(Debug)]
+pub struct Old {
+    output: usize,
+    elements: Buffer,
+}
+
+/// Whether a call reads what an output holds before it.
+pub fn reads_old(spec: &Reduction, output: usize) -> bool {
+    spec.then().get(output).is_some_and(|formula| formula.uses("d"))
+}
+
+/// What messages call the inputs: `input 0`, `input y0`; nothing for scalars.
+fn names(spec: &Reduction) -> Vec<Option<String>> {
+    let (mut elements, mut thens) = (0.., 0..);
+    let mut name = |operand: &Operand| match operand.role() {
+        Role::Scalar(_) => None,
+        Role::Then => thens.next().map(|n| format!("input y{n}")),
+        _ => elements.next().map(|n| format!("input {n}")),
+    };
+    spec.inputs().iter().map(&mut name).collect()
 }
 
 /// Zeroed buffers for operands.
@@ -73,7 +155,18 @@ pub fn check_count(role: &'static str, given: usize, expected: usize) -> Result<
     if given == expected { Ok(()) } else { Err(Failure::Files { role, given, expected }) }
 }
 
+fn bytes(operand: &Operand) -> u64 {
+    operand.elems().saturating_mul(operand.dtype().bytes())
+}
+
 /// Bytes of the elements of all inputs, each counted once.
-pub fn element_bytes(spec: &Reduction) -> u64 {
-    spec.inputs().iter().map(|operand| operand.elems().saturating_mul(operand.dtype().bytes())).sum()
+pub fn input_bytes(spec: &Reduction) -> u64 {
+    spec.inputs().iter().map(bytes).sum()
+}
+
+/// Bytes of the elements that a call reads and writes, each counted once; of outputs that it reads, twice.
+pub fn moved_bytes(spec: &Reduction) -> u64 {
+    let written: u64 = spec.outputs().iter().map(bytes).sum();
+    let old = (0..spec.outputs().len()).filter(|&o| reads_old(spec, o)).map(|o| bytes(&spec.outputs()[o]));
+    input_bytes(spec) + written + old.sum::<u64>()
 }

@@ -1,13 +1,16 @@
 //! Results against the reference.
 //!
 //! The reference takes from 20 ns an element to some microseconds, so it is timed on a few of them and
-//! then given [`BUDGET_NS`]: for all outputs where that is enough, else for as many as fit, evenly
-//! spread, the first and the last among them.
+//! then given [`BUDGET_NS`]: for all slices where that is enough, else for as many as fit, evenly
+//! spread, the first and the last among them. A slice is what one element of each output is reduced from;
+//! where an output is written at each position of it, all those are checked together.
 
 use crate::failure::Failure;
 use crate::strided::Placed;
 use crate::timing;
+use cranefold::ops::{Call, Output};
 use cranefold::reference::{self, Exact, Value};
+use cranefold::spec::{Builder, Operand, Role};
 use cranefold::{Layout, Reduction, Scalar, SpecError};
 
 /// How long the reference may take, about.
@@ -16,27 +19,31 @@ pub const BUDGET_NS: f64 = 2e9;
 /// Elements that it is timed on.
 const TIMED: u64 = 4096;
 
-/// What the reference says of the first output's elements.
+/// What the reference says of the outputs.
 #[derive(Debug)]
 pub enum Verdict {
-    /// All that were looked at are allowed.
-    Right {
-        /// How many were looked at.
-        checked: u64,
-        /// How many there are.
-        outputs: u64,
-        /// The greatest error of a float, and how large it may be.
-        worst: Option<Worst>,
-        /// Outputs for which there is no bound, for they may overflow.
-        unbounded: u64,
-    },
+    /// All elements that were looked at are allowed: for each output.
+    Right(Vec<Found>),
     /// An element is not allowed.
     Wrong(String),
-    /// One output alone takes longer than the reference is given.
+    /// One slice alone takes longer than the reference is given.
     NotChecked {
         /// How long that would be, about.
         needed_ns: f64,
     },
+}
+
+/// What was found of an output.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// How many elements were looked at.
+    pub checked: u64,
+    /// How many there are.
+    pub elements: u64,
+    /// The greatest error of a float, and how large it may be.
+    pub worst: Option<Worst>,
+    /// Elements for which there is no bound, for they may overflow.
+    pub unbounded: u64,
 }
 
 /// An error.
@@ -48,72 +55,104 @@ pub struct Worst {
     pub bound: f64,
 }
 
+/// What a call gets.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The inputs' bytes.
+    pub inputs: &'a [&'a [u8]],
+    /// The bytes of the outputs before the call; of those that are not read, whatever they are.
+    pub old: &'a [&'a [u8]],
+}
+
 /// Holds outputs against the reference.
 ///
 /// # Errors
 /// If the buffers do not fit the spec.
-pub fn against_reference(spec: &Reduction, inputs: &[&[u8]], outputs: &[&[u8]]) -> Result<Verdict, Failure> {
-    let operand = &spec.outputs()[0];
-    let count = operand.elems();
-    let got = |at: &[u64]| Scalar::read(operand.dtype(), outputs[0], Placed::of(operand).index(at) as usize);
-    let mut tally = Tally { spec, worst: None, unbounded: 0 };
-    let each_ns = if count == 0 { 0.0 } else { time_of_one(spec, inputs[0])? };
-    if each_ns * count as f64 <= BUDGET_NS {
-        for (number, exact) in (0..).zip(&reference::reduce(spec, inputs)?[0]) {
-            let at = indices(operand.shape(), number);
-            if let Some(wrong) = tally.add(exact, got(&at), &at) {
-                return Ok(Verdict::Wrong(wrong));
-            }
-        }
-        return Ok(tally.verdict(count, count));
+pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
+    let kept: Vec<u64> = extents(spec, |(reduced, extent)| if reduced { 1 } else { extent });
+    let slices = kept.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
+    let mut tally = Tally::of(spec, outputs);
+    let each_ns = if slices == 0 { 0.0 } else { time_of_one(spec, given)? };
+    if each_ns * slices as f64 <= BUDGET_NS {
+        return Ok(tally.add_all(&reference::reduce_over(spec, given.inputs, given.old)?, &vec![0; spec.rank()], spec));
     }
     if each_ns > BUDGET_NS {
         return Ok(Verdict::NotChecked { needed_ns: each_ns });
     }
     let one = spec_of_one(spec, u64::MAX)?;
-    let checked = ((BUDGET_NS / each_ns) as u64).clamp(1, count);
-    for sample in 0..checked {
-        let number = u128::from(sample) * u128::from(count - 1) / u128::from(checked.max(2) - 1);
-        let at = indices(operand.shape(), number as u64);
-        let exact = one_output(spec, &one, inputs[0], &at)?;
-        if let Some(wrong) = tally.add(&exact, got(&at), &at) {
-            return Ok(Verdict::Wrong(wrong));
+    let samples = ((BUDGET_NS / each_ns) as u64).clamp(1, slices);
+    for sample in 0..samples {
+        let number = u128::from(sample) * u128::from(slices - 1) / u128::from(samples.max(2) - 1);
+        let at = indices(&kept, number as u64);
+        let wrong = tally.add_all(&one_slice(spec, &one, given, &at)?, &at, &one);
+        if matches!(wrong, Verdict::Wrong(_)) {
+            return Ok(wrong);
         }
     }
-    Ok(tally.verdict(checked, count))
+    Ok(Verdict::Right(tally.found))
 }
 
-/// About how long the reference takes for an output: the time for the first, or for a part of what it is
-/// reduced from, in proportion.
-fn time_of_one(spec: &Reduction, bytes: &[u8]) -> Result<f64, Failure> {
+/// Something of each axis of input 0, made of whether it is reduced and its extent.
+fn extents(spec: &Reduction, with: impl FnMut((bool, u64)) -> u64) -> Vec<u64> {
+    spec.reduced().iter().copied().zip(spec.inputs()[0].shape().iter().copied()).map(with).collect()
+}
+
+/// About how long the reference takes for a slice: the time for the first, or for a part of it, in
+/// proportion.
+fn time_of_one(spec: &Reduction, given: Given) -> Result<f64, Failure> {
     let part = spec_of_one(spec, TIMED)?;
-    let first = vec![0; spec.outputs()[0].shape().len()];
-    let (_, part_ns) = timing::once_ns(|| one_output(spec, &part, bytes, &first))?;
+    let (_, part_ns) = timing::once_ns(|| one_slice(spec, &part, given, &vec![0; spec.rank()]))?;
     Ok(part_ns * spec.reduced_count() as f64 / part.reduced_count().max(1) as f64)
 }
 
 struct Tally<'a> {
     spec: &'a Reduction,
-    worst: Option<Worst>,
-    unbounded: u64,
+    outputs: &'a [&'a [u8]],
+    /// The strides of each output by axis of input 0.
+    strides: Vec<Vec<i64>>,
+    found: Vec<Found>,
 }
 
-impl Tally<'_> {
-    fn verdict(self, checked: u64, outputs: u64) -> Verdict {
-        Verdict::Right { checked, outputs, worst: self.worst, unbounded: self.unbounded }
+impl<'a> Tally<'a> {
+    fn of(spec: &'a Reduction, outputs: &'a [&'a [u8]]) -> Tally<'a> {
+        let none = |o: &Operand| Found { checked: 0, elements: o.elems(), worst: None, unbounded: 0 };
+        let strides = (0..outputs.len()).map(|o| spec.output_stride_of_axis(o)).collect();
+        Tally { spec, outputs, strides, found: spec.outputs().iter().map(none).collect() }
     }
 
-    /// Checks one output; says what is wrong with it.
-    fn add(&mut self, exact: &Exact, got: Scalar, at: &[u64]) -> Option<String> {
-        if let Err(mismatch) = reference::check(self.spec, exact, got) {
-            return Some(format!("output {at:?} of `{}`: {mismatch}", self.spec));
+    /// Checks the results of `part`, which is this spec from the place `at` on.
+    fn add_all(&mut self, exact: &[Vec<Exact>], at: &[u64], part: &Reduction) -> Verdict {
+        for (output, exact) in exact.iter().enumerate() {
+            let shape = part.outputs()[output].shape();
+            for (number, exact) in (0..).zip(exact) {
+                let within = in_axes(part, &indices(shape, number));
+                let place: Vec<u64> = at.iter().zip(within).map(|(a, b)| a + b).collect();
+                if let Some(wrong) = self.add(output, exact, &place) {
+                    return Verdict::Wrong(wrong);
+                }
+            }
         }
+        Verdict::Right(self.found.clone())
+    }
+
+    /// Checks one element at these indices along the axes of input 0; says what is wrong with it.
+    fn add(&mut self, output: usize, exact: &Exact, place: &[u64]) -> Option<String> {
+        let operand = &self.spec.outputs()[output];
+        let placed = Placed { strides: &self.strides[output], origin: operand.origin() };
+        let got = Scalar::read(operand.dtype(), self.outputs[output], placed.index(place) as usize);
+        if let Err(mismatch) = reference::check(self.spec, exact, got) {
+            let number = if self.outputs.len() > 1 { format!(" {output}") } else { String::new() };
+            let at = in_output(self.spec, place);
+            return Some(format!("output{number} {at:?} of `{}`: {mismatch}", self.spec));
+        }
+        let found = &mut self.found[output];
+        found.checked += 1;
         if let Value::Float(_) = exact.value {
-            let found = Worst { error: exact.error(got), bound: exact.error_bound(self.spec) };
-            if found.bound.is_infinite() {
-                self.unbounded += 1;
-            } else if self.worst.is_none_or(|worst| found.error > worst.error) {
-                self.worst = Some(found);
+            let error = Worst { error: exact.error(got), bound: exact.error_bound(self.spec) };
+            if error.bound.is_infinite() {
+                found.unbounded += 1;
+            } else if found.worst.is_none_or(|worst| error.error > worst.error) {
+                found.worst = Some(error);
             }
         }
         None
@@ -130,40 +169,90 @@ fn indices(shape: &[u64], mut number: u64) -> Vec<u64> {
     at
 }
 
-/// The exact result of the output element `at`, or of a part of what it is reduced from: of `one` on the
-/// input's bytes from there on.
-fn one_output(spec: &Reduction, one: &Reduction, bytes: &[u8], at: &[u64]) -> Result<Exact, Failure> {
-    let (whole, part) = (&spec.inputs()[0], &one.inputs()[0]);
-    let mut kept = at.iter();
-    let mut start = whole.origin() as i64;
-    for (axis, &reduced) in spec.reduced().iter().enumerate() {
-        let index = if reduced && !spec.keep_dims() { 0 } else { *kept.next().expect("an index of each kept axis") };
-        start += index as i64 * whole.strides()[axis];
-    }
-    let size = whole.dtype().bytes();
-    // An input without elements has no place that the start could be.
-    let first = if part.span_elems() == 0 { 0 } else { (start as u64 - part.origin()) * size };
-    let bytes = &bytes[first as usize..][..part.span_bytes() as usize];
-    Ok(reference::reduce(one, &[bytes])?.swap_remove(0).swap_remove(0))
+/// Whether outputs have an axis for each of input 0.
+fn has_all_axes(spec: &Reduction) -> bool {
+    spec.applies() || spec.keep_dims()
 }
 
-/// The same reduction for one output element: with extent 1 along the axes that are kept, and of at most
-/// about `most` elements.
+/// Indices in an output as indices along the axes of input 0.
+fn in_axes(spec: &Reduction, at: &[u64]) -> Vec<u64> {
+    let mut at = at.iter().copied();
+    let mut next = || at.next().expect("an index of each axis of the output");
+    spec.reduced().iter().map(|&reduced| if reduced && !has_all_axes(spec) { 0 } else { next() }).collect()
+}
+
+/// Indices along the axes of input 0 as those in an output.
+fn in_output(spec: &Reduction, place: &[u64]) -> Vec<u64> {
+    let axes = place.iter().zip(spec.reduced());
+    axes.filter(|&(_, &reduced)| !reduced || has_all_axes(spec)).map(|(&index, _)| index).collect()
+}
+
+/// The exact results of the slice at `at`, or of a part of it: of `one` on the inputs' bytes from there on.
+fn one_slice(spec: &Reduction, one: &Reduction, given: Given, at: &[u64]) -> Result<Vec<Vec<Exact>>, Failure> {
+    let inputs = given.inputs.iter().enumerate().map(|(i, bytes)| {
+        let (whole, part) = (&spec.inputs()[i], &one.inputs()[i]);
+        let strides = spec.input_stride_of_axis(i);
+        let start = Placed { strides: &strides, origin: whole.origin() }.index(at);
+        // An input without elements has no place that the start could be.
+        let first = if part.span_elems() == 0 { 0 } else { start as u64 - part.origin() };
+        &bytes[(first * whole.dtype().bytes()) as usize..][..part.span_bytes() as usize]
+    });
+    let old = given.old.iter().enumerate().map(|(o, bytes)| {
+        let whole = &spec.outputs()[o];
+        let place = Placed { strides: &spec.output_stride_of_axis(o), origin: whole.origin() };
+        // An output at each position of a slice is not read; it is only as long as it must be.
+        let start = if spec.applies() || whole.span_elems() == 0 { 0 } else { place.index(at) as usize };
+        &bytes[start * whole.dtype().bytes() as usize..]
+    });
+    Ok(reference::reduce_over(one, &inputs.collect::<Vec<_>>(), &old.collect::<Vec<_>>())?)
+}
+
+/// The same reduction of one slice: with extent 1 along the axes that are kept, and of at most about `most`
+/// elements.
 fn spec_of_one(spec: &Reduction, most: u64) -> Result<Reduction, SpecError> {
-    let (input, row) = (&spec.inputs()[0], spec.row());
     let mut left = most;
-    let extents = input.shape().iter().zip(spec.reduced()).map(|(&extent, &reduced)| {
+    let taken = extents(spec, |(reduced, extent)| {
         let taken = if reduced { extent.min(left) } else { 1 };
         left = (left / taken.max(1)).max(1);
         taken
     });
-    let output = spec.outputs()[0].dtype();
-    let mut builder = Reduction::builder(row.name)
-        .input_at(input.dtype(), &extents.collect::<Vec<_>>(), Layout::strides(input.strides()))
-        .axes(spec.axes().into_iter().map(|axis| axis as i64))
-        .output(output);
-    for (param, value) in row.params.iter().zip(spec.params()) {
-        builder = builder.param(param.name, value);
+    let mut calls = spec.reducers().iter();
+    let mut builder = match calls.next().expect("a reducer") {
+        Call::Row { name, .. } => Reduction::builder(name),
+        Call::Own(own) => Reduction::own(own.clone()),
+    };
+    builder = with_params(builder, &spec.reducers()[0]);
+    for call in calls {
+        builder = match call {
+            Call::Row { name, .. } => with_params(builder.reducer(name), call),
+            Call::Own(own) => builder.own(own.clone()),
+        };
+    }
+    for operand in spec.inputs() {
+        let (dtype, layout) = (operand.dtype(), Layout::strides(operand.strides()));
+        builder = match operand.role() {
+            Role::Scalar(name) => builder.scalar(name, dtype),
+            Role::Then => builder.then_input_at(dtype, &vec![1; operand.shape().len()], layout),
+            _ => {
+                let broadcast = taken.len() - operand.shape().len();
+                let own = operand.shape().iter().zip(&taken[broadcast..]);
+                let shape: Vec<u64> = own.map(|(&own, &taken)| if own == 1 { 1 } else { taken }).collect();
+                builder.input_at(dtype, &shape, layout)
+            }
+        };
+    }
+    if let Some(map) = spec.map() {
+        builder = builder.map(map.clone());
+    }
+    if !spec.then().is_empty() {
+        builder = builder.then(spec.then().to_vec());
+    }
+    if let Some(apply) = spec.apply() {
+        builder = builder.apply(apply.clone());
+    }
+    builder = builder.axes(spec.axes().into_iter().map(|axis| axis as i64));
+    for output in spec.outputs() {
+        builder = builder.output(output.dtype());
     }
     if let Some(accumulator) = spec.accumulator() {
         builder = builder.accumulator(accumulator);
@@ -171,22 +260,72 @@ fn spec_of_one(spec: &Reduction, most: u64) -> Result<Reduction, SpecError> {
     if spec.saturate() {
         builder = builder.saturate();
     }
-    if output.is_int() {
+    if has_integer_value(spec) {
         builder = builder.round(spec.rounding());
     }
-    if spec.axes().is_empty() && !spec.is_identity() && row.identity_over_no_axes {
+    let copies = |call: &Call| call.as_row().is_some_and(|row| row.identity_over_no_axes);
+    let alone = spec.map().is_none() && spec.then().is_empty() && spec.apply().is_none();
+    if spec.axes().is_empty()
+        && !spec.is_identity()
+        && alone
+        && spec.reducers().len() == 1
+        && copies(&spec.reducers()[0])
+    {
         builder = builder.empty_axes_lift();
     }
     builder.build()
+}
+
+fn with_params(builder: Builder, call: &Call) -> Builder {
+    let params = call.as_row().into_iter().flat_map(|row| row.params).zip(call.params());
+    params.fold(builder, |builder, (param, value)| builder.param(param.name, value))
+}
+
+/// Whether an output that is no position or count is an integer.
+fn has_integer_value(spec: &Reduction) -> bool {
+    let results = spec.reducers().iter().flat_map(Call::results);
+    let made = !spec.then().is_empty() || spec.apply().is_some();
+    let kinds = results.map(Some).chain(std::iter::repeat(None));
+    let counts = kinds.map(|kind| !made && kind == Some(Output::Count));
+    spec.outputs().iter().zip(counts).any(|(output, counts)| output.dtype().is_int() && !counts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Each slice by itself is as all together.
+    fn check_slices(text: &str) {
+        let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let bytes = |(n, input): (usize, &Operand)| -> Vec<u8> {
+            (0..input.span_bytes()).map(|i| ((i + n as u64) * 37 % 61) as u8).collect()
+        };
+        let inputs: Vec<Vec<u8>> = spec.inputs().iter().enumerate().map(bytes).collect();
+        let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+        let old: Vec<Vec<u8>> = spec.outputs().iter().map(|o| (0..o.span_bytes() as u8).collect()).collect();
+        let old: Vec<&[u8]> = old.iter().map(Vec::as_slice).collect();
+        let given = Given { inputs: &inputs, old: &old };
+        let all = reference::reduce_over(&spec, &inputs, &old).unwrap();
+        let one = spec_of_one(&spec, u64::MAX).unwrap_or_else(|e| panic!("one of {text}: {e}"));
+        let kept = extents(&spec, |(reduced, extent)| if reduced { 1 } else { extent });
+        for number in 0..kept.iter().product() {
+            let at = indices(&kept, number);
+            let slice = one_slice(&spec, &one, given, &at).unwrap();
+            for (output, exact) in slice.iter().enumerate() {
+                let shape = spec.outputs()[output].shape();
+                for (number, exact) in (0..).zip(exact) {
+                    let within = in_axes(&one, &indices(one.outputs()[output].shape(), number));
+                    let place: Vec<u64> = at.iter().zip(within).map(|(a, b)| a + b).collect();
+                    let index = in_output(&spec, &place).iter().zip(shape).fold(0, |sum, (i, n)| sum * n + i);
+                    assert_eq!(*exact, all[output][index as usize], "output {output} {place:?} of {text}");
+                }
+            }
+        }
+    }
+
     #[test]
-    fn outputs_alone_are_as_all_together() {
-        let specs = [
+    fn slices_alone_are_as_all_together() {
+        for text in [
             "sum f32[3,4,5] axes=[1]",
             "mean f16[3,4,5]@cab axes=[0,2] acc=f64 -> f32",
             "sum i8[3,4,5]@(20,-5,1) axes=[1,2] keep_dims saturate -> i16",
@@ -196,16 +335,62 @@ mod tests {
             "max f64[3,4] axes=[]",
             "sum f32[6] axes=[0] trunc -> i32",
             "any bool[3,4] axes=[0]",
-        ];
-        for text in specs {
-            let spec: Reduction = text.parse().unwrap();
-            let bytes: Vec<u8> = (0..spec.inputs()[0].span_bytes()).map(|i| (i * 37 % 61) as u8).collect();
-            let all = reference::reduce(&spec, &[&bytes]).unwrap().remove(0);
-            for (number, exact) in (0..).zip(all) {
-                let at = indices(spec.outputs()[0].shape(), number);
-                let one = one_output(&spec, &spec_of_one(&spec, u64::MAX).unwrap(), &bytes, &at).unwrap();
-                assert_eq!(one, exact, "output {at:?} of {text}");
-            }
+            "max,argmax f32[3,40] axes=[1]",
+            "var(ddof=1) f16[4,5] axes=[1] keep_dims",
+            r#"sum f32[3,4,5], f32[4,1] axes=[1] map="x0*x1""#,
+            r#"mean f32[3,4], f32[3]@(-1):then axes=[1] scalar k:i8 then="max(r0, f32(k)) + y0""#,
+            r#"sum i32[3,5]@ba axes=[1] then="r0 / 2 + d" -> i16@(-2)"#,
+            r#"min,max f32[3,4] axes=[0] keep_dims then="r0, r1 * d" -> f32, f64@ba"#,
+            "softmax f32[3,10]@ba axes=[1]",
+            r#"sum f32[3,10] axes=[0] apply="x0 / r0" -> f64@(-10,1)"#,
+            "layer_norm f32[3,10], f32[10], f32[3,1] axes=[1]",
+            r#"combiner(identity="0, i64(0)", lift="x0, i", combine="a0+b0, b1") f32[3,4] axes=[1]"#,
+        ] {
+            check_slices(text);
+        }
+    }
+
+    /// The spec of one slice is the same but for extents, and its inputs lie where the whole's do.
+    #[test]
+    fn one_slice_of_every_kind_of_spec() {
+        for (text, one) in [
+            ("max,argmax f32[32,1000] axes=[1]", "max, argmax f32[1,1000]@(1000,1) axes=[1]"),
+            ("argmax(last) i8[4,5] axes=[0] -> i32", "argmax(last) i8[4,1]@(5,1) axes=[0] -> i32"),
+            ("var(ddof=1) f16[4,5] axes=[1] keep_dims", "var(ddof=1) f16[1,5]@(5,1) axes=[1]"),
+            (
+                "sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"",
+                "sum f32[1,512]@(512,1), f32[512]@(1) axes=[1] map=\"x0 * x1\"",
+            ),
+            (
+                "sum f32[4,8], f32[4,1] axes=[1] map=\"x0*x1\"",
+                "sum f32[1,8]@(8,1), f32[1,1]@(1,1) axes=[1] map=\"x0 * x1\"",
+            ),
+            (
+                "mean f32[32,768], f32[32]:then axes=[1] scalar eps:f32 then=\"max(r0, eps) + y0\"",
+                "mean f32[1,768]@(768,1), f32[1]@(1):then axes=[1] scalar eps:f32 then=\"max(r0, eps) + y0\"",
+            ),
+            (
+                "sum i32[4,5] axes=[1] then=\"r0 / 2 + d\" -> i16",
+                "sum i32[1,5]@(5,1) axes=[1] then=\"r0 / 2 + d\" -> i16",
+            ),
+            ("softmax f32[8,100] axes=[1]", "softmax f32[1,100]@(100,1) axes=[1]"),
+            (
+                "layer_norm f32[8,10], f32[10], f32[8,1] axes=[1]",
+                "layer_norm f32[1,10]@(10,1), f32[10]@(1), f32[1,1]@(1,1) axes=[1]",
+            ),
+            ("sum f32[8,100] axes=[1] apply=\"x0 / r0\"", "sum f32[1,100]@(100,1) axes=[1] apply=\"x0 / r0\""),
+            ("count_nonzero bool[4,5]", "count_nonzero bool[4,5]@(5,1)"),
+            ("bit_xor u8[4,5] axes=[]", "bit_xor u8[1,1]@(5,1) axes=[]"),
+            (
+                "combiner(identity=\"0\",lift=\"x0\",combine=\"a0+b0\"), sum f32[4,5] axes=[1] -> f32, f64",
+                "combiner(identity=\"0\", lift=\"x0\", combine=\"a0 + b0\"), sum f32[1,5]@(5,1) axes=[1] -> f32, f64",
+            ),
+        ] {
+            let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+            let part = spec_of_one(&spec, u64::MAX).unwrap_or_else(|e| panic!("one of {text}: {e}"));
+            assert_eq!(part.to_string(), one, "{text}");
+            assert_eq!(part.accumulator(), spec.accumulator(), "{text}");
+            spec_of_one(&spec, 3).unwrap_or_else(|e| panic!("a part of one of {text}: {e}"));
         }
     }
 }

@@ -1,10 +1,11 @@
-//! What can go wrong, each with the one line that says so.
+//! What can go wrong, each with the text that says so: one line, and below it, of an expression, the place.
 
 use crate::npy::NpyError;
+use crate::scalars::ScalarError;
 use cranefold::reference::BufferError;
 use cranefold::{CallError, Error, ScheduleError, SpecError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A request that was not fulfilled.
 #[derive(Debug, thiserror::Error)]
@@ -28,15 +29,19 @@ pub enum Failure {
     NoSchedule { option: &'static str },
     #[error("bench needs a SPEC, or a file of them by --file")]
     NothingToTime,
+    #[error(transparent)]
+    Scalar(#[from] ScalarError),
+    #[error("{given} old files for a spec that reads {expected} old outputs")]
+    Old { given: usize, expected: usize },
     #[error("{given} {role} files for a spec with {expected}")]
     Files { role: &'static str, given: usize, expected: usize },
-    #[error("cannot read {}: {error}", path.display())]
+    #[error("cannot read {}: {error}", shown(path))]
     Read { path: PathBuf, error: io::Error },
-    #[error("cannot write {}: {error}", path.display())]
+    #[error("cannot write {}: {error}", shown(path))]
     Write { path: PathBuf, error: io::Error },
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}", shown(path))]
     Npy { path: PathBuf, error: NpyError },
-    #[error("{}:{line}: {error}", path.display())]
+    #[error("{}:{line}: {error}", shown(path))]
     Line { path: PathBuf, line: usize, error: Box<Failure> },
     #[error("`{text}` is no case: {reason}")]
     Case { text: String, reason: String },
@@ -46,6 +51,22 @@ pub enum Failure {
     Stdout(io::Error),
     #[error("this is a bug in cranefold: {wrong}")]
     WrongAnswer { wrong: String },
+}
+
+/// A path on one line, whatever its name holds.
+fn shown(path: &Path) -> String {
+    without_controls(&path.display().to_string(), false)
+}
+
+/// The text without control characters, which a spec or a file name may hold; line breaks stay where
+/// `lines` says so.
+pub fn without_controls(text: &str, lines: bool) -> String {
+    let shown = |c: char| match c {
+        '\n' if lines => c.to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 impl Failure {

@@ -1,8 +1,8 @@
 //! `list`: the op table for people.
 
 use crate::failure::Failure;
-use cranefold::ops::Phase;
-use cranefold::ops::{self, Row};
+use cranefold::ops::{self, Output, Param, Phase, Row};
+use cranefold::spec::Builder;
 use cranefold::{DType, Problem, Reduction, Scalar, SpecError};
 use std::io::{self, Write};
 
@@ -31,67 +31,134 @@ fn print(out: &mut dyn Write) -> io::Result<()> {
 fn op(row: &'static Row, out: &mut dyn Write) -> io::Result<()> {
     let names = row.params.iter().map(|param| match param.default {
         None => param.name.to_string(),
+        Some(_) if param.is_flag => format!("[{}]", param.name),
         Some(default) => format!("{}={default}", param.name),
     });
     let params = names.collect::<Vec<_>>();
     let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
     writeln!(out, "\n{}{params} = {}", row.name, row.formula)?;
-    writeln!(out, "  aliases   {}", row.aliases.join(" "))?;
-    writeln!(out, "  takes     {}", row.takes_words())?;
-    for param in row.params {
-        let least = if param.at_least == f64::MIN { String::new() } else { format!(", at least {}", param.at_least) };
-        let needed = if param.default.is_none() { ", must be given" } else { "" };
-        writeln!(out, "  {:<9} finite{least}{needed}", param.name)?;
+    if !row.aliases.is_empty() {
+        writeln!(out, "  aliases   {}", row.aliases.join(" "))?;
     }
-    writeln!(out, "  identity  {}", of_kinds(row, identity))?;
-    writeln!(out, "  nothing   {}", of_kinds(row, over_nothing))?;
+    if !row.proposal.is_empty() {
+        writeln!(out, "  oneDNN    {}", row.proposal.join("; "))?;
+    }
+    writeln!(out, "  takes     {}", row.takes_words())?;
+    if row.inputs > 1 {
+        writeln!(out, "  inputs    1 to {}; x1 and so on broadcast to x0", row.inputs)?;
+    }
+    writeln!(out, "  gives     {}", gives(row))?;
+    for param in row.params {
+        writeln!(out, "  {:<9} {}", param.name, allowed(param))?;
+    }
+    // What is written at each position, or selected, or a position, has no identity element.
+    if !row.applies && !row.selects && row.results == [Output::Value] {
+        let identities = of_kinds(row, identity);
+        if !identities.is_empty() {
+            writeln!(out, "  identity  {identities}")?;
+        }
+    }
+    if !row.applies {
+        writeln!(out, "  nothing   {}", of_kinds(row, |row, dtype| Some(over_nothing(row, dtype))))?;
+    }
     let no_axes = if row.identity_over_no_axes { "a copy" } else { "groups of one" };
     writeln!(out, "  axes=[]   {no_axes}")
 }
 
+/// The outputs in words.
+fn gives(row: &Row) -> String {
+    if row.applies {
+        return "a value at each position of the slice".into();
+    }
+    let word = |output: &Output| match output {
+        Output::Value => "a value",
+        Output::Count if row.takes_position => "a position, i64 or i32",
+        Output::Count => "a count, i64 or i32",
+    };
+    row.results.iter().map(word).collect::<Vec<_>>().join("; ")
+}
+
+/// The values of a parameter in words.
+fn allowed(param: &Param) -> String {
+    if param.is_flag {
+        return "a word, there or not".into();
+    }
+    let mut text = "finite".to_string();
+    if param.at_least != f64::MIN {
+        text += &format!(", at least {}", param.at_least);
+    }
+    if param.at_most != f64::MAX {
+        text += &format!(", at most {}", param.at_most);
+    }
+    if param.default.is_none() {
+        text += ", must be given";
+    }
+    text
+}
+
 /// What a function of an op and an element type says for one type of each kind that the op takes.
-fn of_kinds(row: &'static Row, says: fn(&'static Row, DType) -> String) -> String {
+fn of_kinds(row: &'static Row, says: fn(&'static Row, DType) -> Option<String>) -> String {
     let taken = KINDS.iter().filter(|&&dtype| row.takes(dtype));
-    taken.map(|&dtype| format!("{dtype}: {}", says(row, dtype))).collect::<Vec<_>>().join(", ")
+    let said = taken.filter_map(|&dtype| Some(format!("{dtype}: {}", says(row, dtype)?)));
+    said.collect::<Vec<_>>().join(", ")
 }
 
 /// The identity element. Where the state is no single value of the element's kind, what it stands for: the
-/// result of no elements.
-fn identity(row: &'static Row, dtype: DType) -> String {
-    match reduction(row, dtype, 2).map(|spec| Problem::of(&spec).reducer()) {
-        Ok(Some(reducer)) => match &reducer.phases[..] {
-            [Phase { identity, .. }] if identity.len() == 1 && identity[0].dtype().is_float() == dtype.is_float() => {
-                values(identity, dtype)
-            }
-            _ => over_nothing(row, dtype),
-        },
-        Ok(None) => "none".into(),
-        Err(error) => error.to_string(),
+/// result of no elements, if that is one.
+fn identity(row: &'static Row, dtype: DType) -> Option<String> {
+    let reducer = Problem::of(&reduction(row, dtype, 2).ok()?).reducer()?;
+    match reducer.method.phases() {
+        [Phase { identity, .. }] if identity.len() == 1 && identity[0].dtype().is_float() == dtype.is_float() => {
+            Some(values(row, identity, dtype))
+        }
+        _ => Some(over_nothing(row, dtype)).filter(|text| text != "nan" && text != "refused"),
     }
 }
 
 /// What the op gives for no elements.
 fn over_nothing(row: &'static Row, dtype: DType) -> String {
     match reduction(row, dtype, 0).map(|spec| Problem::of(&spec).reducer()) {
-        Ok(Some(reducer)) => values(&reducer.over_nothing, dtype),
+        Ok(Some(reducer)) => values(row, &reducer.finish.eval(&reducer.nothing), dtype),
         Ok(None) => "none".into(),
-        Err(SpecError::IntegerOverNothing { .. }) => "refused".into(),
+        Err(SpecError::IntegerOverNothing { .. } | SpecError::PositionOverNothing { .. }) => "refused".into(),
         Err(error) => error.to_string(),
     }
 }
 
-/// The op over so many elements; parameters that must be given are 3, for which no op is another.
+/// The op over so many elements; parameters that must be given are 3, for which no op is another, or the
+/// greatest that they may be.
 fn reduction(row: &'static Row, dtype: DType, elements: u64) -> Result<Reduction, SpecError> {
     let needed = row.params.iter().filter(|param| param.default.is_none());
-    let builder = needed.fold(Reduction::builder(row.name), |builder, param| builder.param(param.name, 3.0));
+    let with = |builder: Builder, param: &Param| builder.param(param.name, param.at_most.min(3.0));
+    let builder = needed.fold(Reduction::builder(row.name), with);
     builder.input(dtype, &[elements]).build()
 }
 
-/// Values; those of `bool` are kept as bytes.
-fn values(values: &[Scalar], dtype: DType) -> String {
-    let value = |value: &Scalar| match dtype {
-        DType::Bool => (value.bits() != 0).to_string(),
+/// The values of a row's outputs; those of `bool` are kept as bytes.
+fn values(row: &Row, values: &[Scalar], dtype: DType) -> String {
+    let value = |(value, kind): (&Scalar, &Output)| match (kind, dtype) {
+        (Output::Value, DType::Bool) => (value.bits() != 0).to_string(),
         _ => value.to_string(),
     };
-    values.iter().map(value).collect::<Vec<_>>().join(" ")
+    values.iter().zip(row.results).map(value).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_op_of_the_proposal_is_listed() {
+        let mut out = vec![];
+        print(&mut out).expect("memory takes all");
+        let out = String::from_utf8(out).expect("text");
+        let rows = "And Or Min Max Sum Prod Mean Variance Std LogSumExp Median Mode p-norm";
+        let normalize = ["OpenVino, eps_mode add", "OpenVino, eps_mode max", "TensorFlow", "PyTorch"];
+        let normalize = normalize.map(|of| format!("l2_normalize of {of}"));
+        let listed: Vec<&str> =
+            out.lines().filter_map(|l| l.strip_prefix("  oneDNN    ")).flat_map(|l| l.split("; ")).collect();
+        for asked in rows.split(' ').chain(normalize.iter().map(String::as_str)) {
+            assert_eq!(listed.iter().filter(|l| **l == asked).count(), 1, "{asked}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The command `cranefold`: runs, dumps, times and lists tensor reductions.
 //!
-//! It exits with 0; with 2 and one line on stderr where the request is wrong; with 1 and one line where
-//! cranefold is: an answer out of its bound, or a bug that the compiler found in itself.
+//! It exits with 0; with 2 and a line on stderr where the request is wrong, below it the place where an
+//! expression is; with 1 and a line where cranefold is: an answer out of its bound, or a bug that the compiler
+//! found in itself, with the code it is about.
 
 mod args;
 mod arrays;
@@ -16,11 +17,12 @@ mod list;
 mod npy;
 mod random;
 mod run;
+mod scalars;
 mod strided;
 mod timing;
 
 use args::{Args, Verb};
-use failure::Failure;
+use failure::{Failure, without_controls};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
             // What was printed before the failure comes first. If neither stream can be written,
             // there is nobody to tell.
             let _ = out.flush();
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&failure.to_string()));
+            let _ = writeln!(io::stderr(), "error: {}", without_controls(&failure.to_string(), true));
             ExitCode::from(failure.exit_code())
         }
     }
@@ -49,9 +51,4 @@ fn command(out: &mut dyn Write) -> Result<(), Failure> {
         Verb::Bench(request) => bench::bench(&request, out),
         Verb::List => list::list(out),
     }
-}
-
-/// The text without line breaks and other control characters, which a spec or a file name may hold.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

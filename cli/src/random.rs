@@ -1,6 +1,7 @@
 //! Random elements for which a reduction means something.
 
 use crate::buffer::Buffer;
+use crate::scalars;
 use cranefold::spec::Operand;
 use cranefold::{DType, Problem, Reduction, Scalar};
 use fastrand::Rng;
@@ -14,6 +15,7 @@ use fastrand::Rng;
 ///   growing without bound: floats are +-2^e, e uniform in +-4 / sqrt(n) (at most 1); integers are odd,
 ///   lest the total be 0 modulo 2^64.
 /// - Truth values are the identity so often that half the outputs are.
+/// - Scalars, by which expressions like to divide, are in (0, 1] and integers from 1 to 16.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     dtype: DType,
@@ -28,17 +30,31 @@ pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
     let mut rng = Rng::with_seed(seed);
     let one = has_identity_one(spec);
     for (operand, buffer) in spec.inputs().iter().zip(inputs) {
+        if scalars::name(operand).is_some() {
+            scalar(operand.dtype(), &mut rng).write(buffer.bytes_mut(), 0);
+            continue;
+        }
         let draw = Draw { dtype: operand.dtype(), count: spec.reduced_count().max(1) as f64, one };
         draw.fill(operand, &mut rng, buffer.bytes_mut());
     }
 }
 
+fn scalar(dtype: DType, rng: &mut Rng) -> Scalar {
+    match dtype {
+        DType::Bool => Scalar::bool(rng.bool()),
+        dtype if dtype.is_int() => Scalar::int(dtype, rng.i128(1..=16)),
+        dtype => Scalar::float(dtype, 1.0 - rng.f64()),
+    }
+}
+
+/// Whether 1, or true, is the identity element of some reducer: what multiplies, and `all`.
 fn has_identity_one(spec: &Reduction) -> bool {
     let reducer = Problem::of(spec).reducer();
-    let identity = reducer.and_then(|reducer| reducer.phases[0].identity.first().copied());
+    let phases = reducer.as_ref().map_or(&[][..], |reducer| reducer.method.phases());
     // In a state of truth values any number but 0 is true.
     let truth = spec.inputs()[0].dtype() == DType::Bool;
-    identity.is_some_and(|identity| if truth { identity.bits() != 0 } else { identity.as_f64() == 1.0 })
+    let one = |identity: &Scalar| if truth { identity.bits() != 0 } else { identity.as_f64() == 1.0 };
+    phases.first().is_some_and(|phase| phase.identity.iter().any(one))
 }
 
 impl Draw {

@@ -1,11 +1,12 @@
 //! `run`: a reduction on files or random data, how fast it is and how exact.
 
 use crate::args::{ExecutorName, Run};
-use crate::arrays::{Arrays, check_count, element_bytes};
-use crate::check::{self, Verdict, Worst};
+use crate::arrays::{Arrays, check_count, input_bytes, moved_bytes};
+use crate::check::{self, Found, Verdict, Worst};
 use crate::execute::Executor;
 use crate::failure::Failure;
 use crate::figures;
+use crate::scalars::{self, ScalarError};
 use crate::strided::{Placed, walk};
 use crate::timing::{self, Call, Samples};
 use cranefold::{Reduction, Scalar};
@@ -27,38 +28,59 @@ const SLOW_NS: f64 = 5e8;
 /// If the request is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is.
 pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Reduction = request.spec.parse()?;
-    check_request(request, &spec)?;
+    let scalars = check_request(request, &spec)?;
     let options = request.forced.options()?;
     let seed = request.random.unwrap_or(0);
     let mut arrays = match request.input.as_slice() {
         [] => Arrays::random(&spec, seed)?,
         paths => Arrays::read(&spec, paths)?,
     };
+    arrays.set_scalars(&spec, &scalars);
+    let old = Arrays::old(&spec, &request.old)?;
     let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, request.executor, &options))?;
     let times = time(&mut *executor.call(&spec, &mut arrays))?;
+    if !old.is_empty() {
+        // The calls that were timed have read what the ones before them wrote.
+        arrays.restore(&old);
+        executor.call(&spec, &mut arrays)()?;
+    }
     let verdict = match request.executor {
         ExecutorName::Reference => None,
-        _ => Some(check::against_reference(&spec, &arrays.input_bytes(), &arrays.output_bytes())?),
+        _ => {
+            let given = check::Given { inputs: &arrays.input_bytes(), old: &arrays.old_bytes(&old) };
+            Some(check::against_reference(&spec, given, &arrays.output_bytes())?)
+        }
     };
-    if let Some(Verdict::Wrong(wrong)) = verdict {
-        return Err(Failure::WrongAnswer { wrong });
-    }
+    let found = match verdict {
+        Some(Verdict::Wrong(wrong)) => return Err(Failure::WrongAnswer { wrong }),
+        Some(Verdict::Right(found)) => Ok(found),
+        Some(Verdict::NotChecked { needed_ns }) => Err(unchecked(needed_ns)),
+        None => Err("none: this is the reference".into()),
+    };
     arrays.write(&spec, &request.output)?;
-    let data = if request.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
-    let lines = [
-        ("spec", spec.to_string()),
-        ("input", format!("{} of elements, {data}", figures::size(element_bytes(&spec)))),
-        ("output", shown(&spec, &arrays)),
-        ("kernel", kernel(&executor)),
-        ("compile", compile(&executor, prepare_ns)),
-        ("run", speed(&spec, &times)),
-        ("error", verdict.as_ref().map_or("none: this is the reference".into(), exactness)),
-    ];
+    let mut lines = vec![("spec".to_string(), spec.to_string()), ("input".into(), data(request, &spec, &arrays, seed))];
+    let several = spec.outputs().len() > 1;
+    let numbered = |name: &str, n: usize| if several { format!("{name} {n}") } else { name.into() };
+    lines.extend((0..spec.outputs().len()).map(|n| (numbered("output", n), shown(&spec, n, &arrays))));
+    lines.push(("kernel".into(), kernel(&executor)));
+    lines.push(("compile".into(), compile(&executor, prepare_ns)));
+    lines.push(("run".into(), speed(&spec, &times)));
+    match &found {
+        Ok(found) => lines.extend(found.iter().enumerate().map(|(n, found)| (numbered("error", n), exactness(found)))),
+        Err(why) => lines.push(("error".into(), why.clone())),
+    }
     lines.iter().try_for_each(|(name, text)| writeln!(out, "{name:<8} {text}")).map_err(Failure::Stdout)
 }
 
-/// Checks what needs neither data nor code.
-fn check_request(request: &Run, spec: &Reduction) -> Result<(), Failure> {
+/// What the inputs are.
+fn data(request: &Run, spec: &Reduction, arrays: &Arrays, seed: u64) -> String {
+    let from = if request.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
+    let parts = [format!("{} of elements, {from}", figures::size(input_bytes(spec)))];
+    parts.into_iter().chain(arrays.scalars(spec)).collect::<Vec<_>>().join(", ")
+}
+
+/// Checks what needs neither data nor code; gives the scalars.
+fn check_request(request: &Run, spec: &Reduction) -> Result<Vec<Option<Scalar>>, Failure> {
     if !(1..=MOST_THREADS).contains(&request.threads) {
         return Err(Failure::Threads { given: request.threads, limit: MOST_THREADS });
     }
@@ -66,9 +88,15 @@ fn check_request(request: &Run, spec: &Reduction) -> Result<(), Failure> {
         let option = if request.forced.schedule.is_some() { "schedule" } else { "width" };
         return Err(Failure::NoSchedule { option });
     }
+    let values = scalars::given(spec, &request.scalar)?;
+    let names = spec.inputs().iter().filter_map(scalars::name);
+    let missing = names.zip(&values).find(|(_, value)| value.is_none());
+    if let Some((name, _)) = missing.filter(|_| !request.input.is_empty()) {
+        return Err(ScalarError::Missing { name: name.into() }.into());
+    }
     match request.output.len() {
-        0 => Ok(()),
-        given => check_count("output", given, spec.outputs().len()),
+        0 => Ok(values),
+        given => check_count("output", given, spec.outputs().len()).map(|()| values),
     }
 }
 
@@ -82,16 +110,16 @@ fn time(call: &mut Call) -> Result<Samples, Failure> {
     Ok(timing::in_turn(&mut [call], ROUNDS, BUDGET_NS)?.swap_remove(0))
 }
 
-/// The output's type and shape, and its first elements.
-fn shown(spec: &Reduction, arrays: &Arrays) -> String {
-    let operand = &spec.outputs()[0];
+/// An output's type and shape, and its first elements.
+fn shown(spec: &Reduction, output: usize, arrays: &Arrays) -> String {
+    let operand = &spec.outputs()[output];
     let extents: Vec<String> = operand.shape().iter().map(u64::to_string).collect();
     let mut text = format!("{}[{}]", operand.dtype(), extents.join(","));
     let mut left = SHOWN;
     let place = Placed::of(operand);
     // Past the last element that is shown the walk is stopped, which is no error.
     let _: Result<(), ()> = walk(operand.shape(), place, place, |index, _| {
-        let element = Scalar::read(operand.dtype(), arrays.outputs[0].bytes(), index);
+        let element = Scalar::read(operand.dtype(), arrays.outputs[output].bytes(), index);
         text += &if left > 0 { format!(" {element}") } else { " ...".into() };
         left = left.checked_sub(1).ok_or(())?;
         Ok(())
@@ -117,36 +145,33 @@ fn compile(executor: &Executor, prepare_ns: f64) -> String {
 
 fn speed(spec: &Reduction, times: &Samples) -> String {
     let (median_ns, runs) = (times.median_ns(), times.len());
-    let rate = figures::rate(element_bytes(spec), median_ns);
+    let rate = figures::rate(moved_bytes(spec), median_ns);
     match runs {
-        1 => format!("{} (the only run), {rate} GB/s of input", figures::time(median_ns)),
-        _ => format!("{} (median of {runs}), {rate} GB/s of input", figures::time(median_ns)),
+        1 => format!("{} (the only run), {rate} GB/s read and written", figures::time(median_ns)),
+        _ => format!("{} (median of {runs}), {rate} GB/s read and written", figures::time(median_ns)),
     }
 }
 
-fn exactness(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Right { checked, outputs, worst, unbounded } => {
-            let of = if checked == outputs { "all".into() } else { format!("{checked} of") };
-            let overflow = match unbounded {
-                0 => String::new(),
-                _ => format!(", {unbounded} may overflow and have no bound"),
-            };
-            let error = match worst {
-                Some(Worst { error, bound }) => {
-                    format!("{} at most against the reference, bound {}", magnitude(*error), magnitude(*bound))
-                }
-                None if *unbounded > 0 => "no bound".into(),
-                None => "none: equal to the reference".into(),
-            };
-            format!("{error} ({of} {outputs} outputs checked{overflow})")
+fn exactness(found: &Found) -> String {
+    let Found { checked, elements, worst, unbounded } = found;
+    let of = if checked == elements { "all".into() } else { format!("{checked} of") };
+    let overflow = match unbounded {
+        0 => String::new(),
+        _ => format!(", {unbounded} may overflow and have no bound"),
+    };
+    let error = match worst {
+        Some(Worst { error, bound }) => {
+            format!("{} at most against the reference, bound {}", magnitude(*error), magnitude(*bound))
         }
-        Verdict::NotChecked { needed_ns } => {
-            let (needed, limit) = (figures::time(*needed_ns), figures::time(check::BUDGET_NS));
-            format!("not checked: the reference would take about {needed} for one output, the limit is {limit}")
-        }
-        Verdict::Wrong(wrong) => wrong.clone(),
-    }
+        None if *unbounded > 0 => "no bound".into(),
+        None => "none: equal to the reference".into(),
+    };
+    format!("{error} ({of} {elements} outputs checked{overflow})")
+}
+
+fn unchecked(needed_ns: f64) -> String {
+    let (needed, limit) = (figures::time(needed_ns), figures::time(check::BUDGET_NS));
+    format!("not checked: the reference would take about {needed} for one slice, the limit is {limit}")
 }
 
 fn magnitude(error: f64) -> String {

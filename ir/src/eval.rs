@@ -17,7 +17,7 @@ pub trait Domain {
     type Value: Copy;
     /// A constant.
     fn constant(&mut self, value: Scalar) -> Self::Value;
-    /// The element of an input.
+    /// The element of an input, or the old one of an output.
     fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> Self::Value;
     /// Writes an element of an output.
     fn store(&mut self, buf: BufId, index: usize, value: Self::Value);
@@ -95,7 +95,7 @@ impl<D: Domain> Machine<'_, D> {
             Stmt::Store { buf, index, value } => {
                 let value = self.expr(value);
                 let index = self.index(index);
-                assert_eq!(self.nest.buffers[buf.0 as usize].role, BufferRole::Out, "a store to an input");
+                assert_ne!(self.nest.buffers[buf.0 as usize].role, BufferRole::In, "a store to an input");
                 self.domain.store(*buf, index, value);
             }
             Stmt::Carry { var, of } => {
@@ -148,8 +148,11 @@ impl<D: Domain> Machine<'_, D> {
     }
 
     fn index(&self, index: &Index) -> usize {
-        let value = index.terms().fold(index.offset, |sum, (var, c)| sum + c * self.loops[place(var)]);
-        usize::try_from(value).expect("an index below zero")
+        usize::try_from(self.value_of(index)).expect("an index below zero")
+    }
+
+    fn value_of(&self, index: &Index) -> i64 {
+        index.terms().fold(index.offset, |sum, (var, c)| sum + c * self.loops[place(var)])
     }
 
     fn expr(&mut self, expr: &Expr) -> D::Value {
@@ -161,6 +164,10 @@ impl<D: Domain> Machine<'_, D> {
                 self.domain.load(*buf, *dtype, index)
             }
             Expr::Read(acc, _, index) => self.accs[acc.0 as usize][self.index(index)],
+            Expr::At(dtype, index) => {
+                let value = self.value_of(index);
+                self.domain.constant(Scalar::int(*dtype, value.into()))
+            }
             Expr::Op(op, dtype, args) => match args.as_slice() {
                 [a] => {
                     let args = [self.expr(a)];
@@ -217,7 +224,9 @@ fn in_def<D: Domain>(domain: &mut D, expr: &Expr, values: &[D::Value]) -> D::Val
             let args: Vec<_> = args.iter().map(|a| in_def(domain, a, values)).collect();
             domain.op(*op, *dtype, &args)
         }
-        Expr::Load(..) | Expr::Read(..) | Expr::Call(..) => unreachable!("a definition has parameters only"),
+        Expr::Load(..) | Expr::Read(..) | Expr::At(..) | Expr::Call(..) => {
+            unreachable!("a definition has parameters only")
+        }
     }
 }
 
@@ -238,7 +247,11 @@ impl Domain for Bits<'_> {
     }
 
     fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> Scalar {
-        Scalar::read(dtype, self.inputs[buf.0 as usize], index)
+        let at = buf.0 as usize;
+        match at.checked_sub(self.inputs.len()) {
+            None => Scalar::read(dtype, self.inputs[at], index),
+            Some(output) => Scalar::read(dtype, self.outputs[output], index),
+        }
     }
 
     fn store(&mut self, buf: BufId, index: usize, value: Scalar) {
@@ -272,7 +285,7 @@ pub struct Terms {
 impl Terms {
     /// No terms yet, for the buffers of `nest`.
     pub fn new(nest: &Nest) -> Terms {
-        let is_out = |b: &&crate::Buffer| b.role == BufferRole::Out;
+        let is_out = |b: &&crate::Buffer| b.role != BufferRole::In;
         let outputs = nest.buffers.iter().filter(is_out).map(|b| vec![None; b.len as usize]).collect();
         Terms { outputs, inputs: nest.buffers.iter().filter(|b| !is_out(b)).count() }
     }

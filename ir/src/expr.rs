@@ -16,6 +16,8 @@ pub enum Expr {
     Load(BufId, DType, Index),
     /// An element of an accumulator.
     Read(AccId, DType, Index),
+    /// The value of an index, as an integer of this type.
+    At(DType, Index),
     /// An operation; the type is that of the result.
     Op(Op, DType, Vec<Expr>),
     /// A call of a definition with one result, whose type stands here.
@@ -27,7 +29,8 @@ impl Expr {
     pub fn dtype(&self) -> DType {
         match self {
             Expr::Const(s) => s.dtype(),
-            Expr::Var(_, d) | Expr::Load(_, d, _) | Expr::Read(_, d, _) | Expr::Op(_, d, _) | Expr::Call(_, d, _) => *d,
+            Expr::Var(_, d) | Expr::Load(_, d, _) | Expr::Read(_, d, _) | Expr::At(d, _) => *d,
+            Expr::Op(_, d, _) | Expr::Call(_, d, _) => *d,
         }
     }
 

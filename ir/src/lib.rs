@@ -47,21 +47,28 @@
 //! | --- | --- |
 //! | float sums | start from -0: the sum of [-0, -0] is -0, of nothing +0 |
 //! | float minimum, maximum | IEEE 754-2019: any NaN gives NaN; -0 is below +0; the maximum of all -inf is -inf |
-//! | nothing to reduce | sum 0, product 1, minimum +inf, maximum -inf (integers: the limits), any false, all true, log_sum_exp -inf, mean NaN |
-//! | mean | one division by n in the accumulator's type |
+//! | nothing to reduce | sum 0, product 1, minimum +inf, maximum -inf (integers: the limits), any false, all true, log_sum_exp -inf, mean, var and median NaN; positions and integer means are refused |
+//! | mean, var | one division by n, by n - ddof, in the accumulator's type; where n <= ddof a division by 0 |
+//! | var | the sum of squares of what is left when the mean, a pair of floats, is taken away; never below 0 |
+//! | argmax, argmin | row-major position in the reduced axes in ascending order; of equal elements (-0 equals +0) the first, or the last; NaN is the extreme, the first one, or the last |
+//! | median, quantile | NaN if there is one; the mean of the middle two elements; linear between the two nearest |
+//! | mode | the least of the most frequent elements: -0 equals +0 and is given as +0, NaN equals NaN and is greatest |
 //! | log_sum_exp | any NaN: NaN; else any +inf: +inf; all -inf: -inf |
 //! | float accumulators | f16 and bf16 in f32; f32 in f32, f64 in f64, or f64 for all on request; one rounding to the output |
 //! | integers, modular | sum, prod, l1, sum_squares without `saturate`: exact modulo 2^bits of the output |
-//! | integers, true value | mean, l2, minimum, maximum, anything with `saturate` or a float output: the exact total is finished, then rounded or clamped once |
+//! | integers, true value | mean, l2, minimum, maximum, linf, ptp, median, mode, anything with `saturate` or a float output: the exact total is finished, then rounded or clamped once |
 //! | integer mean and l2 | towards zero; `round_half_even` on request |
 //! | integer products, true value | a sign and a magnitude that stays at 2^64 - 1 once it exceeds it; zero wins |
 //! | integer to float | the exact total to f64, finished in f64, converted once |
 //! | float to integer | asked for with `trunc` or `round_half_even`; clamped; NaN gives 0 |
 //! | NaN results | the canonical quiet NaN |
+//! | norms | not scaled: the l2 of 1e30 in f32 is inf |
+//! | expressions | floats in the accumulator's type; see [`formula`] and [`ops::Recipe`] |
 //! | truth | one byte, any but 0 is true; 0 or 1 is written |
 
 mod dtype;
 pub mod eval;
+
 mod expr;
 pub mod formula;
 pub mod math;

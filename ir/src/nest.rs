@@ -20,7 +20,7 @@ pub struct Nest {
 /// Memory that belongs to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Whether the nest reads or writes it. Outputs overlap no other buffer.
+    /// Whether the nest reads or writes it. What is written overlaps no other buffer.
     pub role: BufferRole,
     /// Element type; never `bool`, which is `u8` in memory.
     pub dtype: DType,
@@ -34,6 +34,19 @@ pub struct Buffer {
 pub enum BufferRole {
     In,
     Out,
+    /// An output whose old elements are read before they are written.
+    InOut,
+}
+
+impl BufferRole {
+    /// The word in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BufferRole::In => "in",
+            BufferRole::Out => "out",
+            BufferRole::InOut => "inout",
+        }
+    }
 }
 
 /// A statement. The fields are what the text form in each variant's description shows.
@@ -130,11 +143,13 @@ pub enum Over {
     Element,
     /// `q`: levels of the stack of block states.
     Level,
+    /// `p`: positions of a slice, each of which has its own outputs.
+    Position,
 }
 
 impl Over {
     /// Each kind with its letter.
-    pub const LETTERS: [(Over, char); 7] = [
+    pub const LETTERS: [(Over, char); 8] = [
         (Over::Output, 'i'),
         (Over::Block, 'b'),
         (Over::Step, 'k'),
@@ -142,6 +157,7 @@ impl Over {
         (Over::Lane, 'l'),
         (Over::Element, 'e'),
         (Over::Level, 'q'),
+        (Over::Position, 'p'),
     ];
 }
 
@@ -303,6 +319,7 @@ impl Stmt {
             e.rewrite(&mut |e| match e {
                 Expr::Load(buf, d, index) => Expr::Load(buf, d, f(index)),
                 Expr::Read(acc, d, index) => Expr::Read(acc, d, f(index)),
+                Expr::At(d, index) => Expr::At(d, f(index)),
                 e => e,
             })
         };

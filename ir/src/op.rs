@@ -5,7 +5,7 @@
 //! | operation | on | meaning |
 //! | --- | --- | --- |
 //! | `neg abs add sub mul` | numbers | floats: IEEE 754, rounded once, nearest even; integers: modulo 2^bits |
-//! | `div` | numbers | floats: IEEE 754; integers: towards zero, by a constant other than 0 and -1, or by an unsigned `max` with one |
+//! | `div` | numbers | floats: IEEE 754; integers: towards zero, modulo 2^bits (the least by -1 is the least); by 0 gives 0 |
 //! | `mul_high` | u64 | the upper 64 bits of the 128-bit product |
 //! | `fma` | f32 f64 | a * b + c, rounded once |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |
@@ -222,7 +222,7 @@ impl Op {
             // The low 128 bits are enough: what is kept is at most 64 wide.
             Mul => a.wrapping_mul(b),
             MulHigh => ((a as u128 * b as u128) >> 64) as i128,
-            Div => a / b,
+            Div => a.checked_div(b).unwrap_or(0),
             Min => a.min(b),
             Max => a.max(b),
             And => a & b,

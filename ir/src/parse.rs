@@ -8,7 +8,7 @@
 //! ```text
 //! nest     = "nest" quoted "{" buffer* def* stmt* "}"
 //! quoted   = '"' characters and the escapes \" \\ \n \u{hex}, on one line '"'
-//! buffer   = ("in" | "out") x ":" dtype "[" count "]"          x0, x1 ... in order
+//! buffer   = ("in" | "out" | "inout") x ":" dtype "[" count "]"          x0, x1 ... in order
 //! def      = "def" name "(" list(v ":" dtype)? ")" "->" list(dtype)
 //!            "{" ("let" v "=" expr)* list(expr) "}"            v0, v1 ... in order
 //! body     = "{" stmt* "}"
@@ -26,6 +26,7 @@
 //!          | v
 //!          | x "[" index "]"
 //!          | a "[" index "]"
+//!          | dtype "[" index "]"                            the value of the index
 //!          | operation "(" list(expr) ")"                      operations as in `Op`
 //!          | name "(" list(expr)? ")"                          a definition with one result
 //! index    = "-"? term (("+" | "-") term)*
@@ -33,7 +34,7 @@
 //! value    = "-"? (number | "inf" | "nan") | "true" | "false" | "bits(0x" hex ")"
 //! name     = letter or "_", then letters, digits, "_", and dots inside
 //! x a v    = that letter and a number: a buffer, an accumulator, a value
-//! loopvar  = one of the letters i b k l e q and a number
+//! loopvar  = one of the letters i b k l e q p and a number
 //! ```
 //!
 //! A name followed by `(` is a call, whatever the name is. Types of reads, loads, values and
@@ -123,8 +124,8 @@ impl<'a> Parser<'a> {
         let name = std::mem::take(name);
         self.bump()?;
         self.expect("{")?;
-        while self.is_word("in") || self.is_word("out") {
-            self.buffer()?;
+        while let Some(role) = self.role() {
+            self.buffer(role)?;
         }
         while self.is_word("def") {
             self.def()?;
@@ -136,8 +137,11 @@ impl<'a> Parser<'a> {
         Ok(Nest { name, buffers: self.buffers, defs: self.defs, body })
     }
 
-    fn buffer(&mut self) -> Result<()> {
-        let role = if self.is_word("in") { BufferRole::In } else { BufferRole::Out };
+    fn role(&self) -> Option<BufferRole> {
+        [BufferRole::In, BufferRole::Out, BufferRole::InOut].into_iter().find(|role| self.is_word(role.name()))
+    }
+
+    fn buffer(&mut self, role: BufferRole) -> Result<()> {
         self.bump()?;
         self.expect_numbered('x', self.buffers.len())?;
         self.expect(":")?;

@@ -1,7 +1,7 @@
 //! Nests as text. The grammar stands at the head of [`crate::parse`]; a verified nest printed and
 //! parsed is the same nest. Printing takes any nest, also one the verifier refuses.
 
-use crate::{BufferRole, Def, DefId, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Stmt};
+use crate::{Def, DefId, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Stmt};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Nest {
@@ -29,11 +29,7 @@ impl Nest {
     /// If there is none.
     pub fn show_buffer(&self, i: usize) -> impl Display {
         let buffer = &self.buffers[i];
-        let role = match buffer.role {
-            BufferRole::In => "in",
-            BufferRole::Out => "out",
-        };
-        fmt::from_fn(move |f| write!(f, "{role} x{i}: {}[{}]", buffer.dtype, buffer.len))
+        fmt::from_fn(move |f| write!(f, "{} x{i}: {}[{}]", buffer.role.name(), buffer.dtype, buffer.len))
     }
 }
 
@@ -170,6 +166,7 @@ fn write_expr(f: &mut Formatter<'_>, defs: &[Def], expr: &Expr) -> fmt::Result {
         Expr::Var(var, _) => write!(f, "{var}"),
         Expr::Load(buf, _, index) => write!(f, "{buf}[{index}]"),
         Expr::Read(acc, _, index) => write!(f, "{acc}[{index}]"),
+        Expr::At(dtype, index) => write!(f, "{dtype}[{index}]"),
         Expr::Op(op, dtype, args) => {
             match op {
                 Op::Cast => write!(f, "{dtype}")?,

@@ -75,6 +75,11 @@ impl Scalar {
         self.bits
     }
 
+    /// Zero, or false.
+    pub const fn zero(dtype: DType) -> Scalar {
+        Scalar::from_bits(dtype, 0)
+    }
+
     /// The canonical quiet NaN: positive, only the quiet bit set.
     ///
     /// # Panics

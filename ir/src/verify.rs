@@ -2,8 +2,8 @@
 //!
 //! Names and types
 //! - A buffer is not of type bool.
-//! - An operation takes the types of its operands (`Op::accepts`); an integer `div` is by a constant
-//!   other than 0 and -1, or by an unsigned `max` with such a constant, written in its place.
+//! - An operation takes the types of its operands (`Op::accepts`).
+//! - The value of an index is an integer that fits its type, provably.
 //! - A load, a read, a value and a call have the type that their declaration gives.
 //! - A call names a definition and passes as many arguments as it has parameters, of their types; in
 //!   an expression the definition has one result, as a statement one for each value bound.
@@ -20,7 +20,7 @@
 //! - Loops nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
 //! Memory
-//! - Only inputs are loaded, only outputs stored to; what is written has the type of its place.
+//! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
 //! - Indices stay within the buffer or accumulator, provably, from the extents alone. Statements in a
 //!   loop that makes no iteration are exempt. The index of `carry` is never negative.
 //!

@@ -164,7 +164,7 @@ fn errors_in_statements_have_a_place() {
         ("for i0 in 0..4 seq { let v0 = 1:u8 } let v1 = v0", "47: v0 is not bound here"),
         ("let v0 = a0[0]", "10: a0 is not declared here"),
         ("let v0 = x9[0]", "10: there is no buffer x9"),
-        ("let v0 = y9[0]", "10: `y9` is neither a buffer nor an accumulator"),
+        ("let v0 = y9[0]", "10: `y9` is neither a buffer nor an accumulator nor a type"),
         ("let v0 = 1", "11: expected `:`, found `}`"),
         ("let v0 = sum", "10: expected an expression, found `sum`"),
         ("let v0 = sum(1:u8)", "10: no operation or definition is called `sum`"),

@@ -97,17 +97,14 @@ fn expressions_have_the_types_of_what_they_name() {
 }
 
 #[test]
-fn integers_are_divided_by_what_no_processor_refuses() {
-    let message = "an integer is divided only by a constant other than 0 and -1, or an unsigned max with one";
+fn the_value_of_an_index_fits_its_type() {
+    let message = "the value of index 100*i0 may not fit i8";
     breaks(&[
-        ("let v0 = div(1:i32, 0:i32)", message, "let v0 = div(1:i32, 0:i32)"),
-        ("let v0 = div(1:i32, -1:i32)", message, "let v0 = div(1:i32, -1:i32)"),
-        ("let v0 = div(1:i32, x3[0])", message, "let v0 = div(1:i32, x3[0])"),
-        ("let v0 = div(1:i32, max(x3[0], 1:i32))", message, "let v0 = div(1:i32, max(x3[0], 1:i32))"),
-        ("let v0 = div(1:u32, max(u32(x3[0]), 0:u32))", message, "let v0 = div(1:u32, max(u32(x3[0]), 0:u32))"),
+        ("for i0 in 0..3 seq { let v0 = i8[100*i0] }", message, "let v0 = i8[100*i0]"),
+        ("let v0 = f32[1]", "the value of an index is no f32", "let v0 = f32[1]"),
+        ("let v0 = i32[i0]", "i0 is not bound here", "let v0 = i32[i0]"),
     ]);
-    holds(&["let v0 = div(1.0:f32, x0[0])", "let v0 = div(x3[0], 255:i32)", "let v0 = div(255:u8, 255:u8)"]);
-    holds(&["let v0 = div(1:u32, max(u32(x3[0]), 1:u32))"]);
+    holds(&["for i0 in 0..3 seq { let v0 = i8[63*i0 + 1] }", "for i0 in 0..3 seq { let v0 = u64[100*i0] }"]);
 }
 
 #[test]

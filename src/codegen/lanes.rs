@@ -100,7 +100,7 @@ impl Generator<'_> {
             Operand::Val(v) if v.lanes == lanes => v,
             Operand::Val(v) => {
                 let made = self.splats.iter().find(|(scalar, _)| *scalar == v.value).map(|(_, splat)| *splat);
-                let value = made.unwrap_or_else(|| self.builder.ins().splat(vector_type(v.dtype), v.value));
+                let value = made.unwrap_or_else(|| self.splat(v));
                 Val { value, lanes, ..v }
             }
         }
@@ -118,6 +118,12 @@ impl Generator<'_> {
             }
             _ => self.vector(operand, lanes).value,
         }
+    }
+
+    /// A scalar in all lanes. A truth value is 0 or 1 as a scalar, no bits or all bits in lanes of any size.
+    pub(super) fn splat(&mut self, v: Val) -> Value {
+        let value = if v.dtype == DType::Bool { self.builder.ins().ineg(v.value) } else { v.value };
+        self.builder.ins().splat(vector_type(v.dtype), value)
     }
 
     /// The vector read as another type of 128 bits.

@@ -3,9 +3,9 @@
 use super::{Generator, Operand, Val, scalar_type, vector_type};
 use crate::codegen::Unsupported;
 use crate::codegen::cells::cell_of;
-use cranefold_ir::{AccId, BufId, DType, Expr, Index, LoopVar, Scalar, Stmt};
+use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Index, LoopVar, Scalar, Stmt};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{ConstantData, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::{BTreeSet, HashMap};
 
@@ -158,6 +158,56 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// The value of an index: a scalar, or where it moves with the lanes a vector.
+    pub(super) fn at(&mut self, dtype: DType, index: &Index) -> Operand {
+        let Some((var, lanes)) = self.lane.filter(|&(var, _)| index.coefficient(var) != 0) else {
+            if index.is_constant() {
+                return Operand::Const(Scalar::int(dtype, index.offset.into()));
+            }
+            return Operand::Val(Val { value: self.position(dtype, index), dtype, lanes: 1 });
+        };
+        // Vectors of one loop differ by constants.
+        let c = index.coefficient(var);
+        let first = index.clone().plus(var, -c).offset_by(-index.offset);
+        let steps = self.steps_of(dtype, index.offset, c);
+        let key = (dtype, first.clone().plus(var, 1));
+        let start = match self.positions.get(&key) {
+            Some(&known) => known,
+            None => {
+                let scalar = self.position(dtype, &first);
+                let splat = self.builder.ins().splat(vector_type(dtype), scalar);
+                self.positions.insert(key, splat);
+                splat
+            }
+        };
+        let value = self.builder.ins().iadd(start, steps);
+        Operand::Val(Val { value, dtype, lanes })
+    }
+
+    /// The vector `offset, offset + c, offset + 2 c` and so on.
+    pub(super) fn steps_of(&mut self, dtype: DType, offset: i64, c: i64) -> Value {
+        if let Some(&known) = self.steps.get(&(dtype, offset, c)) {
+            return known;
+        }
+        let size = dtype.bytes() as usize;
+        let lane = |n: i128| Scalar::int(dtype, i128::from(offset) + i128::from(c) * n).bits().to_le_bytes();
+        let bytes: Vec<u8> = (0..16 / size as i128).flat_map(|n| lane(n)[..size].to_vec()).collect();
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(bytes));
+        self.builder.ins().vconst(vector_type(dtype), data)
+    }
+
+    /// The value of an index that is the same in all lanes.
+    fn position(&mut self, dtype: DType, index: &Index) -> Value {
+        let key = (dtype, index.clone());
+        if let Some(&known) = self.positions.get(&key) {
+            return known;
+        }
+        let wide = self.index_value(index);
+        let value = if dtype.bytes() == 8 { wide } else { self.builder.ins().ireduce(scalar_type(dtype), wide) };
+        self.positions.insert(key, value);
+        value
+    }
+
     /// The value of an index over counters and carries.
     pub(super) fn index_value(&mut self, index: &Index) -> Value {
         let mut sum = self.builder.ins().iconst(types::I64, index.offset);
@@ -174,18 +224,22 @@ impl<'a> Generator<'a> {
         self.pointers.numbers.insert(var, counter);
     }
 
-    /// Flags of a load: inputs never change, accumulators and outputs do.
-    fn load_flags(base: Base) -> MemFlagsData {
+    /// Flags of a load. Accumulators and outputs change, and so may input 0 where each position of a slice is
+    /// written: the output may be the same memory.
+    fn load_flags(&self, base: Base) -> MemFlagsData {
+        let flags = MemFlagsData::new().with_notrap();
         match base {
-            Base::Buf(_) => MemFlagsData::new().with_notrap().with_readonly().with_can_move(),
-            Base::Acc(_) => MemFlagsData::new().with_notrap(),
+            Base::Buf(buf) if self.nest.buffers[buf.0 as usize].role == BufferRole::In && !self.writes_slices => {
+                flags.with_readonly().with_can_move()
+            }
+            _ => flags,
         }
     }
 
     /// An element, or the lanes of a vector.
     pub(super) fn load(&mut self, base: Base, dtype: DType, index: &Index) -> Val {
         let (pointer, offset, stride) = self.address(base, index);
-        let flags = Self::load_flags(base);
+        let flags = self.load_flags(base);
         let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
             let value = self.builder.ins().load(scalar_type(dtype), flags, pointer, offset);
             return Val { value, dtype, lanes: 1 };
@@ -266,7 +320,9 @@ impl<'a> Generator<'a> {
             }
             return;
         }
-        self.fill(acc, dtype, len, init);
+        if !self.set_before_read.contains(&acc) {
+            self.fill(acc, dtype, len, init);
+        }
     }
 
     /// Fills an accumulator in memory, a vector at a time.
@@ -328,6 +384,12 @@ impl<'a> Generator<'a> {
         let register = self.registers[&(acc, cell)];
         let lane = index.offset as u64 - cell.start;
         let value = if lanes == 1 { self.scalar(value)?.value } else { self.vector(value, lanes).value };
+        if lanes > 1 && self.one_lane {
+            let old = self.builder.use_var(register);
+            let whole = self.put_lanes(old, value, dtype, lane, 1);
+            self.builder.def_var(register, whole);
+            return Ok(());
+        }
         let whole = match (cell.lanes, lanes) {
             (all, some) if all == some => value,
             (_, 1) => {

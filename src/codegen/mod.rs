@@ -15,13 +15,16 @@
 
 mod cells;
 mod host;
+mod initial;
 mod lanes;
 mod memory;
 mod ops;
 mod scratch;
 
 use cells::{Cell, cells};
-use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Op, Scalar, Stmt, Var};
+use cranefold_ir::{
+    AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Op, Over, Scalar, Stmt, Var,
+};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value, types,
@@ -32,7 +35,7 @@ pub use host::{HostFunction, HostName};
 use memory::{Base, Pointers};
 pub use scratch::SCRATCH_ALIGN;
 use scratch::Scratch;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A nest holds something that should have been legalized: a bug of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,13 +49,14 @@ pub struct Generated {
     pub scratch_bytes: u64,
 }
 
-/// The function of a legal nest.
+/// The function of a legal nest, for x86 `without_avx` or another target.
 ///
 /// # Errors
 /// If the nest holds what `legalize` should have replaced.
 pub fn function(
     nest: &Nest,
     config: TargetFrontendConfig,
+    without_avx: bool,
     context: &mut FunctionBuilderContext,
 ) -> Result<Generated, Unsupported> {
     let mut signature = Signature::new(config.default_call_conv);
@@ -64,13 +68,14 @@ pub fn function(
     builder.switch_to_block(entry);
     builder.seal_block(entry);
     let buffers = builder.block_params(entry)[0];
-    let addends = nest.defs.iter().any(fuses).then(|| lanes::Addends::new(&mut builder));
     let cells = cells(nest);
     let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;
     let scratch_bytes = scratch.bytes;
+    let addends = nest.defs.iter().any(fuses).then(|| lanes::Addends::new(&mut builder));
     let mut generator = Generator {
         nest,
         config,
+        without_avx,
         builder,
         cells,
         scratch,
@@ -84,8 +89,13 @@ pub fn function(
         pointers: Pointers::default(),
         carries: HashMap::new(),
         lane: None,
+        one_lane: false,
         constants: HashMap::new(),
         in_lane_loop: false,
+        positions: HashMap::new(),
+        steps: HashMap::new(),
+        set_before_read: initial::set_before_read(&nest.body),
+        writes_slices: writes_slices(nest),
     };
     generator.bases(buffers);
     generator.body(&nest.body)?;
@@ -96,6 +106,19 @@ pub fn function(
         addends.fill(&mut function);
     }
     Ok(Generated { function, scratch_bytes })
+}
+
+/// Whether a store stands in a loop over positions.
+fn writes_slices(nest: &Nest) -> bool {
+    let mut found = false;
+    nest.visit(&mut |s| {
+        if let Stmt::For(l) = s
+            && l.var.over == Over::Position
+        {
+            l.body.iter().for_each(|s| s.visit(&mut |s| found |= matches!(s, Stmt::Store { .. })));
+        }
+    });
+    found
 }
 
 /// Whether a definition has fused operations.
@@ -128,6 +151,7 @@ enum Operand {
 struct Generator<'a> {
     nest: &'a Nest,
     config: TargetFrontendConfig,
+    without_avx: bool,
     builder: FunctionBuilder<'a>,
     cells: HashMap<AccId, Vec<Cell>>,
     scratch: Scratch,
@@ -147,12 +171,22 @@ struct Generator<'a> {
     pointers: Pointers,
     carries: HashMap<LoopVar, Value>,
     lane: Option<(LoopVar, u64)>,
+    /// Whether only the first lane is written.
+    one_lane: bool,
     /// Vector constants made so far: before the innermost loop for all its bodies of lanes, else in
     /// the current body. Each is made once, so that a comparison and a selection by it are seen to be
     /// a minimum or maximum.
     constants: HashMap<Scalar, Value>,
     /// Whether those are the loop's.
     in_lane_loop: bool,
+    /// Values of indices that are the same in all lanes, for the current body.
+    positions: HashMap<(DType, Index), Value>,
+    /// Vectors of steps between lanes, made before the innermost loop, as the constants are.
+    steps: HashMap<(DType, i64, i64), Value>,
+    /// Accumulators that need no initial value.
+    set_before_read: HashSet<AccId>,
+    /// Whether outputs are written at each position of a slice.
+    writes_slices: bool,
 }
 
 /// The type that holds one element in a register. Halves are held as their bits.
@@ -184,9 +218,13 @@ impl<'a> Generator<'a> {
         match stmt {
             Stmt::For(l) => match (l.kind, l.extent) {
                 (LoopKind::Lanes, Extent::Const(lanes)) => {
-                    self.lane = Some((l.var, lanes));
+                    // One lane is a scalar, unless it is in a vector and would have to be taken out.
+                    let one = lanes == 1;
+                    self.lane = (!one || self.in_vectors(&l.body)).then_some((l.var, lanes.max(2)));
+                    self.one_lane = one;
                     let done = self.body(&l.body);
                     self.lane = None;
+                    self.one_lane = false;
                     if !self.in_lane_loop {
                         self.constants.clear();
                     }
@@ -230,6 +268,28 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Whether the body is about accumulators in vector registers alone.
+    fn in_vectors(&self, body: &[Stmt]) -> bool {
+        let in_vector = |acc: &AccId, index: &Index| {
+            let cell = |cells: &Vec<Cell>| cells::cell_of(cells, index.offset as u64).lanes > 1;
+            self.cells.get(acc).is_some_and(cell)
+        };
+        let mut all = true;
+        for stmt in body {
+            if let Stmt::Set { acc, index, .. } = stmt {
+                all &= in_vector(acc, index);
+            }
+            stmt.exprs().iter().for_each(|e| {
+                e.visit(&mut |e| {
+                    if let Expr::Read(acc, _, index) = e {
+                        all &= in_vector(acc, index);
+                    }
+                })
+            });
+        }
+        all
+    }
+
     fn bind(&mut self, var: Var, value: Operand) {
         self.values.insert(var, value);
     }
@@ -259,6 +319,7 @@ impl<'a> Generator<'a> {
         self.builder.ins().brif(more, inside, &[], exit, &[]);
         self.builder.switch_to_block(inside);
         self.builder.seal_block(inside);
+        self.positions.clear();
         let splats = self.splats.len();
         self.body(&l.body)?;
         self.splats.truncate(splats);
@@ -275,7 +336,9 @@ impl<'a> Generator<'a> {
         self.builder.switch_to_block(exit);
         self.builder.seal_block(exit);
         self.leave(l.var);
+        self.positions.clear();
         self.constants.clear();
+        self.steps.clear();
         self.in_lane_loop = false;
         Ok(())
     }
@@ -284,6 +347,7 @@ impl<'a> Generator<'a> {
     /// that [`Generator::addend`] reads. Those that turn out not to be used as vectors leave no code.
     fn loop_constants(&mut self, body: &[Stmt]) {
         self.constants.clear();
+        self.steps.clear();
         let loops = body.iter().filter_map(|s| if let Stmt::For(l) = s { Some(l) } else { None });
         let (lanes, others): (Vec<&Loop>, Vec<&Loop>) = loops.partition(|l| l.kind == LoopKind::Lanes);
         self.in_lane_loop = !lanes.is_empty() && others.is_empty();
@@ -321,6 +385,24 @@ impl<'a> Generator<'a> {
                 })
             });
         }
+        let mut steps: Vec<(DType, i64, i64)> = vec![];
+        for l in &lanes {
+            l.body.iter().flat_map(|s| s.exprs()).for_each(|e| {
+                e.visit(&mut |e| {
+                    if let Expr::At(dtype, index) = e
+                        && index.coefficient(l.var) != 0
+                    {
+                        steps.push((*dtype, index.offset, index.coefficient(l.var)));
+                    }
+                })
+            });
+        }
+        if registers + steps.len() <= MOST_CONSTANTS {
+            for (dtype, offset, c) in steps {
+                let value = self.steps_of(dtype, offset, c);
+                self.steps.insert((dtype, offset, c), value);
+            }
+        }
         defs.dedup_by_key(|d| &d.name);
         defs.iter().flat_map(|d| d.lets.iter().chain(&d.results)).for_each(|e| e.visit(&mut operands));
         let fit = registers + scalars.len() <= MOST_CONSTANTS;
@@ -348,6 +430,7 @@ impl<'a> Generator<'a> {
             Expr::Var(var, _) => Ok(self.values[var]),
             Expr::Load(buf, dtype, index) => Ok(Operand::Val(self.load(Base::Buf(*buf), *dtype, index))),
             Expr::Read(acc, dtype, index) => Ok(Operand::Val(self.read(*acc, *dtype, index))),
+            Expr::At(dtype, index) => Ok(self.at(*dtype, index)),
             Expr::Op(op, dtype, args) => {
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
                 self.op(*op, *dtype, &args)

@@ -5,6 +5,18 @@ use cranefold_ir::{DType, Op, Scalar};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
+/// The reciprocal of a power of two: to multiply by it is to divide, to the bit, and quicker.
+fn exact_reciprocal(by: Scalar) -> Option<Scalar> {
+    let (fraction, least) = match by.dtype() {
+        DType::F32 => (by.bits() & 0x007f_ffff, f64::from(f32::MIN_POSITIVE)),
+        DType::F64 => (by.bits() & 0x000f_ffff_ffff_ffff, f64::MIN_POSITIVE),
+        _ => return None,
+    };
+    let reciprocal = Scalar::float(by.dtype(), 1.0 / by.as_f64());
+    let normal = |s: Scalar| s.as_f64().is_finite() && s.as_f64().abs() >= least;
+    (fraction == 0 && normal(by) && normal(reciprocal)).then_some(reciprocal)
+}
+
 impl Generator<'_> {
     /// An operation on operands: scalar where all are.
     pub(super) fn op(&mut self, op: Op, result: DType, args: &[Operand]) -> Result<Operand, Unsupported> {
@@ -14,6 +26,18 @@ impl Generator<'_> {
             return Ok(Operand::Const(op.eval(result, &constants)));
         }
         let lanes = args.iter().map(|a| if let Operand::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
+        if op == Op::Select
+            && lanes > 1
+            && let Some(value) = self.select_by_mask(args, lanes)
+        {
+            return Ok(Operand::Val(Val { value, dtype: result, lanes }));
+        }
+        if op == Op::Div
+            && let Operand::Const(by) = args[1]
+            && let Some(reciprocal) = exact_reciprocal(by)
+        {
+            return self.op(Op::Mul, result, &[args[0], Operand::Const(reciprocal)]);
+        }
         let vals: Vec<Val> = match lanes {
             1 => args.iter().map(|&a| self.scalar(a)).collect::<Result<_, _>>()?,
             // The amount of a shift is one scalar for all lanes.
@@ -30,6 +54,7 @@ impl Generator<'_> {
             (Op::Bits, 1) => self.reread_scalar(vals[0], result),
             (Op::Bits, _) => self.reread(vals[0].value, vector_type(result)),
             (Op::Select, _) => self.select(&vals, lanes),
+            (Op::Div, 1) if result.is_int() => self.divide(vals[0], args[1], vals[1].value),
             _ if vals[0].dtype.is_float() => self.float_op(op, &vals)?,
             _ => self.int_op(op, &vals, lanes)?,
         };
@@ -37,8 +62,11 @@ impl Generator<'_> {
     }
 
     fn float_op(&mut self, op: Op, args: &[Val]) -> Result<Value, Unsupported> {
-        let a = args[0].value;
-        let b = args.last().expect("an operand").value;
+        let mut a = args[0].value;
+        let mut b = args.last().expect("an operand").value;
+        if matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le) && args[0].lanes > 1 && self.without_avx {
+            (a, b) = (self.in_register(a), self.in_register(b));
+        }
         let ins = self.builder.ins();
         Ok(match op {
             Op::Neg => ins.fneg(a),
@@ -58,6 +86,14 @@ impl Generator<'_> {
         })
     }
 
+    /// A vector that is no load to what uses it. Cranelift 0.135 takes loads into `cmpps` and `cmppd`, the only
+    /// ones of SSE's of which it does not know that their operands in memory are aligned.
+    fn in_register(&mut self, value: Value) -> Value {
+        let ty = self.builder.func.dfg.value_type(value);
+        let bits = self.reread(value, types::I8X16);
+        self.reread(bits, ty)
+    }
+
     fn int_op(&mut self, op: Op, args: &[Val], lanes: u64) -> Result<Value, Unsupported> {
         let dtype = args[0].dtype;
         let signed = dtype.is_signed();
@@ -75,8 +111,6 @@ impl Generator<'_> {
             Op::Sub => ins.isub(a, b),
             Op::Mul => ins.imul(a, b),
             Op::MulHigh => ins.umulhi(a, b),
-            Op::Div if signed => ins.sdiv(a, b),
-            Op::Div => ins.udiv(a, b),
             Op::Min if signed => ins.smin(a, b),
             Op::Min => ins.umin(a, b),
             Op::Max if signed => ins.smax(a, b),
@@ -97,6 +131,33 @@ impl Generator<'_> {
         })
     }
 
+    /// Integer division, which no divisor makes trap: by 0 it gives 0, by -1 the negated dividend.
+    fn divide(&mut self, a: Val, divisor: Operand, b: Value) -> Value {
+        let (signed, ty) = (a.dtype.is_signed(), scalar_type(a.dtype));
+        let is = |value: i128| matches!(divisor, Operand::Const(s) if s.as_int() == Some(value));
+        let plain = |this: &mut Self, b: Value| match signed {
+            true => this.builder.ins().sdiv(a.value, b),
+            false => this.builder.ins().udiv(a.value, b),
+        };
+        if matches!(divisor, Operand::Const(_)) && !is(0) && !is(-1) {
+            return plain(self, b);
+        }
+        let one = self.builder.ins().iconst(ty, 1);
+        let is_zero = self.builder.ins().icmp_imm_s(IntCC::Equal, b, 0);
+        let safe = self.builder.ins().select(is_zero, one, b);
+        let quotient = if signed {
+            let is_minus_one = self.builder.ins().icmp_imm_s(IntCC::Equal, b, -1);
+            let safe = self.builder.ins().select(is_minus_one, one, safe);
+            let quotient = plain(self, safe);
+            let negated = self.builder.ins().ineg(a.value);
+            self.builder.ins().select(is_minus_one, negated, quotient)
+        } else {
+            plain(self, safe)
+        };
+        let zero = self.builder.ins().iconst(ty, 0);
+        self.builder.ins().select(is_zero, zero, quotient)
+    }
+
     fn select(&mut self, args: &[Val], lanes: u64) -> Value {
         let (condition, yes, no) = (args[0].value, args[1].value, args[2].value);
         if lanes == 1 {
@@ -104,6 +165,33 @@ impl Generator<'_> {
         }
         let mask = self.reread(condition, vector_type(args[1].dtype));
         self.builder.ins().bitselect(mask, yes, no)
+    }
+
+    /// A selection between all bits set or none and another value is one logical operation on the mask.
+    fn select_by_mask(&mut self, args: &[Operand], lanes: u64) -> Option<Value> {
+        let bits = |a: Operand, bits: u64| matches!(a, Operand::Const(s) if s.bits() == bits & (u64::MAX >> (64 - s.dtype().bits())));
+        let (ones, zeros) = (u64::MAX, 0);
+        let (yes, no) = (args[1], args[2]);
+        let arm = match () {
+            _ if bits(yes, ones) || bits(yes, zeros) => no,
+            _ if bits(no, zeros) => yes,
+            _ => return None,
+        };
+        let dtype = match arm {
+            Operand::Const(s) => s.dtype(),
+            Operand::Val(v) => v.dtype,
+        };
+        let ty = vector_type(dtype).as_int();
+        let condition = self.vector(args[0], lanes).value;
+        let mask = self.reread(condition, ty);
+        let other = self.vector(arm, lanes).value;
+        let other = self.reread(other, ty);
+        let value = match () {
+            _ if bits(yes, ones) => self.builder.ins().bor(mask, other),
+            _ if bits(yes, zeros) => self.builder.ins().band_not(other, mask),
+            _ => self.builder.ins().band(mask, other),
+        };
+        Some(self.reread(value, vector_type(dtype)))
     }
 
     fn reread_scalar(&mut self, v: Val, to: DType) -> Value {

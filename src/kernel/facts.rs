@@ -26,7 +26,7 @@ pub struct OutputDesc {
 pub struct Facts {
     /// Bytes of all elements read and written, each element once.
     pub bytes: u64,
-    /// Elements combined: lifts of elements, merges of blocks and folds of lanes.
+    /// Elements combined: lifts of elements, merges of blocks and folds of lanes; none where it selects.
     pub combines: u64,
     /// The schedule.
     pub schedule: Schedule,
@@ -54,22 +54,26 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
     let problem = &compiled.signature.problem;
     let elements: u64 = problem.dims.iter().map(|d| d.extent).product();
     let outputs: u64 = problem.dims.iter().filter(|d| !d.reduced).map(|d| d.extent).product();
-    let combines = match problem.reducer().filter(|_| problem.count > 0 && !problem.dims.is_empty()) {
+    let combines = match problem
+        .reducer()
+        .filter(|r| !r.method.phases().is_empty() && problem.count > 0 && !problem.dims.is_empty())
+    {
         None => 0,
         Some(reducer) => {
-            let tree = Tree::of(problem, reducer.state_bytes());
+            let tree = Tree::of(problem, &reducer.method);
+            let phases = reducer.method.phases().len() as u64;
             let innermost = problem.dims.iter().rfind(|d| d.reduced).map_or(1, |d| d.extent);
             let lanes = tree.lanes.min(innermost);
-            let each = if reducer.phases.len() == 1 {
+            let each = if phases == 1 {
                 tree.blocks() * lanes - 1
             } else {
-                tree.blocks() * (lanes - 1) * reducer.phases.len() as u64 + tree.blocks() - 1
+                tree.blocks() * (lanes - 1) * phases + tree.blocks() - 1
             };
-            elements * reducer.phases.len() as u64 + outputs * each
+            elements * phases + outputs * each
         }
     };
     Facts {
-        bytes: operands.map(|o| o.elems() * o.dtype().bytes()).sum(),
+        bytes: operands.fold(0, |sum: u64, o| sum.saturating_add(o.elems().saturating_mul(o.dtype().bytes()))),
         combines,
         schedule: compiled.schedule.clone(),
         scratch_bytes: compiled.code.scratch_bytes(),

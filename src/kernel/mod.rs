@@ -69,15 +69,56 @@ impl Kernel {
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
         check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.bytes)))?;
         check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))?;
-        let mut scratch = scratch(self.scratch_bytes())?;
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
+        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked
+        // above); shared borrows of the inputs and unique ones of the outputs.
+        unsafe { self.run_on(inputs.len() + outputs.len(), buffers) }
+    }
+
+    /// Runs the kernel of a reduction that writes each element of the slice, such as `softmax`, over its
+    /// own input 0: the output takes its place. `others` are the further inputs.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Output, Reduction};
+    ///
+    /// let spec: Reduction = "softmax f32[2,2] axes=[1]".parse()?;
+    /// let mut data = [0.0f32, 0.0, 1.0, f32::NEG_INFINITY];
+    /// Compiler::host()?.compile(&spec)?.run_in_place(&mut Output::from(&mut data[..]), &[])?;
+    /// assert_eq!(data, [0.5, 0.5, 1.0, 0.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::InPlace`] if the output is not of input 0's type and strides or is one for each slice;
+    /// else as [`run`](Kernel::run).
+    pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
+        let (input, outputs) = (&self.spec.inputs()[0], self.spec.outputs());
+        let place = |o: &Operand| (o.dtype(), o.strides().to_vec(), o.origin(), o.span_elems());
+        let same = matches!(outputs, [output] if place(output) == place(input));
+        if !self.spec.applies() || !same {
+            return Err(CallError::InPlace);
+        }
+        let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
+        check("input", self.spec.inputs(), inputs.collect::<Vec<_>>().into_iter())?;
+        let buffers = std::iter::once(data.start).chain(others.iter().map(|i| i.start.cast_mut()));
+        // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
+        // and the output are one buffer with the same places: the kernel has read a slice's elements but those
+        // of the position it writes, and reads that one before.
+        unsafe { self.run_on(others.len() + 2, buffers.chain([data.start])) }
+    }
+
+    /// Runs the kernel on so many buffers and its scratch memory.
+    ///
+    /// # Safety
+    /// As [`run_raw`](Kernel::run_raw), but for the scratch memory.
+    unsafe fn run_on(&self, count: usize, buffers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
+        let mut scratch = scratch(self.scratch_bytes())?;
         let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
-        if inputs.len() + outputs.len() < FEW {
+        if count < FEW {
             let mut list = [std::ptr::null_mut(); FEW];
             list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
-            // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says
-            // (checked above); shared borrows of the inputs and unique ones of the outputs. The last goes to
-            // as much scratch memory as the kernel wants, which nothing else knows.
+            // SAFETY: the caller keeps the contract; the last pointer goes to as much scratch memory as the
+            // kernel wants, which nothing else knows.
             unsafe { self.run_raw(list.as_ptr()) }
         } else {
             let list: Vec<*mut u8> = pointers.collect();
@@ -98,7 +139,8 @@ impl Kernel {
     ///   span in the spec. No alignment is needed.
     /// - The scratch memory is that many writable bytes, aligned to 64, whatever they hold. Calls in
     ///   several threads at once have one each.
-    /// - No output overlaps any other buffer, and nothing overlaps the scratch memory.
+    /// - No output overlaps any other buffer, but that one of input 0's type and strides, with an element for
+    ///   each of the slice, may be input 0 itself; nothing overlaps the scratch memory.
     /// - The floating-point environment is the default one.
     pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
         debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
@@ -109,8 +151,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Bytes of scratch memory that a call works in: 0 but where slices are selected from that do not fit
-    /// a stack. [`run`](Kernel::run) allocates it for each call.
+    /// Bytes of scratch memory that a call works in: 0 but where slices are selected from, or states
+    /// are kept, that do not fit a stack. [`run`](Kernel::run) allocates it for each call.
     pub fn scratch_bytes(&self) -> u64 {
         self.compiled.code.scratch_bytes()
     }

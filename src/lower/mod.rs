@@ -17,20 +17,22 @@
 //! }
 //! ```
 
+mod after;
 mod walk;
 
-use crate::problem::Problem;
+use crate::problem::{Operand, Problem};
 use crate::tree::Tree;
-use cranefold_ir::ops::Reducer;
+use cranefold_ir::ops::{Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt,
 };
 
 /// The naive nest of a problem, named `name`.
 pub fn lower(problem: &Problem, name: &str) -> Nest {
-    let buffer = |role| move |o: &crate::problem::Operand| Buffer { role, dtype: o.dtype, len: o.len };
-    let inputs = problem.inputs.iter().map(buffer(BufferRole::In));
-    let outputs = problem.outputs.iter().map(buffer(BufferRole::Out));
+    let buffer = |role, o: &Operand| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
+    let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
+    let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
+    let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
     let nest = Nest { name: name.into(), buffers: inputs.chain(outputs).collect(), defs: vec![], body: vec![] };
     let mut lowering = Lowering { problem, nest, names: Names::default() };
     if problem.outputs.iter().all(|o| o.len > 0) {
@@ -53,6 +55,11 @@ struct State {
 impl State {
     fn read(&self, index: &Index) -> Vec<Expr> {
         self.accs.iter().map(|&(acc, dtype)| Expr::Read(acc, dtype, index.clone())).collect()
+    }
+
+    fn set(&self, index: &Index, values: Vec<Expr>) -> Vec<Stmt> {
+        let set = |(&(acc, _), value): (&(AccId, DType), Expr)| Stmt::Set { acc, index: index.clone(), value };
+        self.accs.iter().zip(values).map(set).collect()
     }
 
     fn ids(&self) -> Vec<AccId> {
@@ -99,24 +106,33 @@ impl<'p> Lowering<'p> {
         })
     }
 
-    /// Everything for the output element at a position.
+    /// Everything for the slice at a position.
     fn element(&mut self, at: &[Index]) -> Vec<Stmt> {
         let Some(reducer) = self.problem.reducer() else {
             let def = self.problem.conversion().expect("a conversion where nothing is reduced");
             let value = vec![self.load(0, at)];
-            return self.finish(&def, value, at);
+            let (mut stmts, values) = self.apply(&def, value);
+            stmts.extend(self.store(values, at));
+            return stmts;
         };
         if self.problem.count == 0 {
-            let values: Vec<Expr> = reducer.over_nothing.iter().map(|&s| s.into()).collect();
-            return self.store(values, at);
+            let nothing = reducer.nothing.iter().map(|&s| s.into()).collect();
+            return self.finish(&reducer, nothing, None, at);
         }
-        let tree = Tree::of(self.problem, reducer.state_bytes());
-        if reducer.phases.len() == 1 { self.one_phase(&reducer, &tree, at) } else { self.phases(&reducer, &tree, at) }
+        match &reducer.method {
+            Method::Select { lift, what } => self.select(&reducer, lift, what, at),
+            Method::Phases { phases, merge, .. } => {
+                let tree = Tree::of(self.problem, &reducer.method);
+                match phases.as_slice() {
+                    [phase] if phase.close.is_none() => self.one_phase(&reducer, phase, &tree, at),
+                    phases => self.phases(&reducer, phases, merge, &tree, at),
+                }
+            }
+        }
     }
 
     /// One phase: lanes are kept while blocks merge and fold at the end.
-    fn one_phase(&mut self, reducer: &Reducer, tree: &Tree, at: &[Index]) -> Vec<Stmt> {
-        let phase = &reducer.phases[0];
+    fn one_phase(&mut self, reducer: &Reducer, phase: &Phase, tree: &Tree, at: &[Index]) -> Vec<Stmt> {
         let lanes = self.lanes_present(tree);
         let merge = self.nest.define(phase.combine.clone());
         let (state, mut body) = self.accumulate(&phase.identity, tree.blocks() * lanes);
@@ -125,8 +141,7 @@ impl<'p> Lowering<'p> {
             this.steps(tree, at, blocks, &mut |this, at, lane| {
                 let element = base.add(lane);
                 let x = this.loads(at);
-                let lifted = this.apply(&phase.lift, x);
-                this.update(&phase.combine, &state, &element, lifted)
+                this.take(phase, &state, &element, x)
             })
         }));
         if tree.blocks() > 1 {
@@ -134,21 +149,23 @@ impl<'p> Lowering<'p> {
         }
         body.extend(fold(&state, merge, lanes, tree.lanes));
         let values = state.read(&Index::default());
-        body.extend(self.finish(&reducer.finish, values, at));
+        body.extend(self.finish(reducer, values, None, at));
         body
     }
 
     /// Several phases: each folds its lanes when the block has been walked.
-    fn phases(&mut self, reducer: &Reducer, tree: &Tree, at: &[Index]) -> Vec<Stmt> {
-        let merge = self.nest.define(reducer.merge.clone());
-        let parts = reducer.merge.results.iter().map(Expr::dtype);
+    fn phases(&mut self, reducer: &Reducer, phases: &[Phase], merge: &Def, tree: &Tree, at: &[Index]) -> Vec<Stmt> {
+        let parts = merge.results.iter().map(Expr::dtype);
+        let merge = self.nest.define(merge.clone());
         // A block's state is overwritten before it is read: any value will do.
         let zeros: Vec<Scalar> = parts.map(|d| Scalar::from_bits(d, 0)).collect();
         let (states, mut body) = self.accumulate(&zeros, tree.blocks());
+        let (kept, more) = self.keep(reducer, phases, tree);
+        body.extend(more);
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let mut body = vec![];
             let mut results: Vec<Expr> = vec![];
-            for phase in &reducer.phases {
+            for (n, phase) in phases.iter().enumerate() {
                 let lanes = this.lanes_of_block(tree, blocks);
                 let combine = this.nest.define(phase.combine.clone());
                 let (state, acc) = this.accumulate(&phase.identity, lanes);
@@ -156,8 +173,15 @@ impl<'p> Lowering<'p> {
                 body.extend(this.steps(tree, at, blocks, &mut |this, at, lane| {
                     let mut args = this.loads(at);
                     args.extend(results.iter().cloned());
-                    let lifted = this.apply(&phase.lift, args);
-                    this.update(&phase.combine, &state, lane, lifted)
+                    let Some(kept) = kept.as_ref().filter(|k| k.phase == n) else {
+                        return this.take(phase, &state, lane, args);
+                    };
+                    let index = kept.index(this.problem, at);
+                    let (mut stmts, lifted) = this.apply(&phase.lift, args);
+                    let values: Vec<Expr> = lifted.into_iter().map(|value| this.bind(value, &mut stmts)).collect();
+                    stmts.extend(kept.state.set(&index, values.clone()));
+                    stmts.extend(this.combine(&phase.combine, &state, lane, values));
+                    stmts
                 }));
                 body.extend(fold(&state, combine, lanes, tree.lanes));
                 let folded = state.read(&Index::default());
@@ -170,16 +194,14 @@ impl<'p> Lowering<'p> {
                 });
             }
             assert_eq!(states.accs.len(), results.len(), "a block's state is the results of all phases");
-            for (&(acc, _), value) in states.accs.iter().zip(results) {
-                body.push(Stmt::Set { acc, index: block.clone(), value });
-            }
+            body.extend(states.set(block, results));
             body
         }));
         if tree.blocks() > 1 {
             body.push(Stmt::Merge { accs: states.ids(), def: merge, blocks: tree.blocks(), elems: 1 });
         }
         let values = states.read(&Index::default());
-        body.extend(self.finish(&reducer.finish, values, at));
+        body.extend(self.finish(reducer, values, kept.as_ref(), at));
         body
     }
 
@@ -192,9 +214,7 @@ impl<'p> Lowering<'p> {
         body.extend(accs);
         let (stmts, values) = self.apply(close, [folded, vec![count]].concat());
         body.extend(stmts);
-        for (&(acc, _), value) in kept.accs.iter().zip(values) {
-            body.push(Stmt::Set { acc, index: Index::default(), value });
-        }
+        body.extend(kept.set(&Index::default(), values));
         kept.read(&Index::default())
     }
 
@@ -210,14 +230,32 @@ impl<'p> Lowering<'p> {
         (State { accs }, stmts)
     }
 
-    /// `state[index] = combine(state[index], lifted)`.
-    fn update(&mut self, combine: &Def, state: &State, index: &Index, lifted: (Vec<Stmt>, Vec<Expr>)) -> Vec<Stmt> {
-        let (mut stmts, lifted) = lifted;
-        let (more, values) = self.apply(combine, [state.read(index), lifted].concat());
-        stmts.extend(more);
-        for (&(acc, _), value) in state.accs.iter().zip(values) {
-            stmts.push(Stmt::Set { acc, index: index.clone(), value });
+    /// What a lane does with its next element.
+    fn take(&mut self, phase: &Phase, state: &State, lane: &Index, element: Vec<Expr>) -> Vec<Stmt> {
+        if let Some(update) = &phase.update {
+            let (mut stmts, values) = self.apply(update, [state.read(lane), element].concat());
+            stmts.extend(state.set(lane, values));
+            return stmts;
         }
+        let (mut stmts, lifted) = self.apply(&phase.lift, element);
+        stmts.extend(self.combine(&phase.combine, state, lane, lifted));
+        stmts
+    }
+
+    /// The value, bound where it is more than a name.
+    fn bind(&mut self, value: Expr, stmts: &mut Vec<Stmt>) -> Expr {
+        if let Expr::Var(..) = value {
+            return value;
+        }
+        let (var, dtype) = (self.names.var(), value.dtype());
+        stmts.push(Stmt::Let { var, value });
+        Expr::Var(var, dtype)
+    }
+
+    /// `state[index] = combine(state[index], lifted)`.
+    fn combine(&mut self, combine: &Def, state: &State, index: &Index, lifted: Vec<Expr>) -> Vec<Stmt> {
+        let (mut stmts, values) = self.apply(combine, [state.read(index), lifted].concat());
+        stmts.extend(state.set(index, values));
         stmts
     }
 
@@ -232,30 +270,18 @@ impl<'p> Lowering<'p> {
     }
 
     fn load(&self, input: usize, at: &[Index]) -> Expr {
-        let operand = &self.problem.inputs[input];
+        let operand = &self.problem.inputs[input].operand;
         let strides: Vec<i64> = self.problem.dims.iter().map(|d| d.input_strides[input]).collect();
-        Expr::Load(BufId(input as u32), operand.dtype, Self::index(&strides, operand.origin, at))
+        Expr::Load(BufId(input as u32), in_memory(operand.dtype), Self::index(&strides, operand.origin, at))
     }
 
+    /// What lifts take first: the element of each mapped input, and its position if that is asked for.
     fn loads(&self, at: &[Index]) -> Vec<Expr> {
-        (0..self.problem.inputs.len()).map(|i| self.load(i, at)).collect()
-    }
-
-    fn finish(&mut self, def: &Def, values: Vec<Expr>, at: &[Index]) -> Vec<Stmt> {
-        let (mut stmts, values) = self.apply(def, values);
-        stmts.extend(self.store(values, at));
-        stmts
-    }
-
-    fn store(&self, values: Vec<Expr>, at: &[Index]) -> Vec<Stmt> {
-        let inputs = self.problem.inputs.len();
-        let store = |(o, value): (usize, Expr)| {
-            let operand = &self.problem.outputs[o];
-            let strides: Vec<i64> = self.problem.dims.iter().map(|d| d.output_strides[o]).collect();
-            let buf = BufId((inputs + o) as u32);
-            Stmt::Store { buf, index: Self::index(&strides, operand.origin, at), value }
-        };
-        values.into_iter().enumerate().map(store).collect()
+        let types = self.problem.types();
+        let elements = types.mapped.iter().map(|&i| self.load(i, at));
+        let strides = || self.problem.dims.iter().map(|d| d.position_stride).collect::<Vec<_>>();
+        let position = self.problem.position.map(|p| Expr::At(types.position(), Self::index(&strides(), p, at)));
+        elements.chain(position).collect()
     }
 }
 

@@ -1,11 +1,11 @@
 //! Reads what a loop does not change before it.
 
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
+use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
 /// Moves the read of an accumulator element out of the loops that change neither the index nor the
-/// accumulator:
+/// accumulator, and so the element of an input and the value of an index:
 ///
 /// ```text
 /// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], a0[0])) } }
@@ -15,15 +15,16 @@ use std::collections::HashSet;
 /// ```
 pub fn hoist(nest: Nest, _: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
+    let buffers = nest.buffers.clone();
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if l.kind != LoopKind::Lanes => out.extend(out_of(l, &mut names)),
+        Stmt::For(l) if l.kind != LoopKind::Lanes => out.extend(out_of(l, &buffers, &mut names)),
         other => out.push(other),
     });
     Nest { body, ..nest }
 }
 
 /// The loop with what moves out before it; inner loops have already been seen to.
-fn out_of(l: Loop, names: &mut Names) -> Vec<Stmt> {
+fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     let mut changed: HashSet<AccId> = HashSet::new();
     let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
     l.body.iter().for_each(|s| {
@@ -41,31 +42,38 @@ fn out_of(l: Loop, names: &mut Names) -> Vec<Stmt> {
             _ => {}
         })
     });
-    let moves = |acc: &AccId, index: &Index| !changed.contains(acc) && index.terms().all(|(v, _)| !bound.contains(&v));
+    let fixed = |index: &Index| index.terms().all(|(v, _)| !bound.contains(&v));
+    let moves = |e: &Expr| match e {
+        Expr::Read(acc, _, index) => !changed.contains(acc) && fixed(index),
+        Expr::Load(buf, _, index) => buffers[buf.0 as usize].role == BufferRole::In && fixed(index),
+        Expr::At(_, index) => !index.is_constant() && fixed(index),
+        _ => false,
+    };
     let mut before: Vec<Stmt> = vec![];
     let mut body = vec![];
     for stmt in l.body {
-        if let Stmt::Let { value: Expr::Read(acc, _, index), .. } = &stmt
-            && moves(acc, index)
+        if let Stmt::Let { value, .. } = &stmt
+            && moves(value)
         {
             before.push(stmt);
             continue;
         }
         body.push(stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match &e {
-                Expr::Read(acc, dtype, index) if moves(acc, index) => {
-                    let known = before.iter().find_map(|s| match s {
-                        Stmt::Let { var, value } if *value == e => Some(*var),
-                        _ => None,
-                    });
-                    let var = known.unwrap_or_else(|| {
-                        let var = names.var();
-                        before.push(Stmt::Let { var, value: e.clone() });
-                        var
-                    });
-                    Expr::Var(var, *dtype)
+            e.rewrite(&mut |e| {
+                if !moves(&e) {
+                    return e;
                 }
-                _ => e,
+                let dtype = e.dtype();
+                let known = before.iter().find_map(|s| match s {
+                    Stmt::Let { var, value } if *value == e => Some(*var),
+                    _ => None,
+                });
+                let var = known.unwrap_or_else(|| {
+                    let var = names.var();
+                    before.push(Stmt::Let { var, value: e });
+                    var
+                });
+                Expr::Var(var, dtype)
             })
         }));
     }

@@ -1,8 +1,8 @@
 //! Takes several steps in one visit of an accumulator.
 
-use super::{is_straight, renamed, substitute};
+use super::{is_straight, renamed, substitute, visit_exprs};
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt};
+use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 
 /// Writes out a loop over rows and joins its updates of one accumulator element into one:
 ///
@@ -12,6 +12,15 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt};
 /// a0[i1] = add(add(add(a0[i1], x0[i1]), x0[i1 + 100]), x0[i1 + 200])
 /// ```
 ///
+/// An element that several rows read and none sets is read once, before them:
+///
+/// ```text
+/// a1[i1] = f(f(a1[i1], x0[i1], a0[i1]), x0[i1 + 100], a0[i1])
+/// ->
+/// let v0 = a0[i1]
+/// a1[i1] = f(f(a1[i1], x0[i1], v0), x0[i1 + 100], v0)
+/// ```
+///
 /// Legal because the updates keep their order. A loop with loops inside is left to `unroll`.
 pub fn jam(nest: Nest, _: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
@@ -19,11 +28,38 @@ pub fn jam(nest: Nest, _: &Schedule) -> Nest {
         Stmt::For(l) if l.var.over == Over::Row && is_straight(&l.body) => {
             let Extent::Const(extent) = l.extent else { unreachable!("loops over rows are constant") };
             let row = |r| renamed(substitute(l.body.clone(), l.var, &Index::constant(r as i64)), &mut names);
-            out.extend(join((0..extent).flat_map(row).collect()))
+            let joined = join((0..extent).flat_map(row).collect());
+            out.extend(read_once(joined, &mut names))
         }
         other => out.push(other),
     });
     Nest { body, ..nest }
+}
+
+/// The body with what it reads several times of accumulators that it does not set read before it.
+fn read_once(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
+    let set: Vec<AccId> =
+        body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None }).collect();
+    let mut reads: Vec<(Expr, u32)> = vec![];
+    visit_exprs(&body, &mut |e| {
+        if let Expr::Read(acc, ..) = e
+            && !set.contains(acc)
+        {
+            match reads.iter_mut().find(|(known, _)| known == e) {
+                Some((_, uses)) => *uses += 1,
+                None => reads.push((e.clone(), 1)),
+            }
+        }
+    });
+    let shared: Vec<(Expr, Var)> =
+        reads.into_iter().filter(|(_, uses)| *uses > 1).map(|(read, _)| (read, names.var())).collect();
+    let before = shared.iter().map(|(read, var)| Stmt::Let { var: *var, value: read.clone() });
+    let in_place = |e: Expr| match shared.iter().find(|(read, _)| *read == e) {
+        Some((_, var)) => Expr::Var(*var, e.dtype()),
+        None => e,
+    };
+    let body = body.into_iter().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut { in_place })));
+    before.chain(body).collect()
 }
 
 /// An element that has been set: its value stands here until the end.

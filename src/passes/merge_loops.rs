@@ -37,7 +37,7 @@ fn join(outer: Loop) -> Loop {
         })
     });
     super::visit_exprs(&inner.body, &mut |e| {
-        if let Expr::Load(_, _, index) | Expr::Read(_, _, index) = e {
+        if let Expr::Load(_, _, index) | Expr::Read(_, _, index) | Expr::At(_, index) = e {
             all &= fits(index);
         }
     });

@@ -57,12 +57,14 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>) -> bool {
     });
     let ops = n.saturating_mul(ops(&l.body, defs));
     match (l.kind, l.var.over) {
-        _ if n == 1 => true,
         (LoopKind::Lanes, _) => false,
+        _ if n == 1 => true,
         (_, Over::Row) => true,
         (_, Over::Step) => vectors && ops <= STEP_OPS,
         (LoopKind::Parallel, Over::Element) if is_cold(&l.body, hot) => vectors && n <= COLD,
-        (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block) => vectors && n <= SHORT && ops <= PARALLEL_OPS,
+        (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
+            vectors && n <= SHORT && ops <= PARALLEL_OPS
+        }
         // An output loop is written out where it is a tile's: with vectors inside.
         (LoopKind::Parallel, Over::Output) => {
             let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_)));

@@ -2,7 +2,7 @@
 
 use super::{is_straight, renamed, substitute, vector_forms};
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Scalar, Stmt};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
 
 /// Splits an innermost parallel loop into vectors of the schedule's width, and the rest into vectors
 /// of half as many lanes, down to one:
@@ -64,14 +64,14 @@ fn split(l: Loop, lanes: u64, names: &mut Names) -> Vec<Stmt> {
         let main = names.loop_over(l.var.over);
         let at = Index::term(main, lanes as i64).plus(l.var, 1);
         let body = vec![vector(substitute(l.body.clone(), l.var, &at), lanes)];
-        out.push(Stmt::For(Loop::new(main, vectors, LoopKind::Parallel, body)));
+        out.extend(grouped(Loop::new(main, vectors, LoopKind::Parallel, body), names));
     }
     let mut done = vectors * lanes;
     let mut part = lanes / 2;
     while part > 0 {
         if extent - done >= part {
             let body = renamed(l.body.clone(), names);
-            if part > 1 {
+            if part > 1 || stays_in_registers(&body, l.var) {
                 let at = Index::term(l.var, 1).offset_by(done as i64);
                 out.push(vector(substitute(body, l.var, &at), part));
             } else {
@@ -82,6 +82,35 @@ fn split(l: Loop, lanes: u64, names: &mut Names) -> Vec<Stmt> {
         part /= 2;
     }
     out
+}
+
+/// Vectors of a loop over positions taken in one iteration: each does little, and its loop would cost as much.
+const GROUP: u64 = 4;
+
+/// A loop over positions in groups that `unroll` writes out.
+fn grouped(l: Loop, names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+    let (groups, rest) = (extent / GROUP, extent % GROUP);
+    if l.var.over != Over::Position || groups < 2 {
+        return vec![Stmt::For(l)];
+    }
+    let outer = names.loop_over(l.var.over);
+    let at = Index::term(outer, GROUP as i64).plus(l.var, 1);
+    let inner = Loop::new(l.var, GROUP, LoopKind::Parallel, substitute(l.body.clone(), l.var, &at));
+    let mut out = vec![Stmt::For(Loop::new(outer, groups, LoopKind::Parallel, vec![Stmt::For(inner)]))];
+    if rest > 0 {
+        let at = Index::term(l.var, 1).offset_by((groups * GROUP) as i64);
+        let body = renamed(substitute(l.body, l.var, &at), names);
+        out.push(Stmt::For(Loop::new(l.var, rest, LoopKind::Parallel, body)));
+    }
+    out
+}
+
+/// Whether a single iteration is better a vector too: a fold of lanes, which are in vectors already.
+fn stays_in_registers(body: &[Stmt], var: LoopVar) -> bool {
+    let mut memory = false;
+    super::visit_exprs(body, &mut |e| memory |= matches!(e, Expr::Load(..) | Expr::At(..)));
+    var.over == Over::Element && !memory && body.iter().all(|s| !matches!(s, Stmt::Store { .. }))
 }
 
 /// A loop that stays scalar, reading copies of the accumulators it walks, if it only reads them and is

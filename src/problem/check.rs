@@ -1,68 +1,112 @@
 //! Whether the parts of a problem fit together: asked of one that was read from text.
 
-use super::{Operand, Problem, Work};
-use cranefold_ir::{DType, ops};
+use super::{Dim, Operand, Problem, Work};
+use cranefold_ir::DType;
+use cranefold_ir::ops::{Output, in_memory};
 
 impl Problem {
     /// Checks that the parts fit together, as those of a problem made from a spec do.
     pub(super) fn check(&self) -> Result<(), String> {
-        let ([input], [output]) = (&self.inputs[..], &self.outputs[..]) else {
-            return Err(format!(
-                "{} inputs and {} outputs: one of each is taken",
-                self.inputs.len(),
-                self.outputs.len()
-            ));
-        };
-        let truth = match &self.work {
-            Work::Convert { truth, .. } => *truth,
-            Work::Reduce { op, params, truth, accumulator, .. } => {
-                let row = ops::find(op).expect("a row that was found");
-                let dtype = if *truth { DType::Bool } else { input.dtype };
-                if !row.takes(dtype) {
-                    return Err(format!("`{op}` does not take {dtype}"));
-                }
-                if !matches!(accumulator, DType::F32 | DType::F64)
-                    || (input.dtype, *accumulator) == (DType::F64, DType::F32)
-                {
-                    return Err(format!("{accumulator} is no accumulator of {}", input.dtype));
-                }
-                let given = params.iter().map(|&p| f64::from_bits(p)).zip(row.params);
-                if let Some((value, param)) = given.into_iter().find(|(v, p)| !v.is_finite() || *v < p.at_least) {
-                    return Err(format!(
-                        "{}={value} of `{op}` is no finite value from {} on",
-                        param.name, param.at_least
-                    ));
-                }
-                *truth
-            }
-        };
-        let bytes = [input.dtype, output.dtype] == [DType::U8; 2];
-        if [input.dtype, output.dtype].contains(&DType::Bool) || (truth && !bytes) {
-            return Err("truth values are u8 in memory".into());
+        if self.inputs.is_empty() || self.outputs.is_empty() {
+            return Err("there is an input and an output".into());
+        }
+        match &self.work {
+            Work::Convert { .. } => self.check_convert()?,
+            Work::Reduce(_) => self.check_reduce()?,
         }
         let reduced = self.dims.iter().any(|d| d.reduced);
-        let reduces = matches!(self.work, Work::Reduce { .. }) && self.count > 0 && output.len > 0;
-        if reduced != reduces || (output.len == 0 && !self.dims.is_empty()) {
+        let written = self.outputs.iter().any(|o| o.len > 0);
+        let reduces = matches!(self.work, Work::Reduce { .. }) && self.count > 0 && written;
+        if reduced != reduces || (!written && !self.dims.is_empty()) {
             return Err("there are reduction dims if and only if something is reduced".into());
         }
-        for (name, operand, strides) in [
-            ("x0", input, self.dims.iter().map(|d| d.input_strides[0]).collect::<Vec<_>>()),
-            ("x1", output, self.dims.iter().map(|d| d.output_strides[0]).collect()),
-        ] {
-            self.check_bounds(name, operand, &strides)?;
+        let product = |dims: &mut dyn Iterator<Item = &Dim>| dims.fold(1u64, |n, d| n.saturating_mul(d.extent));
+        if reduced && product(&mut self.dims.iter().filter(|d| d.reduced)) != self.count {
+            return Err(format!("the reduction dims have not {} elements", self.count));
+        }
+        if reduced && self.applies() && product(&mut self.slice.iter()) != self.count {
+            return Err(format!("the dims of the slice have not {} elements", self.count));
+        }
+        if !self.slice.is_empty() && !self.applies() {
+            return Err("a slice is for outputs at each position".into());
+        }
+        for (i, input) in self.inputs.iter().enumerate() {
+            let dims = if input.mapped { &self.dims[..] } else { &[] };
+            self.check_bounds(&format!("x{i}"), &input.operand, dims, self.count > 0 && input.mapped, |d| {
+                d.input_strides[i]
+            })?;
+        }
+        for (o, output) in self.outputs.iter().enumerate() {
+            let parallel = self.dims.iter().filter(|d| !d.reduced);
+            let dims: Vec<Dim> = parallel.chain(&self.slice).cloned().collect();
+            let name = format!("x{}", self.inputs.len() + o);
+            self.check_bounds(&name, output, &dims, true, |d| d.output_strides[o])?;
+        }
+        let parallel: Vec<Dim> = self.dims.iter().filter(|d| !d.reduced).chain(&self.slice).cloned().collect();
+        for (i, input) in self.inputs.iter().enumerate().filter(|(_, i)| !i.mapped || self.applies()) {
+            self.check_bounds(&format!("x{i}"), &input.operand, &parallel, self.count > 0, |d| d.input_strides[i])?;
         }
         Ok(())
     }
 
+    fn check_convert(&self) -> Result<(), String> {
+        let ([input], [output]) = (&self.inputs[..], &self.outputs[..]) else {
+            return Err("`convert` has one input and one output".into());
+        };
+        match (input.operand.dtype == DType::Bool) == (output.dtype == DType::Bool) {
+            true => Ok(()),
+            false => Err("bool converts to bool only, and only bool does".into()),
+        }
+    }
+
+    fn check_reduce(&self) -> Result<(), String> {
+        let Work::Reduce(recipe) = &self.work else { return Ok(()) };
+        let types = self.types();
+        let element = recipe.element(&types.inputs).map_err(|e| e.to_string())?;
+        if types.mapped.is_empty() {
+            return Err("no input is marked `in`".into());
+        }
+        if let Some(row) = recipe.calls.iter().filter_map(|c| c.as_row()).find(|row| !row.takes(element)) {
+            return Err(format!("`{}` does not take {element}", row.name));
+        }
+        let wide = types.inputs.iter().any(|(_, d)| *d == DType::F64) || element == DType::F64;
+        if !matches!(recipe.accumulator, DType::F32 | DType::F64) || (wide && recipe.accumulator == DType::F32) {
+            return Err(format!("{} is no accumulator of {element}", recipe.accumulator));
+        }
+        let given: Vec<Option<DType>> = types.outputs.iter().map(|&d| Some(d)).collect();
+        let values = recipe.values(&types.inputs, &given).map_err(|e| e.to_string())?;
+        if values.len() != self.outputs.len() {
+            return Err(format!("there are {} results for {} outputs", values.len(), self.outputs.len()));
+        }
+        for (&(kind, value), &output) in values.iter().zip(&types.outputs) {
+            let bool_mismatch = (value == DType::Bool) != (output == DType::Bool);
+            let no_count = kind == Output::Count && !matches!(output, DType::I32 | DType::I64);
+            if bool_mismatch || no_count {
+                return Err(format!("{output} is no output for {value}"));
+            }
+        }
+        if recipe.takes_position() != self.position.is_some() {
+            return Err("there is a position if and only if an op takes it".into());
+        }
+        recipe.reducer(&types).map(|_| ()).map_err(|e| e.to_string())
+    }
+
     /// Checks that every position lies in an operand that is touched.
-    fn check_bounds(&self, name: &str, operand: &Operand, strides: &[i64]) -> Result<(), String> {
-        let touched = operand.len > 0 && (name == "x1" || self.count > 0);
+    fn check_bounds(
+        &self,
+        name: &str,
+        operand: &Operand,
+        dims: &[Dim],
+        touched: bool,
+        stride: impl Fn(&Dim) -> i64,
+    ) -> Result<(), String> {
+        let touched = touched && operand.len > 0;
         let (mut low, mut high) = (i128::from(operand.origin), i128::from(operand.origin));
-        let mut elements: u64 = 1;
-        for (dim, &stride) in self.dims.iter().zip(strides) {
+        let mut elements: u64 = in_memory(operand.dtype).bytes();
+        for dim in dims {
             let all = elements.checked_mul(dim.extent).filter(|&n| dim.extent > 0 && n <= i64::MAX as u64);
             elements = all.ok_or_else(|| format!("a dim of {} elements is empty or too large", dim.extent))?;
-            let reach = i128::from(stride) * i128::from(dim.extent - 1);
+            let reach = i128::from(stride(dim)) * i128::from(dim.extent - 1);
             low += reach.min(0);
             high += reach.max(0);
         }

@@ -56,6 +56,12 @@ fn depth(n: u64) -> f64 {
     n.min(n.log2() + DEPTH)
 }
 
+/// Roundings in the sum of exp(x - greatest).
+fn roundings_of_sum_exp(count: u64) -> f64 {
+    let n = count.max(1) as f64;
+    depth(count) + (n.log2() + 9.0) * (LOG_EXP + 1.0) + n.ln()
+}
+
 /// The numbers of an accumulator type.
 #[derive(Clone, Copy, Debug)]
 pub struct Accumulator {
@@ -101,7 +107,12 @@ impl Accumulator {
 
     /// A number rounded to this type, as parameters and counts are.
     pub fn rounded(self, value: f64) -> Real {
-        Real::from(Real::from(value).to_float(self.dtype).as_f64())
+        self.nearest(Real::from(value))
+    }
+
+    /// The nearest number of this type.
+    pub fn nearest(self, value: Real) -> Real {
+        Real::from(value.to_float(self.dtype).as_f64())
     }
 
     /// A total as the accumulator can hold it: infinite where it rounds to that in this type, and
@@ -115,7 +126,23 @@ impl Accumulator {
         }
     }
 
-    fn units(self, count: f64) -> Real {
+    /// The type.
+    pub fn dtype(self) -> DType {
+        self.dtype
+    }
+
+    /// The least subnormal.
+    pub fn tiny(self) -> Real {
+        self.tiny
+    }
+
+    /// The greatest finite number.
+    pub fn max(self) -> Real {
+        self.max
+    }
+
+    /// So many roundings of 1, and a little.
+    pub fn units(self, count: f64) -> Real {
         self.unit.times(Real::from(count * SLACK))
     }
 
@@ -138,7 +165,7 @@ impl Accumulator {
     }
 
     /// Whether every partial sum, in any order, is a number of this type.
-    fn sums_exactly(self, sum: Sum) -> bool {
+    pub fn sums_exactly(self, sum: Sum) -> bool {
         let quantum = Real::power_of_two(sum.quantum);
         !quantum.over(self.unit).below(sum.scale) && !quantum.below(self.tiny)
     }
@@ -173,14 +200,28 @@ impl Accumulator {
         self.overflow(widened)
     }
 
-    /// Bounds after a division or a root.
+    /// Bounds after a division or a root, which of one value is one value.
     pub fn rounded_once(self, bounds: Allowed, function: impl Fn(Real) -> Real) -> Allowed {
-        self.finished(bounds, 1.0, function)
+        match bounds.mapped(&function) {
+            Allowed::Between { low, high, nan: false } if low == high => Allowed::exactly(self.nearest(low)),
+            _ => self.finished(bounds, 1.0, function),
+        }
     }
 
     /// Bounds after a logarithm.
     pub fn logarithm(self, bounds: Allowed) -> Allowed {
         self.finished(bounds, LOG_EXP, Real::ln)
+    }
+
+    /// Bounds after an exponential, which is never below zero.
+    pub fn exponential(self, bounds: Allowed) -> Allowed {
+        non_negative(self.finished(bounds, LOG_EXP, Real::exp))
+    }
+
+    /// Bounds of powers that lie between these: our own function, or up to 7 multiplications, of which those before the last may fall below the normal numbers.
+    pub fn power(self, bounds: Allowed) -> Allowed {
+        let tiny = self.tiny.times(Real::from(8.0));
+        self.overflow(bounds.widened(|bound| bound.abs().times(self.units(POWER)).plus(tiny)))
     }
 
     /// Bounds after the p-th root, p other than 1.
@@ -198,15 +239,60 @@ impl Accumulator {
 
     /// Bounds of `greatest + ln(sum)`, `sum` being that of `exp(x - greatest)`.
     pub fn log_sum_exp(self, greatest: Real, sum: Real, count: u64) -> Allowed {
-        let n = count.max(1) as f64;
         let log = sum.ln();
         let result = greatest.plus(log);
-        let of_sum = depth(count) + (n.log2() + 9.0) * (LOG_EXP + 1.0) + n.ln();
+        let of_sum = roundings_of_sum_exp(count);
         let of_log = log.abs().times(self.units(LOG_EXP));
-        let vanished = self.normal.times(Real::from(2.0 * (n.log2() + 10.0) * n));
+        let vanished = self.vanished(count);
         let bound = self.units(of_sum).plus(of_log).plus(result.abs().times(self.units(1.0)));
         let bound = bound.plus(vanished).plus(self.tiny);
         self.overflow(Allowed::between(result.plus(bound.minus()), result.plus(bound)))
+    }
+
+    /// How far a sum of terms of this scale and a few operations on each may be off; none where it may
+    /// overflow.
+    pub fn of_sum(self, scale: Real, count: u64) -> Option<Real> {
+        let bound = scale.times(self.units(depth(count) + 16.0)).plus(self.tiny.times(Real::from(count as f64)));
+        scale.plus(bound).below(self.max).then_some(bound)
+    }
+
+    /// Bounds of the mean of two elements, which is rounded once and cannot overflow.
+    pub fn mean_of_two(self, mean: Real) -> Allowed {
+        let bound = mean.abs().times(self.units(1.0)).plus(self.tiny);
+        Allowed::exactly(mean).widened(|_| bound)
+    }
+
+    /// Bounds of a value between two others, of which the difference may overflow, as a part of it is added
+    /// to the lower: three roundings, and one of the part.
+    pub fn interpolated(self, low: Real, high: Real, value: Real) -> Allowed {
+        let widest = low.abs().max(high.abs());
+        if value.is_finite() && self.max.below(high.plus(low.minus())) {
+            return Allowed::Anything;
+        }
+        let bound = widest.times(self.units(8.0)).plus(self.tiny);
+        Allowed::exactly(value).widened(|_| bound)
+    }
+
+    /// The sum of exp(x - greatest), at least 1, as far as it is known: see the head of this file.
+    pub fn sum_exp(self, sum: Real, count: u64) -> Allowed {
+        let bound = sum.times(self.units(roundings_of_sum_exp(count))).plus(self.vanished(count));
+        Allowed::between(sum.plus(bound.minus()), sum.plus(bound))
+    }
+
+    /// What terms exp(x - greatest) may lose that are near the least normal number.
+    fn vanished(self, count: u64) -> Real {
+        let n = count.max(1) as f64;
+        self.normal.times(Real::from(2.0 * (n.log2() + 10.0) * n))
+    }
+
+    /// Bounds of an exponential that may be 0 below twice the least normal number.
+    pub fn or_vanished(self, bounds: Allowed) -> Allowed {
+        match bounds {
+            Allowed::Between { low, high, nan } if low.below(self.normal.plus(self.normal)) => {
+                Allowed::Between { low: Real::ZERO, high, nan }
+            }
+            other => other,
+        }
     }
 
     /// What is beyond the greatest number may have become infinite; what is well beyond, must have.
@@ -234,5 +320,15 @@ impl Accumulator {
             }
             Allowed::Anything => Allowed::Anything,
         }
+    }
+}
+
+/// Bounds of what cannot be below zero.
+pub fn non_negative(bounds: Allowed) -> Allowed {
+    match bounds {
+        Allowed::Between { low, high, nan } if low.is_negative() && !high.is_negative() => {
+            Allowed::Between { low: Real::ZERO, high, nan }
+        }
+        other => other,
     }
 }

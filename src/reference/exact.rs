@@ -1,5 +1,6 @@
 //! An exact result, its rounding to the output, and the check of another executor's.
 
+use super::known::Known;
 use super::real::Real;
 use super::wide::Integer;
 use crate::spec::{Reduction, Rounding};
@@ -13,9 +14,14 @@ pub struct Exact {
     /// The result.
     pub value: Value,
     /// The sum of the magnitudes of the terms, which errors are measured by: of the finite x, |x|,
-    /// x^2 or |x|^p; of exp(x - max); for a product its magnitude. 0 where the result is certain.
+    /// x^2 or |x|^p; of exp(x - max); for a product its magnitude. 0 where the result is certain, and after
+    /// formulas.
     pub scale: f64,
     allowed: Allowed,
+    /// Whether an integer is taken modulo 2^bits of the output, rather than clamped to it.
+    wraps: bool,
+    /// The output it is for, by its number.
+    output: usize,
 }
 
 /// A result by kind.
@@ -63,6 +69,35 @@ impl Allowed {
         }
     }
 
+    /// With both ends replaced, by a function that keeps their order.
+    pub fn ends(self, function: impl Fn(Real) -> Real) -> Allowed {
+        match self {
+            Allowed::Anything => self,
+            Allowed::Between { low, high, nan } => Allowed::Between { low: function(low), high: function(high), nan },
+        }
+    }
+
+    /// One of these or one of those, and all between.
+    pub fn or(self, other: Allowed) -> Allowed {
+        match (self, other) {
+            (Allowed::Between { low: Real::Nan, .. }, Allowed::Between { low, high, nan }) => {
+                Allowed::Between { low, high, nan: nan || low != Real::Nan }
+            }
+            (Allowed::Between { low, high, .. }, Allowed::Between { low: Real::Nan, .. }) => {
+                Allowed::Between { low, high, nan: true }
+            }
+            (Allowed::Between { low: a, high: b, nan }, Allowed::Between { low: c, high: d, nan: other_nan }) => {
+                Allowed::Between { low: a.min(c), high: b.max(d), nan: nan || other_nan }
+            }
+            _ => Allowed::Anything,
+        }
+    }
+
+    /// Or a NaN, if there may be one.
+    pub fn or_nan(self, nan: bool) -> Allowed {
+        if nan { self.or(Allowed::exactly(Real::Nan)) } else { self }
+    }
+
     /// Both bounds moved outwards.
     pub fn widened(self, by: impl Fn(Real) -> Real) -> Allowed {
         let moved = |bound: Real, sign: fn(Real) -> Real| {
@@ -94,43 +129,103 @@ pub struct Mismatch {
 impl Exact {
     /// A result that leaves no choice.
     pub(super) fn certain(value: Value) -> Exact {
-        let bound = if let Value::Float(value) = value { value } else { Real::ZERO };
-        Exact { value, scale: 0.0, allowed: Allowed::exactly(bound) }
+        Exact { value, scale: 0.0, allowed: Allowed::exactly(real(value)), wraps: false, output: 0 }
     }
 
-    /// A result with its bounds.
+    /// A result with its bounds. Where they leave one value, that is the result.
     pub(super) fn float(value: Real, scale: Real, allowed: Allowed) -> Exact {
-        Exact { value: Value::Float(value), scale: scale.to_f64(), allowed }
+        let value = match allowed {
+            Allowed::Between { low, high, nan: false } if low == high => low,
+            _ => value,
+        };
+        Exact { value: Value::Float(value), scale: scale.to_f64(), allowed, wraps: false, output: 0 }
+    }
+
+    /// The value of a formula.
+    pub(super) fn known(known: Known, wraps: bool) -> Exact {
+        let value = match known.dtype {
+            DType::Bool => Value::Bool(!known.value.is_zero()),
+            dtype if dtype.is_float() => Value::Float(known.value),
+            _ => Value::Int(Integer::from(known.whole())),
+        };
+        Exact { value, scale: 0.0, allowed: known.allowed, wraps, output: 0 }
+    }
+
+    /// With an integer that is taken modulo 2^bits of the output, if `wraps`.
+    pub(super) fn wrapping(self, wraps: bool) -> Exact {
+        Exact { wraps, ..self }
+    }
+
+    /// For this output.
+    pub(super) fn of_output(self, output: usize) -> Exact {
+        Exact { output, ..self }
+    }
+
+    /// What is allowed, before the output's rounding.
+    pub(super) fn allowed(&self) -> Allowed {
+        self.allowed
+    }
+
+    /// With other bounds around the result.
+    pub(super) fn within(self, allowed: Allowed) -> Exact {
+        Exact { allowed, ..self }
+    }
+
+    /// The result as formulas see it, in a type of its kind.
+    pub(super) fn in_formula(&self, dtype: DType) -> Known {
+        let settle = |value| Known::element(self.settled(value, dtype, false)).value;
+        let allowed = match self.value {
+            Value::Float(_) => self.allowed.ends(|bound| settle(Value::Float(bound))),
+            _ => Allowed::exactly(settle(self.value)),
+        };
+        Known { dtype, value: settle(self.value), allowed }
     }
 
     /// The result in the output's type, rounded, wrapped or clamped once.
     ///
     /// The spec must be the one that the result was reduced for.
     pub fn round(&self, spec: &Reduction) -> Scalar {
-        let output = spec.outputs()[0].dtype();
-        match self.value {
-            Value::Bool(value) => Scalar::bool(value),
-            Value::Float(value) => round_real(spec, value),
-            Value::Int(value) => match output.int_range() {
-                None => {
-                    let nearest = Real::from(Real::from(value).to_f64());
-                    nearest.to_float(output)
-                }
-                Some(_) if wraps(spec) => Scalar::int(output, value.wrapped()),
-                Some((low, high)) => Scalar::int(output, value.clamped(low, high)),
-            },
+        self.in_output(spec, self.value)
+    }
+
+    /// A value like this result's, in the output's type.
+    fn in_output(&self, spec: &Reduction, value: Value) -> Scalar {
+        self.settled(value, spec.outputs()[self.output].dtype(), spec.rounding() == Rounding::HalfEven)
+    }
+
+    fn settled(&self, value: Value, to: DType, half_even: bool) -> Scalar {
+        match (value, to.int_range()) {
+            (Value::Bool(value), _) => Scalar::bool(value),
+            (Value::Float(value), None) => value.to_float(to),
+            (Value::Float(value), Some((low, high))) => Scalar::int(to, value.to_int(half_even, low, high)),
+            (Value::Int(value), None) => Real::from(Real::from(value).to_f64()).to_float(to),
+            (Value::Int(value), Some(_)) if self.wraps => Scalar::int(to, value.wrapped()),
+            (Value::Int(value), Some((low, high))) => Scalar::int(to, value.clamped(low, high)),
         }
     }
 
     /// The least and the greatest result allowed, in the output's type, and whether a NaN is too;
     /// nothing if the order of accumulation decides.
     fn limits(&self, spec: &Reduction) -> Option<(Scalar, Scalar, bool)> {
-        match (self.value, self.allowed) {
-            (_, Allowed::Anything) => None,
-            (Value::Float(_), Allowed::Between { low, high, nan }) => {
-                Some((round_real(spec, low), round_real(spec, high), nan))
+        let Allowed::Between { low, high, nan } = self.allowed else { return None };
+        if low == high {
+            // Integers of more than 128 bits are not in the bounds.
+            let bound = if let Value::Float(_) = self.value { Value::Float(low) } else { self.value };
+            let only = self.in_output(spec, bound);
+            return Some((only, only, nan));
+        }
+        match self.value {
+            Value::Float(_) => {
+                Some((self.in_output(spec, Value::Float(low)), self.in_output(spec, Value::Float(high)), nan))
             }
-            _ => Some((self.round(spec), self.round(spec), false)),
+            Value::Bool(_) => None,
+            Value::Int(_) => {
+                let range = (i128::from(i64::MIN), i128::from(u64::MAX));
+                let end = |bound: Real| Value::Int(Integer::from(bound.to_int(false, range.0, range.1)));
+                let (low, high) = (self.in_output(spec, end(low)), self.in_output(spec, end(high)));
+                // Modulo 2^bits the ends may change places.
+                ordered(low, high).then_some((low, high, false)).filter(|_| !self.wraps)
+            }
         }
     }
 
@@ -140,6 +235,7 @@ impl Exact {
         match self.limits(spec) {
             None => f64::INFINITY,
             Some((_, _, true)) => f64::INFINITY,
+            Some((low, high, _)) if low == high && !matches!(self.value, Value::Float(_)) => 0.0,
             Some((low, high, _)) => self.error(low).max(self.error(high)),
         }
     }
@@ -192,16 +288,11 @@ fn ordered(a: Scalar, b: Scalar) -> bool {
     matches!(order, Some(Ordering::Less | Ordering::Equal))
 }
 
-/// A float result in the output's type.
-fn round_real(spec: &Reduction, value: Real) -> Scalar {
-    let output: DType = spec.outputs()[0].dtype();
-    match output.int_range() {
-        None => value.to_float(output),
-        Some((low, high)) => Scalar::int(output, value.to_int(spec.rounding() == Rounding::HalfEven, low, high)),
+/// A result as a number; integers beyond 128 bits are not exact.
+fn real(value: Value) -> Real {
+    match value {
+        Value::Int(value) => Real::from(value),
+        Value::Float(value) => value,
+        Value::Bool(value) => Known::truth(value).value,
     }
-}
-
-/// Whether integer results are taken modulo 2^bits.
-fn wraps(spec: &Reduction) -> bool {
-    matches!(spec.row().name, "sum" | "prod" | "l1" | "sum_squares") && !spec.saturate()
 }

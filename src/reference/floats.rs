@@ -1,20 +1,25 @@
 //! Floats, to some 38 digits.
 
-use super::bound::{Accumulator, Sum};
-use super::exact::{Allowed, Exact, Value};
+use super::bound::{Accumulator, Sum, non_negative};
+use super::exact::{Exact, Value};
 use super::real::Real;
-use super::walk::Slice;
-use crate::spec::Reduction;
-use cranefold_ir::Scalar;
+use super::rows::Task;
+use super::selection;
 
 /// Reduces floats.
-pub fn reduce(spec: &Reduction, slice: &Slice) -> Exact {
-    let acc = Accumulator::of(spec.accumulator().expect("a float input"));
-    let params: Vec<Real> = spec.params().into_iter().map(|p| acc.rounded(p)).collect();
-    let values = || slice.elements().map(value);
-    match spec.row().name {
-        "max" => Exact::certain(Value::Float(values().fold(Real::INFINITY.minus(), Real::max))),
+pub fn reduce<I: Iterator<Item = Real>>(task: &Task, count: u64, values: impl Fn() -> I) -> Exact {
+    let acc = task.acc();
+    let greatest = || values().fold(Real::INFINITY.minus(), Real::max);
+    match task.name {
+        "max" => Exact::certain(Value::Float(greatest())),
         "min" => Exact::certain(Value::Float(values().fold(Real::INFINITY, Real::min))),
+        "linf" => Exact::certain(Value::Float(values().map(Real::abs).fold(Real::ZERO, Real::max))),
+        "ptp" if count == 0 => Exact::certain(Value::Float(Real::Nan)),
+        "ptp" => {
+            let least = values().fold(Real::INFINITY, Real::min);
+            Exact::certain(Value::Float(acc.nearest(greatest().plus(least.minus()))))
+        }
+        "median" | "median_low" | "quantile" => selection::quantile(task, values()),
         "sum" => {
             let sum = sum(values());
             Exact::float(acc.held(sum.total), sum.scale, acc.sum(sum, 0.0))
@@ -34,7 +39,7 @@ pub fn reduce(spec: &Reduction, slice: &Slice) -> Exact {
         }
         "mean" => {
             let sum = sum(values());
-            let n = acc.rounded(slice.count() as f64);
+            let n = acc.rounded(count as f64);
             let bounds = acc.rounded_once(acc.sum(sum, 0.0), |x| x.over(n));
             Exact::float(acc.held(sum.total).over(n), sum.scale, bounds)
         }
@@ -42,19 +47,14 @@ pub fn reduce(spec: &Reduction, slice: &Slice) -> Exact {
             let sum = sum(values());
             Exact::float(acc.held(sum.total).ln(), sum.scale, acc.logarithm(acc.sum(sum, 0.0)))
         }
-        "log_sum_exp" => log_sum_exp(acc, slice),
-        "prod" => product(acc, slice),
-        name => norm(name, acc, &params, slice),
+        "log_sum_exp" => log_sum_exp(acc, count, greatest(), values()),
+        "prod" => product(acc, count, values()),
+        _ => norm(task, values()),
     }
 }
 
-/// An element that is a float.
-pub fn value(element: Scalar) -> Real {
-    Real::from(element.as_f64())
-}
-
 /// The sum; that of nothing is +0, that of negative zeros -0.
-fn sum(terms: impl Iterator<Item = Real>) -> Sum {
+pub fn sum(terms: impl Iterator<Item = Real>) -> Sum {
     let mut sum =
         Sum { total: Real::MINUS_ZERO, scale: Real::ZERO, count: 0, mixed: false, quantum: i64::from(i32::MAX) };
     let (mut above, mut below) = (false, false);
@@ -77,56 +77,45 @@ fn sum(terms: impl Iterator<Item = Real>) -> Sum {
     sum
 }
 
-fn product(acc: Accumulator, slice: &Slice) -> Exact {
+fn product(acc: Accumulator, count: u64, values: impl Iterator<Item = Real>) -> Exact {
     let (mut product, mut largest, mut least) = (Real::ONE, Real::ONE, Real::ONE);
-    for x in slice.elements().map(value) {
+    for x in values {
         product = product.times(x);
         if matches!(x, Real::Finite { .. }) {
             largest = largest.times(x.abs().max(Real::ONE));
             least = least.times(x.abs().min(Real::ONE));
         }
     }
-    Exact::float(acc.held(product), product.abs(), acc.product(product, largest, least, slice.count()))
+    Exact::float(acc.held(product), product.abs(), acc.product(product, largest, least, count))
 }
 
 /// Any NaN gives NaN, else any +inf +inf; all -inf, or nothing, -inf.
-fn log_sum_exp(acc: Accumulator, slice: &Slice) -> Exact {
-    let values = || slice.elements().map(value);
-    let greatest = values().fold(Real::INFINITY.minus(), Real::max);
+fn log_sum_exp(acc: Accumulator, count: u64, greatest: Real, values: impl Iterator<Item = Real>) -> Exact {
     if !greatest.is_finite() {
         return Exact::certain(Value::Float(greatest));
     }
-    let total = values().fold(Real::ZERO, |sum, x| sum.plus(x.plus(greatest.minus()).exp()));
-    let bounds = acc.log_sum_exp(greatest, total, slice.count());
+    let total = values.fold(Real::ZERO, |sum, x| sum.plus(x.plus(greatest.minus()).exp()));
+    let bounds = acc.log_sum_exp(greatest, total, count);
     Exact::float(greatest.plus(total.ln()), total, bounds)
 }
 
 /// `lp` and oneDNN's norms: of S = sum |x|^p, S or one of max(S, eps) and S + eps, and its p-th root.
-fn norm(name: &str, acc: Accumulator, params: &[Real], slice: &Slice) -> Exact {
-    let p = params[0];
-    let sum = sum(slice.elements().map(|x| value(x).abs().power(p)));
+fn norm(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
+    let (acc, p) = (task.acc(), task.param(0));
+    let eps = || task.param(1);
+    let sum = sum(values.map(|x| x.abs().power(p)));
     let bounds = non_negative(acc.sum(sum, Accumulator::power_roundings(p.to_f64())));
     let total = acc.held(sum.total);
-    let (base, bounds) = match name {
+    let (base, bounds) = match task.name {
         "lp" => (total, bounds),
-        "lp_max" | "lp_power_p_max" => (total.max(params[1]), bounds.mapped(|s| s.max(params[1]))),
-        "lp_sum" | "lp_power_p_sum" => (total.plus(params[1]), acc.rounded_once(bounds, |s| s.plus(params[1]))),
+        "lp_max" | "lp_power_p_max" => (total.max(eps()), bounds.mapped(|s| s.max(eps()))),
+        "lp_sum" | "lp_power_p_sum" => (total.plus(eps()), acc.rounded_once(bounds, |s| s.plus(eps()))),
         name => unreachable!("the reference does not know {name}"),
     };
-    match name {
+    match task.name {
         "lp" | "lp_max" | "lp_sum" if p != Real::ONE => {
             Exact::float(base.power(Real::ONE.over(p)), sum.scale, acc.root(bounds, p))
         }
         _ => Exact::float(base, sum.scale, bounds),
-    }
-}
-
-/// Bounds of what cannot be below zero.
-fn non_negative(bounds: Allowed) -> Allowed {
-    match bounds {
-        Allowed::Between { low, high, nan } if low.is_negative() && !high.is_negative() => {
-            Allowed::Between { low: Real::ZERO, high, nan }
-        }
-        other => other,
     }
 }

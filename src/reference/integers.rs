@@ -6,55 +6,62 @@
 //! | `prod` to an integer without `saturate` | the product modulo 2^64 |
 //! | `prod` else | sign, and a magnitude that sticks at 2^64 - 1; zero wins |
 //! | `min max` | the element; over nothing the limit of the input's type |
+//! | `linf` | the greatest magnitude; over nothing 0 |
+//! | `ptp` | the greatest less the least; over nothing, to a float, NaN |
+//! | `bit_and bit_or bit_xor` | the element of the input's type that these bits are |
+//! | `median median_low` | the lower of the middle two; or their mean |
 //! | `mean` to an integer | total / n, towards zero or to nearest even |
 //! | `l2` to an integer | the floor of the root of the total, or the nearest integer |
 //! | `mean l2` to a float | total to the nearest f64, then divided or the root taken in f64 |
 
 use super::exact::{Exact, Value};
 use super::real::Real;
-use super::walk::Slice;
+use super::rows::Task;
+use super::selection;
 use super::wide::{Integer, U256};
-use crate::spec::{Reduction, Rounding};
 use cranefold_ir::{DType, Scalar};
 
 /// Reduces integers.
-pub fn reduce(spec: &Reduction, slice: &Slice) -> Exact {
-    let input = spec.inputs()[0].dtype();
-    let to_int = spec.outputs()[0].dtype().is_int();
-    let half_even = spec.rounding() == Rounding::HalfEven;
-    let (low, high) = input.int_range().expect("an integer type");
-    let values = || slice.elements().map(value);
+pub fn reduce<I: Iterator<Item = i128>>(task: &Task, count: u64, values: impl Fn() -> I) -> Exact {
+    let to_int = task.to.is_int();
+    let (low, high) = task.input.int_range().expect("an integer type");
     let total = |lift: fn(i128) -> Integer| values().map(lift).fold(Integer::default(), Integer::plus);
     let square = |x: i128| Integer::new(false, U256::product(x.unsigned_abs(), x.unsigned_abs()));
+    let bits = |x: i128| Integer::from(Scalar::int(task.input, x).as_int().expect("an integer"));
+    let (least, greatest) = (|| values().fold(high, i128::min), || values().fold(low, i128::max));
 
-    let result = match spec.row().name {
+    let result = match task.name {
         "sum" => total(Integer::from),
         "l1" => total(|x| Integer::from(x.abs())),
         "sum_squares" => total(square),
-        "prod" if to_int && !spec.saturate() => {
+        "prod" if to_int && !task.saturate => {
             Integer::from(values().fold(1, |product: i128, x| i128::from((product as u64).wrapping_mul(x as u64))))
         }
         "prod" => sticking_product(values()),
-        "min" => Integer::from(values().fold(high, i128::min)),
-        "max" => Integer::from(values().fold(low, i128::max)),
-        "mean" if to_int => total(Integer::from).divided_by(slice.count(), half_even),
+        "min" => Integer::from(least()),
+        "max" => Integer::from(greatest()),
+        "linf" => Integer::from(values().map(i128::abs).fold(0, i128::max)),
+        "ptp" if count == 0 => return Exact::certain(Value::Float(Real::Nan)),
+        "ptp" => Integer::from(greatest() - least()),
+        "bit_and" => bits(values().fold(-1, |a, b| a & b)),
+        "bit_or" => bits(values().fold(0, |a, b| a | b)),
+        "bit_xor" => bits(values().fold(0, |a, b| a ^ b)),
+        "median" | "median_low" | "quantile" if count == 0 => return Exact::certain(Value::Float(Real::Nan)),
+        "median" | "median_low" => return selection::middle(task, values()),
+        "mean" if to_int => total(Integer::from).divided_by(count, task.half_even),
         "l2" if to_int => {
             let total = total(square).magnitude();
             let root = total.square_root();
             // root + 1/2 is never the root of an integer, so there are no ties.
-            let past_half = half_even && total.minus(U256::product(root, root)) > U256::new(0, root);
+            let past_half = task.half_even && total.minus(U256::product(root, root)) > U256::new(0, root);
             Integer::new(false, U256::new(0, root).plus(U256::new(0, u128::from(past_half))))
         }
-        "mean" => return finished(as_f64(total(Integer::from)) / slice.count() as f64),
+        "mean" => return finished(as_f64(total(Integer::from)) / count as f64),
         "l2" => return finished(as_f64(total(square)).sqrt()),
         name => unreachable!("{name} takes no integers"),
     };
-    Exact::certain(Value::Int(result))
-}
-
-/// An integer element.
-pub fn value(element: Scalar) -> i128 {
-    element.as_int().expect("an integer")
+    let modular = ["sum", "prod", "l1", "sum_squares", "bit_and", "bit_or", "bit_xor"].contains(&task.name);
+    Exact::certain(Value::Int(result)).wrapping(modular && !task.saturate)
 }
 
 fn sticking_product(values: impl Iterator<Item = i128>) -> Integer {

@@ -1,14 +1,13 @@
 //! Truth values.
 
 use super::exact::{Exact, Value};
-use cranefold_ir::Scalar;
 
 /// Reduces truth values.
-pub fn reduce(name: &str, mut elements: impl Iterator<Item = Scalar>) -> Exact {
-    let is_true = |s: Scalar| s.bits() != 0;
+pub fn reduce(name: &str, mut elements: impl Iterator<Item = bool>) -> Exact {
     Exact::certain(Value::Bool(match name {
-        "any" | "max" => elements.any(is_true),
-        "all" | "min" => elements.all(is_true),
+        "any" | "max" | "bit_or" => elements.any(|truth| truth),
+        "all" | "min" | "bit_and" => elements.all(|truth| truth),
+        "bit_xor" => elements.filter(|&truth| truth).count() % 2 == 1,
         _ => unreachable!("{name} takes no bool"),
     }))
 }

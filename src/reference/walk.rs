@@ -2,7 +2,7 @@
 
 use super::BufferError;
 use crate::spec::{Operand, Reduction};
-use cranefold_ir::Scalar;
+use cranefold_ir::{DType, Scalar};
 
 /// Buffer indices of all elements of a box, the last axis fastest.
 #[derive(Clone, Debug)]
@@ -24,6 +24,19 @@ impl Indices {
     pub fn of(operand: &Operand) -> Indices {
         Indices::new(operand.shape().into(), operand.strides().into(), operand.origin() as i64)
     }
+
+    /// The elements of an operand that meet those of a shape to which it broadcasts, right-aligned.
+    pub fn broadcast(operand: &Operand, shape: &[u64]) -> Indices {
+        Indices::new(shape.into(), broadcast_strides(operand, shape), operand.origin() as i64)
+    }
+}
+
+/// Elements between neighbours along each axis of a shape to which the operand broadcasts.
+fn broadcast_strides(operand: &Operand, shape: &[u64]) -> Vec<i64> {
+    let missing = shape.len() - operand.shape().len();
+    let own = operand.shape().iter().zip(operand.strides());
+    let own = own.zip(&shape[missing..]).map(|((&own, &stride), &to)| if own == to { stride } else { 0 });
+    std::iter::repeat_n(0, missing).chain(own).collect()
 }
 
 impl Iterator for Indices {
@@ -49,7 +62,7 @@ impl Iterator for Indices {
     }
 }
 
-/// What one output element is reduced from.
+/// An operand's elements that one output element is reduced from, or that meet those of input 0.
 #[derive(Clone, Debug)]
 pub struct Slice<'a> {
     operand: &'a Operand,
@@ -58,16 +71,11 @@ pub struct Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// The slices of all output elements, in the output's row-major order.
-    pub fn all(spec: &'a Reduction, bytes: &'a [u8]) -> impl Iterator<Item = Slice<'a>> {
-        let operand = &spec.inputs()[0];
-        let part = move |reduced: bool, start: i64| {
-            let axes = || (0..spec.rank()).filter(move |&axis| spec.reduced()[axis] == reduced);
-            let extents = axes().map(|axis| operand.shape()[axis]).collect();
-            Indices::new(extents, axes().map(|axis| operand.strides()[axis]).collect(), start)
-        };
-        let kept = part(false, operand.origin() as i64);
-        kept.map(move |start| Slice { operand, bytes, indices: part(true, start) })
+    /// The slices of all output elements, in the row-major order of the axes that are kept.
+    pub fn all(spec: &'a Reduction, operand: &'a Operand, bytes: &'a [u8]) -> impl Iterator<Item = Slice<'a>> {
+        let shape = spec.inputs()[0].shape();
+        let [kept, reduced] = parts(spec, &broadcast_strides(operand, shape), operand.origin() as i64);
+        kept.map(move |start| Slice { operand, bytes, indices: Indices { next: start, ..reduced.clone() } })
     }
 
     /// The elements, in row-major order.
@@ -79,6 +87,31 @@ impl<'a> Slice<'a> {
     pub fn count(&self) -> u64 {
         self.indices.left
     }
+
+    /// Their type.
+    pub fn dtype(&self) -> DType {
+        self.operand.dtype()
+    }
+}
+
+/// For each slice, the places of its elements in the row-major order of input 0's shape.
+pub fn places(spec: &Reduction) -> impl Iterator<Item = Indices> {
+    let shape = spec.inputs()[0].shape();
+    let mut strides = vec![1; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis] as i64;
+    }
+    let [kept, reduced] = parts(spec, &strides, 0);
+    kept.map(move |start| Indices { next: start, ..reduced.clone() })
+}
+
+/// The walks over the axes of input 0 that are kept and over those that are reduced.
+fn parts(spec: &Reduction, strides: &[i64], start: i64) -> [Indices; 2] {
+    [false, true].map(|reduced| {
+        let axes = || (0..spec.rank()).filter(move |&axis| spec.reduced()[axis] == reduced);
+        let extents = axes().map(|axis| spec.inputs()[0].shape()[axis]).collect();
+        Indices::new(extents, axes().map(|axis| strides[axis]).collect(), start)
+    })
 }
 
 /// Checks that the buffers are as many and at least as long as the operands.

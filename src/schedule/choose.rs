@@ -3,7 +3,7 @@
 use super::{Schedule, ScheduleError, Tile};
 use crate::problem::Problem;
 use crate::tree::Tree;
-use cranefold_ir::ops::Reducer;
+use cranefold_ir::ops::{Method, Reducer};
 use cranefold_ir::{Def, LoopVar, Over};
 
 /// Bytes of accumulators that fill the 128-bit registers: a tile this small is kept in them.
@@ -40,16 +40,19 @@ const LIGHT_OPS: usize = 12;
 pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let plain = Schedule { width, tile: None, rows: 1, blocks: 1 };
     let Some(reducer) = problem.reducer() else { return plain };
+    if matches!(reducer.method, Method::Select { .. }) {
+        return plain;
+    }
     let Some(last) = problem.dims.iter().rposition(|d| d.reduced) else { return plain };
     if last + 1 == problem.dims.len() {
         return Schedule { tile: short_rows(problem, &reducer), blocks: blocks_in_flight(problem, &reducer), ..plain };
     }
-    let state_bytes = reducer.state_bytes();
+    let state_bytes = reducer.method.state_bytes();
     let elements: u64 = problem.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
-    let input_bytes = elements.saturating_mul(problem.inputs[0].dtype.bytes());
+    let input_bytes = elements.saturating_mul(problem.inputs[0].operand.dtype.bytes());
     let steps = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).fold(1, u64::saturating_mul);
     let few_steps = steps <= 8;
-    let tree = Tree::of(problem, state_bytes);
+    let tree = Tree::of(problem, &reducer.method);
     let in_registers = input_bytes <= CACHED_BYTES || few_steps;
     let bytes = match in_registers {
         true => REGISTER_BYTES,
@@ -65,7 +68,7 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
         true if tree.lanes == 1 && (!in_registers || few_steps) => 8,
         _ => 1,
     };
-    Schedule { tile: Some(tile), rows, ..plain }
+    Schedule { tile, rows, ..plain }
 }
 
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
@@ -83,9 +86,9 @@ fn short_rows(problem: &Problem, reducer: &Reducer) -> Option<Tile> {
 
 /// How many blocks to take at once where the lanes of one are too few to hide the latency of a combine.
 fn blocks_in_flight(problem: &Problem, reducer: &Reducer) -> u64 {
-    let tree = Tree::of(problem, reducer.state_bytes());
+    let tree = Tree::of(problem, &reducer.method);
     let innermost = problem.dims.iter().rfind(|d| d.reduced).map_or(1, |d| d.extent);
-    let bytes = innermost.min(tree.lanes) * reducer.state_bytes();
+    let bytes = innermost.min(tree.lanes) * reducer.method.state_bytes();
     let few = bytes <= LATENCY_BYTES && tree.blocks() >= 8;
     if few && problem.count > 0 { 4 } else { 1 }
 }
@@ -93,11 +96,12 @@ fn blocks_in_flight(problem: &Problem, reducer: &Reducer) -> u64 {
 /// Whether an element costs little more than its load, so that visiting accumulators less often shows.
 fn light(reducer: &Reducer) -> bool {
     let ops = |def: &Def| def.lets.len() + def.results.iter().map(|r| r.args().len()).sum::<usize>();
-    reducer.phases.iter().all(|p| ops(&p.lift) + ops(&p.combine) <= LIGHT_OPS)
+    reducer.method.phases().iter().all(|p| ops(&p.lift) + ops(&p.combine) <= LIGHT_OPS)
 }
 
-/// The tile of at most `most` outputs (at least one) inside the last reduction dim.
-fn tile_of(problem: &Problem, last: usize, most: u64) -> Tile {
+/// The tile of at most `most` outputs (at least one) inside the last reduction dim; none where no output dim
+/// inside has a loop.
+fn tile_of(problem: &Problem, last: usize, most: u64) -> Option<Tile> {
     let loops = output_loops(problem);
     let mut outputs = 1;
     let mut tile = None;
@@ -112,11 +116,11 @@ fn tile_of(problem: &Problem, last: usize, most: u64) -> Tile {
         let share = extent.div_ceil(extent.div_ceil((most / outputs).max(1)));
         let by = if share > LANES { share.next_multiple_of(LANES).min(extent) } else { share };
         return match tile {
-            Some(tile) if by <= 1 => tile,
-            _ => Tile { var, by },
+            Some(tile) if by <= 1 => Some(tile),
+            _ => Some(Tile { var, by }),
         };
     }
-    tile.expect("an output dim inside")
+    tile
 }
 
 /// The output dims with the variables lowering gives their loops.
@@ -155,14 +159,14 @@ impl Schedule {
 
     /// The bytes of the states that are kept at once, where the dims from `first` on are in the tile.
     fn state_bytes(&self, problem: &Problem, reducer: &Reducer, first: usize) -> u64 {
-        let tree = Tree::of(problem, reducer.state_bytes());
+        let tree = Tree::of(problem, &reducer.method);
         let outputs =
             problem.dims.iter().enumerate().skip(first).filter(|(_, d)| !d.reduced).map(|(dim, d)| match self.tile {
                 Some(tile) if dim == first => tile.by.min(d.extent),
                 _ => d.extent,
             });
         let lanes = outputs.fold(tree.lanes, u64::saturating_mul);
-        lanes.saturating_mul(reducer.state_bytes()).saturating_mul(states_kept(&tree, self.blocks))
+        lanes.saturating_mul(reducer.method.state_bytes()).saturating_mul(states_kept(&tree, self.blocks))
     }
 }
 

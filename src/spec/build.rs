@@ -1,9 +1,10 @@
 //! Building and validating a request. Text and oneDNN's dims come through here too.
 
-use super::{MAX_RANK, Operand, Reducer, Reduction, Rounding, SpecError, shape_without};
-use crate::layout::{Layout, list};
-use cranefold_ir::DType::{self, *};
-use cranefold_ir::ops;
+use super::{Reduction, Rounding, SpecError};
+use crate::layout::Layout;
+use cranefold_ir::DType;
+use cranefold_ir::formula::{Formula, FormulaError};
+use cranefold_ir::ops::{self, Call, Combiner};
 
 /// A request in the making. Nothing is checked before [`build`](Builder::build).
 ///
@@ -23,31 +24,85 @@ use cranefold_ir::ops;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
-    reducers: Vec<Named>,
-    inputs: Vec<(DType, Vec<u64>, Layout)>,
-    outputs: Vec<(Option<DType>, Option<Layout>)>,
-    axes: Option<Vec<i64>>,
-    keep_dims: bool,
-    lift: Option<bool>,
-    accumulator: Option<DType>,
-    saturate: bool,
-    trunc: bool,
-    half_even: bool,
+    pub(super) reducers: Vec<Named>,
+    pub(super) inputs: Vec<Given>,
+    pub(super) thens: Vec<Given>,
+    pub(super) scalars: Vec<(String, DType)>,
+    pub(super) outputs: Vec<(Option<DType>, Option<Layout>)>,
+    pub(super) map: Option<Formulas>,
+    pub(super) then: Option<Formulas>,
+    pub(super) apply: Option<Formulas>,
+    pub(super) axes: Option<Vec<i64>>,
+    pub(super) keep_dims: bool,
+    pub(super) lift: Option<bool>,
+    pub(super) accumulator: Option<DType>,
+    pub(super) saturate: bool,
+    pub(super) trunc: bool,
+    pub(super) half_even: bool,
 }
 
-/// An op by name, with parameters by name.
+/// An input as given.
 #[derive(Clone, Debug)]
-struct Named {
-    op: String,
-    params: Vec<(String, f64)>,
+pub(super) struct Given {
+    pub dtype: DType,
+    pub shape: Vec<u64>,
+    pub layout: Layout,
+}
+
+/// An op by name, with parameters by name, or a combiner.
+#[derive(Clone, Debug)]
+pub(super) enum Named {
+    Op { op: String, params: Vec<(String, f64)> },
+    Own(Combiner),
+}
+
+/// One or more formulas, or text of such.
+///
+/// ```
+/// use cranefold::Reduction;
+/// use cranefold::ir::formula::name;
+///
+/// let builder = Reduction::builder("sum").input(cranefold::DType::F32, &[64, 512]).axes([1]);
+/// let text = builder.clone().map("x0*x0").then("sqrt(r0)").build()?;
+/// assert_eq!(text, builder.map(name("x0") * name("x0")).then(name("r0").sqrt()).build()?);
+/// # Ok::<(), cranefold::SpecError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Formulas(pub(super) Result<Vec<Formula>, FormulaError>);
+
+impl From<&str> for Formulas {
+    fn from(text: &str) -> Formulas {
+        Formulas(Formula::list(text))
+    }
+}
+
+impl From<Formula> for Formulas {
+    fn from(formula: Formula) -> Formulas {
+        Formulas(Ok(vec![formula]))
+    }
+}
+
+impl From<Vec<Formula>> for Formulas {
+    fn from(formulas: Vec<Formula>) -> Formulas {
+        Formulas(Ok(formulas))
+    }
 }
 
 impl Builder {
     pub(super) fn new(op: &str) -> Builder {
-        let builder = Builder {
-            reducers: vec![],
+        Builder::of(Named::Op { op: op.into(), params: vec![] })
+    }
+
+    pub(super) fn of(reducer: Named) -> Builder {
+        Builder {
+            reducers: vec![reducer],
             inputs: vec![],
+            thens: vec![],
+            scalars: vec![],
             outputs: vec![],
+            map: None,
+            then: None,
+            apply: None,
             axes: None,
             keep_dims: false,
             lift: None,
@@ -55,19 +110,30 @@ impl Builder {
             saturate: false,
             trunc: false,
             half_even: false,
-        };
-        builder.reducer(op)
+        }
     }
 
-    /// Adds a further reducer.
-    pub fn reducer(mut self, op: &str) -> Builder {
-        self.reducers.push(Named { op: op.into(), params: vec![] });
+    /// Adds a further reducer, as given.
+    pub(super) fn with(mut self, reducer: Named) -> Builder {
+        self.reducers.push(reducer);
         self
     }
 
-    /// Sets a parameter of the reducer named last.
+    /// Adds a further reducer of the same elements.
+    pub fn reducer(self, op: &str) -> Builder {
+        self.with(Named::Op { op: op.into(), params: vec![] })
+    }
+
+    /// Adds a combiner of one's own over the same elements.
+    pub fn own(self, combiner: Combiner) -> Builder {
+        self.with(Named::Own(combiner))
+    }
+
+    /// Sets a parameter of the reducer named last; of a combiner, which has none, nothing.
     pub fn param(mut self, name: &str, value: f64) -> Builder {
-        self.reducers.last_mut().expect("new() names one").params.push((name.into(), value));
+        if let Some(Named::Op { params, .. }) = self.reducers.last_mut() {
+            params.push((name.into(), value));
+        }
         self
     }
 
@@ -76,9 +142,46 @@ impl Builder {
         self.input_at(dtype, shape, Layout::RowMajor)
     }
 
-    /// Adds an input in a layout.
+    /// Adds an input in a layout. The first has the shape that is reduced, others broadcast to it.
     pub fn input_at(mut self, dtype: DType, shape: &[u64], layout: Layout) -> Builder {
-        self.inputs.push((dtype, shape.into(), layout));
+        self.inputs.push(Given { dtype, shape: shape.into(), layout });
+        self
+    }
+
+    /// Adds an input that [`then`](Builder::then) reads as `y0`, `y1` and so on, in row-major layout; it
+    /// broadcasts to the output's shape.
+    pub fn then_input(self, dtype: DType, shape: &[u64]) -> Builder {
+        self.then_input_at(dtype, shape, Layout::RowMajor)
+    }
+
+    /// Adds an input that [`then`](Builder::then) reads, in a layout.
+    pub fn then_input_at(mut self, dtype: DType, shape: &[u64], layout: Layout) -> Builder {
+        self.thens.push(Given { dtype, shape: shape.into(), layout });
+        self
+    }
+
+    /// Adds a value that formulas read by its name, given at each call.
+    pub fn scalar(mut self, name: &str, dtype: DType) -> Builder {
+        self.scalars.push((name.into(), dtype));
+        self
+    }
+
+    /// The element that is reduced, made of inputs and scalars.
+    pub fn map(mut self, formula: impl Into<Formulas>) -> Builder {
+        self.map = Some(formula.into());
+        self
+    }
+
+    /// The outputs, one a formula, made of the results `r0`, `r1` and so on, of inputs added by
+    /// [`then_input`](Builder::then_input), of scalars, and of the output's old element `d`.
+    pub fn then(mut self, formulas: impl Into<Formulas>) -> Builder {
+        self.then = Some(formulas.into());
+        self
+    }
+
+    /// The output at each position of the slice, made of inputs, scalars and the results.
+    pub fn apply(mut self, formula: impl Into<Formulas>) -> Builder {
+        self.apply = Some(formula.into());
         self
     }
 
@@ -153,141 +256,21 @@ impl Builder {
     /// # Errors
     /// Everything a [`SpecError`] says that is not about text.
     pub fn build(self) -> Result<Reduction, SpecError> {
-        let reducers = self.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
-        let op = reducers[0].row.name;
-        if reducers.len() != 1 {
-            return Err(SpecError::ReducerCount { given: reducers.len() });
-        }
-        let [(dtype, shape, layout)] = &self.inputs[..] else {
-            return Err(SpecError::InputCount { op, expected: 1, given: self.inputs.len() });
-        };
-        if self.outputs.len() > 1 {
-            return Err(SpecError::OutputCount { op, expected: 1, given: self.outputs.len() });
-        }
-        let (out_dtype, out_layout) = self.outputs.first().cloned().unwrap_or((None, None));
-        let output = (out_dtype.unwrap_or(*dtype), out_layout.unwrap_or_default());
-
-        let accumulator = self.check_types(&reducers[0], *dtype, output.0)?;
-        if accumulator == Some(F32)
-            && let Some((param, given)) = reducers[0].overflowing_param()
-        {
-            return Err(SpecError::ParamOverflow { op, param, given, accumulator: F32 });
-        }
-        let input = operand("input 0", *dtype, shape.clone(), layout.clone())?;
-        let reduced = mask(self.axes.as_deref(), shape.len())?;
-        let none_reduced = !reduced.contains(&true);
-        let keep_dims = self.keep_dims && !none_reduced;
-        let out_shape = shape_without(shape, &reduced, keep_dims);
-        let output = operand("output 0", output.0, out_shape, output.1)?;
-        let disjoint = output.placement.check_disjoint(&output.shape);
-        disjoint.map_err(|error| SpecError::Layout { operand: "output 0".into(), error })?;
-
-        let copies = reducers[0].row.identity_over_no_axes;
-        if none_reduced && self.lift == Some(false) && !copies {
-            return Err(SpecError::NoIdentity { op });
-        }
-        let nothing = (0..shape.len()).find(|&axis| reduced[axis] && shape[axis] == 0);
-        if let Some(axis) = nothing
-            && !reducers[0].row.integer_of_nothing
-            && dtype.is_int()
-            && output.dtype.is_int()
-            && !output.shape.contains(&0)
-        {
-            return Err(SpecError::IntegerOverNothing { op, axis });
-        }
-        let rounding = match (self.trunc, self.half_even) {
-            (true, _) if dtype.is_float() => Some(Rounding::Trunc),
-            (_, true) => Some(Rounding::HalfEven),
-            _ => None,
-        };
-        Ok(Reduction {
-            lift: none_reduced && copies && self.lift == Some(true),
-            inputs: vec![input],
-            outputs: vec![output],
-            saturate: self.saturate,
-            reducers,
-            reduced,
-            keep_dims,
-            accumulator,
-            rounding,
-        })
+        super::check::checked(self)
     }
-
-    /// Checks all that depends on element types; gives the accumulator's.
-    fn check_types(&self, reducer: &Reducer, input: DType, output: DType) -> Result<Option<DType>, SpecError> {
-        let row = reducer.row;
-        if !row.takes(input) {
-            return Err(SpecError::TypeRefused { op: row.name, given: input, accepted: row.takes_words() });
-        }
-        if (input == Bool) != (output == Bool) {
-            return Err(SpecError::BoolMismatch { input, output });
-        }
-        if self.saturate && !(input.is_int() && output.is_int()) {
-            return Err(SpecError::SaturateRefused { input, output });
-        }
-        if self.trunc && self.half_even {
-            return Err(SpecError::TwoRoundings);
-        }
-        if (self.trunc || self.half_even) && !output.is_int() {
-            let rounding = if self.trunc { Rounding::Trunc } else { Rounding::HalfEven };
-            return Err(SpecError::RoundingWithoutInteger { word: rounding.word(), output });
-        }
-        if input.is_float() && output.is_int() && !self.trunc && !self.half_even {
-            return Err(SpecError::RoundingNeeded { input, output });
-        }
-        match self.accumulator {
-            Some(_) if !input.is_float() => Err(SpecError::AccumulatorWithoutFloat { input }),
-            Some(given) if given != F64 && (given != F32 || input == F64) => {
-                let accepted = if input == F64 { "f64" } else { "f32 or f64" };
-                Err(SpecError::AccumulatorRefused { input, given, accepted })
-            }
-            Some(given) => Ok(Some(given)),
-            None => Ok(input.is_float().then(|| default_accumulator(input))),
-        }
-    }
-}
-
-/// The accumulator type of a float input when nothing is said.
-pub(super) fn default_accumulator(input: DType) -> DType {
-    if input == F64 { F64 } else { F32 }
-}
-
-fn operand(name: &str, dtype: DType, shape: Vec<u64>, layout: Layout) -> Result<Operand, SpecError> {
-    if shape.len() > MAX_RANK {
-        return Err(SpecError::RankTooLarge { given: shape.len(), limit: MAX_RANK });
-    }
-    match layout.resolve(&shape, dtype.bytes()) {
-        Ok(placement) => Ok(Operand { dtype, shape, layout, placement }),
-        Err(error) => Err(SpecError::Layout { operand: name.into(), error }),
-    }
-}
-
-/// For each axis of this rank, whether it is reduced.
-fn mask(axes: Option<&[i64]>, rank: usize) -> Result<Vec<bool>, SpecError> {
-    let Some(axes) = axes else { return Ok(vec![true; rank]) };
-    let mut reduced = vec![false; rank];
-    for &axis in axes {
-        let index = if axis < 0 { axis + rank as i64 } else { axis };
-        if rank == 0 {
-            return Err(SpecError::AxisOfRankZero { axis });
-        }
-        if index < 0 || index >= rank as i64 {
-            return Err(SpecError::AxisOutOfRange { axis, rank });
-        }
-        if std::mem::replace(&mut reduced[index as usize], true) {
-            return Err(SpecError::RepeatedAxis { axis: index as usize, rank });
-        }
-    }
-    Ok(reduced)
 }
 
 impl Named {
     /// Finds the row and its parameters' values, and the simpler row that means the same.
-    fn resolve(&self) -> Result<Reducer, SpecError> {
-        let shown = || self.op.chars().take(40).collect();
-        let row = ops::find(&self.op).ok_or_else(|| SpecError::UnknownOp { name: shown() })?;
+    pub(super) fn resolve(&self) -> Result<Call, SpecError> {
+        let (op, given) = match self {
+            Named::Own(combiner) => return combiner.clone().whole().map(Call::Own).map_err(SpecError::Recipe),
+            Named::Op { op, params } => (op, params),
+        };
+        let shown = || op.chars().take(40).collect();
+        let row = ops::find(op).ok_or_else(|| SpecError::UnknownOp { name: shown() })?;
         let mut values = vec![None; row.params.len()];
-        for (name, value) in &self.params {
+        for (name, value) in given {
             let param = || name.chars().take(40).collect();
             let index = row.params.iter().position(|p| p.name == name);
             let index = index.ok_or_else(|| SpecError::UnknownParam { op: row.name, param: param() })?;
@@ -297,10 +280,16 @@ impl Named {
         }
         let mut params = vec![];
         for (param, value) in row.params.iter().zip(values) {
-            let (op, name, at_least) = (row.name, param.name, param.at_least);
+            let (op, name, at_least, at_most) = (row.name, param.name, param.at_least, param.at_most);
             let given = value.or(param.default).ok_or(SpecError::MissingParam { op, param: name })?;
             if !given.is_finite() && at_least == f64::MIN {
                 return Err(SpecError::ParamNotFinite { op, param: name, given });
+            }
+            if param.is_flag && given != 0.0 && given != 1.0 {
+                return Err(SpecError::FlagValue { op, param: name, given });
+            }
+            if given.is_finite() && given > at_most {
+                return Err(SpecError::ParamTooLarge { op, param: name, given, at_most });
             }
             if !given.is_finite() || given < at_least {
                 return Err(SpecError::ParamOutOfRange { op, param: name, given, at_least });
@@ -308,16 +297,8 @@ impl Named {
             params.push(given);
         }
         Ok(match (row.canonical)(&params) {
-            Some((name, params)) => Reducer::new(ops::find(name).expect("a canonical row"), &params),
-            None => Reducer::new(row, &params),
+            Some((name, params)) => Call::row(ops::find(name).expect("a canonical row"), &params),
+            None => Call::row(row, &params),
         })
-    }
-}
-
-impl Reduction {
-    /// Text of the shape and layout of an operand, without its type: `[2,3]@ab`.
-    pub(super) fn place_text(shape: &[u64], layout: &Layout) -> String {
-        let at = if *layout == Layout::RowMajor { "" } else { "@" };
-        format!("{}{at}{layout}", list(shape, '[', ']'))
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with a request.
 
 use crate::layout::LayoutError;
+use cranefold_ir::ops::RecipeError;
 use cranefold_ir::{DType, UnknownDType, ops};
 
 /// A request that is refused, with what was given and what would have been accepted.
@@ -18,7 +19,8 @@ pub enum SpecError {
     RepeatedWord { column: usize, word: &'static str },
     #[error(
         "column {column}: unknown word `{word}`; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
-         `empty_axes=`, `acc=`, `saturate`, `trunc`, `round_half_even` and `->`"
+         `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `saturate`, `trunc`, `round_half_even` \
+         and `->`"
     )]
     UnknownWord { column: usize, word: String },
     #[error("column {column}: {error}")]
@@ -43,12 +45,49 @@ pub enum SpecError {
     #[error("parameter `{param}` of `{op}` is {given}, which overflows the accumulator type {accumulator}")]
     ParamOverflow { op: &'static str, param: &'static str, given: f64, accumulator: DType },
 
-    #[error("a spec has one reducer for now, {given} given")]
-    ReducerCount { given: usize },
-    #[error("`{op}` takes {expected} input, {given} given")]
+    #[error("parameter `{param}` of `{op}` must be at most {at_most}, {given} given")]
+    ParamTooLarge { op: &'static str, param: &'static str, given: f64, at_most: f64 },
+    #[error("`{param}` of `{op}` is 0 or 1, {given} given")]
+    FlagValue { op: &'static str, param: &'static str, given: f64 },
+
+    #[error("`{op}` takes {} input{}, {given} given", up_to(*.expected), plural(*.expected))]
     InputCount { op: &'static str, expected: usize, given: usize },
-    #[error("`{op}` gives {expected} output, {given} given")]
-    OutputCount { op: &'static str, expected: usize, given: usize },
+    #[error("{given} inputs are above the limit of {limit}")]
+    TooManyInputs { given: usize, limit: usize },
+    #[error("`{by}` gives {expected} output{}, {given} given", plural(*.expected))]
+    OutputCount { by: String, expected: usize, given: usize },
+    #[error("{given} results, expressions or phases are above the limit of {limit}")]
+    TooManyParts { given: usize, limit: usize },
+    #[error("positions and counts are exact: there is nothing to round or clamp")]
+    ExactCount,
+    #[error("`{op}` does not stand with {with}")]
+    StandsAlone { op: &'static str, with: &'static str },
+    #[error("`then` and `apply` exclude each other: `apply` reads the results itself")]
+    ThenAndApply,
+    #[error("`map` does not stand with a combiner, whose `lift` reads the inputs itself")]
+    MapWithCombiner,
+    #[error("`{part}` is one expression, {given} given")]
+    OneFormula { part: &'static str, given: usize },
+    #[error("{0}")]
+    Recipe(RecipeError),
+    #[error("column {column}: {error}")]
+    CombinerText { column: usize, error: RecipeError },
+    #[error("{message}")]
+    Broadcast { message: String },
+    #[error("{what} `{name}` is not used")]
+    Unused { what: &'static str, name: String },
+    #[error(
+        "`{name}` cannot name a scalar: a name is a word without a meaning in expressions, where x0, y0, r0, a0, b0 \
+         and the like, d, i and n have one"
+    )]
+    ScalarName { name: String },
+    #[error("the scalar `{name}` is given twice")]
+    RepeatedScalar { name: String },
+    #[error(
+        "{given} output is refused for positions and counts: i64 is accepted, and i32 up to {} elements ({most} given)",
+        i32::MAX
+    )]
+    CountType { given: DType, most: u64 },
 
     #[error("rank {given} is above the limit of {limit}")]
     RankTooLarge { given: usize, limit: usize },
@@ -86,6 +125,8 @@ pub enum SpecError {
     AccumulatorRefused { input: DType, given: DType, accepted: &'static str },
     #[error("`{op}` of integers over nothing has no integer value: reduced axis {axis} has extent 0")]
     IntegerOverNothing { op: &'static str, axis: usize },
+    #[error("`{op}` of nothing has no position: reduced axis {axis} has extent 0")]
+    PositionOverNothing { op: &'static str, axis: usize },
 
     #[error("source rank {source_rank} and destination rank {destination_rank} differ")]
     RanksDiffer { source_rank: usize, destination_rank: usize },
@@ -93,6 +134,14 @@ pub enum SpecError {
     DestinationDim { axis: usize, given: i64, expected: i64 },
     #[error("source and destination dims {dims} are equal: nothing is reduced")]
     NothingReduced { dims: String },
+}
+
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+fn up_to(n: usize) -> String {
+    if n == 1 { "1".into() } else { format!("1 to {n}") }
 }
 
 fn op_names() -> String {

@@ -1,19 +1,20 @@
 //! The request: what to reduce, over which axes, from and to what.
 
 mod build;
+mod check;
 mod dims;
 mod error;
 mod print;
-mod text;
+pub(crate) mod text;
 
-pub use build::Builder;
+pub use build::{Builder, Formulas};
 pub use dims::Dims;
 pub use error::SpecError;
 
 use crate::layout::{Layout, Placement};
 use cranefold_ir::DType;
-use cranefold_ir::ops::Row;
-use std::hash::{Hash, Hasher};
+use cranefold_ir::formula::Formula;
+use cranefold_ir::ops::{Call, Combiner, Recipe};
 
 /// The greatest rank of an operand.
 pub const MAX_RANK: usize = 64;
@@ -40,14 +41,18 @@ pub const MAX_TEXT: usize = 100_000;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reduction {
-    reducers: Vec<Reducer>,
+    reducers: Vec<Call>,
+    /// Elements, then what `then` reads, then scalars.
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
+    map: Option<Formula>,
+    then: Vec<Formula>,
+    apply: Option<Formula>,
     reduced: Vec<bool>,
     keep_dims: bool,
     /// Whether a reduction over no axes reduces groups of one, where the row would copy.
     lift: bool,
-    /// The accumulator of float inputs.
+    /// The accumulator of floats, if there are any.
     accumulator: Option<DType>,
     saturate: bool,
     /// What was said, where it is not the default.
@@ -73,54 +78,24 @@ impl Rounding {
     }
 }
 
-/// A row of the op table with the values of its parameters.
-#[derive(Clone, Debug)]
-pub struct Reducer {
-    row: &'static Row,
-    params: Vec<u64>,
-}
-
-impl Reducer {
-    fn new(row: &'static Row, params: &[f64]) -> Reducer {
-        // A zero's sign does not count, so that equal requests are equal.
-        Reducer { row, params: params.iter().map(|p| (p + 0.0).to_bits()).collect() }
-    }
-
-    /// The first parameter that an `f32` cannot hold.
-    fn overflowing_param(&self) -> Option<(&'static str, f64)> {
-        let mut named = self.row.params.iter().map(|p| p.name).zip(self.params());
-        named.find(|(_, value)| (*value as f32).is_infinite())
-    }
-
-    /// The row.
-    pub fn row(&self) -> &'static Row {
-        self.row
-    }
-
-    /// The parameters' values, in the row's order, defaults filled in.
-    pub fn params(&self) -> Vec<f64> {
-        self.params.iter().map(|&bits| f64::from_bits(bits)).collect()
-    }
-}
-
-impl PartialEq for Reducer {
-    fn eq(&self, other: &Reducer) -> bool {
-        self.row.name == other.row.name && self.params == other.params
-    }
-}
-
-impl Eq for Reducer {}
-
-impl Hash for Reducer {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.row.name.hash(state);
-        self.params.hash(state);
-    }
+/// What an input is to the reduction; its name in formulas.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `x0`, `x1` and so on: elements. Input 0 has the shape that is reduced; others broadcast to it,
+    /// right-aligned.
+    Element,
+    /// `y0`, `y1` and so on: read by `then`, broadcast to the output's shape, right-aligned.
+    Then,
+    /// One value by its name, given at each call.
+    Scalar(String),
+    /// An output.
+    Output,
 }
 
 /// An input or output: element type, shape as the user sees it, and where the elements lie.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
+    role: Role,
     dtype: DType,
     shape: Vec<u64>,
     layout: Layout,
@@ -128,6 +103,11 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// What it is to the reduction.
+    pub fn role(&self) -> &Role {
+        &self.role
+    }
+
     /// The element type; a `bool` is one byte.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -175,37 +155,52 @@ impl Reduction {
         Builder::new(op)
     }
 
-    /// The reducers, with their parameters; one for now.
-    pub fn reducers(&self) -> &[Reducer] {
+    /// Starts a request for a combiner of one's own.
+    pub fn own(combiner: Combiner) -> Builder {
+        Builder::of(build::Named::Own(combiner))
+    }
+
+    /// The reducers, with their parameters.
+    pub fn reducers(&self) -> &[Call] {
         &self.reducers
     }
 
-    /// The row of the op table.
-    pub fn row(&self) -> &'static Row {
-        self.reducers[0].row
-    }
-
-    /// The op's parameters, in the row's order, defaults filled in.
-    pub fn params(&self) -> Vec<f64> {
-        self.reducers[0].params()
-    }
-
-    /// The inputs; one for now.
+    /// The inputs in the order of a call: elements, then what `then` reads, then scalars.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs
     }
 
-    /// The outputs; one for now.
+    /// The outputs, in the order of a call.
     pub fn outputs(&self) -> &[Operand] {
         &self.outputs
     }
 
-    /// The rank of the inputs.
+    /// The element that is reduced, where it is not that of input 0.
+    pub fn map(&self) -> Option<&Formula> {
+        self.map.as_ref()
+    }
+
+    /// The outputs of the results, where they are not the results.
+    pub fn then(&self) -> &[Formula] {
+        &self.then
+    }
+
+    /// The output at each position of a slice, where there is such.
+    pub fn apply(&self) -> Option<&Formula> {
+        self.apply.as_ref()
+    }
+
+    /// Whether outputs have the shape of input 0, each element made of one there and the results.
+    pub fn applies(&self) -> bool {
+        self.apply.is_some() || self.reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
+    }
+
+    /// The rank of input 0.
     pub fn rank(&self) -> usize {
         self.reduced.len()
     }
 
-    /// For each input axis, whether it is reduced.
+    /// For each axis of input 0, whether it is reduced.
     pub fn reduced(&self) -> &[bool] {
         &self.reduced
     }
@@ -215,8 +210,8 @@ impl Reduction {
         (0..self.rank()).filter(|&axis| self.reduced[axis]).collect()
     }
 
-    /// Whether reduced axes stay in the output's shape, with extent 1. Over no axes this is false,
-    /// for it makes no difference.
+    /// Whether reduced axes stay in the output's shape, with extent 1. Over no axes, and where
+    /// each position of the slice is written, this is false, for it makes no difference.
     pub fn keep_dims(&self) -> bool {
         self.keep_dims
     }
@@ -229,10 +224,12 @@ impl Reduction {
     /// Whether this only copies: each element is converted to the output's type, and a NaN made
     /// canonical. So it is over no axes, unless groups of one are asked for or the op's nature.
     pub fn is_identity(&self) -> bool {
-        !self.reduced.contains(&true) && self.row().identity_over_no_axes && !self.lift
+        let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none();
+        let copies = |c: &Call| c.as_row().is_some_and(|row| row.identity_over_no_axes);
+        !self.reduced.contains(&true) && alone && self.reducers.len() == 1 && copies(&self.reducers[0]) && !self.lift
     }
 
-    /// The accumulator type of float inputs, `F32` or `F64`; none for integers and `bool`.
+    /// The accumulator type of floats, `F32` or `F64`; none where there are none.
     pub fn accumulator(&self) -> Option<DType> {
         self.accumulator
     }
@@ -247,12 +244,40 @@ impl Reduction {
         self.rounding.unwrap_or(Rounding::Trunc)
     }
 
-    /// Strides of output `output` by *input* axis, in elements: 0 for the reduced ones.
+    /// Strides of output `output` by axis of input 0, in elements: 0 for the reduced ones, unless there is
+    /// an output at each position.
     ///
     /// # Panics
     /// If there is no such output.
     pub fn output_stride_of_axis(&self, output: usize) -> Vec<i64> {
-        let mut strides = self.outputs[output].strides().iter();
+        self.outer_strides(self.outputs[output].strides())
+    }
+
+    /// Strides of input `input` by axis of input 0, in elements: 0 for axes along which it is broadcast.
+    ///
+    /// # Panics
+    /// If there is no such input.
+    pub fn input_stride_of_axis(&self, input: usize) -> Vec<i64> {
+        let operand = &self.inputs[input];
+        let shape = match operand.role {
+            Role::Then => self.outputs[0].shape(),
+            _ => self.inputs[0].shape(),
+        };
+        let broadcast = shape.len() - operand.shape.len();
+        let stride = |axis: usize| match axis.checked_sub(broadcast) {
+            Some(own) if operand.shape[own] == shape[axis] => operand.strides()[own],
+            _ => 0,
+        };
+        let strides: Vec<i64> = (0..shape.len()).map(stride).collect();
+        if operand.role == Role::Then { self.outer_strides(&strides) } else { strides }
+    }
+
+    /// Strides over the output's shape by axis of input 0.
+    fn outer_strides(&self, strides: &[i64]) -> Vec<i64> {
+        if self.applies() {
+            return strides.to_vec();
+        }
+        let mut strides = strides.iter();
         let mut next = || *strides.next().expect("as many strides as kept axes");
         let by_axis = self.reduced.iter().map(|&reduced| {
             let stride = if reduced && !self.keep_dims { 0 } else { next() };
@@ -260,6 +285,72 @@ impl Reduction {
         });
         by_axis.collect()
     }
+
+    /// The inputs that lift reads, by their numbers.
+    pub fn mapped(&self) -> Vec<usize> {
+        let names = self.formula_names();
+        let read = |name: &str| match &self.map {
+            Some(map) => map.uses(name),
+            None => self.reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name))),
+        };
+        let by_default = self.map.is_none() && !self.reducers.iter().all(|c| matches!(c, Call::Own(_)));
+        let mapped: Vec<usize> =
+            (0..self.inputs.len()).filter(|&i| read(&names[i]) || (i == 0 && by_default)).collect();
+        // The shape of input 0 is walked even where nothing is read.
+        if mapped.is_empty() { vec![0] } else { mapped }
+    }
+
+    /// What the inputs are called in formulas.
+    fn formula_names(&self) -> Vec<String> {
+        formula_names(&self.inputs)
+    }
+
+    /// The types that outputs have where none is said.
+    fn default_outputs(&self) -> Vec<DType> {
+        check::default_outputs(self)
+    }
+
+    /// What is computed, with `x` and its number for every input.
+    pub fn recipe(&self) -> Recipe {
+        let names = self.formula_names();
+        let number = |name: &str| names.iter().position(|known| known == name).map(|i| format!("x{i}"));
+        let rename = |f: &Formula| f.renamed(number);
+        let own = |call: &Call| match call {
+            Call::Own(own) => Call::Own(own.renamed(number)),
+            row => row.clone(),
+        };
+        Recipe {
+            calls: self.reducers.iter().map(own).collect(),
+            map: self.map.as_ref().map(rename),
+            then: self.then.iter().map(rename).collect(),
+            apply: self.apply.as_ref().map(rename),
+            ..self.recipe_as_written()
+        }
+    }
+
+    /// What is computed, in the request's own names.
+    fn recipe_as_written(&self) -> Recipe {
+        Recipe {
+            calls: self.reducers.clone(),
+            map: self.map.clone(),
+            then: self.then.clone(),
+            apply: self.apply.clone(),
+            accumulator: self.accumulator.unwrap_or(check::default_accumulator(&self.inputs)),
+            saturate: self.saturate,
+            half_even: self.rounding == Some(Rounding::HalfEven),
+        }
+    }
+}
+
+/// `x0`, `x1`, ..., `y0`, ... and the names of scalars, for inputs in the order of a call.
+fn formula_names(inputs: &[Operand]) -> Vec<String> {
+    let (mut elements, mut thens) = (0.., 0..);
+    let mut name = |o: &Operand| match &o.role {
+        Role::Scalar(name) => name.clone(),
+        Role::Then => format!("y{}", thens.next().expect("a number")),
+        _ => format!("x{}", elements.next().expect("a number")),
+    };
+    inputs.iter().map(&mut name).collect()
 }
 
 /// The shape that is left when the marked axes are reduced.

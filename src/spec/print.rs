@@ -1,38 +1,17 @@
 //! The request as one line of text; [`text`](super::text) has the grammar.
 
-use super::build::default_accumulator;
-use super::{Reducer, Reduction};
+use super::check::default_accumulator;
+use super::{Operand, Reduction, Role};
 use crate::layout::{Layout, list};
 use std::fmt;
-
-/// The op with its parameters, those at their defaults left out: `lp_max(p=3)`.
-impl fmt::Display for Reducer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row.name)?;
-        let given: Vec<String> = self
-            .row
-            .params
-            .iter()
-            .zip(self.params())
-            .filter(|(param, value)| param.default != Some(*value))
-            .map(|(param, value)| format!("{}={}", param.name, number(value)))
-            .collect();
-        if given.is_empty() { Ok(()) } else { write!(f, "({})", given.join(",")) }
-    }
-}
-
-/// The shortest digits that read back, without `.0`.
-fn number(value: f64) -> String {
-    let digits = format!("{value:?}");
-    digits.strip_suffix(".0").map(str::to_string).unwrap_or(digits)
-}
 
 /// The canonical one-line text, which parses back to an equal request.
 impl fmt::Display for Reduction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [reducer] = &self.reducers[..] else { unreachable!("validated") };
-        let (input, output) = (&self.inputs[0], &self.outputs[0]);
-        write!(f, "{reducer} {}{}", input.dtype, Reduction::place_text(&input.shape, &input.layout))?;
+        write_list(f, &self.reducers)?;
+        let operands = self.inputs.iter().filter(|o| matches!(o.role, Role::Element | Role::Then));
+        f.write_str(" ")?;
+        write_list(f, operands.map(OperandText))?;
         if self.reduced.contains(&false) {
             write!(f, " axes={}", list(&self.axes(), '[', ']'))?;
         }
@@ -42,8 +21,24 @@ impl fmt::Display for Reduction {
         if self.lift {
             f.write_str(" empty_axes=lift")?;
         }
+        for input in &self.inputs {
+            if let Role::Scalar(name) = &input.role {
+                write!(f, " scalar {name}:{}", input.dtype)?;
+            }
+        }
+        if let Some(map) = &self.map {
+            write!(f, " map=\"{map}\"")?;
+        }
+        if !self.then.is_empty() {
+            f.write_str(" then=\"")?;
+            write_list(f, &self.then)?;
+            f.write_str("\"")?;
+        }
+        if let Some(apply) = &self.apply {
+            write!(f, " apply=\"{apply}\"")?;
+        }
         if let Some(acc) = self.accumulator
-            && acc != default_accumulator(input.dtype)
+            && acc != default_accumulator(&self.inputs)
         {
             write!(f, " acc={acc}")?;
         }
@@ -53,16 +48,44 @@ impl fmt::Display for Reduction {
         if let Some(rounding) = self.rounding {
             write!(f, " {}", rounding.word())?;
         }
-        let (dtype, layout) = (output.dtype != input.dtype, output.layout != Layout::RowMajor);
-        if dtype || layout {
+        let types = self.default_outputs() != self.outputs.iter().map(|o| o.dtype).collect::<Vec<_>>();
+        if types || self.outputs.iter().any(|o| o.layout != Layout::RowMajor) {
             f.write_str(" -> ")?;
-        }
-        if dtype {
-            write!(f, "{}", output.dtype)?;
-        }
-        if layout {
-            write!(f, "@{}", output.layout)?;
+            write_list(f, self.outputs.iter().map(|o| OutputText(o, types || self.outputs.len() > 1)))?;
         }
         Ok(())
+    }
+}
+
+fn write_list(f: &mut fmt::Formatter<'_>, items: impl IntoIterator<Item = impl fmt::Display>) -> fmt::Result {
+    for (i, item) in items.into_iter().enumerate() {
+        write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
+    }
+    Ok(())
+}
+
+struct OperandText<'a>(&'a Operand);
+
+impl fmt::Display for OperandText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Operand { role, dtype, shape, layout, .. } = self.0;
+        let at = if *layout == Layout::RowMajor { "" } else { "@" };
+        let then = if *role == Role::Then { ":then" } else { "" };
+        write!(f, "{dtype}{}{at}{layout}{then}", list(shape, '[', ']'))
+    }
+}
+
+/// An output, with its type or without.
+struct OutputText<'a>(&'a Operand, bool);
+
+impl fmt::Display for OutputText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 {
+            write!(f, "{}", self.0.dtype)?;
+        }
+        match &self.0.layout {
+            Layout::RowMajor => Ok(()),
+            layout => write!(f, "@{layout}"),
+        }
     }
 }

@@ -3,26 +3,36 @@
 //! ```text
 //! spec    = op { "," op } { word } [ "->" output { "," output } { word } ]
 //! op      = NAME [ "(" [ param { "," param } ] ")" ]
+//!         | "combiner" "(" part { "," part } ")"
 //! param   = NAME "=" NUMBER
-//! word    = operand                         each input, in order
+//!         | NAME                            a flag: 1
+//! part    = ( "identity" | "lift" | "combine" | "close" | "merge" | "finish" ) "=" QUOTED
+//!         | "commutative"
+//! word    = operand { "," operand }         each input, in order
+//!         | "scalar" NAME ":" DTYPE         each after the inputs, in order
+//!         | ( "map" | "then" | "apply" ) "=" QUOTED
 //!         | "axes" "=" ( INT | "[" [ INT { "," INT } ] "]" )
 //!         | "keep_dims"
 //!         | "empty_axes" "=" ( "identity" | "lift" )
 //!         | "acc" "=" DTYPE
 //!         | "saturate" | "trunc" | "round_half_even"
-//! operand = DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ]
+//! operand = DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ] [ ":" "then" ]
 //! output  = DTYPE [ "@" layout ] | "@" layout
 //! layout  = TAG | "(" [ INT { "," INT } ] ")"
 //! ```
 //!
-//! NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits; INT is decimal
+//! QUOTED is an expression, or several separated by commas, between two `"`
+//! ([`formula`](cranefold_ir::formula) has their grammar). A combiner's parts are in the order of its
+//! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits; INT is decimal
 //! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any
 //! two tokens and must stand between two words. Words come in any order, each at most once, but for
-//! operands. Names of ops are read without regard to case.
+//! operands and scalars. Names of ops are read without regard to case.
 
+use super::build::Named;
 use super::{Builder, MAX_TEXT, Reduction, Rounding, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
+use cranefold_ir::ops::{Call, Combiner, RecipeError};
 use std::str::FromStr;
 
 impl FromStr for Reduction {
@@ -40,6 +50,20 @@ impl FromStr for Reduction {
     }
 }
 
+/// Ops with their parameters as a spec has them, and nothing after.
+///
+/// # Errors
+/// Text outside the grammar, an op that is refused.
+pub(crate) fn calls(text: &str) -> Result<Vec<Call>, SpecError> {
+    let mut parser = Parser { text, at: 0, seen: vec![] };
+    let mut calls = vec![parser.op()?.resolve()?];
+    while parser.eat(',') {
+        calls.push(parser.op()?.resolve()?);
+    }
+    parser.skip_space();
+    if parser.rest().is_empty() { Ok(calls) } else { Err(parser.expected("`,` or the end")) }
+}
+
 struct Parser<'a> {
     text: &'a str,
     /// Byte offset of what is to be read next.
@@ -50,11 +74,9 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn spec(&mut self) -> Result<Builder, SpecError> {
-        let name = self.name("the name of an op")?;
-        let mut builder = self.params(Builder::new(name))?;
+        let mut builder = Builder::of(self.op()?);
         while self.eat(',') {
-            let name = self.name("the name of an op")?;
-            builder = self.params(builder.reducer(name))?;
+            builder = builder.with(self.op()?);
         }
         loop {
             self.skip_space();
@@ -78,25 +100,78 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn params(&mut self, mut builder: Builder) -> Result<Builder, SpecError> {
+    /// An op with its parameters, or a combiner.
+    fn op(&mut self) -> Result<Named, SpecError> {
+        let op = self.name("the name of an op")?.to_string();
+        if op.eq_ignore_ascii_case("combiner") {
+            return self.combiner().map(Named::Own);
+        }
+        let mut params = vec![];
         if !self.eat('(') || self.eat(')') {
-            return Ok(builder);
+            return Ok(Named::Op { op, params });
         }
         loop {
-            let name = self.name("the name of a parameter")?;
-            self.expect('=', "`=`")?;
+            let name = self.name("the name of a parameter")?.to_string();
+            let flag = self.eat(',') || self.eat(')');
+            if flag {
+                params.push((name, 1.0));
+            } else {
+                self.expect('=', "`=`")?;
+                self.skip_space();
+                let start = self.at;
+                let digits = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
+                let Ok(value) = digits.parse() else {
+                    self.at = start;
+                    return Err(self.expected("a number"));
+                };
+                params.push((name, value));
+                if !self.eat(',') && !self.eat(')') {
+                    return Err(self.expected("`,` or `)`"));
+                }
+            }
+            if self.text[..self.at].ends_with(')') {
+                return Ok(Named::Op { op, params });
+            }
+        }
+    }
+
+    /// What follows the word `combiner`.
+    fn combiner(&mut self) -> Result<Combiner, SpecError> {
+        let mut combiner = Combiner { phases: vec![], merge: vec![], finish: vec![], commutative: false };
+        self.expect('(', "`(`")?;
+        loop {
             self.skip_space();
-            let digits = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
-            let Ok(value) = digits.parse() else {
-                self.at -= digits.len();
-                return Err(self.expected("a number"));
-            };
-            builder = builder.param(name, value);
+            let at = self.at;
+            let word = self.name("a part of the combiner")?;
+            if word == "commutative" {
+                if std::mem::replace(&mut combiner.commutative, true) {
+                    let error = RecipeError::RepeatedPart { part: "commutative" };
+                    return Err(SpecError::CombinerText { column: self.column(at), error });
+                }
+            } else {
+                self.expect('=', "`=`")?;
+                let list = self.quoted()?;
+                let refused = |error| SpecError::CombinerText { column: self.column(at), error };
+                combiner.add(word, list).map_err(refused)?;
+            }
             if self.eat(')') {
-                return Ok(builder);
+                let refused = |error| SpecError::CombinerText { column: self.column(at), error };
+                return combiner.whole().map_err(refused);
             }
             self.expect(',', "`,` or `)`")?;
         }
+    }
+
+    /// Text between two quotes.
+    fn quoted(&mut self) -> Result<&'a str, SpecError> {
+        self.expect('"', "`\"`")?;
+        let rest = self.rest();
+        let Some(end) = rest.find('"') else {
+            self.at = self.text.len();
+            return Err(self.expected("`\"`"));
+        };
+        self.at += end + 1;
+        Ok(&rest[..end])
     }
 
     fn word(&mut self, builder: Builder) -> Result<Builder, SpecError> {
@@ -105,12 +180,28 @@ impl<'a> Parser<'a> {
         let (at, bracket) = (self.at, self.eat('['));
         self.at = at;
         match name {
-            _ if bracket || DType::from_str(name).is_ok() => self.operand(builder, name, start),
+            _ if bracket || DType::from_str(name).is_ok() => self.operands(builder, name, start),
             "axes" => {
                 self.once("axes", start)?;
                 self.expect('=', "`=`")?;
                 let axes = if self.eat('[') { self.ints(']', "an axis or `]`")? } else { vec![self.int("an axis")?] };
                 Ok(builder.axes(axes))
+            }
+            "scalar" => {
+                let name = self.name("the name of a scalar")?;
+                self.expect(':', "`:`")?;
+                Ok(builder.scalar(name, self.dtype()?))
+            }
+            "map" | "then" | "apply" => {
+                let word = ["map", "then", "apply"].into_iter().find(|&w| w == name).expect("one of them");
+                self.once(word, start)?;
+                self.expect('=', "`=`")?;
+                let text = self.quoted()?;
+                Ok(match word {
+                    "map" => builder.map(text),
+                    "then" => builder.then(text),
+                    _ => builder.apply(text),
+                })
             }
             "keep_dims" => self.once("keep_dims", start).map(|()| builder.keep_dims()),
             "saturate" => self.once("saturate", start).map(|()| builder.saturate()),
@@ -139,6 +230,18 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// One operand, or several with commas between.
+    fn operands(&mut self, builder: Builder, dtype: &'a str, start: usize) -> Result<Builder, SpecError> {
+        let mut builder = self.operand(builder, dtype, start)?;
+        while self.eat(',') {
+            self.skip_space();
+            let start = self.at;
+            let dtype = self.name("an operand")?;
+            builder = self.operand(builder, dtype, start)?;
+        }
+        Ok(builder)
+    }
+
     fn operand(&mut self, builder: Builder, dtype: &str, start: usize) -> Result<Builder, SpecError> {
         let dtype =
             DType::from_str(dtype).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })?;
@@ -148,7 +251,16 @@ impl<'a> Parser<'a> {
             shape.push(u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent })?);
         }
         let layout = if self.eat('@') { self.layout()? } else { Layout::RowMajor };
-        Ok(builder.input_at(dtype, &shape, layout))
+        if !self.eat(':') {
+            return Ok(builder.input_at(dtype, &shape, layout));
+        }
+        self.skip_space();
+        let at = self.at;
+        if self.name("`then`")? != "then" {
+            self.at = at;
+            return Err(self.expected("`then`"));
+        }
+        Ok(builder.then_input_at(dtype, &shape, layout))
     }
 
     fn output(&mut self, builder: Builder) -> Result<Builder, SpecError> {

@@ -21,6 +21,11 @@ impl Random {
     pub fn below(&mut self, n: u64) -> u64 {
         self.bits() % n
     }
+
+    /// One of these.
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
 }
 
 /// The elements of one input, kind by kind.
@@ -131,6 +136,14 @@ fn pattern(at: isize) -> u8 {
     (at * 37 + 11) as u8
 }
 
+impl Clone for Buffer {
+    /// The same bytes, as far off alignment.
+    fn clone(&self) -> Buffer {
+        let offset = (self.memory.as_ptr().addr() + self.start) % 16;
+        Buffer::holding(self.bytes(), offset)
+    }
+}
+
 impl Buffer {
     /// A buffer of a pattern of bytes, `offset` bytes off alignment.
     pub fn new(len: usize, offset: usize) -> Buffer {
@@ -158,11 +171,6 @@ impl Buffer {
     /// Whether every byte outside is as it was.
     pub fn guards_hold(&self) -> bool {
         self.untouched(0..self.start) && self.untouched(self.start + self.len..self.memory.len())
-    }
-
-    /// Whether these bytes are as they were made.
-    pub fn still_pattern(&self, bytes: Range<usize>) -> bool {
-        self.untouched(self.start + bytes.start..self.start + bytes.end)
     }
 
     fn untouched(&self, mut memory: Range<usize>) -> bool {

@@ -10,6 +10,9 @@
 
 mod bits;
 mod data;
+mod execute;
+mod formulas;
+mod requests;
 mod specs;
 mod terms;
 mod text;

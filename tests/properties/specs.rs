@@ -3,10 +3,11 @@
 //! A [`Case`] is a list of numbers that means a valid spec whatever the numbers are, so that almost
 //! nothing is thrown away and a failing case shrinks axis by axis.
 
+use crate::data::Random;
+use crate::requests::{Parts, builder};
 use cranefold::ir::{LoopVar, Over};
 use cranefold::schedule::Tile;
-use cranefold::spec::{Builder, Rounding};
-use cranefold::{DType, Layout, Problem, Reduction, Schedule, SpecError, ops};
+use cranefold::{Layout, Problem, Reduction, Schedule, SpecError};
 use proptest::prelude::*;
 use std::fmt;
 
@@ -16,9 +17,6 @@ const EXTENTS: &[u64] = &[
     1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 127, 128, 129, 191, 193, 255, 257,
     511, 513, 1021, 1025, 2047, 2049, 4095, 4096, 4097, 4159, 4161, 8191, 8193, 12289, 0,
 ];
-
-const POWERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, 1.5, 2.5, 10.25];
-const EPSILONS: &[f64] = &[0.0, 1e-6, 0.5, 100.0, -1.0, 1e30];
 
 /// An axis: its extent, whether it is reduced, and where it lies in both layouts.
 #[derive(Clone, Debug)]
@@ -31,7 +29,7 @@ pub struct Axis {
 
 /// Where an axis lies in a layout.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+pub struct Place {
     /// Axes go by this, the innermost first.
     rank: u8,
     /// Elements left free after the axis, if the layout has strides.
@@ -42,9 +40,18 @@ struct Place {
     repeats: bool,
 }
 
+impl Place {
+    /// Any place.
+    pub fn some(random: &mut Random) -> Place {
+        let gap = random.pick(&[0, 0, 1, 3]);
+        let (rank, backwards) = (random.below(256) as u8, random.below(2) == 0);
+        Place { rank, gap, backwards, repeats: random.below(10) == 0 }
+    }
+}
+
 /// How strides are said.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
+pub enum Form {
     RowMajor,
     Tag,
     Strides,
@@ -53,33 +60,32 @@ enum Form {
 /// Numbers that mean a spec.
 #[derive(Clone)]
 pub struct Case {
-    op: usize,
-    dtype: usize,
-    output: usize,
-    params: (usize, usize),
+    pub parts: Parts,
+    /// Of everything that is drawn by [`crate::requests`].
+    pub choice: u64,
     axes: Vec<Axis>,
     forms: (Form, Form),
-    flags: Flags,
+    pub flags: Flags,
     most_elements: u64,
     /// Of the data.
     pub seed: u64,
     /// Which kind of data, see `data.rs`.
     pub kind: u8,
-    /// Bytes by which input and output are off alignment.
+    /// Bytes by which inputs and outputs are off alignment.
     pub offsets: (usize, usize),
     /// Forced schedules, made to fit the problem by [`Case::schedules`].
     forced: Vec<Forced>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Flags {
-    keep_dims: bool,
-    lift: bool,
-    saturate: bool,
-    half_even: bool,
-    says_rounding: bool,
-    acc_f64: bool,
-    same_output: bool,
+pub struct Flags {
+    pub keep_dims: bool,
+    pub lift: bool,
+    pub saturate: bool,
+    pub half_even: bool,
+    pub says_rounding: bool,
+    pub acc_f64: bool,
+    pub same_output: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,23 +98,26 @@ struct Forced {
 
 impl fmt::Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { seed, kind, offsets, .. } = self;
-        write!(f, "{} (data {kind} of seed {seed:#x}, off by {offsets:?} bytes)", self.spec())?;
-        self.schedules(&Problem::of(&self.spec())).iter().try_for_each(|s| write!(f, "\n    {s}"))
+        let Case { parts, choice, seed, kind, offsets, .. } = self;
+        match self.built() {
+            Err(error) => write!(f, "{parts:?} of choice {choice}, which is refused: {error}"),
+            Ok(spec) => {
+                write!(f, "{spec} (data {kind} of seed {seed:#x}, off by {offsets:?} bytes)")?;
+                self.schedules(&Problem::of(&spec)).iter().try_for_each(|s| write!(f, "\n    {s}"))
+            }
+        }
     }
 }
 
 /// Cases of up to so many elements.
 pub fn cases(most_elements: u64, most_axes: usize) -> impl Strategy<Value = Case> {
-    let what = (0..ops::ROWS.len(), 0..DType::ALL.len(), 0..DType::ALL.len(), (0..POWERS.len(), 0..EPSILONS.len()));
+    let what = (prop::sample::select(Parts::ALL.to_vec()), any::<u64>());
     let where_ = (prop::collection::vec(axis(), 0..=most_axes), (form(), form()));
     let data = (any::<u64>(), 0..8u8, (0..16usize, 0..16usize));
     (what, where_, flags(), data, prop::collection::vec(forced(), 2)).prop_map(
-        move |((op, dtype, output, params), (axes, forms), flags, (seed, kind, offsets), forced)| Case {
-            op,
-            dtype,
-            output,
-            params,
+        move |((parts, choice), (axes, forms), flags, (seed, kind, offsets), forced)| Case {
+            parts,
+            choice,
             axes,
             forms,
             flags,
@@ -170,13 +179,18 @@ fn forced() -> impl Strategy<Value = Forced> {
 impl Case {
     /// The spec.
     pub fn spec(&self) -> Reduction {
-        match self.builder(self.flags.same_output).build() {
-            // The mean of no integers is no integer: it goes to a float instead.
-            Err(SpecError::IntegerOverNothing { .. }) => {
-                let case = Case { output: DType::F64 as usize - 1, ..self.clone() };
-                case.builder(false).build().expect("a valid spec")
+        self.built().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn built(&self) -> Result<Reduction, SpecError> {
+        match builder(self).build() {
+            // Some reductions of no integers have no value: these have some.
+            Err(SpecError::IntegerOverNothing { .. } | SpecError::PositionOverNothing { .. }) => {
+                let some = |axis: &Axis| Axis { extent: axis.extent.max(2), ..axis.clone() };
+                let case = Case { axes: self.axes.iter().map(some).collect(), ..self.clone() };
+                builder(&case).build()
             }
-            spec => spec.expect("a valid spec"),
+            built => built,
         }
     }
 
@@ -198,49 +212,30 @@ impl Case {
         self.forced.iter().map(fit).collect()
     }
 
-    fn builder(&self, same_output: bool) -> Builder {
-        let row = &ops::ROWS[self.op];
-        let takes: Vec<DType> = DType::ALL.into_iter().filter(|&d| row.takes(d)).collect();
-        let input = takes[self.dtype % takes.len()];
-        let output = match input {
-            DType::Bool => DType::Bool,
-            _ if same_output => input,
-            _ => DType::ALL[1 + self.output % (DType::ALL.len() - 1)],
-        };
-        let shape = self.shape();
-        let mut builder = Reduction::builder(row.name).input_at(input, &shape, self.input_layout(&shape));
-        for (param, value) in row.params.iter().zip([POWERS[self.params.0], EPSILONS[self.params.1]]) {
-            builder = builder.param(param.name, value);
-        }
-        let reduced: Vec<i64> = (0i64..).zip(&self.axes).filter(|(_, a)| a.reduced).map(|(i, _)| i).collect();
-        let flags = &self.flags;
-        builder = builder.output(output);
-        if flags.lift {
-            builder = builder.empty_axes_lift();
-        }
-        if flags.keep_dims {
-            builder = builder.keep_dims();
-        }
-        if flags.saturate && input.is_int() && output.is_int() {
-            builder = builder.saturate();
-        }
-        if output.is_int() && (input.is_float() || flags.says_rounding) {
-            builder = builder.round(if flags.half_even { Rounding::HalfEven } else { Rounding::Trunc });
-        }
-        if flags.acc_f64 && input.is_float() {
-            builder = builder.accumulator(DType::F64);
-        }
-        let keeps_all = flags.keep_dims && !reduced.is_empty();
-        builder = builder.axes(reduced);
-        let kept: Vec<(u64, Place)> = (self.axes.iter().zip(&shape))
-            .filter(|(axis, _)| keeps_all || !axis.reduced)
-            .map(|(axis, &extent)| (if axis.reduced { 1 } else { extent }, axis.output))
-            .collect();
-        builder.output_layout(layout(self.forms.1, &kept, false))
+    /// The reduced axes.
+    pub fn reduced(&self) -> Vec<i64> {
+        (0i64..).zip(&self.axes).filter(|(_, a)| a.reduced).map(|(i, _)| i).collect()
+    }
+
+    /// The outputs' shape, each axis with its place in the first one's layout.
+    fn kept(&self) -> Vec<(u64, Place)> {
+        let keeps_all = self.flags.keep_dims && !self.reduced().is_empty();
+        let kept = self.axes.iter().zip(self.shape()).filter(|(axis, _)| keeps_all || !axis.reduced);
+        kept.map(|(axis, extent)| (if axis.reduced { 1 } else { extent }, axis.output)).collect()
+    }
+
+    /// The outputs' shape, unless there is an element for each of input 0.
+    pub fn output_shape(&self) -> Vec<u64> {
+        self.kept().into_iter().map(|(extent, _)| extent).collect()
+    }
+
+    /// The first output's layout.
+    pub fn output_layout(&self) -> Layout {
+        layout(self.forms.1, &self.kept(), false)
     }
 
     /// The extents, cut so that their product keeps to the bound.
-    fn shape(&self) -> Vec<u64> {
+    pub fn shape(&self) -> Vec<u64> {
         let mut left = self.most_elements;
         let cut = |axis: &Axis| {
             let extent = axis.extent.min(left);
@@ -250,7 +245,7 @@ impl Case {
         self.axes.iter().map(cut).collect()
     }
 
-    fn input_layout(&self, shape: &[u64]) -> Layout {
+    pub fn input_layout(&self, shape: &[u64]) -> Layout {
         let axes: Vec<(u64, Place)> = shape.iter().copied().zip(self.axes.iter().map(|a| a.input)).collect();
         layout(self.forms.0, &axes, true)
     }
@@ -258,7 +253,7 @@ impl Case {
 
 /// The layout of axes with these extents. Strides are laid from the innermost axis outwards, each over
 /// all that the ones before span, so that no two elements share a place but where an axis repeats.
-fn layout(form: Form, axes: &[(u64, Place)], repeats: bool) -> Layout {
+pub fn layout(form: Form, axes: &[(u64, Place)], repeats: bool) -> Layout {
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&axis| axes[axis].1.rank);
     match form {

@@ -1,6 +1,8 @@
-//! The request: its text, what it refuses, the shapes it gives.
+//! The request: its text, what it refuses, the shapes and types it gives.
 
+mod expressions;
 mod properties;
 mod refused;
 mod shapes;
 mod text;
+mod types;

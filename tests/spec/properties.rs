@@ -64,6 +64,61 @@ fn requests() -> impl Strategy<Value = Builder> {
     )
 }
 
+/// Requests of several ops, inputs, outputs and expressions, many of them valid.
+fn compositions() -> impl Strategy<Value = String> {
+    let one_of = |words: &'static [&'static str]| prop::sample::select(words.to_vec());
+    // Most words are refused in most company, so there are few.
+    let some_of = |share, words| prop::option::weighted(share, one_of(words)).prop_map(Option::unwrap_or_default);
+    let ops = &[
+        "sum",
+        "max",
+        "mean",
+        "any",
+        "argmax(last)",
+        "var(ddof=1)",
+        "count_nonzero",
+        "ptp",
+        "bit_xor",
+        "softmax",
+        "layer_norm",
+        r#"combiner(identity="0", lift="f32(x0)", combine="a0+b0")"#,
+        r#"combiner(identity="0, i64(0)", lift="f32(x0), i", combine="a0+b0, b1", finish="a1, a0/n", commutative)"#,
+    ];
+    let ops = prop::collection::vec(one_of(ops), 1..3);
+    let inputs = &[
+        "f32[4,5]",
+        "f16[4,5]@ba",
+        "i32[4,5]",
+        "bool[4,5]",
+        "i8[4,5], i8[5]",
+        "f32[4,5], f32[5]",
+        "f64[4,5], f32[1]:then",
+        "u8[4,5], i64[]:then",
+    ];
+    let axes = one_of(&["", "axes=[1]", "axes=[0] keep_dims", "axes=[]", "axes=[1] empty_axes=lift"]);
+    let map = some_of(
+        0.4,
+        &[r#"map="x0*x0""#, r#"map="x0*x1""#, r#"map="x0 > 0""#, r#"map="f32(x0)/k" scalar k:f32"#, r#"map="-x0""#],
+    );
+    let after = &[
+        r#"then="r0""#,
+        r#"then="r0, r0""#,
+        r#"then="r0+d""#,
+        r#"then="r0, f32(r1)""#,
+        r#"then="f32(r0)*s" scalar s:f32"#,
+        r#"then="r0 + y0""#,
+        r#"then="r0 > r1, i32(r0)""#,
+        r#"apply="x0/r0""#,
+        r#"apply="f32(x0) - f32(r0)""#,
+    ];
+    let words = some_of(0.15, &["acc=f64", "saturate", "trunc", "round_half_even"]);
+    let out = &["-> f32", "-> f64, i64", "-> i32", "-> f16, f32", "-> i64@(2)", "-> @(3), i32", "-> bool"];
+    let (inputs, after, out) = (one_of(inputs), some_of(0.5, after), some_of(0.2, out));
+    (ops, inputs, axes, map, after, words, out).prop_map(|(ops, inputs, axes, map, after, words, out)| {
+        [&ops.join(","), inputs, axes, map, after, words, out].join(" ")
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -73,6 +128,23 @@ proptest! {
         if let Ok(spec) = request.build() {
             let text = spec.to_string();
             prop_assert_eq!(text.parse::<Reduction>(), Ok(spec), "{}", text);
+        }
+    }
+
+    /// The canonical text means the same and is its own, and what is built of it fits.
+    #[test]
+    fn compositions_print_and_read_back(text in compositions()) {
+        if let Ok(spec) = text.parse::<Reduction>() {
+            let canonical = spec.to_string();
+            let again: Reduction = canonical.parse().unwrap_or_else(|e| panic!("`{text}` as `{canonical}`: {e}"));
+            prop_assert_eq!(again.to_string(), canonical);
+            prop_assert_eq!(&again, &spec, "{}", text);
+            let types = |spec: &Reduction| spec.outputs().iter().map(|o| o.dtype()).collect::<Vec<_>>();
+            prop_assert_eq!(types(&again), types(&spec));
+            prop_assert_eq!(cranefold::Problem::of(&spec).outputs.len(), spec.outputs().len());
+            // It is a problem whose parts fit together.
+            let problem = cranefold::Problem::of(&spec);
+            prop_assert_eq!(problem.to_string().parse::<cranefold::Problem>(), Ok(problem), "{}", text);
         }
     }
 
@@ -86,7 +158,9 @@ proptest! {
         words in prop::collection::vec(prop::sample::select(vec![
             "sum", "lp", "max", "f32", "i8", "bool", "[", "]", "(", ")", "@", ",", "=", "-", "->", " ", "  ", "0", "1", "2",
             "64", "9223372036854775807", "-9223372036854775808", "axes", "keep_dims", "acc", "empty_axes", "lift", "saturate",
-            "trunc", "ab", "ba", "p", "eps", "inf", "1e-6", ".", "é", "\u{0}", "\n",
+            "trunc", "ab", "ba", "p", "eps", "inf", "1e-6", ".", "é", "\u{0}", "\n", "\"", "map=\"", "then=\"", "apply=\"",
+            "x0", "x1", "r0", "y0", "d", "+", "/", ":then", "scalar ", ":", "argmax", "softmax", "var", "last", "combiner(",
+            "identity=\"0\"", "lift=\"x0\"", "combine=\"a0+b0\"", "commutative", "sqrt(", "select(",
         ]), 0..24)
     ) {
         if let Ok(spec) = words.concat().parse::<Reduction>() {
@@ -105,4 +179,10 @@ fn most_random_requests_of_a_kind_are_valid() {
         valid += usize::from(requests().new_tree(&mut runner).expect("a request").current().build().is_ok());
     }
     assert!(valid > 50, "{valid} of 1000");
+    let mut compositions_valid = 0;
+    for _ in 0..1000 {
+        let text = compositions().new_tree(&mut runner).expect("a request").current();
+        compositions_valid += usize::from(text.parse::<Reduction>().is_ok());
+    }
+    assert!(compositions_valid > 100, "{compositions_valid} of 1000 compositions");
 }

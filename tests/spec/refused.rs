@@ -3,11 +3,16 @@
 use cranefold::spec::{Dims, Rounding};
 use cranefold::{DType, Layout, Reduction};
 
-const OPS: &str = "sum, prod, min, max, mean, any, all, l1, l2, sum_squares, log_sum, log_sum_exp, lp, lp_max, lp_sum, \
-                   lp_power_p_max, lp_power_p_sum";
 const DTYPES: &str = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64";
-const WORDS: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `acc=`, `saturate`, `trunc`, \
+const WORDS: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `scalar NAME:DTYPE`, \
+                     `map=`, `then=`, `apply=`, `acc=`, `saturate`, `trunc`, \
                      `round_half_even` and `->`";
+
+/// The message for an op that there is not.
+fn unknown_op(name: &str) -> String {
+    let ops: Vec<&str> = cranefold::ops::ROWS.iter().map(|row| row.name).collect();
+    format!("unknown op `{name}`; the ops are {}", ops.join(", "))
+}
 
 #[test]
 fn texts() {
@@ -47,7 +52,7 @@ fn texts() {
         ("sum f32[2] -> f64 -> f64", "column 19: `->` is given twice".into()),
         ("sum f32[99999999999999999999]", "column 9: `99999999999999999999` does not fit 64 bits".into()),
         // Ops and parameters.
-        ("median f32[2]", format!("unknown op `median`; the ops are {OPS}")),
+        ("wish f32[2]", unknown_op("wish")),
         ("sum(p=2) f32[2]", "`sum` has no parameter `p`; it has none".into()),
         ("lp_max(q=2) f32[2]", "`lp_max` has no parameter `q`; it has p, eps".into()),
         ("lp(p=3,p=3) f32[2]", "parameter `p` of `lp` is given twice".into()),
@@ -55,6 +60,21 @@ fn texts() {
         ("lp(p=0.5) f32[2]", "parameter `p` of `lp` must be finite and at least 1, 0.5 given".into()),
         ("lp(p=inf) f32[2]", "parameter `p` of `lp` must be finite and at least 1, inf given".into()),
         ("lp(p=nan) f32[2]", "parameter `p` of `lp` must be finite and at least 1, NaN given".into()),
+        ("var(ddof=-1) f32[2]", "parameter `ddof` of `var` must be finite and at least 0, -1 given".into()),
+        ("std(ddof=nan) f32[2]", "parameter `ddof` of `std` must be finite and at least 0, NaN given".into()),
+        ("var(q=1) f32[2]", "`var` has no parameter `q`; it has ddof".into()),
+        ("quantile(q=2) f32[2]", "parameter `q` of `quantile` must be at most 1, 2 given".into()),
+        ("quantile(q=-0.5) f32[2]", "parameter `q` of `quantile` must be finite and at least 0, -0.5 given".into()),
+        ("quantile f32[2]", "`quantile` needs the parameter `q`".into()),
+        ("median(q=0.5) f32[2]", "`median` has no parameter `q`; it has none".into()),
+        ("argmax(last=2) f32[2]", "`last` of `argmax` is 0 or 1, 2 given".into()),
+        ("argmin(last=0.5) f32[2]", "`last` of `argmin` is 0 or 1, 0.5 given".into()),
+        ("argmax(last,last) f32[2]", "parameter `last` of `argmax` is given twice".into()),
+        ("argmax(first) f32[2]", "`argmax` has no parameter `first`; it has last".into()),
+        (
+            "l2_normalize(eps=-1) f32[2]",
+            "parameter `eps` of `l2_normalize_max` must be finite and at least 0, -1 given".into(),
+        ),
         ("lp_sum(p=1,eps=-inf) f32[2]", "parameter `eps` of `lp_sum` must be finite, -inf given".into()),
         (
             "lp_sum(p=1,eps=1e39) f32[2]",
@@ -63,10 +83,16 @@ fn texts() {
                 .into(),
         ),
         // How many.
-        ("min,max f32[2]", "a spec has one reducer for now, 2 given".into()),
         ("sum axes=[0]", "`sum` takes 1 input, 0 given".into()),
         ("sum f32[2] f32[2]", "`sum` takes 1 input, 2 given".into()),
         ("sum f32[2] -> f32, f64", "`sum` gives 1 output, 2 given".into()),
+        ("max,argmax f32[2,3] -> f32", "`max, argmax` gives 2 outputs, 1 given".into()),
+        ("sum f32[2] then=\"r0, r0\" -> f32", "`then` gives 2 outputs, 1 given".into()),
+        ("sum f32[2] apply=\"x0/r0\" -> f32, f32", "`apply` gives 1 output, 2 given".into()),
+        ("layer_norm f32[2], f32[2], f32[2], f32[2]", "`layer_norm` takes 1 to 3 inputs, 4 given".into()),
+        ("softmax f32[2,3], f32[3]", "`softmax` takes 1 input, 2 given".into()),
+        ("sum f32[2]:then", "`sum` takes 1 input, 0 given".into()),
+        ("min,max f32[2], f32[2]", "`min` takes 1 input, 2 given".into()),
         // Shapes, layouts, axes.
         ("sum f32[2,-3]", "extent -3 of axis 1 is negative".into()),
         (
@@ -112,6 +138,44 @@ fn texts() {
         ("any u8[2]", "`any` does not take u8; it takes bool".into()),
         ("log_sum i32[2]", "`log_sum` does not take i32; it takes floats".into()),
         ("lp_max(p=2) i8[2]", "`lp_max` does not take i8; it takes floats".into()),
+        ("var i32[2]", "`var` does not take i32; it takes floats".into()),
+        ("softmax bool[2]", "`softmax` does not take bool; it takes floats".into()),
+        ("bit_and f32[2]", "`bit_and` does not take f32; it takes bool and integers".into()),
+        ("max,var i32[2]", "`var` does not take i32; it takes floats".into()),
+        ("any f32[2] map=\"x0\"", "`any` does not take f32; it takes bool".into()),
+        ("sum f32[2] map=\"x0 > 0\"", "`sum` does not take bool; it takes integers and floats".into()),
+        (
+            "argmax f32[2] -> f32",
+            "f32 output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements (2 given)"
+                .into(),
+        ),
+        (
+            "max,argmax f32[2,3] axes=[1] -> f32, i16",
+            "i16 output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements (3 given)"
+                .into(),
+        ),
+        (
+            "count_nonzero bool[2] -> bool",
+            "bool output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements (2 \
+             given)"
+                .into(),
+        ),
+        (
+            "argmin u8[3,1000000000] -> i32",
+            "i32 output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements \
+             (3000000000 given)"
+                .into(),
+        ),
+        (
+            "layer_norm f32[4], bool[4]",
+            "`layer_norm` does not take bool; it takes numbers for its further inputs".into(),
+        ),
+        ("argmax f32[2] trunc", "positions and counts are exact: there is nothing to round or clamp".into()),
+        ("min,max f32[2] -> f32, i32", "f32 input to i32 output needs `trunc` or `round_half_even`".into()),
+        (
+            "sum f32[2] then=\"r0 > 0\" -> u8",
+            "bool input to u8 output is refused: bool goes to bool only, and only bool goes to bool".into(),
+        ),
         (
             "max bool[2] -> u8",
             "bool input to u8 output is refused: bool goes to bool only, and only bool goes to bool".into(),
@@ -145,6 +209,61 @@ fn texts() {
             "mean i32[2,0] axes=1",
             "`mean` of integers over nothing has no integer value: reduced axis 1 has extent 0".into(),
         ),
+        (
+            "sum,ptp i32[0]",
+            "`ptp` of integers over nothing has no integer value: reduced axis 0 has extent 0".into(),
+        ),
+        (
+            "mode i32[0]",
+            "`mode` of integers over nothing has no integer value: reduced axis 0 has extent 0".into(),
+        ),
+        ("mode,max f32[2]", "`mode` does not stand with other reducers".into()),
+        ("max,median f32[2]", "`median` does not stand with other reducers".into()),
+        ("mode f32[2] -> f32", "`mode` gives 2 outputs, 1 given".into()),
+        ("argmax f32[3,0] axes=[1]", "`argmax` of nothing has no position: reduced axis 1 has extent 0".into()),
+        // What stands together.
+        ("softmax,max f32[2,3]", "`softmax` does not stand with other reducers".into()),
+        ("max,log_softmax f32[2,3]", "`log_softmax` does not stand with other reducers".into()),
+        ("softmax f32[2,3] then=\"r0\"", "`softmax` does not stand with `then`".into()),
+        ("softmax f32[2,3] apply=\"x0\"", "`softmax` does not stand with `apply`".into()),
+        (
+            "layer_norm f32[2,3], f32[3] map=\"x0*x1\"",
+            "`layer_norm` does not stand with `map` of several inputs".into(),
+        ),
+        (
+            "sum f32[2,3] then=\"r0\" apply=\"x0/r0\"",
+            "`then` and `apply` exclude each other: `apply` reads the results itself".into(),
+        ),
+        (
+            "min,max f32[2] axes=[] empty_axes=identity",
+            "`empty_axes=identity` is not for `min`, which reduces groups of one over no axes".into(),
+        ),
+        // Words of expressions.
+        ("sum f32[2] map=x0", "column 16: expected `\"`, found `x0`".into()),
+        ("sum f32[2] map=\"x0", "column 19: expected `\"`, found the end".into()),
+        ("sum f32[2] map=\"x0\" map=\"x0\"", "column 21: `map` is given twice".into()),
+        ("sum f32[2] then=\"r0\" then=\"r0\"", "column 22: `then` is given twice".into()),
+        ("sum f32[2] apply=\"x0/r0\" apply=\"x0\"", "column 26: `apply` is given twice".into()),
+        ("sum f32[2] map=\"x0, x0\"", "`map` is one expression, 2 given".into()),
+        ("sum f32[2] apply=\"x0, x0/r0\"", "`apply` is one expression, 2 given".into()),
+        ("sum f32[2]:wish", "column 12: expected `then`, found `wish`".into()),
+        ("sum f32[2],", "column 12: expected an operand, found the end".into()),
+        ("sum f32[2],max f32[2]", format!("column 12: `max` is no dtype; the dtypes are {DTYPES}")),
+        ("sum f32[2] -> f32,", "column 19: expected a dtype or `@` and a layout, found the end".into()),
+        ("sum f32[2] scalar 2:f32", "column 19: expected the name of a scalar, found `2`".into()),
+        ("sum f32[2] scalar e", "column 20: expected `:`, found the end".into()),
+        ("sum f32[2] scalar e:f33", format!("column 21: `f33` is no dtype; the dtypes are {DTYPES}")),
+        ("sum f32[2] scalar e:f32 scalar e:i32 then=\"r0*e\"", "the scalar `e` is given twice".into()),
+        // What is not used.
+        ("sum f32[2] scalar eps:f32", "scalar `eps` is not used".into()),
+        ("sum f32[2] map=\"1\"", "input `x0` is not used".into()),
+        ("sum f32[2], f32[2] map=\"x0\"", "input `x1` is not used".into()),
+        ("sum f32[2], f32[]:then then=\"r0\"", "input `y0` is not used".into()),
+        ("sum f32[2], f32[]:then", "input `y0` is not used".into()),
+        (
+            "layer_norm f32[2,3], f32[2] axes=[1]",
+            "x1 of shape [2] does not broadcast to x0 of shape [2,3]".into(),
+        ),
     ] {
         let error = text.parse::<Reduction>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
         assert_eq!(error.to_string(), message, "{text}");
@@ -163,7 +282,7 @@ fn limits_are_reached_in_bounded_time() {
         refuse(&format!("sum f32[{}]", "9".repeat(90_000))),
         format!("column 9: `{}` does not fit 64 bits", "9".repeat(40))
     );
-    assert_eq!(refuse(&"x".repeat(100_000)), format!("unknown op `{}`; the ops are {OPS}", "x".repeat(40)));
+    assert_eq!(refuse(&"x".repeat(100_000)), unknown_op(&"x".repeat(40)));
     assert_eq!(
         refuse(&format!("sum f32[2]@{}", "a".repeat(90_000))),
         format!("column 12: layout tag `{}` is not one of each of the letters from `a` on", "a".repeat(40))
@@ -175,7 +294,11 @@ fn builders() {
     let refuse = |builder: cranefold::spec::Builder| builder.build().unwrap_err().to_string();
     let sum = || Reduction::builder("sum");
     assert_eq!(refuse(sum()), "`sum` takes 1 input, 0 given");
-    assert_eq!(refuse(sum().reducer("max").input(DType::F32, &[2])), "a spec has one reducer for now, 2 given");
+    assert_eq!(refuse(sum().reducer("max")), "`sum` takes 1 input, 0 given");
+    assert_eq!(
+        refuse(sum().reducer("max").input(DType::F32, &[2]).output(DType::F32)),
+        "`sum, max` gives 2 outputs, 1 given"
+    );
     assert_eq!(refuse(sum().input(DType::F32, &[1; 65])), "rank 65 is above the limit of 64");
     assert_eq!(
         refuse(sum().input(DType::I8, &[u64::MAX])),
@@ -207,10 +330,7 @@ fn dims_in_the_manner_of_onednn() {
         refuse("sum", &[], f32, &[1, 1, 1, 4], &[1, 1, 1, 4]),
         "source and destination dims [1,1,1,4] are equal: nothing is reduced"
     );
-    assert_eq!(
-        refuse("eltwise_relu", &[], f32, &[1, 4], &[1, 1]),
-        format!("unknown op `eltwise_relu`; the ops are {OPS}")
-    );
+    assert_eq!(refuse("eltwise_relu", &[], f32, &[1, 4], &[1, 1]), unknown_op("eltwise_relu"));
     assert_eq!(refuse("sum", &[], f32, &[-1, 1, 1, 4], &[-1, 1, 1, 1]), "extent -1 of axis 0 is negative");
     assert_eq!(
         refuse("norm_lp_max", &[("p", 0.5)], f32, &[1, 8, 4, 4], &[1, 8, 4, 1]),
@@ -235,4 +355,26 @@ fn dims_in_the_manner_of_onednn() {
 
     let zero = from_dims("sum", &[], f32, &[0, 1, 1, 4], &[0, 1, 1, 1]).unwrap();
     assert_eq!(zero.to_string(), "sum f32[0,1,1,4] axes=[3] keep_dims");
+}
+
+/// Names of scalars that mean something else.
+#[test]
+fn names_of_scalars() {
+    let taken = ["x0", "x", "y1", "r12", "a0", "b3", "d", "i", "n", "exp", "and", "f32", "inf"];
+    for name in taken {
+        let error = format!("sum f32[2] scalar {name}:f32").parse::<Reduction>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "`{name}` cannot name a scalar: a name is a word without a meaning in expressions, where x0, y0, r0, \
+                 a0, b0 and the like, d, i and n have one"
+            )
+        );
+    }
+    for name in ["eps", "x0a", "delta", "k", "_", "X0", "sum", "then"] {
+        let spec = format!("sum f32[2] scalar {name}:f32 then=\"r0 * {name}\"");
+        assert_eq!(spec.parse::<Reduction>().unwrap_or_else(|e| panic!("{spec}: {e}")).to_string(), spec);
+    }
+    let built = Reduction::builder("sum").input(DType::F32, &[2]).scalar("no name", DType::F32).build();
+    assert!(built.unwrap_err().to_string().starts_with("`no name` cannot name a scalar: "));
 }

@@ -52,6 +52,62 @@ const CANONICAL: &[(&str, &str)] = &[
     ("sum f32[2] axes=[] keep_dims empty_axes=identity", "sum f32[2] axes=[]"),
     ("sum f32[2] empty_axes=lift", "sum f32[2]"),
     ("lp_max(p=3) f32[2] axes=[] empty_axes=lift", "lp_max(p=3) f32[2] axes=[]"),
+    // Flags.
+    ("argmax(last) f32[2]", "argmax(last) f32[2]"),
+    ("ArgMin(last=1) f32[2]", "argmin(last) f32[2]"),
+    ("argmax(last=0) f32[2]", "argmax f32[2]"),
+    ("var(ddof=1) f32[2]", "var(ddof=1) f32[2]"),
+    ("variance(ddof=0) f32[2]", "var f32[2]"),
+    ("NormalizeL2_add(eps=1e-12) f32[2,3] axes=[1]", "l2_normalize_add(eps=1e-12) f32[2,3] axes=[1]"),
+    ("softmax f32[2,3] axes=[1] keep_dims", "softmax f32[2,3] axes=[1]"),
+    // Several reducers, inputs, outputs.
+    ("max,argmax f32[32,1000] axes=[1]", "max, argmax f32[32,1000] axes=[1]"),
+    ("min , max(  ) f32[2]", "min, max f32[2]"),
+    ("max,argmax f32[2] -> f32, i64", "max, argmax f32[2]"),
+    ("max,argmax f32[2] -> f64, i32", "max, argmax f32[2] -> f64, i32"),
+    ("min,max f32[2,3] axes=1 -> @(2), @(1)", "min, max f32[2,3] axes=[1] -> f32@(2), f32@(1)"),
+    ("min,max f32[2,3] axes=1 -> f64, @(2)", "min, max f32[2,3] axes=[1] -> f64, f32@(2)"),
+    ("max,max f32[2]", "max, max f32[2]"),
+    ("layer_norm f32[2,3] f32[3] f32[3] axes=[1]", "layer_norm f32[2,3], f32[3], f32[3] axes=[1]"),
+    // Expressions.
+    (r#"sum f32[64,512], f32[64,512] axes=[1] map="x0*x1""#, r#"sum f32[64,512], f32[64,512] axes=[1] map="x0 * x1""#),
+    (
+        r#"sum map = "(x0)*(x0)" f32[8,64,28,28] then="sqrt(r0 / 6272)" axes=[0,2,3]"#,
+        r#"sum f32[8,64,28,28] axes=[0,2,3] map="x0 * x0" then="sqrt(r0 / 6272)""#,
+    ),
+    (
+        r#"mean f32[32]:then f32[32,768]@ba axes=[1] then="max(r0,0)+y0""#,
+        r#"mean f32[32,768]@ba, f32[32]:then axes=[1] then="max(r0, 0) + y0""#,
+    ),
+    (
+        r#"sum scalar eps : f32 f32[64,512] axes=[1] then="r0/(r0+eps)""#,
+        r#"sum f32[64,512] axes=[1] scalar eps:f32 then="r0 / (r0 + eps)""#,
+    ),
+    (r#"sum f32[4,5] axes=1 then="0.5*d + r0""#, r#"sum f32[4,5] axes=[1] then="0.5 * d + r0""#),
+    (
+        r#"sum f32[8,100] axes=[1] keep_dims apply="x0/r0" -> f32@ba"#,
+        r#"sum f32[8,100] axes=[1] apply="x0 / r0" -> @ba"#,
+    ),
+    (r#"any f32[4] map="not (x0<0) or x0==1""#, r#"any f32[4] map="not x0 < 0 or x0 == 1""#),
+    (r#"mean i32[4] then="r0" -> f32"#, r#"mean i32[4] then="r0" -> f32"#),
+    (r#"sum f32[4] map="x0" axes=[]"#, r#"sum f32[4] axes=[] map="x0""#),
+    // Combiners.
+    (
+        r#"combiner(identity="0",lift="x0",combine="a0+b0") f32[2]"#,
+        r#"combiner(identity="0", lift="x0", combine="a0 + b0") f32[2]"#,
+    ),
+    (
+        r#"Combiner ( commutative , identity = "0, 0" , lift = "x0,x0*x0" , combine = "a0+b0,a1+b1" , finish = "a1-a0*a0" ) f32[2]"#,
+        r#"combiner(identity="0, 0", lift="x0, x0 * x0", combine="a0 + b0, a1 + b1", finish="a1 - a0 * a0", commutative) f32[2]"#,
+    ),
+    (
+        r#"combiner(identity="0", lift="x0", combine="a0+b0", close="a0/n, n", merge="(a0*a1+b0*b1)/(a1+b1), a1+b1", finish="a0") f32[2]"#,
+        r#"combiner(identity="0", lift="x0", combine="a0 + b0", close="a0 / n, n", merge="(a0 * a1 + b0 * b1) / (a1 + b1), a1 + b1", finish="a0") f32[2]"#,
+    ),
+    (
+        r#"sum, combiner(identity="1", lift="x0", combine="a0*b0") f32[2] then="r0/r1""#,
+        r#"sum, combiner(identity="1", lift="x0", combine="a0 * b0") f32[2] then="r0 / r1""#,
+    ),
 ];
 
 #[test]
@@ -107,8 +163,11 @@ fn the_builder_says_all_that_text_says() {
     assert_eq!(lifted.to_string(), "l2 i32[3] axes=[] empty_axes=lift saturate");
     let copied = Reduction::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_identity().build().unwrap();
     assert!(copied.is_identity() && !lifted.is_identity());
-    assert_eq!((copied.reduced_count(), copied.accumulator(), copied.params()), (1, None, vec![]));
+    assert_eq!((copied.reduced_count(), copied.accumulator(), copied.reducers()[0].params()), (1, None, vec![]));
     let norm: Reduction = "lp_sum(p=3) f32[2]".parse().unwrap();
-    assert_eq!((norm.row().name, norm.params()), ("lp_sum", vec![3.0, 0.0]));
+    assert_eq!(
+        (norm.reducers()[0].to_string(), norm.reducers()[0].params()),
+        ("lp_sum(p=3)".to_string(), vec![3.0, 0.0])
+    );
     assert_eq!(norm.reducers()[0].to_string(), "lp_sum(p=3)");
 }

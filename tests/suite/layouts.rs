@@ -1,6 +1,6 @@
 //! Every set of axes over layouts that are permuted, padded, backwards and broadcast.
 
-use super::{Execute, data};
+use super::{Execute, data, run};
 use cranefold::{DType, Reduction, Scalar};
 
 const SHAPE: [i64; 3] = [3, 4, 5];
@@ -37,7 +37,7 @@ pub fn check(execute: Execute) {
                     expected[to as usize] += values[from as usize];
                 }
                 let input = values.iter().map(|&v| Scalar::int(DType::I32, v.into()));
-                let got = data::scalars(DType::I64, &execute(&spec, &[data::bytes(DType::I32, input)])[0]);
+                let got = data::scalars(DType::I64, &run(execute, &spec, &[data::bytes(DType::I32, input)])[0]);
                 let got: Vec<i64> = got.into_iter().map(|v| v.bits() as i64).collect();
                 assert_eq!(got, expected, "{spec}");
             }
@@ -66,7 +66,7 @@ pub fn check_high_ranks(execute: Execute) {
                 expected[kept.fold(0, |to, axis| 2 * to + at(axis))] += values[from as usize];
             }
             let input = values.iter().map(|&v| Scalar::int(DType::I32, v.into()));
-            let got = data::scalars(DType::I64, &execute(&spec, &[data::bytes(DType::I32, input)])[0]);
+            let got = data::scalars(DType::I64, &run(execute, &spec, &[data::bytes(DType::I32, input)])[0]);
             assert_eq!(got.into_iter().map(|v| v.bits() as i64).collect::<Vec<_>>(), expected, "{spec}");
         }
     }

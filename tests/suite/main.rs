@@ -4,32 +4,37 @@ mod conformance;
 mod data;
 mod large;
 mod layouts;
+mod rows;
 mod semantics;
 
 use cranefold::ir::eval;
 use cranefold::{Compiler, Input, Output, Reduction};
 use std::sync::LazyLock;
 
-/// Runs a spec: the inputs' buffers in, the outputs' buffers out. Each is as long as the operand's
-/// span; what lies between the elements of an output is zero.
-pub type Execute = fn(&Reduction, &[Vec<u8>]) -> Vec<Vec<u8>>;
+/// Runs a spec: the inputs' buffers in, and what the outputs' buffers hold before; these out. Each is as
+/// long as the operand's span.
+pub type Execute = fn(&Reduction, &[Vec<u8>], Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+
+/// Runs a spec over outputs of zeros, so that zeros are what lies between their elements.
+pub fn run(execute: Execute, spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    execute(spec, inputs, spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect())
+}
 
 /// The slow and obviously right executor.
-fn reference(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+fn reference(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-    let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
     let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     cranefold::reference::run(spec, &inputs, &mut slices).expect("buffers of the right length");
     outputs
 }
 
 /// The interpreter, on the nest after every pass: all give the same bits.
-fn interpreter(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+fn interpreter(spec: &Reduction, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let problem = cranefold::Problem::of(spec);
     let schedule = cranefold::schedule::choose(&problem, 128);
     let mut before: Option<Vec<Vec<u8>>> = None;
     for (stage, nest) in cranefold::pipeline::stages(&problem, &schedule).expect("stages that verify") {
-        let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+        let mut outputs = old.clone();
         let mut domain = eval::Bits {
             inputs: inputs.iter().map(Vec::as_slice).collect(),
             outputs: outputs.iter_mut().map(Vec::as_mut_slice).collect(),
@@ -42,10 +47,9 @@ fn interpreter(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 /// The compiled kernel.
-fn native(spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+fn native(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     static COMPILER: LazyLock<Compiler> = LazyLock::new(|| Compiler::host().expect("this machine"));
     let kernel = COMPILER.compile(spec).expect("a kernel");
-    let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
     let ins: Vec<Input> =
         spec.inputs().iter().zip(inputs).map(|(operand, bytes)| Input::from_bytes(operand.dtype(), bytes)).collect();
     let operands = spec.outputs().iter().zip(&mut outputs);
@@ -91,6 +95,21 @@ macro_rules! suite {
             #[test]
             fn high_ranks() {
                 super::layouts::check_high_ranks($execute);
+            }
+
+            #[test]
+            fn rows() {
+                super::rows::check($execute);
+            }
+
+            #[test]
+            fn requests() {
+                super::rows::check_requests($execute);
+            }
+
+            #[test]
+            fn variance_far_from_zero() {
+                super::large::check_variance($execute);
             }
 
             #[test]

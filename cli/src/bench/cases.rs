@@ -12,7 +12,7 @@ const MAX_FILE: u64 = 64 << 20;
 #[derive(Debug)]
 pub enum Entry {
     /// A reduction to be timed.
-    Case(Case),
+    Case(Box<Case>),
     /// One whose op there is not yet.
     Skipped {
         /// Its name.
@@ -36,7 +36,7 @@ pub struct Case {
 /// # Errors
 /// If one is wrong.
 pub fn specs(texts: &[String]) -> Result<Vec<Entry>, Failure> {
-    texts.iter().map(|text| Ok(Entry::Case(named_by_itself(text.parse()?)))).collect()
+    texts.iter().map(|text| Ok(Entry::Case(Box::new(named_by_itself(text.parse()?))))).collect()
 }
 
 fn named_by_itself(spec: Reduction) -> Case {
@@ -72,10 +72,10 @@ fn entry(line: &str) -> Result<Entry, Failure> {
         _ => (None, line.parse()),
     };
     match spec {
-        Ok(spec) => Ok(Entry::Case(match name {
+        Ok(spec) => Ok(Entry::Case(Box::new(match name {
             Some(id) => Case { name: id.into(), spec },
             None => named_by_itself(spec),
-        })),
+        }))),
         Err(SpecError::UnknownOp { name: op }) => {
             Ok(Entry::Skipped { name: name.unwrap_or(line).into(), reason: format!("there is no op `{op}` yet") })
         }
@@ -100,7 +100,7 @@ fn peers_spec(
         .ok_or_else(|| refused(format!("`{layout}` is no layout for rank {}", shape.len())))?;
     let builder = Reduction::builder(op).input_at(dtype, &shape, layout).axes(axes);
     let widened = op == "sum" && matches!(dtype, DType::I8 | DType::U8);
-    Ok(builder.output(if widened { DType::I32 } else { dtype }).build())
+    Ok(if widened { builder.output(DType::I32) } else { builder }.build())
 }
 
 fn numbers<T: std::str::FromStr>(text: &str, separator: char) -> Option<Vec<T>> {
@@ -162,8 +162,37 @@ mod tests {
         assert_eq!(spec("a sum f32 3x4 1 s2 view"), "sum f32[3,4]@(8,2) axes=[1]");
         assert_eq!(spec("a sum f32 3x4 1 pad view"), "sum f32[3,4]@(28,1) axes=[1]");
         assert_eq!(spec("a sum f32 2x3x4x5 1 nhwc view"), "sum f32[2,3,4,5]@acdb axes=[1]");
-        assert_eq!(spec("v var f32 8 0 c grid"), "v skipped: there is no op `var` yet");
+        assert_eq!(spec("a wish f32 8 0 c grid"), "a skipped: there is no op `wish` yet");
         assert_eq!(spec("mean f32[2,3] axes=[1]"), "mean f32[2,3] axes=[1]");
+        assert_eq!(spec("max,argmax f32[2,3] axes=[1]"), "max, argmax f32[2,3] axes=[1]");
+    }
+
+    /// The ops of the grid that peers/cases.py writes, each with what the peers compute by it.
+    #[test]
+    fn ops_of_the_peers_are_ours() {
+        for (op, ours) in [
+            ("sum", "sum"),
+            ("max", "max"),
+            ("min", "min"),
+            ("mean", "mean"),
+            ("prod", "prod"),
+            ("l1", "l1"),
+            ("l2", "l2"),
+            ("logsumexp", "log_sum_exp"),
+            // Of the population: numpy's default, torch's correction=0.
+            ("var", "var"),
+            ("argmax", "argmax"),
+            ("argmin", "argmin"),
+            ("softmax", "softmax"),
+        ] {
+            assert_eq!(spec(&format!("a {op} f32 64x128 1 c grid")), format!("{ours} f32[64,128] axes=[1]"));
+        }
+        for op in ["all", "any"] {
+            assert_eq!(spec(&format!("a {op} bool 64x128 1 c grid")), format!("{op} bool[64,128] axes=[1]"));
+        }
+        for dtype in ["f16", "bf16", "i8", "i32", "f64"] {
+            assert_eq!(spec(&format!("a argmax {dtype} 64 0 c arg")), format!("argmax {dtype}[64]"));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::cases::{Case, Entry};
 use super::measure::{MOST_INTERPRETED, Measured};
 use super::memory;
-use crate::arrays::element_bytes;
+use crate::arrays::{input_bytes, moved_bytes};
 use crate::failure::Failure;
 use crate::figures;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
         writeln!(self.out, "one core reads {rates}")?;
         writeln!(
             self.out,
-            "GB/s: bytes of input elements; share: the time of a plain loop that reads the same buffer,"
+            "GB/s: bytes of elements read and written; share: the time of a plain loop that reads as many,"
         )?;
         writeln!(
             self.out,
@@ -103,19 +103,19 @@ fn row(name: usize, case: &Case, measured: &Measured) -> String {
         case.name,
         figures::time(measured.compile_ns),
         figures::time(median_ns),
-        figures::rate(element_bytes(&case.spec), median_ns),
+        figures::rate(moved_bytes(&case.spec), median_ns),
         100.0 * measured.read_ns / median_ns,
         interpreter,
         ratio
     )
 }
 
-/// The peers' line.
+/// The peers' line, whose bytes are those of the inputs.
 fn json(case: &Case, measured: &Measured) -> String {
     format!(
         r#"{{"peer":"cranefold","threads":1,"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}}}"#,
         text(&case.name),
-        element_bytes(&case.spec),
+        input_bytes(&case.spec),
         measured.first_ns,
         measured.median_ns,
         measured.min_ns

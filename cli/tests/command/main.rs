@@ -1,8 +1,9 @@
-//! The command, as it is called: every verb, every refusal, files in and out.
+//! The command, as it is called: every verb, every refusal, files in and out, one or several.
 
 mod files;
 mod photograph;
 mod refused;
+mod several;
 mod verbs;
 
 use npyz::{Order, WriterBuilder};
@@ -33,7 +34,7 @@ fn works<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(args: &[S]) -> String {
     done.out
 }
 
-/// Calls the command, which must exit with 2 and this one line on stderr.
+/// Calls the command, which must exit with 2 and this message on stderr.
 fn refuses<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(args: &[S], message: &str) {
     let done = cranefold(args);
     let expected = format!("error: {message}\n");

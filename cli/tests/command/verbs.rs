@@ -14,7 +14,7 @@ fn run_prints_what_a_person_wants() {
     assert_eq!(line("input"), "98 KB of elements, random, seed 0");
     assert!(line("output").starts_with("f32[8,16] ") && line("output").ends_with(" ..."), "{out}");
     assert!(line("kernel").contains("width=128") && line("kernel").ends_with(" bytes of code"), "{out}");
-    assert!(line("run").ends_with(" GB/s of input"), "{out}");
+    assert!(line("run").ends_with(" GB/s read and written"), "{out}");
     let error = line("error");
     assert!(error.contains(" at most against the reference, bound "), "{out}");
     assert!(error.ends_with("(all 128 outputs checked)"), "{out}");
@@ -58,6 +58,16 @@ fn every_kind_of_result_is_checked() {
     assert_eq!(says("sum f32[2,0] axes=[0]"), "none: equal to the reference (all 0 outputs checked)");
     assert!(says("log_sum_exp f64[30,20]@(-20,1) axes=[0]").contains("(all 20 outputs checked)"));
     assert!(says("prod bf16[300,20] axes=[0]").contains("(all 20 outputs checked)"));
+    assert_eq!(says("argmax f32[30,20] axes=[1]"), "none: equal to the reference (all 30 outputs checked)");
+    for (spec, outputs) in [
+        ("softmax f32[30,20] axes=[1]", 600),
+        ("layer_norm(eps=1e-5) f16[30,20], f16[20], f16[20] axes=[1]", 600),
+        ("sum f32[30,20] axes=[0] apply=\"x0 / r0\" -> f64@ba", 600),
+        ("var f32[30,20] axes=[0]", 20),
+        ("sum f32[30,20], f32[20] axes=[1] scalar eps:f32 map=\"x0*x1\" then=\"r0 / (eps + 1) + d\"", 30),
+    ] {
+        assert!(says(spec).ends_with(&format!("(all {outputs} outputs checked)")), "{spec}: {}", says(spec));
+    }
 }
 
 #[test]
@@ -86,6 +96,24 @@ fn bench_prints_a_table() {
     let rows: Vec<&str> = lines.collect();
     assert!(rows[0].starts_with("sum f32[64,64] axes=[1] ") && rows[0].ends_with("  interpreter"), "{out}");
     assert!(rows[1].starts_with("max i8[1000] ") && rows.len() == 2, "{out}");
+}
+
+/// Every kind of spec is compared with the interpreter's bits, and timed.
+#[test]
+fn bench_takes_every_kind_of_spec() {
+    let specs = [
+        "max,argmax f32[32,100] axes=[1]",
+        "sum f32[64,51], f32[51] axes=[1] map=\"x0*x1\"",
+        "mean f32[32,76], f32[32]:then axes=[1] scalar eps:f32 then=\"max(r0, eps) + y0\"",
+        "sum f32[32,32] axes=[1] then=\"r0 + d\"",
+        "softmax f32[38,12] axes=[1]",
+        "sum f32[8,100] axes=[1] apply=\"x0 / r0\"",
+        "combiner(identity=\"0\", lift=\"x0\", combine=\"a0 + b0\") f64[4,100] axes=[0]",
+    ];
+    let out = works(&[&["bench"], &specs[..]].concat());
+    let rows: Vec<&str> = out.lines().skip_while(|line| !line.starts_with("case ")).skip(1).collect();
+    assert_eq!(rows.len(), specs.len(), "{out}");
+    assert!(rows.iter().all(|row| row.ends_with("  interpreter")), "{out}");
 }
 
 #[test]
@@ -133,8 +161,8 @@ fn list_shows_the_op_table() {
     };
     assert_eq!(
         block("sum"),
-        "sum = sum x\n  aliases   ReduceSum add reduce_sum reduction_sum\n  takes     integers and floats\n  \
-         identity  i32: 0, f32: -0.0\n  nothing   i32: 0, f32: 0.0\n  axes=[]   a copy"
+        "sum = sum x\n  aliases   ReduceSum add reduce_sum reduction_sum\n  oneDNN    Sum\n  takes     integers and \
+         floats\n  gives     a value\n  identity  i32: 0, f32: -0.0\n  nothing   i32: 0, f32: 0.0\n  axes=[]   a copy"
     );
     assert!(block("max").contains("identity  bool: false, i32: -2147483648, f32: -inf"), "{out}");
     assert!(block("max").contains("nothing   bool: false, i32: -2147483648, f32: -inf"), "{out}");
@@ -143,6 +171,36 @@ fn list_shows_the_op_table() {
     let norm = block("lp_max(p,eps=0)");
     assert!(norm.contains("p         finite, at least 1, must be given\n  eps       finite\n"), "{out}");
     assert!(norm.ends_with("axes=[]   groups of one"), "{out}");
+    assert_eq!(
+        block("argmax([last])"),
+        "argmax([last]) = position of the greatest x\n  aliases   ArgMax arg_max\n  takes     bool, integers and \
+         floats\n  gives     a position, i64 or i32\n  last      a word, there or not\n  nothing   bool: refused, i32: \
+         refused, f32: refused\n  axes=[]   groups of one"
+    );
+    assert!(
+        block("count_nonzero").contains("gives     a count, i64 or i32\n  nothing   bool: 0, i32: 0, f32: 0"),
+        "{out}"
+    );
+    assert!(block("var(ddof=0)").contains("ddof      finite, at least 0\n  nothing   f32: nan"), "{out}");
+    assert_eq!(
+        block("layer_norm(eps=0)"),
+        "layer_norm(eps=0) = (x - mean x) / sqrt(var x + eps) * x1 + x2\n  aliases   LayerNormalization layernorm\n  \
+         takes     floats\n  inputs    1 to 3; x1 and so on broadcast to x0\n  gives     a value at each position of \
+         the slice\n  eps       finite, at least 0\n  axes=[]   groups of one"
+    );
+    for (op, line) in [
+        ("all", "And"),
+        ("any", "Or"),
+        ("lp(p)", "p-norm"),
+        ("std(ddof=0)", "Std"),
+        ("l2_normalize_add(eps=0)", "l2_normalize of OpenVino, eps_mode add"),
+        ("l2_normalize_max(eps=0)", "l2_normalize of OpenVino, eps_mode max; l2_normalize of TensorFlow"),
+        ("l2_normalize_max_root(eps=0)", "l2_normalize of PyTorch"),
+        ("median", "Median"),
+        ("mode", "Mode"),
+    ] {
+        assert!(block(op).contains(&format!("\n  oneDNN    {line}\n")), "{op}: {out}");
+    }
     for dtype in ["bool ", " i8 i16 i32 i64 u8 u16 u32 u64", " f16 bf16 f32 f64"] {
         assert!(out.contains(dtype), "{out}");
     }
@@ -167,12 +225,19 @@ fn a_closed_pipe_ends_the_command_quietly() {
     }
 }
 
-/// Control characters of a request do not break its message into lines.
+/// Control characters of a request do not break its message into lines; what points at a place in an
+/// expression has lines of its own, and no other control characters.
 #[test]
-fn messages_are_one_line() {
+fn messages_are_one_line_but_for_places() {
     for spec in ["sum\nf33[2]", "sum f32[2]\n\nfoo\tbar", "\u{1b}[31m", "\n"] {
         let done = cranefold(&["run", spec]);
         assert_eq!((done.code, done.err.lines().count()), (Some(2), 1), "{spec:?}: {}", done.err);
         assert!(!done.err.trim_end().contains(char::is_control), "{spec:?}: {}", done.err);
     }
+    let done = cranefold(&["run", "sum f32[2] map=\"x0 *\n\tz\u{7f}\""]);
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert_eq!((done.code, lines.len()), (Some(2), 3), "{}", done.err);
+    assert!(!done.err.contains(|c: char| c.is_control() && c != '\n'), "{:?}", done.err);
+    let done = cranefold(&["run", "sum f32[2]", "--input", "a\nb\u{1b}.npy"]);
+    assert_eq!(done.err, "error: cannot read a\\nb\\u{1b}.npy: No such file or directory (os error 2)\n");
 }

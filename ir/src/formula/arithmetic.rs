@@ -71,7 +71,6 @@ fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
         Operation::Add => a.add(b),
         Operation::Sub => a.sub(b),
         Operation::Mul => a.mul(b),
-        Operation::Div if a.dtype().is_int() => divide(lets, a, b),
         Operation::Div => a.div(b),
         Operation::Min => a.min(b),
         Operation::Max => a.max(b),
@@ -79,39 +78,6 @@ fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
         Operation::Pow => power::float(lets, a, b),
         _ => unreachable!("{} does not have two operands", operation.text()),
     }
-}
-
-/// a / b towards zero; by zero 0, the least value by -1 itself.
-///
-/// Magnitudes are divided, by one of at least 1, which no processor refuses:
-///
-/// ```text
-/// q = |a| / max(|b|, 1), unsigned        a / b = 0 if b = 0, -q if a xor b < 0, else q
-/// ```
-///
-/// The magnitude of the least value is right as an unsigned one, and so is its quotient by 1.
-fn divide(lets: &mut Lets, a: Expr, b: Expr) -> Expr {
-    if let Expr::Const(by) = &b {
-        return match by.as_int() {
-            Some(0) => a.int(0),
-            Some(1) => a,
-            Some(-1) => a.neg(),
-            _ => a.div(b),
-        };
-    }
-    let b = share(lets, b);
-    let (dtype, unsigned) = (a.dtype(), a.dtype().unsigned());
-    let quotient = if dtype.is_signed() {
-        let a = share(lets, a);
-        let divisor = b.clone().abs().bits(unsigned);
-        let quotient = a.clone().abs().bits(unsigned).div(divisor.clone().max(divisor.int(1)));
-        let quotient = lets.bind(quotient.bits(dtype));
-        let negative = a.clone().xor(b.clone()).lt(a.int(0));
-        negative.select(quotient.clone().neg(), quotient)
-    } else {
-        a.div(b.clone().max(b.int(1)))
-    };
-    b.clone().eq(b.int(0)).select(b.int(0), quotient)
 }
 
 /// A selection. Truth is selected by logic, and 16-bit floats as bits: conditions have no type of

@@ -90,16 +90,20 @@
 mod arithmetic;
 mod builder;
 mod error;
+mod fold;
 mod lexer;
 mod literal;
 mod node;
 mod parse;
 mod power;
 mod print;
+mod rename;
 mod typing;
 
 pub use builder::name;
 pub use error::FormulaError;
+pub use fold::Part;
+pub use node::Operation;
 
 use crate::{DType, Expr, Lets};
 use error::Fault;
@@ -156,8 +160,9 @@ impl FromStr for Formula {
     type Err = FormulaError;
 
     fn from_str(text: &str) -> Result<Formula, FormulaError> {
+        within_limit(text)?;
         let root = parse::one(text).map_err(|fault| fault.in_text(text))?;
-        Ok(Formula { root, text: Some(text.into()) })
+        Formula { root, text: Some(text.into()) }.printable()
     }
 }
 
@@ -176,9 +181,10 @@ impl Formula {
     /// # Errors
     /// Where the text departs from the grammar of the [module](self).
     pub fn list(text: &str) -> Result<Vec<Formula>, FormulaError> {
+        within_limit(text)?;
         let roots = parse::list(text).map_err(|fault| fault.in_text(text))?;
         let text: Arc<str> = text.into();
-        Ok(roots.into_iter().map(|root| Formula { root, text: Some(text.clone()) }).collect())
+        roots.into_iter().map(|root| Formula { root, text: Some(text.clone()) }.printable()).collect()
     }
 
     /// Types the formula and writes it out: values are bound in `lets`, and the result is given.
@@ -275,6 +281,15 @@ impl Formula {
         FormulaError { text, column, message: message.into() }
     }
 
+    /// The formula, if the text it prints as is no longer than a text may be.
+    fn printable(self) -> Result<Formula, FormulaError> {
+        let given = self.to_string().len();
+        match given > MAX_TEXT {
+            true => Err(self.error_at(1, format!("the formula prints as {given} bytes, and the limit is {MAX_TEXT}"))),
+            false => Ok(self),
+        }
+    }
+
     /// The formula with places in a text: that it was read from, else that it prints as.
     fn placed(&self) -> Result<Cow<'_, Formula>, FormulaError> {
         if self.text.is_some() {
@@ -290,6 +305,16 @@ impl Formula {
 
     fn error(&self, fault: Fault) -> FormulaError {
         fault.in_text(self.text.as_deref().unwrap_or_default())
+    }
+}
+
+/// That a text is no longer than it may be.
+fn within_limit(text: &str) -> Result<(), FormulaError> {
+    match text.len() > MAX_TEXT {
+        true => {
+            Err(Fault::new(0, format!("the text has {} bytes, and the limit is {MAX_TEXT}", text.len())).in_text(text))
+        }
+        false => Ok(()),
     }
 }
 

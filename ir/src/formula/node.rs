@@ -75,9 +75,10 @@ pub(super) fn too_deep() -> String {
     format!("the formula nests more than {MAX_DEPTH} deep")
 }
 
-/// An operator, a function or a conversion.
+/// An operator, a function or a conversion; the table of the [module](super) says what each does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
+#[allow(missing_docs, reason = "each is the word in text, or the name of its sign")]
+pub enum Operation {
     Or,
     And,
     Not,

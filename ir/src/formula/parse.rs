@@ -1,10 +1,10 @@
 //! Reads formulas; the grammar is at the head of the module.
 
+use super::MAX_DEPTH;
 use super::error::Fault;
 use super::lexer::{Lexer, Token, cut};
 use super::literal::Literal;
 use super::node::{Kind, Level, Node, Operation, is_reserved, too_deep};
-use super::{MAX_DEPTH, MAX_TEXT};
 
 type Result<T> = std::result::Result<T, Fault>;
 
@@ -35,9 +35,6 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Result<Parser<'a>> {
-        if text.len() > MAX_TEXT {
-            return Err(Fault::new(0, format!("the text has {} bytes, and the limit is {MAX_TEXT}", text.len())));
-        }
         let mut lexer = Lexer::new(text);
         let (token, at) = lexer.next()?;
         Ok(Parser { lexer, token, at, open: 0 })

@@ -1,6 +1,6 @@
 //! Minimum and maximum of floats.
 
-use super::float::{Monoid, give, reducer, same};
+use super::float::{Monoid, give, magnitude, reducer, same};
 use super::{Reducer, Request};
 use crate::{DType, Def, Expr, Op, Scalar};
 use DType::{F32, F64};
@@ -33,8 +33,55 @@ pub(super) fn extreme(request: &Request, op: Op) -> Reducer {
         vec![if request.output == float { value } else { give(lets, value.cast(request.accumulator), request) }]
     });
     let lift = bits_of(float);
-    let over_nothing = finish.eval(&lift.eval(&[Scalar::float(float, nothing)]));
-    Reducer::simple(no_bits(float), lift, extremes(float), finish, over_nothing)
+    let nothing = lift.eval(&[Scalar::float(float, nothing)]);
+    Reducer { nothing, ..Reducer::simple(no_bits(float), lift, extremes(float), finish) }
+}
+
+/// The greatest magnitude: of types up to 32 bits as the greatest bits without the sign, NaN among them.
+pub(super) fn linf(request: &Request) -> Reducer {
+    let float = request.input;
+    if float == F64 {
+        let request = &Request { accumulator: F64, ..request.clone() };
+        return reducer(request, Monoid { identity: 0.0, combine: Op::Max, nothing: 0.0 }, magnitude, same);
+    }
+    let request = &Request { accumulator: F32, ..request.clone() };
+    let bits = float.unsigned();
+    let lift = Def::build("magnitude", &[float], |_, args| {
+        let bits = args[0].clone().bits(bits);
+        let mask = bits.int((1 << (float.bits() - 1)) - 1);
+        vec![bits.and(mask)]
+    });
+    let finish = Def::build("finish", &[bits], |lets, args| {
+        let value = args[0].clone().bits(float);
+        vec![give(lets, value.cast(F32), request)]
+    });
+    Reducer::simple(vec![Scalar::int(bits, 0)], lift, super::combine(Op::Max, bits), finish)
+}
+
+/// The greatest less the least.
+pub(super) fn ptp(request: &Request) -> Reducer {
+    let float = request.input;
+    if float == F64 {
+        let identity = vec![Scalar::f64(f64::INFINITY), Scalar::f64(f64::NEG_INFINITY)];
+        let lift = Def::build("both", &[F64], |_, args| vec![args[0].clone(), args[0].clone()]);
+        let combine = Def::build("least_and_greatest", &[F64; 4], |_, args| {
+            let [least, greatest, least2, greatest2] = args else { unreachable!("four parameters") };
+            vec![least.clone().min(least2.clone()), greatest.clone().max(greatest2.clone())]
+        });
+        let finish = Def::build("finish", &[F64; 2], |lets, args| {
+            let value = args[1].clone().sub(args[0].clone());
+            vec![give(lets, value, request)]
+        });
+        let nothing = vec![Scalar::nan(F64); 2];
+        return Reducer { nothing, ..Reducer::simple(identity, lift, combine, finish) };
+    }
+    let (signed, unsigned) = (float.signed(), float.unsigned());
+    let finish = Def::build("finish", &[signed, signed, unsigned], |lets, args| {
+        let extreme = |op| extreme_of(op, float, args).cast(request.accumulator);
+        let value = extreme(Op::Max).sub(extreme(Op::Min));
+        vec![give(lets, value, request)]
+    });
+    Reducer::simple(no_bits(float), bits_of(float), extremes(float), finish)
 }
 
 /// The state of one element: its bits, thrice.

@@ -1,7 +1,7 @@
 //! Reducers of floats: accumulated in f32 or f64, converted to the output once.
 
-use super::{Reducer, Request};
-use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
+use super::{Reducer, Request, combine};
+use crate::{Def, Expr, Lets, Op, Scalar, math};
 
 /// The result in the output's type: NaN canonical, rounded once; integers rounded as asked and clamped.
 pub(super) fn give(lets: &mut Lets, value: Expr, request: &Request) -> Expr {
@@ -45,12 +45,9 @@ pub(super) fn reducer(
         let value = finish(lets, args[0].clone());
         vec![give(lets, value, request)]
     });
-    let over_nothing = finish.eval(&[Scalar::float(acc, monoid.nothing)]);
-    Reducer::simple(vec![Scalar::float(acc, monoid.identity)], lift, combine(monoid.combine, acc), finish, over_nothing)
-}
-
-pub(super) fn combine(op: Op, acc: DType) -> Def {
-    Def::build(format!("combine_{}", op.name()), &[acc, acc], |_, args| vec![Expr::op(op, args.to_vec())])
+    let identity = vec![Scalar::float(acc, monoid.identity)];
+    let nothing = vec![Scalar::float(acc, monoid.nothing)];
+    Reducer { nothing, ..Reducer::simple(identity, lift, combine(monoid.combine, acc), finish) }
 }
 
 /// Lift or finish of nothing.

@@ -4,7 +4,7 @@
 //! fewest bits that the number of elements proves enough (32, halves of 64, or limbs), finish it and
 //! clamp or convert it once.
 
-use super::{Reducer, Request};
+use super::{Reducer, Request, combine};
 use crate::math::limbs;
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 
@@ -37,11 +37,8 @@ fn simple(
     finish: impl FnOnce(&mut Lets, Expr) -> Expr,
 ) -> Reducer {
     let lift = Def::build("lift", &[request.input], |lets, args| vec![lift(lets, args[0].clone())]);
-    let combine =
-        Def::build(format!("combine_{}", op.name()), &[acc, acc], |_, args| vec![Expr::op(op, args.to_vec())]);
     let finish = Def::build("finish", &[acc], |lets, args| vec![finish(lets, args[0].clone())]);
-    let over_nothing = finish.eval(&[identity]);
-    Reducer::simple(vec![identity], lift, combine, finish, over_nothing)
+    Reducer::simple(vec![identity], lift, combine(op, acc), finish)
 }
 
 pub(super) fn min(request: &Request) -> Reducer {
@@ -55,6 +52,60 @@ pub(super) fn max(request: &Request) -> Reducer {
 fn extreme(request: &Request, op: Op, identity: Scalar) -> Reducer {
     let clamped = Request { saturate: true, ..request.clone() };
     simple(request, (op, request.input, identity), |_, x| x, |lets, m| give(lets, m, &clamped))
+}
+
+/// The greatest magnitude.
+pub(super) fn linf(request: &Request) -> Reducer {
+    let clamped = Request { saturate: true, ..request.clone() };
+    let acc = request.input.unsigned();
+    simple(request, (Op::Max, acc, Scalar::int(acc, 0)), |_, x| magnitude(x), |lets, m| give(lets, m, &clamped))
+}
+
+/// The greatest less the least.
+pub(super) fn ptp(request: &Request) -> Reducer {
+    let dtype = request.input;
+    let lift = Def::build("both", &[dtype], |_, args| vec![args[0].clone(), args[0].clone()]);
+    let combine = Def::build("extremes", &[dtype; 4], |_, args| {
+        let [least, greatest, least2, greatest2] = args else { unreachable!("four parameters") };
+        vec![least.clone().min(least2.clone()), greatest.clone().max(greatest2.clone())]
+    });
+    let finish = Def::build("finish", &[dtype; 2], |lets, args| {
+        if request.count == 0 && request.output.is_float() {
+            return vec![Scalar::nan(request.output).into()];
+        }
+        // The difference is below 2^bits: right in the unsigned type.
+        let difference = args[1].clone().sub(args[0].clone()).bits(dtype.unsigned());
+        vec![give(lets, difference, &Request { saturate: true, ..request.clone() })]
+    });
+    Reducer::simple(vec![Scalar::highest(dtype), Scalar::lowest(dtype)], lift, combine, finish)
+}
+
+/// An operation on the bits, identity all zeros or all ones.
+pub(super) fn bitwise(request: &Request, op: Op) -> Reducer {
+    let dtype = request.input;
+    let identity = Scalar::int(dtype, if op == Op::And { -1 } else { 0 });
+    simple(request, (op, dtype, identity), |_, x| x, |lets, bits| give(lets, bits, request))
+}
+
+/// How many elements are not zero, counted in the type of positions.
+pub(super) fn count_nonzero(request: &Request) -> Reducer {
+    let count = request.position;
+    let as_wide = |x: Expr| match x.dtype() {
+        // A half is zero where its bits but the sign are.
+        d if d.is_float() && d.bytes() < 4 => {
+            let bits = x.bits(d.unsigned());
+            let magnitude = bits.int(0x7fff);
+            bits.and(magnitude).cast(count)
+        }
+        d if d.is_int() => x.cast(if d.bytes() < 4 { count } else { d }),
+        _ => x,
+    };
+    let lift = |_: &mut Lets, x: Expr| {
+        let x = as_wide(x);
+        let zero = Scalar::zero(x.dtype()).into();
+        x.ne(zero).select(Scalar::int(count, 1).into(), Scalar::int(count, 0).into())
+    };
+    simple(request, (Op::Add, count, Scalar::int(count, 0)), lift, |_, n| n.cast(request.count_output))
 }
 
 /// Whether the result is taken modulo 2^bits of the output.
@@ -103,19 +154,29 @@ pub(super) fn sum_squares(request: &Request) -> Reducer {
 }
 
 pub(super) fn mean(request: &Request) -> Reducer {
-    total(request, Term::Value, |lets, total| {
-        if request.output.is_float() {
-            let sum = total.to_f64(lets);
-            let mean = sum.clone().div(sum.float(request.count as f64));
-            let canon = crate::math::canon(DType::F64);
-            return lets.splice(&canon, &[mean]).remove(0).cast(request.output);
-        }
-        // Without elements the spec has refused the request, unless nothing is written.
-        let count = request.count.max(1);
-        let divide = if request.half_even { limbs::divide_half_even } else { limbs::divide };
-        let quotient = divide(lets, &total.limbs, count, total.signed);
-        Total { limbs: quotient, small: None, ..total }.give(lets, request)
-    })
+    total(request, Term::Value, |lets, total| mean_of(lets, total, request.count, request))
+}
+
+/// A total of `count` elements divided by it.
+fn mean_of(lets: &mut Lets, total: Total, count: u64, request: &Request) -> Expr {
+    if request.output.is_float() {
+        let sum = total.to_f64(lets);
+        let mean = sum.clone().div(sum.float(count as f64));
+        let canon = crate::math::canon(DType::F64);
+        return lets.splice(&canon, &[mean]).remove(0).cast(request.output);
+    }
+    let divide = if request.half_even { limbs::divide_half_even } else { limbs::divide };
+    // Without elements the spec has refused the request, unless nothing is written.
+    let quotient = divide(lets, &total.limbs, count.max(1), total.signed);
+    Total { limbs: quotient, small: None, ..total }.give(lets, request)
+}
+
+/// The exact mean of two elements, in the output's type.
+pub(super) fn mean_of_two(lets: &mut Lets, a: &Expr, b: &Expr, request: &Request) -> Expr {
+    let wide = |lets: &mut Lets, x: &Expr| limbs::widen(lets, x, 2);
+    let (a, b) = (wide(lets, a), wide(lets, b));
+    let total = limbs::add(lets, &a, &b);
+    mean_of(lets, Total { limbs: total, signed: request.input.is_signed(), small: None }, 2, request)
 }
 
 pub(super) fn l2(request: &Request) -> Reducer {
@@ -152,8 +213,7 @@ pub(super) fn prod(request: &Request) -> Reducer {
         let negative = sign.clone().ne(sign.int(0)).and(size.clone().ne(size.float(0.0)));
         vec![negative.select(size.clone().neg(), size).cast(request.output)]
     });
-    let over_nothing = finish.eval(&identity);
-    Reducer::simple(identity, lift, combine, finish, over_nothing)
+    Reducer::simple(identity, lift, combine, finish)
 }
 
 /// What of an element is summed.
@@ -258,8 +318,7 @@ fn in_halves(request: &Request, term: Term, signed: bool, finish: impl FnOnce(&m
         }
         vec![finish(lets, Total { limbs: total, signed, small: None })]
     });
-    let over_nothing = finish.eval(&identity);
-    Reducer::simple(identity, lift, combine, finish, over_nothing)
+    Reducer::simple(identity, lift, combine, finish)
 }
 
 fn in_limbs(
@@ -288,6 +347,5 @@ fn in_limbs(
     let finish = Def::build("finish", &vec![limb; k], |lets, args| {
         vec![finish(lets, Total { limbs: args.to_vec(), signed, small: None })]
     });
-    let over_nothing = finish.eval(&identity);
-    Reducer::simple(identity, lift, combine, finish, over_nothing)
+    Reducer::simple(identity, lift, combine, finish)
 }

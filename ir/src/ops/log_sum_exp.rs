@@ -1,19 +1,27 @@
 //! log(sum exp x) in two phases.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
-use super::float::{combine, give};
-use super::{Phase, Reducer, Request};
+use super::float::give;
+use super::{Phase, Reducer, Request, combine};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
 
 /// The pivot of a block is its greatest element, at least the least finite value; then the elements
 /// are summed as exp(x - pivot), where x - pivot is never above 0. An element of -inf adds 0 to that.
 /// Blocks are brought to the greater of their pivots when they merge. Where the pivot is infinite or
-/// NaN the sum means nothing, and the pivot is the result.
+/// NaN the sum is NaN, and the pivot is the result.
 pub(super) fn log_sum_exp(request: &Request) -> Reducer {
+    sums(request, |lets, [pivot, sum]| {
+        let value = lets.splice(&math::log(sum.dtype()), &[sum]).remove(0).add(pivot.clone());
+        let value = pivot.clone().lt(pivot.float(f64::INFINITY)).select(value, pivot);
+        vec![give(lets, value, request)]
+    })
+}
+
+/// The greatest element as the pivot and the sum of exp(x - pivot), finished by `results`.
+pub(super) fn sums(request: &Request, results: impl FnOnce(&mut Lets, [Expr; 2]) -> Vec<Expr>) -> Reducer {
     let acc = request.accumulator;
     let exp = math::exp_below(acc);
-    let log = math::log(acc);
     let finite = |lets: &mut Lets, m: Expr| {
         let least = m.float(if acc == F32 { f64::from(f32::MIN) } else { f64::MIN });
         let m = lets.bind(m);
@@ -24,12 +32,14 @@ pub(super) fn log_sum_exp(request: &Request) -> Reducer {
             identity: vec![Scalar::lowest(acc)],
             lift: Def::build("value", &[F64], |_, args| args.to_vec()),
             combine: combine(Op::Max, acc),
+            update: None,
             close: Some(Def::build("pivot", &[acc, acc], |lets, args| vec![finite(lets, args[0].clone())])),
         },
         float => Phase {
             identity: no_bits(float),
             lift: bits_of(float),
             combine: extremes(float),
+            update: None,
             close: Some(Def::build("pivot", &[float.signed(), float.signed(), float.unsigned(), acc], |lets, args| {
                 let m = extreme_of(Op::Max, float, &args[..3]);
                 vec![finite(lets, m.cast(acc))]
@@ -43,6 +53,7 @@ pub(super) fn log_sum_exp(request: &Request) -> Reducer {
             lets.splice(&exp, &[x])
         }),
         combine: combine(Op::Add, acc),
+        update: None,
         close: None,
     };
     let merge = Def::build("merge", &[acc; 4], |lets, args| {
@@ -54,12 +65,6 @@ pub(super) fn log_sum_exp(request: &Request) -> Reducer {
         let (older, newer) = (part(&args[0], &args[1]), part(&args[2], &args[3]));
         vec![pivot, older.add(newer)]
     });
-    let finish = Def::build("finish", &[acc; 2], |lets, args| {
-        let (pivot, sum) = (args[0].clone(), args[1].clone());
-        let value = lets.splice(&log, &[sum]).remove(0).add(pivot.clone());
-        let value = pivot.clone().lt(pivot.float(f64::INFINITY)).select(value, pivot);
-        vec![give(lets, value, request)]
-    });
-    let over_nothing = finish.eval(&[Scalar::float(acc, 0.0), Scalar::float(acc, 0.0)]);
-    Reducer { phases: vec![pivot, sum], merge, finish, over_nothing }
+    let finish = Def::build("finish", &[acc; 2], |lets, args| results(lets, [args[0].clone(), args[1].clone()]));
+    Reducer::phases(vec![pivot, sum], merge, finish, vec![Scalar::float(acc, 0.0); 2])
 }

@@ -3,16 +3,26 @@
 //! A row says what a reduction is called, what it takes, and builds its [`Reducer`]: the phases,
 //! each a monoid with a lift, then finish. Nothing outside this folder knows what any row computes.
 
+mod arg;
+mod combiner;
 mod extreme;
 mod float;
 mod integer;
+mod invariant;
 mod log_sum_exp;
+mod moments;
+mod normalize;
+mod product;
+mod recipe;
+mod select;
 mod table;
 mod truth;
 
+pub use combiner::{Combiner, OwnPhase};
+pub use recipe::{Call, Recipe, RecipeError, Types, in_memory};
 pub use table::ROWS;
 
-use crate::{DType, Def, Expr, Scalar};
+use crate::{DType, Def, Expr, Op, Scalar, Selection};
 
 /// One reduction.
 #[derive(Debug)]
@@ -21,6 +31,8 @@ pub struct Row {
     pub name: &'static str,
     /// Other spellings, those of the specs and of peers; compared without regard to case.
     pub aliases: &'static [&'static str],
+    /// What oneDNN's proposal for a reduction primitive calls it.
+    pub proposal: &'static [&'static str],
     /// What it computes, as a formula.
     pub formula: &'static str,
     /// Its parameters, in the order they are written.
@@ -34,8 +46,27 @@ pub struct Row {
     pub integer_of_nothing: bool,
     /// The row and parameters that mean the same, where another row is simpler: `lp(p=2)` is `l2`.
     pub canonical: fn(&[f64]) -> Option<Simpler>,
+    /// Its outputs.
+    pub results: &'static [Output],
+    /// The most inputs it takes; those after the first are read where it writes the whole slice.
+    pub inputs: usize,
+    /// Whether lift takes the position of the element in the slice, after the element.
+    pub takes_position: bool,
+    /// Whether it writes an output for each element of the slice, rather than one for the slice.
+    pub applies: bool,
+    /// Whether it selects elements by their order, which is no monoid.
+    pub selects: bool,
     /// How it reduces truth values, integers and floats; `None` where it does not take them.
     pub forms: Forms,
+}
+
+/// What an output of a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A value of the elements' kind, by default of their type.
+    Value,
+    /// A position in the slice or a number of elements: `i64`, or `i32` where the slice is small enough.
+    Count,
 }
 
 /// Builds a reducer.
@@ -95,19 +126,29 @@ pub struct Param {
     pub name: &'static str,
     /// The value where it is left out; none means that it must be given.
     pub default: Option<f64>,
-    /// The least value allowed; every value must be finite.
+    /// The least and greatest values allowed; every value must be finite.
     pub at_least: f64,
+    #[allow(missing_docs, reason = "described above")]
+    pub at_most: f64,
+    /// Whether it is a word: 1 where it stands, 0 where not.
+    pub is_flag: bool,
 }
 
 /// What a row builds a reducer for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Element type of the input in memory; a buffer of `bool` is one of `U8`, and `truth` is set.
+    /// Type of the elements that are lifted; those of `bool` are `U8`, and `truth` is set.
     pub input: DType,
-    /// Element type of the output in memory, as `input`.
+    /// Type of the outputs of the elements' kind, as `input`.
     pub output: DType,
-    /// Whether input and output are truth values.
+    /// Type of the outputs that are positions or numbers of elements.
+    pub count_output: DType,
+    /// Type of the position of an element, for rows that take it.
+    pub position: DType,
+    /// Whether the elements are truth values.
     pub truth: bool,
+    /// Types of the inputs after the first, for rows that take them.
+    pub extra: Vec<DType>,
     /// The accumulator type of float inputs: `F32` or `F64`.
     pub accumulator: DType,
     /// How many elements each output is reduced from.
@@ -121,21 +162,65 @@ pub struct Request {
     pub half_even: bool,
 }
 
-/// How to reduce: phases over a block, merging of block states, finish.
-///
-/// With one phase, the state of a block is that of the phase, lane by lane, and `merge` is its
-/// combine. With more, each phase's lanes are folded and closed when the block has been walked, the
-/// results of all phases together are the state of the block, and `merge` combines those.
+/// How to reduce.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
-    /// One or more.
-    pub phases: Vec<Phase>,
-    /// (older state, newer state) -> state.
-    pub merge: Def,
-    /// (state) -> outputs.
+    /// From the elements to a state.
+    pub method: Method,
+    /// (state, what `reads` names) -> results.
     pub finish: Def,
-    /// What reducing nothing gives, for each output.
-    pub over_nothing: Vec<Scalar>,
+    /// What finish takes after the state.
+    pub reads: Vec<Source>,
+    /// The state that finish gets where there is nothing to reduce.
+    pub nothing: Vec<Scalar>,
+    /// What is written at each position of the slice; where there is none, the results are written.
+    pub apply: Option<Apply>,
+}
+
+/// From the elements of a slice to a state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Method {
+    /// Phases over a block, then merging of block states.
+    ///
+    /// With one phase, the state of a block is that of the phase, lane by lane, and `merge` is its
+    /// combine. With more, each phase's lanes are folded and closed when the block has been walked, the
+    /// results of all phases together are the state of the block, and `merge` combines those.
+    Phases {
+        /// One or more.
+        phases: Vec<Phase>,
+        /// (older state, newer state) -> state.
+        merge: Def,
+        /// Whether elements may be combined in another order than that of the slice.
+        commutative: bool,
+    },
+    /// Order statistics of the lifted elements.
+    Select {
+        /// (element of each input) -> value.
+        lift: Def,
+        /// Which; they are the state.
+        what: Selection,
+    },
+}
+
+/// An element that is read beside the slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Of an input, by its number.
+    Input(usize),
+    /// The old element of an output, by its number.
+    Old(usize),
+}
+
+/// What is written at each position of the slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apply {
+    /// (elements of the inputs in `inputs`, lifted values, results) -> outputs.
+    pub def: Def,
+    /// The inputs it reads, by their numbers.
+    pub inputs: Vec<usize>,
+    /// The phase whose lift of this element `def` takes, given the first results as those of the earlier
+    /// phases. Where there is one block it is what the phase has computed already.
+    pub lifted: Option<usize>,
 }
 
 /// A monoid, the lift into it, and what later phases see of it.
@@ -143,26 +228,66 @@ pub struct Reducer {
 pub struct Phase {
     /// The identity element; its parts give the types of the state.
     pub identity: Vec<Scalar>,
-    /// (element of each input, results of all earlier phases) -> state.
+    /// (element of each input, its position if the recipe asks for it, results of all earlier phases) -> state.
     pub lift: Def,
     /// (older state, newer state) -> state.
     pub combine: Def,
+    /// (state, what lift takes) -> state: what a lane does with its next element, where that is not to combine
+    /// the state with the lifted element. It means the same up to rounding.
+    pub update: Option<Def>,
     /// (state, number of elements in the block as a value of the accumulator type) -> results.
     /// Used where there are several phases.
     pub close: Option<Def>,
 }
 
+/// (older state, newer state) -> state, by one operation.
+fn combine(op: Op, acc: DType) -> Def {
+    Def::build(format!("combine_{}", op.name()), &[acc, acc], |_, args| vec![Expr::op(op, args.to_vec())])
+}
+
 impl Reducer {
-    /// One phase.
-    fn simple(identity: Vec<Scalar>, lift: Def, combine: Def, finish: Def, over_nothing: Vec<Scalar>) -> Reducer {
+    /// One phase. The state for nothing is the identity element.
+    fn simple(identity: Vec<Scalar>, lift: Def, combine: Def, finish: Def) -> Reducer {
+        let nothing = identity.clone();
         let merge = combine.clone();
-        Reducer { phases: vec![Phase { identity, lift, combine, close: None }], merge, finish, over_nothing }
+        Reducer::phases(vec![Phase { identity, lift, combine, update: None, close: None }], merge, finish, nothing)
     }
 
-    /// The bytes of one lane's state, in the phase with the most.
+    /// One or more phases.
+    fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
+        let method = Method::Phases { phases, merge, commutative: true };
+        Reducer { method, finish, reads: vec![], nothing, apply: None }
+    }
+}
+
+impl Method {
+    /// The phases; none where it selects.
+    pub fn phases(&self) -> &[Phase] {
+        match self {
+            Method::Phases { phases, .. } => phases,
+            Method::Select { .. } => &[],
+        }
+    }
+
+    /// Whether elements may be combined in another order than that of the slice.
+    pub fn is_commutative(&self) -> bool {
+        !matches!(self, Method::Phases { commutative: false, .. })
+    }
+
+    /// How many values one lane's state has, in the phase with the most.
+    pub fn state_values(&self) -> usize {
+        self.phases().iter().map(|p| p.identity.len()).max().unwrap_or(1)
+    }
+
+    /// The bytes of one lane's state, in the phase with the most; of a lifted value where it selects.
     pub fn state_bytes(&self) -> u64 {
-        let bytes = |p: &Phase| p.identity.iter().map(|s| s.dtype().bytes()).sum();
-        self.phases.iter().map(bytes).max().expect("a phase")
+        match self {
+            Method::Phases { phases, .. } => {
+                let bytes = |p: &Phase| p.identity.iter().map(|s| s.dtype().bytes()).sum();
+                phases.iter().map(bytes).max().expect("a phase")
+            }
+            Method::Select { lift, .. } => lift.results[0].dtype().bytes(),
+        }
     }
 }
 
@@ -172,6 +297,23 @@ impl Request {
         Scalar::int(self.accumulator, self.count.into()).into()
     }
 
+    /// To convert a value of type `input`, with nothing else said.
+    fn of(output: DType, input: DType) -> Request {
+        Request {
+            input,
+            output,
+            count_output: DType::I64,
+            position: DType::I64,
+            truth: false,
+            extra: vec![],
+            accumulator: if input == DType::F64 { DType::F64 } else { DType::F32 },
+            count: 1,
+            params: vec![],
+            saturate: false,
+            half_even: false,
+        }
+    }
+
     /// Whether the row is computed on floats.
     fn is_float(&self) -> bool {
         self.input.is_float()
@@ -179,10 +321,11 @@ impl Request {
 }
 
 /// The conversion of one element: what a reduction over no axes does.
-pub fn convert(request: &Request) -> Def {
-    if request.truth {
+pub fn convert(input: DType, output: DType, saturate: bool, half_even: bool) -> Def {
+    if input == DType::Bool {
         return truth::as_bool();
     }
+    let request = &Request { saturate, half_even, ..Request::of(output, input) };
     Def::build("convert", &[request.input], |lets, args| {
         let x = args[0].clone();
         let value = match request.is_float() {

@@ -1,13 +1,22 @@
 //! The rows.
 
-use super::extreme::extreme;
+use super::arg::arg;
+use super::extreme::{self, extreme};
 use super::float::{PRODUCT, SUM, log, magnitude, norm, reducer, root, same, square};
 use super::log_sum_exp::log_sum_exp;
-use super::{Forms, Param, Row, integer, truth};
+use super::moments::var;
+use super::normalize::{layer_norm, log_softmax, normalized, rms_norm, softmax, standardize};
+use super::select::{median, median_low, mode, quantile};
+use super::{Forms, Output, Param, Row, integer, truth};
 use crate::{Expr, Op};
 
-const P: Param = Param { name: "p", default: None, at_least: 1.0 };
-const EPS: Param = Param { name: "eps", default: Some(0.0), at_least: f64::MIN };
+const PARAM: Param = Param { name: "", default: Some(0.0), at_least: f64::MIN, at_most: f64::MAX, is_flag: false };
+const P: Param = Param { name: "p", default: None, at_least: 1.0, ..PARAM };
+const EPS: Param = Param { name: "eps", ..PARAM };
+const EPS_NOT_NEGATIVE: Param = Param { at_least: 0.0, ..EPS };
+const DDOF: Param = Param { name: "ddof", at_least: 0.0, ..PARAM };
+const Q: Param = Param { name: "q", default: None, at_least: 0.0, at_most: 1.0, ..PARAM };
+const LAST: Param = Param { name: "last", at_least: 0.0, at_most: 1.0, is_flag: true, ..PARAM };
 
 const NO_FORMS: Forms = Forms { truth: None, integer: None, float: None };
 
@@ -15,23 +24,46 @@ const NO_FORMS: Forms = Forms { truth: None, integer: None, float: None };
 const ROW: Row = Row {
     name: "",
     aliases: &[],
+    proposal: &[],
     formula: "",
     params: &[],
     identity_over_no_axes: true,
     wraps: false,
     integer_of_nothing: true,
     canonical: |_| None,
+    results: &[Output::Value],
+    inputs: 1,
+    takes_position: false,
+    applies: false,
+    selects: false,
     forms: NO_FORMS,
 };
 
 /// oneDNN's norms: under the root or not, eps the least value or added.
 const NORM: Row = Row { params: &[P, EPS], identity_over_no_axes: false, ..ROW };
 
+/// Where an extreme is.
+const ARG: Row = Row {
+    params: &[LAST],
+    identity_over_no_axes: false,
+    integer_of_nothing: false,
+    results: &[Output::Count],
+    takes_position: true,
+    ..ROW
+};
+
+/// What selects elements by their order.
+const SELECT: Row = Row { identity_over_no_axes: false, integer_of_nothing: false, selects: true, ..ROW };
+
+/// What writes the whole slice.
+const NORMALIZE: Row = Row { params: &[EPS_NOT_NEGATIVE], identity_over_no_axes: false, applies: true, ..ROW };
+
 /// Every reduction, in the order of the documentation's tables.
 pub static ROWS: &[Row] = &[
     Row {
         name: "sum",
         aliases: &["ReduceSum", "add", "reduce_sum", "reduction_sum"],
+        proposal: &["Sum"],
         formula: "sum x",
         wraps: true,
         forms: Forms { integer: Some(integer::sum), float: Some(|r| reducer(r, SUM, same, same)), ..NO_FORMS },
@@ -40,6 +72,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "prod",
         aliases: &["ReduceProd", "mul", "reduce_prod", "reduction_mul"],
+        proposal: &["Prod"],
         formula: "product of x",
         wraps: true,
         forms: Forms { integer: Some(integer::prod), float: Some(|r| reducer(r, PRODUCT, same, same)), ..NO_FORMS },
@@ -48,6 +81,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "min",
         aliases: &["ReduceMin", "amin", "reduce_min", "reduction_min"],
+        proposal: &["Min"],
         formula: "least x",
         forms: Forms { truth: Some(truth::all), integer: Some(integer::min), float: Some(|r| extreme(r, Op::Min)) },
         ..ROW
@@ -55,6 +89,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "max",
         aliases: &["ReduceMax", "amax", "reduce_max", "reduction_max"],
+        proposal: &["Max"],
         formula: "greatest x",
         forms: Forms { truth: Some(truth::any), integer: Some(integer::max), float: Some(|r| extreme(r, Op::Max)) },
         ..ROW
@@ -62,6 +97,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "mean",
         aliases: &["ReduceMean", "avg", "average", "reduce_mean", "reduction_mean"],
+        proposal: &["Mean"],
         formula: "(sum x) / n",
         integer_of_nothing: false,
         forms: Forms {
@@ -74,6 +110,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "any",
         aliases: &["ReduceLogicalOr", "or", "logical_or", "reduce_or", "reduce_any"],
+        proposal: &["Or"],
         formula: "whether some x is true",
         forms: Forms { truth: Some(truth::any), ..NO_FORMS },
         ..ROW
@@ -81,6 +118,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "all",
         aliases: &["ReduceLogicalAnd", "and", "logical_and", "reduce_and", "reduce_all"],
+        proposal: &["And"],
         formula: "whether all x are true",
         forms: Forms { truth: Some(truth::all), ..NO_FORMS },
         ..ROW
@@ -122,6 +160,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "log_sum_exp",
         aliases: &["ReduceLogSumExp", "logsumexp", "lse"],
+        proposal: &["LogSumExp"],
         formula: "log(sum exp x)",
         forms: Forms { float: Some(log_sum_exp), ..NO_FORMS },
         ..ROW
@@ -129,6 +168,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "lp",
         aliases: &["ReduceLp", "norm_lp"],
+        proposal: &["p-norm"],
         formula: "(sum |x|^p)^(1/p)",
         params: &[P],
         canonical: |p| match p {
@@ -166,5 +206,224 @@ pub static ROWS: &[Row] = &[
         formula: "sum |x|^p + eps",
         forms: Forms { float: Some(|r| norm(r, Expr::add, false)), ..NO_FORMS },
         ..NORM
+    },
+    Row {
+        name: "linf",
+        aliases: &["norm_linf", "max_abs", "absmax"],
+        formula: "greatest |x|",
+        forms: Forms { integer: Some(integer::linf), float: Some(extreme::linf), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "ptp",
+        aliases: &["peak_to_peak", "range"],
+        formula: "greatest x - least x",
+        identity_over_no_axes: false,
+        integer_of_nothing: false,
+        forms: Forms { integer: Some(integer::ptp), float: Some(extreme::ptp), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "count_nonzero",
+        aliases: &["countnonzero"],
+        formula: "how many x are not 0",
+        identity_over_no_axes: false,
+        results: &[Output::Count],
+        forms: Forms {
+            truth: Some(integer::count_nonzero),
+            integer: Some(integer::count_nonzero),
+            float: Some(integer::count_nonzero),
+        },
+        ..ROW
+    },
+    Row {
+        name: "bit_and",
+        aliases: &["bitwise_and"],
+        formula: "bits set in all x",
+        wraps: true,
+        forms: Forms { truth: Some(truth::all), integer: Some(|r| integer::bitwise(r, Op::And)), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "bit_or",
+        aliases: &["bitwise_or"],
+        formula: "bits set in some x",
+        wraps: true,
+        forms: Forms { truth: Some(truth::any), integer: Some(|r| integer::bitwise(r, Op::Or)), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "bit_xor",
+        aliases: &["bitwise_xor", "xor", "parity"],
+        formula: "bits set in an odd number of x",
+        wraps: true,
+        forms: Forms { truth: Some(truth::odd), integer: Some(|r| integer::bitwise(r, Op::Xor)), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "argmax",
+        aliases: &["ArgMax", "arg_max"],
+        formula: "position of the greatest x",
+        forms: Forms {
+            truth: Some(|r| arg(r, Op::Max)),
+            integer: Some(|r| arg(r, Op::Max)),
+            float: Some(|r| arg(r, Op::Max)),
+        },
+        ..ARG
+    },
+    Row {
+        name: "argmin",
+        aliases: &["ArgMin", "arg_min"],
+        formula: "position of the least x",
+        forms: Forms {
+            truth: Some(|r| arg(r, Op::Min)),
+            integer: Some(|r| arg(r, Op::Min)),
+            float: Some(|r| arg(r, Op::Min)),
+        },
+        ..ARG
+    },
+    Row {
+        name: "var",
+        aliases: &["variance"],
+        proposal: &["Variance"],
+        formula: "sum (x - mean x)^2 / (n - ddof)",
+        params: &[DDOF],
+        identity_over_no_axes: false,
+        forms: Forms { float: Some(|r| var(r, |v| v)), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "std",
+        aliases: &["stddev", "standard_deviation"],
+        proposal: &["Std"],
+        formula: "sqrt(sum (x - mean x)^2 / (n - ddof))",
+        params: &[DDOF],
+        identity_over_no_axes: false,
+        forms: Forms { float: Some(|r| var(r, Expr::sqrt)), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "median",
+        aliases: &[],
+        proposal: &["Median"],
+        formula: "mean of the middle two of sorted x",
+        forms: Forms { integer: Some(median), float: Some(median), ..NO_FORMS },
+        ..SELECT
+    },
+    Row {
+        name: "median_low",
+        aliases: &["torch_median"],
+        formula: "lower of the middle two of sorted x",
+        forms: Forms { integer: Some(median_low), float: Some(median_low), ..NO_FORMS },
+        ..SELECT
+    },
+    Row {
+        name: "quantile",
+        aliases: &[],
+        formula: "sorted x at q (n - 1), linear between",
+        params: &[Q],
+        forms: Forms { float: Some(quantile), ..NO_FORMS },
+        ..SELECT
+    },
+    Row {
+        name: "mode",
+        aliases: &[],
+        proposal: &["Mode"],
+        formula: "least of the most frequent x, and how often it occurs",
+        results: &[Output::Value, Output::Count],
+        forms: Forms { integer: Some(mode), float: Some(mode), ..NO_FORMS },
+        ..SELECT
+    },
+    Row {
+        name: "l1_normalize_add",
+        aliases: &[],
+        formula: "x / (sum |x| + eps)",
+        forms: Forms { float: Some(|r| normalized(r, "l1", "x0 / (r0 + eps)")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "l1_normalize_max",
+        aliases: &["l1_normalize"],
+        formula: "x / max(sum |x|, eps)",
+        forms: Forms { float: Some(|r| normalized(r, "l1", "x0 / max(r0, eps)")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "linf_normalize_add",
+        aliases: &[],
+        formula: "x / (greatest |x| + eps)",
+        forms: Forms { float: Some(|r| normalized(r, "linf", "x0 / (r0 + eps)")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "linf_normalize_max",
+        aliases: &["linf_normalize"],
+        formula: "x / max(greatest |x|, eps)",
+        forms: Forms { float: Some(|r| normalized(r, "linf", "x0 / max(r0, eps)")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "l2_normalize_add",
+        aliases: &["NormalizeL2_add", "openvino_l2_normalize_add"],
+        proposal: &["l2_normalize of OpenVino, eps_mode add"],
+        formula: "x / sqrt(sum x^2 + eps)",
+        forms: Forms { float: Some(|r| normalized(r, "sum_squares", "x0 / sqrt(r0 + eps)")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "l2_normalize_max",
+        aliases: &["l2_normalize", "NormalizeL2_max", "openvino_l2_normalize_max", "tf_l2_normalize"],
+        proposal: &["l2_normalize of OpenVino, eps_mode max", "l2_normalize of TensorFlow"],
+        formula: "x / sqrt(max(sum x^2, eps))",
+        forms: Forms { float: Some(|r| normalized(r, "sum_squares", "x0 / sqrt(max(r0, eps))")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "l2_normalize_max_root",
+        aliases: &["normalize", "torch_normalize"],
+        proposal: &["l2_normalize of PyTorch"],
+        formula: "x / max(sqrt(sum x^2), eps)",
+        forms: Forms { float: Some(|r| normalized(r, "l2", "x0 / max(r0, eps)")), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "softmax",
+        aliases: &[],
+        formula: "exp(x - m) / sum exp(x - m), m = max x",
+        params: &[],
+        forms: Forms { float: Some(softmax), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "log_softmax",
+        aliases: &["LogSoftmax"],
+        formula: "x - m - log(sum exp(x - m)), m = max x",
+        params: &[],
+        forms: Forms { float: Some(log_softmax), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "layer_norm",
+        aliases: &["LayerNormalization", "layernorm"],
+        formula: "(x - mean x) / sqrt(var x + eps) * x1 + x2",
+        inputs: 3,
+        forms: Forms { float: Some(layer_norm), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "rms_norm",
+        aliases: &["RMSNormalization", "rmsnorm"],
+        formula: "x / sqrt(mean x^2 + eps) * x1",
+        inputs: 2,
+        forms: Forms { float: Some(rms_norm), ..NO_FORMS },
+        ..NORMALIZE
+    },
+    Row {
+        name: "standardize",
+        aliases: &["zscore"],
+        formula: "(x - mean x) / std x",
+        params: &[DDOF],
+        forms: Forms { float: Some(standardize), ..NO_FORMS },
+        ..NORMALIZE
     },
 ];

@@ -10,10 +10,15 @@ fn byte(value: u64) -> Scalar {
 }
 
 /// 1 for any byte but 0.
-fn truth_of(x: Expr) -> Expr {
-    let zero = x.int(0);
+pub(super) fn truth_of(x: Expr) -> Expr {
     let (one, none) = (x.int(1), x.int(0));
-    x.ne(zero).select(one, none)
+    is_true(x).select(one, none)
+}
+
+/// Whether a byte is not 0.
+pub(super) fn is_true(x: Expr) -> Expr {
+    let zero = x.int(0);
+    x.ne(zero)
 }
 
 /// A byte to 0 or 1.
@@ -22,22 +27,27 @@ pub(super) fn as_bool() -> Def {
 }
 
 /// Combines bytes as they are: whether one is true shows at the end.
-fn reduce(op: Op, identity: u64, over_nothing: u64) -> Reducer {
+fn reduce(op: Op, identity: u64) -> Reducer {
     Reducer::simple(
         vec![byte(identity)],
         Def::build("truth", &[BYTE], |_, args| vec![args[0].clone()]),
         Def::build(op.name().to_owned() + "_truth", &[BYTE, BYTE], |_, args| vec![Expr::op(op, args.to_vec())]),
         as_bool(),
-        vec![byte(over_nothing)],
     )
+}
+
+/// An odd number of bytes is not 0.
+pub(super) fn odd(_: &Request) -> Reducer {
+    let lift = Def::build("truth", &[BYTE], |_, args| vec![truth_of(args[0].clone())]);
+    Reducer::simple(vec![byte(0)], lift, super::combine(Op::Xor, BYTE), as_bool())
 }
 
 /// Some byte is not 0.
 pub(super) fn any(_: &Request) -> Reducer {
-    reduce(Op::Or, 0, 0)
+    reduce(Op::Or, 0)
 }
 
 /// The least byte is not 0.
 pub(super) fn all(_: &Request) -> Reducer {
-    reduce(Op::Min, 255, 1)
+    reduce(Op::Min, 255)
 }

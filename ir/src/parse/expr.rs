@@ -48,8 +48,10 @@ impl Parser<'_> {
             let dtype =
                 self.accs.get(AccId(id)).ok_or_else(|| self.error(at, format!("a{id} is not declared here")))?;
             Ok(Expr::Read(AccId(id), dtype, self.subscript()?))
+        } else if let Ok(dtype) = word.parse() {
+            Ok(Expr::At(dtype, self.subscript()?))
         } else {
-            Err(self.error(at, format!("`{}` is neither a buffer nor an accumulator", cut(word))))
+            Err(self.error(at, format!("`{}` is neither a buffer nor an accumulator nor a type", cut(word))))
         }
     }
 

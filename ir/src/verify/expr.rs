@@ -21,17 +21,20 @@ impl<'a> Verifier<'a> {
                 None => self.report(format!("{var} is not bound here")),
                 Some(bound) => self.same_type(*dtype, bound, var),
             },
-            Expr::Load(..) | Expr::Read(..) | Expr::Call(..) if in_def => {
+            Expr::Load(..) | Expr::Read(..) | Expr::At(..) | Expr::Call(..) if in_def => {
                 self.report("a definition uses only its parameters and values bound before, and calls no other");
             }
             Expr::Load(buf, dtype, index) => match self.nest.buffers.get(buf.0 as usize) {
                 None => self.report(format!("there is no buffer {buf}")),
                 Some(buffer) => {
-                    if buffer.role != BufferRole::In {
+                    if buffer.role == BufferRole::Out {
                         self.report(format!("{buf} is an output and is not read"));
                     }
                     self.same_type(*dtype, buffer.dtype, buf);
                     self.within(index, buffer.len, buf);
+                    if buffer.role == BufferRole::InOut {
+                        self.access(Target::Buf(*buf), 0, false, index);
+                    }
                 }
             },
             Expr::Read(acc, dtype, index) => {
@@ -40,6 +43,7 @@ impl<'a> Verifier<'a> {
                 self.within(index, info.len, acc);
                 self.access(Target::Acc(*acc), info.depth, false, index);
             }
+            Expr::At(dtype, index) => self.value_of_index(*dtype, index),
             Expr::Op(op, result, args) => self.operation(*op, *result, args),
             Expr::Call(id, dtype, args) => {
                 let Some(def) = self.call(*id, args) else { return };
@@ -59,10 +63,21 @@ impl<'a> Verifier<'a> {
         let types: Vec<DType> = args.iter().map(Expr::dtype).collect();
         if !op.accepts(result, &types) {
             let types: Vec<&str> = types.iter().map(|d| d.name()).collect();
-            return self.report(format!("{} does not take ({}) to {result}", op.name(), types.join(", ")));
+            self.report(format!("{} does not take ({}) to {result}", op.name(), types.join(", ")));
         }
-        if op == Op::Div && result.is_int() && !is_divisor(&args[1]) {
-            self.report("an integer is divided only by a constant other than 0 and -1, or an unsigned max with one");
+    }
+
+    /// That the value of an index fits the type.
+    fn value_of_index(&mut self, dtype: DType, index: &Index) {
+        let Some((lowest, highest)) = dtype.int_range().filter(|_| dtype != DType::Bool) else {
+            return self.report(format!("the value of an index is no {dtype}"));
+        };
+        if !self.index(index) || self.bindings.never_runs() {
+            return;
+        }
+        match self.bindings.bounds(index) {
+            Some((least, greatest)) if least >= lowest && greatest <= highest => {}
+            _ => self.report(format!("the value of index {index} may not fit {dtype}")),
         }
     }
 
@@ -120,19 +135,5 @@ impl<'a> Verifier<'a> {
         if let (false, Some(terms)) = (self.bindings.never_runs(), self.bindings.terms(index)) {
             self.accesses.push(Access { target, decl_depth, write, offset: index.offset, terms, stmt });
         }
-    }
-}
-
-/// Whether division by it neither fails nor overflows, whatever it is made of.
-fn is_divisor(by: &Expr) -> bool {
-    let constant = |e: &Expr| match e {
-        Expr::Const(value) => value.as_int(),
-        _ => None,
-    };
-    match by {
-        Expr::Op(Op::Max, dtype, args) if !dtype.is_signed() => {
-            args.iter().any(|a| constant(a).is_some_and(|c| c != 0))
-        }
-        by => !matches!(constant(by), None | Some(0 | -1)),
     }
 }

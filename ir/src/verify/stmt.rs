@@ -167,7 +167,7 @@ impl<'a> Verifier<'a> {
         let Some(buffer) = self.nest.buffers.get(id as usize) else {
             return self.report(format!("there is no buffer {buf}"));
         };
-        if buffer.role != BufferRole::Out {
+        if buffer.role == BufferRole::In {
             self.report(format!("{buf} is an input and is not written"));
         }
         self.written(value, buffer.dtype, buf);

@@ -1,0 +1,36 @@
+//! Names for names.
+
+use super::node::{Kind, Node};
+use super::{Formula, parse};
+
+impl Formula {
+    /// The formula with other names for those that `rename` gives one for.
+    ///
+    /// ```
+    /// use cranefold_ir::formula::Formula;
+    ///
+    /// let formula: Formula = "r0 / (r0 + eps)".parse()?;
+    /// let renamed = formula.renamed(|name| (name == "eps").then(|| "x1".to_string()));
+    /// assert_eq!(renamed.to_string(), "r0 / (r0 + x1)");
+    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// ```
+    #[must_use]
+    pub fn renamed(&self, rename: impl Fn(&str) -> Option<String>) -> Formula {
+        fn in_node(node: &Node, rename: &impl Fn(&str) -> Option<String>) -> Node {
+            let mut node = node.clone();
+            match &mut node.kind {
+                Kind::Name(name) => *name = rename(name).unwrap_or_else(|| name.clone()),
+                Kind::Apply(_, args) => args.iter_mut().for_each(|a| *a = in_node(a, rename)),
+                Kind::Number(_) | Kind::Invalid(_) => {}
+            }
+            node
+        }
+        let renamed = Formula { root: in_node(&self.root, &rename), text: None };
+        // The limit of a text is for what users write: with other names it may be longer.
+        let text = renamed.to_string();
+        match parse::one(&text) {
+            Ok(root) => Formula { root, text: Some(text.into()) },
+            Err(_) => renamed,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Where the extreme element is.
+
+use super::extreme::{bits_of, extreme_of, extremes, no_bits};
+use super::{Phase, Reducer, Request, combine, truth};
+use crate::{DType, Def, Expr, Lets, Op, Scalar};
+use DType::{F32, F64, I32, U32};
+
+/// Two looks at each block: its extreme element, then the least position (the greatest, if `last` is
+/// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter.
+///
+/// NaN is the extreme. To find the elements that equal the extreme with one comparison, they are held
+/// against a bound just beyond it:
+///
+/// ```text
+/// for the greatest m: not (x <= t),  t = the float below m;  NaN where m = -inf;  inf where m is NaN
+/// ```
+///
+/// A NaN on either side makes the comparison false and its negation true. -0 and +0 are equal, which the
+/// float below both respects.
+pub(super) fn arg(request: &Request, op: Op) -> Reducer {
+    let last = request.params[0] == 1.0;
+    let float = request.input.is_float();
+    let extreme = if float { float_extreme(request, op) } else { integer_extreme(request, op) };
+    let extreme = Phase { lift: with_position(&extreme.lift, request.position), ..extreme };
+    let value = extreme.close.as_ref().map_or(request.input, |c| c.results[0].dtype());
+    let position = request.position;
+    // No position, all of whose bits are set: the greatest without a sign, the least with one.
+    let held = if last { position } else { position.unsigned() };
+    let none = Scalar::int(held, -1);
+    let params: Vec<DType> = match float {
+        true => vec![request.input, position, value, value],
+        false => vec![request.input, position, value],
+    };
+    let find = Phase {
+        identity: vec![none],
+        lift: Def::build("position_of", &params, |_, args| {
+            let x = args[0].clone();
+            let other = match (float, op) {
+                (true, Op::Max) => x.cast(value).le(args[3].clone()),
+                (true, _) => args[3].clone().le(x.cast(value)),
+                (false, _) if request.truth => as_lanes(truth::truth_of(x)).ne(as_lanes(args[2].clone())),
+                (false, _) => as_lanes(x).ne(as_lanes(args[2].clone())),
+            };
+            vec![other.select(none.into(), args[1].clone().bits(held))]
+        }),
+        update: None,
+        combine: Def::build("nearer", &[held; 2], |_, args| vec![nearer(&args[0], &args[1], last)]),
+        close: None,
+    };
+    let state: Vec<DType> = if float { vec![value, value, held] } else { vec![value, held] };
+    let merge = Def::build("merge_arg", &[state.clone(), state.clone()].concat(), |lets, args| {
+        let (older, newer) = args.split_at(state.len());
+        let (m, m2) = (older[0].clone(), newer[0].clone());
+        let (p, p2) = (&older[state.len() - 1], &newer[state.len() - 1]);
+        let beyond = if op == Op::Max { m.clone().lt(m2.clone()) } else { m2.clone().lt(m.clone()) };
+        let equal = m.clone().eq(m2.clone());
+        let (beyond, equal) = match float {
+            false => (beyond, equal),
+            true => {
+                let (nan, nan2) = (lets.bind(m.clone().is_nan()), lets.bind(m2.clone().is_nan()));
+                (beyond.or(nan2.clone().and(nan.clone().not())), equal.or(nan.and(nan2)))
+            }
+        };
+        let (beyond, equal) = (lets.bind(beyond), lets.bind(equal));
+        let mut merged: Vec<Expr> =
+            older.iter().zip(newer).map(|(a, b)| beyond.clone().select(b.clone(), a.clone())).collect();
+        let other = merged.pop().expect("the position");
+        merged.push(equal.select(nearer(p, p2, last), other));
+        merged
+    });
+    let finish = Def::build("finish", &state, |_, args| {
+        vec![args[state.len() - 1].clone().bits(position).cast(request.count_output)]
+    });
+    let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
+    Reducer::phases(vec![extreme, find], merge, finish, nothing)
+}
+
+/// A lift of elements that takes the position too.
+fn with_position(lift: &Def, position: DType) -> Def {
+    Def::build(lift.name.clone(), &[lift.params[0], position], |lets, args| lets.splice(lift, &args[..1]))
+}
+
+/// The first of two positions, or the last. 64-bit minima have no vector form, comparisons have.
+fn nearer(a: &Expr, b: &Expr, last: bool) -> Expr {
+    let (a, b) = (a.clone(), b.clone());
+    match (a.dtype(), last) {
+        (I32 | U32, false) => a.min(b),
+        (I32 | U32, true) => a.max(b),
+        (_, false) => b.clone().lt(a.clone()).select(b, a),
+        (_, true) => a.clone().lt(b.clone()).select(b, a),
+    }
+}
+
+/// Small integers compare in 32 bits, as wide as positions are.
+fn as_lanes(x: Expr) -> Expr {
+    if x.dtype().bytes() < 4 { x.cast(I32) } else { x }
+}
+
+/// The extreme element of a block, and the bound just beyond it.
+fn float_extreme(request: &Request, op: Op) -> Phase {
+    let acc = request.accumulator;
+    let input = request.input;
+    let value = if input == F64 { F64 } else { F32 };
+    let results = |lets: &mut Lets, m: Expr| {
+        let m = lets.bind(m);
+        let t = beyond(lets, &m, op);
+        vec![m, t]
+    };
+    if input == F64 {
+        let start = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
+        return Phase {
+            identity: vec![Scalar::f64(start)],
+            lift: Def::build("value", &[F64], |_, args| args.to_vec()),
+            combine: combine(op, F64),
+            update: None,
+            close: Some(Def::build("bound", &[F64, acc], |lets, args| results(lets, args[0].clone()))),
+        };
+    }
+    Phase {
+        identity: no_bits(input),
+        lift: bits_of(input),
+        combine: extremes(input),
+        update: None,
+        close: Some(Def::build("bound", &[input.signed(), input.signed(), input.unsigned(), acc], |lets, args| {
+            let m = extreme_of(op, input, &args[..3]).cast(value);
+            results(lets, m)
+        })),
+    }
+}
+
+/// For the greatest element the float below it, for the least the one above: see [`arg`].
+fn beyond(lets: &mut Lets, m: &Expr, op: Op) -> Expr {
+    let m = match op {
+        Op::Max => m.clone(),
+        _ => lets.bind(m.clone().neg()),
+    };
+    let bits = m.dtype().signed();
+    let i = lets.bind(m.clone().bits(bits));
+    let zero = i.int(0);
+    // Away from zero below it, towards zero above; from both zeros to the least subnormal.
+    let up = i.clone().add(i.int(1));
+    let down = i.clone().sub(i.int(1));
+    let sign = 1u64 << (m.dtype().bits() - 1);
+    let least = Expr::from(Scalar::from_bits(bits, sign | 1));
+    let next = m.clone().eq(m.float(0.0)).select(least, i.clone().lt(zero).select(up, down));
+    let next = lets.bind(next.bits(m.dtype()));
+    let lowest = m.clone().eq(m.float(f64::NEG_INFINITY));
+    let bound = lowest.select(Scalar::nan(m.dtype()).into(), next);
+    let bound = m.clone().is_nan().select(m.float(f64::INFINITY), bound);
+    match op {
+        Op::Max => bound,
+        _ => bound.neg(),
+    }
+}
+
+/// The extreme element of a block.
+fn integer_extreme(request: &Request, op: Op) -> Phase {
+    let dtype = request.input;
+    let identity = if op == Op::Max { Scalar::lowest(dtype) } else { Scalar::highest(dtype) };
+    Phase {
+        identity: vec![identity],
+        lift: Def::build("value", &[dtype], |_, args| {
+            vec![if request.truth { truth::truth_of(args[0].clone()) } else { args[0].clone() }]
+        }),
+        combine: combine(op, dtype),
+        update: None,
+        close: None,
+    }
+}

@@ -1,0 +1,231 @@
+//! Several reducers in one pass.
+
+use super::{Method, Phase, Reducer};
+use crate::{DType, Def, Expr, Scalar};
+
+/// The reducers side by side, over the same elements. Phase k of the product is made of phase k of
+/// each; what two of them have in common is computed once:
+///
+/// ```text
+/// min, max           one phase, one state: both finish from the same bits
+/// log_sum_exp, max   two phases; the greatest element, once, is the pivot of the one and the result
+///                    of the other
+/// ```
+///
+/// Lanes and phases are those of all reducers together, so that a float result may have other bits than alone.
+///
+/// None of them selects. `inputs` are the types that all lifts take first, `positions` says whether they take
+/// the position too, and `count` is the number of elements.
+pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: bool, count: u64) -> Reducer {
+    if reducers.len() == 1 {
+        return reducers.remove(0);
+    }
+    // What all lifts take before the results of earlier phases.
+    let common = inputs.len() + usize::from(positions);
+    let mut members: Vec<Member> = vec![];
+    let mut of: Vec<usize> = vec![];
+    for reducer in &reducers {
+        // Over nothing the least and the greatest have states of their own.
+        let alike = |m: &Member| m.method == reducer.method && (count > 0 || m.nothing == reducer.nothing);
+        let known = members.iter().position(alike);
+        of.push(known.unwrap_or_else(|| {
+            members.push(Member { method: reducer.method.clone(), nothing: reducer.nothing.clone(), slots: vec![] });
+            members.len() - 1
+        }));
+    }
+    let phases = phases(&mut members, common);
+    let commutative = members.iter().all(|m| m.method.is_commutative());
+    let state: Vec<DType> = slot_types(&members);
+    let merge = Def::build("merge", &[state.clone(), state.clone()].concat(), |lets, args| {
+        let (older, newer) = args.split_at(state.len());
+        let mut values: Vec<Option<Expr>> = vec![None; state.len()];
+        for member in &members {
+            let own = |all: &[Expr]| member.slots.iter().map(|&s| all[s].clone()).collect::<Vec<_>>();
+            let merged = lets.splice(member.merge(), &[own(older), own(newer)].concat());
+            member.slots.iter().zip(merged).for_each(|(&s, value)| values[s] = Some(value));
+        }
+        values.into_iter().map(|v| v.expect("every part of the state is merged")).collect()
+    });
+    let finish = Def::build("finish", &state, |lets, args| {
+        let mut results = vec![];
+        for (reducer, &member) in reducers.iter().zip(&of) {
+            let own: Vec<Expr> = members[member].slots.iter().map(|&s| args[s].clone()).collect();
+            results.extend(lets.splice(&reducer.finish, &own));
+        }
+        results
+    });
+    let mut nothing = vec![None; state.len()];
+    for member in &members {
+        member.slots.iter().zip(&member.nothing).for_each(|(&s, &value)| nothing[s] = Some(value));
+    }
+    let nothing: Vec<Scalar> = nothing.into_iter().map(|v| v.expect("every part of the state")).collect();
+    let merge = match phases.as_slice() {
+        [one] if one.close.is_none() => one.combine.clone(),
+        _ => merge,
+    };
+    Reducer { method: Method::Phases { phases, merge, commutative }, finish, reads: vec![], nothing, apply: None }
+}
+
+/// One of the methods, and where the parts of its state are in the product's.
+struct Member {
+    method: Method,
+    nothing: Vec<Scalar>,
+    slots: Vec<usize>,
+}
+
+impl Member {
+    fn merge(&self) -> &Def {
+        match &self.method {
+            Method::Phases { merge, .. } => merge,
+            Method::Select { .. } => unreachable!("the spec keeps selections alone"),
+        }
+    }
+
+    fn phase(&self, k: usize) -> Option<&Phase> {
+        self.method.phases().get(k)
+    }
+}
+
+/// The types of the product's state.
+fn slot_types(members: &[Member]) -> Vec<DType> {
+    let mut types = vec![];
+    for member in members {
+        for (&slot, result) in member.slots.iter().zip(&member.merge().results) {
+            if types.len() <= slot {
+                types.resize(slot + 1, result.dtype());
+            }
+            types[slot] = result.dtype();
+        }
+    }
+    types
+}
+
+/// The phases of the product; fills the members' slots.
+fn phases(members: &mut [Member], common: usize) -> Vec<Phase> {
+    let most = members.iter().map(|m| m.method.phases().len()).max().expect("a reducer");
+    let mut slots = 0;
+    (0..most).map(|k| phase(members, k, most, common, &mut slots)).collect()
+}
+
+/// What the members have of phase k: each monoid once.
+fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: &mut usize) -> Phase {
+    // A monoid, the slots its lift reads, and where its state starts.
+    let mut monoids: Vec<(Phase, Vec<usize>, usize)> = vec![];
+    let mut parts = 0;
+    let mut of: Vec<Option<usize>> = vec![];
+    for member in members.iter() {
+        let Some(own) = member.phase(k) else {
+            of.push(None);
+            continue;
+        };
+        let same = |(p, earlier, _): &(Phase, Vec<usize>, usize)| {
+            (&p.identity, &p.lift, &p.combine, &p.update) == (&own.identity, &own.lift, &own.combine, &own.update)
+                && *earlier == member.slots
+        };
+        of.push(Some(monoids.iter().position(same).unwrap_or_else(|| {
+            monoids.push((own.clone(), member.slots.clone(), parts));
+            parts += own.identity.len();
+            monoids.len() - 1
+        })));
+    }
+    let identity: Vec<Scalar> = monoids.iter().flat_map(|(p, _, _)| p.identity.clone()).collect();
+    let state: Vec<DType> = identity.iter().map(|s| s.dtype()).collect();
+    let inputs: Vec<DType> = monoids[0].0.lift.params[..common].to_vec();
+    let earlier = if *slots == 0 { vec![] } else { slot_types_so_far(members, *slots) };
+    let lift = Def::build(format!("lift_{k}"), &[inputs, earlier].concat(), |lets, args| {
+        let (elements, earlier) = args.split_at(common);
+        let mut values = vec![];
+        for (p, reads, _) in &monoids {
+            let reads: Vec<Expr> = reads.iter().map(|&s| earlier[s].clone()).collect();
+            values.extend(lets.splice(&p.lift, &[elements, &reads].concat()));
+        }
+        values
+    });
+    let combine = Def::build(format!("combine_{k}"), &[state.clone(), state.clone()].concat(), |lets, args| {
+        let (older, newer) = args.split_at(state.len());
+        let mut values = vec![];
+        for (p, _, start) in &monoids {
+            let own = *start..start + p.identity.len();
+            values.extend(lets.splice(&p.combine, &[&older[own.clone()], &newer[own]].concat()));
+        }
+        values
+    });
+    let update = monoids.iter().any(|(p, _, _)| p.update.is_some()).then(|| {
+        let params = [state.as_slice(), &lift.params].concat();
+        Def::build(format!("update_{k}"), &params, |lets, args| {
+            let (state, taken) = args.split_at(state.len());
+            let (elements, earlier) = taken.split_at(common);
+            let mut values = vec![];
+            for (p, reads, start) in &monoids {
+                let own = &state[*start..start + p.identity.len()];
+                let reads: Vec<Expr> = reads.iter().map(|&s| earlier[s].clone()).collect();
+                values.extend(match &p.update {
+                    Some(update) => lets.splice(update, &[own, elements, &reads].concat()),
+                    None => {
+                        let lifted = lets.splice(&p.lift, &[elements, &reads].concat());
+                        lets.splice(&p.combine, &[own, &lifted].concat())
+                    }
+                });
+            }
+            values
+        })
+    });
+    // Without a second phase the state is what is merged.
+    let count = members.iter().zip(&of).find_map(|(m, of)| {
+        of.and(m.phase(k).and_then(|p| p.close.as_ref())).map(|c| *c.params.last().expect("the number of elements"))
+    });
+    let mut results: Vec<(usize, Option<Def>, usize)> = vec![];
+    for (member, of) in members.iter_mut().zip(&of) {
+        let (Some(monoid), Some(own)) = (*of, member.phase(k).cloned()) else { continue };
+        let width = own.close.as_ref().map_or(own.identity.len(), |c| c.results.len());
+        // A result is shared only by members that merge it alike, and those are one.
+        results.push((monoid, own.close.clone(), width));
+        member.slots.extend(*slots..*slots + width);
+        *slots += width;
+    }
+    // With one phase and nothing to close, the members share the state itself.
+    let shared = phases == 1 && count.is_none();
+    let is_state = shared || (count.is_none() && results.len() == monoids.len());
+    if shared {
+        let mut start = 0;
+        for (member, of) in members.iter_mut().zip(&of) {
+            let Some(monoid) = of else { continue };
+            let (p, _, at) = &monoids[*monoid];
+            member.slots = (*at..at + p.identity.len()).collect();
+            start = start.max(at + p.identity.len());
+        }
+        *slots = start;
+    }
+    let close = (!is_state).then(|| {
+        let count = count.unwrap_or(DType::F32);
+        Def::build(format!("close_{k}"), &[state.clone(), vec![count]].concat(), |lets, args| {
+            let (state, count) = args.split_at(state.len());
+            let mut values = vec![];
+            for (monoid, close, _) in &results {
+                let (p, _, start) = &monoids[*monoid];
+                let own = &state[*start..start + p.identity.len()];
+                match close {
+                    None => values.extend(own.iter().cloned()),
+                    Some(close) => {
+                        let to = *close.params.last().expect("the number of elements");
+                        let count = count[0].clone().cast(to);
+                        values.extend(lets.splice(close, &[own, &[count]].concat()));
+                    }
+                }
+            }
+            values
+        })
+    });
+    Phase { identity, lift, combine, update, close }
+}
+
+/// The types of the slots that are filled so far.
+fn slot_types_so_far(members: &[Member], slots: usize) -> Vec<DType> {
+    let mut types = vec![DType::F32; slots];
+    for member in members {
+        for (&slot, result) in member.slots.iter().zip(&member.merge().results) {
+            types[slot] = result.dtype();
+        }
+    }
+    types
+}

@@ -1,0 +1,179 @@
+//! Recipe -> reducer.
+
+use super::element::Element;
+use super::typing::{literal_of, old_type};
+use super::{Call, Recipe, RecipeError, Types, in_formula, in_memory, in_part, try_def};
+use crate::formula::Formula;
+use crate::ops::{Apply, Output, Reducer, Request, Source, float, integer, invariant, product, truth};
+use crate::{DType, Expr, Lets, Scalar};
+use DType::{Bool, I64, U8};
+
+impl Recipe {
+    /// The names of inputs with their values in formulas; `args` are elements of those in `which`.
+    pub(super) fn inputs(
+        &self,
+        lets: &mut Lets,
+        inputs: &[(String, DType)],
+        args: &[Expr],
+        which: &[usize],
+    ) -> Vec<(String, Expr)> {
+        let named = which.iter().zip(args).map(|(&i, x)| {
+            let (name, dtype) = &inputs[i];
+            let value = in_formula(x.clone(), *dtype, self.accumulator);
+            let value = if value.args().is_empty() { value } else { lets.bind(value) };
+            (name.clone(), value)
+        });
+        named.collect()
+    }
+
+    /// The reducer.
+    ///
+    /// # Errors
+    /// A formula that is refused.
+    ///
+    /// # Panics
+    /// If a row does not take the elements' type, which the spec has refused.
+    pub fn reducer(&self, types: &Types) -> Result<Reducer, RecipeError> {
+        let element = Element::of(self, types)?;
+        let mut outputs = types.outputs.iter().copied();
+        let mut results: Vec<DType> = vec![];
+        let mut reducers = vec![];
+        for call in &self.calls {
+            let plain = self.plain_types(call, element.dtype, &types.inputs)?;
+            let own: Vec<DType> =
+                plain.into_iter().map(|(kind, value)| self.result_type(kind, value, types, &mut outputs)).collect();
+            reducers.push(self.one(call, &element, types, &own)?);
+            results.extend(own);
+        }
+        let mut whole = product::product(reducers, &element.params(), self.takes_position(), types.count);
+        if !self.then.is_empty() {
+            self.then(&mut whole, &results, types)?;
+        }
+        if let Some(formula) = &self.apply {
+            whole.apply = Some(self.apply(formula, &results, types)?);
+        }
+        Ok(invariant::once(whole))
+    }
+
+    /// The type that finish gives a result in: the output's, or one to compute with.
+    fn result_type(
+        &self,
+        kind: Output,
+        value: DType,
+        types: &Types,
+        outputs: &mut impl Iterator<Item = DType>,
+    ) -> DType {
+        if self.then.is_empty() && self.apply.is_none() {
+            return match self.applies() {
+                // What a row writes at each position is its own to round.
+                true => types.outputs[0],
+                false => outputs.next().expect("an output for each result"),
+            };
+        }
+        self.working_type(kind, value, types.outputs.iter().any(|d| d.is_float()))
+    }
+
+    /// The reducer of one call, whose lifts take the elements of the mapped inputs.
+    fn one(&self, call: &Call, element: &Element, types: &Types, results: &[DType]) -> Result<Reducer, RecipeError> {
+        let row = match call {
+            Call::Own(own) => return own.reducer(self, types, results),
+            Call::Row { .. } => call.as_row().expect("a row of the table"),
+        };
+        let value = row.results.iter().position(|&r| r == Output::Value).map(|i| results[i]);
+        let count = row.results.iter().position(|&r| r == Output::Count).map(|i| results[i]);
+        // With a map, what follows the first input is the map's.
+        let further = types.inputs.iter().skip(1).filter(|_| self.map.is_none());
+        let extra = further.take(row.inputs - 1).map(|&(_, d)| in_memory(d)).collect();
+        let request = Request {
+            input: in_memory(element.dtype),
+            output: in_memory(value.unwrap_or(element.dtype)),
+            count_output: count.unwrap_or(I64),
+            position: types.position(),
+            truth: element.dtype == Bool,
+            extra,
+            accumulator: self.accumulator,
+            count: types.count,
+            params: call.params(),
+            saturate: self.saturate,
+            half_even: self.half_even,
+        };
+        Ok(element.adapt(row.build(&request), row.takes_position, types, self.takes_position()))
+    }
+
+    fn then(&self, whole: &mut Reducer, results: &[DType], types: &Types) -> Result<(), RecipeError> {
+        let uses = |name: &str| self.then.iter().any(|f| f.uses(name));
+        let inputs: Vec<usize> = (0..types.inputs.len()).filter(|&i| uses(&types.inputs[i].0)).collect();
+        let old: Vec<usize> = (0..self.then.len()).filter(|&o| self.then[o].uses("d")).collect();
+        let state = whole.finish.params.clone();
+        let reads = inputs.iter().map(|&i| in_memory(types.inputs[i].1));
+        let params: Vec<DType> =
+            state.iter().copied().chain(reads).chain(old.iter().map(|&o| in_memory(types.outputs[o]))).collect();
+        let finish = try_def("finish", &params, |lets, args| {
+            let (state, rest) = args.split_at(state.len());
+            let (elements, olds) = rest.split_at(inputs.len());
+            let values = lets.splice(&whole.finish, state);
+            let mut names = result_names(lets, values, results);
+            names.extend(self.inputs(lets, &types.inputs, elements, &inputs));
+            let mut given = vec![];
+            for (o, formula) in self.then.iter().enumerate() {
+                let mut names = names.clone();
+                if let Some(at) = old.iter().position(|&n| n == o) {
+                    let old = in_formula(olds[at].clone(), types.outputs[o], self.accumulator);
+                    names.push(("d".into(), old.cast(old_type(types.outputs[o], results, self.accumulator))));
+                }
+                let value = formula.build(lets, &names, literal_of(results))?;
+                given.push(self.give(lets, value, types.outputs[o]));
+            }
+            Ok(given)
+        })
+        .map_err(in_part("then"))?;
+        whole.finish = finish;
+        whole.reads = inputs.into_iter().map(Source::Input).chain(old.into_iter().map(Source::Old)).collect();
+        Ok(())
+    }
+
+    fn apply(&self, formula: &Formula, results: &[DType], types: &Types) -> Result<Apply, RecipeError> {
+        let uses = |name: &str| formula.uses(name);
+        let inputs: Vec<usize> = (0..types.inputs.len()).filter(|&i| uses(&types.inputs[i].0)).collect();
+        let elements = inputs.iter().map(|&i| in_memory(types.inputs[i].1));
+        let params: Vec<DType> = elements.chain(results.iter().map(|&d| in_memory(d))).collect();
+        let def = try_def("apply", &params, |lets, args| {
+            let (elements, values) = args.split_at(inputs.len());
+            let mut names = self.inputs(lets, &types.inputs, elements, &inputs);
+            names.extend(result_names(lets, values.to_vec(), results));
+            let value = formula.build(lets, &names, literal_of(results))?;
+            Ok(vec![self.give(lets, value, types.outputs[0])])
+        })
+        .map_err(in_part("apply"))?;
+        Ok(Apply { def, inputs, lifted: None })
+    }
+
+    /// The value of a formula in an output's type.
+    pub(in crate::ops) fn give(&self, lets: &mut Lets, value: Expr, output: DType) -> Expr {
+        let rounding = Request {
+            output: in_memory(output),
+            saturate: self.saturate,
+            half_even: self.half_even,
+            ..Request::of(in_memory(output), value.dtype())
+        };
+        match value.dtype() {
+            Bool if output == Bool => value.select(Scalar::int(U8, 1).into(), Scalar::int(U8, 0).into()),
+            Bool => value.cast(output),
+            _ if output == Bool => {
+                let zero = Scalar::zero(value.dtype()).into();
+                value.ne(zero).select(Scalar::int(U8, 1).into(), Scalar::int(U8, 0).into())
+            }
+            d if d.is_float() => float::give(lets, value, &rounding),
+            _ => integer::give(lets, value, &rounding),
+        }
+    }
+}
+
+/// `r0`, `r1` and so on.
+fn result_names(lets: &mut Lets, values: Vec<Expr>, results: &[DType]) -> Vec<(String, Expr)> {
+    let named = values.into_iter().zip(results).enumerate().map(|(i, (value, &dtype))| {
+        let value = if dtype == Bool { truth::is_true(value) } else { value };
+        (format!("r{i}"), lets.bind(value))
+    });
+    named.collect()
+}

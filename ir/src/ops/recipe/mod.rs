@@ -1,0 +1,215 @@
+//! Recipes: reducers and the expressions around them, made into one reducer.
+//!
+//! ```text
+//! element = map(x0, x1, ...)                       before; x0 itself where there is no map
+//! r0, r1  = the reducers' results over the slice   from one pass over the elements
+//! z0, ... = then(r0, r1, ..., x2, ..., d)          after; or
+//! z[p]    = apply(x0[p], ..., r0, r1, ...)         at every position p of the slice
+//! ```
+//!
+//! In formulas a float has the accumulator's type, an integer of 8 or 16 bits is `i32`, others have
+//! their own type. Where `then` or `apply` follow, the result of a reduction of integers is exact in 64
+//! bits (modulo 2^64 where the row wraps), or an `f64` where an output is a float.
+
+mod build;
+mod element;
+mod typing;
+
+pub(super) use typing::{in_formula, try_def};
+
+use super::combiner::Combiner;
+use super::{Output, Row, find};
+use crate::DType;
+use crate::formula::{Formula, FormulaError};
+use DType::{Bool, I32, I64, U8};
+use std::fmt;
+
+/// What is computed from the elements of a slice.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Recipe {
+    /// The reducers, at least one.
+    pub calls: Vec<Call>,
+    /// The element, of the inputs `x0`, `x1` and so on, by their numbers.
+    pub map: Option<Formula>,
+    /// The outputs, of the results `r0`, `r1` and so on, of inputs, and of the old element `d`.
+    pub then: Vec<Formula>,
+    /// The output at each position of the slice, of inputs and results.
+    pub apply: Option<Formula>,
+    /// The accumulator type of floats: `F32` or `F64`.
+    pub accumulator: DType,
+    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    pub saturate: bool,
+    /// Whether results are rounded to integers to nearest, ties to even, rather than towards zero.
+    pub half_even: bool,
+}
+
+/// A reducer by name with the values of its parameters, or one of the user's own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// A row of the op table.
+    Row {
+        /// Its name.
+        name: &'static str,
+        /// The bits of the parameters' values, in the row's order.
+        params: Vec<u64>,
+    },
+    /// A combiner.
+    Own(Combiner),
+}
+
+/// The types a recipe is for; those of truth values are `Bool`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Types {
+    /// Of each input in a call's order, after its name in formulas.
+    pub inputs: Vec<(String, DType)>,
+    /// Which of them lift reads, in order.
+    pub mapped: Vec<usize>,
+    /// Of each output.
+    pub outputs: Vec<DType>,
+    /// How many elements there are in a slice.
+    pub count: u64,
+}
+
+impl Types {
+    /// The type of positions in a slice, and of numbers of its elements.
+    pub fn position(&self) -> DType {
+        if self.count <= i32::MAX as u64 { I32 } else { I64 }
+    }
+}
+
+impl Call {
+    /// The row and its parameters, with a zero of no sign so that equal calls are equal.
+    pub fn row(row: &'static Row, params: &[f64]) -> Call {
+        Call::Row { name: row.name, params: params.iter().map(|p| (p + 0.0).to_bits()).collect() }
+    }
+
+    /// The row of the table that it names.
+    pub fn as_row(&self) -> Option<&'static Row> {
+        match self {
+            Call::Row { name, .. } => find(name),
+            Call::Own(_) => None,
+        }
+    }
+
+    /// The values of the parameters, in the row's order.
+    pub fn params(&self) -> Vec<f64> {
+        match self {
+            Call::Row { params, .. } => params.iter().map(|&bits| f64::from_bits(bits)).collect(),
+            Call::Own(_) => vec![],
+        }
+    }
+
+    /// What its results are.
+    pub fn results(&self) -> Vec<Output> {
+        match self {
+            Call::Row { .. } => self.as_row().map_or(vec![], |row| row.results.to_vec()),
+            Call::Own(own) => vec![Output::Value; own.outputs()],
+        }
+    }
+
+    /// Whether lift takes the position of the element.
+    pub fn takes_position(&self) -> bool {
+        match self {
+            Call::Row { .. } => self.as_row().is_some_and(|row| row.takes_position),
+            Call::Own(own) => own.takes_position(),
+        }
+    }
+}
+
+/// A recipe that is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages define the variants and their fields")]
+pub enum RecipeError {
+    #[error("{part}: {error}")]
+    Formula { part: &'static str, error: FormulaError },
+    #[error(
+        "`{name}` is no part of a combiner; they are identity, lift, combine, close, merge, finish and commutative"
+    )]
+    UnknownPart { name: String },
+    #[error("the combiner has no `{part}`")]
+    MissingPart { part: &'static str },
+    #[error("the combiner has `{part}` twice")]
+    RepeatedPart { part: &'static str },
+    #[error("`merge` is for several phases or one with `close`; the blocks of one phase merge by `combine`")]
+    MergeOfOnePhase,
+    #[error("`{part}` of the combiner gives {given} value{} where the state has {expected}", if *.given == 1 { "" } else { "s" })]
+    Width { part: &'static str, given: usize, expected: usize },
+    #[error("value {index} of `{part}` of the combiner is {given} where the state has {expected}")]
+    Type { part: &'static str, index: usize, given: DType, expected: DType },
+    #[error("the identity of phase {phase} is not neutral: combined with {state} it gives {result}")]
+    Identity { phase: usize, state: String, result: String },
+    #[error("`{part}` is not associative: {sides}")]
+    Associativity { part: &'static str, sides: String },
+    #[error("`{part}` is not commutative: {sides}")]
+    Commutativity { part: &'static str, sides: String },
+}
+
+fn in_part(part: &'static str) -> impl FnOnce(FormulaError) -> RecipeError {
+    move |error| RecipeError::Formula { part, error }
+}
+
+/// The op with its parameters, those at their defaults left out: `lp_max(p=3)`, `argmax(last)`.
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Call::Row { name, .. } = self else {
+            let Call::Own(own) = self else { unreachable!("the other kind") };
+            return write!(f, "{own}");
+        };
+        f.write_str(name)?;
+        let row = self.as_row().expect("a row of the table");
+        let given = row.params.iter().zip(self.params()).filter(|(param, value)| param.default != Some(*value));
+        let given: Vec<String> = given
+            .map(|(param, value)| match param.is_flag {
+                true => param.name.to_string(),
+                false => format!("{}={}", param.name, number(value)),
+            })
+            .collect();
+        if given.is_empty() { Ok(()) } else { write!(f, "({})", given.join(",")) }
+    }
+}
+
+/// The shortest digits that read back, without `.0`.
+fn number(value: f64) -> String {
+    let digits = format!("{value:?}");
+    digits.strip_suffix(".0").map(str::to_string).unwrap_or(digits)
+}
+
+/// The type in memory: truth values are bytes.
+pub fn in_memory(dtype: DType) -> DType {
+    if dtype == Bool { U8 } else { dtype }
+}
+
+impl Recipe {
+    /// One row and nothing around it.
+    pub fn simple(call: Call, accumulator: DType) -> Recipe {
+        Recipe {
+            calls: vec![call],
+            map: None,
+            then: vec![],
+            apply: None,
+            accumulator,
+            saturate: false,
+            half_even: false,
+        }
+    }
+
+    /// The names of the reducers, for people.
+    pub fn name(&self) -> String {
+        let name = |call: &Call| match call {
+            Call::Row { name, .. } => *name,
+            Call::Own(_) => "combiner",
+        };
+        self.calls.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether lift takes the position of the element, after the inputs.
+    pub fn takes_position(&self) -> bool {
+        self.calls.iter().any(Call::takes_position)
+    }
+
+    /// Whether an output is written for each element of the slice.
+    pub fn applies(&self) -> bool {
+        self.apply.is_some() || self.calls.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
+    }
+}

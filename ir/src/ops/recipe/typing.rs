@@ -1,0 +1,161 @@
+//! The types of formulas and of their results.
+
+use super::{Call, Output, Recipe, RecipeError, in_memory, in_part};
+use crate::formula::{Formula, FormulaError};
+use crate::{DType, Def, Expr, Lets};
+use DType::{Bool, F32, F64, I32, I64, U64};
+
+/// A definition whose body may be refused.
+pub(in crate::ops) fn try_def(
+    name: &str,
+    params: &[DType],
+    body: impl FnOnce(&mut Lets, &[Expr]) -> Result<Vec<Expr>, FormulaError>,
+) -> Result<Def, FormulaError> {
+    let mut error = None;
+    let def = Def::build(name, params, |lets, args| {
+        body(lets, args).unwrap_or_else(|e| {
+            error = Some(e);
+            vec![]
+        })
+    });
+    error.map_or(Ok(def), Err)
+}
+
+impl Recipe {
+    /// The type of the elements that are reduced: of input 0 where there is no map.
+    ///
+    /// # Errors
+    /// A map that is refused.
+    pub fn element(&self, inputs: &[(String, DType)]) -> Result<DType, RecipeError> {
+        match &self.map {
+            None => Ok(inputs[0].1),
+            Some(map) => self.type_of(map, "map", inputs, &[]),
+        }
+    }
+
+    /// The type of a formula over inputs and results.
+    fn type_of(
+        &self,
+        formula: &Formula,
+        part: &'static str,
+        inputs: &[(String, DType)],
+        results: &[(String, DType)],
+    ) -> Result<DType, RecipeError> {
+        let params: Vec<DType> =
+            inputs.iter().map(|&(_, d)| in_memory(d)).chain(results.iter().map(|&(_, d)| d)).collect();
+        let def = try_def(part, &params, |lets, args| {
+            let (elements, results_here) = args.split_at(inputs.len());
+            let mut names = self.inputs(lets, inputs, elements, &(0..inputs.len()).collect::<Vec<_>>());
+            names.extend(results.iter().zip(results_here).map(|((name, _), r)| (name.clone(), r.clone())));
+            let literal = results.first().map_or(self.accumulator, |&(_, d)| d);
+            Ok(vec![formula.build(lets, &names, if literal == Bool { F32 } else { literal })?])
+        });
+        Ok(def.map_err(in_part(part))?.results[0].dtype())
+    }
+
+    /// What the outputs are and the types of their values before these are rounded to the outputs'; `given`
+    /// are the types of outputs that are said.
+    ///
+    /// # Errors
+    /// A formula that is refused.
+    pub fn values(
+        &self,
+        inputs: &[(String, DType)],
+        given: &[Option<DType>],
+    ) -> Result<Vec<(Output, DType)>, RecipeError> {
+        let element = self.element(inputs)?;
+        let to_float = given.iter().flatten().any(|d| d.is_float());
+        let mut plain = vec![];
+        let mut working = vec![];
+        for call in &self.calls {
+            for (kind, value) in self.plain_types(call, element, inputs)? {
+                plain.push((kind, value));
+                working.push(self.working_type(kind, value, to_float));
+            }
+        }
+        let mut named: Vec<(String, DType)> =
+            working.into_iter().enumerate().map(|(i, d)| (format!("r{i}"), d)).collect();
+        if let Some(formula) = &self.apply {
+            return Ok(vec![(Output::Value, self.type_of(formula, "apply", inputs, &named)?)]);
+        }
+        if self.then.is_empty() {
+            return Ok(plain);
+        }
+        // Of inputs `then` knows those that it uses.
+        let used = |name: &str| self.then.iter().any(|f| f.uses(name));
+        let inputs: Vec<(String, DType)> = inputs.iter().filter(|(name, _)| used(name)).cloned().collect();
+        let typed = self.then.iter().enumerate().map(|(o, formula)| {
+            // The old element is of the output's type; where that is not said, of the first result's.
+            let results: Vec<DType> = named.iter().map(|&(_, d)| d).collect();
+            let old = given.get(o).copied().flatten();
+            let old = old.map_or(results[0], |d| old_type(d, &results, self.accumulator));
+            named.push(("d".into(), old));
+            let typed = self.type_of(formula, "then", &inputs, &named);
+            named.pop();
+            Ok((Output::Value, typed?))
+        });
+        typed.collect()
+    }
+
+    /// What the results of a reducer are, and the types of their values.
+    pub(super) fn plain_types(
+        &self,
+        call: &Call,
+        element: DType,
+        inputs: &[(String, DType)],
+    ) -> Result<Vec<(Output, DType)>, RecipeError> {
+        let value = |kind| if kind == Output::Count { I64 } else { element };
+        Ok(match call {
+            Call::Row { .. } => call.results().into_iter().map(|kind| (kind, value(kind))).collect(),
+            Call::Own(own) => own.output_types(self, inputs)?.into_iter().map(|d| (Output::Value, d)).collect(),
+        })
+    }
+
+    /// The type that a result has where formulas follow.
+    pub(super) fn working_type(&self, kind: Output, element: DType, to_float: bool) -> DType {
+        match (kind, element) {
+            (Output::Count, _) => I64,
+            (_, Bool) => Bool,
+            (_, d) if d.is_float() => self.accumulator,
+            _ if to_float => F64,
+            (_, d) if d.is_signed() => I64,
+            _ => U64,
+        }
+    }
+}
+
+/// The type that a formula of literals alone has.
+pub(super) fn literal_of(results: &[DType]) -> DType {
+    results.first().copied().filter(|&d| d != Bool).unwrap_or(F32)
+}
+
+/// The type that an element has in formulas.
+fn formula_type(dtype: DType, accumulator: DType) -> DType {
+    match dtype {
+        Bool => Bool,
+        d if d.is_float() => accumulator,
+        d if d.bytes() < 4 => I32,
+        d => d,
+    }
+}
+
+/// The type that the old element of an output has in formulas: an integer that of the results, if these are.
+pub(super) fn old_type(output: DType, results: &[DType], accumulator: DType) -> DType {
+    match (output, results.first()) {
+        (d, Some(&r)) if d.is_int() && r.is_int() => r,
+        (d, _) => formula_type(d, accumulator),
+    }
+}
+
+/// An element as formulas see it.
+pub(in crate::ops) fn in_formula(x: Expr, dtype: DType, accumulator: DType) -> Expr {
+    match dtype {
+        Bool => {
+            let zero = x.int(0);
+            x.ne(zero)
+        }
+        d if d.is_float() => x.cast(accumulator),
+        d if d.bytes() < 4 => x.cast(I32),
+        _ => x,
+    }
+}

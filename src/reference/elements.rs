@@ -1,0 +1,73 @@
+//! The elements that one output element is reduced from.
+
+use super::exact::Allowed;
+use super::formula::{Names, evaluate, seen};
+use super::known::Known;
+use super::real::Real;
+use super::walk::Slice;
+use cranefold_ir::DType;
+use cranefold_ir::formula::Formula;
+
+/// The elements of a slice: those of input 0, or what `map` makes of all inputs.
+#[derive(Debug)]
+pub struct Elements<'a> {
+    /// The inputs by their names in formulas.
+    pub inputs: Vec<(&'a str, Slice<'a>)>,
+    /// What is made of them.
+    pub map: Option<&'a Formula>,
+    /// The type of floats in formulas.
+    pub accumulator: DType,
+}
+
+impl<'a> Elements<'a> {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.inputs[0].1.count()
+    }
+
+    /// What formulas see of the inputs at each position.
+    pub fn names(&self) -> impl Iterator<Item = Names> {
+        let mut inputs: Vec<_> = self.inputs.iter().map(|(name, slice)| (*name, slice.elements())).collect();
+        std::iter::from_fn(move || {
+            let one = |(name, elements): &mut (&str, _)| {
+                let element = Iterator::next(elements)?;
+                Some((name.to_string(), seen(Known::element(element), self.accumulator)))
+            };
+            inputs.iter_mut().map(one).collect()
+        })
+    }
+
+    /// The elements, in row-major order.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = Known> + '_> {
+        match self.map {
+            None => Box::new(self.inputs[0].1.elements().map(Known::element)),
+            Some(map) => Box::new(self.names().map(|names| evaluate(map, &names, self.accumulator))),
+        }
+    }
+
+    /// Their type.
+    pub fn dtype(&self) -> DType {
+        match self.map {
+            None => self.inputs[0].1.dtype(),
+            Some(map) => {
+                let one = |(name, slice): &(&str, Slice)| {
+                    (name.to_string(), seen(Known::exactly(slice.dtype(), Real::ZERO), self.accumulator))
+                };
+                evaluate(map, &self.inputs.iter().map(one).collect(), self.accumulator).dtype
+            }
+        }
+    }
+
+    /// Whether each element is one value. Elements as they are read are.
+    pub fn are_known(&self) -> bool {
+        self.map.is_none() || self.iter().all(|element| element.point().is_some())
+    }
+
+    /// Whether an element may be any value, and whether one may be NaN.
+    pub fn doubt(&self) -> (bool, bool) {
+        self.iter().fold((false, false), |(anything, nan), element| match element.allowed {
+            Allowed::Anything => (true, nan),
+            Allowed::Between { nan: may_be, .. } => (anything, nan || may_be),
+        })
+    }
+}

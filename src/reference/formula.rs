@@ -1,0 +1,189 @@
+//! Formulas over values that are known: the rules of [`cranefold_ir::formula`] once more.
+
+use super::known::{Known, integer};
+use super::real::Real;
+use cranefold_ir::DType::{self, Bool, F32, F64, I32};
+use cranefold_ir::formula::{Formula, Operation, Part};
+use std::cmp::Ordering;
+
+/// Values by their names.
+pub type Names = Vec<(String, Known)>;
+
+/// An element as formulas see it: a float in the accumulator's type, an integer in at least 32 bits.
+pub fn seen(element: Known, accumulator: DType) -> Known {
+    match element.dtype {
+        Bool => element,
+        d if d.is_float() => element.cast(accumulator),
+        d if d.bytes() < 4 => element.cast(I32),
+        _ => element,
+    }
+}
+
+/// The value of a formula; `literal` is the type of what only numbers make.
+pub fn evaluate(formula: &Formula, names: &Names, literal: DType) -> Known {
+    let value = formula.fold(&mut |part: Part<Term>| match part {
+        Part::Int(value) => Term::Int(value),
+        Part::Real(value) => Term::Real(Known::exactly(F64, Real::from(value))),
+        Part::Name(name) => {
+            let named = names.iter().find(|(known, _)| known == name);
+            Term::Typed(named.unwrap_or_else(|| panic!("the spec has refused `{name}`")).1)
+        }
+        Part::Apply(operation, args) => term(operation, args, literal),
+    });
+    value.of(literal)
+}
+
+/// A value with a type, or one that takes the type of what it meets.
+#[derive(Clone)]
+enum Term {
+    Typed(Known),
+    Int(i128),
+    /// Of numbers, in f64.
+    Real(Known),
+    /// One of two numbers, as the condition says.
+    Choice(Known, Box<[Term; 2]>),
+}
+
+impl Term {
+    fn dtype(&self) -> Option<DType> {
+        if let Term::Typed(known) = self { Some(known.dtype) } else { None }
+    }
+
+    fn of(self, dtype: DType) -> Known {
+        match self {
+            Term::Typed(known) => known,
+            // To a float it is rounded once.
+            Term::Int(value) if dtype.is_float() => {
+                Known::exactly(dtype, Real::from(integer(value).to_float(dtype).as_f64()))
+            }
+            Term::Int(value) => Known::exactly(dtype, integer(value)),
+            Term::Real(known) => known.cast(dtype),
+            Term::Choice(condition, arms) => {
+                let [yes, no] = *arms;
+                condition.select(yes.of(dtype), no.of(dtype))
+            }
+        }
+    }
+}
+
+fn term(operation: Operation, args: Vec<Term>, literal: DType) -> Term {
+    let typed = |args: &[Term]| args.iter().find_map(Term::dtype);
+    match operation {
+        Operation::Cast(to) => {
+            let value = args.into_iter().next().expect("an operand");
+            Term::Typed(match value {
+                Term::Int(value) if to == Bool => Known::truth(value != 0),
+                Term::Int(_) => value.of(to),
+                Term::Choice(condition, arms) => {
+                    let [yes, no] = arms.map(|arm| term(operation, vec![arm], literal).of(to));
+                    condition.select(yes, no)
+                }
+                Term::Real(known) | Term::Typed(known) => known.cast(to),
+            })
+        }
+        Operation::Select => {
+            let [condition, yes, no] = <[Term; 3]>::try_from(args).unwrap_or_else(|_| unreachable!("three operands"));
+            let condition = condition.of(Bool);
+            match (typed(&[yes.clone(), no.clone()]), condition.is_true()) {
+                (Some(dtype), _) => Term::Typed(condition.select(yes.of(dtype), no.of(dtype))),
+                (None, Some(truth)) => {
+                    if truth {
+                        yes
+                    } else {
+                        no
+                    }
+                }
+                (None, None) => Term::Choice(condition, Box::new([yes, no])),
+            }
+        }
+        Operation::And | Operation::Or | Operation::Not => {
+            Term::Typed(apply(operation, &args.into_iter().map(|arg| arg.of(Bool)).collect::<Vec<_>>()))
+        }
+        _ => {
+            let choices = args.iter().any(|arg| matches!(arg, Term::Choice(..)));
+            match typed(&args) {
+                Some(dtype) => {
+                    Term::Typed(apply(operation, &args.into_iter().map(|arg| arg.of(dtype)).collect::<Vec<_>>()))
+                }
+                None if choices => {
+                    Term::Typed(apply(operation, &args.into_iter().map(|arg| arg.of(literal)).collect::<Vec<_>>()))
+                }
+                None => numbers(operation, &args),
+            }
+        }
+    }
+}
+
+/// An operation among numbers: exact where 128 bits hold the result of integers, else in f64.
+fn numbers(operation: Operation, args: &[Term]) -> Term {
+    let ints: Option<Vec<i128>> = args.iter().map(|a| if let Term::Int(v) = a { Some(*v) } else { None }).collect();
+    if let Some(exact) = ints.and_then(|ints| exact(operation, &ints)) {
+        return exact;
+    }
+    let args: Vec<Known> = args.iter().map(|arg| arg.clone().of(F64)).collect();
+    let value = apply(operation, &args);
+    if value.dtype == Bool { Term::Typed(value) } else { Term::Real(value) }
+}
+
+fn exact(operation: Operation, args: &[i128]) -> Option<Term> {
+    if let Some(holds) = comparison(operation) {
+        return Some(Term::Typed(Known::truth(holds(Some(args[0].cmp(&args[1]))))));
+    }
+    let value = match (operation, args) {
+        (Operation::Neg, [a]) => a.checked_neg(),
+        (Operation::Abs, [a]) => a.checked_abs(),
+        (Operation::Add, [a, b]) => a.checked_add(*b),
+        (Operation::Sub, [a, b]) => a.checked_sub(*b),
+        (Operation::Mul, [a, b]) => a.checked_mul(*b),
+        (Operation::Min, [a, b]) => Some(*a.min(b)),
+        (Operation::Max, [a, b]) => Some(*a.max(b)),
+        (Operation::Pow, [a, b]) => u32::try_from(*b).ok().and_then(|b| a.checked_pow(b)),
+        (Operation::Fma, [a, b, c]) => a.checked_mul(*b).and_then(|p| p.checked_add(*c)),
+        _ => None,
+    };
+    value.map(Term::Int)
+}
+
+/// Which orders of the operands make a comparison true; none is that of no number.
+fn comparison(operation: Operation) -> Option<fn(Option<Ordering>) -> bool> {
+    Some(match operation {
+        Operation::Eq => |order| order == Some(Ordering::Equal),
+        Operation::Ne => |order| order != Some(Ordering::Equal),
+        Operation::Lt => |order| order == Some(Ordering::Less),
+        Operation::Gt => |order| order == Some(Ordering::Greater),
+        Operation::Le => |order| matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        Operation::Ge => |order| matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        _ => return None,
+    })
+}
+
+/// An operation on values of one type.
+fn apply(operation: Operation, args: &[Known]) -> Known {
+    if let Some(holds) = comparison(operation) {
+        return args[0].compare(args[1], holds);
+    }
+    match (operation, args) {
+        (Operation::Or, [a, b]) => a.or(*b),
+        (Operation::And, [a, b]) => a.and(*b),
+        (Operation::Not, [a]) => a.not(),
+        (Operation::Add, [a, b]) => a.plus(*b),
+        (Operation::Sub, [a, b]) => a.less(*b),
+        (Operation::Mul, [a, b]) => a.times(*b),
+        (Operation::Div, [a, b]) => a.over(*b),
+        (Operation::Neg, [a]) => a.minus(),
+        (Operation::Min, [a, b]) => a.min(*b),
+        (Operation::Max, [a, b]) => a.max(*b),
+        (Operation::Pow, [a, b]) => a.power(*b),
+        (Operation::Abs, [a]) => a.abs(),
+        (Operation::Sqrt, [a]) => a.root(),
+        (Operation::Exp, [a]) => a.exp(),
+        (Operation::Log, [a]) => a.ln(),
+        (Operation::Fma, [a, b, c]) => a.fused(*b, *c),
+        _ => unreachable!("{operation:?} of {} operands", args.len()),
+    }
+}
+
+/// The type that a formula of numbers alone has after reducers whose first result has this type.
+pub fn literal_after(first: Option<DType>) -> DType {
+    first.filter(|&d| d != Bool).unwrap_or(F32)
+}

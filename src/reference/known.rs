@@ -1,0 +1,445 @@
+//! Values of a type as far as rounding leaves them known: interval arithmetic.
+//!
+//! Operations that IEEE 754 rounds correctly give one value where their operands are one value; so a
+//! formula without `exp`, `log` and `pow` is known to the bit. Of intervals they give the interval of all
+//! results, or [`Allowed::Anything`] where a corner is no number. What a comparison of intervals cannot
+//! decide may be either, and `select` then gives the hull of both arms.
+
+use super::bound::Accumulator;
+use super::exact::Allowed;
+use super::real::Real;
+use cranefold_ir::{DType, Scalar};
+use std::cmp::Ordering;
+
+/// A value of a type: floats as they are, integers and truth (0 or 1) as real numbers, which hold 128
+/// bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// The type.
+    pub dtype: DType,
+    /// What every operation, rounded correctly, makes of the operands.
+    pub value: Real,
+    /// What it may be.
+    pub allowed: Allowed,
+}
+
+impl Known {
+    /// A value that is known.
+    pub fn exactly(dtype: DType, value: Real) -> Known {
+        Known { dtype, value, allowed: Allowed::exactly(value) }
+    }
+
+    /// An element of a buffer.
+    pub fn element(element: Scalar) -> Known {
+        let value = match element.as_int() {
+            Some(value) => integer(value),
+            None => Real::from(element.as_f64()),
+        };
+        Known::exactly(element.dtype(), value)
+    }
+
+    /// A truth value that is known.
+    pub fn truth(value: bool) -> Known {
+        Known::exactly(DType::Bool, if value { Real::ONE } else { Real::ZERO })
+    }
+
+    /// A value of which nothing is known but that, of exact operands, it is near this one.
+    pub fn anything(dtype: DType, value: Real) -> Known {
+        Known { dtype, value, allowed: anything(dtype) }
+    }
+
+    /// The one value, where it is one.
+    pub fn point(self) -> Option<Real> {
+        match self.allowed {
+            Allowed::Between { low, high, nan: false } if low == high => Some(low),
+            _ => None,
+        }
+    }
+
+    /// The truth value, where it is known.
+    pub fn is_true(self) -> Option<bool> {
+        self.point().map(|truth| !truth.is_zero())
+    }
+
+    /// The value as an integer, rounded towards zero.
+    pub fn whole(self) -> i128 {
+        whole(self.value)
+    }
+
+    /// Rounded to a float type, to nearest.
+    fn rounded(dtype: DType, value: Real, allowed: Allowed) -> Known {
+        Known { dtype, value: nearest(dtype, value), allowed: allowed.ends(|bound| nearest(dtype, bound)) }
+    }
+
+    /// A correctly rounded operation on two floats: `operation` at the corners.
+    fn corners(self, other: Known, operation: impl Fn(Real, Real) -> Real) -> Known {
+        let value = operation(self.value, other.value);
+        if self.point() == Some(Real::Nan) || other.point() == Some(Real::Nan) {
+            return Known::exactly(self.dtype, Real::Nan);
+        }
+        if let (Some(a), Some(b)) = (self.point(), other.point()) {
+            return Known::rounded(self.dtype, value, Allowed::exactly(operation(a, b)));
+        }
+        let allowed = match (self.allowed, other.allowed) {
+            (Allowed::Between { low: a, high: b, nan }, Allowed::Between { low: c, high: d, nan: other_nan }) => {
+                let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| operation(x, y));
+                between(&corners, nan || other_nan)
+            }
+            _ => Allowed::Anything,
+        };
+        Known::rounded(self.dtype, value, allowed)
+    }
+
+    /// The sum.
+    pub fn plus(self, other: Known) -> Known {
+        if self.dtype.is_int() {
+            return self.integers(other, |a, b| a.checked_add(b));
+        }
+        self.corners(other, Real::plus)
+    }
+
+    /// The difference.
+    pub fn less(self, other: Known) -> Known {
+        if self.dtype.is_int() {
+            return self.integers(other, |a, b| a.checked_sub(b));
+        }
+        self.corners(other, |a, b| a.plus(b.minus()))
+    }
+
+    /// The product.
+    pub fn times(self, other: Known) -> Known {
+        if self.dtype.is_int() {
+            return self.integers(other, |a, b| Some((a as u128).wrapping_mul(b as u128) as i128));
+        }
+        if self.spans_zero() && other.reaches_infinity() || other.spans_zero() && self.reaches_infinity() {
+            return Known::anything(self.dtype, nearest(self.dtype, self.value.times(other.value)));
+        }
+        self.corners(other, Real::times)
+    }
+
+    /// The quotient; of integers towards zero, by 0 it is 0.
+    pub fn over(self, other: Known) -> Known {
+        if self.dtype.is_int() {
+            return self.integers(other, |a, b| Some(if b == 0 { 0 } else { a / b }));
+        }
+        if other.point().is_none() && other.spans_zero() {
+            return Known::anything(self.dtype, nearest(self.dtype, self.value.over(other.value)));
+        }
+        self.corners(other, Real::over)
+    }
+
+    /// `self * b + c`, rounded once.
+    pub fn fused(self, b: Known, c: Known) -> Known {
+        let value = nearest(self.dtype, self.value.times(b.value).plus(c.value));
+        let spans = self.spans_zero() && b.reaches_infinity() || b.spans_zero() && self.reaches_infinity();
+        if let (Some(x), Some(y), Some(z)) = (self.point(), b.point(), c.point()) {
+            return Known::exactly(self.dtype, nearest(self.dtype, x.times(y).plus(z)));
+        }
+        let allowed = match (self.allowed, b.allowed, c.allowed) {
+            (
+                Allowed::Between { low: a0, high: a1, nan: n0 },
+                Allowed::Between { low: b0, high: b1, nan: n1 },
+                Allowed::Between { low: c0, high: c1, nan: n2 },
+            ) if !spans => {
+                let products = [a0.times(b0), a0.times(b1), a1.times(b0), a1.times(b1)];
+                let corners: Vec<Real> = products.into_iter().flat_map(|p| [p.plus(c0), p.plus(c1)]).collect();
+                between(&corners, n0 || n1 || n2)
+            }
+            _ => Allowed::Anything,
+        };
+        Known { value, ..Known::rounded(self.dtype, value, allowed) }
+    }
+
+    /// The lesser; NaN if either is.
+    pub fn min(self, other: Known) -> Known {
+        self.corners(other, Real::min)
+    }
+
+    /// The greater; NaN if either is.
+    pub fn max(self, other: Known) -> Known {
+        self.corners(other, Real::max)
+    }
+
+    /// The negative; of integers modulo 2^bits.
+    pub fn minus(self) -> Known {
+        if self.dtype.is_int() {
+            return Known::exactly(self.dtype, Real::ZERO).integers(self, |a, b| a.checked_sub(b));
+        }
+        let allowed = match self.allowed {
+            Allowed::Between { low, high, nan } => Allowed::Between { low: high.minus(), high: low.minus(), nan },
+            Allowed::Anything => Allowed::Anything,
+        };
+        Known { value: self.value.minus(), allowed, ..self }
+    }
+
+    /// The magnitude; that of the least integer is itself.
+    pub fn abs(self) -> Known {
+        if self.dtype.is_int() {
+            return self.integers(self, |a, _| a.checked_abs());
+        }
+        let allowed = match self.allowed {
+            Allowed::Between { low, high, nan } if low.is_negative() && !high.is_negative() => {
+                Allowed::Between { low: Real::ZERO, high: low.abs().max(high), nan }
+            }
+            Allowed::Between { low, high, nan } if low.is_negative() => {
+                Allowed::Between { low: high.abs(), high: low.abs(), nan }
+            }
+            other => other,
+        };
+        Known { value: self.value.abs(), allowed, ..self }
+    }
+
+    /// The root.
+    pub fn root(self) -> Known {
+        Known::rounded(self.dtype, self.value.square_root(), self.allowed.mapped(Real::square_root))
+    }
+
+    /// e to this power, as exactly as our own function is.
+    pub fn exp(self) -> Known {
+        let special = self.point().is_some_and(|x| x.is_zero() || !x.is_finite());
+        self.function(special, Real::exp, Accumulator::exponential)
+    }
+
+    /// The natural logarithm, as exactly as our own function is.
+    pub fn ln(self) -> Known {
+        let special = self.point().is_some_and(|x| x == Real::ONE || x.is_zero() || x.is_negative() || !x.is_finite());
+        self.function(special, Real::ln, Accumulator::logarithm)
+    }
+
+    fn function(
+        self,
+        special: bool,
+        function: impl Fn(Real) -> Real,
+        bounds: impl Fn(Accumulator, Allowed) -> Allowed,
+    ) -> Known {
+        let value = nearest(self.dtype, function(self.value));
+        let allowed = if special { Allowed::exactly(value) } else { bounds(Accumulator::of(self.dtype), self.allowed) };
+        Known { value, ..Known::rounded(self.dtype, value, allowed) }
+    }
+
+    /// This to a power, with the corner cases of IEEE 754; of integers modulo 2^bits.
+    pub fn power(self, exponent: Known) -> Known {
+        if self.dtype.is_int() {
+            let power =
+                |a: i128, n: i128| (0..n).try_fold(1i128, |p, _| Some((p as u128).wrapping_mul(a as u128) as i128));
+            return self.integers(exponent, power);
+        }
+        let value = nearest(self.dtype, power(self.value, exponent.value));
+        let allowed = match (self.allowed, exponent.point()) {
+            (_, Some(y)) if y.is_zero() => Allowed::exactly(Real::ONE),
+            (_, y) => match (self.point(), y) {
+                (Some(x), Some(y)) => {
+                    let exact = power(x, y);
+                    let certain = x.is_zero() || !x.is_finite() || x == Real::ONE || !exact.is_finite();
+                    let exact = Allowed::exactly(exact);
+                    if certain { exact } else { Accumulator::of(self.dtype).power(exact) }
+                }
+                _ => self.power_at_corners(exponent),
+            },
+        };
+        Known { value, ..Known::rounded(self.dtype, value, allowed) }
+    }
+
+    /// Of intervals: above zero, where powers are monotone in base and exponent.
+    fn power_at_corners(self, exponent: Known) -> Allowed {
+        match (self.allowed, exponent.allowed) {
+            (Allowed::Between { low: a, high: b, nan: false }, Allowed::Between { low: c, high: d, nan: false })
+                if Real::ZERO.below(a) && b.is_finite() && c.is_finite() && d.is_finite() =>
+            {
+                let corners = [power(a, c), power(a, d), power(b, c), power(b, d)];
+                Accumulator::of(self.dtype).power(between(&corners, false))
+            }
+            _ => Allowed::Anything,
+        }
+    }
+
+    /// The numeric comparison; `holds` gets the order, none where one is no number.
+    pub fn compare(self, other: Known, holds: impl Fn(Option<Ordering>) -> bool) -> Known {
+        let value = Known::truth(holds(self.value.compare(other.value)));
+        let (Allowed::Between { low: a, high: b, nan }, Allowed::Between { low: c, high: d, nan: other_nan }) =
+            (self.allowed, other.allowed)
+        else {
+            return value.or_not();
+        };
+        let orders = [a.compare(c), a.compare(d), b.compare(c), b.compare(d)];
+        // Beside its ends an interval has all between them: both orders mean equality too.
+        let both = orders.contains(&Some(Ordering::Less)) && orders.contains(&Some(Ordering::Greater));
+        let further = [both.then_some(Some(Ordering::Equal)), (nan || other_nan).then_some(None)];
+        match orders.into_iter().chain(further.into_iter().flatten()).all(|o| holds(o) == holds(orders[0])) {
+            true => Known::truth(holds(orders[0])),
+            false => value.or_not(),
+        }
+    }
+
+    /// This truth value, or the other.
+    fn or_not(self) -> Known {
+        Known { allowed: Allowed::between(Real::ZERO, Real::ONE), ..self }
+    }
+
+    /// Both.
+    pub fn and(self, other: Known) -> Known {
+        let value = Known::truth(!self.value.is_zero() && !other.value.is_zero());
+        match (self.is_true(), other.is_true()) {
+            (Some(false), _) | (_, Some(false)) => Known::truth(false),
+            (Some(true), Some(true)) => Known::truth(true),
+            _ => value.or_not(),
+        }
+    }
+
+    /// The opposite.
+    pub fn not(self) -> Known {
+        let value = Known::truth(self.value.is_zero());
+        if self.is_true().is_some() { value } else { value.or_not() }
+    }
+
+    /// Either.
+    pub fn or(self, other: Known) -> Known {
+        self.not().and(other.not()).not()
+    }
+
+    /// The one where this is true, else the other.
+    pub fn select(self, yes: Known, no: Known) -> Known {
+        let value = if self.value.is_zero() { no } else { yes };
+        match self.is_true() {
+            Some(_) => value,
+            None => Known { allowed: yes.allowed.or(no.allowed), ..value },
+        }
+    }
+
+    /// Converted to another type.
+    pub fn cast(self, to: DType) -> Known {
+        let from = self.dtype;
+        match to.int_range() {
+            _ if from == to => self,
+            _ if to == DType::Bool => {
+                let zero = Known::exactly(from, Real::ZERO);
+                self.compare(zero, |order| order != Some(Ordering::Equal))
+            }
+            Some(range) if from.is_float() => {
+                let whole = |x: Real| integer(x.to_int(false, range.0, range.1));
+                let allowed = match self.allowed {
+                    Allowed::Between { low, high, nan } => {
+                        let all = Allowed::between(whole(low), whole(high));
+                        if nan { all.or(Allowed::exactly(Real::ZERO)) } else { all }
+                    }
+                    Allowed::Anything => anything(to),
+                };
+                Known { dtype: to, value: whole(self.value), allowed }
+            }
+            Some(_) => Known { dtype: to, ..self }.integers(self, |a, _| Some(a)),
+            None => {
+                // Integers become 16-bit floats through f64, as sums of integers do.
+                let through = if from.is_int() && to.bytes() < 4 { DType::F64 } else { to };
+                let nearest = |x: Real| nearest(to, nearest(through, x));
+                Known { dtype: to, value: nearest(self.value), allowed: self.allowed.ends(nearest) }
+            }
+        }
+    }
+
+    /// An operation on integers, modulo 2^bits of `self`'s type; `None` is beyond 128 bits.
+    fn integers(self, other: Known, operation: impl Fn(i128, i128) -> Option<i128>) -> Known {
+        let at = |a: Real, b: Real| {
+            operation(whole(a), whole(b)).map_or(0, |v| Scalar::int(self.dtype, v).as_int().expect("an integer"))
+        };
+        let value = integer(at(self.value, other.value));
+        match (self.point(), other.point()) {
+            (Some(a), Some(b)) => Known::exactly(self.dtype, integer(at(a, b))),
+            _ => Known::anything(self.dtype, value),
+        }
+    }
+
+    /// Whether a zero is among the values.
+    fn spans_zero(self) -> bool {
+        match self.allowed {
+            Allowed::Anything => true,
+            Allowed::Between { low, high, .. } => !Real::ZERO.below(low) && !high.below(Real::ZERO),
+        }
+    }
+
+    /// Whether an infinity is among the values, of an interval.
+    fn reaches_infinity(self) -> bool {
+        match self.allowed {
+            Allowed::Anything => true,
+            Allowed::Between { low, high, .. } => self.point().is_none() && !(low.is_finite() && high.is_finite()),
+        }
+    }
+}
+
+/// An integer as a real number.
+pub fn integer(value: i128) -> Real {
+    Real::from(super::wide::Integer::from(value))
+}
+
+fn whole(value: Real) -> i128 {
+    value.to_int(false, i128::from(i64::MIN), i128::from(u64::MAX))
+}
+
+/// The nearest number of a float type; integers are whole already.
+fn nearest(dtype: DType, value: Real) -> Real {
+    if dtype.is_float() { Real::from(value.to_float(dtype).as_f64()) } else { value }
+}
+
+/// All values of a type.
+fn anything(dtype: DType) -> Allowed {
+    match dtype.int_range() {
+        Some((low, high)) => Allowed::between(integer(low), integer(high)),
+        None if dtype == DType::Bool => Allowed::between(Real::ZERO, Real::ONE),
+        None => Allowed::Anything,
+    }
+}
+
+/// From the least corner to the greatest.
+fn between(corners: &[Real], nan: bool) -> Allowed {
+    if corners.contains(&Real::Nan) {
+        return Allowed::Anything;
+    }
+    let low = corners.iter().copied().fold(Real::INFINITY, Real::min);
+    let high = corners.iter().copied().fold(Real::INFINITY.minus(), Real::max);
+    Allowed::Between { low, high, nan }
+}
+
+/// x^y with the corner cases of IEEE 754.
+fn power(x: Real, y: Real) -> Real {
+    let whole = whole_kind(y);
+    match (x, y) {
+        _ if y.is_zero() || x == Real::ONE => Real::ONE,
+        (Real::Nan, _) | (_, Real::Nan) => Real::Nan,
+        (_, Real::Infinite { negative }) => match x.abs().compare(Real::ONE) {
+            Some(Ordering::Equal) => Real::ONE,
+            order if (order == Some(Ordering::Less)) == negative => Real::INFINITY,
+            _ => Real::ZERO,
+        },
+        _ => {
+            let size = match (x.abs(), y.is_negative()) {
+                (a, false) => a.power(y),
+                (a, true) => Real::ONE.over(a.power(y.minus())),
+            };
+            match (x.is_negative(), whole) {
+                (true, Whole::Odd) => size.minus(),
+                (true, Whole::No) if matches!(x, Real::Finite { .. }) => Real::Nan,
+                _ => size,
+            }
+        }
+    }
+}
+
+/// Whether a number is an integer, and which.
+enum Whole {
+    Odd,
+    Even,
+    No,
+}
+
+fn whole_kind(y: Real) -> Whole {
+    match y {
+        Real::Finite { exponent, mantissa, .. } => {
+            let least_bit = exponent + i64::from(mantissa.trailing_zeros());
+            match least_bit.cmp(&0) {
+                Ordering::Less => Whole::No,
+                Ordering::Equal => Whole::Odd,
+                Ordering::Greater => Whole::Even,
+            }
+        }
+        _ => Whole::Even,
+    }
+}

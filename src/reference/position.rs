@@ -1,0 +1,59 @@
+//! Positions and numbers of elements.
+
+use super::elements::Elements;
+use super::exact::{Allowed, Exact, Value};
+use super::known::{Known, integer};
+use super::real::Real;
+use super::rows::Task;
+use super::wide::Integer;
+use std::cmp::Ordering;
+
+fn number(value: usize) -> Exact {
+    Exact::certain(Value::Int(Integer::from(value as i128)))
+}
+
+/// Where the greatest or least element is, counted in row-major order: the first such, or with `last` the
+/// last. NaN is beyond all; -0 equals +0. Of intervals it may be anywhere.
+pub fn extreme(task: &Task, elements: &Elements) -> Exact {
+    let (least, last) = (task.name == "argmin", task.params[0] == 1.0);
+    // How the element stands to the best one so far: beyond it is `Greater`.
+    let order = |new: Real, best: Real| match (new, best) {
+        (Real::Nan, Real::Nan) => Ordering::Equal,
+        (Real::Nan, _) => Ordering::Greater,
+        (_, Real::Nan) => Ordering::Less,
+        _ if least => best.compare(new).expect("numbers"),
+        _ => new.compare(best).expect("numbers"),
+    };
+    let mut best: Option<(usize, Real)> = None;
+    for (position, element) in elements.iter().enumerate() {
+        let takes = match best.map(|(_, best)| order(element.value, best)) {
+            None | Some(Ordering::Greater) => true,
+            Some(Ordering::Equal) => last,
+            Some(Ordering::Less) => false,
+        };
+        if takes {
+            best = Some((position, element.value));
+        }
+    }
+    let found = number(best.map_or(0, |(position, _)| position));
+    if elements.are_known() {
+        return found;
+    }
+    found.within(Allowed::between(Real::ZERO, integer(i128::from(elements.count()) - 1)))
+}
+
+/// How many elements are not zero; NaN is not.
+pub fn count_nonzero(elements: &Elements) -> Exact {
+    let is_zero = |element: &Known| element.value.is_zero();
+    let found = number(elements.iter().filter(|element| !is_zero(element)).count());
+    if elements.are_known() {
+        return found;
+    }
+    let may_be_zero = |element: &Known| match element.allowed {
+        Allowed::Anything => true,
+        Allowed::Between { low, high, .. } => !Real::ZERO.below(low) && !high.below(Real::ZERO),
+    };
+    let certain = elements.iter().filter(|element| !may_be_zero(element)).count();
+    let possible = elements.iter().filter(|e| !e.point().is_some_and(Real::is_zero)).count();
+    found.within(Allowed::between(integer(certain as i128), integer(possible as i128)))
+}

@@ -1,0 +1,88 @@
+//! What is found by putting the elements in order: numbers ascending, -0 before +0, NaN after all.
+
+use super::elements::Elements;
+use super::exact::{Allowed, Exact, Value};
+use super::known::Known;
+use super::real::Real;
+use super::rows::Task;
+use super::wide::Integer;
+use std::cmp::Ordering;
+
+fn order(a: Real, b: Real) -> Ordering {
+    match (a, b) {
+        (Real::Nan, Real::Nan) => Ordering::Equal,
+        (Real::Nan, _) => Ordering::Greater,
+        (_, Real::Nan) => Ordering::Less,
+        _ => a.compare(b).expect("numbers").then_with(|| b.is_negative().cmp(&a.is_negative())),
+    }
+}
+
+/// `median` is the mean of the middle two, `median_low` the lower of them, and `quantile` lies between the
+/// neighbours of q (n - 1), in proportion, that place being rounded to 53 bits. Between equal elements it is
+/// the lower. NaN if an element is, and over nothing.
+pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
+    let mut sorted: Vec<Real> = values.collect();
+    sorted.sort_by(|&a, &b| order(a, b));
+    let Some(&last) = sorted.last() else { return Exact::certain(Value::Float(Real::Nan)) };
+    if last == Real::Nan {
+        return Exact::certain(Value::Float(Real::Nan));
+    }
+    let (acc, top) = (task.acc(), sorted.len() - 1);
+    match task.name {
+        "median_low" => Exact::certain(Value::Float(sorted[top / 2])),
+        "median" if top % 2 == 0 => Exact::certain(Value::Float(sorted[top / 2])),
+        "median" => {
+            let (low, high) = (sorted[top / 2], sorted[top / 2 + 1]);
+            if low.compare(high) == Some(Ordering::Equal) {
+                return Exact::certain(Value::Float(low));
+            }
+            let mean = low.plus(high).over(Real::from(2.0));
+            Exact::float(mean, Real::ZERO, acc.mean_of_two(mean))
+        }
+        _ => {
+            let at = Real::from(task.params[0]).times(super::rows::whole(top as u64)).to_f64();
+            let (low, share) = (sorted[at.floor() as usize], at.fract());
+            let high = sorted[(at.floor() as usize + 1).min(top)];
+            if share == 0.0 || low.compare(high) == Some(Ordering::Equal) {
+                return Exact::certain(Value::Float(low));
+            }
+            let between = low.plus(high.plus(low.minus()).times(Real::from(share)));
+            Exact::float(between, Real::ZERO, acc.interpolated(low, high, between))
+        }
+    }
+}
+
+/// The same of integers, before they become a result: `median` is the mean of the middle two.
+pub fn middle(task: &Task, values: impl Iterator<Item = i128>) -> Exact {
+    let mut sorted: Vec<i128> = values.collect();
+    sorted.sort_unstable();
+    let top = sorted.len() - 1;
+    if task.name == "median" && top % 2 == 1 {
+        let total = Integer::from(sorted[top / 2] + sorted[top / 2 + 1]);
+        return match task.to.is_int() {
+            true => Exact::certain(Value::Int(total.divided_by(2, task.half_even))),
+            false => Exact::certain(Value::Float(Real::from(Real::from(total).to_f64() / 2.0))),
+        };
+    }
+    Exact::certain(Value::Int(Integer::from(sorted[top / 2])))
+}
+
+/// The most frequent element, of these the least, and how often it occurs. -0 equals +0 and is given as
+/// +0; NaN equals NaN and is the greatest. Of intervals, anything.
+pub fn mode(elements: &Elements) -> Vec<Exact> {
+    let plus_zero = |x: Real| if x.is_zero() { Real::ZERO } else { x };
+    let mut sorted: Vec<Real> = elements.iter().map(|element| plus_zero(element.value)).collect();
+    sorted.sort_by(|&a, &b| order(a, b));
+    let mut best = (Real::Nan, 0);
+    for run in sorted.chunk_by(|a, b| order(*a, *b) == Ordering::Equal) {
+        if run.len() > best.1 {
+            best = (run[0], run.len());
+        }
+    }
+    let value = Exact::known(Known::exactly(elements.dtype(), best.0), false);
+    let count = Exact::certain(Value::Int(Integer::from(best.1 as i128)));
+    match elements.are_known() {
+        true => vec![value, count],
+        false => vec![value.within(Allowed::Anything), count.within(Allowed::Anything)],
+    }
+}

@@ -1,0 +1,152 @@
+//! Random formulas, typed as the compiler types them.
+//!
+//! Operands of an operation are made of its type, so that every text is accepted; a number never meets
+//! another, for numbers are computed when the formula is read.
+
+use crate::data::Random;
+use cranefold::DType::{self, *};
+
+/// What a formula may name, with the types the names have in formulas.
+pub type Names = Vec<(String, DType)>;
+
+/// The type that an element has in formulas.
+pub fn formula_type(dtype: DType, accumulator: DType) -> DType {
+    match dtype {
+        Bool => Bool,
+        d if d.is_float() => accumulator,
+        d if d.bytes() < 4 => I32,
+        d => d,
+    }
+}
+
+/// A formula of type `to` that names all of `must` and some of `names`. Where there are no names it is a
+/// constant.
+pub fn formula(random: &mut Random, names: &Names, must: &[String], to: DType) -> String {
+    if names.is_empty() {
+        return constant(random, to);
+    }
+    let depth = 1 + random.below(3) as u32;
+    let mut text = of(random, names, to, depth);
+    for name in must {
+        if words(&text).any(|word| word == name.as_str()) {
+            continue;
+        }
+        text = match to {
+            Bool => format!("({text} or bool({name}))"),
+            F16 | Bf16 => format!("{to}(f32({text}) - f32({name}))"),
+            _ => format!("({text} {} {to}({name}))", random.pick(&["+", "-", "*"])),
+        };
+    }
+    text
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// A value of a type, without names.
+pub fn constant(random: &mut Random, to: DType) -> String {
+    match to {
+        Bool => random.pick(&["1 < 2", "bool(0)"]).to_string(),
+        to => format!("{to}({})", number(random, to)),
+    }
+}
+
+/// A number that means a value of the type wherever it stands.
+fn number(random: &mut Random, to: DType) -> &'static str {
+    match to {
+        F16 | Bf16 => random.pick(&["0", "1", "-0.0", "2.5", "inf"]),
+        d if d.is_float() => {
+            random.pick(&["0", "1", "2", "0.5", "-1.5", "1e-3", "100", "3", "-0.0", "inf", "nan", "1e30"])
+        }
+        d if d.is_signed() => random.pick(&["0", "1", "2", "3", "5", "7", "100", "-1", "-3"]),
+        _ => random.pick(&["0", "1", "2", "3", "5", "7", "100", "127"]),
+    }
+}
+
+fn not_zero(random: &mut Random, to: DType) -> &'static str {
+    loop {
+        let number = number(random, to);
+        if number != "0" {
+            return number;
+        }
+    }
+}
+
+const NUMBERS: [DType; 10] = [I8, U8, I16, U16, I32, U32, I64, U64, F32, F64];
+
+fn of(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
+    if depth == 0 {
+        let same: Vec<&String> = names.iter().filter(|(_, d)| *d == to).map(|(name, _)| name).collect();
+        return match same.is_empty() || random.below(8) == 0 {
+            false => same[random.below(same.len() as u64) as usize].clone(),
+            true => format!("{to}({})", names[random.below(names.len() as u64) as usize].0),
+        };
+    }
+    let depth = depth - 1;
+    match to {
+        Bool => truth(random, names, depth),
+        F16 | Bf16 => {
+            let from = random.pick(&[F32, F64, I32]);
+            format!("{to}({})", of(random, names, from, depth))
+        }
+        _ => value(random, names, to, depth),
+    }
+}
+
+fn truth(random: &mut Random, names: &Names, depth: u32) -> String {
+    let bool = |random: &mut Random| of(random, names, Bool, depth);
+    match random.below(6) {
+        0 => format!("({} and {})", bool(random), bool(random)),
+        1 => format!("({} or {})", bool(random), bool(random)),
+        2 => format!("(not {})", bool(random)),
+        3 => {
+            let equal = random.pick(&["==", "!="]);
+            format!("(({}) {equal} ({}))", bool(random), bool(random))
+        }
+        _ => {
+            let of_type = some_type(random, names);
+            let a = of(random, names, of_type, depth);
+            let b = operand(random, names, of_type, depth);
+            format!("({a} {} {b})", random.pick(&["==", "!=", "<", "<=", ">", ">="]))
+        }
+    }
+}
+
+/// A type of numbers, mostly one that a name has.
+fn some_type(random: &mut Random, names: &Names) -> DType {
+    let (_, dtype) = &names[random.below(names.len() as u64) as usize];
+    if *dtype == Bool || random.below(4) == 0 { random.pick(&NUMBERS) } else { *dtype }
+}
+
+/// A number or a formula.
+fn operand(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
+    if random.below(3) == 0 { number(random, to).into() } else { of(random, names, to, depth) }
+}
+
+fn value(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
+    let a = of(random, names, to, depth);
+    let wide = matches!(to, F32 | F64);
+    match random.below(16) {
+        0 => format!("(-{a})"),
+        1 => format!("abs({a})"),
+        2 => format!("{}({a}, {})", random.pick(&["min", "max"]), operand(random, names, to, depth)),
+        3 => {
+            let condition = truth(random, names, depth.min(1));
+            format!("select({condition}, {a}, {})", operand(random, names, to, depth))
+        }
+        4 => {
+            let from = random.pick(&[Bool, I8, U16, I32, U32, I64, U64, F32, F64, F16, Bf16]);
+            format!("{to}({})", of(random, names, from, depth))
+        }
+        5 if wide => format!("{}({a})", random.pick(&["sqrt", "exp", "log"])),
+        6 if wide => format!("fma({a}, {}, {})", operand(random, names, to, depth), operand(random, names, to, depth)),
+        7 if wide && random.below(2) == 0 => format!("pow({a}, {})", operand(random, names, to, depth)),
+        // To the power of 0 an integer is a constant, by which some divide.
+        7 => format!("pow({a}, {})", random.pick(&["1", "2", "3", "5"])),
+        8 | 9 if to.is_int() && random.below(2) == 0 => format!("({a} / {})", not_zero(random, to)),
+        8 | 9 => format!("({a} / {})", of(random, names, to, depth)),
+        10 => format!("({} {} {a})", number(random, to), random.pick(&["+", "-", "*"])),
+        _ => format!("({a} {} {})", random.pick(&["+", "-", "*"]), operand(random, names, to, depth)),
+    }
+}
