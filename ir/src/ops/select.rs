@@ -88,11 +88,13 @@ pub(super) fn quantile(request: &Request) -> Reducer {
         let [low, high, greatest] = [0, 1, 2].map(|i| args[i].clone().cast(request.accumulator));
         let share = low.float(part);
         let distance = lets.bind(high.clone().sub(low.clone()));
-        // Where the distance overflows, parts of the elements do not.
+        // Where the distance of finite elements overflows, parts of them do not; between infinite ones it is NaN.
         let rest = low.float(1.0 - part);
         let of_parts = low.clone().mul(rest).add(high.clone().mul(share.clone()));
-        let finite = distance.clone().abs().lt(distance.float(f64::INFINITY));
-        let between = finite.select(low.clone().add(distance.mul(share.clone())), of_parts);
+        let infinity = || low.float(f64::INFINITY);
+        let finite = |x: &Expr| x.clone().abs().lt(infinity());
+        let overflows = finite(&low).and(finite(&high)).and(finite(&distance).not());
+        let between = overflows.select(of_parts, low.clone().add(distance.mul(share.clone())));
         // On an element, and between equal ones, nothing is computed: infinities stay.
         let exact = share.clone().eq(share.float(0.0)).or(low.clone().eq(high));
         let value = exact.select(low, between);
