@@ -50,6 +50,16 @@ impl Allowed {
         Allowed::Between { low: value, high: value, nan: false }
     }
 
+    /// With NaN among what is allowed between numbers, where the result itself is NaN.
+    fn with_nan(self, is_nan: bool) -> Allowed {
+        match self {
+            Allowed::Between { low, high, nan } if low != Real::Nan => {
+                Allowed::Between { low, high, nan: nan || is_nan }
+            }
+            other => other,
+        }
+    }
+
     /// From `low` to `high`.
     pub fn between(low: Real, high: Real) -> Allowed {
         Allowed::Between { low, high, nan: false }
@@ -138,6 +148,7 @@ impl Exact {
             Allowed::Between { low, high, nan: false } if low == high => low,
             _ => value,
         };
+        let allowed = allowed.with_nan(value == Real::Nan);
         Exact { value: Value::Float(value), scale: scale.to_f64(), allowed, wraps: false, output: 0 }
     }
 
@@ -148,7 +159,7 @@ impl Exact {
             dtype if dtype.is_float() => Value::Float(known.value),
             _ => Value::Int(Integer::from(known.whole())),
         };
-        Exact { value, scale: 0.0, allowed: known.allowed, wraps, output: 0 }
+        Exact { value, scale: 0.0, allowed: known.allowed.with_nan(known.value == Real::Nan), wraps, output: 0 }
     }
 
     /// With an integer that is taken modulo 2^bits of the output, if `wraps`.
