@@ -86,7 +86,7 @@ impl Member {
     }
 }
 
-/// The types of the product's state.
+/// The types of the product's state, as far as the phases have filled it.
 fn slot_types(members: &[Member]) -> Vec<DType> {
     let mut types = vec![];
     for member in members {
@@ -131,7 +131,7 @@ fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: 
     let identity: Vec<Scalar> = monoids.iter().flat_map(|(p, _, _)| p.identity.clone()).collect();
     let state: Vec<DType> = identity.iter().map(|s| s.dtype()).collect();
     let inputs: Vec<DType> = monoids[0].0.lift.params[..common].to_vec();
-    let earlier = if *slots == 0 { vec![] } else { slot_types_so_far(members, *slots) };
+    let earlier = slot_types(members);
     let lift = Def::build(format!("lift_{k}"), &[inputs, earlier].concat(), |lets, args| {
         let (elements, earlier) = args.split_at(common);
         let mut values = vec![];
@@ -217,15 +217,4 @@ fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: 
         })
     });
     Phase { identity, lift, combine, update, close }
-}
-
-/// The types of the slots that are filled so far.
-fn slot_types_so_far(members: &[Member], slots: usize) -> Vec<DType> {
-    let mut types = vec![DType::F32; slots];
-    for member in members {
-        for (&slot, result) in member.slots.iter().zip(&member.merge().results) {
-            types[slot] = result.dtype();
-        }
-    }
-    types
 }
