@@ -1,7 +1,10 @@
 //! Problem -> nest: obviously right, never clever.
 //!
 //! One loop for each output dim, outermost; inside, for each block of the tree, loops over its steps
-//! and lanes; then the merge of the blocks, the fold of the lanes, finish and store:
+//! and lanes; then the merge of the blocks, the fold of the lanes, finish and store. With several phases
+//! each block is walked once for each of them, its lanes folded every time; where elements are selected by
+//! their order, a slice is gathered instead; where each position of the slice is written, a loop over
+//! positions takes the place of the store (`after.rs`). One phase:
 //!
 //! ```text
 //! for i0 in 0..4 parallel {
