@@ -23,6 +23,8 @@ const BROKEN: &[&str] = &[
     r#"combiner(identity="0", lift="x0", combine="a0 + b0", close="a0/n, n", merge="(a0*a1 + b0*b1)/(a1 + b1), a1 + b1", finish="a0 + a1", commutative), sum f32[9]"#,
     // The least and the greatest of nothing are not one state.
     r#"min, max f16[0]"#,
+    r#"max, ptp, argmax f16[0,0] axes=[0]"#,
+    r#"max, ptp f16[0]"#,
     // A scalar of the map is no further input of the row.
     r#"rms_norm(eps=0.5) f32[4] scalar k:f32 map="x0 - k""#,
 ];

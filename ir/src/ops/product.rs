@@ -33,7 +33,7 @@ pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: b
             members.len() - 1
         }));
     }
-    let phases = phases(&mut members, common);
+    let phases = phases(&mut members, common, count > 0);
     let commutative = members.iter().all(|m| m.method.is_commutative());
     let state: Vec<DType> = slot_types(&members);
     let merge = Def::build("merge", &[state.clone(), state.clone()].concat(), |lets, args| {
@@ -101,14 +101,14 @@ fn slot_types(members: &[Member]) -> Vec<DType> {
 }
 
 /// The phases of the product; fills the members' slots.
-fn phases(members: &mut [Member], common: usize) -> Vec<Phase> {
+fn phases(members: &mut [Member], common: usize, share: bool) -> Vec<Phase> {
     let most = members.iter().map(|m| m.method.phases().len()).max().expect("a reducer");
     let mut slots = 0;
-    (0..most).map(|k| phase(members, k, most, common, &mut slots)).collect()
+    (0..most).map(|k| phase(members, k, most, common, &mut slots, share)).collect()
 }
 
-/// What the members have of phase k: each monoid once.
-fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: &mut usize) -> Phase {
+/// What the members have of phase k: each monoid once, if they `share`.
+fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: &mut usize, share: bool) -> Phase {
     // A monoid, the slots its lift reads, and where its state starts.
     let mut monoids: Vec<(Phase, Vec<usize>, usize)> = vec![];
     let mut parts = 0;
@@ -122,7 +122,8 @@ fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: 
             (&p.identity, &p.lift, &p.combine, &p.update) == (&own.identity, &own.lift, &own.combine, &own.update)
                 && *earlier == member.slots
         };
-        of.push(Some(monoids.iter().position(same).unwrap_or_else(|| {
+        let known = monoids.iter().position(same).filter(|_| share);
+        of.push(Some(known.unwrap_or_else(|| {
             monoids.push((own.clone(), member.slots.clone(), parts));
             parts += own.identity.len();
             monoids.len() - 1
