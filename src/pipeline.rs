@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::lower::lower;
 use crate::passes::PASSES;
-use crate::problem::Problem;
+use crate::problem::{Dim, Problem};
 use crate::schedule::Schedule;
 use cranefold_ir::{Nest, verify};
 
@@ -42,14 +42,16 @@ pub fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
     }
 }
 
-/// A name that says the problem: op, types and extents in canonical order, reduced ones in parentheses.
+/// A name that says the problem: op, types and extents of the first box in canonical order, reduced ones in
+/// parentheses.
 fn name(problem: &Problem) -> String {
     let op = match &problem.work {
         crate::problem::Work::Convert { .. } => "convert".to_string(),
         crate::problem::Work::Reduce(recipe) => recipe.name(),
     };
-    let extent = |d: &crate::problem::Dim| if d.reduced { format!("({})", d.extent) } else { d.extent.to_string() };
-    let dims: Vec<String> = problem.dims.iter().map(extent).collect();
+    let extent = |(d, reduced): (Dim, bool)| if reduced { format!("({})", d.extent) } else { d.extent.to_string() };
+    let first = problem.slices.first().map_or(vec![], |slices| problem.dims(slices));
+    let dims: Vec<String> = first.into_iter().map(extent).collect();
     let inputs: Vec<&str> = problem.inputs.iter().map(|i| i.operand.dtype.name()).collect();
     let outputs: Vec<&str> = problem.outputs.iter().map(|o| o.dtype.name()).collect();
     format!("{op} {} {} -> {}", inputs.join(", "), dims.join("x"), outputs.join(", "))

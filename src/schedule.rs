@@ -21,8 +21,8 @@ use std::str::FromStr;
 pub struct Schedule {
     /// Bits of a vector; 0 for scalar code. Lanes beyond the target's width are split for it.
     pub width: u32,
-    /// The tile of outputs that moves inside the reduction's loops, if any.
-    pub tile: Option<Tile>,
+    /// The tiles of outputs that move inside the reduction's loops, at most one for each box of slices.
+    pub tiles: Vec<Tile>,
     /// Steps taken together in one visit of an accumulator.
     pub rows: u64,
     /// Blocks in flight at once.
@@ -51,9 +51,7 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "width={}", self.width)?;
-        if let Some(tile) = self.tile {
-            write!(f, " tile={}:{}", tile.var, tile.by)?;
-        }
+        self.tiles.iter().try_for_each(|tile| write!(f, " tile={}:{}", tile.var, tile.by))?;
         write!(f, " rows={} blocks={}", self.rows, self.blocks)
     }
 }
@@ -77,6 +75,8 @@ pub enum ScheduleError {
     EmptyTile { var: LoopVar, by: u64 },
     #[error("tile={var}: the problem has no output loop {var}; it has {loops}")]
     NoLoop { var: LoopVar, loops: String },
+    #[error("tile={first} and tile={second} are loops over the same outputs, of which one is tiled")]
+    TwoTiles { first: LoopVar, second: LoopVar },
     #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64 },
 }
@@ -87,19 +87,19 @@ impl FromStr for Schedule {
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
         let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
-        let (mut width, mut tile, mut rows, mut blocks) = (None, None, None, None);
+        let (mut width, mut tiles, mut rows, mut blocks) = (None, vec![], None, None);
         for word in text.split_whitespace() {
             let (key, value) = word.split_once('=').ok_or_else(|| unknown(word))?;
             match key {
                 "width" => once("width", &mut width, value.parse().map_err(|_| unknown(word))?)?,
-                "tile" => once("tile", &mut tile, parse_tile(value).ok_or_else(|| unknown(word))?)?,
+                "tile" => tiles.push(parse_tile(value).ok_or_else(|| unknown(word))?),
                 "rows" => once("rows", &mut rows, value.parse().map_err(|_| unknown(word))?)?,
                 "blocks" => once("blocks", &mut blocks, value.parse().map_err(|_| unknown(word))?)?,
                 _ => return Err(unknown(word)),
             }
         }
         let (width, rows, blocks) = (width.unwrap_or(128), rows.unwrap_or(1), blocks.unwrap_or(1));
-        let schedule = Schedule { width, tile, rows, blocks };
+        let schedule = Schedule { width, tiles, rows, blocks };
         schedule.check_numbers()?;
         Ok(schedule)
     }
@@ -139,9 +139,14 @@ impl Schedule {
         if !(1..=Schedule::MAX_BLOCKS).contains(&self.blocks) {
             return Err(ScheduleError::Blocks { given: self.blocks, limit: Schedule::MAX_BLOCKS });
         }
-        match self.tile {
-            Some(Tile { var, by: 0 }) => Err(ScheduleError::EmptyTile { var, by: 0 }),
-            _ => Ok(()),
+        match self.tiles.iter().find(|tile| tile.by == 0) {
+            Some(&Tile { var, by }) => Err(ScheduleError::EmptyTile { var, by }),
+            None => Ok(()),
         }
+    }
+
+    /// The tile whose loop this is.
+    pub(crate) fn tile_of(&self, var: LoopVar) -> Option<Tile> {
+        self.tiles.iter().copied().find(|tile| tile.var == var)
     }
 }

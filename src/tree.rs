@@ -4,17 +4,18 @@
 //! that a result cannot depend on anything else.
 //!
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
-//!   power of two for which L states of every output inside that dim fit [`LANE_BYTES`], or
-//!   [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is not commutative it is 1.
+//!   power of two for which L states of every output beside one another inside that dim (of whole blocks where
+//!   mapped inputs are blocked) fit [`LANE_BYTES`], or [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is not commutative it is 1.
 //! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
 //!   steps for K elements, the last perhaps partial.
 //! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many
 //!   whole inner dims as fit, then an even share of the next. Blocks are numbered row-major; inside a
-//!   block steps go row-major too, each lane combining in that order.
+//!   block steps go row-major too, each lane combining in that order. Where a slice is several boxes,
+//!   each is a space of steps with the same L, and its blocks are numbered on after those of the ones before.
 //!
 //! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
 
-use crate::problem::Problem;
+use crate::problem::{Dim, Problem};
 use cranefold_ir::ops::Method;
 
 /// Changes whenever the tree of some problem does: results computed under different versions may
@@ -36,7 +37,16 @@ pub const BLOCK_STEPS: u64 = 64;
 pub struct Tree {
     /// L.
     pub lanes: u64,
-    /// Extents of the reduction dims in canonical order, the innermost in steps.
+    /// The space of steps of each box of elements.
+    pub grids: Vec<Grid>,
+}
+
+/// The steps and blocks of a box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Extents of the reduction dims in canonical order, at least one.
+    pub extents: Vec<u64>,
+    /// The same, the innermost in steps.
     pub steps: Vec<u64>,
     /// Which of them is cut into blocks; those inside it are whole in every block.
     pub cut: usize,
@@ -45,16 +55,37 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of a problem with at least one reduction dim.
+    /// The tree of a problem with at least one element to reduce.
     pub fn of(problem: &Problem, method: &Method) -> Tree {
-        let state_bytes = method.state_bytes();
-        let last = problem.dims.iter().rposition(|d| d.reduced).expect("a reduction dim");
-        let inside: u64 = problem.dims[last + 1..].iter().map(|d| d.extent).fold(1, u64::saturating_mul);
         let most = if method.state_values() == 1 { LANE_BYTES } else { LANE_BYTES_OF_SEVERAL };
-        let fit = most / inside.saturating_mul(state_bytes).min(most + 1);
+        let fit = most / problem.beside.saturating_mul(method.state_bytes()).min(most + 1);
         let lanes = if method.is_commutative() { 1 << fit.max(1).ilog2() } else { 1 };
-        let mut steps: Vec<u64> = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).collect();
-        let innermost = steps.last_mut().expect("a reduction dim");
+        let extents = |dims: &[Dim]| dims.iter().map(|d| d.extent).collect();
+        let grids = match problem.gathers() {
+            true => vec![Grid::of(vec![problem.count], lanes)],
+            false => problem.elements.iter().map(|e| Grid::of(extents(&e.dims), lanes)).collect(),
+        };
+        Tree { lanes, grids }
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.grids.iter().map(Grid::blocks).sum()
+    }
+
+    /// How many lanes ever take an element.
+    pub fn lanes_present(&self) -> u64 {
+        self.grids.iter().map(|g| g.innermost().min(self.lanes)).max().unwrap_or(0)
+    }
+}
+
+impl Grid {
+    fn of(mut extents: Vec<u64>, lanes: u64) -> Grid {
+        if extents.is_empty() {
+            extents.push(1);
+        }
+        let mut steps = extents.clone();
+        let innermost = steps.last_mut().expect("a dim");
         *innermost = innermost.div_ceil(lanes);
         let mut cut = steps.len() - 1;
         let mut whole = 1;
@@ -64,7 +95,12 @@ impl Tree {
         }
         let most = BLOCK_STEPS / whole;
         let block = steps[cut].div_ceil(steps[cut].div_ceil(most));
-        Tree { lanes, steps, cut, block }
+        Grid { extents, steps, cut, block }
+    }
+
+    /// The extent of the innermost reduction dim.
+    pub fn innermost(&self) -> u64 {
+        *self.extents.last().expect("a dim")
     }
 
     /// How many blocks one walk of the cut dim makes.

@@ -71,7 +71,7 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
     let widths = ["0 rows=3", "64", "128", "128 blocks=4", "256 blocks=2 rows=2", "512 blocks=3", "1024 blocks=16"];
     let widths = widths.map(|rest| format!("width={rest}"));
     let mut texts: Vec<String> = widths.into();
-    let loops = problem.dims.iter().filter(|d| !d.reduced && d.extent > 1).count();
+    let loops = problem.slices.iter().map(|slices| slices.dims.len()).sum::<usize>();
     for var in 0..loops {
         for (by, rows, width) in [(1, 1, 128), (3, 2, 0), (4, 7, 128), (16, 16, 256), (63, 3, 512), (1 << 20, 5, 1024)]
         {

@@ -70,7 +70,7 @@ fn specs_are_read() {
             assert_eq!(read.to_string().parse(), Ok(read));
         }
     }
-    assert_eq!(sections, 4);
+    assert_eq!(sections, 5);
 }
 
 /// What is shown to be refused is, in these words.

@@ -1,7 +1,7 @@
 //! The dims that baselines walk.
 
 use cranefold::Problem;
-use cranefold::problem;
+use cranefold::problem::{self, Place};
 
 /// The dims of a workload whose first input and outputs lie densely in memory, outermost first, neighbours that
 /// are both reduced or both kept being one. Further inputs are as the first, or as its slices.
@@ -32,26 +32,30 @@ impl Walk {
     /// The walk of a problem. `None` if an operand has gaps, outputs lie in another order than inputs, or a further
     /// input lies in any other way.
     pub fn of(problem: &Problem) -> Option<Walk> {
+        let ([slices], 0 | 1) = (&problem.slices[..], problem.elements.len()) else { return None };
+        let dims = problem.dims(slices);
         let (mut elems, mut outputs) = (1, 1);
-        for dim in problem.dims.iter().rev() {
+        for (dim, reduced) in dims.iter().rev() {
             let at = if problem.applies() { elems } else { outputs };
-            let outputs_fit = dim.reduced || dim.output_strides.iter().all(|&s| s == at);
-            let mut further = problem.inputs.iter().zip(&dim.input_strides);
-            let inputs_fit = further.all(|(input, &s)| s == elems || (s == 0 && !(dim.reduced && input.mapped)));
-            let dense = dim.input_strides[0] == elems && inputs_fit && outputs_fit;
+            let outputs_fit = *reduced || dim.stride.outputs.iter().all(|&s| s == at);
+            let mut further = problem.inputs.iter().zip(&dim.stride.inputs);
+            let inputs_fit = further.all(|(input, &s)| s == elems || (s == 0 && !(*reduced && input.mapped)));
+            let dense = dim.stride.inputs[0] == elems && inputs_fit && outputs_fit;
             if !dense && dim.extent > 1 {
                 return None;
             }
             elems *= dim.extent as i64;
-            outputs *= if dim.reduced { 1 } else { dim.extent as i64 };
+            outputs *= if *reduced { 1 } else { dim.extent as i64 };
         }
-        let alike =
-            |d: &problem::Dim| d.input_strides.iter().chain(&d.output_strides).all(|&s| s == d.input_strides[0]);
-        if !problem.slice.iter().all(alike) {
+        let alike = |d: &problem::Dim| {
+            let Place { inputs, outputs, .. } = &d.stride;
+            inputs.iter().chain(outputs).all(|s| *s == inputs[0])
+        };
+        if !problem.positions.iter().flat_map(|region| &region.dims).all(alike) {
             return None;
         }
-        let dim = |d: &problem::Dim| Dim { extent: d.extent as usize, reduced: d.reduced };
-        Some(Walk(problem.dims.iter().map(dim).collect()))
+        let dim = |(d, reduced): (problem::Dim, bool)| Dim { extent: d.extent as usize, reduced };
+        Some(Walk(dims.into_iter().map(dim).collect()))
     }
 
     /// The number of slices.

@@ -48,8 +48,9 @@ pub fn interpret(nest: &Nest, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>]) {
 /// The elements of each output in the row-major order of its shape, from its buffer.
 pub fn scalars(spec: &Reduction, buffers: &[Vec<u8>]) -> Vec<Vec<Scalar>> {
     let one = |(operand, bytes): (&Operand, &Vec<u8>)| {
-        let (extents, strides) = (operand.shape().into(), operand.strides().into());
-        let places = Places { extents, strides, origin: operand.origin() };
+        let along = |axis| Way::Along(operand, axis);
+        let ways = (0..operand.shape().len()).map(along).collect();
+        let places = Places { extents: operand.shape().into(), ways, origin: operand.origin() };
         (0..places.count()).map(|n| Scalar::read(operand.dtype(), bytes, places.at(n))).collect()
     };
     spec.outputs().iter().zip(buffers).map(one).collect()
@@ -80,7 +81,11 @@ impl Expected {
     /// # Panics
     /// If the spec has no outputs or reduces nothing.
     pub fn of(spec: &Reduction, data: &[Data]) -> Expected {
-        let input = |i: usize| parts(spec, &spec.input_stride_of_axis(i), spec.inputs()[i].origin());
+        let input = |i: usize| {
+            let operand = &spec.inputs()[i];
+            let way = |axis| spec.input_axis(i, axis).map_or(Way::By(0), |own| Way::Along(operand, own));
+            parts(spec, &(0..spec.rank()).map(way).collect::<Vec<_>>(), operand.origin())
+        };
         let inputs: Vec<[Places; 2]> = (0..data.len()).map(input).collect();
         let [starts, positions] = &inputs[0];
         let slice = slice_spec(spec, positions.count());
@@ -162,7 +167,7 @@ fn slice_spec(spec: &Reduction, elems: u64) -> Reduction {
 
 /// The numbers of a slice's elements in the row-major order of an output's shape: of each slice's first, and
 /// what its others are beyond that.
-fn numbers(spec: &Reduction) -> [Places; 2] {
+fn numbers(spec: &Reduction) -> [Places<'_>; 2] {
     let shape = spec.inputs()[0].shape();
     let mut next = 1;
     let mut strides = vec![0; spec.rank()];
@@ -170,35 +175,47 @@ fn numbers(spec: &Reduction) -> [Places; 2] {
         strides[axis] = next;
         next *= shape[axis] as i64;
     }
-    parts(spec, &strides, 0)
+    parts(spec, &strides.into_iter().map(Way::By).collect::<Vec<_>>(), 0)
 }
 
 /// The places of each slice's first element, and what its others are beyond that.
-fn parts(spec: &Reduction, strides: &[i64], origin: u64) -> [Places; 2] {
+fn parts<'a>(spec: &Reduction, ways: &[Way<'a>], origin: u64) -> [Places<'a>; 2] {
     let shape = spec.inputs()[0].shape();
     [(false, origin), (true, 0)].map(|(reduced, origin)| {
         let axes = (0..spec.rank()).filter(|&axis| spec.reduced()[axis] == reduced);
-        let (extents, strides) = axes.map(|axis| (shape[axis], strides[axis])).unzip();
-        Places { extents, strides, origin }
+        let (extents, ways) = axes.map(|axis| (shape[axis], ways[axis])).unzip();
+        Places { extents, ways, origin }
     })
 }
 
 /// Indices of a box that is not empty, in row-major order.
-struct Places {
+struct Places<'a> {
     extents: Vec<u64>,
-    strides: Vec<i64>,
+    ways: Vec<Way<'a>>,
     origin: u64,
 }
 
-impl Places {
+/// How places move along an axis.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// By a stride.
+    By(i64),
+    /// As an axis of an operand does.
+    Along(&'a Operand, usize),
+}
+
+impl Places<'_> {
     fn count(&self) -> u64 {
         self.extents.iter().product()
     }
 
     fn at(&self, mut n: u64) -> usize {
         let mut place = self.origin as i64;
-        for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
-            place += (n % extent) as i64 * stride;
+        for (&extent, way) in self.extents.iter().zip(&self.ways).rev() {
+            place += match way {
+                Way::By(stride) => (n % extent) as i64 * stride,
+                Way::Along(operand, axis) => operand.placement().along(*axis, n % extent),
+            };
             n /= extent;
         }
         place as usize

@@ -42,9 +42,14 @@ pub struct Run {
     /// A file for each output, in order; it is overwritten, never read
     #[arg(long, value_name = "F.npy")]
     pub output: Vec<PathBuf>,
-    /// A file for each output whose expression reads its old element `d`, in order; zeros if there is none
+    /// A file for each output whose expression reads its old element `d`, in order; with --raw for each output;
+    /// zeros if there is none
     #[arg(long, value_name = "F.npy")]
     pub old: Vec<PathBuf>,
+    /// Files hold buffers as they lie in memory, padding and gaps included, as arrays of one axis; the gaps of an
+    /// output are as in its old file
+    #[arg(long)]
+    pub raw: bool,
     /// The seed of the random data; 0 if not given
     #[arg(long, value_name = "SEED")]
     pub random: Option<u64>,

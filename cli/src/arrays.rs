@@ -2,7 +2,8 @@
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
-use crate::{npy, random, scalars};
+use crate::npy::Form;
+use crate::{npy, places, random, scalars};
 use cranefold::spec::{Operand, Role};
 use cranefold::{Reduction, Scalar};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 pub struct Arrays {
     /// The inputs.
     pub inputs: Vec<Buffer>,
-    /// The outputs: what they hold before a call, which is zero, then what it has written.
+    /// The outputs: what they hold before a call, then what it has written.
     pub outputs: Vec<Buffer>,
 }
 
@@ -22,24 +23,24 @@ impl Arrays {
     /// # Errors
     /// [`Failure::Memory`].
     pub fn random(spec: &Reduction, seed: u64) -> Result<Arrays, Failure> {
-        let mut inputs = operands(spec.inputs())?;
+        let mut inputs = inputs(spec)?;
         random::fill(spec, seed, &mut inputs);
-        Ok(Arrays { inputs, outputs: operands(spec.outputs())? })
+        Ok(Arrays { inputs, outputs: outputs(spec)? })
     }
 
     /// Inputs from files, but for scalars.
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
-    pub fn read(spec: &Reduction, paths: &[PathBuf]) -> Result<Arrays, Failure> {
+    pub fn read(spec: &Reduction, form: Form, paths: &[PathBuf]) -> Result<Arrays, Failure> {
         let names = names(spec);
         check_count("input", paths.len(), names.iter().flatten().count())?;
         let mut paths = paths.iter();
         let inputs = spec.inputs().iter().zip(names).map(|(operand, name)| match name {
-            Some(name) => npy::read(paths.next().expect("as many as are named"), operand, &name),
+            Some(name) => npy::read(paths.next().expect("as many as are named"), form, operand, &name),
             None => Buffer::zeroed(operand.span_bytes()),
         });
-        Ok(Arrays { inputs: inputs.collect::<Result<_, _>>()?, outputs: operands(spec.outputs())? })
+        Ok(Arrays { inputs: inputs.collect::<Result<_, _>>()?, outputs: outputs(spec)? })
     }
 
     /// Sets the scalars that are given.
@@ -63,20 +64,24 @@ impl Arrays {
         shown.collect()
     }
 
-    /// What the outputs that are read hold before a call: of files, or zeros if `paths` is empty.
+    /// What the outputs that are read hold before a call: of files, or zeros if `paths` is empty. Of buffers there
+    /// is a file for each output, read or not, for it may have gaps.
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
-    pub fn old(spec: &Reduction, paths: &[PathBuf]) -> Result<Vec<Old>, Failure> {
-        let read: Vec<usize> = (0..spec.outputs().len()).filter(|&o| reads_old(spec, o)).collect();
-        if !paths.is_empty() && paths.len() != read.len() {
+    pub fn old(spec: &Reduction, form: Form, paths: &[PathBuf]) -> Result<Vec<Old>, Failure> {
+        let all = form == Form::Raw && !paths.is_empty();
+        let read: Vec<usize> = (0..spec.outputs().len()).filter(|&o| all || reads_old(spec, o)).collect();
+        if all {
+            check_count("old", paths.len(), read.len())?;
+        } else if !paths.is_empty() && paths.len() != read.len() {
             return Err(Failure::Old { given: paths.len(), expected: read.len() });
         }
         let file = |(i, output): (usize, usize)| {
             let operand = &spec.outputs()[output];
             let elements = match paths.get(i) {
-                Some(path) => npy::read(path, operand, &format!("output {output}"))?,
-                None => Buffer::zeroed(operand.span_bytes())?,
+                Some(path) => npy::read(path, form, operand, &format!("output {output}"))?,
+                None => unwritten(operand)?,
             };
             Ok(Old { output, elements })
         };
@@ -94,9 +99,9 @@ impl Arrays {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, spec: &Reduction, paths: &[PathBuf]) -> Result<(), Failure> {
+    pub fn write(&self, spec: &Reduction, form: Form, paths: &[PathBuf]) -> Result<(), Failure> {
         let files = spec.outputs().iter().zip(&self.outputs).zip(paths);
-        files.into_iter().try_for_each(|((operand, buffer), path)| npy::write(path, operand, buffer.bytes()))
+        files.into_iter().try_for_each(|((operand, buffer), path)| npy::write(path, form, operand, buffer.bytes()))
     }
 
     /// The bytes of the inputs.
@@ -139,12 +144,24 @@ fn names(spec: &Reduction) -> Vec<Option<String>> {
     spec.inputs().iter().map(&mut name).collect()
 }
 
-/// Zeroed buffers for operands.
+fn inputs(spec: &Reduction) -> Result<Vec<Buffer>, Failure> {
+    spec.inputs().iter().map(|operand| Buffer::zeroed(operand.span_bytes())).collect()
+}
+
+/// Buffers for the outputs of a spec: zeros, but for padding, which a call is to make zero.
 ///
 /// # Errors
 /// [`Failure::Memory`].
-pub fn operands(operands: &[cranefold::spec::Operand]) -> Result<Vec<Buffer>, Failure> {
-    operands.iter().map(|operand| Buffer::zeroed(operand.span_bytes())).collect()
+pub fn outputs(spec: &Reduction) -> Result<Vec<Buffer>, Failure> {
+    spec.outputs().iter().map(unwritten).collect()
+}
+
+fn unwritten(operand: &Operand) -> Result<Buffer, Failure> {
+    let mut buffer = Buffer::zeroed(operand.span_bytes())?;
+    let size = operand.dtype().bytes() as usize;
+    // NaN, -1, true or the greatest.
+    places::padding(operand).for_each(|place| buffer.bytes_mut()[place * size..][..size].fill(0xff));
+    Ok(buffer)
 }
 
 /// Checks the number of files.

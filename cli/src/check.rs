@@ -6,12 +6,12 @@
 //! where an output is written at each position of it, all those are checked together.
 
 use crate::failure::Failure;
-use crate::strided::Placed;
+use crate::places::{Places, padding};
 use crate::timing;
 use cranefold::ops::{Call, Output};
 use cranefold::reference::{self, Exact, Value};
 use cranefold::spec::{Builder, Operand, Role};
-use cranefold::{Layout, Reduction, Scalar, SpecError};
+use cranefold::{Reduction, Scalar, SpecError};
 
 /// How long the reference may take, about.
 pub const BUDGET_NS: f64 = 2e9;
@@ -72,6 +72,9 @@ pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> R
     let kept: Vec<u64> = extents(spec, |(reduced, extent)| if reduced { 1 } else { extent });
     let slices = kept.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
     let mut tally = Tally::of(spec, outputs);
+    if let Some(wrong) = tally.padding() {
+        return Ok(Verdict::Wrong(wrong));
+    }
     let each_ns = if slices == 0 { 0.0 } else { time_of_one(spec, given)? };
     if each_ns * slices as f64 <= BUDGET_NS {
         return Ok(tally.add_all(&reference::reduce_over(spec, given.inputs, given.old)?, &vec![0; spec.rank()], spec));
@@ -108,16 +111,35 @@ fn time_of_one(spec: &Reduction, given: Given) -> Result<f64, Failure> {
 struct Tally<'a> {
     spec: &'a Reduction,
     outputs: &'a [&'a [u8]],
-    /// The strides of each output by axis of input 0.
-    strides: Vec<Vec<i64>>,
     found: Vec<Found>,
 }
 
 impl<'a> Tally<'a> {
     fn of(spec: &'a Reduction, outputs: &'a [&'a [u8]]) -> Tally<'a> {
         let none = |o: &Operand| Found { checked: 0, elements: o.elems(), worst: None, unbounded: 0 };
-        let strides = (0..outputs.len()).map(|o| spec.output_stride_of_axis(o)).collect();
-        Tally { spec, outputs, strides, found: spec.outputs().iter().map(none).collect() }
+        Tally { spec, outputs, found: spec.outputs().iter().map(none).collect() }
+    }
+
+    /// What messages call an output.
+    fn name(&self, output: usize) -> String {
+        if self.outputs.len() > 1 { format!("output {output}") } else { "output".into() }
+    }
+
+    /// Checks that the padding is zero; says what is wrong with it.
+    fn padding(&self) -> Option<String> {
+        let wrong = |(output, operand): (usize, &'a Operand)| {
+            let size = operand.dtype().bytes() as usize;
+            let written =
+                padding(operand).find(|&place| self.outputs[output][place * size..][..size] != [0; 8][..size]);
+            written.map(|place| {
+                format!(
+                    "{} of `{}`: element {place} of the buffer is padding and not zero",
+                    self.name(output),
+                    self.spec
+                )
+            })
+        };
+        self.spec.outputs().iter().enumerate().find_map(wrong)
     }
 
     /// Checks the results of `part`, which is this spec from the place `at` on.
@@ -138,12 +160,10 @@ impl<'a> Tally<'a> {
     /// Checks one element at these indices along the axes of input 0; says what is wrong with it.
     fn add(&mut self, output: usize, exact: &Exact, place: &[u64]) -> Option<String> {
         let operand = &self.spec.outputs()[output];
-        let placed = Placed { strides: &self.strides[output], origin: operand.origin() };
-        let got = Scalar::read(operand.dtype(), self.outputs[output], placed.index(place) as usize);
+        let at = in_output(self.spec, place);
+        let got = Scalar::read(operand.dtype(), self.outputs[output], operand.placement().index(&at) as usize);
         if let Err(mismatch) = reference::check(self.spec, exact, got) {
-            let number = if self.outputs.len() > 1 { format!(" {output}") } else { String::new() };
-            let at = in_output(self.spec, place);
-            return Some(format!("output{number} {at:?} of `{}`: {mismatch}", self.spec));
+            return Some(format!("{} {at:?} of `{}`: {mismatch}", self.name(output), self.spec));
         }
         let found = &mut self.found[output];
         found.checked += 1;
@@ -187,28 +207,45 @@ fn in_output(spec: &Reduction, place: &[u64]) -> Vec<u64> {
     axes.filter(|&(_, &reduced)| !reduced || has_all_axes(spec)).map(|(&index, _)| index).collect()
 }
 
-/// The exact results of the slice at `at`, or of a part of it: of `one` on the inputs' bytes from there on.
+/// The exact results of the slice at `at`, or of a part of it: of `one` on copies of its elements.
 fn one_slice(spec: &Reduction, one: &Reduction, given: Given, at: &[u64]) -> Result<Vec<Vec<Exact>>, Failure> {
     let inputs = given.inputs.iter().enumerate().map(|(i, bytes)| {
         let (whole, part) = (&spec.inputs()[i], &one.inputs()[i]);
-        let strides = spec.input_stride_of_axis(i);
-        let start = Placed { strides: &strides, origin: whole.origin() }.index(at);
-        // An input without elements has no place that the start could be.
-        let first = if part.span_elems() == 0 { 0 } else { start as u64 - part.origin() };
-        &bytes[(first * whole.dtype().bytes()) as usize..][..part.span_bytes() as usize]
+        let mut first = vec![0; whole.shape().len()];
+        for (axis, &index) in at.iter().enumerate() {
+            if let Some(own) = spec.input_axis(i, axis) {
+                first[own] = index;
+            }
+        }
+        part_of(whole, bytes, &first, part.shape())
     });
     let old = given.old.iter().enumerate().map(|(o, bytes)| {
-        let whole = &spec.outputs()[o];
-        let place = Placed { strides: &spec.output_stride_of_axis(o), origin: whole.origin() };
-        // An output at each position of a slice is not read; it is only as long as it must be.
-        let start = if spec.applies() || whole.span_elems() == 0 { 0 } else { place.index(at) as usize };
-        &bytes[start * whole.dtype().bytes() as usize..]
+        let (whole, part) = (&spec.outputs()[o], &one.outputs()[o]);
+        // The output at each position of a slice is not read; it is only as long as it must be.
+        match spec.applies() {
+            true => vec![0; part.span_bytes() as usize],
+            false => part_of(whole, bytes, &in_output(spec, at), &vec![1; whole.shape().len()]),
+        }
     });
-    Ok(reference::reduce_over(one, &inputs.collect::<Vec<_>>(), &old.collect::<Vec<_>>())?)
+    let (inputs, old): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (inputs.collect(), old.collect());
+    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    let old: Vec<&[u8]> = old.iter().map(Vec::as_slice).collect();
+    Ok(reference::reduce_over(one, &inputs, &old)?)
 }
 
-/// The same reduction of one slice: with extent 1 along the axes that are kept, and of at most about `most`
-/// elements.
+/// A copy of so many elements of an operand along each axis, the one with the indices `first` first, in
+/// row-major order.
+fn part_of(whole: &Operand, bytes: &[u8], first: &[u64], extents: &[u64]) -> Vec<u8> {
+    let size = whole.dtype().bytes() as usize;
+    let mut part = vec![];
+    for place in Places::within(whole.placement(), first, extents) {
+        part.extend_from_slice(&bytes[place * size..][..size]);
+    }
+    part
+}
+
+/// The same reduction of one slice, with row-major inputs: with extent 1 along the axes that are kept, and of at
+/// most about `most` elements.
 fn spec_of_one(spec: &Reduction, most: u64) -> Result<Reduction, SpecError> {
     let mut left = most;
     let taken = extents(spec, |(reduced, extent)| {
@@ -229,15 +266,15 @@ fn spec_of_one(spec: &Reduction, most: u64) -> Result<Reduction, SpecError> {
         };
     }
     for operand in spec.inputs() {
-        let (dtype, layout) = (operand.dtype(), Layout::strides(operand.strides()));
+        let dtype = operand.dtype();
         builder = match operand.role() {
             Role::Scalar(name) => builder.scalar(name, dtype),
-            Role::Then => builder.then_input_at(dtype, &vec![1; operand.shape().len()], layout),
+            Role::Then => builder.then_input(dtype, &vec![1; operand.shape().len()]),
             _ => {
                 let broadcast = taken.len() - operand.shape().len();
                 let own = operand.shape().iter().zip(&taken[broadcast..]);
                 let shape: Vec<u64> = own.map(|(&own, &taken)| if own == 1 { 1 } else { taken }).collect();
-                builder.input_at(dtype, &shape, layout)
+                builder.input(dtype, &shape)
             }
         };
     }
@@ -302,7 +339,8 @@ mod tests {
         };
         let inputs: Vec<Vec<u8>> = spec.inputs().iter().enumerate().map(bytes).collect();
         let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-        let old: Vec<Vec<u8>> = spec.outputs().iter().map(|o| (0..o.span_bytes() as u8).collect()).collect();
+        let old: Vec<Vec<u8>> =
+            spec.outputs().iter().map(|o| (0..o.span_bytes()).map(|i| (i % 61) as u8).collect()).collect();
         let old: Vec<&[u8]> = old.iter().map(Vec::as_slice).collect();
         let given = Given { inputs: &inputs, old: &old };
         let all = reference::reduce_over(&spec, &inputs, &old).unwrap();
@@ -344,46 +382,39 @@ mod tests {
             "softmax f32[3,10]@ba axes=[1]",
             r#"sum f32[3,10] axes=[0] apply="x0 / r0" -> f64@(-10,1)"#,
             "layer_norm f32[3,10], f32[10], f32[3,1] axes=[1]",
+            "sum f32[3,20,4]@aBc16b axes=[2] -> @any",
+            "mean i8[3,20,4]@BAc4b2a4b+5 axes=[0,1] keep_dims -> f32@any",
+            r#"max f16[3,20,4]@aBc8b, f16[20,1]@Ab8a axes=[1] map="x0*x1""#,
+            r#"sum f32[3,20]@(100,16)8b+3, f32[3]@A2a:then axes=[1] then="r0 + d * y0" -> @A2a+4"#,
+            "softmax f32[3,20]@Ba8b axes=[1] -> @aB16b",
             r#"combiner(identity="0, i64(0)", lift="x0, i", combine="a0+b0, b1") f32[3,4] axes=[1]"#,
         ] {
             check_slices(text);
         }
     }
 
-    /// The spec of one slice is the same but for extents, and its inputs lie where the whole's do.
+    /// The spec of one slice is the same but for extents and layouts.
     #[test]
     fn one_slice_of_every_kind_of_spec() {
         for (text, one) in [
-            ("max,argmax f32[32,1000] axes=[1]", "max, argmax f32[1,1000]@(1000,1) axes=[1]"),
-            ("argmax(last) i8[4,5] axes=[0] -> i32", "argmax(last) i8[4,1]@(5,1) axes=[0] -> i32"),
-            ("var(ddof=1) f16[4,5] axes=[1] keep_dims", "var(ddof=1) f16[1,5]@(5,1) axes=[1]"),
-            (
-                "sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"",
-                "sum f32[1,512]@(512,1), f32[512]@(1) axes=[1] map=\"x0 * x1\"",
-            ),
-            (
-                "sum f32[4,8], f32[4,1] axes=[1] map=\"x0*x1\"",
-                "sum f32[1,8]@(8,1), f32[1,1]@(1,1) axes=[1] map=\"x0 * x1\"",
-            ),
+            ("max,argmax f32[32,1000] axes=[1]", "max, argmax f32[1,1000] axes=[1]"),
+            ("argmax(last) i8[4,5] axes=[0] -> i32", "argmax(last) i8[4,1] axes=[0] -> i32"),
+            ("var(ddof=1) f16[4,5] axes=[1] keep_dims", "var(ddof=1) f16[1,5] axes=[1]"),
+            ("sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"", "sum f32[1,512], f32[512] axes=[1] map=\"x0 * x1\""),
+            ("sum f32[4,8], f32[4,1] axes=[1] map=\"x0*x1\"", "sum f32[1,8], f32[1,1] axes=[1] map=\"x0 * x1\""),
             (
                 "mean f32[32,768], f32[32]:then axes=[1] scalar eps:f32 then=\"max(r0, eps) + y0\"",
-                "mean f32[1,768]@(768,1), f32[1]@(1):then axes=[1] scalar eps:f32 then=\"max(r0, eps) + y0\"",
+                "mean f32[1,768], f32[1]:then axes=[1] scalar eps:f32 then=\"max(r0, eps) + y0\"",
             ),
-            (
-                "sum i32[4,5] axes=[1] then=\"r0 / 2 + d\" -> i16",
-                "sum i32[1,5]@(5,1) axes=[1] then=\"r0 / 2 + d\" -> i16",
-            ),
-            ("softmax f32[8,100] axes=[1]", "softmax f32[1,100]@(100,1) axes=[1]"),
-            (
-                "layer_norm f32[8,10], f32[10], f32[8,1] axes=[1]",
-                "layer_norm f32[1,10]@(10,1), f32[10]@(1), f32[1,1]@(1,1) axes=[1]",
-            ),
-            ("sum f32[8,100] axes=[1] apply=\"x0 / r0\"", "sum f32[1,100]@(100,1) axes=[1] apply=\"x0 / r0\""),
-            ("count_nonzero bool[4,5]", "count_nonzero bool[4,5]@(5,1)"),
-            ("bit_xor u8[4,5] axes=[]", "bit_xor u8[1,1]@(5,1) axes=[]"),
+            ("sum i32[4,5] axes=[1] then=\"r0 / 2 + d\" -> i16", "sum i32[1,5] axes=[1] then=\"r0 / 2 + d\" -> i16"),
+            ("softmax f32[8,100] axes=[1]", "softmax f32[1,100] axes=[1]"),
+            ("layer_norm f32[8,10], f32[10], f32[8,1] axes=[1]", "layer_norm f32[1,10], f32[10], f32[1,1] axes=[1]"),
+            ("sum f32[8,100] axes=[1] apply=\"x0 / r0\"", "sum f32[1,100] axes=[1] apply=\"x0 / r0\""),
+            ("count_nonzero bool[4,5]", "count_nonzero bool[4,5]"),
+            ("bit_xor u8[4,5] axes=[]", "bit_xor u8[1,1] axes=[]"),
             (
                 "combiner(identity=\"0\",lift=\"x0\",combine=\"a0+b0\"), sum f32[4,5] axes=[1] -> f32, f64",
-                "combiner(identity=\"0\", lift=\"x0\", combine=\"a0 + b0\"), sum f32[1,5]@(5,1) axes=[1] -> f32, f64",
+                "combiner(identity=\"0\", lift=\"x0\", combine=\"a0 + b0\"), sum f32[1,5] axes=[1] -> f32, f64",
             ),
         ] {
             let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));

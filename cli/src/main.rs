@@ -15,10 +15,10 @@ mod failure;
 mod figures;
 mod list;
 mod npy;
+mod places;
 mod random;
 mod run;
 mod scalars;
-mod strided;
 mod timing;
 
 use args::{Args, Verb};

@@ -1,15 +1,16 @@
 //! Arrays in `.npy` files.
 //!
 //! A file holds the logical array, in C or Fortran order and either byte order; it is packed into the
-//! operand's layout. `f16` is `<f2`; `bf16`, which NumPy has not, is `<u2` that holds the bits; `bool`
+//! operand's layout, zeros where no element lies. Or it holds the operand's buffer as it lies in memory, as an
+//! array of one axis. `f16` is `<f2`; `bf16`, which NumPy has not, is `<u2` that holds the bits; `bool`
 //! is `|b1`. What is written is little-endian and in C order.
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
-use crate::strided::{Placed, row_major, walk};
-use cranefold::DType;
+use crate::places::Places;
 use cranefold::spec::Operand;
-use npyz::{Endianness, NpyHeader, TypeStr, WriterBuilder};
+use cranefold::{DType, Layout};
+use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
@@ -28,10 +29,31 @@ pub enum NpyError {
     DType { given: String, operand: String, dtype: DType, expected: TypeStr },
     #[error("the file has shape {given}, {operand} has shape {expected}")]
     Shape { given: String, operand: String, expected: String },
+    #[error("the file has shape {given}, the buffer of {operand} has shape {expected}, padding and gaps included")]
+    Buffer { given: String, operand: String, expected: String },
     #[error("{given} bytes of elements follow the header, {expected} belong to shape {shape}")]
     Length { given: String, expected: u64, shape: String },
     #[error("{operand} keeps elements of the file in one place by its strides, but the file's are different")]
     Repeated { operand: String },
+}
+
+/// What a file holds of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The logical array.
+    Logical,
+    /// The buffer, padding and gaps included, as an array of one axis.
+    Raw,
+}
+
+impl Form {
+    /// The shape of the file.
+    fn shape(self, operand: &Operand) -> Vec<u64> {
+        match self {
+            Form::Logical => operand.shape().to_vec(),
+            Form::Raw => vec![operand.span_elems()],
+        }
+    }
 }
 
 /// The first line of a message: the parser of headers shows the header below it.
@@ -62,7 +84,7 @@ fn type_str(dtype: DType) -> TypeStr {
 ///
 /// # Errors
 /// If the file cannot be read, or holds other elements or another shape.
-pub fn read(path: &Path, operand: &Operand, name: &str) -> Result<Buffer, Failure> {
+pub fn read(path: &Path, form: Form, operand: &Operand, name: &str) -> Result<Buffer, Failure> {
     let unreadable = |error| Failure::Read { path: path.into(), error };
     let refused = |error| Failure::Npy { path: path.into(), error };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
@@ -71,26 +93,35 @@ pub fn read(path: &Path, operand: &Operand, name: &str) -> Result<Buffer, Failur
         io::ErrorKind::IsADirectory => unreadable(error),
         _ => refused(NpyError::Header(error)),
     })?;
-    let swapped = check(&header, operand, name).map_err(refused)?;
+    let swapped = check(&header, form, operand, name).map_err(refused)?;
 
-    let elements_bytes = operand.elems() * operand.dtype().bytes();
+    let shape = form.shape(operand);
+    let elements_bytes = shape.iter().product::<u64>() * operand.dtype().bytes();
     let mut elements = Buffer::zeroed(elements_bytes)?;
     let got = read_full(&mut file, elements.bytes_mut()).map_err(unreadable)? as u64;
     let more = got == elements_bytes && file.read(&mut [0]).map_err(unreadable)? > 0;
     if got < elements_bytes || more {
         let given = if more { format!("more than {got}") } else { got.to_string() };
-        return Err(refused(NpyError::Length { given, expected: elements_bytes, shape: list(operand.shape()) }));
+        return Err(refused(NpyError::Length { given, expected: elements_bytes, shape: list(&shape) }));
     }
     if swapped {
         elements.bytes_mut().chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
     }
-    let strides: Vec<i64> = header.strides().iter().map(|&stride| stride as i64).collect();
-    let in_place = strides == operand.strides() && operand.origin() == 0 && operand.span_elems() == operand.elems();
-    if in_place { Ok(elements) } else { pack(&elements, &strides, operand, name)?.map_err(refused) }
+    match form {
+        Form::Raw => Ok(elements),
+        Form::Logical if header.order() == Order::C && is_dense(operand) => Ok(elements),
+        Form::Logical => pack(&elements, header.order(), operand, name)?.map_err(refused),
+    }
+}
+
+/// Whether the buffer is the elements in row-major order, and nothing else.
+fn is_dense(operand: &Operand) -> bool {
+    let row_major = Layout::row_major().resolve(operand.shape(), operand.dtype().bytes());
+    row_major.as_ref() == Ok(operand.placement())
 }
 
 /// Checks element type and shape; says whether the bytes of elements are to be swapped.
-fn check(header: &NpyHeader, operand: &Operand, name: &str) -> Result<bool, NpyError> {
+fn check(header: &NpyHeader, form: Form, operand: &Operand, name: &str) -> Result<bool, NpyError> {
     let expected = type_str(operand.dtype());
     let same = |t: &TypeStr| t.type_char() == expected.type_char() && t.size_field() == expected.size_field();
     let endianness = match header.dtype() {
@@ -98,9 +129,13 @@ fn check(header: &NpyHeader, operand: &Operand, name: &str) -> Result<bool, NpyE
         npyz::DType::Plain(given) => return Err(other_type(given.to_string(), expected, operand, name)),
         given => return Err(other_type(given.descr(), expected, operand, name)),
     };
-    if header.shape() != operand.shape() {
-        let (given, expected) = (list(header.shape()), list(operand.shape()));
-        return Err(NpyError::Shape { given, operand: name.into(), expected });
+    let shape = form.shape(operand);
+    if header.shape() != shape {
+        let (given, operand, expected) = (list(header.shape()), name.into(), list(&shape));
+        return Err(match form {
+            Form::Logical => NpyError::Shape { given, operand, expected },
+            Form::Raw => NpyError::Buffer { given, operand, expected },
+        });
     }
     Ok(match endianness {
         Endianness::Irrelevant => false,
@@ -126,60 +161,60 @@ fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(got)
 }
 
-/// The elements, which have these strides, in the layout of an operand. Strides that put several
-/// elements in one place (zero, or overlapping) need them to be the same.
-fn pack(
-    elements: &Buffer,
-    strides: &[i64],
-    operand: &Operand,
-    name: &str,
-) -> Result<Result<Buffer, NpyError>, Failure> {
+/// The elements, which are in this order, in the layout of an operand. Strides that put several elements in one
+/// place (zero, or overlapping) need them to be the same.
+fn pack(elements: &Buffer, order: Order, operand: &Operand, name: &str) -> Result<Result<Buffer, NpyError>, Failure> {
     let mut packed = Buffer::zeroed(operand.span_bytes())?;
-    let (from, to) = (Placed { strides, origin: 0 }, Placed::of(operand));
-    copy(operand, elements.bytes(), from, packed.bytes_mut(), to);
+    let places = || match order {
+        Order::C => Places::of(operand),
+        Order::Fortran => Places::of(operand).column_major(),
+    };
     let size = operand.dtype().bytes() as usize;
-    let (from_bytes, to_bytes) = (elements.bytes(), packed.bytes());
-    let kept = walk(operand.shape(), from, to, |from, to| {
-        let same = from_bytes[from * size..][..size] == to_bytes[to * size..][..size];
-        if same { Ok(()) } else { Err(NpyError::Repeated { operand: name.into() }) }
-    });
-    Ok(kept.map(|()| packed))
-}
-
-/// Copies the elements of an operand from one placement to another.
-fn copy(operand: &Operand, from_bytes: &[u8], from: Placed, to_bytes: &mut [u8], to: Placed) {
-    match operand.dtype().bytes() {
-        1 => copy_sized::<1>(operand.shape(), from_bytes, from, to_bytes, to),
-        2 => copy_sized::<2>(operand.shape(), from_bytes, from, to_bytes, to),
-        4 => copy_sized::<4>(operand.shape(), from_bytes, from, to_bytes, to),
-        _ => copy_sized::<8>(operand.shape(), from_bytes, from, to_bytes, to),
+    let (from, to) = (elements.bytes(), packed.bytes_mut());
+    match size {
+        1 => scatter::<1>(from, places(), to),
+        2 => scatter::<2>(from, places(), to),
+        4 => scatter::<4>(from, places(), to),
+        _ => scatter::<8>(from, places(), to),
     }
+    let kept = from.chunks_exact(size).zip(places()).all(|(element, place)| *element == to[place * size..][..size]);
+    Ok(if kept { Ok(packed) } else { Err(NpyError::Repeated { operand: name.into() }) })
 }
 
-fn copy_sized<const SIZE: usize>(shape: &[u64], from_bytes: &[u8], from: Placed, to_bytes: &mut [u8], to: Placed) {
-    let (from_elems, to_elems) = (from_bytes.as_chunks::<SIZE>().0, to_bytes.as_chunks_mut::<SIZE>().0);
-    let done: Result<(), std::convert::Infallible> = walk(shape, from, to, |from, to| {
-        to_elems[to] = from_elems[from];
-        Ok(())
-    });
-    let Ok(()) = done;
+/// Writes neighbouring elements to their places.
+fn scatter<const SIZE: usize>(from: &[u8], places: Places, to: &mut [u8]) {
+    let (from, to) = (from.as_chunks::<SIZE>().0, to.as_chunks_mut::<SIZE>().0);
+    from.iter().zip(places).for_each(|(element, place)| to[place] = *element);
+}
+
+/// Writes to neighbouring elements what lies at their places.
+fn gather<const SIZE: usize>(from: &[u8], places: Places, to: &mut [u8]) {
+    let (from, to) = (from.as_chunks::<SIZE>().0, to.as_chunks_mut::<SIZE>().0);
+    to.iter_mut().zip(places).for_each(|(element, place)| *element = from[place]);
 }
 
 /// Writes an operand to a file.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(path: &Path, operand: &Operand, bytes: &[u8]) -> Result<(), Failure> {
-    let mut dense = Buffer::zeroed(operand.elems() * operand.dtype().bytes())?;
-    let strides = row_major(operand.shape());
-    copy(operand, bytes, Placed::of(operand), dense.bytes_mut(), Placed { strides: &strides, origin: 0 });
+pub fn write(path: &Path, form: Form, operand: &Operand, bytes: &[u8]) -> Result<(), Failure> {
+    let shape = form.shape(operand);
+    let mut elements = Buffer::zeroed(shape.iter().product::<u64>() * operand.dtype().bytes())?;
+    let to = elements.bytes_mut();
+    match (form, operand.dtype().bytes()) {
+        (Form::Raw, _) => to.copy_from_slice(bytes),
+        (_, 1) => gather::<1>(bytes, Places::of(operand), to),
+        (_, 2) => gather::<2>(bytes, Places::of(operand), to),
+        (_, 4) => gather::<4>(bytes, Places::of(operand), to),
+        _ => gather::<8>(bytes, Places::of(operand), to),
+    }
     if Endianness::of_machine() == Endianness::Big {
-        dense.bytes_mut().chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
+        to.chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
     }
     let write = || -> io::Result<()> {
         let options = npyz::WriteOptions::new_header_only().dtype(npyz::DType::Plain(type_str(operand.dtype())));
-        let mut file = options.shape(operand.shape()).writer(File::create(path)?).write_header_only()?;
-        file.write_all(dense.bytes())
+        let mut file = options.shape(&shape).writer(File::create(path)?).write_header_only()?;
+        file.write_all(elements.bytes())
     };
     write().map_err(|error| Failure::Write { path: path.into(), error })
 }

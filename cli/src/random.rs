@@ -1,6 +1,7 @@
 //! Random elements for which a reduction means something.
 
 use crate::buffer::Buffer;
+use crate::places::Places;
 use crate::scalars;
 use cranefold::spec::Operand;
 use cranefold::{DType, Problem, Reduction, Scalar};
@@ -25,7 +26,8 @@ struct Draw {
     one: bool,
 }
 
-/// Fills the inputs, gaps between elements included.
+/// Fills the inputs. Elements are drawn in row-major order, so that they are the same in every layout, and what
+/// lies between them would show in the results: it is no number, or the limit of a type.
 pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
     let mut rng = Rng::with_seed(seed);
     let one = has_identity_one(spec);
@@ -35,6 +37,9 @@ pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
             continue;
         }
         let draw = Draw { dtype: operand.dtype(), count: spec.reduced_count().max(1) as f64, one };
+        if !operand.layout().is_row_major() {
+            draw.fill_gaps(buffer.bytes_mut());
+        }
         draw.fill(operand, &mut rng, buffer.bytes_mut());
     }
 }
@@ -58,18 +63,29 @@ fn has_identity_one(spec: &Reduction) -> bool {
 }
 
 impl Draw {
+    /// Fills what no element will be written to, and the rest with it.
+    fn fill_gaps(self, bytes: &mut [u8]) {
+        let [even, odd] = match self.dtype.int_range() {
+            Some((low, high)) => [low, high].map(|limit| Scalar::int(self.dtype, limit)),
+            None if self.dtype == DType::Bool => [Scalar::bool(!self.one); 2],
+            None => [Scalar::nan(self.dtype); 2],
+        };
+        let span = bytes.len() / self.dtype.bytes() as usize;
+        (0..span).for_each(|i| if i % 2 == 0 { even } else { odd }.write(bytes, i));
+    }
+
     fn fill(self, operand: &Operand, rng: &mut Rng, bytes: &mut [u8]) {
-        let span = operand.span_elems() as usize;
+        let places = Places::of(operand);
         match self.dtype {
             DType::Bool => {
                 let other = 1.0 - 0.5f64.powf(1.0 / self.count);
-                bytes.fill_with(|| u8::from(self.one != (rng.f64() < other)));
+                places.for_each(|place| bytes[place] = u8::from(self.one != (rng.f64() < other)));
             }
             dtype if dtype.is_int() => {
                 let odd = u64::from(self.one);
-                (0..span).for_each(|i| Scalar::from_bits(dtype, rng.u64(..) | odd).write(bytes, i));
+                places.for_each(|place| Scalar::from_bits(dtype, rng.u64(..) | odd).write(bytes, place));
             }
-            dtype => (0..span).for_each(|i| Scalar::float(dtype, self.float(rng)).write(bytes, i)),
+            dtype => places.for_each(|place| Scalar::float(dtype, self.float(rng)).write(bytes, place)),
         }
     }
 

@@ -6,8 +6,9 @@ use crate::check::{self, Found, Verdict, Worst};
 use crate::execute::Executor;
 use crate::failure::Failure;
 use crate::figures;
+use crate::npy::Form;
+use crate::places::Places;
 use crate::scalars::{self, ScalarError};
-use crate::strided::{Placed, walk};
 use crate::timing::{self, Call, Samples};
 use cranefold::{Reduction, Scalar};
 use std::io::Write;
@@ -31,12 +32,13 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     let scalars = check_request(request, &spec)?;
     let options = request.forced.options()?;
     let seed = request.random.unwrap_or(0);
+    let form = if request.raw { Form::Raw } else { Form::Logical };
     let mut arrays = match request.input.as_slice() {
         [] => Arrays::random(&spec, seed)?,
-        paths => Arrays::read(&spec, paths)?,
+        paths => Arrays::read(&spec, form, paths)?,
     };
     arrays.set_scalars(&spec, &scalars);
-    let old = Arrays::old(&spec, &request.old)?;
+    let old = Arrays::old(&spec, form, &request.old)?;
     let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, request.executor, &options))?;
     let times = time(&mut *executor.call(&spec, &mut arrays))?;
     if !old.is_empty() {
@@ -57,7 +59,7 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Verdict::NotChecked { needed_ns }) => Err(unchecked(needed_ns)),
         None => Err("none: this is the reference".into()),
     };
-    arrays.write(&spec, &request.output)?;
+    arrays.write(&spec, form, &request.output)?;
     let mut lines = vec![("spec".to_string(), spec.to_string()), ("input".into(), data(request, &spec, &arrays, seed))];
     let several = spec.outputs().len() > 1;
     let numbered = |name: &str, n: usize| if several { format!("{name} {n}") } else { name.into() };
@@ -110,21 +112,19 @@ fn time(call: &mut Call) -> Result<Samples, Failure> {
     Ok(timing::in_turn(&mut [call], ROUNDS, BUDGET_NS)?.swap_remove(0))
 }
 
-/// An output's type and shape, and its first elements.
+/// An output's type, shape and layout, and its first elements.
 fn shown(spec: &Reduction, output: usize, arrays: &Arrays) -> String {
     let operand = &spec.outputs()[output];
     let extents: Vec<String> = operand.shape().iter().map(u64::to_string).collect();
     let mut text = format!("{}[{}]", operand.dtype(), extents.join(","));
-    let mut left = SHOWN;
-    let place = Placed::of(operand);
-    // Past the last element that is shown the walk is stopped, which is no error.
-    let _: Result<(), ()> = walk(operand.shape(), place, place, |index, _| {
-        let element = Scalar::read(operand.dtype(), arrays.outputs[output].bytes(), index);
-        text += &if left > 0 { format!(" {element}") } else { " ...".into() };
-        left = left.checked_sub(1).ok_or(())?;
-        Ok(())
-    });
-    text
+    if !operand.layout().is_row_major() {
+        text += &format!("@{}", operand.layout());
+    }
+    let bytes = arrays.outputs[output].bytes();
+    for place in Places::of(operand).take(SHOWN) {
+        text += &format!(" {}", Scalar::read(operand.dtype(), bytes, place));
+    }
+    if operand.elems() > SHOWN as u64 { text + " ..." } else { text }
 }
 
 fn kernel(executor: &Executor) -> String {

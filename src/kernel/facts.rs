@@ -1,25 +1,10 @@
 //! What is known of a kernel.
 
 use crate::compiled::Compiled;
+use crate::problem::Region;
 use crate::schedule::Schedule;
 use crate::spec::Reduction;
 use crate::tree::Tree;
-use cranefold_ir::DType;
-
-/// An output: where its elements lie.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputDesc {
-    /// Element type.
-    pub dtype: DType,
-    /// Extents, as the user sees them.
-    pub shape: Vec<u64>,
-    /// Strides in elements.
-    pub strides: Vec<i64>,
-    /// Length of the buffer in elements.
-    pub span_elems: u64,
-    /// Length of the buffer in bytes.
-    pub span_bytes: u64,
-}
 
 /// What is known of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,38 +23,24 @@ pub struct Facts {
     pub compile_ns: u64,
 }
 
-pub(super) fn output_desc(spec: &Reduction) -> Vec<OutputDesc> {
-    let desc = |o: &crate::spec::Operand| OutputDesc {
-        dtype: o.dtype(),
-        shape: o.shape().to_vec(),
-        strides: o.strides().to_vec(),
-        span_elems: o.span_elems(),
-        span_bytes: o.span_bytes(),
-    };
-    spec.outputs().iter().map(desc).collect()
-}
-
 pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
     let operands = spec.inputs().iter().chain(spec.outputs());
     let problem = &compiled.signature.problem;
-    let elements: u64 = problem.dims.iter().map(|d| d.extent).product();
-    let outputs: u64 = problem.dims.iter().filter(|d| !d.reduced).map(|d| d.extent).product();
+    let outputs = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
     let combines = match problem
         .reducer()
-        .filter(|r| !r.method.phases().is_empty() && problem.count > 0 && !problem.dims.is_empty())
+        .filter(|r| !r.method.phases().is_empty() && !problem.elements.is_empty() && outputs > 0)
     {
         None => 0,
         Some(reducer) => {
             let tree = Tree::of(problem, &reducer.method);
             let phases = reducer.method.phases().len() as u64;
-            let innermost = problem.dims.iter().rfind(|d| d.reduced).map_or(1, |d| d.extent);
-            let lanes = tree.lanes.min(innermost);
             let each = if phases == 1 {
-                tree.blocks() * lanes - 1
+                tree.blocks() * tree.lanes_present() - 1
             } else {
-                tree.blocks() * (lanes - 1) * phases + tree.blocks() - 1
+                tree.blocks() * (tree.lanes_present() - 1) * phases + tree.blocks() - 1
             };
-            elements * phases + outputs * each
+            problem.elements_read().saturating_mul(phases).saturating_add(outputs.saturating_mul(each))
         }
     };
     Facts {

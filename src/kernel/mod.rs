@@ -5,7 +5,7 @@ mod element;
 mod facts;
 
 pub use element::{Element, Input, Output};
-pub use facts::{Facts, OutputDesc};
+pub use facts::Facts;
 
 use crate::compiled::Compiled;
 use crate::dump;
@@ -93,7 +93,7 @@ impl Kernel {
     /// else as [`run`](Kernel::run).
     pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
         let (input, outputs) = (&self.spec.inputs()[0], self.spec.outputs());
-        let place = |o: &Operand| (o.dtype(), o.strides().to_vec(), o.origin(), o.span_elems());
+        let place = |o: &Operand| (o.dtype(), o.placement().clone());
         let same = matches!(outputs, [output] if place(output) == place(input));
         if !self.spec.applies() || !same {
             return Err(CallError::InPlace);
@@ -158,8 +158,8 @@ impl Kernel {
     }
 
     /// What the outputs are: shapes, strides and lengths of their buffers.
-    pub fn output_desc(&self) -> Vec<OutputDesc> {
-        facts::output_desc(&self.spec)
+    pub fn output_desc(&self) -> Vec<crate::spec::OutputDesc> {
+        self.spec.output_desc()
     }
 
     /// What is known of the kernel.

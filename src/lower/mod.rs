@@ -4,7 +4,8 @@
 //! and lanes; then the merge of the blocks, the fold of the lanes, finish and store. With several phases
 //! each block is walked once for each of them, its lanes folded every time; where elements are selected by
 //! their order, a slice is gathered instead; where each position of the slice is written, a loop over
-//! positions takes the place of the store (`after.rs`). One phase:
+//! positions takes the place of the store (`after.rs`). Where layouts cut the problem into boxes, each box of
+//! slices has its loops, and in them each box of elements its blocks. One phase:
 //!
 //! ```text
 //! for i0 in 0..4 parallel {
@@ -21,13 +22,16 @@
 //! ```
 
 mod after;
+mod at;
 mod walk;
 
-use crate::problem::{Operand, Problem};
+use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
 use crate::tree::Tree;
+use at::At;
 use cranefold_ir::ops::{Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
-    AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt,
+    AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over,
+    Scalar, Stmt,
 };
 
 /// The naive nest of a problem, named `name`.
@@ -37,20 +41,34 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
     let nest = Nest { name: name.into(), buffers: inputs.chain(outputs).collect(), defs: vec![], body: vec![] };
-    let mut lowering = Lowering { problem, nest, names: Names::default() };
-    if problem.outputs.iter().all(|o| o.len > 0) {
-        lowering.whole();
-    }
+    let boxes = match problem.gathers() {
+        true => vec![in_a_row(problem)],
+        false => problem.elements.clone(),
+    };
+    let mut lowering = Lowering { problem, boxes, gathered: None, nest, names: Names::default() };
+    lowering.whole();
     lowering.nest
+}
+
+/// The elements of a slice that have been brought into order.
+fn in_a_row(problem: &Problem) -> Region {
+    let nowhere = Place { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position: 0 };
+    let along = Place { position: 1, ..nowhere.clone() };
+    Region { start: nowhere, dims: vec![Dim { extent: problem.count, stride: along }] }
 }
 
 struct Lowering<'a> {
     problem: &'a Problem,
+    /// What the tree is over.
+    boxes: Vec<Region>,
+    /// The elements of the slice in order, where they are gathered first.
+    gathered: Option<State>,
     nest: Nest,
     names: Names,
 }
 
 /// The states of one reducer: the accumulators of its parts.
+#[derive(Clone)]
 struct State {
     accs: Vec<(AccId, DType)>,
 }
@@ -91,26 +109,50 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// Loops over all output dims; `at` is the position in each dim of the problem (0 where reduced).
+    /// Loops over all slices, and over the padding of outputs.
     fn whole(&mut self) {
-        let body = self.outputs(0, vec![]);
+        let problem = self.problem;
+        // A schedule names these loops, so they are numbered before all others.
+        let vars: Vec<Vec<Option<LoopVar>>> = problem.slices.iter().map(|slices| self.output_vars(slices)).collect();
+        let mut body = vec![];
+        for (slices, vars) in problem.slices.iter().zip(vars) {
+            body.extend(self.slices(&slices.dims, &vars, At::of(&slices.start)));
+        }
+        for padding in &problem.padding {
+            body.extend(self.pad(padding));
+        }
         self.nest.body = body;
     }
 
-    fn outputs(&mut self, dim: usize, mut at: Vec<Index>) -> Vec<Stmt> {
-        let Some(d) = self.problem.dims.get(dim) else { return self.element(&at) };
-        if d.reduced {
-            at.push(Index::default());
-            return self.outputs(dim + 1, at);
-        }
-        self.repeat(Over::Output, d.extent, LoopKind::Parallel, |this, i| {
-            at.push(i);
-            this.outputs(dim + 1, at)
-        })
+    /// The variables of the loops over a box of slices; a dim of one position has no loop.
+    fn output_vars(&mut self, slices: &Region) -> Vec<Option<LoopVar>> {
+        slices.dims.iter().map(|d| (d.extent > 1).then(|| self.names.loop_over(Over::Output))).collect()
+    }
+
+    fn slices(&mut self, dims: &[Dim], vars: &[Option<LoopVar>], at: At) -> Vec<Stmt> {
+        let (Some((d, dims)), Some((var, vars))) = (dims.split_first(), vars.split_first()) else {
+            return self.element(&at);
+        };
+        let Some(var) = *var else { return self.slices(dims, vars, at) };
+        let body = self.slices(dims, vars, at.along(&d.stride, 0, &Index::term(var, 1)));
+        vec![Stmt::For(Loop::new(var, d.extent, LoopKind::Parallel, body))]
+    }
+
+    /// Writes zeros.
+    fn pad(&mut self, padding: &Padding) -> Vec<Stmt> {
+        let vars: Vec<LoopVar> = padding.dims.iter().map(|_| self.names.loop_over(Over::Output)).collect();
+        let dims = padding.dims.iter().zip(&vars);
+        let index = dims.clone().fold(Index::constant(padding.start), |sum, (&(_, by), &var)| sum.plus(var, by));
+        let zero = Scalar::zero(in_memory(self.problem.outputs[padding.output].dtype));
+        let store = Stmt::Store { buf: self.output_buffer(padding.output), index, value: zero.into() };
+        let around = |body, (&(extent, _), &var): (&(u64, i64), &LoopVar)| {
+            vec![Stmt::For(Loop::new(var, extent, LoopKind::Parallel, body))]
+        };
+        dims.rev().fold(vec![store], around)
     }
 
     /// Everything for the slice at a position.
-    fn element(&mut self, at: &[Index]) -> Vec<Stmt> {
+    fn element(&mut self, at: &At) -> Vec<Stmt> {
         let Some(reducer) = self.problem.reducer() else {
             let def = self.problem.conversion().expect("a conversion where nothing is reduced");
             let value = vec![self.load(0, at)];
@@ -126,17 +168,19 @@ impl<'p> Lowering<'p> {
             Method::Select { lift, what } => self.select(&reducer, lift, what, at),
             Method::Phases { phases, merge, .. } => {
                 let tree = Tree::of(self.problem, &reducer.method);
-                match phases.as_slice() {
+                let mut body = if self.problem.gathers() { self.gather(at) } else { vec![] };
+                body.extend(match phases.as_slice() {
                     [phase] if phase.close.is_none() => self.one_phase(&reducer, phase, &tree, at),
                     phases => self.phases(&reducer, phases, merge, &tree, at),
-                }
+                });
+                body
             }
         }
     }
 
     /// One phase: lanes are kept while blocks merge and fold at the end.
-    fn one_phase(&mut self, reducer: &Reducer, phase: &Phase, tree: &Tree, at: &[Index]) -> Vec<Stmt> {
-        let lanes = self.lanes_present(tree);
+    fn one_phase(&mut self, reducer: &Reducer, phase: &Phase, tree: &Tree, at: &At) -> Vec<Stmt> {
+        let lanes = tree.lanes_present();
         let merge = self.nest.define(phase.combine.clone());
         let (state, mut body) = self.accumulate(&phase.identity, tree.blocks() * lanes);
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
@@ -157,7 +201,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// Several phases: each folds its lanes when the block has been walked.
-    fn phases(&mut self, reducer: &Reducer, phases: &[Phase], merge: &Def, tree: &Tree, at: &[Index]) -> Vec<Stmt> {
+    fn phases(&mut self, reducer: &Reducer, phases: &[Phase], merge: &Def, tree: &Tree, at: &At) -> Vec<Stmt> {
         let parts = merge.results.iter().map(Expr::dtype);
         let merge = self.nest.define(merge.clone());
         // A block's state is overwritten before it is read: any value will do.
@@ -169,7 +213,7 @@ impl<'p> Lowering<'p> {
             let mut body = vec![];
             let mut results: Vec<Expr> = vec![];
             for (n, phase) in phases.iter().enumerate() {
-                let lanes = this.lanes_of_block(tree, blocks);
+                let lanes = blocks.lanes(tree);
                 let combine = this.nest.define(phase.combine.clone());
                 let (state, acc) = this.accumulate(&phase.identity, lanes);
                 body.extend(acc);
@@ -179,7 +223,7 @@ impl<'p> Lowering<'p> {
                     let Some(kept) = kept.as_ref().filter(|k| k.phase == n) else {
                         return this.take(phase, &state, lane, args);
                     };
-                    let index = kept.index(this.problem, at);
+                    let index = at.element();
                     let (mut stmts, lifted) = this.apply(&phase.lift, args);
                     let values: Vec<Expr> = lifted.into_iter().map(|value| this.bind(value, &mut stmts)).collect();
                     stmts.extend(kept.state.set(&index, values.clone()));
@@ -191,7 +235,7 @@ impl<'p> Lowering<'p> {
                 results.extend(match &phase.close {
                     None => folded,
                     Some(close) => {
-                        let count = this.elements_of_block(tree, blocks);
+                        let count = blocks.elements(tree);
                         this.close(close, folded, count, &mut body)
                     }
                 });
@@ -267,24 +311,20 @@ impl<'p> Lowering<'p> {
         self.nest.apply(&mut self.names, def, args)
     }
 
-    /// The index in an operand of a position.
-    fn index(strides: &[i64], origin: i64, at: &[Index]) -> Index {
-        at.iter().zip(strides).fold(Index::constant(origin), |sum, (p, &s)| sum.add(&p.times(s)))
-    }
-
-    fn load(&self, input: usize, at: &[Index]) -> Expr {
+    fn load(&self, input: usize, at: &At) -> Expr {
         let operand = &self.problem.inputs[input].operand;
-        let strides: Vec<i64> = self.problem.dims.iter().map(|d| d.input_strides[input]).collect();
-        Expr::Load(BufId(input as u32), in_memory(operand.dtype), Self::index(&strides, operand.origin, at))
+        Expr::Load(BufId(input as u32), in_memory(operand.dtype), at.input(input))
     }
 
     /// What lifts take first: the element of each mapped input, and its position if that is asked for.
-    fn loads(&self, at: &[Index]) -> Vec<Expr> {
+    fn loads(&self, at: &At) -> Vec<Expr> {
         let types = self.problem.types();
-        let elements = types.mapped.iter().map(|&i| self.load(i, at));
-        let strides = || self.problem.dims.iter().map(|d| d.position_stride).collect::<Vec<_>>();
-        let position = self.problem.position.map(|p| Expr::At(types.position(), Self::index(&strides(), p, at)));
-        elements.chain(position).collect()
+        let position = self.problem.takes_position.then(|| Expr::At(types.position(), at.position()));
+        let elements = match &self.gathered {
+            Some(gathered) => gathered.read(&at.position()),
+            None => types.mapped.iter().map(|&i| self.load(i, at)).collect(),
+        };
+        elements.into_iter().chain(position).collect()
     }
 }
 

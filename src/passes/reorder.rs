@@ -31,7 +31,7 @@ use std::collections::HashSet;
 /// stays where it is.
 pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) && !selects(&l) => out.extend(sink(l)),
+        Stmt::For(l) if schedule.tile_of(l.var).is_some() && !selects(&l) => out.extend(sink(l)),
         Stmt::For(l) if schedule.blocks > 1 && is_pair(&l) && !selects(&l) => {
             let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
             out.push(Stmt::For(Loop { body: body.collect(), ..l }));

@@ -40,26 +40,31 @@ fn in_body(body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         Stmt::For(l) => Stmt::For(Loop { body: in_body(l.body, nest, names), ..l }),
         other => other,
     };
-    let mut body: Vec<Stmt> = body.into_iter().map(inner).collect();
+    streamed(body.into_iter().map(inner).collect(), nest, names)
+}
+
+/// A body whose inner bodies are done. It may hold several merges, one after the other, each of what stands
+/// between the one before and itself.
+fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
     let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return body };
     let Stmt::Merge { accs, def, blocks, elems } = body.remove(at) else { unreachable!("just found") };
-    let streamed = Streamed::new(&body, accs, nest.def(def).clone(), (blocks, elems), names);
+    let state = Streamed::new(&body, accs, nest.def(def).clone(), (blocks, elems), names);
     let rest = body.split_off(at);
     let mut out = vec![];
     for stmt in body {
         match stmt {
-            Stmt::Acc { acc, .. } if streamed.parts.iter().any(|p| p.all == acc) => {}
+            Stmt::Acc { acc, .. } if state.parts.iter().any(|p| p.all == acc) => {}
             Stmt::For(l) if l.var.over == Over::Block => {
                 if out.iter().all(|s| !matches!(s, Stmt::For(l) if l.var.over == Over::Block)) {
-                    out.extend(streamed.declare_stacks());
+                    out.extend(state.declare_stacks());
                 }
-                out.push(Stmt::For(streamed.blocks(l, nest, names)));
+                out.push(Stmt::For(state.blocks(l, nest, names)));
             }
             other => out.push(other),
         }
     }
-    out.extend(streamed.drain(nest, names));
-    out.extend(rest);
+    out.extend(state.drain(nest, names));
+    out.extend(streamed(rest, nest, names));
     out
 }
 

@@ -28,8 +28,9 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 pub fn tile(nest: Nest, schedule: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if schedule.tile.is_some_and(|t| t.var == l.var) => {
-            out.extend(split(l, schedule.tile.expect("a tile").by, &mut names))
+        Stmt::For(l) if schedule.tile_of(l.var).is_some() => {
+            let by = schedule.tile_of(l.var).expect("a tile").by;
+            out.extend(split(l, by, &mut names))
         }
         Stmt::For(l) if schedule.rows > 1 && l.var.over == Over::Step && is_innermost(&l.body) => {
             out.extend(split_steps(l, schedule.rows, &mut names))

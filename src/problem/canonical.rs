@@ -1,6 +1,8 @@
 //! Reduction -> problem.
 
-use super::{Dim, Input, Operand, Problem, Work};
+use super::{Dim, Input, Operand, Place, Problem, Region, Work};
+use crate::layout::split::{Run, split};
+use crate::spec::boxes::Cuts;
 use crate::spec::{self, Reduction};
 
 impl Problem {
@@ -14,7 +16,7 @@ impl Problem {
         } else {
             Work::Reduce(spec.recipe())
         };
-        let operand = |o: &spec::Operand| Operand { dtype: o.dtype(), len: o.span_elems(), origin: o.origin() as i64 };
+        let operand = |o: &spec::Operand| Operand { dtype: o.dtype(), len: o.span_elems() };
         let mapped = spec.mapped();
         let input = |(i, o): (usize, &spec::Operand)| Input { operand: operand(o), mapped: mapped.contains(&i) };
         let takes_position = matches!(&work, Work::Reduce(recipe) if recipe.takes_position());
@@ -23,141 +25,201 @@ impl Problem {
             count: spec.reduced_count(),
             inputs: spec.inputs().iter().enumerate().map(input).collect(),
             outputs: spec.outputs().iter().map(operand).collect(),
-            position: takes_position.then_some(0),
-            dims: dims(spec, takes_position),
-            slice: vec![],
+            takes_position,
+            slices: vec![],
+            elements: vec![],
+            beside: 1,
+            positions: vec![],
+            padding: vec![],
         };
-        problem.canonical();
+        if spec.outputs().iter().any(|o| o.span_elems() > 0) {
+            problem.split(spec);
+        }
         problem
     }
 
-    /// Brings the dims into canonical form.
-    fn canonical(&mut self) {
-        if self.outputs.iter().all(|o| o.len == 0) {
-            self.dims.clear();
-            return;
+    /// Finds the boxes.
+    fn split(&mut self, spec: &Reduction) {
+        let axes = Axes::of(spec);
+        if matches!(self.work, Work::Reduce(_)) {
+            let boxes = axes.boxes(true, false, axes.nowhere());
+            let positions = self.takes_position || (boxes.len() > 1 && !self.is_commutative());
+            let elements = boxes.into_iter().map(|region| self.of_elements(region, positions));
+            self.elements = elements.map(|region| self.canonical(region, self.is_commutative())).collect();
         }
-        if self.count == 0 {
-            self.dims.retain(|d| !d.reduced);
+        let slices = axes.boxes(false, true, axes.origin());
+        self.slices = slices.into_iter().map(|region| self.canonical(forget_position(region), true)).collect();
+        if !self.elements.is_empty() {
+            // What outputs cut or merge must not show.
+            let by_inputs = axes.boxes(false, false, axes.origin());
+            let sorted = by_inputs.into_iter().next().map(|region| self.sorted(region, true));
+            let inside = sorted.as_ref().map_or(&[][..], |slices| self.inside(slices));
+            self.beside = inside.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
         }
-        self.dims.retain(|d| d.extent > 1);
-        self.flip();
         if self.applies() {
-            let mut slice: Vec<Dim> = self.dims.iter().filter(|d| d.reduced).cloned().collect();
-            slice.iter_mut().for_each(|d| d.position_stride = 0);
-            self.sort(&mut slice);
-            self.slice = merge(slice, |outer, inner| fits(outer, inner, true));
+            let positions = axes.boxes(true, true, axes.nowhere());
+            self.positions = positions.into_iter().map(|r| self.canonical(forget_position(r), true)).collect();
         }
-        // What happens after the reduction is nothing to the order of its dims.
-        for dim in self.dims.iter_mut().filter(|d| d.reduced) {
-            dim.output_strides.fill(0);
-            let strides = self.inputs.iter().zip(&mut dim.input_strides);
-            strides.filter(|(input, _)| !input.mapped).for_each(|(_, stride)| *stride = 0);
-        }
-        let mut dims = std::mem::take(&mut self.dims);
-        if self.is_commutative() {
-            self.sort(&mut dims);
-        } else {
-            dims = self.in_order(dims);
-        }
-        self.dims = merge(dims, |outer, inner| fits(outer, inner, !outer.reduced));
-        if matches!(self.work, Work::Reduce { .. }) && self.count > 0 && self.dims.iter().all(|d| !d.reduced) {
-            self.dims.insert(0, self.groups_of_one());
+        self.padding = super::padding::of(spec);
+        self.shift();
+    }
+
+    /// Moves where the first boxes of elements and of positions begin into where the slices begin, so that a
+    /// dim that was walked backwards leaves no trace.
+    fn shift(&mut self) {
+        let elements = self.elements.first().map(|region| region.start.clone());
+        let positions = self.positions.first().map(|region| region.start.clone());
+        let Some(mut shift) = positions.or_else(|| elements.clone()) else { return };
+        let mapped = |(i, to): (usize, &mut i64)| match &elements {
+            Some(start) if self.inputs[i].mapped => *to = start.inputs[i],
+            _ => {}
+        };
+        shift.inputs.iter_mut().enumerate().for_each(mapped);
+        shift.position = 0;
+        self.slices.iter_mut().for_each(|region| region.start.add(&shift, 1));
+        self.positions.iter_mut().for_each(|region| region.start.add(&shift, -1));
+        for region in &mut self.elements {
+            let inputs = self.inputs.iter().zip(&shift.inputs).zip(&mut region.start.inputs);
+            inputs.filter(|((input, _), _)| input.mapped).for_each(|((_, shift), start)| *start -= shift);
         }
     }
 
-    /// Walks each dim forwards in the first mapped input that moves with it.
-    fn flip(&mut self) {
-        let commutative = self.is_commutative();
-        for dim in self.dims.iter_mut().filter(|d| commutative || !d.reduced) {
-            let mut mapped = self.inputs.iter().zip(&dim.input_strides).filter(|(i, _)| i.mapped).map(|(_, &s)| s);
-            if mapped.find(|&s| s != 0).is_some_and(|s| s < 0) {
-                let last = dim.extent as i64 - 1;
-                let inputs = self.inputs.iter_mut().map(|i| &mut i.operand.origin).zip(&mut dim.input_strides);
-                let outputs = self.outputs.iter_mut().map(|o| &mut o.origin).zip(&mut dim.output_strides);
-                let position = self.position.iter_mut().zip(std::iter::once(&mut dim.position_stride));
-                for (origin, stride) in inputs.chain(outputs).chain(position) {
-                    *origin += *stride * last;
-                    *stride = -*stride;
+    /// What happens after the reduction is nothing to the order of its dims.
+    fn of_elements(&self, mut region: Region, positions: bool) -> Region {
+        let places = std::iter::once(&mut region.start).chain(region.dims.iter_mut().map(|d| &mut d.stride));
+        for place in places {
+            place.outputs.fill(0);
+            let inputs = self.inputs.iter().zip(&mut place.inputs);
+            inputs.filter(|(input, _)| !input.mapped).for_each(|(_, distance)| *distance = 0);
+            place.position *= i64::from(positions);
+        }
+        region
+    }
+
+    /// The box with its dims in canonical form; in another order only if that may be.
+    fn canonical(&self, region: Region, may_sort: bool) -> Region {
+        merged(self.sorted(region, may_sort))
+    }
+
+    /// The box without dims of one position, each walked forwards in the first mapped input that moves with it.
+    ///
+    /// The sort is stable, so equal strides stay in order of the axes.
+    fn sorted(&self, mut region: Region, may_sort: bool) -> Region {
+        region.dims.retain(|d| d.extent > 1);
+        if may_sort {
+            for dim in &mut region.dims {
+                let mut mapped = self.inputs.iter().zip(&dim.stride.inputs).filter(|(i, _)| i.mapped).map(|(_, &s)| s);
+                if mapped.find(|&s| s != 0).is_some_and(|s| s < 0) {
+                    region.start.add(&dim.stride, dim.extent as i64 - 1);
+                    dim.stride.negate();
                 }
             }
+            region.dims.sort_by_key(|d| self.rank_of(d));
         }
-    }
-
-    /// The sort is stable, so equal strides stay in order of the axes.
-    fn sort(&self, dims: &mut [Dim]) {
-        dims.sort_by_key(|d| self.place(d));
-    }
-
-    /// The sort key of a dim: outermost first, and stride 0 before all.
-    fn place(&self, dim: &Dim) -> Vec<u64> {
-        let mapped = self.inputs.iter().zip(&dim.input_strides).filter(|(input, _)| input.mapped);
-        let place = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
-        mapped.map(|(_, &stride)| place(stride)).collect()
-    }
-
-    /// Reduction dims in the order of the axes, parallel dims around and inside of them.
-    fn in_order(&self, dims: Vec<Dim>) -> Vec<Dim> {
-        let (reduced, mut parallel): (Vec<Dim>, Vec<Dim>) = dims.into_iter().partition(|d| d.reduced);
-        self.sort(&mut parallel);
-        let innermost = reduced.last().map(|d| self.place(d));
-        let (outside, inside): (Vec<Dim>, Vec<Dim>) =
-            parallel.into_iter().partition(|d| innermost.as_ref().is_none_or(|place| self.place(d) < *place));
-        outside.into_iter().chain(reduced).chain(inside).collect()
-    }
-
-    /// A reduction dim of one element, for reductions of groups of one.
-    fn groups_of_one(&self) -> Dim {
-        Dim {
-            extent: 1,
-            reduced: true,
-            input_strides: vec![0; self.inputs.len()],
-            output_strides: vec![0; self.outputs.len()],
-            position_stride: 0,
-        }
+        region
     }
 }
 
-fn dims(spec: &Reduction, takes_position: bool) -> Vec<Dim> {
-    let outputs: Vec<Vec<i64>> = (0..spec.outputs().len()).map(|o| spec.output_stride_of_axis(o)).collect();
-    let inputs: Vec<Vec<i64>> = (0..spec.inputs().len()).map(|i| spec.input_stride_of_axis(i)).collect();
-    let shape = spec.inputs()[0].shape();
-    // Row-major over the reduced axes.
-    let mut positions = vec![0; spec.rank()];
-    let mut next: i64 = 1;
-    for axis in spec.axes().into_iter().rev().filter(|_| takes_position) {
-        positions[axis] = next;
-        next = next.saturating_mul(shape[axis] as i64);
+/// The axes of a request, each cut where blocks end.
+struct Axes<'a> {
+    spec: &'a Reduction,
+    cuts: Cuts,
+    /// From one index to the next along each axis, in the row-major order of the reduced ones.
+    positions: Vec<i64>,
+}
+
+impl<'a> Axes<'a> {
+    fn of(spec: &'a Reduction) -> Axes<'a> {
+        let shape = spec.inputs()[0].shape();
+        let mut positions = vec![0; spec.rank()];
+        let mut next: i64 = 1;
+        for axis in spec.axes().into_iter().rev() {
+            positions[axis] = next;
+            next = next.saturating_mul(shape[axis] as i64);
+        }
+        Axes { spec, cuts: Cuts::of(spec).expect("blocks that the spec has checked"), positions }
     }
-    let dim = |axis: usize| Dim {
-        extent: shape[axis],
-        reduced: spec.reduced()[axis],
-        input_strides: inputs.iter().map(|strides| strides[axis]).collect(),
-        output_strides: outputs.iter().map(|strides| strides[axis]).collect(),
-        position_stride: positions[axis],
-    };
-    (0..spec.rank()).map(dim).collect()
+
+    /// No distance at all.
+    fn nowhere(&self) -> Place {
+        let (inputs, outputs) = (self.spec.inputs(), self.spec.outputs());
+        Place { inputs: vec![0; inputs.len()], outputs: vec![0; outputs.len()], position: 0 }
+    }
+
+    /// The place of the element whose indices are all 0.
+    fn origin(&self) -> Place {
+        let origins = |operands: &[spec::Operand]| operands.iter().map(|o| o.origin() as i64).collect();
+        Place { inputs: origins(self.spec.inputs()), outputs: origins(self.spec.outputs()), position: 0 }
+    }
+
+    /// The distance from index 0 to index `i` of an axis.
+    fn along(&self, axis: usize, i: u64) -> Place {
+        let in_operand = |o: &spec::Operand, own: Option<usize>| own.map_or(0, |own| o.placement().along(own, i));
+        let inputs = self.spec.inputs().iter().enumerate();
+        Place {
+            inputs: inputs.map(|(n, o)| in_operand(o, self.spec.input_axis(n, axis))).collect(),
+            outputs: self.spec.outputs().iter().map(|o| in_operand(o, self.spec.output_axis(axis))).collect(),
+            position: self.positions[axis].saturating_mul(i as i64),
+        }
+    }
+
+    /// The boxes over the reduced axes or the others, cut by the blocks of mapped inputs or of all operands.
+    fn boxes(&self, reduced: bool, all: bool, start: Place) -> Vec<Region> {
+        let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
+        axes.fold(vec![Region { start, dims: vec![] }], |boxes, axis| {
+            let cuts = if all { &self.cuts.all } else { &self.cuts.mapped };
+            let runs = split(0, self.spec.inputs()[0].shape()[axis], &cuts[axis]);
+            let with = |region: &Region, run: &Run| {
+                let mut region = region.clone();
+                region.start.add(&self.along(axis, run.start), 1);
+                let dim = |&(extent, by): &(u64, u64)| Dim { extent, stride: self.along(axis, by) };
+                region.dims.extend(run.digits.iter().map(dim));
+                region
+            };
+            boxes.iter().flat_map(|region| runs.iter().map(move |run| with(region, run))).collect()
+        })
+    }
+}
+
+impl Place {
+    /// Adds `times` another.
+    fn add(&mut self, other: &Place, times: i64) {
+        let inputs = self.inputs.iter_mut().zip(&other.inputs);
+        let outputs = self.outputs.iter_mut().zip(&other.outputs);
+        let position = std::iter::once((&mut self.position, &other.position));
+        inputs.chain(outputs).chain(position).for_each(|(to, by)| *to = to.wrapping_add(by.wrapping_mul(times)));
+    }
+
+    fn negate(&mut self) {
+        let all = self.inputs.iter_mut().chain(&mut self.outputs).chain(std::iter::once(&mut self.position));
+        all.for_each(|distance| *distance = distance.wrapping_neg());
+    }
+
+    /// Whether this, from an outer dim, is `extent` times that from an inner one.
+    fn continues(&self, inner: &Place, extent: u64) -> bool {
+        let one = |(outer, inner): (&i64, &i64)| inner.checked_mul(extent as i64) == Some(*outer);
+        let inputs = self.inputs.iter().zip(&inner.inputs);
+        inputs.chain(self.outputs.iter().zip(&inner.outputs)).all(one) && one((&self.position, &inner.position))
+    }
+}
+
+/// Slices and outputs are not told apart by positions.
+fn forget_position(mut region: Region) -> Region {
+    region.start.position = 0;
+    region.dims.iter_mut().for_each(|d| d.stride.position = 0);
+    region
 }
 
 /// Joins neighbours that walk memory as one dim.
-fn merge(dims: Vec<Dim>, fits: impl Fn(&Dim, &Dim) -> bool) -> Vec<Dim> {
-    let mut merged: Vec<Dim> = Vec::new();
-    for dim in dims {
-        match merged.last_mut() {
-            Some(outer) if outer.reduced == dim.reduced && fits(outer, &dim) => {
+fn merged(region: Region) -> Region {
+    let mut dims: Vec<Dim> = Vec::new();
+    for dim in region.dims {
+        match dims.last_mut() {
+            Some(outer) if outer.stride.continues(&dim.stride, dim.extent) => {
                 *outer = Dim { extent: outer.extent * dim.extent, ..dim }
             }
-            _ => merged.push(dim),
+            _ => dims.push(dim),
         }
     }
-    merged
-}
-
-/// Whether an outer and an inner dim walk all inputs as one, and all outputs where those matter.
-fn fits(outer: &Dim, inner: &Dim, outputs: bool) -> bool {
-    let one = |(o, i): (&i64, &i64)| i.checked_mul(inner.extent as i64) == Some(*o);
-    let position = one((&outer.position_stride, &inner.position_stride));
-    outer.input_strides.iter().zip(&inner.input_strides).all(one)
-        && position
-        && (!outputs || outer.output_strides.iter().zip(&inner.output_strides).all(one))
+    Region { dims, ..region }
 }

@@ -1,6 +1,6 @@
 //! Whether the parts of a problem fit together: asked of one that was read from text.
 
-use super::{Dim, Operand, Problem, Work};
+use super::{Dim, Operand, Place, Problem, Region, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Output, in_memory};
 
@@ -14,39 +14,41 @@ impl Problem {
             Work::Convert { .. } => self.check_convert()?,
             Work::Reduce(_) => self.check_reduce()?,
         }
-        let reduced = self.dims.iter().any(|d| d.reduced);
         let written = self.outputs.iter().any(|o| o.len > 0);
         let reduces = matches!(self.work, Work::Reduce { .. }) && self.count > 0 && written;
-        if reduced != reduces || (!written && !self.dims.is_empty()) {
-            return Err("there are reduction dims if and only if something is reduced".into());
+        if written == self.slices.is_empty() || reduces == self.elements.is_empty() {
+            return Err("there are slices if there are outputs, and elements if something is reduced".into());
         }
-        let product = |dims: &mut dyn Iterator<Item = &Dim>| dims.fold(1u64, |n, d| n.saturating_mul(d.extent));
-        if reduced && product(&mut self.dims.iter().filter(|d| d.reduced)) != self.count {
-            return Err(format!("the reduction dims have not {} elements", self.count));
+        if reduces && positions(&self.elements)? != self.count {
+            return Err(format!("the boxes of elements have not {} elements", self.count));
         }
-        if reduced && self.applies() && product(&mut self.slice.iter()) != self.count {
-            return Err(format!("the dims of the slice have not {} elements", self.count));
+        let at_positions = if self.applies() && written { self.count } else { 0 };
+        if positions(&self.positions)? != at_positions {
+            return Err(format!("the boxes of positions have not {at_positions} positions"));
         }
-        if !self.slice.is_empty() && !self.applies() {
-            return Err("a slice is for outputs at each position".into());
-        }
+        positions(&self.slices)?;
         for (i, input) in self.inputs.iter().enumerate() {
-            let dims = if input.mapped { &self.dims[..] } else { &[] };
-            self.check_bounds(&format!("x{i}"), &input.operand, dims, self.count > 0 && input.mapped, |d| {
-                d.input_strides[i]
-            })?;
+            let (name, stride) = (format!("x{i}"), |p: &Place| p.inputs[i]);
+            if input.mapped {
+                self.check_bounds(&name, &input.operand, &[&self.slices, &self.elements], stride)?;
+            }
+            self.check_bounds(&name, &input.operand, &[&self.slices, &self.positions], stride)?;
         }
         for (o, output) in self.outputs.iter().enumerate() {
-            let parallel = self.dims.iter().filter(|d| !d.reduced);
-            let dims: Vec<Dim> = parallel.chain(&self.slice).cloned().collect();
             let name = format!("x{}", self.inputs.len() + o);
-            self.check_bounds(&name, output, &dims, true, |d| d.output_strides[o])?;
+            self.check_bounds(&name, output, &[&self.slices, &self.positions], |p| p.outputs[o])?;
+            for padding in self.padding.iter().filter(|p| p.output == o) {
+                let place = |distance: i64| Place { outputs: vec![distance], ..Place::default() };
+                let dims = padding.dims.iter().map(|&(extent, stride)| Dim { extent, stride: place(stride) });
+                let region = Region { start: place(padding.start), dims: dims.collect() };
+                positions(std::slice::from_ref(&region))?;
+                self.check_bounds(&name, output, &[&[region]], |p| p.outputs[0])?;
+            }
         }
-        let parallel: Vec<Dim> = self.dims.iter().filter(|d| !d.reduced).chain(&self.slice).cloned().collect();
-        for (i, input) in self.inputs.iter().enumerate().filter(|(_, i)| !i.mapped || self.applies()) {
-            self.check_bounds(&format!("x{i}"), &input.operand, &parallel, self.count > 0, |d| d.input_strides[i])?;
+        match self.padding.iter().find(|p| p.output >= self.outputs.len()) {
+            Some(p) => Err(format!("there is no output x{} that has padding", self.inputs.len() + p.output)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_convert(&self) -> Result<(), String> {
@@ -85,34 +87,55 @@ impl Problem {
                 return Err(format!("{output} is no output for {value}"));
             }
         }
-        if recipe.takes_position() != self.position.is_some() {
-            return Err("there is a position if and only if an op takes it".into());
+        if recipe.takes_position() != self.takes_position {
+            return Err("`takes position` stands if and only if an op takes it".into());
         }
         recipe.reducer(&types).map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Checks that every position lies in an operand that is touched.
+    /// Checks that every position lies in an operand: of one box of each list, taken together.
     fn check_bounds(
         &self,
         name: &str,
         operand: &Operand,
-        dims: &[Dim],
-        touched: bool,
-        stride: impl Fn(&Dim) -> i64,
+        lists: &[&[Region]],
+        distance: impl Fn(&Place) -> i64,
     ) -> Result<(), String> {
-        let touched = touched && operand.len > 0;
-        let (mut low, mut high) = (i128::from(operand.origin), i128::from(operand.origin));
-        let mut elements: u64 = in_memory(operand.dtype).bytes();
-        for dim in dims {
-            let all = elements.checked_mul(dim.extent).filter(|&n| dim.extent > 0 && n <= i64::MAX as u64);
-            elements = all.ok_or_else(|| format!("a dim of {} elements is empty or too large", dim.extent))?;
-            let reach = i128::from(stride(dim)) * i128::from(dim.extent - 1);
-            low += reach.min(0);
-            high += reach.max(0);
+        let (mut low, mut high) = (0i128, 0i128);
+        for list in lists.iter().filter(|list| !list.is_empty()) {
+            let reaches = list.iter().map(|region| reach(region, &distance));
+            let (lowest, highest) =
+                reaches.fold((i128::MAX, i128::MIN), |(l, h), (low, high)| (l.min(low), h.max(high)));
+            (low, high) = (low + lowest, high + highest);
         }
-        match !touched || (low >= 0 && high < i128::from(operand.len) && operand.len <= i64::MAX as u64) {
+        let touched = operand.len > 0 && lists.iter().any(|list| !list.is_empty());
+        let too_long = operand.len > i64::MAX as u64 / in_memory(operand.dtype).bytes();
+        match !touched || (low >= 0 && high < i128::from(operand.len) && !too_long) {
             true => Ok(()),
             false => Err(format!("{name} has {} elements, and {low} to {high} are touched", operand.len)),
         }
     }
+}
+
+/// The number of positions in boxes.
+fn positions(boxes: &[Region]) -> Result<u64, String> {
+    let mut all = 0u64;
+    for region in boxes {
+        let mut here = 1u64;
+        for dim in &region.dims {
+            let product = here.checked_mul(dim.extent).filter(|&n| dim.extent > 0 && n <= i64::MAX as u64);
+            here = product.ok_or_else(|| format!("a dim of {} positions is empty or too large", dim.extent))?;
+        }
+        all = all.saturating_add(here);
+    }
+    Ok(all)
+}
+
+/// The least and greatest distance in an operand.
+fn reach(region: &Region, distance: &impl Fn(&Place) -> i64) -> (i128, i128) {
+    let start = i128::from(distance(&region.start));
+    region.dims.iter().fold((start, start), |(low, high), dim| {
+        let reach = i128::from(distance(&dim.stride)) * i128::from(dim.extent.saturating_sub(1));
+        (low + reach.min(0), high + reach.max(0))
+    })
 }

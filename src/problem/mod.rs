@@ -7,14 +7,23 @@
 //! # Canonical order
 //! Only inputs that lift reads (the mapped ones) count. A dim whose first non-zero stride in them is
 //! negative is flipped. Dims go by decreasing |stride| in the first of them, ties by the next, then by axis
-//! number; stride-0 dims are outermost. Adjacent reduction dims merge where the strides of all mapped inputs
-//! allow it; adjacent parallel dims where those of all operands do (which cannot show in a result).
+//! number; stride-0 dims are outermost. Neighbours among the reduction dims merge where the strides of all mapped
+//! inputs allow it; neighbours among the parallel dims where those of all operands do (which cannot show in a
+//! result).
 //!
-//! For a combiner that is not commutative, reduction dims keep the order of the axes and are not flipped;
-//! parallel dims stand inside of them all or outside of them all, as the last of them says.
+//! For a combiner that is not commutative, reduction dims keep the order of the axes and are not flipped.
+//!
+//! # Blocked layouts
+//! An axis in blocks is a dim over blocks and a dim over the positions in one, so that a layout shows in the
+//! order of a reduction by its strides alone. An axis that is no multiple of its block is cut: the whole blocks,
+//! then what is left. Slices are then several [boxes](Region), of which each has its dims, and are reduced as one
+//! sequence: first the box of whole blocks along all axes; the axis written last moves on to its rest first. Only
+//! mapped inputs cut slices, so the order does not depend on outputs; outputs are cut by all operands.
+//! A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the slice.
 
 mod canonical;
 mod check;
+mod padding;
 mod text;
 
 pub use text::ProblemError;
@@ -33,13 +42,19 @@ pub struct Problem {
     pub inputs: Vec<Input>,
     /// The outputs, in the order of a call.
     pub outputs: Vec<Operand>,
-    /// The position in its slice of the element at position 0 of all dims, where the recipe asks for it.
-    pub position: Option<i64>,
-    /// The dims, outermost first. Without elements to reduce there are no reduction dims; without
-    /// outputs there are no dims.
-    pub dims: Vec<Dim>,
-    /// The reduction dims again, as outputs at each position of the slice walk them.
-    pub slice: Vec<Dim>,
+    /// Whether elements are read with their position in the slice.
+    pub takes_position: bool,
+    /// The boxes of slices. None without outputs.
+    pub slices: Vec<Region>,
+    /// The boxes of the elements of each slice that the reduction takes, one after the other. None without
+    /// elements.
+    pub elements: Vec<Region>,
+    /// How many slices lie side by side within one step of the innermost reduction dim.
+    pub beside: u64,
+    /// The boxes of the positions of each slice that outputs are written at, where there are such outputs.
+    pub positions: Vec<Region>,
+    /// The boxes of outputs that are padding.
+    pub padding: Vec<Padding>,
 }
 
 /// What a problem computes.
@@ -64,8 +79,6 @@ pub struct Operand {
     pub dtype: DType,
     /// Length in elements.
     pub len: u64,
-    /// Index of the element at position 0 of all dims.
-    pub origin: i64,
 }
 
 /// A buffer that is read.
@@ -77,19 +90,44 @@ pub struct Input {
     pub mapped: bool,
 }
 
-/// A dim of the iteration space.
+/// For each operand, a distance in its buffer: in elements.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// In each input.
+    pub inputs: Vec<i64>,
+    /// In each output.
+    pub outputs: Vec<i64>,
+    /// In the slice: the position of an element in the row-major order of the reduced axes.
+    pub position: i64,
+}
+
+/// A box: everything that is a position in each of its dims.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Region {
+    /// Where position 0 of all dims is; in boxes of elements, from the start of the slice.
+    pub start: Place,
+    /// The dims, outermost first.
+    pub dims: Vec<Dim>,
+}
+
+/// A dim of a box.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dim {
-    /// Number of positions, at least 2; 1 only in a reduction of groups of one.
+    /// Number of positions, at least 2.
     pub extent: u64,
-    /// Whether it is reduced.
-    pub reduced: bool,
-    /// Stride in each input, in elements; where reduced, 0 in those that are not mapped.
-    pub input_strides: Vec<i64>,
-    /// Stride in each output, in elements; 0 where reduced.
-    pub output_strides: Vec<i64>,
-    /// Stride of the position in the slice; 0 where there is none.
-    pub position_stride: i64,
+    /// From one position to the next. Of elements, 0 in inputs that are not mapped and in outputs.
+    pub stride: Place,
+}
+
+/// Elements of an output that belong to no index, and become zero.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Padding {
+    /// The output.
+    pub output: usize,
+    /// Where the first is.
+    pub start: i64,
+    /// Extents and strides, outermost first.
+    pub dims: Vec<(u64, i64)>,
 }
 
 impl Problem {
@@ -125,9 +163,58 @@ impl Problem {
         matches!(&self.work, Work::Reduce(recipe) if recipe.then.get(output).is_some_and(|f| f.uses("d")))
     }
 
+    /// Whether elements are brought into the order of the slice before they are combined.
+    pub fn gathers(&self) -> bool {
+        !self.is_commutative() && self.elements.len() > 1
+    }
+
     /// Whether elements may be combined in another order than that of the slice.
     pub fn is_commutative(&self) -> bool {
         let own = |c: &Call| matches!(c, Call::Own(own) if !own.commutative);
         !matches!(&self.work, Work::Reduce(recipe) if recipe.calls.iter().any(own))
+    }
+
+    /// How many elements inputs are read at for all slices: of a reduction, or to convert.
+    pub fn elements_read(&self) -> u64 {
+        let slices = self.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+        slices.saturating_mul(self.elements.iter().map(Region::positions).fold(0, u64::saturating_add).max(1))
+    }
+
+    /// The dims of a box of slices of which at least one step lies within a step of the innermost reduction dim:
+    /// these are the last.
+    pub fn inside<'a>(&self, slices: &'a Region) -> &'a [Dim] {
+        let innermost = self.elements.first().and_then(|e| e.dims.last()).map(|d| self.rank_of(d));
+        let inside = |d: &&Dim| innermost.as_ref().is_none_or(|innermost| self.rank_of(d) > *innermost);
+        let count = slices.dims.iter().rev().take_while(inside).count();
+        &slices.dims[slices.dims.len() - count..]
+    }
+
+    /// What dims are sorted by: outermost first, and stride 0 before all.
+    fn rank_of(&self, dim: &Dim) -> Vec<u64> {
+        let mapped = self.inputs.iter().zip(&dim.stride.inputs).filter(|(input, _)| input.mapped);
+        let rank = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
+        mapped.map(|(_, &stride)| rank(stride)).collect()
+    }
+
+    /// The dims of a box of slices and of the first box of their elements, outermost first, and whether each is
+    /// reduced.
+    pub fn dims(&self, slices: &Region) -> Vec<(Dim, bool)> {
+        let inside = self.inside(slices);
+        let outside = &slices.dims[..slices.dims.len() - inside.len()];
+        let elements = self.elements.first().map_or(&[][..], |e| &e.dims);
+        let mut dims: Vec<(Dim, bool)> = outside.iter().map(|d| (d.clone(), false)).collect();
+        dims.extend(elements.iter().map(|d| (d.clone(), true)));
+        if self.is_commutative() {
+            dims.sort_by_key(|(d, _)| self.rank_of(d));
+        }
+        dims.extend(inside.iter().map(|d| (d.clone(), false)));
+        dims
+    }
+}
+
+impl Region {
+    /// How many positions it has.
+    pub fn positions(&self) -> u64 {
+        self.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul)
     }
 }

@@ -4,24 +4,29 @@
 //! problem {
 //!   reduce lp_sum(p=3,eps=1e-6) in f32 over 240
 //!   then "r0 / x1"
-//!   in x0: f32[17280] at 0
-//!   with x1: f32[72] at 0
-//!   out x2: f32[72] at 0
-//!   dim 72: 240, 1 -> 1
-//!   dim 240 reduced: 1, 0
+//!   in x0: f32[17280]
+//!   with x1: f32[72]
+//!   out x2: f32[72]
+//!   slices at 0, 0 -> 0
+//!     dim 72: 240, 1 -> 1
+//!   elements at 0, 0
+//!     dim 240: 1, 0
 //! }
 //! ```
 //!
 //! The first line is `reduce` or `convert`, the ops with their parameters and `in` the accumulator type,
 //! `over` the number of elements of each slice, then the words `saturate` and `half_even` that hold.
 //! Lines for expressions follow, `map`, `then` (one for each output) and `apply`, in which inputs are `x`
-//! and their number. Operands have their element type, length and the index of the first element; lift
-//! reads those marked `in`, `with` is read once a slice is reduced. `position at 0` says that lift takes
-//! the position in the slice, and what it is at the first element. Each dim has its extent, its stride in
-//! each input, where there are positions then theirs, and, after an arrow, its stride in each output. `slice` are the
-//! reduction dims again, for outputs at each position.
+//! and their number. Operands have their element type and length; lift reads those marked `in`, `with` is read
+//! once a slice is reduced. `takes position` says that lift takes the position in the slice.
+//!
+//! Then come the boxes: of `slices`, of the `elements` of each, of the `positions` of each at which outputs are
+//! written, and of the `padding of` an output. Each has, for each input and after an arrow for each output, where
+//! it begins and the strides of its dims, and `position` with where it begins in the slice and what its dims add
+//! to that, if it is not 0. `beside 16` says that 16 slices lie side by side within a step of the reduction; it
+//! is left out if it is 1.
 
-use super::{Dim, Input, Operand, Problem, Work};
+use super::{Dim, Input, Operand, Padding, Place, Problem, Region, Work};
 use crate::spec::text::calls;
 use cranefold_ir::DType;
 use cranefold_ir::formula::Formula;
@@ -55,37 +60,47 @@ impl fmt::Display for Problem {
         let inputs = self.inputs.iter().map(|i| (if i.mapped { "in" } else { "with" }, &i.operand));
         let outputs = self.outputs.iter().map(|o| ("out", o));
         for (i, (word, o)) in inputs.chain(outputs).enumerate() {
-            writeln!(f, "  {word} x{i}: {}[{}] at {}", o.dtype, o.len, o.origin)?;
+            writeln!(f, "  {word} x{i}: {}[{}]", o.dtype, o.len)?;
         }
-        if let Some(origin) = self.position {
-            writeln!(f, "  position at {origin}")?;
+        if self.takes_position {
+            writeln!(f, "  takes position")?;
         }
-        for dim in &self.dims {
-            let word = if dim.reduced { " reduced" } else { "" };
-            write!(f, "  dim {}{word}: {}", dim.extent, self.strides(dim))?;
-            match dim.reduced {
-                true => writeln!(f)?,
-                false => writeln!(f, " -> {}", list(&dim.output_strides))?,
+        for (word, boxes, outputs) in
+            [("slices", &self.slices, true), ("elements", &self.elements, false), ("positions", &self.positions, true)]
+        {
+            for region in boxes {
+                writeln!(f, "  {word} at {}", PlaceText(&region.start, outputs))?;
+                for dim in &region.dims {
+                    writeln!(f, "    dim {}: {}", dim.extent, PlaceText(&dim.stride, outputs))?;
+                }
             }
         }
-        for dim in &self.slice {
-            writeln!(f, "  slice {}: {} -> {}", dim.extent, list(&dim.input_strides), list(&dim.output_strides))?;
+        if self.beside != 1 {
+            writeln!(f, "  beside {}", self.beside)?;
+        }
+        for padding in &self.padding {
+            writeln!(f, "  padding of x{} at {}", self.inputs.len() + padding.output, padding.start)?;
+            padding.dims.iter().try_for_each(|(extent, stride)| writeln!(f, "    dim {extent}: {stride}"))?;
         }
         write!(f, "}}")
     }
 }
 
-impl Problem {
-    fn strides(&self, dim: &Dim) -> String {
-        match self.position {
-            None => list(&dim.input_strides),
-            Some(_) => format!("{}, {}", list(&dim.input_strides), dim.position_stride),
+/// A place, with outputs or without.
+struct PlaceText<'a>(&'a Place, bool);
+
+impl fmt::Display for PlaceText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |distances: &[i64]| distances.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, "{}", list(&self.0.inputs))?;
+        if self.1 {
+            write!(f, " -> {}", list(&self.0.outputs))?;
+        }
+        match self.0.position {
+            0 => Ok(()),
+            position => write!(f, " position {position}"),
         }
     }
-}
-
-fn list(strides: &[i64]) -> String {
-    strides.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The text is no problem.
@@ -103,7 +118,7 @@ impl FromStr for Problem {
 
     fn from_str(text: &str) -> Result<Problem, ProblemError> {
         let mut problem: Option<Problem> = None;
-        let mut closed = false;
+        let (mut closed, mut section) = (false, Section::Head);
         for (n, line) in text.lines().enumerate() {
             let line = line.trim();
             let fail = |message: String| ProblemError { line: n + 1, message };
@@ -113,7 +128,7 @@ impl FromStr for Problem {
                 (None, "reduce" | "convert") => problem = Some(started(word, rest).map_err(fail)?),
                 (_, "") => {}
                 (Some(_), "}") if rest.is_empty() && !closed => closed = true,
-                (Some(p), _) if !closed => p.line(word, rest).map_err(fail)?,
+                (Some(p), _) if !closed => p.line(word, rest, &mut section).map_err(fail)?,
                 _ => return Err(fail(not_expected(word))),
             }
         }
@@ -129,9 +144,9 @@ impl FromStr for Problem {
 
 impl Problem {
     /// Takes a line that begins with `word`.
-    fn line(&mut self, word: &str, rest: &str) -> Result<(), String> {
-        if matches!(word, "in" | "with" | "out" | "position") && !(self.dims.is_empty() && self.slice.is_empty()) {
-            return Err(format!("`{word}` stands before the dims"));
+    fn line(&mut self, word: &str, rest: &str, last: &mut Section) -> Result<(), String> {
+        if matches!(word, "in" | "with" | "out" | "takes") && *last != Section::Head {
+            return Err(format!("`{word}` stands before the boxes"));
         }
         match word {
             "in" | "with" => {
@@ -142,21 +157,34 @@ impl Problem {
                 self.outputs.push(operand(rest)?);
                 return Ok(());
             }
-            "position" => {
-                let origin = rest.strip_prefix("at ").ok_or("a position is written `position at 0`")?;
-                self.position = Some(number(origin)?);
+            "takes" if rest == "position" => {
+                self.takes_position = true;
                 return Ok(());
             }
-            "dim" => {
-                let dim = self.dim(rest, self.position.is_some())?;
-                self.dims.push(dim);
+            "slices" | "elements" | "positions" => {
+                *last = match word {
+                    "slices" => Section::Slices,
+                    "elements" => Section::Elements,
+                    _ => Section::Positions,
+                };
+                let start = rest.strip_prefix("at ").ok_or_else(|| format!("boxes are written `{word} at 0 -> 0`"))?;
+                let region = Region { start: self.place(start, *last)?, dims: vec![] };
+                self.boxes(*last).expect("one of the three").push(region);
                 return Ok(());
             }
-            "slice" => {
-                let dim = self.dim(rest, false)?;
-                self.slice.push(Dim { reduced: true, ..dim });
+            "beside" => {
+                self.beside = number(rest)?;
                 return Ok(());
             }
+            "padding" => {
+                *last = Section::Padding;
+                let shape = "padding is written `padding of x1 at 17`";
+                let (name, start) = rest.strip_prefix("of x").and_then(|r| r.split_once(" at ")).ok_or(shape)?;
+                let output = number::<usize>(name)?.checked_sub(self.inputs.len()).ok_or(shape)?;
+                self.padding.push(Padding { output, start: number(start)?, dims: vec![] });
+                return Ok(());
+            }
+            "dim" => return self.dim(rest, *last),
             _ => {}
         }
         let Work::Reduce(recipe) = &mut self.work else { return Err(not_expected(word)) };
@@ -173,26 +201,58 @@ impl Problem {
         Ok(())
     }
 
-    /// `240 reduced: 1`, or `72: 240 -> 1`; with `positions` the stride of positions is the last before the arrow.
-    fn dim(&self, text: &str, positions: bool) -> Result<Dim, String> {
-        let (head, strides) = text.split_once(':').ok_or("a dim is written `72: 240 -> 1` or `240 reduced: 1`")?;
-        let list = |text: &str| text.split(',').map(number::<i64>).collect::<Result<Vec<_>, _>>();
-        let (extent, reduced) = match head.strip_suffix(" reduced") {
-            Some(extent) => (extent, true),
-            None => (head, false),
-        };
-        let (inputs, output_strides) = match strides.split_once("->") {
-            Some((inputs, outputs)) => (inputs, list(outputs)?),
-            None if reduced => (strides, vec![0; self.outputs.len()]),
-            None => return Err("a dim that is not reduced has output strides".into()),
-        };
-        let mut input_strides = list(inputs)?;
-        let position_stride = if positions { input_strides.pop().unwrap_or(0) } else { 0 };
-        if input_strides.len() != self.inputs.len() || output_strides.len() != self.outputs.len() {
-            return Err("a dim has one stride for each operand".into());
+    fn boxes(&mut self, section: Section) -> Option<&mut Vec<Region>> {
+        match section {
+            Section::Slices => Some(&mut self.slices),
+            Section::Elements => Some(&mut self.elements),
+            Section::Positions => Some(&mut self.positions),
+            _ => None,
         }
-        Ok(Dim { extent: number(extent)?, reduced, input_strides, output_strides, position_stride })
     }
+
+    /// `72: 240, 1 -> 1`, the extent and the stride in each operand.
+    fn dim(&mut self, text: &str, section: Section) -> Result<(), String> {
+        let (extent, strides) = text.split_once(": ").ok_or("a dim is written `dim 72: 240 -> 1`")?;
+        let extent = number(extent)?;
+        if section == Section::Padding {
+            let dims = self.padding.last_mut().map(|p| &mut p.dims);
+            dims.expect("the line before").push((extent, number(strides)?));
+            return Ok(());
+        }
+        let dim = Dim { extent, stride: self.place(strides, section)? };
+        let boxes = self.boxes(section).and_then(|boxes| boxes.last_mut());
+        boxes.ok_or("a dim stands under a box")?.dims.push(dim);
+        Ok(())
+    }
+
+    /// `240, 1 -> 1 position 3`; boxes of elements have no outputs.
+    fn place(&self, text: &str, section: Section) -> Result<Place, String> {
+        let list = |text: &str| text.split(',').map(number::<i64>).collect::<Result<Vec<_>, _>>();
+        let (text, position) = match text.split_once(" position ") {
+            Some((text, position)) => (text, number(position)?),
+            None => (text, 0),
+        };
+        let (inputs, outputs) = match (text.split_once(" -> "), section) {
+            (None, Section::Elements) => (list(text)?, vec![0; self.outputs.len()]),
+            (Some((inputs, outputs)), Section::Slices | Section::Positions) => (list(inputs)?, list(outputs)?),
+            _ => return Err("slices and positions have an arrow before the outputs, elements have none".into()),
+        };
+        if inputs.len() != self.inputs.len() || outputs.len() != self.outputs.len() {
+            return Err("there is one number for each operand".into());
+        }
+        Ok(Place { inputs, outputs, position })
+    }
+}
+
+/// What the last lines were about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// Work and operands.
+    Head,
+    Slices,
+    Elements,
+    Positions,
+    Padding,
 }
 
 fn not_expected(word: &str) -> String {
@@ -237,14 +297,24 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
             Work::Reduce(Recipe { calls, map: None, then: vec![], apply: None, accumulator, saturate, half_even })
         }
     };
-    Ok(Problem { work, count, inputs: vec![], outputs: vec![], position: None, dims: vec![], slice: vec![] })
+    Ok(Problem {
+        work,
+        count,
+        inputs: vec![],
+        outputs: vec![],
+        takes_position: false,
+        slices: vec![],
+        elements: vec![],
+        beside: 1,
+        positions: vec![],
+        padding: vec![],
+    })
 }
 
-/// `x0: f32[17280] at 0`.
+/// `x0: f32[17280]`.
 fn operand(text: &str) -> Result<Operand, String> {
-    let shape = "an operand is written `x0: f32[17280] at 0`";
-    let (_, text) = text.split_once(": ").ok_or(shape)?;
-    let (array, origin) = text.split_once(" at ").ok_or(shape)?;
+    let shape = "an operand is written `x0: f32[17280]`";
+    let (_, array) = text.split_once(": ").ok_or(shape)?;
     let (name, len) = array.strip_suffix(']').and_then(|a| a.split_once('[')).ok_or(shape)?;
-    Ok(Operand { dtype: dtype(name)?, len: number(len)?, origin: number(origin)? })
+    Ok(Operand { dtype: dtype(name)?, len: number(len)? })
 }

@@ -314,7 +314,7 @@ struct Beside<'a> {
 
 type Walk<'a> = Box<dyn Iterator<Item = Known> + 'a>;
 
-fn read<'a>(operand: &'a Operand, indices: Indices, bytes: &'a [u8]) -> Walk<'a> {
+fn read<'a>(operand: &'a Operand, indices: Indices<'a>, bytes: &'a [u8]) -> Walk<'a> {
     Box::new(indices.map(|index| Known::element(Scalar::read(operand.dtype(), bytes, index as usize))))
 }
 
@@ -329,8 +329,8 @@ fn wraps(call: &Call) -> bool {
     matches!(call, Call::Row { name, .. } if modular.contains(name))
 }
 
-/// Runs the spec: writes every output element through the output's layout. What lies between the
-/// elements is left alone.
+/// Runs the spec: writes every output element through the output's layout, and zeros to the padding of
+/// blocks. What else lies between the elements is left alone.
 ///
 /// # Errors
 /// If there are too few or too many buffers, or one is too short.
@@ -338,6 +338,10 @@ pub fn run(spec: &Reduction, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Res
     let old: Vec<&[u8]> = outputs.iter().map(|bytes| &**bytes).collect();
     let results = reduce_over(spec, inputs, &old)?;
     for ((output, exact), bytes) in spec.outputs().iter().zip(results).zip(outputs) {
+        let size = output.dtype().bytes() as usize;
+        for index in walk::padding(output) {
+            bytes[index as usize * size..][..size].fill(0);
+        }
         for (index, exact) in Indices::of(output).zip(exact) {
             exact.round(spec).write(bytes, index as usize);
         }

@@ -1,45 +1,80 @@
 //! The elements of an operand, index by index in row-major order.
 
 use super::BufferError;
+use crate::layout::Placement;
 use crate::spec::{Operand, Reduction};
 use cranefold_ir::{DType, Scalar};
+use std::collections::HashSet;
 
 /// Buffer indices of all elements of a box, the last axis fastest.
 #[derive(Clone, Debug)]
-pub struct Indices {
+pub struct Indices<'a> {
     extents: Vec<u64>,
-    strides: Vec<i64>,
+    ways: Vec<Way<'a>>,
     at: Vec<u64>,
     next: i64,
     left: u64,
 }
 
-impl Indices {
-    fn new(extents: Vec<u64>, strides: Vec<i64>, start: i64) -> Indices {
+/// How an axis moves in a buffer.
+#[derive(Clone, Copy, Debug)]
+enum Way<'a> {
+    /// Not at all: the operand is broadcast.
+    Still,
+    /// As an operand's axis does.
+    Along(&'a Placement, usize),
+    /// By a stride.
+    By(i64),
+}
+
+impl Way<'_> {
+    /// The distance from index 0 to index `i`.
+    fn to(self, i: u64) -> i64 {
+        match self {
+            Way::Still => 0,
+            Way::Along(placement, axis) => placement.along(axis, i),
+            Way::By(stride) => stride.wrapping_mul(i as i64),
+        }
+    }
+}
+
+impl<'a> Indices<'a> {
+    fn new(extents: Vec<u64>, ways: Vec<Way<'a>>, start: i64) -> Indices<'a> {
         let left = extents.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
-        Indices { at: vec![0; extents.len()], extents, strides, next: start, left }
+        Indices { at: vec![0; extents.len()], extents, ways, next: start, left }
     }
 
     /// All elements of an operand.
-    pub fn of(operand: &Operand) -> Indices {
-        Indices::new(operand.shape().into(), operand.strides().into(), operand.origin() as i64)
+    pub fn of(operand: &'a Operand) -> Indices<'a> {
+        Indices::broadcast(operand, operand.shape())
     }
 
     /// The elements of an operand that meet those of a shape to which it broadcasts, right-aligned.
-    pub fn broadcast(operand: &Operand, shape: &[u64]) -> Indices {
-        Indices::new(shape.into(), broadcast_strides(operand, shape), operand.origin() as i64)
+    pub fn broadcast(operand: &'a Operand, shape: &[u64]) -> Indices<'a> {
+        Indices::new(shape.into(), broadcast_ways(operand, shape), operand.origin() as i64)
     }
 }
 
-/// Elements between neighbours along each axis of a shape to which the operand broadcasts.
-fn broadcast_strides(operand: &Operand, shape: &[u64]) -> Vec<i64> {
-    let missing = shape.len() - operand.shape().len();
-    let own = operand.shape().iter().zip(operand.strides());
-    let own = own.zip(&shape[missing..]).map(|((&own, &stride), &to)| if own == to { stride } else { 0 });
-    std::iter::repeat_n(0, missing).chain(own).collect()
+/// The buffer indices of an operand's padding.
+pub fn padding(operand: &Operand) -> impl Iterator<Item = i64> {
+    let (shape, padded) = (operand.shape(), &operand.placement().padded);
+    let is_padded = shape != padded && operand.span_elems() > 0;
+    let elements: HashSet<i64> = if is_padded { Indices::of(operand).collect() } else { HashSet::new() };
+    let ways = (0..shape.len()).map(|axis| Way::Along(operand.placement(), axis)).collect();
+    let extents = if is_padded { padded.clone() } else { vec![0] };
+    let all = Indices::new(extents, ways, operand.origin() as i64);
+    all.filter(move |index| !elements.contains(index))
 }
 
-impl Iterator for Indices {
+/// How each axis of a shape moves in an operand that broadcasts to it.
+fn broadcast_ways<'a>(operand: &'a Operand, shape: &[u64]) -> Vec<Way<'a>> {
+    let missing = shape.len() - operand.shape().len();
+    let own = operand.shape().iter().zip(&shape[missing..]).enumerate();
+    let way = |(axis, (own, to))| if own == to { Way::Along(operand.placement(), axis) } else { Way::Still };
+    std::iter::repeat_n(Way::Still, missing).chain(own.map(way)).collect()
+}
+
+impl Iterator for Indices<'_> {
     type Item = i64;
 
     fn next(&mut self) -> Option<i64> {
@@ -49,14 +84,14 @@ impl Iterator for Indices {
         self.left -= 1;
         let index = self.next;
         for axis in (0..self.extents.len()).rev() {
-            self.at[axis] += 1;
-            if self.at[axis] < self.extents[axis] {
-                self.next = self.next.wrapping_add(self.strides[axis]);
+            let (way, at) = (self.ways[axis], self.at[axis]);
+            let next = if at + 1 < self.extents[axis] { at + 1 } else { 0 };
+            // Distances of what no index has may wrap; they come back.
+            self.next = self.next.wrapping_add(way.to(next).wrapping_sub(way.to(at)));
+            self.at[axis] = next;
+            if next > 0 {
                 break;
             }
-            self.at[axis] = 0;
-            // What the axis had advanced by; the last step past the end may wrap and come back.
-            self.next = self.next.wrapping_sub(self.strides[axis].wrapping_mul(self.extents[axis] as i64 - 1));
         }
         Some(index)
     }
@@ -67,14 +102,14 @@ impl Iterator for Indices {
 pub struct Slice<'a> {
     operand: &'a Operand,
     bytes: &'a [u8],
-    indices: Indices,
+    indices: Indices<'a>,
 }
 
 impl<'a> Slice<'a> {
     /// The slices of all output elements, in the row-major order of the axes that are kept.
     pub fn all(spec: &'a Reduction, operand: &'a Operand, bytes: &'a [u8]) -> impl Iterator<Item = Slice<'a>> {
         let shape = spec.inputs()[0].shape();
-        let [kept, reduced] = parts(spec, &broadcast_strides(operand, shape), operand.origin() as i64);
+        let [kept, reduced] = parts(spec, &broadcast_ways(operand, shape), operand.origin() as i64);
         kept.map(move |start| Slice { operand, bytes, indices: Indices { next: start, ..reduced.clone() } })
     }
 
@@ -95,22 +130,23 @@ impl<'a> Slice<'a> {
 }
 
 /// For each slice, the places of its elements in the row-major order of input 0's shape.
-pub fn places(spec: &Reduction) -> impl Iterator<Item = Indices> {
+pub fn places(spec: &Reduction) -> impl Iterator<Item = Indices<'_>> {
     let shape = spec.inputs()[0].shape();
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis] * shape[axis] as i64;
     }
-    let [kept, reduced] = parts(spec, &strides, 0);
+    let ways: Vec<Way> = strides.into_iter().map(Way::By).collect();
+    let [kept, reduced] = parts(spec, &ways, 0);
     kept.map(move |start| Indices { next: start, ..reduced.clone() })
 }
 
 /// The walks over the axes of input 0 that are kept and over those that are reduced.
-fn parts(spec: &Reduction, strides: &[i64], start: i64) -> [Indices; 2] {
+fn parts<'a>(spec: &Reduction, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
     [false, true].map(|reduced| {
         let axes = || (0..spec.rank()).filter(move |&axis| spec.reduced()[axis] == reduced);
         let extents = axes().map(|axis| spec.inputs()[0].shape()[axis]).collect();
-        Indices::new(extents, axes().map(|axis| strides[axis]).collect(), start)
+        Indices::new(extents, axes().map(|axis| ways[axis]).collect(), start)
     })
 }
 

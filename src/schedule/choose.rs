@@ -1,7 +1,7 @@
 //! The choice of a schedule, and the check of a forced one.
 
 use super::{Schedule, ScheduleError, Tile};
-use crate::problem::Problem;
+use crate::problem::{Dim, Problem, Region};
 use crate::tree::Tree;
 use cranefold_ir::ops::{Method, Reducer};
 use cranefold_ir::{Def, LoopVar, Over};
@@ -37,60 +37,57 @@ const LIGHT_OPS: usize = 12;
 /// - Output dims inside it are tiled and move into the reduction, so that a step walks memory. Where
 ///   the data is in the first-level cache the tile fills the registers; else rows stream through a
 ///   tile of 16 KB, eight at a time.
+///
+/// Each box of slices has a tile of its own; rows and blocks are those of the first.
 pub fn choose(problem: &Problem, width: u32) -> Schedule {
-    let plain = Schedule { width, tile: None, rows: 1, blocks: 1 };
+    let plain = Schedule { width, tiles: vec![], rows: 1, blocks: 1 };
     let Some(reducer) = problem.reducer() else { return plain };
-    if matches!(reducer.method, Method::Select { .. }) {
+    if matches!(reducer.method, Method::Select { .. }) || problem.elements.is_empty() {
         return plain;
     }
-    let Some(last) = problem.dims.iter().rposition(|d| d.reduced) else { return plain };
-    if last + 1 == problem.dims.len() {
-        return Schedule { tile: short_rows(problem, &reducer), blocks: blocks_in_flight(problem, &reducer), ..plain };
-    }
-    let state_bytes = reducer.method.state_bytes();
-    let elements: u64 = problem.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
-    let input_bytes = elements.saturating_mul(problem.inputs[0].operand.dtype.bytes());
-    let steps = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).fold(1, u64::saturating_mul);
-    let few_steps = steps <= 8;
     let tree = Tree::of(problem, &reducer.method);
+    let light = light(&reducer);
+    let state_bytes = reducer.method.state_bytes();
+    let input_bytes = problem.elements_read().saturating_mul(problem.inputs[0].operand.dtype.bytes());
+    let few_steps = problem.count <= 8;
     let in_registers = input_bytes <= CACHED_BYTES || few_steps;
     let bytes = match in_registers {
         true => REGISTER_BYTES,
         false => STREAM_BYTES.min(Schedule::MAX_STATE_BYTES / states_kept(&tree, 1)),
     };
-    let outputs = match few_steps && !light(&reducer) {
+    let outputs = match few_steps && !light {
         true => HEAVY_OUTPUTS,
         // Whole vectors of the narrowest type.
         false => bytes / state_bytes / LANES * LANES,
     };
-    let tile = tile_of(problem, last, outputs);
-    let rows = match light(&reducer) {
-        true if tree.lanes == 1 && (!in_registers || few_steps) => 8,
-        _ => 1,
+    let loops = output_loops(problem);
+    let tile = |(slices, loops): (&Region, &Vec<OutputLoop>)| {
+        let inside = inside(problem, slices, loops);
+        if inside.is_empty() { short_rows(problem, light, loops) } else { tile_of(inside, outputs) }
     };
-    Schedule { tile, rows, ..plain }
+    let tiles = problem.slices.iter().zip(&loops).filter_map(tile).collect();
+    let inner = problem.slices.first().zip(loops.first()).is_some_and(|(s, l)| inside(problem, s, l).is_empty());
+    let rows = if !inner && light && tree.lanes == 1 && (!in_registers || few_steps) { 8 } else { 1 };
+    let blocks = if inner { blocks_in_flight(&tree, &reducer) } else { 1 };
+    Schedule { tiles, rows, blocks, ..plain }
 }
 
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
 /// instead.
-fn short_rows(problem: &Problem, reducer: &Reducer) -> Option<Tile> {
-    let elements: u64 = problem.dims.iter().filter(|d| d.reduced).map(|d| d.extent).product();
-    let by = match elements {
-        2..=4 if light(reducer) => 4 * HEAVY_OUTPUTS,
+fn short_rows(problem: &Problem, light: bool, loops: &[OutputLoop]) -> Option<Tile> {
+    let by = match problem.count {
+        2..=4 if light => 4 * HEAVY_OUTPUTS,
         2..=8 => HEAVY_OUTPUTS,
         _ => return None,
     };
-    let (dim, var) = output_loops(problem).pop()?;
-    (problem.dims[dim].extent >= by).then_some(Tile { var, by })
+    let &OutputLoop { var, extent, .. } = loops.last()?;
+    (extent >= by).then_some(Tile { var, by })
 }
 
 /// How many blocks to take at once where the lanes of one are too few to hide the latency of a combine.
-fn blocks_in_flight(problem: &Problem, reducer: &Reducer) -> u64 {
-    let tree = Tree::of(problem, &reducer.method);
-    let innermost = problem.dims.iter().rfind(|d| d.reduced).map_or(1, |d| d.extent);
-    let bytes = innermost.min(tree.lanes) * reducer.method.state_bytes();
-    let few = bytes <= LATENCY_BYTES && tree.blocks() >= 8;
-    if few && problem.count > 0 { 4 } else { 1 }
+fn blocks_in_flight(tree: &Tree, reducer: &Reducer) -> u64 {
+    let bytes = tree.lanes_present() * reducer.method.state_bytes();
+    if bytes <= LATENCY_BYTES && tree.blocks() >= 8 { 4 } else { 1 }
 }
 
 /// Whether an element costs little more than its load, so that visiting accumulators less often shows.
@@ -99,14 +96,11 @@ fn light(reducer: &Reducer) -> bool {
     reducer.method.phases().iter().all(|p| ops(&p.lift) + ops(&p.combine) <= LIGHT_OPS)
 }
 
-/// The tile of at most `most` outputs (at least one) inside the last reduction dim; none where no output dim
-/// inside has a loop.
-fn tile_of(problem: &Problem, last: usize, most: u64) -> Option<Tile> {
-    let loops = output_loops(problem);
+/// The tile of at most `most` outputs (at least one) of the loops inside the last reduction dim.
+fn tile_of(inside: &[OutputLoop], most: u64) -> Option<Tile> {
     let mut outputs = 1;
     let mut tile = None;
-    for (dim, var) in loops.into_iter().rev().filter(|&(dim, _)| dim > last) {
-        let extent = problem.dims[dim].extent;
+    for &OutputLoop { var, extent, .. } in inside.iter().rev() {
         if outputs * extent <= most {
             outputs *= extent;
             tile = Some(Tile { var, by: extent });
@@ -123,10 +117,33 @@ fn tile_of(problem: &Problem, last: usize, most: u64) -> Option<Tile> {
     tile
 }
 
-/// The output dims with the variables lowering gives their loops.
-fn output_loops(problem: &Problem) -> Vec<(usize, LoopVar)> {
-    let outputs = problem.dims.iter().enumerate().filter(|(_, d)| !d.reduced && d.extent > 1);
-    outputs.enumerate().map(|(n, (dim, _))| (dim, LoopVar { over: Over::Output, id: n as u32 })).collect()
+/// A loop over slices, as lowering makes them.
+struct OutputLoop {
+    /// The dim of its box.
+    dim: usize,
+    extent: u64,
+    var: LoopVar,
+}
+
+/// The loops of each box of slices.
+fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
+    let mut ids = 0..;
+    let loops = |slices: &Region| {
+        let dims = slices.dims.iter().enumerate().filter(|(_, d)| d.extent > 1).zip(&mut ids);
+        let one = |((dim, d), id): ((usize, &Dim), u32)| OutputLoop {
+            dim,
+            extent: d.extent,
+            var: LoopVar { over: Over::Output, id },
+        };
+        dims.map(one).collect()
+    };
+    problem.slices.iter().map(loops).collect()
+}
+
+/// Those inside the innermost reduction dim.
+fn inside<'l>(problem: &Problem, slices: &Region, loops: &'l [OutputLoop]) -> &'l [OutputLoop] {
+    let outside = slices.dims.len() - problem.inside(slices).len();
+    &loops[loops.iter().take_while(|l| l.dim < outside).count()..]
 }
 
 impl Schedule {
@@ -137,35 +154,34 @@ impl Schedule {
     pub fn check(&self, problem: &Problem) -> Result<(), ScheduleError> {
         self.check_numbers()?;
         let loops = output_loops(problem);
-        let first = match self.tile {
-            None => problem.dims.len(),
-            Some(tile) => match loops.iter().find(|&&(_, var)| var == tile.var) {
-                Some(&(dim, _)) => dim,
-                None => {
-                    let names: Vec<String> = loops.iter().map(|(_, var)| var.to_string()).collect();
-                    let loops = if names.is_empty() { "none".into() } else { names.join(" ") };
-                    return Err(ScheduleError::NoLoop { var: tile.var, loops });
-                }
-            },
-        };
-        let reduces = problem.count > 0 && problem.dims.iter().any(|d| d.reduced);
-        let Some(reducer) = problem.reducer().filter(|_| reduces) else { return Ok(()) };
-        let bytes = self.state_bytes(problem, &reducer, first);
+        for tile in &self.tiles {
+            if !loops.iter().flatten().any(|l| l.var == tile.var) {
+                let names: Vec<String> = loops.iter().flatten().map(|l| l.var.to_string()).collect();
+                let loops = if names.is_empty() { "none".into() } else { names.join(" ") };
+                return Err(ScheduleError::NoLoop { var: tile.var, loops });
+            }
+        }
+        for loops in &loops {
+            let mut tiles = self.tiles.iter().filter(|tile| loops.iter().any(|l| l.var == tile.var));
+            if let (Some(first), Some(second)) = (tiles.next(), tiles.next()) {
+                return Err(ScheduleError::TwoTiles { first: first.var, second: second.var });
+            }
+        }
+        let Some(reducer) = problem.reducer().filter(|_| !problem.elements.is_empty()) else { return Ok(()) };
+        let bytes = loops.iter().map(|loops| self.state_bytes(problem, &reducer, loops)).max().unwrap_or(0);
         match bytes <= Schedule::MAX_STATE_BYTES {
             true => Ok(()),
             false => Err(ScheduleError::StateTooLarge { bytes, limit: Schedule::MAX_STATE_BYTES }),
         }
     }
 
-    /// The bytes of the states that are kept at once, where the dims from `first` on are in the tile.
-    fn state_bytes(&self, problem: &Problem, reducer: &Reducer, first: usize) -> u64 {
+    /// The bytes of the states that are kept at once for a box of slices.
+    fn state_bytes(&self, problem: &Problem, reducer: &Reducer, loops: &[OutputLoop]) -> u64 {
         let tree = Tree::of(problem, &reducer.method);
-        let outputs =
-            problem.dims.iter().enumerate().skip(first).filter(|(_, d)| !d.reduced).map(|(dim, d)| match self.tile {
-                Some(tile) if dim == first => tile.by.min(d.extent),
-                _ => d.extent,
-            });
-        let lanes = outputs.fold(tree.lanes, u64::saturating_mul);
+        let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
+        let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
+        let taken = outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent)));
+        let lanes = taken.fold(tree.lanes, u64::saturating_mul);
         lanes.saturating_mul(reducer.method.state_bytes()).saturating_mul(states_kept(&tree, self.blocks))
     }
 }

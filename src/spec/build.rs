@@ -139,7 +139,7 @@ impl Builder {
 
     /// Adds an input in row-major layout.
     pub fn input(self, dtype: DType, shape: &[u64]) -> Builder {
-        self.input_at(dtype, shape, Layout::RowMajor)
+        self.input_at(dtype, shape, Layout::row_major())
     }
 
     /// Adds an input in a layout. The first has the shape that is reduced, others broadcast to it.
@@ -151,7 +151,7 @@ impl Builder {
     /// Adds an input that [`then`](Builder::then) reads as `y0`, `y1` and so on, in row-major layout; it
     /// broadcasts to the output's shape.
     pub fn then_input(self, dtype: DType, shape: &[u64]) -> Builder {
-        self.then_input_at(dtype, shape, Layout::RowMajor)
+        self.then_input_at(dtype, shape, Layout::row_major())
     }
 
     /// Adds an input that [`then`](Builder::then) reads, in a layout.

@@ -1,5 +1,6 @@
 //! Validating a request: everything that text, dims and builder have in common.
 
+use super::boxes;
 use super::build::{Builder, Given, Named};
 use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, formula_names};
 use crate::layout::{Layout, list};
@@ -61,13 +62,18 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
     };
     for (o, output) in outputs.iter().enumerate() {
         let layout = builder.outputs.get(o).and_then(|(_, layout)| layout.clone()).unwrap_or_default();
+        let layout = match layout.is_any() {
+            true => spec.inputs[0].layout.kept(&spec.reduced, keep_dims || applies, &out_shape, &layout),
+            false => layout,
+        };
         let name = format!("output {o}");
         let output = operand(Role::Output, &name, output.dtype, out_shape.clone(), layout)?;
-        let disjoint = output.placement.check_disjoint(&output.shape);
+        let disjoint = output.placement.check_disjoint();
         disjoint.map_err(|error| SpecError::Layout { operand: name, error })?;
         spec.outputs.push(output);
     }
     check_then_inputs(&spec)?;
+    boxes::check(&spec)?;
     if !alone || matches!(spec.reducers[0], Call::Own(_)) {
         let types = Types {
             inputs: typed(&spec.inputs),
@@ -198,7 +204,7 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
         if builder.scalars[..n].iter().any(|(other, _)| other == name) {
             return Err(SpecError::RepeatedScalar { name: name.clone() });
         }
-        inputs.push(operand(Role::Scalar(name.clone()), name, *dtype, vec![], Layout::RowMajor)?);
+        inputs.push(operand(Role::Scalar(name.clone()), name, *dtype, vec![], Layout::row_major())?);
     }
     check_elements(&inputs, formulas)?;
     Ok(inputs)

@@ -18,7 +18,7 @@ pub struct Dims<'a> {
 impl<'a> Dims<'a> {
     /// Dims in row-major layout.
     pub fn new(dtype: DType, dims: &'a [i64]) -> Dims<'a> {
-        Dims { dtype, dims, layout: Layout::RowMajor }
+        Dims { dtype, dims, layout: Layout::row_major() }
     }
 
     /// The same dims in another layout.

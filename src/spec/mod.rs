@@ -1,13 +1,16 @@
 //! The request: what to reduce, over which axes, from and to what.
 
+pub(crate) mod boxes;
 mod build;
 mod check;
+mod desc;
 mod dims;
 mod error;
 mod print;
 pub(crate) mod text;
 
 pub use build::{Builder, Formulas};
+pub use desc::OutputDesc;
 pub use dims::Dims;
 pub use error::SpecError;
 
@@ -36,7 +39,7 @@ pub const MAX_TEXT: usize = 100_000;
 /// assert_eq!(built, parsed);
 /// assert_eq!(built.to_string(), "mean f32[6,12,10,24] axes=[2] keep_dims");
 /// assert_eq!(built.outputs()[0].shape(), [6, 12, 1, 24]);
-/// assert_eq!(built.output_stride_of_axis(0), [288, 24, 0, 1]);
+/// assert_eq!(built.outputs()[0].strides(), [288, 24, 24, 1]);
 /// # Ok::<(), cranefold::SpecError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -118,12 +121,17 @@ impl Operand {
         &self.shape
     }
 
-    /// The layout as it was said.
+    /// The layout as it was said; what it stands for, where that was `any`.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Elements between neighbours along each axis of the shape.
+    /// Where the elements lie.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Elements between neighbours along each axis of the shape; between neighbouring blocks where it is blocked.
     pub fn strides(&self) -> &[i64] {
         &self.placement.strides
     }
@@ -133,7 +141,8 @@ impl Operand {
         self.placement.origin
     }
 
-    /// Length of the buffer in elements, from the lowest to the highest touched; 0 if none is.
+    /// Length of the buffer in elements, from its start to the last that belongs to the operand, padding
+    /// included; 0 if there are none.
     pub fn span_elems(&self) -> u64 {
         self.placement.span_elems
     }
@@ -244,46 +253,31 @@ impl Reduction {
         self.rounding.unwrap_or(Rounding::Trunc)
     }
 
-    /// Strides of output `output` by axis of input 0, in elements: 0 for the reduced ones, unless there is
-    /// an output at each position.
+    /// The axis of each output that goes along an axis of input 0; none along reduced ones, unless there is an
+    /// output at each position.
     ///
     /// # Panics
-    /// If there is no such output.
-    pub fn output_stride_of_axis(&self, output: usize) -> Vec<i64> {
-        self.outer_strides(self.outputs[output].strides())
-    }
-
-    /// Strides of input `input` by axis of input 0, in elements: 0 for axes along which it is broadcast.
-    ///
-    /// # Panics
-    /// If there is no such input.
-    pub fn input_stride_of_axis(&self, input: usize) -> Vec<i64> {
-        let operand = &self.inputs[input];
-        let shape = match operand.role {
-            Role::Then => self.outputs[0].shape(),
-            _ => self.inputs[0].shape(),
-        };
-        let broadcast = shape.len() - operand.shape.len();
-        let stride = |axis: usize| match axis.checked_sub(broadcast) {
-            Some(own) if operand.shape[own] == shape[axis] => operand.strides()[own],
-            _ => 0,
-        };
-        let strides: Vec<i64> = (0..shape.len()).map(stride).collect();
-        if operand.role == Role::Then { self.outer_strides(&strides) } else { strides }
-    }
-
-    /// Strides over the output's shape by axis of input 0.
-    fn outer_strides(&self, strides: &[i64]) -> Vec<i64> {
+    /// If there is no such axis.
+    pub fn output_axis(&self, axis: usize) -> Option<usize> {
         if self.applies() {
-            return strides.to_vec();
+            return Some(axis);
         }
-        let mut strides = strides.iter();
-        let mut next = || *strides.next().expect("as many strides as kept axes");
-        let by_axis = self.reduced.iter().map(|&reduced| {
-            let stride = if reduced && !self.keep_dims { 0 } else { next() };
-            if reduced { 0 } else { stride }
-        });
-        by_axis.collect()
+        let stays = |axis: &usize| self.keep_dims || !self.reduced[*axis];
+        (!self.reduced[axis]).then(|| (0..axis).filter(stays).count())
+    }
+
+    /// The axis of an input that goes along an axis of input 0; none where it is broadcast.
+    ///
+    /// # Panics
+    /// If there is no such input or axis.
+    pub fn input_axis(&self, input: usize, axis: usize) -> Option<usize> {
+        let operand = &self.inputs[input];
+        let (shape, axis) = match operand.role {
+            Role::Then => (self.outputs[0].shape(), self.output_axis(axis)?),
+            _ => (self.inputs[0].shape(), axis),
+        };
+        let own = axis.checked_sub(shape.len() - operand.shape.len())?;
+        (operand.shape[own] == shape[axis]).then_some(own)
     }
 
     /// The inputs that lift reads, by their numbers.

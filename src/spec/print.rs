@@ -2,7 +2,7 @@
 
 use super::check::default_accumulator;
 use super::{Operand, Reduction, Role};
-use crate::layout::{Layout, list};
+use crate::layout::list;
 use std::fmt;
 
 /// The canonical one-line text, which parses back to an equal request.
@@ -49,7 +49,7 @@ impl fmt::Display for Reduction {
             write!(f, " {}", rounding.word())?;
         }
         let types = self.default_outputs() != self.outputs.iter().map(|o| o.dtype).collect::<Vec<_>>();
-        if types || self.outputs.iter().any(|o| o.layout != Layout::RowMajor) {
+        if types || self.outputs.iter().any(|o| !o.layout.is_row_major()) {
             f.write_str(" -> ")?;
             write_list(f, self.outputs.iter().map(|o| OutputText(o, types || self.outputs.len() > 1)))?;
         }
@@ -69,7 +69,7 @@ struct OperandText<'a>(&'a Operand);
 impl fmt::Display for OperandText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Operand { role, dtype, shape, layout, .. } = self.0;
-        let at = if *layout == Layout::RowMajor { "" } else { "@" };
+        let at = if layout.is_row_major() { "" } else { "@" };
         let then = if *role == Role::Then { ":then" } else { "" };
         write!(f, "{dtype}{}{at}{layout}{then}", list(shape, '[', ']'))
     }
@@ -84,7 +84,7 @@ impl fmt::Display for OutputText<'_> {
             write!(f, "{}", self.0.dtype)?;
         }
         match &self.0.layout {
-            Layout::RowMajor => Ok(()),
+            layout if layout.is_row_major() => Ok(()),
             layout => write!(f, "@{layout}"),
         }
     }

@@ -18,12 +18,13 @@
 //!         | "saturate" | "trunc" | "round_half_even"
 //! operand = DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ] [ ":" "then" ]
 //! output  = DTYPE [ "@" layout ] | "@" layout
-//! layout  = TAG | "(" [ INT { "," INT } ] ")"
+//! layout  = ( TAG | "any" | "(" [ INT { "," INT } ] ")" [ BLOCKS ] | ) [ "+" INT ]
 //! ```
 //!
 //! QUOTED is an expression, or several separated by commas, between two `"`
 //! ([`formula`](cranefold_ir::formula) has their grammar). A combiner's parts are in the order of its
-//! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits; INT is decimal
+//! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits
+//! ([`layout`](crate::layout) says which), BLOCKS is its end after the letters; INT is decimal
 //! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any
 //! two tokens and must stand between two words. Words come in any order, each at most once, but for
 //! operands and scalars. Names of ops are read without regard to case.
@@ -250,7 +251,7 @@ impl<'a> Parser<'a> {
         for (axis, extent) in self.ints(']', "an extent or `]`")?.into_iter().enumerate() {
             shape.push(u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent })?);
         }
-        let layout = if self.eat('@') { self.layout()? } else { Layout::RowMajor };
+        let layout = if self.eat('@') { self.layout()? } else { Layout::row_major() };
         if !self.eat(':') {
             return Ok(builder.input_at(dtype, &shape, layout));
         }
@@ -278,16 +279,25 @@ impl<'a> Parser<'a> {
     }
 
     fn layout(&mut self) -> Result<Layout, SpecError> {
-        if self.eat('(') {
-            return Ok(Layout::Strides(self.ints(')', "a stride or `)`")?));
-        }
         self.skip_space();
         let start = self.at;
-        let tag = self.run(|c| c.is_ascii_alphanumeric());
-        if tag.is_empty() {
-            return Err(self.expected("a layout tag or `(`"));
+        let column = self.column(start);
+        let refused = |error| SpecError::LayoutText { column, error };
+        let strides = if self.eat('(') { Some(self.ints(')', "a stride or `)`")?) } else { None };
+        let word = self.run(|c| c.is_ascii_alphanumeric());
+        let layout = match (strides, word) {
+            (Some(strides), blocks) => Layout::blocked_strides(strides, blocks).map_err(refused)?,
+            (None, "any") => Layout::any(),
+            (None, "") if self.rest().starts_with('+') => Layout::row_major(),
+            (None, "") => return Err(self.expected("a layout tag, `any`, `(` or `+`")),
+            (None, tag) => Layout::tag(tag).map_err(refused)?,
+        };
+        if !self.eat('+') {
+            return Ok(layout);
         }
-        Layout::tag(tag).map_err(|error| SpecError::LayoutText { column: self.column(start), error })
+        let offset = self.int("an offset")?;
+        let negative = || SpecError::NegativeOffset { offset };
+        Ok(layout.offset(u64::try_from(offset).map_err(|_| negative())?))
     }
 
     fn dtype(&mut self) -> Result<DType, SpecError> {

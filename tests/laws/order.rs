@@ -64,7 +64,7 @@ fn offsets(spec: &Reduction, axes: &[usize]) -> Vec<i64> {
     let operand = &spec.inputs()[0];
     let mut all = vec![0];
     for &axis in axes {
-        let along = |o: i64| (0..operand.shape()[axis] as i64).map(move |i| o + i * operand.strides()[axis]);
+        let along = |o: i64| (0..operand.shape()[axis]).map(move |i| o + operand.placement().along(axis, i));
         all = all.into_iter().flat_map(along).collect();
     }
     all

@@ -1,7 +1,7 @@
 //! Every row of the table by name, in every form it has, and what stands beside rows: several outputs
 //! from one pass, combiners, maps and what follows.
 
-use crate::execute::{Memory, is_element};
+use crate::execute::{Memory, is_written};
 use cranefold::ir::eval::Terms;
 use cranefold::ops::ROWS;
 use cranefold::schedule::choose;
@@ -178,7 +178,7 @@ pub fn terms_are_kept(spec: &Reduction, n: usize) {
             let naive = naive.get_or_insert_with(|| {
                 for (o, terms) in terms.iter().enumerate() {
                     let stored: Vec<bool> = terms.iter().map(Option::is_some).collect();
-                    assert_eq!(stored, is_element(spec, o), "{spec}, output {o}");
+                    assert_eq!(stored, is_written(spec, o), "{spec}, output {o}");
                 }
                 terms.clone()
             });

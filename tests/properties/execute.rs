@@ -2,6 +2,7 @@
 
 use crate::data::{Buffer, elements};
 use cranefold::ir::{Nest, eval};
+use cranefold::spec::Operand;
 use cranefold::{Input, Kernel, Output, Reduction};
 
 /// The buffers of a call, from before it.
@@ -14,17 +15,15 @@ impl Memory {
     /// Elements of a kind in all inputs and in the outputs whose old elements are read, the others of a
     /// pattern; inputs and outputs as many bytes off alignment.
     pub fn of(spec: &Reduction, kind: u8, seed: u64, offsets: (usize, usize)) -> Memory {
-        let input = |(i, operand): (u64, &cranefold::spec::Operand)| {
+        let input = |(i, operand): (u64, &Operand)| {
             let seed = seed.wrapping_add(i.wrapping_mul(0x5851_f42d_4c95_7f2d));
-            let bytes = elements(operand.dtype(), operand.span_elems() as usize, kind, seed);
-            Buffer::holding(&bytes, offsets.0)
+            Buffer::holding(&guarded(operand, kind, seed), offsets.0)
         };
-        let output = |(o, operand): (usize, &cranefold::spec::Operand)| {
+        let output = |(o, operand): (usize, &Operand)| {
             let reads_old = spec.then().get(o).is_some_and(|f| f.uses("d"));
             let mut buffer = Buffer::new(operand.span_bytes() as usize, offsets.1);
             if reads_old {
-                let bytes = elements(operand.dtype(), operand.span_elems() as usize, kind, seed ^ (0xd + o as u64));
-                buffer.bytes_mut().copy_from_slice(&bytes);
+                buffer.bytes_mut().copy_from_slice(&guarded(operand, kind, seed ^ (0xd + o as u64)));
             }
             buffer
         };
@@ -59,23 +58,50 @@ impl Memory {
     }
 }
 
-/// The places of an output's elements in its buffer, in row-major order, from the strides.
+/// Elements of a kind in their places, and in all others what no result may show: NaN, or all bits set.
+fn guarded(operand: &Operand, kind: u8, seed: u64) -> Vec<u8> {
+    let size = operand.dtype().bytes() as usize;
+    let mut bytes = elements(operand.dtype(), operand.span_elems() as usize, kind, seed);
+    for (place, is_element) in marked(operand, operand.shape()).into_iter().enumerate() {
+        if !is_element {
+            bytes[place * size..(place + 1) * size].fill(0xff);
+        }
+    }
+    bytes
+}
+
+/// The places of an output's elements in its buffer, in row-major order.
 pub fn places(spec: &Reduction, output: usize) -> Vec<usize> {
     let output = &spec.outputs()[output];
-    if output.shape().contains(&0) {
+    places_in(output, output.shape())
+}
+
+/// The places of the indices below these extents.
+fn places_in(operand: &Operand, extents: &[u64]) -> Vec<usize> {
+    if extents.contains(&0) {
         return vec![];
     }
-    let mut places = vec![output.origin() as i64];
-    for (&extent, &stride) in output.shape().iter().zip(output.strides()) {
-        let along = |p: i64| (0..extent as i64).map(move |i| p + i * stride);
-        places = places.into_iter().flat_map(along).collect();
+    let mut places = vec![operand.origin() as i64];
+    for (axis, &extent) in extents.iter().enumerate() {
+        let along: Vec<i64> = (0..extent).map(|i| operand.placement().along(axis, i)).collect();
+        places = places.into_iter().flat_map(|p| along.iter().map(move |a| p + a)).collect();
     }
     places.into_iter().map(|p| p as usize).collect()
 }
 
+/// For each place of a buffer, whether one of the indices below these extents lies there.
+fn marked(operand: &Operand, extents: &[u64]) -> Vec<bool> {
+    let mut marked = vec![false; operand.span_elems() as usize];
+    places_in(operand, extents).into_iter().for_each(|place| marked[place] = true);
+    marked
+}
+
 /// For each place of an output's buffer, whether an element lies there.
 pub fn is_element(spec: &Reduction, output: usize) -> Vec<bool> {
-    let mut is_element = vec![false; spec.outputs()[output].span_elems() as usize];
-    places(spec, output).into_iter().for_each(|place| is_element[place] = true);
-    is_element
+    marked(&spec.outputs()[output], spec.outputs()[output].shape())
+}
+
+/// For each place of an output's buffer, whether an element lies there or padding of a block.
+pub fn is_written(spec: &Reduction, output: usize) -> Vec<bool> {
+    marked(&spec.outputs()[output], &spec.outputs()[output].placement().padded)
 }

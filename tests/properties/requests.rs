@@ -210,12 +210,13 @@ impl Request<'_> {
         let mut builder = builder.input_at(self.inputs[0], &self.shape, self.case.input_layout(&self.shape));
         for &dtype in &self.inputs[1..] {
             let shape = broadcast(&mut self.random, &self.shape);
-            builder = builder.input_at(dtype, &shape, some_layout(&mut self.random, &shape, true));
+            builder = builder.input_at(dtype, &shape, some_layout(&mut self.random, &shape, true, self.case.blocks));
         }
         let to = self.case.output_shape();
         for &dtype in &self.thens {
             let shape = broadcast(&mut self.random, &to);
-            builder = builder.then_input_at(dtype, &shape, some_layout(&mut self.random, &shape, true));
+            builder =
+                builder.then_input_at(dtype, &shape, some_layout(&mut self.random, &shape, true, self.case.blocks));
         }
         for (name, dtype) in &self.scalars {
             builder = builder.scalar(name, *dtype);
@@ -302,8 +303,8 @@ impl Request<'_> {
             builder = builder.output(output);
             let layout = match (o, applies) {
                 (0, false) => self.case.output_layout(),
-                (_, false) => some_layout(&mut self.random, &self.case.output_shape(), false),
-                (_, true) => some_layout(&mut self.random, &self.shape, false),
+                (_, false) => some_layout(&mut self.random, &self.case.output_shape(), false, self.case.blocks),
+                (_, true) => some_layout(&mut self.random, &self.shape, false, self.case.blocks),
             };
             builder = builder.output_layout(layout);
         }
@@ -412,7 +413,10 @@ fn broadcast(random: &mut Random, to: &[u64]) -> Vec<u64> {
     to[to.len() - rank..].iter().map(|&n| if random.below(3) == 0 { 1 } else { n }).collect()
 }
 
-fn some_layout(random: &mut Random, shape: &[u64], repeats: bool) -> Layout {
+fn some_layout(random: &mut Random, shape: &[u64], repeats: bool, blocks: bool) -> Layout {
     let axes: Vec<(u64, Place)> = shape.iter().map(|&extent| (extent, Place::some(random))).collect();
-    layout(random.pick(&[Form::RowMajor, Form::RowMajor, Form::Tag, Form::Strides]), &axes, repeats)
+    let forms =
+        [Form::RowMajor, Form::RowMajor, Form::RowMajor, Form::Tag, Form::Strides, Form::Strides, Form::Blocked];
+    let form = random.pick(&forms);
+    layout(if blocks { form } else { Form::RowMajor }, &axes, repeats)
 }

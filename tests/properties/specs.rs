@@ -38,6 +38,8 @@ pub struct Place {
     backwards: bool,
     /// Whether its stride is zero, if the layout is an input's and has strides.
     repeats: bool,
+    /// Which blocks it is cut into, if the layout has any: see [`blocks`].
+    blocks: u8,
 }
 
 impl Place {
@@ -45,7 +47,8 @@ impl Place {
     pub fn some(random: &mut Random) -> Place {
         let gap = random.pick(&[0, 0, 1, 3]);
         let (rank, backwards) = (random.below(256) as u8, random.below(2) == 0);
-        Place { rank, gap, backwards, repeats: random.below(10) == 0 }
+        let (repeats, blocks) = (random.below(10) == 0, random.below(256) as u8);
+        Place { rank, gap, backwards, repeats, blocks }
     }
 }
 
@@ -55,6 +58,10 @@ pub enum Form {
     RowMajor,
     Tag,
     Strides,
+    /// A tag with blocks.
+    Blocked,
+    /// Strides of blocks.
+    BlockedStrides,
 }
 
 /// Numbers that mean a spec.
@@ -65,6 +72,8 @@ pub struct Case {
     pub choice: u64,
     axes: Vec<Axis>,
     forms: (Form, Form),
+    /// Whether operands may be blocked.
+    pub blocks: bool,
     pub flags: Flags,
     most_elements: u64,
     /// Of the data.
@@ -86,12 +95,14 @@ pub struct Flags {
     pub says_rounding: bool,
     pub acc_f64: bool,
     pub same_output: bool,
+    /// Whether the output keeps the layout of input 0.
+    pub any_output: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Forced {
     width: u32,
-    tile: Option<(usize, u64)>,
+    tiles: Vec<(usize, u64)>,
     rows: u64,
     blocks: u64,
 }
@@ -120,6 +131,7 @@ pub fn cases(most_elements: u64, most_axes: usize) -> impl Strategy<Value = Case
             choice,
             axes,
             forms,
+            blocks: true,
             flags,
             most_elements,
             seed,
@@ -142,21 +154,23 @@ fn axis() -> impl Strategy<Value = Axis> {
 
 fn place() -> impl Strategy<Value = Place> {
     let gap = prop_oneof![2 => Just(0), 1 => 1..4u8];
-    (any::<u8>(), gap, any::<bool>(), prop::bool::weighted(0.1)).prop_map(|(rank, gap, backwards, repeats)| Place {
-        rank,
-        gap,
-        backwards,
-        repeats,
-    })
+    (any::<u8>(), gap, any::<bool>(), prop::bool::weighted(0.1), any::<u8>())
+        .prop_map(|(rank, gap, backwards, repeats, blocks)| Place { rank, gap, backwards, repeats, blocks })
 }
 
 fn form() -> impl Strategy<Value = Form> {
-    prop_oneof![3 => Just(Form::RowMajor), 1 => Just(Form::Tag), 3 => Just(Form::Strides)]
+    prop_oneof![
+        3 => Just(Form::RowMajor),
+        1 => Just(Form::Tag),
+        3 => Just(Form::Strides),
+        2 => Just(Form::Blocked),
+        1 => Just(Form::BlockedStrides),
+    ]
 }
 
 fn flags() -> impl Strategy<Value = Flags> {
-    any::<(bool, bool, bool, bool, bool, bool, bool)>().prop_map(
-        |(keep_dims, lift, saturate, half_even, says_rounding, acc_f64, same_output)| Flags {
+    (any::<(bool, bool, bool, bool, bool, bool, bool)>(), prop::bool::weighted(0.2)).prop_map(
+        |((keep_dims, lift, saturate, half_even, says_rounding, acc_f64, same_output), any_output)| Flags {
             keep_dims,
             lift,
             saturate,
@@ -164,6 +178,7 @@ fn flags() -> impl Strategy<Value = Flags> {
             says_rounding,
             acc_f64,
             same_output,
+            any_output,
         },
     )
 }
@@ -172,8 +187,22 @@ fn forced() -> impl Strategy<Value = Forced> {
     let width = prop::sample::select(vec![0u32, 64, 128, 256, 512, 1024]);
     let by = prop_oneof![1 => 1..20u64, 1 => prop::sample::select(EXTENTS)];
     let count = || prop_oneof![1 => Just(1u64), 1 => 2..=16u64];
-    (width, prop::option::weighted(0.8, (0..4usize, by)), count(), count())
-        .prop_map(|(width, tile, rows, blocks)| Forced { width, tile, rows, blocks })
+    (width, prop::collection::vec((0..8usize, by), 0..3), count(), count())
+        .prop_map(|(width, tiles, rows, blocks)| Forced { width, tiles, rows, blocks })
+}
+
+/// Whether two tiles are of loops over one box of slices.
+fn same_box(problem: &Problem, one: Tile, other: Tile) -> bool {
+    let mut before = 0;
+    let box_of = |tile: Tile| {
+        before = 0;
+        problem.slices.iter().position(|slices| {
+            before += slices.dims.len();
+            (tile.var.id as usize) < before
+        })
+    };
+    let [one, other] = [one, other].map(box_of);
+    one == other
 }
 
 impl Case {
@@ -184,11 +213,19 @@ impl Case {
 
     fn built(&self) -> Result<Reduction, SpecError> {
         match builder(self).build() {
+            // Blocks of many axes cut a spec into too many boxes.
+            Err(SpecError::TooManyBoxes { .. }) => {
+                let whole = |axis: &Axis| Axis {
+                    input: Place { blocks: 0, ..axis.input },
+                    output: Place { blocks: 0, ..axis.output },
+                    ..axis.clone()
+                };
+                Case { axes: self.axes.iter().map(whole).collect(), blocks: false, ..self.clone() }.built()
+            }
             // Some reductions of no integers have no value: these have some.
             Err(SpecError::IntegerOverNothing { .. } | SpecError::PositionOverNothing { .. }) => {
                 let some = |axis: &Axis| Axis { extent: axis.extent.max(2), ..axis.clone() };
-                let case = Case { axes: self.axes.iter().map(some).collect(), ..self.clone() };
-                builder(&case).build()
+                Case { axes: self.axes.iter().map(some).collect(), ..self.clone() }.built()
             }
             built => built,
         }
@@ -196,16 +233,23 @@ impl Case {
 
     /// The schedules to force: each fits the problem.
     pub fn schedules(&self, problem: &Problem) -> Vec<Schedule> {
-        let loops = problem.dims.iter().filter(|d| !d.reduced && d.extent > 1).count();
+        let loops = problem.slices.iter().map(|slices| slices.dims.len()).sum::<usize>();
         let fit = |forced: &Forced| {
-            let tile = forced
-                .tile
-                .filter(|_| loops > 0)
-                .map(|(var, by)| Tile { var: LoopVar { over: Over::Output, id: (var % loops) as u32 }, by: by.max(1) });
+            let tile = |&(var, by): &(usize, u64)| Tile {
+                var: LoopVar { over: Over::Output, id: (var % loops) as u32 },
+                by: by.max(1),
+            };
+            let mut tiles: Vec<Tile> = vec![];
+            for tile in forced.tiles.iter().filter(|_| loops > 0).map(tile) {
+                if tiles.iter().all(|other| !same_box(problem, tile, *other)) {
+                    tiles.push(tile);
+                }
+            }
             let Forced { width, rows, blocks, .. } = *forced;
-            let mut schedule = Schedule { width, tile, rows, blocks };
+            let mut schedule = Schedule { width, tiles, rows, blocks };
             while schedule.check(problem).is_err() {
-                schedule.tile = schedule.tile.filter(|t| t.by > 1).map(|t| Tile { by: t.by / 2, ..t });
+                schedule.tiles.retain(|t| t.by > 1);
+                schedule.tiles.iter_mut().for_each(|t| t.by /= 2);
             }
             schedule
         };
@@ -231,7 +275,7 @@ impl Case {
 
     /// The first output's layout.
     pub fn output_layout(&self) -> Layout {
-        layout(self.forms.1, &self.kept(), false)
+        if self.flags.any_output { Layout::any() } else { layout(self.forms.1, &self.kept(), false) }
     }
 
     /// The extents, cut so that their product keeps to the bound.
@@ -251,29 +295,55 @@ impl Case {
     }
 }
 
+/// The blocks of an axis that is drawn so, the outermost first. All sizes divide one another, for operands
+/// are blocked alike or not at all.
+fn blocks(place: Place) -> &'static [u64] {
+    match place.blocks % 16 {
+        1 => &[2],
+        2 => &[4],
+        3 | 4 => &[8],
+        5 | 6 => &[16],
+        7 => &[32],
+        8 => &[4, 4],
+        9 => &[2, 8],
+        _ => &[],
+    }
+}
+
 /// The layout of axes with these extents. Strides are laid from the innermost axis outwards, each over
 /// all that the ones before span, so that no two elements share a place but where an axis repeats.
 pub fn layout(form: Form, axes: &[(u64, Place)], repeats: bool) -> Layout {
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&axis| axes[axis].1.rank);
+    // Axes take turns, so that the blocks of one lie in those of another.
+    let blocked = matches!(form, Form::Blocked | Form::BlockedStrides);
+    let mut inner: Vec<(usize, u64)> = vec![];
+    for level in (0..2).filter(|_| blocked) {
+        inner.extend(order.iter().filter_map(|&axis| Some((axis, *blocks(axes[axis].1).get(level)?))));
+    }
+    let letter = |axis: usize| char::from(b'a' + axis as u8);
+    let end: String = inner.iter().map(|&(axis, size)| format!("{size}{}", letter(axis))).collect();
+    let whole = |axis: usize| inner.iter().filter(|b| b.0 == axis).map(|b| b.1).product::<u64>();
+    let offset = axes.iter().map(|(_, place)| u64::from(place.gap)).sum::<u64>();
     match form {
-        Form::Tag if !axes.is_empty() => {
-            let letters: String = order.iter().rev().map(|&axis| char::from(b'a' + axis as u8)).collect();
-            Layout::tag(&letters).expect("each letter once")
+        Form::Tag | Form::Blocked if !axes.is_empty() => {
+            let capital = |axis: usize| if whole(axis) > 1 { letter(axis).to_ascii_uppercase() } else { letter(axis) };
+            let letters: String = order.iter().rev().map(|&axis| capital(axis)).collect();
+            Layout::tag(&format!("{letters}{end}")).expect("each letter once").offset(offset)
         }
-        Form::Strides => {
+        Form::Strides | Form::BlockedStrides => {
             let mut strides = vec![0; axes.len()];
-            let mut span = 1;
+            let mut span: i64 = inner.iter().map(|b| b.1 as i64).product();
             for axis in order {
                 let (extent, place) = axes[axis];
                 if repeats && place.repeats {
                     continue;
                 }
                 strides[axis] = if place.backwards { -span } else { span };
-                span = span * extent.max(1) as i64 + i64::from(place.gap);
+                span = span * extent.div_ceil(whole(axis)).max(1) as i64 + i64::from(place.gap);
             }
-            Layout::strides(strides)
+            Layout::blocked_strides(strides, &end).expect("blocks of its axes").offset(offset)
         }
-        _ => Layout::RowMajor,
+        _ => Layout::row_major(),
     }
 }

@@ -57,7 +57,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
 fn stored_are_the_elements(spec: &Reduction, terms: &[Vec<Option<u128>>]) -> Result<(), TestCaseError> {
     for (o, terms) in terms.iter().enumerate() {
         let stored: Vec<bool> = terms.iter().map(Option::is_some).collect();
-        prop_assert_eq!(stored, crate::execute::is_element(spec, o));
+        prop_assert_eq!(stored, crate::execute::is_written(spec, o));
     }
     Ok(())
 }

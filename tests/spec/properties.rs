@@ -7,11 +7,11 @@ use proptest::prelude::*;
 fn layouts(rank: usize) -> impl Strategy<Value = Layout> {
     let tag = Just((0..rank as u8).map(|axis| char::from(b'a' + axis)).collect::<Vec<char>>()).prop_shuffle();
     let tag = tag.prop_map(|letters| match letters.is_empty() {
-        true => Layout::RowMajor,
+        true => Layout::row_major(),
         false => Layout::tag(&letters.into_iter().collect::<String>()).expect("a permutation"),
     });
     let strides = prop::collection::vec(-40i64..40, rank).prop_map(Layout::strides);
-    prop_oneof![Just(Layout::RowMajor), tag, strides]
+    prop_oneof![Just(Layout::row_major()), tag, strides]
 }
 
 /// Requests of every op, most of them valid.

@@ -1,7 +1,7 @@
 //! Every refused request, with its exact message.
 
 use cranefold::spec::{Dims, Rounding};
-use cranefold::{DType, Layout, Reduction};
+use cranefold::{DType, Reduction};
 
 const DTYPES: &str = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64";
 const WORDS: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `scalar NAME:DTYPE`, \
@@ -30,7 +30,7 @@ fn texts() {
         ("sum f32[2,]", "column 11: expected an extent or `]`, found `]`".into()),
         ("sum f32[é]", "column 9: expected an extent or `]`, found `é`".into()),
         ("sum f32[2.5]", "column 10: expected `,` or `]`, found `.`".into()),
-        ("sum f32[2]@", "column 12: expected a layout tag or `(`, found the end".into()),
+        ("sum f32[2]@", "column 12: expected a layout tag, `any`, `(` or `+`, found the end".into()),
         ("sum f32[2]@(x)", "column 13: expected a stride or `)`, found `x`".into()),
         ("sum f32[2]axes=[0]", "column 11: expected a space, found `axes`".into()),
         ("sum f32[2] axes", "column 16: expected `=`, found the end".into()),
@@ -106,13 +106,16 @@ fn texts() {
         ),
         (
             "sum i8[3] axes=[] -> i64@(2000000000000000000)",
-            "output 0: strides (2000000000000000000) over shape [3] of 8-byte elements span more than \
+            "output 0: layout (2000000000000000000) over shape [3] of 8-byte elements spans more than \
              9223372036854775807 bytes"
                 .into(),
         ),
         ("sum f32[2,3]@abc", "input 0: layout tag `abc` names 3 axes for rank 2".into()),
-        ("sum f32[2,3]@ac", "column 14: layout tag `ac` is not one of each of the letters from `a` on".into()),
-        ("sum f32[2,3]@aB16b", "column 14: layout tag `aB16b` is blocked, which is not supported".into()),
+        ("sum f32[2,3]@ac", "column 14: layout tag `ac` is neither one of each of the letters from `a` on nor a name such as `nchw`".into()),
+        ("sum f32[2,3]@ab16b", "column 14: layout tag `ab16b` blocks axis `b`, whose letter must be a capital".into()),
+        ("sum f32[2,3]@aB", "column 14: layout tag `aB` has the capital `B` but no block of that axis".into()),
+        ("sum f32[2,3]@aB1b", "column 14: a block of 1 elements: blocks have from 2 to 65536".into()),
+        ("sum f32[2,3]@(3,1)4c", "column 14: blocks `4c` are not sizes with a small letter after each, such as `16b`".into()),
         ("sum f32[2,3]@(1)", "input 0: 1 strides for rank 2".into()),
         ("sum f32[2,3] axes=0 -> @(1,1)", "output 0: 2 strides for rank 1".into()),
         ("sum f32[2,3] axes=0 -> @(0)", "output 0: stride 0 of axis 0 would write one element 3 times".into()),
@@ -285,7 +288,10 @@ fn limits_are_reached_in_bounded_time() {
     assert_eq!(refuse(&"x".repeat(100_000)), unknown_op(&"x".repeat(40)));
     assert_eq!(
         refuse(&format!("sum f32[2]@{}", "a".repeat(90_000))),
-        format!("column 12: layout tag `{}` is not one of each of the letters from `a` on", "a".repeat(40))
+        format!(
+            "column 12: layout tag `{}` is neither one of each of the letters from `a` on nor a name such as `nchw`",
+            "a".repeat(40)
+        )
     );
 }
 
@@ -346,11 +352,17 @@ fn dims_in_the_manner_of_onednn() {
         refuse("norm_lp_max", &[("p", 2.0)], DType::I8, &[2, 3], &[2, 1]),
         "`lp_max` does not take i8; it takes floats"
     );
-    let blocked = Layout::tag("aBcd16b").unwrap_err();
-    assert_eq!(blocked.to_string(), "layout tag `aBcd16b` is blocked, which is not supported");
+    let error = |text: &str| text.parse::<Reduction>().unwrap_err().to_string();
+    assert_eq!(error("sum f32[2,3]@any"), "input 0: layout `any` keeps the layout of input 0, and is for outputs");
+    assert_eq!(error("sum f32[2,3]@ab+-1"), "offset -1 of a layout is negative");
+    assert_eq!(error("sum f32[2,3]@aBcd16b"), "input 0: layout tag `aBcd16b` names 4 axes for rank 2");
     assert_eq!(
-        Layout::tag("any").unwrap_err().to_string(),
-        "layout tag `any` is not one of each of the letters from `a` on"
+        error("sum f32[2,100]@aB16b axes=[0] -> @A12a"),
+        "blocks of 12 and of 16 elements on axis 1 do not divide one another"
+    );
+    assert_eq!(
+        error("sum f32[3,3,3,3,3,3,3]@ABCDEFG2a2b2c2d2e2f2g axes=[0,1]"),
+        "blocks that do not divide their axes cut the request into 128 boxes, above the limit of 64"
     );
 
     let zero = from_dims("sum", &[], f32, &[0, 1, 1, 4], &[0, 1, 1, 1]).unwrap();

@@ -97,8 +97,8 @@ impl Tally {
 /// The places of an operand's elements in its buffer, in row-major order.
 fn places(operand: &Operand) -> impl Iterator<Item = usize> {
     let mut places = vec![operand.origin() as i64];
-    for (&extent, &stride) in operand.shape().iter().zip(operand.strides()) {
-        places = places.iter().flat_map(|p| (0..extent as i64).map(move |i| p + i * stride)).collect();
+    for (axis, &extent) in operand.shape().iter().enumerate() {
+        places = places.iter().flat_map(|p| (0..extent).map(move |i| p + operand.placement().along(axis, i))).collect();
     }
     places.into_iter().map(|p| p as usize)
 }

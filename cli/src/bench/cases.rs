@@ -8,6 +8,10 @@ use std::path::Path;
 /// The most bytes of a file of cases.
 const MAX_FILE: u64 = 64 << 20;
 
+/// The layout by which `peers/bench_dnnl.cpp` names its twins of NCHW cases: channels in blocks of 16, and a
+/// destination of the same rank for which it asks oneDNN for `any`.
+const BLOCKED: &str = "b16";
+
 /// A line.
 #[derive(Debug)]
 pub enum Entry {
@@ -96,11 +100,13 @@ fn peers_spec(
     let dtype: DType = dtype.parse().map_err(|error: cranefold::ir::UnknownDType| refused(error.to_string()))?;
     let shape = numbers::<u64>(shape, 'x').ok_or_else(|| refused(format!("`{shape}` is no shape such as 6x12x10")))?;
     let axes = numbers::<i64>(axes, ',').ok_or_else(|| refused(format!("`{axes}` are no axes such as 0,2")))?;
+    let blocked = layout == BLOCKED;
     let layout = peers_layout(layout, &shape)
         .ok_or_else(|| refused(format!("`{layout}` is no layout for rank {}", shape.len())))?;
     let builder = Reduction::builder(op).input_at(dtype, &shape, layout).axes(axes);
     let widened = op == "sum" && matches!(dtype, DType::I8 | DType::U8);
-    Ok(if widened { builder.output(DType::I32) } else { builder }.build())
+    let builder = if widened { builder.output(DType::I32) } else { builder };
+    Ok(if blocked { builder.keep_dims().output_layout(Layout::any()) } else { builder }.build())
 }
 
 fn numbers<T: std::str::FromStr>(text: &str, separator: char) -> Option<Vec<T>> {
@@ -108,12 +114,12 @@ fn numbers<T: std::str::FromStr>(text: &str, separator: char) -> Option<Vec<T>> 
 }
 
 /// A layout by the peers' name: `c` row-major; `t` the transpose, by its last two axes, of row-major; `s2`
-/// every second element of the last axis; `pad` rows that lie 24 elements further apart; `nhwc` an
-/// NCHW view of NHWC memory.
+/// every second element of the last axis; `pad` rows that lie 24 elements further apart; `b16` channels in blocks;
+/// or a tag such as `nhwc`.
 fn peers_layout(name: &str, shape: &[u64]) -> Option<Layout> {
     let rank = shape.len();
     match name {
-        "c" => Some(Layout::RowMajor),
+        "c" => Some(Layout::row_major()),
         "t" if rank >= 2 => {
             let mut swapped = shape.to_vec();
             swapped.swap(rank - 2, rank - 1);
@@ -128,14 +134,14 @@ fn peers_layout(name: &str, shape: &[u64]) -> Option<Layout> {
             strides[rank - 1] = step;
             Some(Layout::strides(strides))
         }
-        "nhwc" if rank == 4 => Layout::tag("acdb").ok(),
-        _ => None,
+        BLOCKED => peers_layout("nChw16c", shape),
+        tag => Layout::tag(tag).ok().filter(|tag| tag.resolve(shape, 1).is_ok()),
     }
 }
 
 /// The row-major strides of a buffer of this shape; nothing if they are too large for a number.
 fn within(shape: &[u64]) -> Option<Vec<i64>> {
-    let placement = Layout::RowMajor.resolve(shape, 1).ok()?;
+    let placement = Layout::row_major().resolve(shape, 1).ok()?;
     Some(placement.strides)
 }
 
@@ -162,6 +168,11 @@ mod tests {
         assert_eq!(spec("a sum f32 3x4 1 s2 view"), "sum f32[3,4]@(8,2) axes=[1]");
         assert_eq!(spec("a sum f32 3x4 1 pad view"), "sum f32[3,4]@(28,1) axes=[1]");
         assert_eq!(spec("a sum f32 2x3x4x5 1 nhwc view"), "sum f32[2,3,4,5]@acdb axes=[1]");
+        assert_eq!(spec("a sum f32 2x20x4x5 1 nChw8c view"), "sum f32[2,20,4,5]@aBcd8b axes=[1]");
+        assert_eq!(
+            spec("a sum i8 2x20x4x5 2,3 b16 grid"),
+            "sum i8[2,20,4,5]@aBcd16b axes=[2,3] keep_dims -> i32@aBcd16b"
+        );
         assert_eq!(spec("a wish f32 8 0 c grid"), "a skipped: there is no op `wish` yet");
         assert_eq!(spec("mean f32[2,3] axes=[1]"), "mean f32[2,3] axes=[1]");
         assert_eq!(spec("max,argmax f32[2,3] axes=[1]"), "max, argmax f32[2,3] axes=[1]");
@@ -204,6 +215,10 @@ mod tests {
         );
         assert_eq!(spec("a sum f32 8 z c grid"), "`a sum f32 8 z c grid` is no case: `z` are no axes such as 0,2");
         assert_eq!(spec("a sum f32 8 0 t grid"), "`a sum f32 8 0 t grid` is no case: `t` is no layout for rank 1");
+        for layout in ["nhwc", "b16", "nChw16", "any", "+3"] {
+            let line = format!("a sum f32 2x3 1 {layout} grid");
+            assert_eq!(spec(&line), format!("`{line}` is no case: `{layout}` is no layout for rank 2"));
+        }
         assert_eq!(spec("a sum f32 8 1 c grid"), "axis 1 is out of range for rank 1");
     }
 }

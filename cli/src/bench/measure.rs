@@ -2,7 +2,7 @@
 
 use super::cases::Case;
 use super::memory;
-use crate::arrays::{Arrays, operands};
+use crate::arrays::{Arrays, outputs};
 use crate::buffer::Buffer;
 use crate::execute::{interpret, native};
 use crate::failure::Failure;
@@ -50,7 +50,7 @@ pub fn measure(case: &Case, target: &Target) -> Result<Measured, Failure> {
         Ok(kernel)
     })?;
     let interpreter_ns = check(case, &kernel, &compiler, &arrays)?;
-    let mut written = operands(case.spec.outputs())?;
+    let mut written = outputs(&case.spec)?;
     // A page that was never written is the same page of zeros everywhere, and read from the cache.
     written.iter_mut().for_each(|buffer| buffer.bytes_mut().fill(1));
     let Arrays { inputs, outputs } = &mut arrays;
@@ -76,7 +76,7 @@ pub fn measure(case: &Case, target: &Target) -> Result<Measured, Failure> {
 /// Compares the bits of the outputs with the interpreter's, or where there is too much for it, with those
 /// of code without vectors and tiles. Gives the interpreter's time.
 fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> Result<Option<f64>, Failure> {
-    let mut expected = operands(case.spec.outputs())?;
+    let mut expected = outputs(&case.spec)?;
     let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();
     let (other, interpreter_ns) = if elements <= MOST_INTERPRETED {
         let nest = pipeline::legal_nest(&Problem::of(&case.spec), kernel.schedule())?;

@@ -1,6 +1,7 @@
-//! The command, as it is called: every verb, every refusal, files in and out, one or several.
+//! The command, as it is called: every verb, every refusal, files in and out, one or several, in any layout.
 
 mod files;
+mod layouts;
 mod photograph;
 mod refused;
 mod several;
@@ -65,6 +66,40 @@ fn read_npy(path: &Path) -> (String, Vec<u64>, Vec<u8>) {
     let header = npyz::NpyHeader::from_reader(&mut rest).expect("a header");
     assert_eq!(header.order(), Order::C);
     (header.dtype().descr(), header.shape().to_vec(), rest.to_vec())
+}
+
+/// Arrays in a folder, and the command on them.
+struct Files(PathBuf);
+
+impl Files {
+    fn of(test: &str) -> Files {
+        Files(folder(test))
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path of text").into()
+    }
+
+    fn write(&self, name: &str, descr: &str, shape: &[u64], bytes: &[u8]) -> String {
+        let path = self.path(name);
+        write_npy(Path::new(&path), descr, Order::C, shape, bytes);
+        path
+    }
+
+    /// Runs a spec with every executor; gives the outputs, which must be the same.
+    fn run(&self, spec: &str, outputs: usize, more: &[&str]) -> Vec<(String, Vec<u64>, Vec<u8>)> {
+        let mut before = None;
+        for executor in ["native", "interpreter", "reference"] {
+            let paths: Vec<String> = (0..outputs).map(|n| self.path(&format!("out{n}.npy"))).collect();
+            let mut args = vec!["run", spec, "--executor", executor];
+            args.extend(paths.iter().flat_map(|path| ["--output", path.as_str()]));
+            works(&[&args, more].concat());
+            let arrays: Vec<_> = paths.iter().map(|path| read_npy(Path::new(path))).collect();
+            assert!(before.is_none_or(|before| before == arrays), "{spec}: {executor} differs");
+            before = Some(arrays);
+        }
+        before.expect("three executors")
+    }
 }
 
 /// The bytes of little-endian elements.

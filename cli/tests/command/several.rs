@@ -1,42 +1,7 @@
 //! Several inputs and outputs, scalars, old destinations, and what is refused of them.
 
-use crate::{bytes, folder, read_npy, refuses, works, write_npy};
-use npyz::Order;
-use std::path::{Path, PathBuf};
-
-/// Arrays in a folder, and the command on them.
-struct Files(PathBuf);
-
-impl Files {
-    fn of(test: &str) -> Files {
-        Files(folder(test))
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a path of text").into()
-    }
-
-    fn write(&self, name: &str, descr: &str, shape: &[u64], bytes: &[u8]) -> String {
-        let path = self.path(name);
-        write_npy(Path::new(&path), descr, Order::C, shape, bytes);
-        path
-    }
-
-    /// Runs a spec with every executor; gives the outputs, which must be the same.
-    fn run(&self, spec: &str, outputs: usize, more: &[&str]) -> Vec<(String, Vec<u64>, Vec<u8>)> {
-        let mut before = None;
-        for executor in ["native", "interpreter", "reference"] {
-            let paths: Vec<String> = (0..outputs).map(|n| self.path(&format!("out{n}.npy"))).collect();
-            let mut args = vec!["run", spec, "--executor", executor];
-            args.extend(paths.iter().flat_map(|path| ["--output", path.as_str()]));
-            works(&[&args, more].concat());
-            let arrays: Vec<_> = paths.iter().map(|path| read_npy(Path::new(path))).collect();
-            assert!(before.is_none_or(|before| before == arrays), "{spec}: {executor} differs");
-            before = Some(arrays);
-        }
-        before.expect("three executors")
-    }
-}
+use crate::{Files, bytes, folder, read_npy, refuses, works};
+use std::path::Path;
 
 #[test]
 fn every_output_has_a_file() {

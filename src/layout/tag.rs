@@ -1,0 +1,134 @@
+//! Layout tags as text.
+
+use super::{Block, LayoutError, MAX_BLOCK};
+use std::fmt;
+
+/// The axes of tensors by the letters of familiar names, in logical order, and the letters that none lacks.
+const NAMES: [(&str, &str); 3] = [("ncdhw", "nc"), ("goidhw", "oi"), ("tnc", "tnc")];
+
+/// The axes from the outermost to the innermost, and the blocks.
+pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<Block>), LayoutError> {
+    let bad = || LayoutError::BadTag { tag: shown(tag) };
+    let letters = &tag[..tag.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tag.len())];
+    let known = logical(letters).ok_or_else(bad)?;
+    let axis = |letter: u8| known.iter().position(|&k| k == letter.to_ascii_lowercase()).map(|axis| axis as u8);
+    let axes: Vec<u8> = letters.bytes().map(axis).collect::<Option<_>>().ok_or_else(bad)?;
+    let blocks = blocks(&tag[letters.len()..], axis)?.ok_or_else(bad)?;
+    for (letter, &axis) in letters.chars().zip(&axes) {
+        let (tag, blocked) = (shown(tag), blocks.iter().any(|b| b.axis == axis));
+        match (letter.is_ascii_uppercase(), blocked) {
+            (true, false) => return Err(LayoutError::CapitalPlain { tag, axis: letter }),
+            (false, true) => return Err(LayoutError::BlockedSmall { tag, axis: letter }),
+            _ => {}
+        }
+    }
+    Ok((axes, blocks))
+}
+
+/// The end of a tag over so many axes.
+pub(super) fn parse_blocks(text: &str, rank: usize) -> Result<Vec<Block>, LayoutError> {
+    let axis = |letter: u8| Some(letter.wrapping_sub(b'a')).filter(|&axis| usize::from(axis) < rank.min(26));
+    blocks(text, axis)?.ok_or_else(|| LayoutError::BadBlocks { blocks: shown(text) })
+}
+
+/// The letters in lower case, by axis; `None` if they are no tag's.
+fn logical(letters: &str) -> Option<Vec<u8>> {
+    let mut given = letters.to_ascii_lowercase().into_bytes();
+    given.sort_unstable();
+    if given.is_empty() || given.windows(2).any(|pair| pair[0] == pair[1]) {
+        return None;
+    }
+    if given.iter().zip(b'a'..).all(|(&letter, from_a)| letter == from_a) {
+        return Some(given);
+    }
+    let has = |letter: u8| given.contains(&letter);
+    let fits = |(all, needed): &&(&str, &str)| {
+        given.iter().all(|&letter| all.as_bytes().contains(&letter)) && needed.bytes().all(has)
+    };
+    let (all, _) = NAMES.iter().find(fits)?;
+    Some(all.bytes().filter(|&letter| has(letter)).collect())
+}
+
+/// Sizes with an axis after each; `None` if the text is something else.
+fn blocks(mut text: &str, axis: impl Fn(u8) -> Option<u8>) -> Result<Option<Vec<Block>>, LayoutError> {
+    let mut blocks = vec![];
+    while !text.is_empty() {
+        let digits = &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())];
+        let letter = text.as_bytes().get(digits.len()).filter(|l| l.is_ascii_lowercase() && !digits.is_empty());
+        let Some(axis) = letter.and_then(|&letter| axis(letter)) else { return Ok(None) };
+        let size = digits.parse().ok().filter(|size| (2..=MAX_BLOCK).contains(size));
+        let size = size.ok_or_else(|| LayoutError::BlockSize { size: shown(digits), limit: MAX_BLOCK })?;
+        blocks.push(Block { axis, size });
+        text = &text[digits.len() + 1..];
+    }
+    Ok(Some(blocks))
+}
+
+/// The letters of the axes, capitals where they are blocked.
+pub(super) fn write_axes(f: &mut fmt::Formatter<'_>, axes: &[u8], blocks: &[Block]) -> fmt::Result {
+    axes.iter().try_for_each(|&axis| {
+        let first = if blocks.iter().any(|b| b.axis == axis) { b'A' } else { b'a' };
+        write!(f, "{}", char::from(first + axis))
+    })
+}
+
+pub(super) fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Block]) -> fmt::Result {
+    blocks.iter().try_for_each(|b| write!(f, "{}{}", b.size, char::from(b'a' + b.axis)))
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::layout::Layout;
+
+    #[test]
+    fn familiar_names_are_letters() {
+        for (name, letters) in [
+            ("nchw", "abcd"),
+            ("nhwc", "acdb"),
+            ("chwn", "bcda"),
+            ("nChw16c", "aBcd16b"),
+            ("NChw16n16c", "ABcd16a16b"),
+            ("nCdhw8c", "aBcde8b"),
+            ("ndhwc", "acdeb"),
+            ("ncw", "abc"),
+            ("nwc", "acb"),
+            ("nc", "ab"),
+            ("cn", "ba"),
+            ("oihw", "abcd"),
+            ("hwio", "cdba"),
+            ("OIhw16i16o", "ABcd16b16a"),
+            ("goihw", "abcde"),
+            ("tnc", "abc"),
+            ("ntc", "bac"),
+            ("ABcd4b16a4b", "ABcd4b16a4b"),
+        ] {
+            assert_eq!(Layout::tag(name).unwrap().to_string(), letters, "{name}");
+        }
+    }
+
+    #[test]
+    fn tags_are_checked() {
+        let error = |tag: &str| Layout::tag(tag).unwrap_err().to_string();
+        for tag in ["nchx", "aab", "", "bc", "nch w", "aBcd16", "aBcd16B", "aBcd16e", "aBcd-2b", "16b", "ncx16c"] {
+            let expected = "is neither one of each of the letters from `a` on nor a name such as `nchw`";
+            assert_eq!(error(tag), format!("layout tag `{tag}` {expected}"));
+        }
+        assert_eq!(error("abcd16b"), "layout tag `abcd16b` blocks axis `b`, whose letter must be a capital");
+        assert_eq!(error("ABcd16b"), "layout tag `ABcd16b` has the capital `A` but no block of that axis");
+        for size in ["0", "1", "65537", "99999999999999999999"] {
+            let message = format!("a block of {size} elements: blocks have from 2 to 65536");
+            assert_eq!(error(&format!("aBcd{size}b")), message);
+        }
+        let long = Layout::tag("zyxwvutsrqponmlkjihgfedcba").unwrap();
+        assert_eq!(
+            long.resolve(&[1; 25], 1).unwrap_err().to_string(),
+            format!("layout tag `{long}` names 26 axes for rank 25")
+        );
+        let blocks = |text: &str| Layout::blocked_strides([4, 1], text).unwrap_err().to_string();
+        assert_eq!(blocks("4c"), "blocks `4c` are not sizes with a small letter after each, such as `16b`");
+    }
+}

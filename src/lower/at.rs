@@ -1,0 +1,64 @@
+//! Where the loops are.
+
+use crate::problem::Place;
+use cranefold_ir::Index;
+
+/// The index in each buffer, and in the slice.
+#[derive(Clone)]
+pub(super) struct At {
+    inputs: Vec<Index>,
+    outputs: Vec<Index>,
+    position: Index,
+    element: Index,
+}
+
+impl At {
+    /// At a place.
+    pub fn of(place: &Place) -> At {
+        let indices = |distances: &[i64]| distances.iter().map(|&d| Index::constant(d)).collect();
+        At {
+            inputs: indices(&place.inputs),
+            outputs: indices(&place.outputs),
+            position: Index::constant(place.position),
+            element: Index::default(),
+        }
+    }
+
+    /// So many steps on, of which each is a step in every buffer and past so many elements of a box.
+    pub fn along(&self, step: &Place, elements: u64, by: &Index) -> At {
+        let add = |indices: &[Index], steps: &[i64]| {
+            indices.iter().zip(steps).map(|(index, &step)| index.add(&by.times(step))).collect()
+        };
+        At {
+            inputs: add(&self.inputs, &step.inputs),
+            outputs: add(&self.outputs, &step.outputs),
+            position: self.position.add(&by.times(step.position)),
+            element: self.element.add(&by.times(elements as i64)),
+        }
+    }
+
+    /// At the start of a box, from here.
+    pub fn entering(&self, start: &Place) -> At {
+        At { element: Index::default(), ..self.along(start, 0, &Index::constant(1)) }
+    }
+
+    /// The index in an input.
+    pub fn input(&self, input: usize) -> Index {
+        self.inputs[input].clone()
+    }
+
+    /// The index in an output.
+    pub fn output(&self, output: usize) -> Index {
+        self.outputs[output].clone()
+    }
+
+    /// The position in the slice.
+    pub fn position(&self) -> Index {
+        self.position.clone()
+    }
+
+    /// The number of the element in its box, row-major over the dims.
+    pub fn element(&self) -> Index {
+        self.element.clone()
+    }
+}

@@ -1,0 +1,61 @@
+//! The padding of outputs: what blocks hold beyond the extents of their axes.
+
+use super::Padding;
+use crate::layout::split::{Run, chain, split};
+use crate::spec::{Operand, Reduction};
+
+/// The boxes of padding of all outputs.
+///
+/// One by one each axis is beyond its extent, those before it within theirs, and those after it anywhere.
+pub(super) fn of(spec: &Reduction) -> Vec<Padding> {
+    let outputs = spec.outputs().iter().enumerate().filter(|(_, o)| o.span_elems() > 0);
+    outputs.flat_map(|(output, o)| (0..o.shape().len()).flat_map(move |axis| beyond(output, o, axis))).collect()
+}
+
+fn beyond(output: usize, operand: &Operand, axis: usize) -> Vec<Padding> {
+    let placement = operand.placement();
+    if placement.padded[axis] == operand.shape()[axis] {
+        return vec![];
+    }
+    let whole = Padding { output, start: operand.origin() as i64, dims: vec![] };
+    let boxes = (0..operand.shape().len()).fold(vec![whole], |boxes, at| {
+        let (extent, padded) = (operand.shape()[at], placement.padded[at]);
+        let (low, high) = match at.cmp(&axis) {
+            std::cmp::Ordering::Less => (0, extent),
+            std::cmp::Ordering::Equal => (extent, padded),
+            std::cmp::Ordering::Greater => (0, padded),
+        };
+        // The sizes of one layout divide one another.
+        let runs = split(low, high, &chain(u64::MAX, placement.block_sizes(at)).unwrap_or_default());
+        let with = |padding: &Padding, run: &Run| {
+            let mut padding = padding.clone();
+            padding.start += placement.along(at, run.start);
+            padding.dims.extend(run.digits.iter().map(|&(extent, by)| (extent, placement.along(at, by))));
+            padding
+        };
+        boxes.iter().flat_map(|padding| runs.iter().map(move |run| with(padding, run))).collect()
+    });
+    boxes.into_iter().map(canonical).collect()
+}
+
+/// Forwards, the largest stride outermost, neighbours joined.
+fn canonical(mut padding: Padding) -> Padding {
+    let mut dims: Vec<(u64, i64)> = vec![];
+    padding.dims.retain(|&(extent, _)| extent > 1);
+    for (extent, stride) in &mut padding.dims {
+        if *stride < 0 {
+            padding.start += *stride * (*extent as i64 - 1);
+            *stride = -*stride;
+        }
+    }
+    padding.dims.sort_by_key(|&(_, stride)| std::cmp::Reverse(stride));
+    for (extent, stride) in padding.dims {
+        match dims.last_mut() {
+            Some((outer, by)) if stride.checked_mul(extent as i64) == Some(*by) => {
+                (*outer, *by) = (*outer * extent, stride)
+            }
+            _ => dims.push((extent, stride)),
+        }
+    }
+    Padding { dims, ..padding }
+}
