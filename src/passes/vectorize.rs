@@ -84,14 +84,25 @@ fn split(l: Loop, lanes: u64, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// Vectors of a loop over positions taken in one iteration: each does little, and its loop would cost as much.
+/// Vectors taken in one iteration where each does little, so that its loop would cost as much: of a loop over
+/// positions, and of outputs that a single row streams through.
 const GROUP: u64 = 4;
 
-/// A loop over positions in groups that `unroll` writes out.
+/// The most operands in the body of a loop over outputs that does little.
+const LIGHT: usize = 8;
+
+fn is_light(body: &[Stmt]) -> bool {
+    let mut operands = 0;
+    super::visit_exprs(body, &mut |_| operands += 1);
+    operands <= LIGHT
+}
+
+/// A loop in groups that `unroll` writes out.
 fn grouped(l: Loop, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let (groups, rest) = (extent / GROUP, extent % GROUP);
-    if l.var.over != Over::Position || groups < 2 {
+    let streams = l.var.over == Over::Output && extent > super::unroll::SHORT && is_light(&l.body);
+    if !(l.var.over == Over::Position || streams) || groups < 2 {
         return vec![Stmt::For(l)];
     }
     let outer = names.loop_over(l.var.over);

@@ -15,6 +15,13 @@ const STREAM_BYTES: u64 = 16 << 10;
 /// Input bytes up to which a tile in registers beats streaming whole rows: data in the first-level cache.
 const CACHED_BYTES: u64 = 24 << 10;
 
+/// Input bytes from which data comes from memory.
+const FAR_BYTES: u64 = 12 << 20;
+
+/// Bytes that a prefetcher follows one row of at a time: several rows in one page, taken together, ran at 8 GB/s
+/// from memory where one after the other they ran at 20.
+const PAGE_BYTES: u64 = 4 << 10;
+
 /// Bytes of accumulators that leave the adders idle: two vectors. Four blocks of one vector each ran at
 /// 80 GB/s where one ran at 52, of two at 109 against 97.
 const LATENCY_BYTES: u64 = 32;
@@ -36,7 +43,7 @@ const LIGHT_OPS: usize = 12;
 ///   at a time.
 /// - Output dims inside it are tiled and move into the reduction, so that a step walks memory. Where
 ///   the data is in the first-level cache the tile fills the registers; else rows stream through a
-///   tile of 16 KB, eight at a time.
+///   tile of 16 KB, eight at a time, or one by one if they are in registers, or short and far.
 ///
 /// Each box of slices has a tile of its own; rows and blocks are those of the first.
 pub fn choose(problem: &Problem, width: u32) -> Schedule {
@@ -67,7 +74,11 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     };
     let tiles = problem.slices.iter().zip(&loops).filter_map(tile).collect();
     let inner = problem.slices.first().zip(loops.first()).is_some_and(|(s, l)| inside(problem, s, l).is_empty());
-    let rows = if !inner && light && tree.lanes == 1 && (!in_registers || few_steps) { 8 } else { 1 };
+    let row_bytes = problem.beside.saturating_mul(problem.inputs[0].operand.dtype.bytes());
+    let in_one_page = row_bytes < PAGE_BYTES && input_bytes > FAR_BYTES;
+    let in_registers = in_registers || problem.beside.saturating_mul(state_bytes) <= REGISTER_BYTES;
+    let several = few_steps || (!in_registers && !in_one_page);
+    let rows = if !inner && light && tree.lanes == 1 && several { 8 } else { 1 };
     let blocks = if inner { blocks_in_flight(&tree, &reducer) } else { 1 };
     Schedule { tiles, rows, blocks, ..plain }
 }
