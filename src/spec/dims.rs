@@ -27,7 +27,7 @@ impl<'a> Dims<'a> {
         Dims { layout, ..self }
     }
 
-    fn extents(&self) -> Result<Vec<u64>, SpecError> {
+    pub(super) fn extents(&self) -> Result<Vec<u64>, SpecError> {
         let dims = self.dims.iter().enumerate();
         dims.map(|(axis, &extent)| u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent }))
             .collect()
@@ -37,6 +37,9 @@ impl<'a> Dims<'a> {
 impl Reduction {
     /// The reduction of a source to a destination of the same rank: an axis is reduced where the
     /// destination's dim is 1 and the source's is not, and stays with extent 1.
+    ///
+    /// It means what the op means here; [`onednn::Primitive`](super::onednn::Primitive) is what oneDNN means, with
+    /// post-ops.
     ///
     /// ```
     /// use cranefold::spec::Dims;
@@ -56,23 +59,33 @@ impl Reduction {
         for &(name, value) in params {
             builder = builder.param(name, value);
         }
-        if src.dims.len() != dst.dims.len() {
-            return Err(SpecError::RanksDiffer { source_rank: src.dims.len(), destination_rank: dst.dims.len() });
-        }
+        let (axes, _) = reduced_axes(&src, &dst)?;
         let shape = src.extents()?;
-        dst.extents()?;
-        let mut axes = vec![];
-        for (axis, (&from, &to)) in src.dims.iter().zip(dst.dims).enumerate() {
-            match to {
-                _ if to == from => {}
-                1 => axes.push(axis as i64),
-                _ => return Err(SpecError::DestinationDim { axis, given: to, expected: from }),
-            }
-        }
-        if axes.is_empty() {
-            return Err(SpecError::NothingReduced { dims: list(src.dims, '[', ']') });
-        }
         let builder = builder.input_at(src.dtype, &shape, src.layout).axes(axes).keep_dims();
         builder.output_parts(Some(dst.dtype), Some(dst.layout)).build()
     }
+}
+
+/// The axes to reduce, and how many elements are reduced to one.
+pub(super) fn reduced_axes(src: &Dims, dst: &Dims) -> Result<(Vec<i64>, u64), SpecError> {
+    if src.dims.len() != dst.dims.len() {
+        return Err(SpecError::RanksDiffer { source_rank: src.dims.len(), destination_rank: dst.dims.len() });
+    }
+    src.extents()?;
+    dst.extents()?;
+    let (mut axes, mut count) = (vec![], 1u64);
+    for (axis, (&from, &to)) in src.dims.iter().zip(dst.dims).enumerate() {
+        match to {
+            _ if to == from => {}
+            1 => {
+                axes.push(axis as i64);
+                count = count.saturating_mul(from as u64);
+            }
+            _ => return Err(SpecError::DestinationDim { axis, given: to, expected: from }),
+        }
+    }
+    if axes.is_empty() {
+        return Err(SpecError::NothingReduced { dims: list(src.dims, '[', ']') });
+    }
+    Ok((axes, count))
 }

@@ -140,6 +140,14 @@ pub enum SpecError {
     DestinationDim { axis: usize, given: i64, expected: i64 },
     #[error("source and destination dims {dims} are equal: nothing is reduced")]
     NothingReduced { dims: String },
+    #[error("`{name}` is no {what} that is translated from oneDNN; those are {}", names.join(", "))]
+    OneDnnName { what: &'static str, name: String, names: &'static [&'static str] },
+    #[error("`{alg}` needs an alpha of at most beta, given {alpha} and {beta}")]
+    ClipBounds { alg: &'static str, alpha: f32, beta: f32 },
+    #[error(
+        "a `sum` post-op cannot read the old {destination} destination as {given}: only i8 and u8 stand for another"
+    )]
+    SumType { given: DType, destination: DType },
 }
 
 fn plural(n: usize) -> &'static str {

@@ -6,6 +6,7 @@ mod check;
 mod desc;
 mod dims;
 mod error;
+pub mod onednn;
 mod print;
 pub(crate) mod text;
 
