@@ -11,7 +11,8 @@
 //! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many
 //!   whole inner dims as fit, then an even share of the next. Blocks are numbered row-major; inside a
 //!   block steps go row-major too, each lane combining in that order. Where a slice is several boxes,
-//!   each is a space of steps with the same L, and its blocks are numbered on after those of the ones before.
+//!   each is a space of steps with the same L. If they have at most [`BLOCK_STEPS`] together they are one
+//!   block, box after box; else the blocks of each are numbered on after those of the ones before.
 //!
 //! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
 
@@ -68,9 +69,14 @@ impl Tree {
         Tree { lanes, grids }
     }
 
+    /// Whether all boxes are one block.
+    pub fn is_one_block(&self) -> bool {
+        self.grids.iter().map(Grid::all_steps).fold(0, u64::saturating_add) <= BLOCK_STEPS
+    }
+
     /// How many blocks there are.
     pub fn blocks(&self) -> u64 {
-        self.grids.iter().map(Grid::blocks).sum()
+        if self.is_one_block() { 1 } else { self.grids.iter().map(Grid::blocks).sum() }
     }
 
     /// How many lanes ever take an element.
@@ -101,6 +107,10 @@ impl Grid {
     /// The extent of the innermost reduction dim.
     pub fn innermost(&self) -> u64 {
         *self.extents.last().expect("a dim")
+    }
+
+    fn all_steps(&self) -> u64 {
+        self.steps.iter().copied().fold(1, u64::saturating_mul)
     }
 
     /// How many blocks one walk of the cut dim makes.

@@ -12,8 +12,17 @@ pub(super) type EachBlock<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At, &Index, &B
 /// Makes the statements of an element: from its position and its lane.
 pub(super) type EachElement<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At, &Index) -> Vec<Stmt> + 'f;
 
+/// Blocks that are alike.
+pub(super) enum Blocks {
+    /// The only one: every box of the slice.
+    One,
+    /// Of one box, those of one walk of the cut dim from some on.
+    Alike(Alike),
+}
+
 /// Blocks of one walk of the cut dim that are alike, from the `first` on.
-pub(super) struct Blocks {
+#[derive(Clone, Copy)]
+pub(super) struct Alike {
     /// The box they are of.
     grid: usize,
     first: u64,
@@ -22,19 +31,31 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// Lanes that hold an element in one of these blocks.
+    pub fn lanes(&self, tree: &Tree) -> u64 {
+        match self {
+            Blocks::One => tree.lanes_present(),
+            Blocks::Alike(alike) => tree.lanes.min(tree.grids[alike.grid].innermost() - alike.start(tree)),
+        }
+    }
+
+    /// Elements in one of these blocks.
+    pub fn elements(&self, tree: &Tree) -> u64 {
+        match self {
+            Blocks::One => tree.grids.iter().map(|grid| grid.extents.iter().product::<u64>()).sum(),
+            Blocks::Alike(alike) => alike.elements(tree),
+        }
+    }
+}
+
+impl Alike {
     /// Elements of the innermost reduction dim before the first block of the walk.
     fn start(&self, tree: &Tree) -> u64 {
         let grid = &tree.grids[self.grid];
         if grid.cut + 1 == grid.steps.len() { self.first * grid.block * tree.lanes } else { 0 }
     }
 
-    /// Lanes that hold an element in one of these blocks.
-    pub fn lanes(&self, tree: &Tree) -> u64 {
-        tree.lanes.min(tree.grids[self.grid].innermost() - self.start(tree))
-    }
-
-    /// Elements in one of these blocks.
-    pub fn elements(&self, tree: &Tree) -> u64 {
+    fn elements(&self, tree: &Tree) -> u64 {
         let grid = &tree.grids[self.grid];
         let inner: u64 = grid.extents[grid.cut + 1..].iter().product();
         if grid.cut + 1 < grid.extents.len() {
@@ -56,14 +77,13 @@ impl<'p> Lowering<'p> {
     /// Loops over all blocks. `each` gets where the block starts, the block's number and what it has in common
     /// with its like.
     pub(super) fn blocks(&mut self, tree: &Tree, at: &At, each: &mut EachBlock<'p, '_>) -> Vec<Stmt> {
+        if tree.is_one_block() {
+            return each(self, at, &Index::default(), &Blocks::One);
+        }
         let mut body = vec![];
         let mut before = 0;
         for (number, grid) in tree.grids.iter().enumerate() {
             let at = at.entering(&self.boxes[number].start);
-            if tree.blocks() == 1 {
-                let iterations = grid.steps[grid.cut];
-                return each(self, &at, &Index::default(), &Blocks { grid: number, first: 0, iterations });
-            }
             let walk = Walk { tree, grid, number, before };
             body.extend(self.outer_blocks(&walk, 0, at, Index::default(), each));
             before += grid.blocks();
@@ -97,7 +117,7 @@ impl<'p> Lowering<'p> {
         let unit = if innermost { tree.lanes } else { 1 };
         let mut body = vec![];
         for (first, count, iterations) in groups {
-            let blocks = Blocks { grid: number, first, iterations };
+            let blocks = Blocks::Alike(Alike { grid: number, first, iterations });
             let row = row.times(grid.row() as i64).offset_by(walk.before as i64);
             body.extend(self.repeat(Over::Block, count, LoopKind::Parallel, |this, b| {
                 let b = b.offset_by(first as i64);
@@ -111,7 +131,16 @@ impl<'p> Lowering<'p> {
     /// Loops over the steps and lanes of one block that starts at `at`; `each` gets the position of
     /// an element and its lane.
     pub(super) fn steps(&mut self, tree: &Tree, at: &At, blocks: &Blocks, each: &mut EachElement<'p, '_>) -> Vec<Stmt> {
-        self.inner_steps(tree, tree.grids[blocks.grid].cut, at.clone(), blocks, each)
+        if let Blocks::Alike(alike) = blocks {
+            return self.inner_steps(tree, tree.grids[alike.grid].cut, at.clone(), alike, each);
+        }
+        let mut body = vec![];
+        for (number, grid) in tree.grids.iter().enumerate() {
+            let at = at.entering(&self.boxes[number].start);
+            let whole = Alike { grid: number, first: 0, iterations: grid.steps[grid.cut] };
+            body.extend(self.inner_steps(tree, grid.cut, at, &whole, each));
+        }
+        body
     }
 
     fn inner_steps(
@@ -119,7 +148,7 @@ impl<'p> Lowering<'p> {
         tree: &Tree,
         level: usize,
         at: At,
-        blocks: &Blocks,
+        blocks: &Alike,
         each: &mut EachElement<'p, '_>,
     ) -> Vec<Stmt> {
         let grid = &tree.grids[blocks.grid];

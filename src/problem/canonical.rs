@@ -44,11 +44,11 @@ impl Problem {
         if matches!(self.work, Work::Reduce(_)) {
             let boxes = axes.boxes(true, false, axes.nowhere());
             let positions = self.takes_position || (boxes.len() > 1 && !self.is_commutative());
-            let elements = boxes.into_iter().map(|region| self.of_elements(region, positions));
-            self.elements = elements.map(|region| self.canonical(region, self.is_commutative())).collect();
+            let elements = boxes.into_iter().map(|region| self.of_elements(region, positions)).collect();
+            self.elements = self.canonical(elements, self.is_commutative());
         }
-        let slices = axes.boxes(false, true, axes.origin());
-        self.slices = slices.into_iter().map(|region| self.canonical(forget_position(region), true)).collect();
+        let slices = axes.boxes(false, true, axes.origin()).into_iter().map(forget_position).collect();
+        self.slices = self.canonical(slices, true);
         if !self.elements.is_empty() {
             // What outputs cut or merge must not show.
             let by_inputs = axes.boxes(false, false, axes.origin());
@@ -57,8 +57,8 @@ impl Problem {
             self.beside = inside.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
         }
         if self.applies() {
-            let positions = axes.boxes(true, true, axes.nowhere());
-            self.positions = positions.into_iter().map(|r| self.canonical(forget_position(r), true)).collect();
+            let positions = axes.boxes(true, true, axes.nowhere()).into_iter().map(forget_position).collect();
+            self.positions = self.canonical(positions, true);
         }
         self.padding = super::padding::of(spec);
         self.shift();
@@ -96,9 +96,15 @@ impl Problem {
         region
     }
 
-    /// The box with its dims in canonical form; in another order only if that may be.
-    fn canonical(&self, region: Region, may_sort: bool) -> Region {
-        merged(self.sorted(region, may_sort))
+    /// The boxes with their dims in canonical form, in another order only if that may be; boxes that walk memory
+    /// as one are one.
+    fn canonical(&self, boxes: Vec<Region>, may_sort: bool) -> Vec<Region> {
+        let mut boxes: Vec<Region> = boxes.into_iter().map(|region| merged(self.sorted(region, may_sort))).collect();
+        while let Some((first, whole)) = (1..boxes.len()).find_map(|n| Some((n - 1, boxes[n - 1].with(&boxes[n])?))) {
+            boxes[first] = merged(whole);
+            boxes.remove(first + 1);
+        }
+        boxes
     }
 
     /// The box without dims of one position, each walked forwards in the first mapped input that moves with it.
@@ -200,6 +206,27 @@ impl Place {
         let one = |(outer, inner): (&i64, &i64)| inner.checked_mul(extent as i64) == Some(*outer);
         let inputs = self.inputs.iter().zip(&inner.inputs);
         inputs.chain(self.outputs.iter().zip(&inner.outputs)).all(one) && one((&self.position, &inner.position))
+    }
+}
+
+impl Region {
+    /// This box and another as one, if the other continues it along one dim.
+    fn with(&self, next: &Region) -> Option<Region> {
+        (0..self.dims.len()).find_map(|d| {
+            let (this, mut start) = (&self.dims[d], self.start.clone());
+            start.add(&this.stride, this.extent as i64);
+            let mut dims = next.dims.clone();
+            // A dim of one position has been dropped.
+            if dims.len() + 1 == self.dims.len() {
+                dims.insert(d, Dim { extent: 1, ..this.clone() });
+            }
+            let further = dims.get(d)?.extent;
+            let mut whole = self.clone();
+            whole.dims[d].extent = further;
+            let fits = whole.dims == dims && start == next.start;
+            whole.dims[d].extent = this.extent + further;
+            fits.then_some(whole)
+        })
     }
 }
 

@@ -106,7 +106,7 @@ impl Problem {
             let reaches = list.iter().map(|region| reach(region, &distance));
             let (lowest, highest) =
                 reaches.fold((i128::MAX, i128::MIN), |(l, h), (low, high)| (l.min(low), h.max(high)));
-            (low, high) = (low + lowest, high + highest);
+            (low, high) = (low.saturating_add(lowest), high.saturating_add(highest));
         }
         let touched = operand.len > 0 && lists.iter().any(|list| !list.is_empty());
         let too_long = operand.len > i64::MAX as u64 / in_memory(operand.dtype).bytes();
@@ -136,6 +136,6 @@ fn reach(region: &Region, distance: &impl Fn(&Place) -> i64) -> (i128, i128) {
     let start = i128::from(distance(&region.start));
     region.dims.iter().fold((start, start), |(low, high), dim| {
         let reach = i128::from(distance(&dim.stride)) * i128::from(dim.extent.saturating_sub(1));
-        (low + reach.min(0), high + reach.max(0))
+        (low.saturating_add(reach.min(0)), high.saturating_add(reach.max(0)))
     })
 }

@@ -17,8 +17,9 @@
 //! An axis in blocks is a dim over blocks and a dim over the positions in one, so that a layout shows in the
 //! order of a reduction by its strides alone. An axis that is no multiple of its block is cut: the whole blocks,
 //! then what is left. Slices are then several [boxes](Region), of which each has its dims, and are reduced as one
-//! sequence: first the box of whole blocks along all axes; the axis written last moves on to its rest first. Only
-//! mapped inputs cut slices, so the order does not depend on outputs; outputs are cut by all operands.
+//! sequence: first the box of whole blocks along all axes; the axis written last moves on to its rest first. Boxes
+//! that walk memory as one are one. Only mapped inputs cut slices, so the order does not depend on outputs;
+//! outputs are cut by all operands.
 //! A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the slice.
 
 mod canonical;
