@@ -1,12 +1,16 @@
 //! The derived bounds of `reference::check`: a plain f32 execution of the reduction tree keeps
 //! within them on any input, and wrong results do not.
 
-use cranefold::{DType, Reduction, Scalar, reference};
+use cranefold::{Compiler, DType, Reduction, Scalar, reference};
 
 /// DESIGN's tree on an inner axis: 64 lanes, blocks of 64 steps, merged pairwise.
 fn tree(terms: &[f32], identity: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
+    tree_of(terms.chunks(4096).collect(), identity, combine)
+}
+
+/// The tree of these blocks.
+fn tree_of(blocks: Vec<&[f32]>, identity: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut pending: Vec<[f32; 64]> = vec![];
-    let blocks: Vec<&[f32]> = terms.chunks(4096).collect();
     for (index, block) in blocks.iter().enumerate() {
         let mut lanes = [identity; 64];
         for (k, &term) in block.iter().enumerate() {
@@ -129,6 +133,53 @@ fn the_tree_keeps_within_the_bounds() {
                     got = Scalar::nan(DType::F32);
                 }
                 reference::check(&spec, &exact[0][0], got)
+                    .unwrap_or_else(|e| panic!("{spec}, inputs of kind {kind}: {e}"));
+            }
+        }
+    }
+}
+
+/// Elements in a box that is one dim: as few blocks of at most 64 steps as do, of as many steps each.
+fn even_blocks(elements: &[f32]) -> std::slice::Chunks<'_, f32> {
+    let steps = elements.len().div_ceil(64).max(1);
+    elements.chunks(64 * steps.div_ceil(steps.div_ceil(64)))
+}
+
+/// Blocks of the layout that walk memory as one do not show. Where they cut the axis each part is a box, of a block
+/// that all share if it has few steps, else with blocks of its own that are numbered on: the bits are those of the
+/// tree written here, within the bounds, whatever the padding holds.
+#[test]
+fn blocked_axes_are_reduced_box_by_box() {
+    let (mut random, compiler) = (Random(4), Compiler::host().expect("this machine"));
+    for length in [1, 15, 16, 17, 37, 100, 127, 1000, 4099, 4160, 9000, 20_003] {
+        for tag in ["", "@A16a", "@A8a4a", "@(-64)64a+3", "@A2a1024a"] {
+            let spec: Reduction = format!("sum f32[{length}]{tag}").parse().unwrap();
+            let operand = &spec.inputs()[0];
+            for kind in 0..8 {
+                let x = random.elements(kind, length);
+                let mut blocks: Vec<&[f32]> = even_blocks(&x).collect();
+                // A layout that runs backwards is walked from its end, a box of whole blocks block by block.
+                let whole = length / 64 * 64;
+                let turned: Vec<f32>;
+                if tag.starts_with("@(-") {
+                    let blocks_of_layout = x[..whole].chunks(64).rev();
+                    turned = blocks_of_layout.flatten().chain(&x[whole..]).copied().collect();
+                    blocks = match length.div_ceil(64) <= 64 {
+                        true => vec![&turned],
+                        false => even_blocks(&turned[..whole]).chain(even_blocks(&turned[whole..])).collect(),
+                    };
+                }
+                let mut expected = tree_of(blocks, -0.0, |a, b| a + b);
+                if expected.is_nan() {
+                    expected = f32::NAN;
+                }
+                let mut input = vec![f32::NAN; operand.span_elems() as usize];
+                x.iter().enumerate().for_each(|(i, &x)| input[operand.placement().index(&[i as u64]) as usize] = x);
+                let mut got = [0.0f32];
+                compiler.compile(&spec).unwrap().run_one(&input, &mut got).unwrap();
+                assert_eq!(got[0].to_bits(), expected.to_bits(), "{spec}, inputs of kind {kind}");
+                let exact = reference::reduce(&spec, &[&bytes(&input)]).unwrap();
+                reference::check(&spec, &exact[0][0], Scalar::f32(got[0]))
                     .unwrap_or_else(|e| panic!("{spec}, inputs of kind {kind}: {e}"));
             }
         }

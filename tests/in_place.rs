@@ -1,6 +1,8 @@
 //! Outputs in the place of input 0: the same bits as elsewhere, and what is refused.
 
+use cranefold::spec::Operand;
 use cranefold::{CallError, Compiler, DType, Input, Kernel, Options, Output, Reduction, Scalar, ops};
+use std::collections::HashSet;
 
 /// Elements of all kinds, the same each time.
 fn elements(dtype: DType, count: u64) -> Vec<u8> {
@@ -20,9 +22,35 @@ fn elements(dtype: DType, count: u64) -> Vec<u8> {
     bytes
 }
 
+/// The places in a buffer of the indices below these extents.
+fn places(operand: &Operand, extents: &[u64]) -> Vec<usize> {
+    let mut all = vec![vec![]];
+    for &extent in extents {
+        all = all.into_iter().flat_map(|at: Vec<u64>| (0..extent).map(move |i| [&at[..], &[i]].concat())).collect();
+    }
+    all.into_iter().map(|at| operand.placement().index(&at) as usize).collect()
+}
+
+/// Elements in their places, and all bits set, which is a NaN, in all others.
+fn buffer(operand: &Operand) -> Vec<u8> {
+    let (given, mut bytes) =
+        (elements(operand.dtype(), operand.span_elems()), vec![0xff; operand.span_bytes() as usize]);
+    for place in places(operand, operand.shape()) {
+        Scalar::read(operand.dtype(), &given, place).write(&mut bytes, place);
+    }
+    bytes
+}
+
+/// What padding must hold after a call.
+fn padding_is_zero(operand: &Operand, bytes: &[u8]) -> bool {
+    let elements: HashSet<usize> = places(operand, operand.shape()).into_iter().collect();
+    let padding = places(operand, &operand.placement().padded).into_iter().filter(|place| !elements.contains(place));
+    padding.into_iter().all(|place| Scalar::read(operand.dtype(), bytes, place).bits() == 0)
+}
+
 fn both_ways(kernel: &Kernel) {
     let spec = kernel.spec();
-    let buffers: Vec<Vec<u8>> = spec.inputs().iter().map(|o| elements(o.dtype(), o.span_elems())).collect();
+    let buffers: Vec<Vec<u8>> = spec.inputs().iter().map(buffer).collect();
     let inputs: Vec<Input> =
         spec.inputs().iter().zip(&buffers).map(|(o, bytes)| Input::from_bytes(o.dtype(), bytes)).collect();
     // Between elements both hold what the input holds.
@@ -34,6 +62,7 @@ fn both_ways(kernel: &Kernel) {
     let output = &mut Output::from_bytes(spec.inputs()[0].dtype(), &mut data);
     kernel.run_in_place(output, &inputs[1..]).unwrap_or_else(|e| panic!("{spec}: {e}"));
     assert!(data == elsewhere, "{spec} with {}", kernel.schedule());
+    assert!(padding_is_zero(&spec.outputs()[0], &data), "{spec} with {}", kernel.schedule());
 }
 
 #[test]
@@ -49,6 +78,14 @@ fn every_row_that_writes_the_slice() {
         ("[4,5,6]@cba", "[0,2]"),
         ("[4,5]@(-10,2)", "[1]"),
         ("[7,8]", "[]"),
+        // In blocks: the slice is cut, what is kept, both; blocks in blocks, backwards, with gaps.
+        ("[3,20]@aB8b", "[1]"),
+        ("[300,21]@aB16b", "[0]"),
+        ("[19,5,21]@AbC4a8c", "[0,2]"),
+        ("[21,45]@BA2a4b4a4b", "[1]"),
+        ("[37,3]@(-8,50)8a+3", "[0]"),
+        ("[3,5003]@aB32b", "[1]"),
+        ("[5,6]@Ab4a", "[]"),
     ];
     let mut rows = 0;
     for row in ops::ROWS.iter().filter(|row| row.applies) {
@@ -74,6 +111,9 @@ fn formulas_and_forced_schedules() {
         "sum f32[40,50] axes=[1] apply=\"x0 / r0\"",
         "sum f32[40,50] axes=[0] apply=\"x0 / r0\"",
         "mean,var f32[40,50], f32[50] axes=[0] apply=\"(x0 - r0) / sqrt(r1 + 1) * x1\"",
+        "sum f32[40,50]@AB16a16b axes=[1] apply=\"x0 / r0\" -> @any",
+        "sum f32[40,50]@AB16a16b axes=[0] apply=\"x0 / r0\" -> @any",
+        "mean,var f32[40,50]@aB16b, f32[50]@A4a axes=[0] apply=\"(x0 - r0) / sqrt(r1 + 1) * x1\" -> @any",
         "max f32[200,50] axes=[0] map=\"abs(x0)\" apply=\"select(abs(x0) == r0, 0, x0)\"",
     ];
     for text in specs {
@@ -93,6 +133,8 @@ fn other_reductions_are_refused() {
         "softmax f32[4,5] axes=[1] -> f16",
         "softmax f32[4,5] axes=[1] -> @ba",
         "softmax f32[4,5]@(10,2) axes=[1]",
+        "softmax f32[4,5]@aB4b axes=[1]",
+        "softmax f32[4,5]@aB4b axes=[1] -> @(12,4)2b",
     ] {
         let spec: Reduction = text.parse().expect("a spec");
         let mut data = elements(DType::F32, spec.inputs()[0].span_elems());

@@ -38,6 +38,9 @@ const SHAPES: &[&str] = &[
     "[33,65]@(-70,1) axes=[0]",      // backwards, with gaps
     "[6,1,300]@(0,7,-2) axes=[0,2]", // repeated
     "[8449]",                        // all
+    "[3,4163]@aB16b axes=[1]",       // inner, cut: whole blocks, then three elements
+    "[131,71]@aB64b axes=[0]",       // outer, what is kept is cut
+    "[70,35]@AB16b4a4b axes=[0]",    // both, in blocks in blocks
 ];
 
 const OPS: &[(&str, &str)] = &[
@@ -66,7 +69,7 @@ const OPS: &[(&str, &str)] = &[
 ];
 
 /// Schedules of every kind for a problem: each width, output loops tiled at and beside the lanes of a
-/// vector, several numbers of rows. What a problem refuses is left out.
+/// vector, several numbers of rows, a tile in each box of slices. What a problem refuses is left out.
 fn schedules(problem: &Problem) -> Vec<Schedule> {
     let widths = ["0 rows=3", "64", "128", "128 blocks=4", "256 blocks=2 rows=2", "512 blocks=3", "1024 blocks=16"];
     let widths = widths.map(|rest| format!("width={rest}"));
@@ -76,6 +79,20 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         for (by, rows, width) in [(1, 1, 128), (3, 2, 0), (4, 7, 128), (16, 16, 256), (63, 3, 512), (1 << 20, 5, 1024)]
         {
             texts.push(format!("width={width} tile=i{var}:{by} rows={rows} blocks={}", rows.min(4)));
+        }
+    }
+    if problem.slices.len() > 1 {
+        let mut before = 0;
+        let firsts = problem.slices.iter().filter(|slices| !slices.dims.is_empty()).map(|slices| {
+            before += slices.dims.len();
+            before - slices.dims.len()
+        });
+        let firsts: Vec<usize> = firsts.collect();
+        for (by, other, rest) in [(1, 5, "width=0"), (4, 1 << 20, "width=128 rows=7"), (1 << 20, 3, "rows=2 blocks=3")]
+        {
+            let tile = |(n, var): (usize, &usize)| format!(" tile=i{var}:{}", if n % 2 == 0 { by } else { other });
+            let tiles: String = firsts.iter().enumerate().map(tile).collect();
+            texts.push(format!("{rest}{tiles}"));
         }
     }
     let all = texts.iter().map(|text| text.parse::<Schedule>().expect("a schedule"));

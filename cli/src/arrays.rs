@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::npy::Form;
-use crate::{npy, places, random, scalars};
+use crate::{npy, random, scalars};
 use cranefold::spec::{Operand, Role};
 use cranefold::{Reduction, Scalar};
 use std::path::PathBuf;
@@ -160,7 +160,7 @@ fn unwritten(operand: &Operand) -> Result<Buffer, Failure> {
     let mut buffer = Buffer::zeroed(operand.span_bytes())?;
     let size = operand.dtype().bytes() as usize;
     // NaN, -1, true or the greatest.
-    places::padding(operand).for_each(|place| buffer.bytes_mut()[place * size..][..size].fill(0xff));
+    operand.padding().for_each(|place| buffer.bytes_mut()[place * size..][..size].fill(0xff));
     Ok(buffer)
 }
 

@@ -6,7 +6,6 @@
 //! where an output is written at each position of it, all those are checked together.
 
 use crate::failure::Failure;
-use crate::places::{Places, padding};
 use crate::timing;
 use cranefold::ops::{Call, Output};
 use cranefold::reference::{self, Exact, Value};
@@ -130,7 +129,7 @@ impl<'a> Tally<'a> {
         let wrong = |(output, operand): (usize, &'a Operand)| {
             let size = operand.dtype().bytes() as usize;
             let written =
-                padding(operand).find(|&place| self.outputs[output][place * size..][..size] != [0; 8][..size]);
+                operand.padding().find(|&place| self.outputs[output][place * size..][..size] != [0; 8][..size]);
             written.map(|place| {
                 format!(
                     "{} of `{}`: element {place} of the buffer is padding and not zero",
@@ -238,7 +237,7 @@ fn one_slice(spec: &Reduction, one: &Reduction, given: Given, at: &[u64]) -> Res
 fn part_of(whole: &Operand, bytes: &[u8], first: &[u64], extents: &[u64]) -> Vec<u8> {
     let size = whole.dtype().bytes() as usize;
     let mut part = vec![];
-    for place in Places::within(whole.placement(), first, extents) {
+    for place in whole.placement().places_from(first, extents) {
         part.extend_from_slice(&bytes[place * size..][..size]);
     }
     part

@@ -15,7 +15,6 @@ mod failure;
 mod figures;
 mod list;
 mod npy;
-mod places;
 mod random;
 mod run;
 mod scalars;

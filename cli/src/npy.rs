@@ -7,7 +7,7 @@
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
-use crate::places::Places;
+use cranefold::layout::Places;
 use cranefold::spec::Operand;
 use cranefold::{DType, Layout};
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
@@ -166,8 +166,8 @@ fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 fn pack(elements: &Buffer, order: Order, operand: &Operand, name: &str) -> Result<Result<Buffer, NpyError>, Failure> {
     let mut packed = Buffer::zeroed(operand.span_bytes())?;
     let places = || match order {
-        Order::C => Places::of(operand),
-        Order::Fortran => Places::of(operand).column_major(),
+        Order::C => operand.places(),
+        Order::Fortran => operand.places().column_major(),
     };
     let size = operand.dtype().bytes() as usize;
     let (from, to) = (elements.bytes(), packed.bytes_mut());
@@ -203,10 +203,10 @@ pub fn write(path: &Path, form: Form, operand: &Operand, bytes: &[u8]) -> Result
     let to = elements.bytes_mut();
     match (form, operand.dtype().bytes()) {
         (Form::Raw, _) => to.copy_from_slice(bytes),
-        (_, 1) => gather::<1>(bytes, Places::of(operand), to),
-        (_, 2) => gather::<2>(bytes, Places::of(operand), to),
-        (_, 4) => gather::<4>(bytes, Places::of(operand), to),
-        _ => gather::<8>(bytes, Places::of(operand), to),
+        (_, 1) => gather::<1>(bytes, operand.places(), to),
+        (_, 2) => gather::<2>(bytes, operand.places(), to),
+        (_, 4) => gather::<4>(bytes, operand.places(), to),
+        _ => gather::<8>(bytes, operand.places(), to),
     }
     if Endianness::of_machine() == Endianness::Big {
         to.chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);

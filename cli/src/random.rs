@@ -1,7 +1,6 @@
 //! Random elements for which a reduction means something.
 
 use crate::buffer::Buffer;
-use crate::places::Places;
 use crate::scalars;
 use cranefold::spec::Operand;
 use cranefold::{DType, Problem, Reduction, Scalar};
@@ -75,7 +74,7 @@ impl Draw {
     }
 
     fn fill(self, operand: &Operand, rng: &mut Rng, bytes: &mut [u8]) {
-        let places = Places::of(operand);
+        let places = operand.places();
         match self.dtype {
             DType::Bool => {
                 let other = 1.0 - 0.5f64.powf(1.0 / self.count);

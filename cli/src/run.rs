@@ -7,7 +7,6 @@ use crate::execute::Executor;
 use crate::failure::Failure;
 use crate::figures;
 use crate::npy::Form;
-use crate::places::Places;
 use crate::scalars::{self, ScalarError};
 use crate::timing::{self, Call, Samples};
 use cranefold::{Reduction, Scalar};
@@ -121,7 +120,7 @@ fn shown(spec: &Reduction, output: usize, arrays: &Arrays) -> String {
         text += &format!("@{}", operand.layout());
     }
     let bytes = arrays.outputs[output].bytes();
-    for place in Places::of(operand).take(SHOWN) {
+    for place in operand.places().take(SHOWN) {
         text += &format!(" {}", Scalar::read(operand.dtype(), bytes, place));
     }
     if operand.elems() > SHOWN as u64 { text + " ..." } else { text }

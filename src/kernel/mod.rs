@@ -76,7 +76,7 @@ impl Kernel {
     }
 
     /// Runs the kernel of a reduction that writes each element of the slice, such as `softmax`, over its
-    /// own input 0: the output takes its place. `others` are the further inputs.
+    /// own input 0: the output takes its place, and padding becomes zero. `others` are the further inputs.
     ///
     /// ```
     /// use cranefold::{Compiler, Output, Reduction};
@@ -89,7 +89,7 @@ impl Kernel {
     /// ```
     ///
     /// # Errors
-    /// [`CallError::InPlace`] if the output is not of input 0's type and strides or is one for each slice;
+    /// [`CallError::InPlace`] if the output is not of input 0's type and layout or is one for each slice;
     /// else as [`run`](Kernel::run).
     pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
         let (input, outputs) = (&self.spec.inputs()[0], self.spec.outputs());

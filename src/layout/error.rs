@@ -15,11 +15,13 @@ pub enum LayoutError {
     BadBlocks { blocks: String },
     #[error("a block of {size} elements: blocks have from 2 to {limit}")]
     BlockSize { size: String, limit: u64 },
-    #[error("layout tag `{tag}` names {given} axes for rank {rank}")]
-    TagRank { tag: String, given: usize, rank: usize },
+    #[error("layout tag `{tag}`{named} names {given} axes for rank {rank}")]
+    TagRank { tag: String, named: String, given: usize, rank: usize },
+    #[error("block `{block}` is of an axis that is out of range for rank {rank}")]
+    BlockAxis { block: String, rank: usize },
     #[error("{given} strides for rank {rank}")]
     StridesRank { given: usize, rank: usize },
-    #[error("layout `any` keeps the layout of input 0, and is for outputs")]
+    #[error("layout `any` is the layout of input 0, kept by an output, and of nothing else")]
     AnyOfInput,
     #[error("shape {shape} of {element_bytes}-byte elements is larger than {limit} bytes")]
     TooLarge { shape: String, element_bytes: u64, limit: u64 },

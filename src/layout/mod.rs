@@ -15,7 +15,12 @@
 //! logical NCHW is NHWC. An axis whose letter is a capital is cut into blocks, of which the sizes follow,
 //! from the outermost block to the innermost: `aBcd16b` holds 16 neighbours along axis 1 together, and
 //! `ABcd4b16a4b` cuts axis 1 twice. An axis that is no multiple of its block is padded to one. The familiar
-//! names mean the same: `nchw nhwc nChw16c ncdhw nCdhw8c ncw nc`, `oihw OIhw16i16o goihw hwio`, `tnc ntc`.
+//! names mean the same, in any order of their letters and with blocks: those of activations (`nc ncw nchw ncdhw`, so
+//! `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
+//!
+//! Operands of one request may be blocked in different sizes. Where blocks do not divide their axis, or one
+//! another, the request is computed in several boxes, of which there may be
+//! [64](crate::spec::MAX_BOXES).
 //!
 //! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a
 //! negative one runs backwards. `+` and a number say that so many elements of the buffer come before those of
@@ -24,11 +29,13 @@
 mod error;
 mod keep;
 mod placement;
+mod places;
 pub(crate) mod split;
 mod tag;
 
 pub use error::LayoutError;
 pub use placement::{PlacedBlock, Placement};
+pub use places::Places;
 
 use std::fmt;
 
@@ -95,7 +102,7 @@ impl Layout {
     ///
     /// # Errors
     /// If the letters are neither each of the first ones of the alphabet once nor those of a familiar name,
-    /// or blocks and capitals do not agree.
+    /// blocks and capitals do not agree, or a block has not from 2 to [`MAX_BLOCK`] elements.
     pub fn tag(tag: &str) -> Result<Layout, LayoutError> {
         let (axes, blocks) = tag::parse(tag)?;
         Ok(Layout { order: Order::Axes(axes), blocks, offset: 0 })
@@ -120,7 +127,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// If the blocks are no such text, or name an axis that has no stride.
+    /// If the blocks are no such text, name an axis that has no stride, or have not from 2 to [`MAX_BLOCK`]
+    /// elements.
     pub fn blocked_strides(strides: impl Into<Vec<i64>>, blocks: &str) -> Result<Layout, LayoutError> {
         let strides = strides.into();
         let blocks = tag::parse_blocks(blocks, strides.len())?;
@@ -132,8 +140,8 @@ impl Layout {
     /// With `keep_dims`, and where each position of the slice is written, order and blocks stay; a reduced
     /// axis that is blocked becomes one block, whose padding is zero. Without, reduced axes leave the
     /// order, with their blocks. After explicit strides the output is dense, its axes in the order of their
-    /// |stride|, the largest outermost, and zero outside of all. A request has in its place the layout that it
-    /// stands for.
+    /// |stride|, the largest outermost, and zero outside of all. The offset of input 0 is not kept; one that is
+    /// said (`any+8`) is. A request has in its place the layout that it stands for.
     ///
     /// ```
     /// use cranefold::Reduction;

@@ -1,6 +1,6 @@
 //! A layout and a shape, resolved.
 
-use super::{Block, Layout, LayoutError, MAX_BYTES, Order, list};
+use super::{Block, Layout, LayoutError, MAX_BYTES, Order, list, tag};
 
 /// Where the elements of an operand lie in its buffer.
 ///
@@ -59,7 +59,8 @@ impl Layout {
             Order::RowMajor => dense(shape, &self.blocks, (0..rank).rev()),
             Order::Axes(axes) if axes.len() != rank => {
                 let tag = Layout { offset: 0, ..self.clone() }.to_string();
-                return Err(LayoutError::TagRank { tag, given: axes.len(), rank });
+                let named = tag::familiar(axes, &self.blocks).map_or(String::new(), |name| format!(" (`{name}`)"));
+                return Err(LayoutError::TagRank { tag, named, given: axes.len(), rank });
             }
             Order::Axes(axes) => dense(shape, &self.blocks, axes.iter().rev().map(|&axis| usize::from(axis))),
             Order::Strides(strides) if strides.len() != rank => {
@@ -71,7 +72,8 @@ impl Layout {
         if shape.contains(&0) {
             return Ok(placement);
         }
-        // Each sum has at most 128 terms below 2^126, which a saturating i128 orders rightly.
+        // A term for each axis and each block, of which there are at most 62: their product is below 2^63. Each
+        // is below 2^127, and a saturating i128 orders their sum rightly.
         let (mut low, mut high) = (0i128, i128::from(self.offset));
         for (_, extent, stride) in placement.digits() {
             let reach = i128::from(extent - 1) * i128::from(stride);
@@ -88,8 +90,9 @@ impl Layout {
     }
 }
 
-/// The extents in whole blocks; `None` if one overflows.
+/// The extents in whole blocks; `None` if one overflows, or one block of all axes.
 fn padded(shape: &[u64], blocks: &[Block]) -> Option<Vec<u64>> {
+    blocks.iter().try_fold(1u64, |all, b| all.checked_mul(b.size)).filter(|&all| all <= MAX_BYTES)?;
     let whole = |(axis, &extent): (usize, &u64)| extent.checked_next_multiple_of(block(blocks, axis)?);
     shape.iter().enumerate().map(whole).collect()
 }
@@ -138,7 +141,7 @@ impl Placement {
     pub fn along(&self, axis: usize, i: u64) -> i64 {
         let (mut left, mut distance) = (i, 0i64);
         for block in self.blocks.iter().rev().filter(|b| b.axis == axis) {
-            distance += (left % block.size) as i64 * block.stride;
+            distance = distance.wrapping_add(((left % block.size) as i64).wrapping_mul(block.stride));
             left /= block.size;
         }
         distance.wrapping_add((left as i64).wrapping_mul(self.strides[axis]))

@@ -3,8 +3,9 @@
 use super::{Block, LayoutError, MAX_BLOCK};
 use std::fmt;
 
-/// The axes of tensors by the letters of familiar names, in logical order, and the letters that none lacks.
-const NAMES: [(&str, &str); 3] = [("ncdhw", "nc"), ("goidhw", "oi"), ("tnc", "tnc")];
+/// The axes of tensors in logical order, by the letters of familiar names.
+const NAMES: [&str; 13] =
+    ["x", "nc", "ncw", "nchw", "ncdhw", "oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw", "tnc"];
 
 /// The axes from the outermost to the innermost, and the blocks.
 pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<Block>), LayoutError> {
@@ -27,8 +28,12 @@ pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<Block>), LayoutError> {
 
 /// The end of a tag over so many axes.
 pub(super) fn parse_blocks(text: &str, rank: usize) -> Result<Vec<Block>, LayoutError> {
-    let axis = |letter: u8| Some(letter.wrapping_sub(b'a')).filter(|&axis| usize::from(axis) < rank.min(26));
-    blocks(text, axis)?.ok_or_else(|| LayoutError::BadBlocks { blocks: shown(text) })
+    let parsed = blocks(text, |letter| letter.checked_sub(b'a'))?;
+    let parsed = parsed.ok_or_else(|| LayoutError::BadBlocks { blocks: shown(text) })?;
+    match parsed.iter().find(|b| usize::from(b.axis) >= rank) {
+        Some(b) => Err(LayoutError::BlockAxis { block: format!("{}{}", b.size, char::from(b'a' + b.axis)), rank }),
+        None => Ok(parsed),
+    }
 }
 
 /// The letters in lower case, by axis; `None` if they are no tag's.
@@ -41,12 +46,20 @@ fn logical(letters: &str) -> Option<Vec<u8>> {
     if given.iter().zip(b'a'..).all(|(&letter, from_a)| letter == from_a) {
         return Some(given);
     }
-    let has = |letter: u8| given.contains(&letter);
-    let fits = |(all, needed): &&(&str, &str)| {
-        given.iter().all(|&letter| all.as_bytes().contains(&letter)) && needed.bytes().all(has)
-    };
-    let (all, _) = NAMES.iter().find(fits)?;
-    Some(all.bytes().filter(|&letter| has(letter)).collect())
+    let is_permuted = |name: &&str| name.len() == given.len() && name.bytes().all(|letter| given.contains(&letter));
+    NAMES.into_iter().find(is_permuted).map(|name| name.bytes().collect())
+}
+
+/// What activations in this order are called.
+pub(super) fn familiar(axes: &[u8], blocks: &[Block]) -> Option<String> {
+    let name = NAMES.into_iter().find(|name| name.len() == axes.len() && name.starts_with("nc"))?.as_bytes();
+    let letter = |axis: u8| char::from(name[usize::from(axis)]);
+    let is_blocked = |axis: u8| blocks.iter().any(|b| b.axis == axis);
+    let outer =
+        axes.iter().map(|&axis| if is_blocked(axis) { letter(axis).to_ascii_uppercase() } else { letter(axis) });
+    Some(
+        outer.collect::<String>() + &blocks.iter().map(|b| format!("{}{}", b.size, letter(b.axis))).collect::<String>(),
+    )
 }
 
 /// Sizes with an axis after each; `None` if the text is something else.
@@ -102,6 +115,7 @@ mod tests {
             ("hwio", "cdba"),
             ("OIhw16i16o", "ABcd16b16a"),
             ("goihw", "abcde"),
+            ("x", "a"),
             ("tnc", "abc"),
             ("ntc", "bac"),
             ("ABcd4b16a4b", "ABcd4b16a4b"),
@@ -113,7 +127,10 @@ mod tests {
     #[test]
     fn tags_are_checked() {
         let error = |tag: &str| Layout::tag(tag).unwrap_err().to_string();
-        for tag in ["nchx", "aab", "", "bc", "nch w", "aBcd16", "aBcd16B", "aBcd16e", "aBcd-2b", "16b", "ncx16c"] {
+        for tag in [
+            "nchx", "aab", "", "bc", "nch w", "nch", "ncd", "xa", "goi", "aBcd16", "aBcd16B", "aBcd16e", "aBcd-2b",
+            "16b", "ncx16c",
+        ] {
             let expected = "is neither one of each of the letters from `a` on nor a name such as `nchw`";
             assert_eq!(error(tag), format!("layout tag `{tag}` {expected}"));
         }
@@ -128,7 +145,11 @@ mod tests {
             long.resolve(&[1; 25], 1).unwrap_err().to_string(),
             format!("layout tag `{long}` names 26 axes for rank 25")
         );
+        let rank = |tag: &str| Layout::tag(tag).unwrap().resolve(&[1, 1], 4).unwrap_err().to_string();
+        assert_eq!(rank("nhwc"), "layout tag `acdb` (`nhwc`) names 4 axes for rank 2");
+        assert_eq!(rank("aBcd16b"), "layout tag `aBcd16b` (`nChw16c`) names 4 axes for rank 2");
         let blocks = |text: &str| Layout::blocked_strides([4, 1], text).unwrap_err().to_string();
-        assert_eq!(blocks("4c"), "blocks `4c` are not sizes with a small letter after each, such as `16b`");
+        assert_eq!(blocks("2b4c"), "block `4c` is of an axis that is out of range for rank 2");
+        assert_eq!(blocks("4"), "blocks `4` are not sizes with a small letter after each, such as `16b`");
     }
 }

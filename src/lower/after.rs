@@ -21,9 +21,12 @@ impl<'p> Lowering<'p> {
     pub(super) fn keep(&mut self, reducer: &Reducer, phases: &[Phase], tree: &Tree) -> (Option<Kept>, Vec<Stmt>) {
         let Some(phase) = reducer.apply.as_ref().and_then(|a| a.lifted) else { return (None, vec![]) };
         // Positions of the outputs must be those of the reduction.
-        let extents = |dims: &[Dim]| dims.iter().filter(|d| d.extent > 1).map(|d| d.extent).collect::<Vec<_>>();
+        let alike = |(e, p): (&Dim, &Dim)| {
+            let mut mapped = self.problem.inputs.iter().zip(&e.stride.inputs).zip(&p.stride.inputs);
+            e.extent == p.extent && mapped.all(|((input, e), p)| !input.mapped || e == p)
+        };
         let same = match (&self.problem.elements[..], &self.problem.positions[..]) {
-            ([elements], [positions]) => extents(&elements.dims) == extents(&positions.dims),
+            ([e], [p]) => e.dims.len() == p.dims.len() && e.dims.iter().zip(&p.dims).all(alike),
             _ => false,
         };
         if tree.blocks() > 1 || !same {

@@ -113,10 +113,11 @@ impl<'p> Lowering<'p> {
     fn whole(&mut self) {
         let problem = self.problem;
         // A schedule names these loops, so they are numbered before all others.
-        let vars: Vec<Vec<Option<LoopVar>>> = problem.slices.iter().map(|slices| self.output_vars(slices)).collect();
+        let loops = problem.output_loops();
+        loops.iter().flatten().for_each(|&var| assert_eq!(self.names.loop_over(Over::Output), var));
         let mut body = vec![];
-        for (slices, vars) in problem.slices.iter().zip(vars) {
-            body.extend(self.slices(&slices.dims, &vars, At::of(&slices.start)));
+        for (slices, vars) in problem.slices.iter().zip(&loops) {
+            body.extend(self.slices(&slices.dims, vars, At::of(&slices.start)));
         }
         for padding in &problem.padding {
             body.extend(self.pad(padding));
@@ -124,16 +125,10 @@ impl<'p> Lowering<'p> {
         self.nest.body = body;
     }
 
-    /// The variables of the loops over a box of slices; a dim of one position has no loop.
-    fn output_vars(&mut self, slices: &Region) -> Vec<Option<LoopVar>> {
-        slices.dims.iter().map(|d| (d.extent > 1).then(|| self.names.loop_over(Over::Output))).collect()
-    }
-
-    fn slices(&mut self, dims: &[Dim], vars: &[Option<LoopVar>], at: At) -> Vec<Stmt> {
-        let (Some((d, dims)), Some((var, vars))) = (dims.split_first(), vars.split_first()) else {
+    fn slices(&mut self, dims: &[Dim], vars: &[LoopVar], at: At) -> Vec<Stmt> {
+        let (Some((d, dims)), Some((&var, vars))) = (dims.split_first(), vars.split_first()) else {
             return self.element(&at);
         };
-        let Some(var) = *var else { return self.slices(dims, vars, at) };
         let body = self.slices(dims, vars, at.along(&d.stride, 0, &Index::term(var, 1)));
         vec![Stmt::For(Loop::new(var, d.extent, LoopKind::Parallel, body))]
     }

@@ -27,18 +27,18 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// Always legal: the order of iterations stays.
 pub fn tile(nest: Nest, schedule: &Schedule) -> Nest {
     let mut names = Names::after(&nest);
-    let body = rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if schedule.tile_of(l.var).is_some() => {
-            let by = schedule.tile_of(l.var).expect("a tile").by;
-            out.extend(split(l, by, &mut names))
+    let body = rewrite(nest.body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        match (schedule.tile_of(l.var), l.var.over) {
+            (Some(tile), _) => out.extend(split(l, tile.by, &mut names)),
+            (_, Over::Step) if schedule.rows > 1 && is_innermost(&l.body) => {
+                out.extend(split_steps(l, schedule.rows, &mut names))
+            }
+            (_, Over::Block) if schedule.blocks > 1 && !has_blocks(&l.body) => {
+                out.extend(split(l, schedule.blocks, &mut names))
+            }
+            _ => out.push(Stmt::For(l)),
         }
-        Stmt::For(l) if schedule.rows > 1 && l.var.over == Over::Step && is_innermost(&l.body) => {
-            out.extend(split_steps(l, schedule.rows, &mut names))
-        }
-        Stmt::For(l) if schedule.blocks > 1 && l.var.over == Over::Block && !has_blocks(&l.body) => {
-            out.extend(split(l, schedule.blocks, &mut names))
-        }
-        other => out.push(other),
     });
     Nest { body, ..nest }
 }

@@ -1,8 +1,8 @@
 //! Reduction -> problem.
 
 use super::{Dim, Input, Operand, Place, Problem, Region, Work};
-use crate::layout::split::{Run, split};
-use crate::spec::boxes::Cuts;
+use crate::layout::split::{Piece, split};
+use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Reduction};
 
 impl Problem {
@@ -129,7 +129,7 @@ impl Problem {
 /// The axes of a request, each cut where blocks end.
 struct Axes<'a> {
     spec: &'a Reduction,
-    cuts: Cuts,
+    sizes: BlockSizes,
     /// From one index to the next along each axis, in the row-major order of the reduced ones.
     positions: Vec<i64>,
 }
@@ -143,7 +143,7 @@ impl<'a> Axes<'a> {
             positions[axis] = next;
             next = next.saturating_mul(shape[axis] as i64);
         }
-        Axes { spec, cuts: Cuts::of(spec).expect("blocks that the spec has checked"), positions }
+        Axes { spec, sizes: BlockSizes::of(spec), positions }
     }
 
     /// No distance at all.
@@ -173,16 +173,16 @@ impl<'a> Axes<'a> {
     fn boxes(&self, reduced: bool, all: bool, start: Place) -> Vec<Region> {
         let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
         axes.fold(vec![Region { start, dims: vec![] }], |boxes, axis| {
-            let cuts = if all { &self.cuts.all } else { &self.cuts.mapped };
-            let runs = split(0, self.spec.inputs()[0].shape()[axis], &cuts[axis]);
-            let with = |region: &Region, run: &Run| {
+            let sizes = if all { &self.sizes.all } else { &self.sizes.mapped };
+            let pieces = split(0, self.spec.inputs()[0].shape()[axis], &sizes[axis]);
+            let with = |region: &Region, piece: &Piece| {
                 let mut region = region.clone();
-                region.start.add(&self.along(axis, run.start), 1);
+                region.start.add(&self.along(axis, piece.start), 1);
                 let dim = |&(extent, by): &(u64, u64)| Dim { extent, stride: self.along(axis, by) };
-                region.dims.extend(run.digits.iter().map(dim));
+                region.dims.extend(piece.digits.iter().map(dim));
                 region
             };
-            boxes.iter().flat_map(|region| runs.iter().map(move |run| with(region, run))).collect()
+            boxes.iter().flat_map(|region| pieces.iter().map(move |piece| with(region, piece))).collect()
         })
     }
 }

@@ -5,7 +5,8 @@ use cranefold_ir::DType;
 use cranefold_ir::ops::{Output, in_memory};
 
 impl Problem {
-    /// Checks that the parts fit together, as those of a problem made from a spec do.
+    /// Checks that the parts fit together, as those of a problem made from a spec do. What it does not find is
+    /// boxes that overlap one another.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.inputs.is_empty() || self.outputs.is_empty() {
             return Err("there is an input and an output".into());
@@ -26,7 +27,35 @@ impl Problem {
         if positions(&self.positions)? != at_positions {
             return Err(format!("the boxes of positions have not {at_positions} positions"));
         }
-        positions(&self.slices)?;
+        let slices = positions(&self.slices)?;
+        if !(1..=slices.max(1)).contains(&self.beside) {
+            return Err(format!("`beside {}` is outside 1 to {}", self.beside, slices.max(1)));
+        }
+        self.check_places()?;
+        self.check_inputs()?;
+        self.check_outputs()
+    }
+
+    /// Checks that boxes move only in what they may.
+    fn check_places(&self) -> Result<(), String> {
+        let has = |boxes: &[Region], moves: &dyn Fn(&Place) -> bool| {
+            boxes.iter().any(|r| moves(&r.start) || r.dims.iter().any(|d| moves(&d.stride)))
+        };
+        if has(&self.slices, &|p| p.position != 0) || has(&self.positions, &|p| p.position != 0) {
+            return Err("only boxes of elements have a position".into());
+        }
+        let moves_in = |i: usize| has(&self.elements, &|p| p.inputs[i] != 0);
+        if let Some(i) = (0..self.inputs.len()).find(|&i| !self.inputs[i].mapped && moves_in(i)) {
+            return Err(format!("elements do not move in x{i}, which is marked `with`"));
+        }
+        if self.takes_position || self.gathers() {
+            let slice = Operand { dtype: DType::U8, len: self.count };
+            self.check_bounds("the slice", &slice, &[&self.elements], |p| p.position)?;
+        }
+        Ok(())
+    }
+
+    fn check_inputs(&self) -> Result<(), String> {
         for (i, input) in self.inputs.iter().enumerate() {
             let (name, stride) = (format!("x{i}"), |p: &Place| p.inputs[i]);
             if input.mapped {
@@ -34,20 +63,36 @@ impl Problem {
             }
             self.check_bounds(&name, &input.operand, &[&self.slices, &self.positions], stride)?;
         }
+        Ok(())
+    }
+
+    fn check_outputs(&self) -> Result<(), String> {
         for (o, output) in self.outputs.iter().enumerate() {
             let name = format!("x{}", self.inputs.len() + o);
+            for (slices, positions) in self.slices.iter().flat_map(|s| self.positions_of(s)) {
+                check_disjoint(&name, slices.dims.iter().chain(positions).map(|d| (d.extent, d.stride.outputs[o])))?;
+            }
             self.check_bounds(&name, output, &[&self.slices, &self.positions], |p| p.outputs[o])?;
             for padding in self.padding.iter().filter(|p| p.output == o) {
                 let place = |distance: i64| Place { outputs: vec![distance], ..Place::default() };
                 let dims = padding.dims.iter().map(|&(extent, stride)| Dim { extent, stride: place(stride) });
                 let region = Region { start: place(padding.start), dims: dims.collect() };
                 positions(std::slice::from_ref(&region))?;
+                check_disjoint(&name, padding.dims.iter().copied())?;
                 self.check_bounds(&name, output, &[&[region]], |p| p.outputs[0])?;
             }
         }
         match self.padding.iter().find(|p| p.output >= self.outputs.len()) {
             Some(p) => Err(format!("there is no output x{} that has padding", self.inputs.len() + p.output)),
             None => Ok(()),
+        }
+    }
+
+    /// A box of slices, with the dims of each box of positions.
+    fn positions_of<'a>(&'a self, slices: &'a Region) -> Vec<(&'a Region, &'a [Dim])> {
+        match self.positions.is_empty() {
+            true => vec![(slices, &[])],
+            false => self.positions.iter().map(|p| (slices, &p.dims[..])).collect(),
         }
     }
 
@@ -64,6 +109,9 @@ impl Problem {
     fn check_reduce(&self) -> Result<(), String> {
         let Work::Reduce(recipe) = &self.work else { return Ok(()) };
         let types = self.types();
+        if !matches!(recipe.accumulator, DType::F32 | DType::F64) {
+            return Err(format!("{} is no accumulator", recipe.accumulator));
+        }
         let element = recipe.element(&types.inputs).map_err(|e| e.to_string())?;
         if types.mapped.is_empty() {
             return Err("no input is marked `in`".into());
@@ -72,7 +120,7 @@ impl Problem {
             return Err(format!("`{}` does not take {element}", row.name));
         }
         let wide = types.inputs.iter().any(|(_, d)| *d == DType::F64) || element == DType::F64;
-        if !matches!(recipe.accumulator, DType::F32 | DType::F64) || (wide && recipe.accumulator == DType::F32) {
+        if wide && recipe.accumulator == DType::F32 {
             return Err(format!("{} is no accumulator of {element}", recipe.accumulator));
         }
         let given: Vec<Option<DType>> = types.outputs.iter().map(|&d| Some(d)).collect();
@@ -117,14 +165,30 @@ impl Problem {
     }
 }
 
+/// Checks that a box writes no place twice: in the order of their magnitudes, each stride reaches over all that
+/// the smaller ones span.
+fn check_disjoint(name: &str, dims: impl Iterator<Item = (u64, i64)>) -> Result<(), String> {
+    let mut dims: Vec<(u64, u64)> = dims.map(|(extent, stride)| (extent, stride.unsigned_abs())).collect();
+    dims.sort_by_key(|&(_, stride)| stride);
+    let mut span = 1u64;
+    for (extent, stride) in dims {
+        if stride < span {
+            return Err(format!("stride {stride} in {name} writes a place twice"));
+        }
+        span = span.saturating_add(stride.saturating_mul(extent - 1));
+    }
+    Ok(())
+}
+
 /// The number of positions in boxes.
 fn positions(boxes: &[Region]) -> Result<u64, String> {
     let mut all = 0u64;
     for region in boxes {
         let mut here = 1u64;
         for dim in &region.dims {
-            let product = here.checked_mul(dim.extent).filter(|&n| dim.extent > 0 && n <= i64::MAX as u64);
-            here = product.ok_or_else(|| format!("a dim of {} positions is empty or too large", dim.extent))?;
+            let product = here.checked_mul(dim.extent).filter(|&n| dim.extent > 1 && n <= i64::MAX as u64);
+            here =
+                product.ok_or_else(|| format!("a dim has from 2 to {} positions, {} given", i64::MAX, dim.extent))?;
         }
         all = all.saturating_add(here);
     }

@@ -30,7 +30,7 @@ mod text;
 pub use text::ProblemError;
 
 use cranefold_ir::ops::{Call, Recipe, Reducer, Types};
-use cranefold_ir::{DType, Def, ops};
+use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 
 /// A canonical reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,8 @@ pub struct Problem {
     /// The boxes of the elements of each slice that the reduction takes, one after the other. None without
     /// elements.
     pub elements: Vec<Region>,
-    /// How many slices lie side by side within one step of the innermost reduction dim.
+    /// How many slices lie side by side within one step of the innermost reduction dim, in the box of whole blocks
+    /// that mapped inputs alone make. The number of lanes follows from it.
     pub beside: u64,
     /// The boxes of the positions of each slice that outputs are written at, where there are such outputs.
     pub positions: Vec<Region>,
@@ -146,6 +147,16 @@ impl Problem {
             outputs: self.outputs.iter().map(|o| o.dtype).collect(),
             count: self.count,
         }
+    }
+
+    /// The variables of the loops over each box of slices, one for each dim: what a schedule calls them.
+    pub fn output_loops(&self) -> Vec<Vec<LoopVar>> {
+        let mut ids = 0..;
+        let loops = |slices: &Region| {
+            let ids = (&mut ids).take(slices.dims.len());
+            ids.map(|id| LoopVar { over: Over::Output, id }).collect()
+        };
+        self.slices.iter().map(loops).collect()
     }
 
     /// The conversion of one element, for work of that kind.

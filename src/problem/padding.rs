@@ -1,7 +1,7 @@
 //! The padding of outputs: what blocks hold beyond the extents of their axes.
 
 use super::Padding;
-use crate::layout::split::{Run, chain, split};
+use crate::layout::split::{Piece, cutting, split};
 use crate::spec::{Operand, Reduction};
 
 /// The boxes of padding of all outputs.
@@ -25,15 +25,14 @@ fn beyond(output: usize, operand: &Operand, axis: usize) -> Vec<Padding> {
             std::cmp::Ordering::Equal => (extent, padded),
             std::cmp::Ordering::Greater => (0, padded),
         };
-        // The sizes of one layout divide one another.
-        let runs = split(low, high, &chain(u64::MAX, placement.block_sizes(at)).unwrap_or_default());
-        let with = |padding: &Padding, run: &Run| {
+        let pieces = split(low, high, &cutting(u64::MAX, placement.block_sizes(at)));
+        let with = |padding: &Padding, piece: &Piece| {
             let mut padding = padding.clone();
-            padding.start += placement.along(at, run.start);
-            padding.dims.extend(run.digits.iter().map(|&(extent, by)| (extent, placement.along(at, by))));
+            padding.start += placement.along(at, piece.start);
+            padding.dims.extend(piece.digits.iter().map(|&(extent, by)| (extent, placement.along(at, by))));
             padding
         };
-        boxes.iter().flat_map(|padding| runs.iter().map(move |run| with(padding, run))).collect()
+        boxes.iter().flat_map(|padding| pieces.iter().map(move |piece| with(padding, piece))).collect()
     });
     boxes.into_iter().map(canonical).collect()
 }

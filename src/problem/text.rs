@@ -172,7 +172,7 @@ impl Problem {
                 self.boxes(*last).expect("one of the three").push(region);
                 return Ok(());
             }
-            "beside" => {
+            "beside" if self.beside == 1 => {
                 self.beside = number(rest)?;
                 return Ok(());
             }

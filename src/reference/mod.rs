@@ -243,7 +243,9 @@ impl<'a> Request<'a> {
         let old = self.spec.outputs().iter().zip(self.old);
         Beside {
             inputs: inputs.collect(),
-            old: old.map(|(operand, bytes)| read(operand, Indices::of(operand), bytes)).collect(),
+            old: old
+                .map(|(operand, bytes)| read(operand, Indices::broadcast(operand, operand.shape()), bytes))
+                .collect(),
         }
     }
 
@@ -339,11 +341,11 @@ pub fn run(spec: &Reduction, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Res
     let results = reduce_over(spec, inputs, &old)?;
     for ((output, exact), bytes) in spec.outputs().iter().zip(results).zip(outputs) {
         let size = output.dtype().bytes() as usize;
-        for index in walk::padding(output) {
-            bytes[index as usize * size..][..size].fill(0);
+        for index in output.padding() {
+            bytes[index * size..][..size].fill(0);
         }
-        for (index, exact) in Indices::of(output).zip(exact) {
-            exact.round(spec).write(bytes, index as usize);
+        for (index, exact) in output.places().zip(exact) {
+            exact.round(spec).write(bytes, index);
         }
     }
     Ok(())

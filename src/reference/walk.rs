@@ -4,7 +4,6 @@ use super::BufferError;
 use crate::layout::Placement;
 use crate::spec::{Operand, Reduction};
 use cranefold_ir::{DType, Scalar};
-use std::collections::HashSet;
 
 /// Buffer indices of all elements of a box, the last axis fastest.
 #[derive(Clone, Debug)]
@@ -44,26 +43,10 @@ impl<'a> Indices<'a> {
         Indices { at: vec![0; extents.len()], extents, ways, next: start, left }
     }
 
-    /// All elements of an operand.
-    pub fn of(operand: &'a Operand) -> Indices<'a> {
-        Indices::broadcast(operand, operand.shape())
-    }
-
     /// The elements of an operand that meet those of a shape to which it broadcasts, right-aligned.
     pub fn broadcast(operand: &'a Operand, shape: &[u64]) -> Indices<'a> {
         Indices::new(shape.into(), broadcast_ways(operand, shape), operand.origin() as i64)
     }
-}
-
-/// The buffer indices of an operand's padding.
-pub fn padding(operand: &Operand) -> impl Iterator<Item = i64> {
-    let (shape, padded) = (operand.shape(), &operand.placement().padded);
-    let is_padded = shape != padded && operand.span_elems() > 0;
-    let elements: HashSet<i64> = if is_padded { Indices::of(operand).collect() } else { HashSet::new() };
-    let ways = (0..shape.len()).map(|axis| Way::Along(operand.placement(), axis)).collect();
-    let extents = if is_padded { padded.clone() } else { vec![0] };
-    let all = Indices::new(extents, ways, operand.origin() as i64);
-    all.filter(move |index| !elements.contains(index))
 }
 
 /// How each axis of a shape moves in an operand that broadcasts to it.

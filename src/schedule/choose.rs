@@ -4,7 +4,7 @@ use super::{Schedule, ScheduleError, Tile};
 use crate::problem::{Dim, Problem, Region};
 use crate::tree::Tree;
 use cranefold_ir::ops::{Method, Reducer};
-use cranefold_ir::{Def, LoopVar, Over};
+use cranefold_ir::{Def, LoopVar};
 
 /// Bytes of accumulators that fill the 128-bit registers: a tile this small is kept in them.
 const REGISTER_BYTES: u64 = 256;
@@ -128,33 +128,22 @@ fn tile_of(inside: &[OutputLoop], most: u64) -> Option<Tile> {
     tile
 }
 
-/// A loop over slices, as lowering makes them.
+/// A loop over slices.
 struct OutputLoop {
-    /// The dim of its box.
-    dim: usize,
     extent: u64,
     var: LoopVar,
 }
 
 /// The loops of each box of slices.
 fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
-    let mut ids = 0..;
-    let loops = |slices: &Region| {
-        let dims = slices.dims.iter().enumerate().filter(|(_, d)| d.extent > 1).zip(&mut ids);
-        let one = |((dim, d), id): ((usize, &Dim), u32)| OutputLoop {
-            dim,
-            extent: d.extent,
-            var: LoopVar { over: Over::Output, id },
-        };
-        dims.map(one).collect()
-    };
-    problem.slices.iter().map(loops).collect()
+    let one = |(d, var): (&Dim, LoopVar)| OutputLoop { extent: d.extent, var };
+    let loops = |(slices, vars): (&Region, Vec<LoopVar>)| slices.dims.iter().zip(vars).map(one).collect();
+    problem.slices.iter().zip(problem.output_loops()).map(loops).collect()
 }
 
 /// Those inside the innermost reduction dim.
 fn inside<'l>(problem: &Problem, slices: &Region, loops: &'l [OutputLoop]) -> &'l [OutputLoop] {
-    let outside = slices.dims.len() - problem.inside(slices).len();
-    &loops[loops.iter().take_while(|l| l.dim < outside).count()..]
+    &loops[loops.len() - problem.inside(slices).len()..]
 }
 
 impl Schedule {

@@ -97,10 +97,11 @@ pub enum SpecError {
     Layout { operand: String, error: LayoutError },
     #[error("offset {offset} of a layout is negative")]
     NegativeOffset { offset: i64 },
-    #[error("blocks of {first} and of {second} elements on axis {axis} do not divide one another")]
-    BlocksCross { axis: usize, first: u64, second: u64 },
-    #[error("blocks that do not divide their axes cut the request into {given} boxes, above the limit of {limit}")]
-    TooManyBoxes { given: u64, limit: u64 },
+    #[error(
+        "blocks that do not divide their axes, or one another, cut the request into {given} boxes, above the limit of \
+         {limit}; axis {axis} alone into {pieces}"
+    )]
+    TooManyBoxes { given: u64, pieces: u64, axis: usize, limit: u64 },
     #[error("axis {axis} is out of range for rank {rank}")]
     AxisOutOfRange { axis: i64, rank: usize },
     #[error("axis {axis} is out of range for rank 0, which takes only `axes=[]`")]

@@ -10,12 +10,13 @@ pub mod onednn;
 mod print;
 pub(crate) mod text;
 
+pub use boxes::MAX_BOXES;
 pub use build::{Builder, Formulas};
 pub use desc::OutputDesc;
 pub use dims::Dims;
 pub use error::SpecError;
 
-use crate::layout::{Layout, Placement};
+use crate::layout::{Layout, Placement, Places};
 use cranefold_ir::DType;
 use cranefold_ir::formula::Formula;
 use cranefold_ir::ops::{Call, Combiner, Recipe};
@@ -151,6 +152,16 @@ impl Operand {
     /// Length of the buffer in bytes.
     pub fn span_bytes(&self) -> u64 {
         self.placement.span_elems * self.dtype.bytes()
+    }
+
+    /// The index in the buffer of each element, in row-major order.
+    pub fn places(&self) -> Places<'_> {
+        self.placement.places(&self.shape)
+    }
+
+    /// The index in the buffer of each element of the padding.
+    pub fn padding(&self) -> impl Iterator<Item = usize> + '_ {
+        self.placement.padding(&self.shape)
     }
 
     /// How many elements the shape has.

@@ -1,9 +1,10 @@
 //! Every row of the table by name, in every form it has, and what stands beside rows: several outputs
-//! from one pass, combiners, maps and what follows.
+//! from one pass, combiners, maps and what follows. In plain layouts, and in blocks that cut axes.
 
 use crate::execute::{Memory, is_written};
 use cranefold::ir::eval::Terms;
 use cranefold::ops::ROWS;
+use cranefold::problem::Region;
 use cranefold::schedule::choose;
 use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, pipeline};
 
@@ -97,16 +98,45 @@ const SHAPES: &[(&str, &str)] = &[
     ("[33,66]", ""),
 ];
 
+/// Shapes in blocks and axes; the layout of outputs of what is left, and of those that have an element at each
+/// position.
+const BLOCKED: &[(&str, &str, &str, &str)] = &[
+    // The reduced axis is cut, then the kept one, then both, then the reduced axis and an end of the kept one.
+    ("[3,11]@aB8b", "axes=[1]", "", "@ba"),
+    ("[70,11]@aB8b", "axes=[0]", "@A4a", "@AB2a4b"),
+    ("[11,19]@AB8a8b", "axes=[1] keep_dims", "@any", "@any"),
+    ("[19,3,11]@AbC8a8c", "axes=[0,1]", "@(-3)+2", "@(-60,17,3)2c+1"),
+    // Only outputs are blocked.
+    ("[11,67]", "axes=[1]", "@A8a", "@aB16b"),
+    ("[67,2,13]@(26,13,1)", "axes=[0]", "@Ba4b", "@BAC8a4c4b"),
+    // Blocks in blocks, in turns.
+    ("[21,37]@AB4b2a4b", "axes=[0]", "@A2a8a", "@BA4a16b"),
+    ("[3,300]@AB4b2a16b", "axes=[1]", "@any", "@any"),
+    // Blocks that run backwards, with gaps; and one that holds more than the axis.
+    ("[37,3]@(-8,50)8a+3", "axes=[0]", "@A2a+1", "@(18,64)16a"),
+    ("[5,11]@AB16b8a", "", "", "@aB16b"),
+];
+
 const FORCED: &[&str] =
     &["width=64 rows=3 blocks=2", "width=256 tile=i0:3 rows=2", "width=1024 tile=i0:16 rows=2 blocks=3"];
 
+/// Every case in every shape.
 fn specs() -> impl Iterator<Item = Reduction> {
-    CASES.iter().flat_map(|(ops, dtypes, rest)| {
-        dtypes.iter().flat_map(move |dtype| {
-            SHAPES.iter().map(move |(shape, axes)| {
-                let text = format!("{ops} {dtype}{shape}{rest} {axes}");
-                text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
-            })
+    let plain = SHAPES.iter().map(|&(shape, axes)| (shape, axes, "", ""));
+    CASES.iter().flat_map(move |(ops, dtypes, rest)| {
+        let shapes = plain.clone().chain(BLOCKED.iter().copied());
+        let types = shapes.flat_map(|shape| dtypes.iter().map(move |dtype| (shape, dtype)));
+        types.map(move |((shape, axes, left, each), dtype)| {
+            let text = format!("{ops} {dtype}{shape}{rest} {axes}");
+            let spec: Reduction = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            match if spec.applies() { each } else { left } {
+                "" => spec,
+                layout => {
+                    let outputs = vec![layout; spec.outputs().len()].join(", ");
+                    let text = format!("{text} -> {outputs}");
+                    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+                }
+            }
         })
     })
 }
@@ -130,10 +160,19 @@ fn every_row_has_a_case_in_each_of_its_forms() {
     }
 }
 
-/// One of the schedules that the problem takes.
+/// One of the schedules that the problem takes: a tile in each box, where there are several.
 fn forced(problem: &Problem, n: usize) -> Option<Schedule> {
-    let parsed = FORCED.iter().cycle().skip(n).take(FORCED.len()).map(|text| text.parse().expect("a schedule"));
-    parsed.into_iter().find(|schedule: &Schedule| schedule.check(problem).is_ok())
+    let mut loops = 0;
+    let tile = |slices: &Region| {
+        loops += slices.dims.len();
+        let inner = n % slices.dims.len().max(1) + 1;
+        (!slices.dims.is_empty()).then(|| format!(" tile=i{}:{}", loops - inner, [2, 5, 1 << 20][n % 3]))
+    };
+    let tiles: String = problem.slices.iter().filter_map(tile).collect();
+    let boxes = format!("width={}{tiles} rows=2 blocks={}", [128, 0, 512][n / 3 % 3], n % 4 + 1);
+    let parsed = FORCED.iter().cycle().skip(n).take(FORCED.len()).copied();
+    let texts = (problem.slices.len() > 1).then_some(boxes.as_str()).into_iter().chain(parsed);
+    texts.map(|text| text.parse().expect("a schedule")).find(|schedule: &Schedule| schedule.check(problem).is_ok())
 }
 
 #[test]

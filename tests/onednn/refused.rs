@@ -53,7 +53,7 @@ fn published_refusals() {
             at_least_1("lp_sum"),
             at_least_1("lp_power_p_max"),
             at_least_1("lp_power_p_sum"),
-            "input 0: layout `any` keeps the layout of input 0, and is for outputs".into(),
+            "input 0: layout `any` is the layout of input 0, kept by an output, and of nothing else".into(),
         ]
     );
 }
@@ -132,7 +132,7 @@ fn post_ops_that_are_refused() {
     let negative = PostOp::binary("add", Dims::new(DType::F32, &[-1, 3, 1]));
     assert_eq!(refused(negative), "extent -1 of axis 0 is negative");
     let any = PostOp::binary("add", operand().at(Layout::any()));
-    assert_eq!(refused(any), "input y0: layout `any` keeps the layout of input 0, and is for outputs");
+    assert_eq!(refused(any), "input y0: layout `any` is the layout of input 0, kept by an output, and of nothing else");
     // Each doubles the text of what it is applied to.
     let long = (0..20).fold(primitive.clone(), |p, _| p.post_op(PostOp::eltwise("mish", 0.0, 0.0)));
     assert!(matches!(long.translate(), Err(SpecError::Recipe(_))));

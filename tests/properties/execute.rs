@@ -77,7 +77,7 @@ pub fn places(spec: &Reduction, output: usize) -> Vec<usize> {
 }
 
 /// The places of the indices below these extents.
-fn places_in(operand: &Operand, extents: &[u64]) -> Vec<usize> {
+pub fn places_in(operand: &Operand, extents: &[u64]) -> Vec<usize> {
     if extents.contains(&0) {
         return vec![];
     }

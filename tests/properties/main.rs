@@ -4,6 +4,7 @@
 //! - `bits`: native code and the interpreter after every pass give the same bits and write the
 //!   elements of the outputs alone; the result is one that the reference allows.
 //! - `text`: what prints reads back, and no text makes a parser panic.
+//! - `layouts`: those of outputs show in no bit, those of inputs in no exact result.
 //! - `words`: a request said in other words is the same problem.
 //!
 //! A failure shows the spec as text, the schedule and the seed of the data.
@@ -12,6 +13,7 @@ mod bits;
 mod data;
 mod execute;
 mod formulas;
+mod layouts;
 mod requests;
 mod specs;
 mod terms;

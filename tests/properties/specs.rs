@@ -295,8 +295,8 @@ impl Case {
     }
 }
 
-/// The blocks of an axis that is drawn so, the outermost first. All sizes divide one another, for operands
-/// are blocked alike or not at all.
+/// The blocks of an axis that is drawn so, the outermost first. Most sizes divide one another; those that do not
+/// cut long axes into too many boxes.
 fn blocks(place: Place) -> &'static [u64] {
     match place.blocks % 16 {
         1 => &[2],
@@ -306,6 +306,7 @@ fn blocks(place: Place) -> &'static [u64] {
         7 => &[32],
         8 => &[4, 4],
         9 => &[2, 8],
+        10 => &[12],
         _ => &[],
     }
 }

@@ -100,7 +100,7 @@ fn naive(case: &Case) -> Nest {
 
 /// The text with words and characters taken out, doubled, exchanged or replaced.
 fn damaged(text: &str, seed: u64, times: usize) -> String {
-    const WORDS: [&str; 16] = [
+    const WORDS: [&str; 24] = [
         "0",
         "-1",
         "1",
@@ -108,7 +108,15 @@ fn damaged(text: &str, seed: u64, times: usize) -> String {
         "9223372036854775807",
         "-9223372036854775808",
         "nan",
-        "reduced",
+        "slices at 0 -> 0\n",
+        "elements at 0\n",
+        "positions at 0 -> 0\n",
+        "padding of x1 at 0\n",
+        "dim 2: 1 -> 1\n",
+        "dim 2: 1\n",
+        "beside 0\n",
+        "position 1",
+        " at ",
         "->",
         ": ",
         ", ",
@@ -130,7 +138,7 @@ fn damaged(text: &str, seed: u64, times: usize) -> String {
         let other = random.below(pieces.len() as u64) as usize;
         match random.below(4) {
             0 => pieces[at].clear(),
-            1 => pieces[at] = WORDS[random.below(16) as usize].into(),
+            1 => pieces[at] = random.pick(&WORDS).into(),
             2 => pieces[at] = pieces[other].clone(),
             _ => pieces.swap(at, other),
         }

@@ -110,12 +110,12 @@ fn texts() {
              9223372036854775807 bytes"
                 .into(),
         ),
-        ("sum f32[2,3]@abc", "input 0: layout tag `abc` names 3 axes for rank 2".into()),
+        ("sum f32[2,3]@abc", "input 0: layout tag `abc` (`ncw`) names 3 axes for rank 2".into()),
         ("sum f32[2,3]@ac", "column 14: layout tag `ac` is neither one of each of the letters from `a` on nor a name such as `nchw`".into()),
         ("sum f32[2,3]@ab16b", "column 14: layout tag `ab16b` blocks axis `b`, whose letter must be a capital".into()),
         ("sum f32[2,3]@aB", "column 14: layout tag `aB` has the capital `B` but no block of that axis".into()),
         ("sum f32[2,3]@aB1b", "column 14: a block of 1 elements: blocks have from 2 to 65536".into()),
-        ("sum f32[2,3]@(3,1)4c", "column 14: blocks `4c` are not sizes with a small letter after each, such as `16b`".into()),
+        ("sum f32[2,3]@(3,1)4c", "column 14: block `4c` is of an axis that is out of range for rank 2".into()),
         ("sum f32[2,3]@(1)", "input 0: 1 strides for rank 2".into()),
         ("sum f32[2,3] axes=0 -> @(1,1)", "output 0: 2 strides for rank 1".into()),
         ("sum f32[2,3] axes=0 -> @(0)", "output 0: stride 0 of axis 0 would write one element 3 times".into()),
@@ -353,16 +353,21 @@ fn dims_in_the_manner_of_onednn() {
         "`lp_max` does not take i8; it takes floats"
     );
     let error = |text: &str| text.parse::<Reduction>().unwrap_err().to_string();
-    assert_eq!(error("sum f32[2,3]@any"), "input 0: layout `any` keeps the layout of input 0, and is for outputs");
-    assert_eq!(error("sum f32[2,3]@ab+-1"), "offset -1 of a layout is negative");
-    assert_eq!(error("sum f32[2,3]@aBcd16b"), "input 0: layout tag `aBcd16b` names 4 axes for rank 2");
     assert_eq!(
-        error("sum f32[2,100]@aB16b axes=[0] -> @A12a"),
-        "blocks of 12 and of 16 elements on axis 1 do not divide one another"
+        error("sum f32[2,3]@any"),
+        "input 0: layout `any` is the layout of input 0, kept by an output, and of nothing else"
+    );
+    assert_eq!(error("sum f32[2,3]@ab+-1"), "offset -1 of a layout is negative");
+    assert_eq!(error("sum f32[2,3]@aBcd16b"), "input 0: layout tag `aBcd16b` (`nChw16c`) names 4 axes for rank 2");
+    assert_eq!(
+        error("sum f32[2,1000]@aB16b axes=[0] -> @A12a"),
+        "blocks that do not divide their axes, or one another, cut the request into 146 boxes, above the limit of 64; \
+         axis 1 alone into 146"
     );
     assert_eq!(
         error("sum f32[3,3,3,3,3,3,3]@ABCDEFG2a2b2c2d2e2f2g axes=[0,1]"),
-        "blocks that do not divide their axes cut the request into 128 boxes, above the limit of 64"
+        "blocks that do not divide their axes, or one another, cut the request into 128 boxes, above the limit of 64; \
+         axis 6 alone into 2"
     );
 
     let zero = from_dims("sum", &[], f32, &[0, 1, 1, 4], &[0, 1, 1, 1]).unwrap();

@@ -93,6 +93,11 @@ macro_rules! suite {
             }
 
             #[test]
+            fn blocked_layouts() {
+                super::layouts::check_blocked($execute);
+            }
+
+            #[test]
             fn high_ranks() {
                 super::layouts::check_high_ranks($execute);
             }

@@ -171,8 +171,8 @@ fn what_is_refused_of_raw_files() {
 #[test]
 fn layouts_that_cannot_be_are_refused() {
     for (spec, message) in [
-        ("sum f32[2,3]@nchw", "input 0: layout tag `abcd` names 4 axes for rank 2"),
-        ("sum f32[2,3]@any", "input 0: layout `any` keeps the layout of input 0, and is for outputs"),
+        ("sum f32[2,3]@nchw", "input 0: layout tag `abcd` (`nchw`) names 4 axes for rank 2"),
+        ("sum f32[2,3]@any", "input 0: layout `any` is the layout of input 0, kept by an output, and of nothing else"),
         (
             "sum f32[2,3]@aB16",
             "column 14: layout tag `aB16` is neither one of each of the letters from `a` on nor a name such as `nchw`",

@@ -1,9 +1,17 @@
 //! Walks over the elements of one operand.
 
-use cranefold::layout::Placement;
-use cranefold::spec::Operand;
+use super::Placement;
 
 /// The indices in the buffer of elements, one after another in the order of their indices along the axes.
+///
+/// ```
+/// use cranefold::Layout;
+///
+/// let placement = Layout::tag("aB2b")?.resolve(&[2, 3], 4)?;
+/// assert_eq!(placement.places(&[2, 3]).collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6]);
+/// assert_eq!(placement.places(&[2, 3]).column_major().collect::<Vec<_>>(), [0, 4, 1, 5, 2, 6]);
+/// # Ok::<(), cranefold::layout::LayoutError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     placement: &'a Placement,
@@ -20,20 +28,46 @@ pub struct Places<'a> {
     left: u64,
 }
 
-impl<'a> Places<'a> {
-    /// All elements of an operand, in row-major order.
-    pub fn of(operand: &'a Operand) -> Places<'a> {
-        Places::within(operand.placement(), &vec![0; operand.shape().len()], operand.shape())
+impl Placement {
+    /// The places of the elements with indices below these extents, in row-major order.
+    ///
+    /// # Panics
+    /// If there are more extents than axes.
+    pub fn places(&self, extents: &[u64]) -> Places<'_> {
+        self.places_from(&vec![0; extents.len()], extents)
     }
 
-    /// So many elements along each axis, the one with the indices `first` first, in row-major order.
-    pub fn within(placement: &'a Placement, first: &[u64], extents: &[u64]) -> Places<'a> {
+    /// The places of so many elements along each axis, the one with the indices `first` first, in row-major order.
+    ///
+    /// # Panics
+    /// If there are not as many indices as extents, or more than axes.
+    pub fn places_from(&self, first: &[u64], extents: &[u64]) -> Places<'_> {
         let rank = extents.len();
-        let left = if extents.contains(&0) { 0 } else { extents.iter().product() };
+        let left = if extents.contains(&0) { 0 } else { extents.iter().fold(1, |n: u64, &e| n.saturating_mul(e)) };
         let (first, extents, at) = (first.to_vec(), extents.to_vec(), vec![0; rank]);
-        Places { placement, order: (0..rank).collect(), first, extents, at, row: 0, left }.in_new_row()
+        Places { placement: self, order: (0..rank).collect(), first, extents, at, row: 0, left }.in_new_row()
     }
 
+    /// The places of the padding around the elements of this shape.
+    ///
+    /// # Panics
+    /// If there are more extents than axes.
+    pub fn padding<'a>(&'a self, shape: &'a [u64]) -> impl Iterator<Item = usize> + 'a {
+        let mut places = (self.padded != shape).then(|| self.places(&self.padded));
+        std::iter::from_fn(move || {
+            let places = places.as_mut()?;
+            loop {
+                let outside = places.at.iter().zip(shape).any(|(i, extent)| i >= extent);
+                let place = places.next()?;
+                if outside {
+                    return Some(place);
+                }
+            }
+        })
+    }
+}
+
+impl<'a> Places<'a> {
     /// The same with axis 0 fastest.
     pub fn column_major(mut self) -> Places<'a> {
         self.order.reverse();
@@ -76,33 +110,15 @@ impl Iterator for Places<'_> {
     }
 }
 
-/// The indices in the buffer of an operand's padding.
-pub fn padding(operand: &Operand) -> impl Iterator<Item = usize> + '_ {
-    let (placement, shape) = (operand.placement(), operand.shape());
-    let blocked = !placement.blocks.is_empty() && placement.padded != shape;
-    let mut places = blocked.then(|| Places::within(placement, &vec![0; shape.len()], &placement.padded));
-    std::iter::from_fn(move || {
-        let places = places.as_mut()?;
-        loop {
-            let outside = places.at.iter().zip(shape).any(|(i, extent)| i >= extent);
-            let place = places.next()?;
-            if outside {
-                return Some(place);
-            }
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use cranefold::{Layout, Reduction};
+    use crate::layout::Layout;
 
     fn places(layout: Layout, first: &[u64], extents: &[u64]) -> Vec<usize> {
         let whole: Vec<u64> = first.iter().zip(extents).map(|(first, extent)| first + extent).collect();
         let placement = layout.resolve(&whole, 4).unwrap();
-        let all: Vec<usize> = Places::within(&placement, first, extents).collect();
-        let mut columns: Vec<usize> = Places::within(&placement, first, extents).column_major().collect();
+        let all: Vec<usize> = placement.places_from(first, extents).collect();
+        let mut columns: Vec<usize> = placement.places_from(first, extents).column_major().collect();
         let mut sorted = all.clone();
         columns.sort_unstable();
         sorted.sort_unstable();
@@ -119,18 +135,20 @@ mod tests {
         assert_eq!(places(Layout::tag("bA2a").unwrap(), &[0, 0], &[3, 2]), [0, 4, 1, 5, 2, 6]);
         assert_eq!(places(Layout::tag("aB2b").unwrap().offset(1), &[1, 1], &[2, 2]), [6, 7, 10, 11]);
         let columns = Layout::row_major().resolve(&[2, 3], 4).unwrap();
-        assert_eq!(Places::within(&columns, &[0, 0], &[2, 3]).column_major().collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(columns.places(&[2, 3]).column_major().collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
     }
 
     #[test]
     fn padding_is_what_no_element_has() {
-        let padding_of = |text: &str| padding(&text.parse::<Reduction>().unwrap().inputs()[0]).collect::<Vec<_>>();
-        assert_eq!(padding_of("sum f32[2,3]"), [0; 0]);
-        assert_eq!(padding_of("sum f32[2,3]@(7,2)"), [0; 0]);
-        assert_eq!(padding_of("sum f32[2,4]@aB2b"), [0; 0]);
-        assert_eq!(padding_of("sum f32[0,3]@aB2b"), [0; 0]);
-        assert_eq!(padding_of("sum f32[2,3]@aB2b+1"), [4, 8]);
-        assert_eq!(padding_of("sum f32[2,3]@(10,2)2b"), [3, 13]);
-        assert_eq!(padding_of("sum f32[1,1]@AB2a2b"), [1, 2, 3]);
+        let padding_of =
+            |layout: Layout, shape: &[u64]| layout.resolve(shape, 4).unwrap().padding(shape).collect::<Vec<_>>();
+        let tag = |tag: &str| Layout::tag(tag).unwrap();
+        assert_eq!(padding_of(Layout::row_major(), &[2, 3]), [0; 0]);
+        assert_eq!(padding_of(Layout::strides([7, 2]), &[2, 3]), [0; 0]);
+        assert_eq!(padding_of(tag("aB2b"), &[2, 4]), [0; 0]);
+        assert_eq!(padding_of(tag("aB2b"), &[0, 3]), [0; 0]);
+        assert_eq!(padding_of(tag("aB2b").offset(1), &[2, 3]), [4, 8]);
+        assert_eq!(padding_of(Layout::blocked_strides([10, 2], "2b").unwrap(), &[2, 3]), [3, 13]);
+        assert_eq!(padding_of(tag("AB2a2b"), &[1, 1]), [1, 2, 3]);
     }
 }

@@ -1,0 +1,159 @@
+//! Problems of blocked layouts: which are one, and which texts are none.
+
+use cranefold::{Problem, Reduction};
+
+fn problem(text: &str) -> Problem {
+    Problem::of(&text.parse::<Reduction>().unwrap_or_else(|error| panic!("{text}: {error}")))
+}
+
+/// Whole blocks are no more than further dims.
+#[test]
+fn whole_blocks_are_the_dims_of_a_plain_layout() {
+    for (blocked, plain) in [
+        ("sum f32[4,32]@aB16b axes=[1]", "sum f32[4,32] axes=[1]"),
+        ("sum f32[4,48]@aB4b4b axes=[1]", "sum f32[4,48] axes=[1]"),
+        ("max f32[5,12]@(-12,4)4b+3 axes=[0]", "max f32[5,12]@(-12,1)+3 axes=[0]"),
+        ("sum f32[8,32,7,7]@nChw16c axes=[2,3] -> @any", "sum f32[8,2,49,16] axes=[2]"),
+        ("sum f32[8,32,7,7]@nChw16c axes=[0,2,3] keep_dims -> @any", "sum f32[8,2,49,16] axes=[0,2]"),
+        ("sum f32[8,32,7,7]@nChw16c axes=[1]", "sum f32[8,2,49,16] axes=[1,3]"),
+        ("sum f32[32,32]@AB16a16b axes=[1]", "sum f32[2,2,16,16] axes=[1,3]"),
+        ("sum f32[8,32,7] axes=[0] -> @Ab16a", "sum f32[8,2,16,7] axes=[0] -> @acb"),
+        ("argmax f32[8,32,7]@aBc16b axes=[1]", "argmax f32[8,2,16,7]@abdc axes=[1,2]"),
+        ("softmax f32[3,16,2]@aBc8b axes=[1] -> @any", "softmax f32[3,2,2,8] axes=[1,3]"),
+        ("mean f32[8,32], f32[32]@A8a axes=[0] map=\"x0*x1\"", "mean f32[8,32], f32[32] axes=[0] map=\"x0*x1\""),
+    ] {
+        assert_eq!(problem(blocked), problem(plain), "{blocked} and {plain}");
+    }
+    let (blocked, plain) = ("argmax f32[8,32,7]@aBc16b axes=[1]", "argmax f32[8,2,16,7]@acbd axes=[1,2]");
+    assert_ne!(problem(blocked), problem(plain), "positions are in another order");
+}
+
+/// Positions of an op that takes none do not show, nor does a dim of one position.
+#[test]
+fn what_boxes_leave_out_does_not_show() {
+    for (one, other) in [
+        ("sum f32[4,33]@aB16b axes=[1]", "sum f32[4,33]@(48,1) axes=[1]"),
+        ("sum f32[4,1,33]@aBc16b axes=[2]", "sum f32[4,33]@(528,16) axes=[1]"),
+        ("sum f32[3,20]@aB8b axes=[1]", "sum f32[1,3,1,20]@abcD8d axes=[3]"),
+        ("sum f32[3,20]@aB8b axes=[1] keep_dims", "sum f32[3,20]@aB8b axes=[1]"),
+    ] {
+        let (one, other) = (problem(one), problem(other));
+        let same = one.slices == other.slices && one.elements == other.elements;
+        assert!(same && one.beside == other.beside, "{one} and {other}");
+    }
+}
+
+/// A line of the problem of a request, another in its place, and the refusal.
+const MALFORMED: &[(&str, &str, &str)] = &[
+    ("  slices at 0 -> 0", "  slices 0 -> 0", "line 5: boxes are written `slices at 0 -> 0`"),
+    (
+        "  slices at 0 -> 0",
+        "  slices at 0",
+        "line 5: slices and positions have an arrow before the outputs, elements have none",
+    ),
+    ("  slices at 0 -> 0", "  slices at 0, 0 -> 0", "line 5: there is one number for each operand"),
+    ("  slices at 0 -> 0", "  slices at 0 -> 0, 0", "line 5: there is one number for each operand"),
+    (
+        "  slices at 0 -> 0",
+        "  slices at -> 0",
+        "line 5: slices and positions have an arrow before the outputs, elements have none",
+    ),
+    ("  slices at 0 -> 0", "  slices at x -> 0", "line 5: `x` is no number in range"),
+    (
+        "  slices at 0 -> 0",
+        "  slices at 9223372036854775808 -> 0",
+        "line 5: `9223372036854775808` is no number in range",
+    ),
+    ("  slices at 0 -> 0", "  slices at 0 -> 0 position", "line 5: `0 position` is no number in range"),
+    ("  slices at 0 -> 0", "  slices at -1 -> 0", "line 20: x0 has 120 elements, and -1 to 118 are touched"),
+    (
+        "  slices at 0 -> 0",
+        "  slices at 9223372036854775807 -> 0",
+        "line 20: x0 has 120 elements, and 9223372036854775807 to 9223372036854775926 are touched",
+    ),
+    ("  slices at 0 -> 0", "  slices at 0 -> -1", "line 20: x1 has 144 elements, and -1 to 138 are touched"),
+    ("  slices at 0 -> 0", "  box at 0 -> 0", "line 5: `box` is not expected here"),
+    ("    dim 3: 40 -> 48", "    dim 3 40 -> 48", "line 6: a dim is written `dim 72: 240 -> 1`"),
+    ("    dim 3: 40 -> 48", "    dim -3: 40 -> 48", "line 6: `-3` is no number in range"),
+    (
+        "    dim 3: 40 -> 48",
+        "    dim 0: 40 -> 48",
+        "line 20: a dim has from 2 to 9223372036854775807 positions, 0 given",
+    ),
+    (
+        "    dim 3: 40 -> 48",
+        "    dim 18446744073709551615: 0 -> 0",
+        "line 20: a dim has from 2 to 9223372036854775807 positions, 18446744073709551615 given",
+    ),
+    ("    dim 3: 40 -> 48", "    dim 4: 40 -> 48", "line 20: x0 has 120 elements, and 0 to 159 are touched"),
+    (
+        "    dim 3: 40 -> 48",
+        "    dim 3: 40",
+        "line 6: slices and positions have an arrow before the outputs, elements have none",
+    ),
+    (
+        "    dim 3: 40 -> 48",
+        "    dim 3: -9223372036854775808 -> 0",
+        "line 20: x0 has 120 elements, and -18446744073709551616 to 39 are touched",
+    ),
+    (
+        "  elements at 0",
+        "  elements at 0 -> 0",
+        "line 8: slices and positions have an arrow before the outputs, elements have none",
+    ),
+    ("  elements at 0", "  elements at 2", "line 20: x0 has 120 elements, and 2 to 121 are touched"),
+    ("  elements at 0", "  elements at 0\n  elements at 0", "line 21: the boxes of elements have not 20 elements"),
+    ("    dim 20: 2", "    dim 19: 2", "line 20: the boxes of elements have not 20 elements"),
+    (
+        "    dim 20: 2",
+        "    dim 20: 2 -> 0",
+        "line 9: slices and positions have an arrow before the outputs, elements have none",
+    ),
+    ("  positions at 32 -> 32", "  positions at 33 -> 32", "line 20: x0 has 120 elements, and 0 to 120 are touched"),
+    ("  positions at 32 -> 32", "  positions at 32 -> 37", "line 20: x1 has 144 elements, and 0 to 144 are touched"),
+    ("    dim 4: 2 -> 1", "", "line 20: the boxes of positions have not 20 positions"),
+    ("  beside 2", "  beside", "line 15: `` is no number in range"),
+    ("  beside 2", "  beside two", "line 15: `two` is no number in range"),
+    ("  beside 2", "  beside -2", "line 15: `-2` is no number in range"),
+    ("  beside 2", "  beside 0", "line 20: `beside 0` is outside 1 to 6"),
+    ("  beside 2", "  beside 7", "line 20: `beside 7` is outside 1 to 6"),
+    ("  beside 2", "  beside 2\n  beside 2", "line 16: `beside` is not expected here"),
+    ("    dim 3: 40 -> 48", "    dim 3: 40 -> 1", "line 20: stride 1 in x1 writes a place twice"),
+    ("    dim 3: 48", "    dim 3: 3", "line 20: stride 3 in x1 writes a place twice"),
+    ("  slices at 0 -> 0", "  slices at 0 -> 0 position 1", "line 20: only boxes of elements have a position"),
+    ("  padding of x1 at 36", "  padding at 36", "line 16: padding is written `padding of x1 at 17`"),
+    ("  padding of x1 at 36", "  padding of x0 at 36", "line 16: padding is written `padding of x1 at 17`"),
+    ("  padding of x1 at 36", "  padding of x1", "line 16: padding is written `padding of x1 at 17`"),
+    ("  padding of x1 at 36", "  padding of y at 36", "line 16: padding is written `padding of x1 at 17`"),
+    ("  padding of x1 at 36", "  padding of xé at 36", "line 16: `é` is no number in range"),
+    ("  padding of x1 at 36", "  padding of x2 at 36", "line 20: there is no output x2 that has padding"),
+    ("  padding of x1 at 36", "  padding of x1 at 37", "line 20: x1 has 144 elements, and 37 to 144 are touched"),
+    ("  padding of x1 at 36", "  padding of x1 at 36 -> 0", "line 16: `36 -> 0` is no number in range"),
+    ("    dim 3: 48", "    dim 3: 48 -> 0", "line 17: `48 -> 0` is no number in range"),
+    ("    dim 3: 48", "    dim 0: 48", "line 20: a dim has from 2 to 9223372036854775807 positions, 0 given"),
+    ("    dim 3: 48", "  in x9: f32[1]", "line 17: `in` stands before the boxes"),
+    ("    dim 3: 48", "  takes position", "line 17: `takes` stands before the boxes"),
+    (
+        "  out x1: f32[144]",
+        "  out x1: f32[144]\n  takes position",
+        "line 21: `takes position` stands if and only if an op takes it",
+    ),
+    ("  out x1: f32[144]", "  out x1: f32[143]", "line 20: x1 has 143 elements, and 36 to 143 are touched"),
+];
+
+#[test]
+fn malformed_boxes_are_refused() {
+    let text = problem("softmax f32[3,20,2] axes=[1] -> @aBc8b").to_string();
+    assert_eq!(text.lines().count(), 20, "{text}");
+    let mut failed = vec![];
+    for (line, other, message) in MALFORMED {
+        let lines: Vec<&str> = text.lines().map(|l| if l == *line { *other } else { l }).collect();
+        assert_eq!(text.lines().filter(|l| l == line).count(), 1, "{line}");
+        match lines.join("\n").parse::<Problem>() {
+            Err(error) if error.to_string() == *message => {}
+            Err(error) => failed.push(format!("{line} -> {other}: {error}")),
+            Ok(_) => failed.push(format!("{line} -> {other}: accepted")),
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
