@@ -98,7 +98,11 @@ impl Generator<'_> {
         let dtype = args[0].dtype;
         let signed = dtype.is_signed();
         let a = args[0].value;
-        let b = args.last().expect("an operand").value;
+        let mut b = args.last().expect("an operand").value;
+        if dtype == DType::Bool && lanes > 1 {
+            // Truth values are as wide as what was compared, and one known outside of lanes as a byte.
+            b = self.reread(b, self.builder.func.dfg.value_type(a));
+        }
         let ins = self.builder.ins();
         Ok(match op {
             Op::Neg => ins.ineg(a),
