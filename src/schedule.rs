@@ -29,6 +29,15 @@ pub struct Schedule {
     pub blocks: u64,
 }
 
+/// How far a tile moves into the reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Depth {
+    /// Inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
+    Blocks,
+    /// Inside the loops over steps: a step walks the outputs of the tile. It prints as nothing.
+    Steps,
+}
+
 /// A tile of outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
@@ -36,6 +45,15 @@ pub struct Tile {
     pub var: LoopVar,
     /// Iterations of it in a tile.
     pub by: u64,
+    /// How far it moves.
+    pub depth: Depth,
+}
+
+impl fmt::Display for Tile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let depth = if self.depth == Depth::Blocks { "@blocks" } else { "" };
+        write!(f, "tile={}:{}{depth}", self.var, self.by)
+    }
 }
 
 impl Schedule {
@@ -51,7 +69,7 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "width={}", self.width)?;
-        self.tiles.iter().try_for_each(|tile| write!(f, " tile={}:{}", tile.var, tile.by))?;
+        self.tiles.iter().try_for_each(|tile| write!(f, " {tile}"))?;
         write!(f, " rows={} blocks={}", self.rows, self.blocks)
     }
 }
@@ -61,7 +79,9 @@ impl fmt::Display for Schedule {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
-    #[error("`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS rows=STEPS blocks=BLOCKS")]
+    #[error(
+        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS"
+    )]
     Unknown(String),
     #[error("`{key}` of the schedule is given twice")]
     Repeated { key: &'static str },
@@ -77,6 +97,8 @@ pub enum ScheduleError {
     NoLoop { var: LoopVar, loops: String },
     #[error("tile={first} and tile={second} are loops over the same outputs, of which one is tiled")]
     TwoTiles { first: LoopVar, second: LoopVar },
+    #[error("{tile} moves inside the loops over blocks, of which blocks={blocks} would take several at once")]
+    TileWithBlocks { tile: Tile, blocks: u64 },
     #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64 },
 }
@@ -115,7 +137,11 @@ fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), Sch
 fn parse_tile(text: &str) -> Option<Tile> {
     let (var, by) = text.split_once(':')?;
     let id = var.strip_prefix('i')?.parse().ok()?;
-    Some(Tile { var: LoopVar { over: Over::Output, id }, by: by.parse().ok()? })
+    let (by, depth) = match by.strip_suffix("@blocks") {
+        Some(by) => (by, Depth::Blocks),
+        None => (by, Depth::Steps),
+    };
+    Some(Tile { var: LoopVar { over: Over::Output, id }, by: by.parse().ok()?, depth })
 }
 
 impl Schedule {
@@ -139,8 +165,11 @@ impl Schedule {
         if !(1..=Schedule::MAX_BLOCKS).contains(&self.blocks) {
             return Err(ScheduleError::Blocks { given: self.blocks, limit: Schedule::MAX_BLOCKS });
         }
-        match self.tiles.iter().find(|tile| tile.by == 0) {
-            Some(&Tile { var, by }) => Err(ScheduleError::EmptyTile { var, by }),
+        if let Some(&Tile { var, by, .. }) = self.tiles.iter().find(|tile| tile.by == 0) {
+            return Err(ScheduleError::EmptyTile { var, by });
+        }
+        match self.tiles.iter().find(|tile| tile.depth == Depth::Blocks && self.blocks > 1) {
+            Some(&tile) => Err(ScheduleError::TileWithBlocks { tile, blocks: self.blocks }),
             None => Ok(()),
         }
     }

@@ -91,7 +91,7 @@ fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS rows=STEPS blocks=BLOCKS"
+            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS"
         )
     };
     for word in [
@@ -117,6 +117,11 @@ fn schedules_that_do_not_fit_are_refused() {
     assert_eq!(text("blocks=2 blocks=2"), "`blocks` of the schedule is given twice");
     assert_eq!(text("tile=i3:0"), "tile=i3:0 has no iterations");
     assert_eq!(text("rows=1 rows=1"), "`rows` of the schedule is given twice");
+    assert_eq!(
+        text("tile=i0:4@blocks blocks=2"),
+        "tile=i0:4@blocks moves inside the loops over blocks, of which blocks=2 would take several at once"
+    );
+    assert_eq!(text("tile=i0:4@lanes"), unknown("tile=i0:4@lanes"));
     assert_eq!(text("width=0 rows=1 width=0"), "`width` of the schedule is given twice");
 
     let forced = |request: &str, schedule: &str| {

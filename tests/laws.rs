@@ -80,6 +80,8 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         {
             texts.push(format!("width={width} tile=i{var}:{by} rows={rows} blocks={}", rows.min(4)));
         }
+        texts.push(format!("width=128 tile=i{var}:3@blocks rows=2"));
+        texts.push(format!("width=512 tile=i{var}:64@blocks"));
     }
     if problem.slices.len() > 1 {
         let mut before = 0;

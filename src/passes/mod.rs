@@ -6,6 +6,7 @@
 
 mod fold;
 mod hoist;
+mod interchange;
 mod jam;
 mod legalize;
 mod merge_loops;
@@ -37,6 +38,11 @@ pub struct Pass {
 pub const PASSES: &[Pass] = &[
     Pass { name: "tile", summary: "split output dims and steps into tiles", run: tile::tile },
     Pass { name: "reorder", summary: "move a tile's loops inside the reduction's", run: reorder::reorder },
+    Pass {
+        name: "interchange",
+        summary: "move a tile's loops inside those over blocks",
+        run: interchange::interchange,
+    },
     Pass { name: "merge_loops", summary: "join loops that walk memory as one", run: merge_loops::merge_loops },
     Pass { name: "stream", summary: "merge blocks as they are done", run: stream::stream },
     Pass { name: "fold", summary: "write out the folds of lanes", run: fold::fold },

@@ -1,6 +1,6 @@
 //! Moves the loops of a tile inside the loops of the reduction.
 
-use crate::schedule::Schedule;
+use crate::schedule::{Depth, Schedule};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
 use std::collections::HashSet;
 
@@ -30,8 +30,9 @@ use std::collections::HashSet;
 /// of every accumulator. The parts lie interleaved, and a `select` takes neighbours: a loop that holds one
 /// stays where it is.
 pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
+    let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.depth == Depth::Steps);
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if schedule.tile_of(l.var).is_some() && !selects(&l) => out.extend(sink(l)),
+        Stmt::For(l) if into_steps(l.var) && !selects(&l) => out.extend(sink(l)),
         Stmt::For(l) if schedule.blocks > 1 && is_pair(&l) && !selects(&l) => {
             let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
             out.push(Stmt::For(Loop { body: body.collect(), ..l }));

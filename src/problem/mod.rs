@@ -202,7 +202,7 @@ impl Problem {
     }
 
     /// What dims are sorted by: outermost first, and stride 0 before all.
-    fn rank_of(&self, dim: &Dim) -> Vec<u64> {
+    pub(crate) fn rank_of(&self, dim: &Dim) -> Vec<u64> {
         let mapped = self.inputs.iter().zip(&dim.stride.inputs).filter(|(input, _)| input.mapped);
         let rank = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
         mapped.map(|(_, &stride)| rank(stride)).collect()

@@ -60,18 +60,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
         reduced,
         keep_dims,
     };
-    for (o, output) in outputs.iter().enumerate() {
-        let layout = builder.outputs.get(o).and_then(|(_, layout)| layout.clone()).unwrap_or_default();
-        let layout = match layout.is_any() {
-            true => spec.inputs[0].layout.kept(&spec.reduced, keep_dims || applies, &out_shape, &layout),
-            false => layout,
-        };
-        let name = format!("output {o}");
-        let output = operand(Role::Output, &name, output.dtype, out_shape.clone(), layout)?;
-        let disjoint = output.placement.check_disjoint();
-        disjoint.map_err(|error| SpecError::Layout { operand: name, error })?;
-        spec.outputs.push(output);
-    }
+    place_outputs(&mut spec, &builder, &outputs, out_shape, applies)?;
     check_then_inputs(&spec)?;
     boxes::check(&spec)?;
     if !alone || matches!(spec.reducers[0], Call::Own(_)) {
@@ -84,6 +73,29 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
         spec.recipe_as_written().reducer(&types).map_err(in_spec)?;
     }
     Ok(spec)
+}
+
+/// Adds the outputs, each in its layout.
+fn place_outputs(
+    spec: &mut Reduction,
+    builder: &Builder,
+    outputs: &[OutputType],
+    shape: Vec<u64>,
+    applies: bool,
+) -> Result<(), SpecError> {
+    for (o, output) in outputs.iter().enumerate() {
+        let given = builder.outputs.get(o).and_then(|(_, layout)| layout.clone()).unwrap_or_default();
+        let layout = match given.is_any() {
+            true => spec.inputs[0].layout.kept(&spec.reduced, spec.keep_dims || applies, &shape, &given),
+            false => given,
+        };
+        let name = format!("output {o}");
+        let output = operand(Role::Output, &name, output.dtype, shape.clone(), layout)?;
+        let disjoint = output.placement.check_disjoint();
+        disjoint.map_err(|error| SpecError::Layout { operand: name, error })?;
+        spec.outputs.push(output);
+    }
+    Ok(())
 }
 
 fn in_spec(error: RecipeError) -> SpecError {

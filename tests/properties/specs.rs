@@ -6,7 +6,7 @@
 use crate::data::Random;
 use crate::requests::{Parts, builder};
 use cranefold::ir::{LoopVar, Over};
-use cranefold::schedule::Tile;
+use cranefold::schedule::{Depth, Tile};
 use cranefold::{Layout, Problem, Reduction, Schedule, SpecError};
 use proptest::prelude::*;
 use std::fmt;
@@ -238,6 +238,7 @@ impl Case {
             let tile = |&(var, by): &(usize, u64)| Tile {
                 var: LoopVar { over: Over::Output, id: (var % loops) as u32 },
                 by: by.max(1),
+                depth: if by % 3 == 0 { Depth::Blocks } else { Depth::Steps },
             };
             let mut tiles: Vec<Tile> = vec![];
             for tile in forced.tiles.iter().filter(|_| loops > 0).map(tile) {
@@ -245,7 +246,10 @@ impl Case {
                     tiles.push(tile);
                 }
             }
-            let Forced { width, rows, blocks, .. } = *forced;
+            let Forced { width, rows, mut blocks, .. } = *forced;
+            if tiles.iter().any(|tile| tile.depth == Depth::Blocks) {
+                blocks = 1;
+            }
             let mut schedule = Schedule { width, tiles, rows, blocks };
             while schedule.check(problem).is_err() {
                 schedule.tiles.retain(|t| t.by > 1);
