@@ -47,7 +47,7 @@ const LIGHT_OPS: usize = 12;
 ///
 /// - Output dims outside the innermost reduction dim stay outermost: each output is reduced from
 ///   lanes, blocks after blocks, with all lanes in registers. Rows of a few elements are taken several
-///   at a time.
+///   at a time. Where a slice is runs of memory far apart, those of neighbouring outputs follow one another.
 /// - Output dims inside it are tiled and move into the reduction, so that a step walks memory. Where
 ///   the data is in the first-level cache the tile fills the registers; else rows stream through a
 ///   tile of 16 KB, eight at a time, or one by one if they are in registers, or short and far.
