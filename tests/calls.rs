@@ -161,6 +161,30 @@ fn a_schedule_fits_what_has_nothing_to_reduce_or_to_write() {
     }
 }
 
+/// A schedule that is chosen can be forced: it keeps to the limits, and reads back.
+#[test]
+fn chosen_schedules_can_be_forced() {
+    let mut moved = 0;
+    for channels in [2u64, 3, 17, 64, 93, 100, 186, 187, 1000] {
+        for (batch, side) in [(64, 56), (256, 28), (2048, 24), (512, 14), (4096, 12), (10_000, 7)] {
+            for (op, axes) in
+                [("sum", "0,2,3"), ("var", "0,2,3"), ("max", "0,2"), ("argmax", "0,3"), ("sum", "1"), ("l2", "2,3")]
+            {
+                for layout in ["", "@nhwc", "@nChw16c"] {
+                    let problem = Problem::of(&spec(&format!(
+                        "{op} f32[{batch},{channels},{side},{side}]{layout} axes=[{axes}]"
+                    )));
+                    let schedule = cranefold::schedule::choose(&problem, 128);
+                    assert_eq!(schedule.check(&problem), Ok(()), "{schedule} for {problem}");
+                    assert_eq!(schedule.to_string().parse(), Ok(schedule.clone()));
+                    moved += usize::from(schedule.to_string().contains("@blocks"));
+                }
+            }
+        }
+    }
+    assert!(moved > 20, "{moved} tiles move into blocks");
+}
+
 #[test]
 fn a_schedule_built_by_hand_is_checked_too() {
     let problem = Problem::of(&spec("sum f32[8,9] axes=[0]"));

@@ -25,8 +25,8 @@ const RUN_BYTES: u64 = 256 << 10;
 /// Bytes of a run that are too few to follow those of other outputs with gain: 200 bytes had none, 800 had 17 %.
 const SHORT_RUN_BYTES: u64 = 512;
 
-/// Bytes that a prefetcher follows one row of at a time: several rows in one page, taken together, ran at 8 GB/s
-/// from memory where one after the other they ran at 20.
+/// Bytes of a page: several rows in one, taken together, ran at 8 GB/s from memory where one after the other they
+/// ran at 20. That the prefetcher follows one row of a page at a time is a guess.
 const PAGE_BYTES: u64 = 4 << 10;
 
 /// Bytes of accumulators that leave the adders idle: two vectors. Four blocks of one vector each ran at
@@ -150,7 +150,10 @@ fn tile_of(inside: &[OutputLoop], most: u64, depth: Depth) -> Option<Tile> {
         }
         // Even shares, so that no narrow tile is left over.
         let share = extent.div_ceil(extent.div_ceil((most / outputs).max(1)));
-        let by = if share > LANES { share.next_multiple_of(LANES).min(extent) } else { share };
+        let by = match depth {
+            Depth::Steps if share > LANES => share.next_multiple_of(LANES).min(extent),
+            _ => share,
+        };
         return match tile {
             Some(tile) if by <= 1 => Some(tile),
             _ => Some(Tile { var, by, depth }),
