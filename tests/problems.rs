@@ -10,6 +10,14 @@ fn problem(text: &str) -> Problem {
 #[test]
 fn whole_blocks_are_the_dims_of_a_plain_layout() {
     for (blocked, plain) in [
+        (
+            "combiner(identity=\"1\", lift=\"x0\", combine=\"a0*b0\") f32[16]@A4a",
+            "combiner(identity=\"1\", lift=\"x0\", combine=\"a0*b0\") f32[16]",
+        ),
+        (
+            "combiner(identity=\"1\", lift=\"x0\", combine=\"a0*b0\") f32[10]@(5)5a",
+            "combiner(identity=\"1\", lift=\"x0\", combine=\"a0*b0\") f32[10]",
+        ),
         ("sum f32[4,32]@aB16b axes=[1]", "sum f32[4,32] axes=[1]"),
         ("sum f32[4,48]@aB4b4b axes=[1]", "sum f32[4,48] axes=[1]"),
         ("max f32[5,12]@(-12,4)4b+3 axes=[0]", "max f32[5,12]@(-12,1)+3 axes=[0]"),
@@ -33,6 +41,10 @@ fn whole_blocks_are_the_dims_of_a_plain_layout() {
 fn what_boxes_leave_out_does_not_show() {
     for (one, other) in [
         ("sum f32[4,33]@aB16b axes=[1]", "sum f32[4,33]@(48,1) axes=[1]"),
+        (
+            "combiner(identity=\"1\", lift=\"x0\", combine=\"a0*b0\") f32[10]@A4a",
+            "combiner(identity=\"1\", lift=\"x0\", combine=\"a0*b0\") f32[10]",
+        ),
         ("sum f32[4,1,33]@aBc16b axes=[2]", "sum f32[4,33]@(528,16) axes=[1]"),
         ("sum f32[3,20]@aB8b axes=[1]", "sum f32[1,3,1,20]@abcD8d axes=[3]"),
         ("sum f32[3,20]@aB8b axes=[1] keep_dims", "sum f32[3,20]@aB8b axes=[1]"),

@@ -46,6 +46,11 @@ impl Problem {
             let positions = self.takes_position || (boxes.len() > 1 && !self.is_commutative());
             let elements = boxes.into_iter().map(|region| self.of_elements(region, positions)).collect();
             self.elements = self.canonical(elements, self.is_commutative());
+            if !self.takes_position && !self.gathers() {
+                // Boxes that are one now need no order.
+                let elements = std::mem::take(&mut self.elements).into_iter();
+                self.elements = elements.map(|region| merged(forget_position(region))).collect();
+            }
         }
         let slices = axes.boxes(false, true, axes.origin()).into_iter().map(forget_position).collect();
         self.slices = self.canonical(slices, true);

@@ -192,8 +192,7 @@ impl Problem {
         slices.saturating_mul(self.elements.iter().map(Region::positions).fold(0, u64::saturating_add).max(1))
     }
 
-    /// The dims of a box of slices of which at least one step lies within a step of the innermost reduction dim:
-    /// these are the last.
+    /// The dims of a box of slices that lie inside the innermost reduction dim: the last ones.
     pub fn inside<'a>(&self, slices: &'a Region) -> &'a [Dim] {
         let innermost = self.elements.first().and_then(|e| e.dims.last()).map(|d| self.rank_of(d));
         let inside = |d: &&Dim| innermost.as_ref().is_none_or(|innermost| self.rank_of(d) > *innermost);
