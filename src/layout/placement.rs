@@ -51,9 +51,16 @@ impl Layout {
     pub fn resolve(&self, shape: &[u64], element_bytes: u64) -> Result<Placement, LayoutError> {
         let rank = shape.len();
         let shape_text = || list(shape, '[', ']');
-        let padded = padded(shape, &self.blocks)
-            .filter(|padded| fits(padded, element_bytes))
-            .ok_or_else(|| LayoutError::TooLarge { shape: shape_text(), element_bytes, limit: MAX_BYTES })?;
+        let too_large = |whole_blocks: &str| LayoutError::TooLarge {
+            shape: format!("{}{whole_blocks}", shape_text()),
+            element_bytes,
+            limit: MAX_BYTES,
+        };
+        let padded = padded(shape, &self.blocks).ok_or_else(|| too_large(" in whole blocks"))?;
+        if !fits(&padded, element_bytes) {
+            let is_padded = padded != shape;
+            return Err(too_large(if is_padded { " in whole blocks" } else { "" }));
+        }
         let strides = match &self.order {
             Order::Any => return Err(LayoutError::AnyOfInput),
             Order::RowMajor => dense(shape, &self.blocks, (0..rank).rev()),
@@ -263,6 +270,10 @@ mod tests {
         assert_eq!(
             error(tag("ab").offset(u64::MAX), &[2, 2]),
             format!("layout ab+{} over shape [2,2] of 8-byte elements spans more than {limit} bytes", u64::MAX)
+        );
+        assert_eq!(
+            error(tag("A16a"), &[(1 << 60) - 1]),
+            format!("shape [1152921504606846975] in whole blocks of 8-byte elements is larger than {limit} bytes")
         );
         assert!(Layout::strides(vec![i64::MIN; 60]).resolve(&[2; 60], 1).is_err());
         assert!(Layout::row_major().resolve(&[u64::MAX; 64], 1).is_err());
