@@ -1,6 +1,7 @@
 //! One case: right first, then fast.
 
 use super::cases::Case;
+use super::ceiling::Ceiling;
 use super::memory;
 use crate::arrays::{Arrays, outputs};
 use crate::buffer::Buffer;
@@ -31,6 +32,9 @@ pub struct Measured {
     /// The median of a plain loop that reads the inputs' buffers and ones as large as the outputs', sampled
     /// in turn with the kernel.
     pub read_ns: f64,
+    /// The hand-written loop that does most nearly the same, and the median of it over the same input, sampled in
+    /// turn with the kernel; none where nothing is near.
+    pub row: Option<(String, f64)>,
     /// The interpreter's one run; none where there are more elements than it is given, and the bits were
     /// compared with those of scalar code instead.
     pub interpreter_ns: Option<f64>,
@@ -61,14 +65,23 @@ pub fn measure(case: &Case, target: &Target) -> Result<Measured, Failure> {
         }
         Ok(())
     };
+    let ceiling = Ceiling::of(&case.spec);
+    let mut rows = match &ceiling {
+        Some(ceiling) => ceiling.calls(inputs)?,
+        None => vec![],
+    };
     let mut call = native(&kernel, inputs, outputs);
-    let samples = timing::in_turn(&mut [&mut call, &mut read], ROUNDS, BUDGET_NS)?;
+    let mut calls: Vec<&mut timing::Call> = vec![&mut call, &mut read];
+    calls.extend(rows.iter_mut().map(|row| &mut **row as &mut timing::Call));
+    let samples = timing::in_turn(&mut calls, ROUNDS, BUDGET_NS)?;
+    let medians = samples[2..].iter().map(timing::Samples::median_ns);
     Ok(Measured {
         first_ns,
         compile_ns: kernel.facts().compile_ns as f64,
         median_ns: samples[0].median_ns(),
         min_ns: samples[0].min_ns(),
         read_ns: samples[1].median_ns(),
+        row: ceiling.and_then(|ceiling| ceiling.fastest(medians)),
         interpreter_ns,
     })
 }

@@ -1,6 +1,7 @@
 //! `bench`: kernels against the interpreter and the memory.
 
 mod cases;
+mod ceiling;
 mod measure;
 mod memory;
 mod report;

@@ -47,13 +47,14 @@ impl<'a> Report<'a> {
         )?;
         writeln!(
             self.out,
-            "sampled in turn, over the kernel's; x: the interpreter's time over the kernel's; bits are"
+            "sampled in turn, over the kernel's; row: that of the nearest hand-written loop on the widest"
         )?;
-        writeln!(self.out, "those of the interpreter, above {MOST_INTERPRETED} elements of scalar code")?;
+        writeln!(self.out, "vectors, over the kernel's; x: the interpreter's time over the kernel's; bits are those")?;
+        writeln!(self.out, "of the interpreter, above {MOST_INTERPRETED} elements of scalar code")?;
         writeln!(
             self.out,
-            "\n{:<name$} {:>9} {:>9} {:>7} {:>7} {:>12} {:>8}  bits",
-            "case", "compile", "native", "GB/s", "share", "interpreter", "x"
+            "\n{:<name$} {:>9} {:>9} {:>7} {:>7} {:>7} {:>12} {:>8}  bits",
+            "case", "compile", "native", "GB/s", "share", "row", "interpreter", "x"
         )?;
         self.out.flush()
     }
@@ -98,27 +99,31 @@ fn row(name: usize, case: &Case, measured: &Measured) -> String {
         Some(ns) => (figures::time(ns), format!("{:.0}", ns / median_ns), "interpreter"),
         None => ("-".into(), "-".into(), "scalar code"),
     };
+    let percent = |ns: f64| format!("{:.0} %", 100.0 * ns / median_ns);
     format!(
-        "{:<name$} {:>9} {:>9} {:>7} {:>5.0} % {:>12} {:>8}  {other}",
+        "{:<name$} {:>9} {:>9} {:>7} {:>7} {:>7} {:>12} {:>8}  {other}",
         case.name,
         figures::time(measured.compile_ns),
         figures::time(median_ns),
         figures::rate(moved_bytes(&case.spec), median_ns),
-        100.0 * measured.read_ns / median_ns,
+        percent(measured.read_ns),
+        measured.row.as_ref().map_or("-".into(), |(_, ns)| percent(*ns)),
         interpreter,
         ratio
     )
 }
 
-/// The peers' line, whose bytes are those of the inputs.
+/// The peers' line, whose bytes are those of the inputs, with the row where there is one.
 fn json(case: &Case, measured: &Measured) -> String {
+    let row = measured.row.as_ref().map(|(row, ns)| format!(r#","row":{},"row_ns":{ns:.1}"#, text(row)));
     format!(
-        r#"{{"peer":"cranefold","threads":1,"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}}}"#,
+        r#"{{"peer":"cranefold","threads":1,"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}{}}}"#,
         text(&case.name),
         input_bytes(&case.spec),
         measured.first_ns,
         measured.median_ns,
-        measured.min_ns
+        measured.min_ns,
+        row.unwrap_or_default()
     )
 }
 

@@ -1,0 +1,182 @@
+//! The hand-written loops that a case is held against.
+
+use crate::buffer::Buffer;
+use crate::failure::Failure;
+use crate::timing::Call;
+use cranefold::ops;
+use cranefold::{DType, Problem, Reduction};
+use cranefold_ceiling::{Row, rows};
+use std::cmp;
+use std::hint::black_box;
+
+/// The rows for a case, which are one operation in one or several forms, and what they read.
+#[derive(Debug)]
+pub struct Ceiling {
+    rows: Vec<Row>,
+    /// The input.
+    input: usize,
+    /// Bytes that are reduced by themselves: of the whole input, or for sums of columns, of the rows of one matrix.
+    part_bytes: usize,
+    /// Bytes of a row of that matrix.
+    row_bytes: usize,
+}
+
+impl Ceiling {
+    /// The rows on the widest vectors that this machine has, for what the case reduces first; none if none is near,
+    /// there is more than one input to reduce, or it has gaps, which rows would read.
+    pub fn of(spec: &Reduction) -> Option<Ceiling> {
+        let [input] = spec.mapped()[..] else { return None };
+        let operand = &spec.inputs()[input];
+        let size = operand.dtype().bytes();
+        let dense = operand.span_elems() == operand.elems();
+        if !dense || operand.elems() == 0 || spec.map().is_some() || spec.is_identity() {
+            return None;
+        }
+        let problem = Problem::of(spec);
+        let row_bytes = problem.beside * size;
+        let [elements] = &problem.elements[..] else { return None };
+        let rows_of_one = elements.dims.last().map_or(1, |dim| dim.extent);
+        let what = |columns: bool| what(spec, operand.dtype(), columns).map(widest).filter(|rows| !rows.is_empty());
+        let columns = problem.beside > 1 && row_bytes >= LEAST_ROW;
+        let rows = what(columns)?;
+        let part_bytes = if columns { row_bytes * rows_of_one } else { operand.span_bytes() };
+        let bytes = |bytes: u64| usize::try_from(bytes).ok();
+        Some(Ceiling { rows, input, part_bytes: bytes(part_bytes)?, row_bytes: bytes(row_bytes)? })
+    }
+
+    /// A pass of each row over the inputs.
+    ///
+    /// # Errors
+    /// [`Failure::Memory`].
+    pub fn calls<'a>(&self, inputs: &'a [Buffer]) -> Result<Vec<Box<Call<'a>>>, Failure> {
+        let part_bytes = self.part_bytes;
+        let call = |&row: &Row| {
+            let bytes = inputs[self.input].bytes();
+            let mut columns = Buffer::zeroed(if row.takes_columns() { self.row_bytes as u64 } else { 0 })?;
+            let call: Box<Call<'a>> = Box::new(move || {
+                for part in black_box(bytes).chunks(part_bytes) {
+                    black_box(row.run(part, columns.bytes_mut()));
+                }
+                Ok(())
+            });
+            Ok(call)
+        };
+        self.rows.iter().map(call).collect()
+    }
+
+    /// The fastest row by name, given the median of each.
+    pub fn fastest(&self, medians_ns: impl Iterator<Item = f64>) -> Option<(String, f64)> {
+        let (row, ns) = self.rows.iter().zip(medians_ns).min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((row.name(), ns))
+    }
+}
+
+/// Below so many bytes side by side, which is a vector, what is summed by columns is as well summed whole.
+const LEAST_ROW: u64 = 64;
+
+/// What the nearest rows compute: the same operation; or the one that costs as much, as the maximum is to the minimum
+/// and to where they are, or a sum to the root of it.
+fn what(spec: &Reduction, dtype: DType, columns: bool) -> Option<&'static str> {
+    let ops::Call::Row { name, .. } = spec.reducers().first()? else { return None };
+    let is_sum = matches!(*name, "sum" | "mean" | "log_sum");
+    let is_like_a_sum = is_sum || matches!(*name, "prod" | "l1" | "l2" | "sum_squares");
+    let is_extreme = matches!(*name, "max" | "min" | "argmax" | "argmin");
+    let accumulator = spec.accumulator().unwrap_or(dtype);
+    let output = spec.outputs()[0].dtype();
+    if columns {
+        return match dtype {
+            DType::F32 if is_like_a_sum && accumulator == DType::F32 => Some("f32 outer sum"),
+            DType::F64 if is_like_a_sum => Some("f64 outer sum"),
+            _ => None,
+        };
+    }
+    match (dtype, accumulator) {
+        (DType::F32, _) if is_extreme => Some("f32 max exact"),
+        (DType::F32, DType::F32) => match *name {
+            _ if is_sum => Some("f32 sum"),
+            "prod" => Some("f32 prod"),
+            "l1" => Some("f32 l1"),
+            "l2" | "sum_squares" => Some("f32 sum_squares"),
+            "log_sum_exp" => Some("f32 log_sum_exp"),
+            "var" | "std" => Some("f32 var"),
+            _ => None,
+        },
+        (DType::F64, _) => match *name {
+            _ if is_sum => Some("f64 sum"),
+            _ if is_extreme => Some("f64 max exact"),
+            "prod" => Some("f64 prod"),
+            "l1" => Some("f64 l1"),
+            "l2" | "sum_squares" => Some("f64 sum_squares"),
+            _ => None,
+        },
+        // Widening is what they take their time for.
+        (DType::F16, DType::F32) if is_like_a_sum => Some("f16 sum"),
+        (DType::Bf16, DType::F32) if is_like_a_sum => Some("bf16 sum"),
+        (DType::I8, _) if matches!(*name, "sum" | "mean") => Some("i8 sum"),
+        (DType::U8, _) if matches!(*name, "sum" | "mean") => Some("u8 sum"),
+        (DType::I32 | DType::U32, _) if *name == "sum" && output.bits() == 32 => Some("i32 sum"),
+        _ => None,
+    }
+}
+
+/// The rows of an operation on the widest vectors.
+fn widest(what: &str) -> Vec<Row> {
+    let rows: Vec<Row> = rows().into_iter().filter(|row| row.what() == what).collect();
+    let bits = rows.iter().map(Row::bits).fold(0, cmp::max);
+    rows.into_iter().filter(|row| row.bits() == bits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The operation, and the bytes of a part and of a row of it.
+    fn held_against(spec: &str) -> Option<(&'static str, usize, usize)> {
+        let ceiling = Ceiling::of(&spec.parse().expect("a spec"))?;
+        Some((ceiling.rows[0].what(), ceiling.part_bytes, ceiling.row_bytes))
+    }
+
+    #[test]
+    fn cases_are_held_against_the_nearest_row() {
+        if rows().is_empty() {
+            assert_eq!(held_against("sum f32[64]"), None);
+            return;
+        }
+        for (spec, what) in [
+            ("sum f32[64]", "f32 sum"),
+            ("mean f32[8,16] axes=[1]", "f32 sum"),
+            ("mean f32[2,16,4,4]@acdb axes=[1]", "f32 sum"),
+            ("sum f32[64,2] axes=[0]", "f32 sum"),
+            ("l2 f64[64]", "f64 sum_squares"),
+            ("argmin f32[64]", "f32 max exact"),
+            ("min f64[64]", "f64 max exact"),
+            ("log_sum_exp f32[64]", "f32 log_sum_exp"),
+            ("var f32[64]", "f32 var"),
+            ("sum i8[64] -> i32", "i8 sum"),
+            ("mean u8[64] -> f32", "u8 sum"),
+            ("mean bf16[64]", "bf16 sum"),
+            ("max,argmax f32[64]", "f32 max exact"),
+        ] {
+            let bytes = spec.parse::<Reduction>().unwrap().inputs()[0].span_bytes() as usize;
+            assert_eq!(held_against(spec).map(|(what, part, _)| (what, part)), Some((what, bytes)), "{spec}");
+        }
+        for (spec, what, part, row) in [
+            ("sum f32[8,16] axes=[0]", "f32 outer sum", 512, 64),
+            ("sum f32[8,4,4,4] axes=[0]", "f32 outer sum", 2048, 256),
+            ("mean f64[3,8,16] axes=[1]", "f64 outer sum", 1024, 128),
+            ("mean f64[3,8,16] axes=[0,1]", "f64 outer sum", 3072, 128),
+        ] {
+            assert_eq!(held_against(spec), Some((what, part, row)), "{spec}");
+        }
+        for spec in [
+            "softmax f32[8,16] axes=[1]",
+            "max f32[8,16] axes=[0]",
+            "sum f32[8,8]@(16,1) axes=[1]",
+            "sum f32[8,8], f32[8] axes=[1] map=\"x0*x1\"",
+            "sum f32[64] acc=f64",
+            "sum i64[64]",
+        ] {
+            assert_eq!(held_against(spec), None, "{spec}");
+        }
+    }
+}
