@@ -22,7 +22,7 @@ mod list;
 
 use cranefold::ir::Nest;
 use cranefold::passes::PASSES;
-use cranefold::{Compiler, Error, Problem, Reduction, Schedule, Target, lower, schedule};
+use cranefold::{Compiler, Error, Problem, Reduction, Schedule, Target, Vectors, lower, schedule};
 use cranelift_codegen::{settings, timing};
 use list::Workload;
 use std::hint::black_box;
@@ -81,10 +81,10 @@ fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
     let (parse, spec) = timed(|| text.parse::<Reduction>());
     let spec = spec?;
     let (make_problem, problem) = timed(|| Problem::of(&spec));
-    let (choose, chosen) = timed(|| schedule::choose(&problem, targets.host.vector_bits()));
+    let (choose, chosen) = timed(|| schedule::choose(&problem, compiler.vectors().bits));
     assert_eq!(&chosen, kernel.schedule(), "{text}: the compiler's own choice");
     let (lower, nest) = timed(|| lower::lower(&problem, "a nest of the bench"));
-    let passes = passes(nest, &chosen);
+    let passes = passes(nest, &chosen, kernel.vectors());
     let before_code = make_problem + choose + lower + passes.iter().sum::<f64>();
 
     let bare = Compiler::new(targets.bare.clone());
@@ -96,10 +96,10 @@ fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
 }
 
 /// The time of each pass.
-fn passes(mut nest: Nest, schedule: &Schedule) -> Vec<f64> {
+fn passes(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Vec<f64> {
     let mut times = vec![];
     for pass in PASSES {
-        let (time, after) = timed(|| (pass.run)(nest, schedule));
+        let (time, after) = timed(|| (pass.run)(nest, schedule, vectors));
         times.push(time);
         nest = after;
     }

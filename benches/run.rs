@@ -74,7 +74,7 @@ fn measure(group: &mut BenchmarkGroup<WallTime>, compiler: &Compiler, spec: &Red
     });
 
     if spec.inputs()[0].span_elems() <= INTERPRETED_ELEMS {
-        let nest = pipeline::legal_nest(&problem, kernel.schedule()).expect("a nest that verifies");
+        let nest = pipeline::legal_nest(&problem, kernel.schedule(), kernel.vectors()).expect("a nest that verifies");
         let bytes = LazyCell::new(|| answers::bytes(&data));
         let mut unchecked = true;
         group.bench_function("interpreter", |b| {

@@ -1,9 +1,11 @@
 //! What the compiler keeps: the code of a signature, and how it was made.
 
 use crate::jit::Code;
+use crate::kernel::StepLoops;
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 use crate::target::Target;
+use crate::vectors::Vectors;
 
 /// What identifies code: everything that changes it, and nothing else.
 ///
@@ -12,7 +14,8 @@ use crate::target::Target;
 pub struct Signature {
     /// The problem.
     pub problem: Problem,
-    /// Bits of the widest vector allowed.
+    /// Bits of the widest vector: what the choice of a schedule is given, or where one is forced, bits of the
+    /// vectors its code is made of.
     pub width: u32,
     /// The schedule that was forced, if any.
     pub schedule: Option<Schedule>,
@@ -25,7 +28,10 @@ pub struct Signature {
 pub(crate) struct Compiled {
     pub signature: Signature,
     pub schedule: Schedule,
+    /// What the code is made of.
+    pub vectors: Vectors,
     pub target: Target,
     pub code: Code,
+    pub step_loops: StepLoops,
     pub compile_ns: u64,
 }

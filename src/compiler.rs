@@ -3,13 +3,15 @@
 use crate::compiled::{Compiled, Signature};
 use crate::error::Error;
 use crate::jit;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, StepLoops};
 use crate::pipeline;
 use crate::problem::Problem;
 use crate::schedule::{self, Schedule};
 use crate::spec::Reduction;
 use crate::target::Target;
 use crate::tree::TREE_VERSION;
+use crate::vectors::Vectors;
+use crate::wide::Plan;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +42,7 @@ const MOST_KERNELS: usize = 16_000;
 #[derive(Debug)]
 pub struct Compiler {
     target: Target,
+    vectors: Vectors,
     cache: Cache<Signature, Arc<Compiled>>,
     requests: AtomicU64,
     compiles: AtomicU64,
@@ -77,12 +80,18 @@ impl Compiler {
     /// A compiler for a target.
     pub fn new(target: Target) -> Compiler {
         let (requests, compiles) = (AtomicU64::new(0), AtomicU64::new(0));
-        Compiler { target, cache: Cache::new(MOST_KERNELS), requests, compiles }
+        let vectors = target.vectors();
+        Compiler { target, vectors, cache: Cache::new(MOST_KERNELS), requests, compiles }
     }
 
     /// The target.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// The widest vectors it makes code of.
+    pub fn vectors(&self) -> Vectors {
+        self.vectors
     }
 
     /// The kernel of a reduction: compiled, or from the cache.
@@ -98,10 +107,12 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
     pub fn compile_with(&self, spec: &Reduction, options: &Options) -> Result<Kernel, Error> {
-        let width = match options.width {
-            None => self.target.vector_bits(),
-            Some(width) => Schedule::checked_width(width)?.min(self.target.vector_bits()),
+        let widest = match options.width {
+            None => self.vectors.bits,
+            Some(width) => Schedule::checked_width(width)?.min(self.vectors.bits),
         };
+        // A forced schedule is told the width by the vectors alone.
+        let width = options.schedule.as_ref().map_or(widest, |s| self.vectors.at_most(s.width.min(widest)).bits);
         let signature = Signature {
             problem: Problem::of(spec),
             width,
@@ -123,14 +134,18 @@ impl Compiler {
                 forced.clone()
             }
         };
-        let mut nest = pipeline::legal_nest(&signature.problem, &schedule)?;
+        let vectors = self.vectors.at_most(schedule.width.min(signature.width));
+        let mut nest = pipeline::legal_nest(&signature.problem, &schedule, vectors)?;
         if signature.schedule.is_some() {
             // What the cost model chooses is tested; what others force may never have run.
             nest = pipeline::checked("legalize", nest)?;
         }
-        let code = jit::compile(&nest, self.target.isa(), self.target.is_host())?;
+        let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
+        let code = jit::compile(&nest, plan, self.target.isa(), self.target.is_host())?;
+        let step_loops = StepLoops::of(&nest);
         let compile_ns = start.elapsed().as_nanos() as u64;
-        Ok(Compiled { signature: signature.clone(), schedule, target: self.target.clone(), code, compile_ns })
+        let (signature, target) = (signature.clone(), self.target.clone());
+        Ok(Compiled { signature, schedule, vectors, target, code, step_loops, compile_ns })
     }
 
     /// What was done so far.

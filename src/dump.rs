@@ -6,6 +6,7 @@ use crate::jit;
 use crate::passes::PASSES;
 use crate::pipeline;
 use crate::spec::Reduction;
+use crate::wide::Plan;
 use std::fmt::Write;
 
 /// The stages in order: `spec problem schedule nest`, the passes, `clif asm`.
@@ -28,14 +29,16 @@ pub(crate) fn dump(spec: &Reduction, compiled: &Compiled, stage: &str) -> Result
 
 fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
     let isa = compiled.target.isa();
+    let vectors = compiled.vectors.at_most(compiled.schedule.width);
+    let plan = Plan { vectors, prefetch_bytes: compiled.schedule.prefetch };
     Ok(match stage {
         "spec" => spec.to_string(),
         "problem" => compiled.signature.problem.to_string(),
         "schedule" => compiled.schedule.to_string(),
-        "clif" => jit::clif_text(&legal(compiled)?, isa)?,
-        "asm" => jit::assembly(&legal(compiled)?, isa)?,
+        "clif" => jit::clif_text(&legal(compiled)?, plan, isa)?,
+        "asm" => jit::assembly(&compiled.code, &legal(compiled)?, plan, isa)?,
         pass => {
-            let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule)?;
+            let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
             let nest = stages.into_iter().find(|(name, _)| *name == pass);
             nest.expect("a stage of the pipeline").1.to_string()
         }
@@ -43,13 +46,13 @@ fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<Str
 }
 
 fn legal(compiled: &Compiled) -> Result<cranefold_ir::Nest, Error> {
-    pipeline::legal_nest(&compiled.signature.problem, &compiled.schedule)
+    pipeline::legal_nest(&compiled.signature.problem, &compiled.schedule, compiled.vectors)
 }
 
 fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
     let mut text = String::new();
     let mut before: Option<cranefold_ir::Nest> = None;
-    let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule)?;
+    let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
     let mut section = |name: &str, body: &str| {
         let done = match body {
             "" => writeln!(text, "== {name} == (no change)"),

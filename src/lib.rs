@@ -16,7 +16,11 @@
 //! | [`lower`] | problem -> naive nest |
 //! | [`schedule`] | decisions as data, chosen or forced |
 //! | [`passes`], [`pipeline`] | nest -> nest, one function a file, in order |
-//! | [`target`] | instruction sets, and which operations have vectors |
+//! | [`target`], [`vectors`] | instruction sets, and the vectors they have |
+//! | `storage` | where accumulators live: registers, the frame, scratch memory |
+//! | `codegen` | legal nest -> Cranelift function |
+//! | `wide` | tile -> machine code of wide vectors |
+//! | `jit`, `disassembly` | code in memory that runs, and as text |
 //! | [`compiler`] | signature -> code, cached |
 //! | [`kernel`] | checked calls and facts |
 //! | [`dump`] | every stage as text |
@@ -24,12 +28,13 @@
 //!
 //! Dependencies point one way, and by what is absent: [`ir`] knows none of these; spec, problem,
 //! lowering, schedule and passes never mention Cranelift, which only code generation, the loader
-//! of code and `target` do; nothing here prints, reads the environment or exits; unsafe code stands in the loader,
+//! of code and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe code stands in the loader,
 //! in the functions of the host beside it and in `kernel` alone.
 
 mod codegen;
 mod compiled;
 pub mod compiler;
+mod disassembly;
 pub mod dump;
 pub mod error;
 mod jit;
@@ -42,8 +47,11 @@ pub mod problem;
 pub mod reference;
 pub mod schedule;
 pub mod spec;
+mod storage;
 pub mod target;
 pub mod tree;
+pub mod vectors;
+mod wide;
 
 pub use compiler::{Compiler, Options};
 pub use cranefold_ir as ir;
@@ -56,3 +64,4 @@ pub use problem::Problem;
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{Reduction, SpecError};
 pub use target::Target;
+pub use vectors::Vectors;

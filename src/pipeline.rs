@@ -5,17 +5,20 @@ use crate::lower::lower;
 use crate::passes::PASSES;
 use crate::problem::{Dim, Problem};
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{Nest, verify};
 
-/// The nest after lowering and after each pass, with the stage's name, the last being the legal one.
+/// The nest after lowering and after each pass, with the stage's name, the last being the legal one, for a
+/// target that has these vectors.
 ///
 /// # Errors
 /// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
-pub fn stages(problem: &Problem, schedule: &Schedule) -> Result<Vec<(&'static str, Nest)>, Error> {
+pub fn stages(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> Result<Vec<(&'static str, Nest)>, Error> {
+    let vectors = vectors.at_most(schedule.width);
     let mut stages = vec![("nest", checked("nest", lower(problem, &name(problem)))?)];
     for pass in PASSES {
         let (_, before) = stages.last().expect("the naive nest");
-        let after = (pass.run)(before.clone(), schedule);
+        let after = (pass.run)(before.clone(), schedule, vectors);
         stages.push((pass.name, checked(pass.name, after)?));
     }
     Ok(stages)
@@ -25,10 +28,11 @@ pub fn stages(problem: &Problem, schedule: &Schedule) -> Result<Vec<(&'static st
 ///
 /// # Errors
 /// As [`stages`].
-pub fn legal_nest(problem: &Problem, schedule: &Schedule) -> Result<Nest, Error> {
+pub fn legal_nest(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
+    let vectors = vectors.at_most(schedule.width);
     let check = |stage, nest| if cfg!(debug_assertions) { checked(stage, nest) } else { Ok(nest) };
     let naive = check("nest", lower(problem, &name(problem)))?;
-    PASSES.iter().try_fold(naive, |nest, pass| check(pass.name, (pass.run)(nest, schedule)))
+    PASSES.iter().try_fold(naive, |nest, pass| check(pass.name, (pass.run)(nest, schedule, vectors)))
 }
 
 /// The nest after a stage, verified.

@@ -27,6 +27,10 @@ pub struct Schedule {
     pub rows: u64,
     /// Blocks in flight at once.
     pub blocks: u64,
+    /// Blocks, or outputs, that are taken together step by step.
+    pub interleave: u64,
+    /// How far ahead memory is asked for in tiles of wide vectors, in bytes; 0 is not at all.
+    pub prefetch: u64,
 }
 
 /// How far a tile moves into the reduction.
@@ -61,6 +65,10 @@ impl Schedule {
     pub const MAX_ROWS: u64 = 64;
     /// The most blocks in flight.
     pub const MAX_BLOCKS: u64 = 16;
+    /// The most that are interleaved.
+    pub const MAX_INTERLEAVE: u64 = 8;
+    /// The most bytes that memory is asked for ahead.
+    pub const MAX_PREFETCH: u64 = 1 << 20;
     /// The most bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
     /// calling thread.
     pub const MAX_STATE_BYTES: u64 = 256 << 10;
@@ -70,7 +78,11 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "width={}", self.width)?;
         self.tiles.iter().try_for_each(|tile| write!(f, " {tile}"))?;
-        write!(f, " rows={} blocks={}", self.rows, self.blocks)
+        write!(f, " rows={} blocks={}", self.rows, self.blocks)?;
+        if self.interleave > 1 {
+            write!(f, " interleave={}", self.interleave)?;
+        }
+        if self.prefetch > 0 { write!(f, " prefetch={}", self.prefetch) } else { Ok(()) }
     }
 }
 
@@ -80,7 +92,8 @@ impl fmt::Display for Schedule {
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS"
+        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS \
+         interleave=ITERATIONS prefetch=BYTES"
     )]
     Unknown(String),
     #[error("`{key}` of the schedule is given twice")]
@@ -91,6 +104,10 @@ pub enum ScheduleError {
     Rows { given: u64, limit: u64 },
     #[error("blocks={given} is outside 1 to {limit}")]
     Blocks { given: u64, limit: u64 },
+    #[error("interleave={given} is outside 1 to {limit}")]
+    Interleave { given: u64, limit: u64 },
+    #[error("prefetch={given} is above {limit} bytes")]
+    Prefetch { given: u64, limit: u64 },
     #[error("tile={var}:{by} has no iterations")]
     EmptyTile { var: LoopVar, by: u64 },
     #[error("tile={var}: the problem has no output loop {var}; it has {loops}")]
@@ -103,13 +120,15 @@ pub enum ScheduleError {
     StateTooLarge { bytes: u64, limit: u64 },
 }
 
-/// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row, 1 block.
+/// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row, 1 block, nothing interleaved or
+/// asked for ahead.
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
         let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
         let (mut width, mut tiles, mut rows, mut blocks) = (None, vec![], None, None);
+        let (mut interleave, mut prefetch) = (None, None);
         for word in text.split_whitespace() {
             let (key, value) = word.split_once('=').ok_or_else(|| unknown(word))?;
             match key {
@@ -117,11 +136,14 @@ impl FromStr for Schedule {
                 "tile" => tiles.push(parse_tile(value).ok_or_else(|| unknown(word))?),
                 "rows" => once("rows", &mut rows, value.parse().map_err(|_| unknown(word))?)?,
                 "blocks" => once("blocks", &mut blocks, value.parse().map_err(|_| unknown(word))?)?,
+                "prefetch" => once("prefetch", &mut prefetch, value.parse().map_err(|_| unknown(word))?)?,
+                "interleave" => once("interleave", &mut interleave, value.parse().map_err(|_| unknown(word))?)?,
                 _ => return Err(unknown(word)),
             }
         }
         let (width, rows, blocks) = (width.unwrap_or(128), rows.unwrap_or(1), blocks.unwrap_or(1));
-        let schedule = Schedule { width, tiles, rows, blocks };
+        let (interleave, prefetch) = (interleave.unwrap_or(1), prefetch.unwrap_or(0));
+        let schedule = Schedule { width, tiles, rows, blocks, interleave, prefetch };
         schedule.check_numbers()?;
         Ok(schedule)
     }
@@ -164,6 +186,12 @@ impl Schedule {
         }
         if !(1..=Schedule::MAX_BLOCKS).contains(&self.blocks) {
             return Err(ScheduleError::Blocks { given: self.blocks, limit: Schedule::MAX_BLOCKS });
+        }
+        if !(1..=Schedule::MAX_INTERLEAVE).contains(&self.interleave) {
+            return Err(ScheduleError::Interleave { given: self.interleave, limit: Schedule::MAX_INTERLEAVE });
+        }
+        if self.prefetch > Schedule::MAX_PREFETCH {
+            return Err(ScheduleError::Prefetch { given: self.prefetch, limit: Schedule::MAX_PREFETCH });
         }
         if let Some(&Tile { var, by, .. }) = self.tiles.iter().find(|tile| tile.by == 0) {
             return Err(ScheduleError::EmptyTile { var, by });

@@ -1,17 +1,18 @@
 //! What code is made for: an instruction set.
 
 use crate::error::Error;
-use crate::passes::VECTOR_BITS;
-use cranelift_codegen::isa::{self, OwnedTargetIsa};
-use cranelift_codegen::settings::{self, Configurable, Flags};
+use crate::vectors::Vectors;
+use cranelift_codegen::isa::{self, Builder, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable, Flags, SettingKind};
 use std::fmt;
-use target_lexicon::Triple;
+use target_lexicon::{Architecture, Triple};
 
 /// An instruction set with its features.
 #[derive(Clone)]
 pub struct Target {
     isa: OwnedTargetIsa,
     features: String,
+    vectors: Vectors,
     host: bool,
 }
 
@@ -38,38 +39,57 @@ impl Target {
         let refused = |reason: String| Error::Target { target: "host".into(), reason };
         let builder = cranelift_native::builder().map_err(|e| refused(e.into()))?;
         let isa = builder.finish(flags().map_err(refused)?).map_err(|e| refused(e.to_string()))?;
-        Ok(Target { isa, features: "host".into(), host: true })
+        let vectors = vectors(&[flags_on(&isa), own_of_host()].concat());
+        Ok(Target { isa, features: "host".into(), vectors, host: true })
     }
 
-    /// A target by its triple (`x86_64-unknown-linux-gnu`) and the names Cranelift gives its features
-    /// (`has_avx`), separated by commas or spaces. Without features it is the least of its kind.
+    /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces:
+    /// the names Cranelift gives them (`has_avx`) and its presets (`haswell`, `x86-64-v3`), and of x86-64
+    /// `has_f16c` and `has_avx512bw`, which Cranelift has no names for. Without features it is the least of
+    /// its kind.
     ///
     /// Code for the architecture and system of this machine can be run here, which needs features
     /// that the machine has: asking for others is refused.
+    ///
+    /// ```
+    /// use cranefold::Target;
+    ///
+    /// let target = Target::new("x86_64-apple-darwin", "x86-64-v3")?;
+    /// assert_eq!(target.vector_bits(), 256);
+    /// # Ok::<(), cranefold::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Target`] if the triple or a feature is unknown, or this machine lacks the feature.
     pub fn new(triple: &str, features: &str) -> Result<Target, Error> {
         let refused = |reason: String| Error::Target { target: triple.chars().take(80).collect(), reason };
         let parsed: Triple = triple.parse().map_err(|e: target_lexicon::ParseError| refused(e.to_string()))?;
-        let mut builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
+        let builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
         let native = Triple::host();
         let host = parsed.architecture == native.architecture && parsed.operating_system == native.operating_system;
-        let words: Vec<&str> = features.split([',', ' ']).filter(|w| !w.is_empty()).collect();
         let available = if host { host_features().map_err(refused)? } else { vec![] };
+        let words: Vec<&str> = features.split([',', ' ']).filter(|w| !w.is_empty()).collect();
+        let mut asked = Asked { builder, own: vec![] };
         for word in &words {
-            builder.enable(word).map_err(|e| refused(format!("feature `{word}`: {e}")))?;
-            if host && !available.iter().any(|a| a == word) {
-                return Err(refused(format!("this machine lacks the feature `{word}`")));
+            let added = asked.enable(word).map_err(refused)?;
+            if let Some(lacking) = added.into_iter().find(|flag| host && !available.contains(flag)) {
+                let of = if lacking == *word { String::new() } else { format!(" of `{word}`") };
+                return Err(refused(format!("this machine lacks the feature `{lacking}`{of}")));
             }
         }
-        let isa = builder.finish(flags().map_err(refused)?).map_err(|e| refused(e.to_string()))?;
-        Ok(Target { isa, features: words.join(","), host })
+        let isa = asked.builder.finish(flags().map_err(refused)?).map_err(|e| refused(e.to_string()))?;
+        let vectors = vectors(&[flags_on(&isa), asked.own].concat());
+        Ok(Target { isa, features: words.join(","), vectors, host })
+    }
+
+    /// Its widest vectors.
+    pub fn vectors(&self) -> Vectors {
+        self.vectors
     }
 
     /// Bits of its widest vector.
     pub fn vector_bits(&self) -> u32 {
-        VECTOR_BITS
+        self.vectors.bits
     }
 
     /// Whether its code runs on this machine.
@@ -82,11 +102,87 @@ impl Target {
     }
 }
 
-/// The features of this machine that are on or off.
-fn host_features() -> Result<Vec<String>, String> {
+/// Features of x86-64 that Cranelift has no name for.
+const OWN: [&str; 2] = ["has_f16c", "has_avx512bw"];
+
+/// The features of vectors of 256 bits.
+const AVX2: [&str; 4] = ["has_avx2", "has_fma", "has_bmi1", "has_f16c"];
+
+/// What vectors of 512 bits need besides.
+const AVX512: [&str; 4] = ["has_avx512f", "has_avx512dq", "has_avx512vl", "has_avx512bw"];
+
+/// What every machine with a feature has too, though Cranelift's presets leave it out.
+const TOGETHER: [(&str, &[&str]); 2] = [
+    ("has_avx2", &["has_avx", "has_f16c"]),
+    ("has_avx512dq", &["has_avx2", "has_avx", "has_f16c", "has_avx512f", "has_avx512bw"]),
+];
+
+/// The features asked for so far.
+struct Asked {
+    builder: Builder,
+    /// Those that Cranelift has no name for.
+    own: Vec<&'static str>,
+}
+
+impl Asked {
+    /// Turns a feature on, or those of a preset; gives what was not on before.
+    fn enable(&mut self, word: &str) -> Result<Vec<&'static str>, String> {
+        let is_x86 = self.builder.triple().architecture == Architecture::X86_64;
+        if let Some(own) = OWN.into_iter().find(|own| is_x86 && *own == word) {
+            self.own.push(own);
+            return Ok(vec![own]);
+        }
+        let before = self.on()?;
+        self.builder.enable(word).map_err(|e| format!("feature `{word}`: {e}"))?;
+        if self.builder.iter().any(|s| s.name == word && s.kind == SettingKind::Preset) {
+            let on = self.on()?;
+            for (_, others) in TOGETHER.iter().filter(|(feature, _)| on.contains(feature)) {
+                for other in *others {
+                    match OWN.contains(other) {
+                        true => self.own.push(other),
+                        false => self.builder.enable(other).map_err(|e| format!("feature `{word}`: {e}"))?,
+                    }
+                }
+            }
+        }
+        Ok(self.on()?.into_iter().filter(|flag| !before.contains(flag)).collect())
+    }
+
+    fn on(&self) -> Result<Vec<&'static str>, String> {
+        let isa = self.builder.finish(flags()?).map_err(|e| e.to_string())?;
+        Ok([flags_on(&isa), self.own.clone()].concat())
+    }
+}
+
+/// Cranelift's features of an instruction set.
+fn flags_on(isa: &OwnedTargetIsa) -> Vec<&'static str> {
+    isa.isa_flags().iter().filter(|v| v.as_bool() == Some(true)).map(|v| v.name).collect()
+}
+
+/// The features of this machine.
+fn host_features() -> Result<Vec<&'static str>, String> {
     let isa = cranelift_native::builder()?.finish(flags()?).map_err(|e| e.to_string())?;
-    let on = |v: &&settings::Value| v.as_bool() == Some(true);
-    Ok(isa.isa_flags().iter().filter(on).map(|v| v.name.to_string()).collect())
+    Ok([flags_on(&isa), own_of_host()].concat())
+}
+
+/// The features of this machine that Cranelift has no name for.
+fn own_of_host() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    let found = [is_x86_feature_detected!("f16c"), is_x86_feature_detected!("avx512bw")];
+    #[cfg(not(target_arch = "x86_64"))]
+    let found = [false; 2];
+    OWN.into_iter().zip(found).filter(|(_, found)| *found).map(|(name, _)| name).collect()
+}
+
+/// The widest vectors of a machine with these features.
+fn vectors(features: &[&str]) -> Vectors {
+    let has = |name: &str| features.contains(&name);
+    let all = |names: &[&str]| names.iter().all(|name| has(name));
+    match (all(&AVX2), all(&AVX512)) {
+        (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni") },
+        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni") },
+        (false, _) => Vectors::BASE,
+    }
 }
 
 /// Our own passes do what an optimiser would, so that what is dumped is what ran; they are verified

@@ -7,6 +7,7 @@ mod data;
 
 use cranefold::{
     CallError, Compiler, DType, Element, Error, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Target,
+    Vectors,
 };
 use std::sync::Barrier;
 
@@ -91,7 +92,7 @@ fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS"
+            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES"
         )
     };
     for word in [
@@ -215,6 +216,33 @@ fn targets_that_cannot_be_are_refused() {
     assert!(long.starts_with(&format!("no target `{}`: ", "x".repeat(80))), "{long}");
 }
 
+/// Vectors follow from the features, of a preset too.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn vectors_of_targets() {
+    let vectors = |features: &str| Target::new("x86_64-unknown-none", features).expect("a target").vectors();
+    let avx2 = "has_avx2 has_fma has_bmi1 has_f16c";
+    let avx512 = format!("{avx2} has_avx512f has_avx512dq has_avx512vl has_avx512bw");
+    let cases = [
+        (String::new(), 128, false),
+        ("has_avx2 has_fma has_bmi1".into(), 128, false),
+        (avx2.into(), 256, false),
+        (format!("{avx2} has_avx_vnni"), 256, true),
+        (format!("{avx2} has_avx512vnni"), 256, false),
+        (avx512.replace(" has_avx512bw", ""), 256, false),
+        (format!("{avx512} has_avx_vnni"), 512, false),
+        (format!("{avx512} has_avx512vnni"), 512, true),
+        ("x86-64-v2".into(), 128, false),
+        ("x86-64-v3".into(), 256, false),
+        ("haswell".into(), 256, false),
+        ("x86-64-v4".into(), 512, false),
+        ("icelake-server".into(), 512, true),
+    ];
+    for (features, bits, dot) in cases {
+        assert_eq!(vectors(&features), Vectors { bits, dot }, "{features}");
+    }
+}
+
 /// Tests for x86-64 with Linux, whose features are known by name here.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod on_x86_64_linux {
@@ -230,6 +258,8 @@ mod on_x86_64_linux {
             ("has_avx", is_x86_feature_detected!("avx")),
             ("has_avx2", is_x86_feature_detected!("avx2")),
             ("has_fma", is_x86_feature_detected!("fma")),
+            ("has_f16c", is_x86_feature_detected!("f16c")),
+            ("has_avx512bw", is_x86_feature_detected!("avx512bw")),
             ("has_avx512dq", is_x86_feature_detected!("avx512dq")),
             ("has_avx512vbmi", is_x86_feature_detected!("avx512vbmi")),
         ];
@@ -242,6 +272,11 @@ mod on_x86_64_linux {
                     assert_eq!(error.to_string(), lacks);
                 }
             }
+        }
+        // Of a preset the feature that is lacking is named.
+        match Target::new(TARGET, "x86-64-v4") {
+            Ok(target) => assert_eq!(target.vector_bits(), 512),
+            Err(error) => assert!(error.to_string().ends_with("of `x86-64-v4`"), "{error}"),
         }
         // Of a foreign system any known feature may be asked for.
         let foreign = Target::new("x86_64-apple-darwin", "has_avx512vbmi has_fma,has_avx").expect("a target");
@@ -375,6 +410,11 @@ fn what_changes_the_code_is_told_apart() {
     }
     // A width above the target's is the target's; a refusal is not kept.
     compiler.compile_with(&spec, &Options { schedule: None, width: Some(1024) }).expect("a kernel");
+    // Nor does a width change the code of a schedule that is narrow itself.
+    for width in [0, 128, 512] {
+        let options = Options { width: Some(width), ..forced("width=128 tile=i0:16 rows=1") };
+        assert_eq!(compiler.compile_with(&spec, &options).expect("a kernel").vectors(), Vectors::BASE);
+    }
     for _ in 0..2 {
         assert!(compiler.compile_with(&spec, &forced("tile=i1:4")).is_err());
     }

@@ -7,6 +7,7 @@
 //! spec: sum f32[4,100] axes=[1]
 //! schedule: width=128 rows=1        optional: forces the schedule, so that the cost model does not show
 //! count: for 3, lanes 2             optional: how often words occur in the last section
+//! vectors: 512                      optional: the bits of the target's vectors, else 128
 //! hide: defs                        optional: leaves definitions out of nests
 //! ---- tile                         a stage, then its text; the last is the stage of the folder
 //! nest "..." {
@@ -16,7 +17,9 @@
 //! rewrites sections and messages, and adds a section that is missing; counts are asserted all the same.
 
 use cranefold::ir::{Nest, verify};
-use cranefold::{Compiler, Kernel, Options, Reduction, Target, dump};
+use cranefold::schedule::choose;
+use cranefold::{Compiler, Kernel, Options, Problem, Reduction, Schedule, Target, Vectors, dump, pipeline};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,26 +63,52 @@ impl Golden {
         self.head.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
     }
 
+    fn spec(&self) -> Result<Reduction, Box<dyn std::error::Error>> {
+        Ok(self.value("spec").ok_or("there is no line `spec:`")?.parse()?)
+    }
+
+    fn schedule(&self) -> Result<Option<Schedule>, Box<dyn std::error::Error>> {
+        Ok(self.value("schedule").map(str::parse).transpose()?)
+    }
+
+    /// The nests for the vectors named, which this machine need not have.
+    fn nests(&self, bits: &str) -> Result<HashMap<&'static str, String>, Box<dyn std::error::Error>> {
+        let (problem, width) = (Problem::of(&self.spec()?), bits.parse()?);
+        let schedule = self.schedule()?.unwrap_or_else(|| choose(&problem, width));
+        let stages = pipeline::stages(&problem, &schedule, Vectors { bits: width, dot: false })?;
+        Ok(stages.into_iter().map(|(stage, nest)| (stage, nest.to_string())).collect())
+    }
+
     fn kernel(&self) -> Result<Kernel, Box<dyn std::error::Error>> {
-        let spec: Reduction = self.value("spec").ok_or("there is no line `spec:`")?.parse()?;
-        let schedule = self.value("schedule").map(str::parse).transpose()?;
+        let (spec, schedule) = (self.spec()?, self.schedule()?);
         let target = Target::new("x86_64-unknown-linux-gnu", "")?;
         Ok(Compiler::new(target).compile_with(&spec, &Options { schedule, width: None })?)
+    }
+
+    fn text(&self, stage: &str) -> Result<String, Box<dyn std::error::Error>> {
+        match self.value("vectors") {
+            Some(bits) => Ok(self.nests(bits)?.remove(stage).ok_or("no nest")?),
+            None => {
+                let kernel = self.kernel()?;
+                Ok(kernel.dump(stage).unwrap_or_else(|e| e.to_string()))
+            }
+        }
     }
 
     /// What the file should be.
     fn made_again(&self, stage: &str) -> Golden {
         let mut again = Golden { head: self.head.clone(), ..Golden::default() };
-        let kernel = match self.kernel() {
-            Err(error) => return Golden { error: Some(error.to_string()), ..again },
-            Ok(kernel) => kernel,
-        };
         let mut stages: Vec<&str> = self.sections.iter().map(|(stage, _)| stage.as_str()).collect();
         if stages.last() != Some(&stage) {
             stages.push(stage);
         }
         for stage in stages {
-            let text = kernel.dump(stage).unwrap_or_else(|e| e.to_string());
+            let text = match self.text(stage) {
+                Err(error) => {
+                    return Golden { head: self.head.clone(), error: Some(error.to_string()), sections: vec![] };
+                }
+                Ok(text) => text,
+            };
             let text = if self.value("hide") == Some("defs") { without_defs(&text) } else { text };
             again.sections.push((stage.into(), format!("{}\n", text.trim_end())));
         }

@@ -4,6 +4,8 @@
 //! `tests/properties` tries the same on random specs; here every place a reduction dim can have is
 //! met by a grid of schedules.
 
+#[path = "laws/bytes.rs"]
+mod bytes;
 #[path = "properties/data.rs"]
 #[allow(dead_code, reason = "shared with the properties, which use all of it")]
 mod data;
@@ -19,7 +21,7 @@ mod rows;
 
 use cranefold::ir::eval;
 use cranefold::schedule::choose;
-use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Scalar, Schedule, pipeline};
+use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Scalar, Schedule, Vectors, pipeline};
 use data::{Random, elements};
 
 /// Where the reduction dim lies, with extents beside the boundaries of vectors, lanes and blocks.
@@ -267,6 +269,25 @@ fn what_a_dump_shows_is_what_ran() {
     }
 }
 
+/// Wide vectors do not pay for a few hundred bytes.
+#[test]
+fn tiny_problems_stay_at_128_bits() {
+    let width = |text: &str, width| choose(&Problem::of(&text.parse().expect("a spec")), width).width;
+    for (text, chosen) in [
+        ("sum f32[128]", 128),
+        ("sum f32[129]", 512),
+        ("sum f32[16,8] axes=[1]", 128),
+        ("max u8[4,128] axes=[0]", 128),
+        ("max u8[4,129] axes=[0]", 512),
+        ("softmax f64[64]", 128),
+        ("sum f32[0]", 128),
+        ("median f32[200]", 512),
+    ] {
+        assert_eq!(width(text, 512), chosen, "{text}");
+        assert_eq!(width(text, 0), 0, "{text}");
+    }
+}
+
 /// The lowering does not look at the schedule, and the choice of one depends on nothing else than
 /// the problem and the width.
 #[test]
@@ -274,8 +295,9 @@ fn the_way_is_deterministic() {
     for (op, dtype) in OPS {
         let spec: Reduction = format!("{op} {dtype}[33,70,5] axes=[1]").parse().expect("a spec");
         let problem = Problem::of(&spec);
-        let stages = |width| pipeline::stages(&problem, &choose(&problem, width)).expect("stages that verify");
-        assert!(stages(128) == stages(128), "{spec}");
+        let stages =
+            |width| pipeline::stages(&problem, &choose(&problem, width), Vectors::WIDEST).expect("stages that verify");
+        assert!(stages(128) == stages(128) && stages(512) == stages(512), "{spec}");
         assert_eq!(stages(0)[0], stages(128)[0]);
     }
 }

@@ -27,7 +27,8 @@ fn every_workload_is_right() {
         checked.unwrap_or_else(|error| panic!("{group}: {spec}: {error}"));
         let elems = spec.inputs()[0].span_elems();
         if elems <= INTERPRETED_ELEMS {
-            let nest = pipeline::legal_nest(&Problem::of(&spec), kernel.schedule()).expect("a nest that verifies");
+            let nest = pipeline::legal_nest(&Problem::of(&spec), kernel.schedule(), kernel.vectors())
+                .expect("a nest that verifies");
             let mut others = answers::buffers(&spec);
             answers::interpret(&nest, &answers::bytes(&data), &mut others);
             assert!(outputs == others, "{group}: {spec}: the interpreter gives other bits");

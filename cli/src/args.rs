@@ -97,6 +97,9 @@ pub struct Bench {
     /// A file of specs or of cases as peers/cases.py writes them, one a line; `#` starts a comment
     #[arg(long, value_name = "F")]
     pub file: Option<PathBuf>,
+    /// The most bits of a vector, as in `run`
+    #[arg(long, value_name = "BITS")]
+    pub width: Option<u32>,
     /// Print one JSON object a line, in the peers' format
     #[arg(long)]
     pub json: bool,
@@ -108,7 +111,7 @@ pub struct Forced {
     /// The schedule, as `dump --stage schedule` prints it
     #[arg(long, value_name = "S")]
     pub schedule: Option<String>,
-    /// The most bits of a vector: 0 (scalar), 64, 128, 256, 512 or 1024
+    /// The most bits of a vector: 0 (scalar), 64, 128, 256, 512 or 1024; if not given, what the machine has
     #[arg(long, value_name = "BITS")]
     pub width: Option<u32>,
 }

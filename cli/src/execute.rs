@@ -6,7 +6,7 @@ use crate::buffer::Buffer;
 use crate::failure::Failure;
 use cranefold::ir::{Nest, eval};
 use cranefold::{
-    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, pipeline, reference, schedule,
+    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Vectors, pipeline, reference, schedule,
 };
 
 /// A spec made ready to run.
@@ -30,8 +30,10 @@ impl Executor {
             ExecutorName::Native => Ok(Executor::Native(Compiler::host()?.compile_with(spec, options)?)),
             ExecutorName::Interpreter => {
                 let problem = Problem::of(spec);
-                let schedule = chosen(&problem, options)?;
-                let nest = pipeline::legal_nest(&problem, &schedule)?;
+                let widest = Compiler::host()?.vectors();
+                let vectors = options.width.map_or(widest, |width| widest.at_most(width));
+                let schedule = chosen(&problem, options, vectors)?;
+                let nest = pipeline::legal_nest(&problem, &schedule, vectors)?;
                 Ok(Executor::Interpreter(Box::new(nest), schedule))
             }
             ExecutorName::Reference => Ok(Executor::Reference),
@@ -61,10 +63,10 @@ impl Executor {
 }
 
 /// The schedule the compiler would take on this machine.
-fn chosen(problem: &Problem, options: &Options) -> Result<Schedule, Failure> {
+fn chosen(problem: &Problem, options: &Options, vectors: Vectors) -> Result<Schedule, Failure> {
     let Some(forced) = &options.schedule else {
-        let widest = Compiler::host()?.target().vector_bits();
-        return Ok(schedule::choose(problem, options.width.map_or(widest, |width| width.min(widest))));
+        let width = options.width.map_or(vectors.bits, |width| width.min(vectors.bits));
+        return Ok(schedule::choose(problem, width));
     };
     forced.check(problem)?;
     Ok(forced.clone())

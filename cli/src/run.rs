@@ -9,6 +9,7 @@ use crate::figures;
 use crate::npy::Form;
 use crate::scalars::{self, ScalarError};
 use crate::timing::{self, Call, Samples};
+use cranefold::kernel::Facts;
 use cranefold::{Reduction, Scalar};
 use std::io::Write;
 
@@ -128,9 +129,23 @@ fn shown(spec: &Reduction, output: usize, arrays: &Arrays) -> String {
 
 fn kernel(executor: &Executor) -> String {
     match executor {
-        Executor::Native(kernel) => format!("{}, {} bytes of code", kernel.schedule(), kernel.facts().code_bytes),
+        Executor::Native(kernel) => format!("{}, {}", kernel.schedule(), code(&kernel.facts())),
         Executor::Interpreter(_, schedule) => format!("{schedule}, interpreted"),
         Executor::Reference => "none: the reference walks the spec".into(),
+    }
+}
+
+fn code(facts: &Facts) -> String {
+    let Facts { code_bytes, tiles, step_loops, .. } = facts;
+    if tiles.count == 0 {
+        return format!("{code_bytes} bytes of code");
+    }
+    let s = if tiles.count == 1 { "" } else { "s" };
+    let mut text = format!("{code_bytes} bytes of code, {} of them in {} tile{s}", tiles.code_bytes, tiles.count);
+    text += &format!(" of {}-bit vectors", tiles.vector_bits);
+    match step_loops.in_tiles + step_loops.outside {
+        0 => text,
+        all => text + &format!(" with {} of {all} loops over steps", step_loops.in_tiles),
     }
 }
 

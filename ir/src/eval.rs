@@ -3,7 +3,8 @@
 //! In the domain [`Bits`] a value is a [`Scalar`] and the walk computes what native code computes,
 //! bit for bit. In the domain [`Terms`] a value is the hash of the term that made it (a leaf is an
 //! input element, a node an operation over terms), so that two nests with equal terms combine the
-//! same elements in the same order: passes are proved with it, not only sampled.
+//! same elements in the same order: passes are proved with it, not only sampled. Sums of integers have
+//! no order in it, as they have none in their bits.
 
 use crate::tree;
 use crate::{
@@ -71,6 +72,7 @@ impl<D: Domain> Machine<'_, D> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::For(l) => self.run_loop(l),
+            Stmt::Tile { body } => self.body(body),
             Stmt::Acc { acc, dtype, len, init } => {
                 *slot(&mut self.types, acc.0 as usize, None) = Some(*dtype);
                 let init = self.domain.constant(*init);
@@ -275,6 +277,14 @@ impl Domain for Bits<'_> {
 /// definition without a dot is no node: passes write it out.
 ///
 /// A selection's results are named by what is selected and the elements, in any order.
+///
+/// **Integer addition** is exact modulo 2^bits, so it is associative and commutative in its value, and
+/// its term says no more than the value depends on: the sum of the operands' terms modulo 2^128, to which a
+/// constant 0 adds nothing. The proof stands: the terms of what is added are hashes, so that equal sums
+/// are sums of the same terms, each as often, up to a collision; one that is dropped, doubled or foreign
+/// makes another sum. What is added has its type in its term, by a cast's name or a leaf's. Terms as often
+/// modulo 2^128 are as often modulo 2^bits, which is all that the value knows. In any other operation the
+/// sum is an operand as others are.
 #[derive(Debug)]
 pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
@@ -313,6 +323,9 @@ impl Domain for Terms {
     type Value = u128;
 
     fn constant(&mut self, value: Scalar) -> u128 {
+        if value.dtype().is_int() && value.bits() == 0 {
+            return 0;
+        }
         mix(mix(2, value.dtype() as u128), u128::from(value.bits()))
     }
 
@@ -326,6 +339,9 @@ impl Domain for Terms {
     }
 
     fn op(&mut self, op: Op, result: DType, args: &[u128]) -> u128 {
+        if op == Op::Add && result.is_int() {
+            return args.iter().fold(0, |sum, &a| sum.wrapping_add(a));
+        }
         let name = match op {
             Op::Cast => word(result.name()),
             Op::Bits => mix(word(op.name()), word(result.name())),

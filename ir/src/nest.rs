@@ -81,6 +81,9 @@ pub enum Stmt {
     /// 250 elements of an accumulator that is declared in the same body. It may move the elements about,
     /// so afterwards only selections from as many elements take the accumulator.
     Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
+    /// `tile { ... }`: statements that the generator of wide vectors makes; they mean what they mean
+    /// without it. What they bind and declare ends with it.
+    Tile { body: Vec<Stmt> },
 }
 
 /// A loop over `0..extent`.
@@ -325,6 +328,7 @@ impl Stmt {
         };
         match self.map_exprs(&mut |e| in_expr(f, e)) {
             Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| s.map_indices(f)).collect(), ..l }),
+            Stmt::Tile { body } => Stmt::Tile { body: body.into_iter().map(|s| s.map_indices(f)).collect() },
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
             Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
@@ -335,8 +339,15 @@ impl Stmt {
     /// Calls `f` on this statement and every one nested in it.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
         f(self);
-        if let Stmt::For(l) = self {
-            l.body.iter().for_each(|s| s.visit(f));
+        self.body().iter().for_each(|s| s.visit(f));
+    }
+
+    /// The statements of a loop or a tile; none of another.
+    pub fn body(&self) -> &[Stmt] {
+        match self {
+            Stmt::For(l) => &l.body,
+            Stmt::Tile { body } => body,
+            _ => &[],
         }
     }
 }

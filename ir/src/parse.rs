@@ -22,6 +22,7 @@
 //!          | "merge" list(a) "by" name "over" count "of" count
 //!          | "fold" list(a) "by" name "over" count "of" count "by" count
 //!          | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
+//!          | "tile" body
 //! expr     = value ":" dtype
 //!          | v
 //!          | x "[" index "]"
@@ -38,8 +39,8 @@
 //! ```
 //!
 //! A name followed by `(` is a call, whatever the name is. Types of reads, loads, values and
-//! results are not written: they follow from the declarations, which stand before. Loops nest at
-//! most [`MAX_DEPTH`] deep, and so do expressions. Whether the program makes sense beyond types of
+//! results are not written: they follow from the declarations, which stand before. Loops and tiles nest
+//! at most [`MAX_DEPTH`] deep, and so do expressions. Whether the program makes sense beyond types of
 //! operations is the verifier's to say.
 
 mod expr;
@@ -52,7 +53,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::str::FromStr;
 
-/// How deep loops may nest, and how deep expressions.
+/// How deep loops and tiles may nest, and how deep expressions.
 ///
 /// It keeps every recursive walk over a nest within a small stack; real nests stay below 30.
 pub const MAX_DEPTH: usize = 200;
@@ -93,7 +94,7 @@ struct Parser<'a> {
     def_ids: HashMap<String, DefId>,
     vars: Scoped<Var>,
     accs: Scoped<AccId>,
-    /// How many loops, or expressions, are open.
+    /// How many loops and tiles, or expressions, are open.
     loop_depth: usize,
     expr_depth: usize,
 }

@@ -10,10 +10,11 @@ impl Nest {
         fmt::from_fn(|f| write_stmt(f, &self.defs, stmt, 0))
     }
 
-    /// A statement of this nest as text; of a loop only what stands before its body.
+    /// A statement of this nest as text; of a loop or a tile only what stands before its body.
     pub fn show_head<'a>(&'a self, stmt: &'a Stmt) -> impl Display + 'a {
         fmt::from_fn(|f| match stmt {
-            Stmt::For(l) => write_loop_head(f, l),
+            Stmt::For(l) => f.write_str(&l.head()),
+            Stmt::Tile { .. } => f.write_str("tile"),
             _ => write_stmt(f, &self.defs, stmt, 0),
         })
     }
@@ -179,29 +180,36 @@ fn write_expr(f: &mut Formatter<'_>, defs: &[Def], expr: &Expr) -> fmt::Result {
     }
 }
 
-fn write_loop_head(f: &mut Formatter<'_>, l: &Loop) -> fmt::Result {
-    write!(f, "for {} in 0..{} {}", l.var, l.extent, l.kind.name())
+impl Loop {
+    /// Its first line in text, without the brace: `for k2 in 0..63 seq`.
+    pub fn head(&self) -> String {
+        format!("for {} in 0..{} {}", self.var, self.extent, self.kind.name())
+    }
 }
 
 fn write_loop(f: &mut Formatter<'_>, defs: &[Def], l: &Loop, depth: usize) -> fmt::Result {
-    write_loop_head(f, l)?;
+    f.write_str(&l.head())?;
     match l.body.as_slice() {
-        [] => f.write_str(" {}"),
-        [only] if l.kind == LoopKind::Lanes && !matches!(only, Stmt::For(_)) => {
+        [only] if l.kind == LoopKind::Lanes && !matches!(only, Stmt::For(_) | Stmt::Tile { .. }) => {
             f.write_str(" { ")?;
             write_stmt(f, defs, only, 0)?;
             f.write_str(" }")
         }
-        body => {
-            f.write_str(" {\n")?;
-            for stmt in body {
-                write_stmt(f, defs, stmt, depth + 1)?;
-                f.write_char('\n')?;
-            }
-            indent(f, depth)?;
-            f.write_char('}')
-        }
+        body => write_body(f, defs, body, depth),
     }
+}
+
+fn write_body(f: &mut Formatter<'_>, defs: &[Def], body: &[Stmt], depth: usize) -> fmt::Result {
+    if body.is_empty() {
+        return f.write_str(" {}");
+    }
+    f.write_str(" {\n")?;
+    for stmt in body {
+        write_stmt(f, defs, stmt, depth + 1)?;
+        f.write_char('\n')?;
+    }
+    indent(f, depth)?;
+    f.write_char('}')
 }
 
 fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) -> fmt::Result {
@@ -246,6 +254,10 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             f.write_str("select ")?;
             write_list(f, vars, |f, var| write!(f, "{var}"))?;
             write!(f, " = {what} of {acc} over {len}")
+        }
+        Stmt::Tile { body } => {
+            f.write_str("tile")?;
+            write_body(f, defs, body, depth)
         }
     }
 }

@@ -12,12 +12,13 @@
 //! - A definition has results, calls no other, and uses only its parameters and values bound before.
 //!
 //! Scope
-//! - A value is bound once in the nest, and used only after that, in the same body or in loops there.
+//! - A value is bound once in the nest, and used only after that, in the same body or in loops and tiles
+//!   there.
 //! - So is an accumulator declared and used. It is not of type bool; its initial value has its type.
 //! - A loop's variable is used in the loop only, one of `carry` as a value is; no variable is bound
 //!   where it is bound already.
 //! - An extent that is a variable is one bound by `carry`.
-//! - Loops nest at most `MAX_DEPTH` deep, and so do expressions.
+//! - Loops and tiles nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
 //! Memory
 //! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
@@ -29,6 +30,9 @@
 //! - Two iterations of a `parallel` or `lanes` loop do not touch the same element of an output, or of an
 //!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` says what
 //!   can be proved). No such loop merges or folds an accumulator declared outside.
+//!
+//! Tiles
+//! - No tile stands in a tile or in a `lanes` loop. Nothing in one merges, folds or selects.
 //!
 //! Merging and folding
 //! - The accumulators are different; each has at least as many elements as there are states.
@@ -68,7 +72,7 @@ pub fn verify(nest: &Nest) -> Result<(), Violations> {
 /// A place where a nest breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The statement as text, of a loop what stands before its body; or a buffer or a line of a definition.
+    /// The statement as text, of a loop or a tile what stands before its body; or a buffer or a line of a definition.
     pub statement: String,
     /// Which rule it breaks and how.
     pub message: String,
@@ -112,6 +116,8 @@ struct Verifier<'a> {
     accs: HashMap<AccId, AccInfo>,
     declared: HashSet<AccId>,
     bindings: Bindings,
+    /// Whether a tile is open.
+    in_tile: bool,
     /// Reads and writes in the loops that are open.
     accesses: Vec<Access<'a>>,
 }
@@ -137,6 +143,7 @@ impl<'a> Verifier<'a> {
             accs: HashMap::new(),
             declared: HashSet::new(),
             bindings: Bindings::default(),
+            in_tile: false,
             accesses: Vec::new(),
         }
     }

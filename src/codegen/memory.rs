@@ -1,8 +1,8 @@
 //! Addresses: a pointer for each pattern of indices, bumped by the loops it moves with.
 
-use super::{Generator, Operand, Val, scalar_type, vector_type};
+use super::{Generator, Operand, Val, scalar_type, tile, vector_type};
 use crate::codegen::Unsupported;
-use crate::codegen::cells::cell_of;
+use crate::storage::cell_of;
 use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Index, LoopVar, Scalar, Stmt};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{ConstantData, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
@@ -53,6 +53,7 @@ impl<'a> Generator<'a> {
             let flags = MemFlagsData::trusted().with_readonly().with_can_move();
             self.builder.ins().load(types::I64, flags, buffers, self.nest.buffers.len() as i32 * 8)
         });
+        self.shared = tile::Shared::of(&mut self.builder, self.nest, buffers);
         let nest = self.nest;
         nest.visit(&mut |stmt| {
             let Stmt::Acc { acc, dtype, len, .. } = stmt else { return };
@@ -62,6 +63,11 @@ impl<'a> Generator<'a> {
             }
             if let (Some(scratch), Some(&offset)) = (scratch, self.scratch.offsets.get(acc)) {
                 let base = self.builder.ins().iadd_imm_s(scratch, offset as i64);
+                self.pointers.bases.insert(Base::Acc(*acc), base);
+                return;
+            }
+            if let (Some(shared), Some(&at)) = (&self.shared, self.frame.accs.get(acc)) {
+                let base = self.builder.ins().iadd_imm_s(shared.base, at as i64);
                 self.pointers.bases.insert(Base::Acc(*acc), base);
                 return;
             }
@@ -129,7 +135,7 @@ impl<'a> Generator<'a> {
         };
         let in_memory = |acc: &AccId| !self.cells.contains_key(acc);
         for stmt in body {
-            stmt.visit(&mut |s| {
+            tile::visit_outside(stmt, &mut |s| {
                 for e in s.exprs() {
                     e.visit(&mut |e| match e {
                         Expr::Load(buf, _, index) => take(Base::Buf(*buf), index),
@@ -212,11 +218,19 @@ impl<'a> Generator<'a> {
     pub(super) fn index_value(&mut self, index: &Index) -> Value {
         let mut sum = self.builder.ins().iconst(types::I64, index.offset);
         for (var, c) in index.terms() {
-            let number = self.builder.use_var(self.pointers.numbers[&var]);
+            let number = self.number_of(var);
             let term = self.builder.ins().imul_imm_s(number, c);
             sum = self.builder.ins().iadd(sum, term);
         }
         sum
+    }
+
+    /// The value of a counter or carry.
+    pub(super) fn number_of(&mut self, var: LoopVar) -> Value {
+        match self.carries.get(&var) {
+            Some(&value) => value,
+            None => self.builder.use_var(self.pointers.numbers[&var]),
+        }
     }
 
     /// Remembers the counter of a loop.
@@ -339,6 +353,7 @@ impl<'a> Generator<'a> {
             let (header, body, exit) =
                 (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
             self.builder.ins().jump(header, &[]);
+            let around = self.begin_loop(format!("fill {acc}"));
             self.builder.switch_to_block(header);
             let pointer = self.builder.use_var(at);
             let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, pointer, end);
@@ -350,6 +365,7 @@ impl<'a> Generator<'a> {
             self.builder.def_var(at, next);
             self.builder.ins().jump(header, &[]);
             self.builder.seal_block(header);
+            self.end_loop(around);
             self.builder.switch_to_block(exit);
             self.builder.seal_block(exit);
         }

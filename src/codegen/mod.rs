@@ -8,20 +8,21 @@
 //!   loads fold into the operations on them.
 //! - Each pattern of indices that moves with a loop has a pointer that is bumped once an iteration;
 //!   constant parts of indices are offsets in the instructions. Bytes exist only here.
-//! - Accumulators with constant indices live in registers (see [`cells`]), others in the frame, and
-//!   those too large for it in scratch memory (see [`scratch`]).
+//! - Accumulators with constant indices live in registers, others in the frame, and those too large for it
+//!   in scratch memory (see [`storage`](crate::storage)).
+//! - A tile is a call of a function that the generator of wide vectors makes (see [`tile`]).
 //! - A selection is a call of a function of the host (see [`host`]).
 //! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
 
-mod cells;
 mod host;
-mod initial;
 mod lanes;
 mod memory;
 mod ops;
-mod scratch;
+mod places;
+mod tile;
 
-use cells::{Cell, cells};
+use crate::storage::{Cell, Frame, Scratch, cell_of, cells, set_before_read};
+use crate::wide::{self, Plan};
 use cranefold_ir::{
     AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Op, Over, Scalar, Stmt, Var,
 };
@@ -33,9 +34,9 @@ use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 pub use host::{HostFunction, HostName};
 use memory::{Base, Pointers};
-pub use scratch::SCRATCH_ALIGN;
-use scratch::Scratch;
+pub use places::{LoopName, forget, loop_at};
 use std::collections::{HashMap, HashSet};
+pub use tile::TileName;
 
 /// A nest holds something that should have been legalized: a bug of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,16 +46,21 @@ pub struct Unsupported(pub String);
 /// A Cranelift function, and what its callers have to give it.
 pub struct Generated {
     pub function: Function,
-    /// Bytes of scratch memory, aligned to [`SCRATCH_ALIGN`].
+    /// Bytes of scratch memory, aligned to [`SCRATCH_ALIGN`](crate::storage::SCRATCH_ALIGN).
     pub scratch_bytes: u64,
+    /// The tiles it calls, by their number.
+    pub tiles: Vec<wide::Tile>,
+    /// Its loops, by their number; see [`loop_at`].
+    pub loops: Vec<LoopName>,
 }
 
-/// The function of a legal nest, for x86 `without_avx` or another target.
+/// The function of a legal nest whose tiles are made by the plan, for x86 `without_avx` or another target.
 ///
 /// # Errors
 /// If the nest holds what `legalize` should have replaced.
 pub fn function(
     nest: &Nest,
+    plan: Plan,
     config: TargetFrontendConfig,
     without_avx: bool,
     context: &mut FunctionBuilderContext,
@@ -69,16 +75,22 @@ pub fn function(
     builder.seal_block(entry);
     let buffers = builder.block_params(entry)[0];
     let cells = cells(nest);
-    let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;
+    let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc)).map_err(|e| Unsupported(e.to_string()))?;
     let scratch_bytes = scratch.bytes;
+    let frame = Frame::of(nest, &cells, &scratch);
     let addends = nest.defs.iter().any(fuses).then(|| lanes::Addends::new(&mut builder));
     let mut generator = Generator {
         nest,
         config,
         without_avx,
         builder,
+        plan,
         cells,
         scratch,
+        frame,
+        shared: None,
+        tiles: vec![],
+        loops: vec![],
         results: None,
         host: HashMap::new(),
         registers: HashMap::new(),
@@ -94,18 +106,25 @@ pub fn function(
         in_lane_loop: false,
         positions: HashMap::new(),
         steps: HashMap::new(),
-        set_before_read: initial::set_before_read(&nest.body),
+        set_before_read: set_before_read(&nest.body),
         writes_slices: writes_slices(nest),
     };
+    generator.end_loop(None);
     generator.bases(buffers);
     generator.body(&nest.body)?;
     generator.builder.ins().return_(&[]);
     let addends = generator.addends;
+    let (shared, tiles, loops) = (generator.shared, generator.tiles, generator.loops);
+    let own = generator.frame.bytes;
     generator.builder.finalize(config);
+    if let Some(shared) = shared {
+        let bytes = own + tiles.iter().map(|t: &wide::Tile| t.frame_bytes).max().unwrap_or(0);
+        shared.resize(&mut function, bytes).map_err(Unsupported)?;
+    }
     if let Some(addends) = addends {
         addends.fill(&mut function);
     }
-    Ok(Generated { function, scratch_bytes })
+    Ok(Generated { function, scratch_bytes, tiles, loops })
 }
 
 /// Whether a store stands in a loop over positions.
@@ -153,8 +172,15 @@ struct Generator<'a> {
     config: TargetFrontendConfig,
     without_avx: bool,
     builder: FunctionBuilder<'a>,
+    plan: Plan,
     cells: HashMap<AccId, Vec<Cell>>,
     scratch: Scratch,
+    /// What tiles share with the function.
+    frame: Frame,
+    /// The slot of that, where there are tiles.
+    shared: Option<tile::Shared>,
+    tiles: Vec<wide::Tile>,
+    loops: Vec<LoopName>,
     /// Where functions of the host write their results, once one is called.
     results: Option<StackSlot>,
     /// The functions of the host that are called.
@@ -262,6 +288,7 @@ impl<'a> Generator<'a> {
                 self.select_from(vars, what, *acc, *len);
                 Ok(())
             }
+            Stmt::Tile { body } => self.tile(body),
             Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => {
                 Err(Unsupported("a merge or fold that was not written out".into()))
             }
@@ -271,7 +298,7 @@ impl<'a> Generator<'a> {
     /// Whether the body is about accumulators in vector registers alone.
     fn in_vectors(&self, body: &[Stmt]) -> bool {
         let in_vector = |acc: &AccId, index: &Index| {
-            let cell = |cells: &Vec<Cell>| cells::cell_of(cells, index.offset as u64).lanes > 1;
+            let cell = |cells: &Vec<Cell>| cell_of(cells, index.offset as u64).lanes > 1;
             self.cells.get(acc).is_some_and(cell)
         };
         let mut all = true;
@@ -309,6 +336,7 @@ impl<'a> Generator<'a> {
         let bumps = self.enter(l.var, &l.body, None);
         self.loop_constants(&l.body);
         self.builder.ins().jump(header, &[]);
+        let around = self.begin_loop(l.head());
         self.builder.switch_to_block(header);
         let i = self.builder.use_var(counter);
         let more = match (bound, l.extent) {
@@ -333,6 +361,7 @@ impl<'a> Generator<'a> {
         self.builder.def_var(counter, next);
         self.builder.ins().jump(header, &[]);
         self.builder.seal_block(header);
+        self.end_loop(around);
         self.builder.switch_to_block(exit);
         self.builder.seal_block(exit);
         self.leave(l.var);

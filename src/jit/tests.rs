@@ -2,10 +2,12 @@
 //!
 //! No spec has a selection yet, so the nests are written here.
 
-use super::{Code, clif, clif_text, compile};
+use super::{Code, clif, clif_text, compile, generate};
 use crate::passes::PASSES;
 use crate::schedule::Schedule;
 use crate::target::Target;
+use crate::vectors::Vectors;
+use crate::wide::Plan;
 use cranefold_ir::eval::{Bits, Terms, run};
 use cranefold_ir::{DType, Nest, Scalar, verify};
 use cranelift_codegen::verify_function;
@@ -90,7 +92,7 @@ fn legal(nest: &Nest, schedule: &Schedule, terms: bool) -> Nest {
     verify(nest).unwrap();
     let naive = terms.then(|| Terms::of(nest));
     PASSES.iter().fold(nest.clone(), |nest, pass| {
-        let after = (pass.run)(nest, schedule);
+        let after = (pass.run)(nest, schedule, Vectors::BASE);
         verify(&after).unwrap_or_else(|e| panic!("after {}: {e}\n{after}", pass.name));
         assert!(naive.as_ref().is_none_or(|naive| *naive == Terms::of(&after)), "after {}\n{after}", pass.name);
         after
@@ -104,7 +106,7 @@ fn schedules() -> [Schedule; 4] {
 
 fn native(nest: &Nest) -> Code {
     let target = Target::host().unwrap();
-    compile(nest, target.isa(), target.is_host()).unwrap()
+    compile(nest, Plan::BASE, target.isa(), target.is_host()).unwrap()
 }
 
 /// Buffers for the outputs of a nest, filled with what no result leaves there by chance.
@@ -253,13 +255,32 @@ fn a_selection_is_a_call_by_name_on_every_target() {
     let nest = legal(&selections(DType::Bf16, (2, 1), 70_000), &schedules()[1], false);
     for triple in ["x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "x86_64-apple-darwin"] {
         let target = Target::new(triple, "").unwrap();
-        let function = clif(&nest, target.isa()).unwrap();
+        let function = clif(&nest, Plan::BASE, target.isa()).unwrap();
         verify_function(&function, &**target.isa()).unwrap();
-        let text = clif_text(&nest, target.isa()).unwrap();
+        let text = clif_text(&nest, Plan::BASE, target.isa()).unwrap();
         let functions = ["; u1:10 is cranefold_nth_bf16\n", "; u1:23 is cranefold_mode_bf16\n"];
         assert_eq!(text, functions.concat() + &function.to_string());
         let calls = |name: &str| text.matches(name).count();
         assert_eq!((calls("= u1:"), calls("    call fn"), calls("= call fn")), (2, 1, 1), "{text}");
-        assert!(!compile(&nest, target.isa(), false).unwrap().bytes().is_empty());
+        assert!(!compile(&nest, Plan::BASE, target.isa(), false).unwrap().bytes().is_empty());
+    }
+}
+
+/// The names of loops are for the dump alone.
+#[test]
+fn source_locations_change_no_code() {
+    let target = Target::host().unwrap();
+    for len in [3, 129, 70_000] {
+        for schedule in schedules() {
+            let nest = legal(&selections(DType::F32, (2, 3), len), &schedule, false);
+            let with = generate(&nest, Plan::BASE, target.isa()).unwrap().function;
+            let without = clif(&nest, Plan::BASE, target.isa()).unwrap();
+            assert!(without.to_string().len() < with.to_string().len(), "locations stand in the text");
+            let [with, without] = [with, without].map(|function| {
+                let mut context = cranelift_codegen::Context::for_function(function);
+                context.compile(&**target.isa(), &mut Default::default()).unwrap().code_buffer().to_vec()
+            });
+            assert_eq!(with, without);
+        }
     }
 }

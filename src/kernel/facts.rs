@@ -5,6 +5,7 @@ use crate::problem::Region;
 use crate::schedule::Schedule;
 use crate::spec::Reduction;
 use crate::tree::Tree;
+use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
 /// What is known of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,12 +16,56 @@ pub struct Facts {
     pub combines: u64,
     /// The schedule.
     pub schedule: Schedule,
-    /// Bytes of machine code.
+    /// Bytes of machine code with its constants: Cranelift's, and the tiles'.
     pub code_bytes: u64,
+    /// What of it is tiles.
+    pub tiles: Tiles,
+    /// Loops over steps of the reduction, but for those that are written out.
+    pub step_loops: StepLoops,
     /// Bytes of scratch memory that a call works in.
     pub scratch_bytes: u64,
     /// How long the compilation took, in nanoseconds.
     pub compile_ns: u64,
+}
+
+/// The tiles of a kernel: functions of wide vectors, which Cranelift's code calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiles {
+    /// How many there are.
+    pub count: u64,
+    /// Bytes of their machine code with its constants. The rest of the kernel's is Cranelift's.
+    pub code_bytes: u64,
+    /// Bits of their vectors; 0 where there are no tiles.
+    pub vector_bits: u32,
+}
+
+/// Loops over steps, by the part that they stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepLoops {
+    /// In tiles.
+    pub in_tiles: u64,
+    /// In Cranelift's code.
+    pub outside: u64,
+}
+
+impl StepLoops {
+    pub(crate) fn of(nest: &Nest) -> StepLoops {
+        let is_over_steps =
+            |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Step && l.kind != LoopKind::Lanes);
+        let (mut all, mut in_tiles) = (0, 0);
+        nest.visit(&mut |s| {
+            all += u64::from(is_over_steps(s));
+            if let Stmt::Tile { body } = s {
+                body.iter().for_each(|s| s.visit(&mut |s| in_tiles += u64::from(is_over_steps(s))));
+            }
+        });
+        StepLoops { in_tiles, outside: all - in_tiles }
+    }
+
+    /// Whether all are in tiles.
+    pub fn are_in_tiles(self) -> bool {
+        self.outside == 0
+    }
 }
 
 pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
@@ -49,6 +94,14 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
         schedule: compiled.schedule.clone(),
         scratch_bytes: compiled.code.scratch_bytes(),
         code_bytes: compiled.code.bytes().len() as u64,
+        tiles: tiles(compiled),
+        step_loops: compiled.step_loops,
         compile_ns: compiled.compile_ns,
     }
+}
+
+fn tiles(compiled: &Compiled) -> Tiles {
+    let bytes = compiled.code.tile_bytes();
+    let vector_bits = if bytes.is_empty() { 0 } else { compiled.vectors.bits };
+    Tiles { count: bytes.len() as u64, code_bytes: bytes.iter().sum(), vector_bits }
 }

@@ -5,7 +5,7 @@ mod element;
 mod facts;
 
 pub use element::{Element, Input, Output};
-pub use facts::Facts;
+pub use facts::{Facts, StepLoops, Tiles};
 
 use crate::compiled::Compiled;
 use crate::dump;
@@ -13,6 +13,7 @@ use crate::error::{CallError, Error};
 use crate::jit::SCRATCH_ALIGN;
 use crate::schedule::Schedule;
 use crate::spec::{Operand, Reduction};
+use crate::vectors::Vectors;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -46,7 +47,12 @@ impl Kernel {
         &self.compiled.schedule
     }
 
-    /// The machine code.
+    /// The vectors the code is made of.
+    pub fn vectors(&self) -> Vectors {
+        self.compiled.vectors
+    }
+
+    /// The machine code: that of the function that a call enters, then that of its tiles.
     pub fn code(&self) -> &[u8] {
         self.compiled.code.bytes()
     }

@@ -1,6 +1,7 @@
 //! Writes out the folds of lanes.
 
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt, tree};
 use std::collections::HashMap;
 
@@ -19,7 +20,7 @@ use std::collections::HashMap;
 /// places, and the copy alone has to live in memory for it.
 ///
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
-pub fn fold(mut nest: Nest, _: &Schedule) -> Nest {
+pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let mut types = HashMap::new();
     nest.visit(&mut |s| {

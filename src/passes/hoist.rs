@@ -1,6 +1,7 @@
 //! Reads what a loop does not change before it.
 
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
@@ -13,7 +14,7 @@ use std::collections::HashSet;
 /// let v0 = a0[0]
 /// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], v0)) } }
 /// ```
-pub fn hoist(nest: Nest, _: &Schedule) -> Nest {
+pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let buffers = nest.buffers.clone();
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {

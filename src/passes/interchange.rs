@@ -2,6 +2,7 @@
 
 use super::rewrite;
 use crate::schedule::{Depth, Schedule};
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
 
 /// Moves the loop of a tile that the schedule moves into blocks, and the output loops inside it, inside the loops
@@ -36,7 +37,7 @@ use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, N
 /// Legal because iterations of the tile's loops write different elements, once each has its own part of the
 /// states; `stream` makes a stack of all these states. Without a merge there is one block, and nothing to do; where
 /// each output first brings its elements into order, the loops stay where they are.
-pub fn interchange(mut nest: Nest, schedule: &Schedule) -> Nest {
+pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
     let into_blocks = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.depth == Depth::Blocks);

@@ -2,6 +2,7 @@
 
 use super::{is_straight, renamed, substitute, visit_exprs};
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 
 /// Writes out a loop over rows and joins its updates of one accumulator element into one:
@@ -22,7 +23,7 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 /// ```
 ///
 /// Legal because the updates keep their order. A loop with loops inside is left to `unroll`.
-pub fn jam(nest: Nest, _: &Schedule) -> Nest {
+pub fn jam(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) if l.var.over == Over::Row && is_straight(&l.body) => {

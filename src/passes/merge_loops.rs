@@ -1,6 +1,7 @@
 //! Joins loops that walk memory as one.
 
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 
 /// Joins two parallel loops, one directly inside the other, where every index steps through both as
@@ -13,7 +14,7 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 /// ```
 ///
 /// Legal because both are parallel. A loop over blocks keeps apart from others: `stream` has to find it.
-pub fn merge_loops(nest: Nest, _: &Schedule) -> Nest {
+pub fn merge_loops(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let body = super::rewrite(nest.body, &mut |stmt, out| {
         out.push(match stmt {
             Stmt::For(l) => Stmt::For(join(l)),
@@ -28,6 +29,15 @@ fn join(outer: Loop) -> Loop {
     let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return outer };
     let parallel = outer.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
     let alike = (outer.var.over == Over::Block) == (inner.var.over == Over::Block);
+    if !parallel || !alike || !walks_as_one(&outer, inner, n) {
+        return outer;
+    }
+    let drop_outer = super::substitute(inner.body.clone(), outer.var, &Index::default());
+    Loop::new(inner.var, m * n, LoopKind::Parallel, drop_outer)
+}
+
+/// Whether every index in a loop steps through it, of `n` iterations, and the loop directly around it as through one.
+pub(super) fn walks_as_one(outer: &Loop, inner: &Loop, n: u64) -> bool {
     let fits = |i: &Index| i.coefficient(outer.var) == n as i64 * i.coefficient(inner.var);
     let mut all = true;
     inner.body.iter().for_each(|s| {
@@ -41,9 +51,5 @@ fn join(outer: Loop) -> Loop {
             all &= fits(index);
         }
     });
-    if !parallel || !alike || !all {
-        return outer;
-    }
-    let drop_outer = super::substitute(inner.body.clone(), outer.var, &Index::default());
-    Loop::new(inner.var, m * n, LoopKind::Parallel, drop_outer)
+    all
 }

@@ -7,19 +7,23 @@
 mod fold;
 mod hoist;
 mod interchange;
+mod interleave;
 mod jam;
+mod join_blocks;
 mod legalize;
 mod merge_loops;
+mod neighbours;
+mod outline;
 mod reorder;
 mod stream;
+mod sums;
 mod tile;
 mod unroll;
 mod vector_forms;
 mod vectorize;
 
-pub use vector_forms::VECTOR_BITS;
-
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Expr, Index, Loop, LoopVar, Names, Nest, Stmt, Var};
 use std::collections::HashMap;
 
@@ -30,8 +34,8 @@ pub struct Pass {
     pub name: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
-    /// The function.
-    pub run: fn(Nest, &Schedule) -> Nest,
+    /// The function; it gets the vectors that the code is made of.
+    pub run: fn(Nest, &Schedule, Vectors) -> Nest,
 }
 
 /// Every pass, in order.
@@ -44,10 +48,14 @@ pub const PASSES: &[Pass] = &[
         run: interchange::interchange,
     },
     Pass { name: "merge_loops", summary: "join loops that walk memory as one", run: merge_loops::merge_loops },
+    Pass { name: "join_blocks", summary: "add integers of all blocks into one state", run: join_blocks::join_blocks },
+    Pass { name: "neighbours", summary: "add bytes that lie side by side in one lane", run: neighbours::neighbours },
     Pass { name: "stream", summary: "merge blocks as they are done", run: stream::stream },
     Pass { name: "fold", summary: "write out the folds of lanes", run: fold::fold },
     Pass { name: "jam", summary: "take several steps in one visit of an accumulator", run: jam::jam },
     Pass { name: "hoist", summary: "read what a loop does not change before it", run: hoist::hoist },
+    Pass { name: "interleave", summary: "take several blocks or outputs at once", run: interleave::interleave },
+    Pass { name: "outline", summary: "give statements to the generator of wide vectors", run: outline::outline },
     Pass { name: "vectorize", summary: "make lanes of parallel loops", run: vectorize::vectorize },
     Pass { name: "unroll", summary: "write out short loops", run: unroll::unroll },
     Pass { name: "legalize", summary: "split vectors and replace what the target lacks", run: legalize::legalize },
@@ -56,13 +64,28 @@ pub const PASSES: &[Pass] = &[
 /// The body with `f` applied to every statement in it, innermost bodies first; `f` adds the
 /// statements that take its place to the new body.
 fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
+    rewrite_regions(body, Region::Outside, &mut |stmt, _, out| f(stmt, out))
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Region {
+    /// Where vectors have 128 bits.
+    Outside,
+    /// In a tile, where they have the most that the target has.
+    Tile,
+}
+
+/// As [`rewrite`] of a body in that region; `f` is told where the statement stands.
+fn rewrite_regions(body: Vec<Stmt>, region: Region, f: &mut impl FnMut(Stmt, Region, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(body.len());
     for stmt in body {
         let stmt = match stmt {
-            Stmt::For(l) => Stmt::For(Loop { body: rewrite(l.body, f), ..l }),
+            Stmt::For(l) => Stmt::For(Loop { body: rewrite_regions(l.body, region, f), ..l }),
+            Stmt::Tile { body } => Stmt::Tile { body: rewrite_regions(body, Region::Tile, f) },
             other => other,
         };
-        f(stmt, &mut out);
+        f(stmt, region, &mut out);
     }
     out
 }

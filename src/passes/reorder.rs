@@ -1,6 +1,7 @@
 //! Moves the loops of a tile inside the loops of the reduction.
 
 use crate::schedule::{Depth, Schedule};
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
 use std::collections::HashSet;
 
@@ -29,7 +30,7 @@ use std::collections::HashSet;
 /// Legal because iterations of the tile's loops write different elements, once each has its own part
 /// of every accumulator. The parts lie interleaved, and a `select` takes neighbours: a loop that holds one
 /// stays where it is.
-pub fn reorder(nest: Nest, schedule: &Schedule) -> Nest {
+pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.depth == Depth::Steps);
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) if into_steps(l.var) && !selects(&l) => out.extend(sink(l)),

@@ -1,6 +1,7 @@
 //! Merges blocks as they are done, with a stack of states.
 
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{
     AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, tree,
 };
@@ -28,7 +29,7 @@ use cranefold_ir::{
 /// ```
 ///
 /// Legal because `merge` means just this order (see [`cranefold_ir::tree`]).
-pub fn stream(mut nest: Nest, _: &Schedule) -> Nest {
+pub fn stream(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = in_body(body, &mut nest, &mut names);

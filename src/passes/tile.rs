@@ -2,6 +2,7 @@
 
 use super::{renamed, rewrite, substitute};
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 
 /// Splits the loop of the schedule's tile, the innermost loops over steps into rows, and the innermost
@@ -25,7 +26,7 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// ```
 ///
 /// Always legal: the order of iterations stays.
-pub fn tile(nest: Nest, schedule: &Schedule) -> Nest {
+pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };

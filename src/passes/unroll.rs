@@ -1,7 +1,8 @@
 //! Writes out short loops.
 
-use super::{renamed, substitute};
+use super::{Region, renamed, substitute};
 use crate::schedule::Schedule;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Op, Over, Stmt};
 use std::collections::HashSet;
 
@@ -14,6 +15,10 @@ const PARALLEL_OPS: u64 = 80;
 
 /// The most iterations of a loop over elements that is written out where it runs seldom.
 const COLD: u64 = 2;
+
+/// Steps of a tile that are written out in one iteration where each does little, and the most operations of one.
+const GROUP: u64 = 4;
+const LIGHT_OPS: u64 = 8;
 
 /// The most operations a loop over steps is written out to.
 const STEP_OPS: u64 = 32;
@@ -28,9 +33,11 @@ const STEP_OPS: u64 = 32;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = add(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
+/// In a tile, loops over steps that do little take four of them in an iteration.
+///
 /// Accumulators whose every index has become constant live in registers.
 /// A loop over elements of accumulators that no loop over steps touches stays a loop: it runs seldom.
-pub fn unroll(nest: Nest, _: &Schedule) -> Nest {
+pub fn unroll(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let mut hot = HashSet::new();
     nest.visit(&mut |s| {
@@ -40,9 +47,12 @@ pub fn unroll(nest: Nest, _: &Schedule) -> Nest {
             accumulators(&l.body, &mut hot);
         }
     });
-    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
+    let body = super::rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {
         Stmt::For(l) => match l.extent {
             Extent::Const(n) if is_short(&l, n, &nest.defs, &hot) => write_out(l, n, &mut names, out),
+            Extent::Const(n) if region == Region::Tile && is_light(&l, n, &nest.defs) => {
+                in_groups(l, n, &mut names, out)
+            }
             _ => out.push(Stmt::For(l)),
         },
         other => out.push(other),
@@ -59,7 +69,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>) -> bool {
     match (l.kind, l.var.over) {
         (LoopKind::Lanes, _) => false,
         _ if n == 1 => true,
-        (_, Over::Row) => true,
+        (_, Over::Row) => l.body.iter().all(|s| !matches!(s, Stmt::Tile { .. })),
         (_, Over::Step) => vectors && ops <= STEP_OPS,
         (LoopKind::Parallel, Over::Element) if is_cold(&l.body, hot) => vectors && n <= COLD,
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
@@ -118,6 +128,29 @@ fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
         _ => {}
     });
     n
+}
+
+/// Whether a loop over steps in a tile does so little in an iteration that its end costs as much.
+fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
+    let vectors = l.body.iter().all(|s| matches!(s, Stmt::For(inner) if inner.kind == LoopKind::Lanes));
+    // A position would be counted up in each step instead of once a loop.
+    let mut counts = false;
+    super::visit_exprs(&l.body, &mut |e| counts |= matches!(e, Expr::At(..)));
+    l.var.over == Over::Step && vectors && !counts && n >= 2 * GROUP && ops(&l.body, defs) <= LIGHT_OPS
+}
+
+/// A loop of groups of iterations written out, and those that are left over.
+fn in_groups(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {
+    let mut body = vec![];
+    for i in 0..GROUP {
+        let at = Index::term(l.var, GROUP as i64).offset_by(i as i64);
+        body.extend(renamed(substitute(l.body.clone(), l.var, &at), names));
+    }
+    let (groups, rest) = (n / GROUP, n % GROUP);
+    out.push(Stmt::For(Loop { extent: Extent::Const(groups), body, ..l.clone() }));
+    for i in n - rest..n {
+        out.extend(renamed(substitute(l.body.clone(), l.var, &Index::constant(i as i64)), names));
+    }
 }
 
 fn write_out(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {

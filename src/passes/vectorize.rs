@@ -1,8 +1,10 @@
 //! Makes lanes of parallel loops.
 
-use super::{is_straight, renamed, substitute, vector_forms};
+use super::vector_forms::Forms;
+use super::{Region, is_straight, renamed, rewrite_regions, substitute};
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
+use crate::vectors::Vectors;
+use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
 
 /// Splits an innermost parallel loop into vectors of the schedule's width, and the rest into vectors
 /// of half as many lanes, down to one:
@@ -17,24 +19,63 @@ use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nam
 /// The widest type in the body decides how many lanes fill a vector. A loop with an operation that has
 /// no vector form stays as it is; what it reads of accumulators is copied first, so that only the copy
 /// has to live in memory.
-pub fn vectorize(nest: Nest, schedule: &Schedule) -> Nest {
+///
+/// In a tile the last element is a vector of one lane, and where vectors have masks, the rest is a single one:
+///
+/// ```text
+/// tile { for l0 in 0..49 parallel { a0[l0] = add(a0[l0], x0[l0]) } }
+/// ->  (width=512, vectors of 512 bits)
+/// tile {
+///   for l2 in 0..3 parallel { for l0 in 0..16 lanes { a0[16*l2 + l0] = add(a0[16*l2 + l0], x0[16*l2 + l0]) } }
+///   for l0 in 0..1 lanes { a0[l0 + 48] = add(a0[l0 + 48], x0[l0 + 48]) }
+/// }
+/// ```
+///
+/// Outside of tiles a schedule for wider vectors than 128 bits is then one for 128.
+pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => {
-            out.extend(match lanes(&l, schedule, &nest.defs) {
-                Some(lanes) => split(l, lanes, &mut names),
-                None => scalar(l, schedule, &mut names),
-            })
-        }
+    let is_wide = vectors.bits > Vectors::BASE.bits;
+    let width_outside = if is_wide { Vectors::BASE.bits } else { schedule.width };
+    let rest_in_tile = if vectors.bits >= 512 { Rest::Masked } else { Rest::Lanes };
+    let mut outside = Forms::new(&nest.defs, Vectors::BASE);
+    let mut inside = Forms::new(&nest.defs, vectors);
+    let body = rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {
+        Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => out.extend(match region {
+            Region::Tile => match lanes(&l, schedule.width, &mut inside) {
+                Some(lanes) => split(l, lanes, rest_in_tile, &mut names),
+                None => vec![Stmt::For(l)],
+            },
+            Region::Outside => match lanes(&l, width_outside, &mut outside) {
+                Some(lanes) => split(l, lanes, Rest::Scalar, &mut names),
+                // With tiles, accumulators live in memory.
+                None if is_wide => vec![Stmt::For(l)],
+                None => scalar(l, schedule.width, &mut names),
+            },
+        }),
         other => out.push(other),
     });
     Nest { body, ..nest }
 }
 
-/// How many iterations make a vector; `None` where it is none or the body has no vector form.
-fn lanes(l: &Loop, schedule: &Schedule, defs: &[Def]) -> Option<u64> {
-    let lanes = u64::from(schedule.width / 8) / vector_forms::widest_bytes(&l.body, defs);
-    (lanes > 1 && has_unit_strides(l) && vector_forms::has_vector_form(&l.body, defs)).then_some(lanes)
+/// How many iterations of a loop make a vector of `width` bits; `None` where it becomes none: its body is not
+/// straight, or has no vector form.
+pub(super) fn lanes(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
+    if l.kind != LoopKind::Parallel || !is_straight(&l.body) || !has_unit_strides(l) {
+        return None;
+    }
+    let lanes = u64::from(width / 8) / forms.widest_bytes(&l.body);
+    (lanes > 1 && l.body.iter().all(|s| forms.has_form(s))).then_some(lanes)
+}
+
+/// What becomes of the iterations after the last whole vector.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// One vector of as many lanes.
+    Masked,
+    /// Vectors of half as many lanes each time, down to one.
+    Lanes,
+    /// The same, but the last one is a scalar, if it is not in vectors already.
+    Scalar,
 }
 
 /// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.
@@ -55,7 +96,7 @@ fn has_unit_strides(l: &Loop) -> bool {
     ok
 }
 
-fn split(l: Loop, lanes: u64, names: &mut Names) -> Vec<Stmt> {
+fn split(l: Loop, lanes: u64, rest: Rest, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let vectors = extent / lanes;
     let mut out = vec![];
@@ -67,11 +108,11 @@ fn split(l: Loop, lanes: u64, names: &mut Names) -> Vec<Stmt> {
         out.extend(grouped(Loop::new(main, vectors, LoopKind::Parallel, body), names));
     }
     let mut done = vectors * lanes;
-    let mut part = lanes / 2;
+    let mut part = if rest == Rest::Masked { extent - done } else { lanes / 2 };
     while part > 0 {
         if extent - done >= part {
             let body = renamed(l.body.clone(), names);
-            if part > 1 || stays_in_registers(&body, l.var) {
+            if part > 1 || rest != Rest::Scalar || stays_in_registers(&body, l.var) {
                 let at = Index::term(l.var, 1).offset_by(done as i64);
                 out.push(vector(substitute(body, l.var, &at), part));
             } else {
@@ -126,7 +167,7 @@ fn stays_in_registers(body: &[Stmt], var: LoopVar) -> bool {
 
 /// A loop that stays scalar, reading copies of the accumulators it walks, if it only reads them and is
 /// too long to be written out.
-fn scalar(l: Loop, schedule: &Schedule, names: &mut Names) -> Vec<Stmt> {
+fn scalar(l: Loop, width: u32, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let only_reads = l.body.iter().all(|s| !matches!(s, Stmt::Set { .. }));
     if extent <= super::unroll::SHORT || !only_reads {
@@ -157,8 +198,8 @@ fn scalar(l: Loop, schedule: &Schedule, names: &mut Names) -> Vec<Stmt> {
         out.push(Stmt::Acc { acc, dtype, len: extent, init: Scalar::from_bits(dtype, 0) });
         let value = Expr::Read(from, dtype, index.substitute(l.var, &at));
         let copy = Loop::new(var, extent, LoopKind::Parallel, vec![Stmt::Set { acc, index: at, value }]);
-        match lanes(&copy, schedule, &[]) {
-            Some(lanes) => out.extend(split(copy, lanes, names)),
+        match lanes(&copy, width, &mut Forms::new(&[], Vectors::BASE)) {
+            Some(lanes) => out.extend(split(copy, lanes, Rest::Scalar, names)),
             None => out.push(Stmt::For(copy)),
         }
     }

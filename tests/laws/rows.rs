@@ -6,7 +6,7 @@ use cranefold::ir::eval::Terms;
 use cranefold::ops::ROWS;
 use cranefold::problem::Region;
 use cranefold::schedule::choose;
-use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, pipeline};
+use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, Vectors, pipeline};
 
 /// Ops, the first input's type, and what follows the first input.
 const CASES: &[(&str, &[&str], &str)] = &[
@@ -205,8 +205,8 @@ fn every_row_keeps_its_terms() {
 pub fn terms_are_kept(spec: &Reduction, n: usize) {
     let problem = Problem::of(spec);
     let mut naive = None;
-    for schedule in forced(&problem, n).into_iter().chain([choose(&problem, 128)]) {
-        let stages = pipeline::stages(&problem, &schedule).unwrap_or_else(|e| panic!("{spec}: {e}"));
+    for schedule in forced(&problem, n).into_iter().chain([128, 256, 512].map(|width| choose(&problem, width))) {
+        let stages = pipeline::stages(&problem, &schedule, Vectors::WIDEST).unwrap_or_else(|e| panic!("{spec}: {e}"));
         let mut before = None;
         for (stage, nest) in stages {
             if before.as_ref() == Some(&nest) {

@@ -6,14 +6,14 @@ use crate::execute::{Memory, is_element, is_written, places};
 use crate::specs::{Case, cases};
 use cranefold::ir::ops::Call;
 use cranefold::schedule::choose;
-use cranefold::{Compiler, Options, Problem, Reduction, Scalar, pipeline, reference};
+use cranefold::{Compiler, Options, Problem, Reduction, Scalar, Vectors, pipeline, reference};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
 static COMPILER: LazyLock<Compiler> = LazyLock::new(|| Compiler::host().expect("this machine"));
 
 /// Widths that a compiler may be told to keep to.
-const WIDTHS: [u32; 5] = [0, 64, 128, 256, 1024];
+const WIDTHS: [u32; 6] = [0, 64, 128, 256, 512, 1024];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
@@ -58,14 +58,15 @@ fn check(case: &Case, stages: bool) -> Result<(), TestCaseError> {
     let spec = case.spec();
     let memory = memory(case, &spec);
     let problem = Problem::of(&spec);
-    let chosen = choose(&problem, 128);
+    let chosen = choose(&problem, case.width());
     let forced = case.schedules(&problem);
     let first = pipeline::checked("nest", cranefold::lower::lower(&problem, "naive"));
     let naive = memory.interpreted(&first.map_err(|e| TestCaseError::fail(e.to_string()))?);
     only_elements_are_written(&spec, &memory, &naive)?;
     if stages {
         for schedule in forced.iter().chain([&chosen]) {
-            let stages = pipeline::stages(&problem, schedule).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let stages = pipeline::stages(&problem, schedule, Vectors::WIDEST)
+                .map_err(|e| TestCaseError::fail(e.to_string()))?;
             for pair in stages.windows(2) {
                 let [(_, before), (stage, nest)] = pair else { unreachable!("windows of two") };
                 if before != nest {

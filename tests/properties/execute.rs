@@ -6,6 +6,7 @@ use cranefold::spec::Operand;
 use cranefold::{Input, Kernel, Output, Reduction};
 
 /// The buffers of a call, from before it.
+#[derive(Clone)]
 pub struct Memory {
     pub inputs: Vec<Buffer>,
     pub outputs: Vec<Buffer>,

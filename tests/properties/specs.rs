@@ -19,7 +19,7 @@ const EXTENTS: &[u64] = &[
 ];
 
 /// An axis: its extent, whether it is reduced, and where it lies in both layouts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     extent: u64,
     reduced: bool,
@@ -28,7 +28,7 @@ pub struct Axis {
 }
 
 /// Where an axis lies in a layout.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     /// Axes go by this, the innermost first.
     rank: u8,
@@ -205,6 +205,9 @@ fn same_box(problem: &Problem, one: Tile, other: Tile) -> bool {
     one == other
 }
 
+/// The most bytes of an operand, with its gaps.
+const MOST_BYTES: u64 = 16 << 20;
+
 impl Case {
     /// The spec.
     pub fn spec(&self) -> Reduction {
@@ -227,8 +230,21 @@ impl Case {
                 let some = |axis: &Axis| Axis { extent: axis.extent.max(2), ..axis.clone() };
                 Case { axes: self.axes.iter().map(some).collect(), ..self.clone() }.built()
             }
+            // Gaps and strides of many axes make spans that no machine holds.
+            Ok(spec) if spec.inputs().iter().chain(spec.outputs()).any(|o| o.span_bytes() > MOST_BYTES) => {
+                let dense = |place: Place| Place { gap: 0, blocks: 0, ..place };
+                let dense = |axis: &Axis| Axis { input: dense(axis.input), output: dense(axis.output), ..axis.clone() };
+                let axes = self.axes.iter().map(dense).collect();
+                let case = Case { axes, blocks: false, ..self.clone() };
+                if case.axes == self.axes { Ok(spec) } else { case.built() }
+            }
             built => built,
         }
+    }
+
+    /// Bits of the vectors for which a schedule is chosen: each case has those of its seed.
+    pub fn width(&self) -> u32 {
+        [128, 256, 512][(self.seed % 3) as usize]
     }
 
     /// The schedules to force: each fits the problem.
@@ -250,8 +266,10 @@ impl Case {
             if tiles.iter().any(|tile| tile.depth == Depth::Blocks) {
                 blocks = 1;
             }
-            let mut schedule = Schedule { width, tiles, rows, blocks };
+            let mut schedule =
+                Schedule { width, tiles, rows, blocks, interleave: 1 + rows % 4, prefetch: 64 * (blocks % 3) };
             while schedule.check(problem).is_err() {
+                schedule.interleave = 1;
                 schedule.tiles.retain(|t| t.by > 1);
                 schedule.tiles.iter_mut().for_each(|t| t.by /= 2);
             }

@@ -4,7 +4,7 @@
 use crate::specs::{Case, cases};
 use cranefold::ir::eval::Terms;
 use cranefold::schedule::choose;
-use cranefold::{Problem, Reduction, pipeline};
+use cranefold::{Problem, Reduction, Vectors, pipeline};
 use proptest::prelude::*;
 
 proptest! {
@@ -29,10 +29,11 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let spec = case.spec();
     let problem = Problem::of(&spec);
     let mut schedules = case.schedules(&problem);
-    schedules.push(choose(&problem, 128));
+    schedules.push(choose(&problem, case.width()));
     let mut naive: Option<Vec<Vec<Option<u128>>>> = None;
     for schedule in &schedules {
-        let stages = pipeline::stages(&problem, schedule).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let stages =
+            pipeline::stages(&problem, schedule, Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
         let mut before = None;
         for (stage, nest) in stages {
             if before.as_ref() == Some(&nest) {

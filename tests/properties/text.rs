@@ -4,7 +4,7 @@ use crate::data::Random;
 use crate::specs::{Case, cases};
 use cranefold::ir::Nest;
 use cranefold::schedule::choose;
-use cranefold::{Problem, Reduction, Schedule, pipeline};
+use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
 use proptest::prelude::*;
 
 proptest! {
@@ -22,14 +22,14 @@ proptest! {
             prop_assert_eq!(other.to_string().parse::<Reduction>(), Ok(other.clone()));
             let problem = Problem::of(&other);
             prop_assert_eq!(problem.to_string().parse::<Problem>(), Ok(problem.clone()), "{}", problem);
-            pipeline::stages(&problem, &choose(&problem, 128)).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            pipeline::stages(&problem, &choose(&problem, 512), Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
         }
         let mut schedules = case.schedules(&problem);
-        schedules.extend([choose(&problem, 128), choose(&problem, 0)]);
+        schedules.extend([0, 128, 256, 512].map(|width| choose(&problem, width)));
         for schedule in schedules {
             prop_assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule.clone()), "{}", schedule);
             // Each nest is verified on the way.
-            let stages = pipeline::stages(&problem, &schedule).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let stages = pipeline::stages(&problem, &schedule, Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
             for (stage, nest) in stages {
                 prop_assert_eq!(nest.to_string().parse::<Nest>(), Ok(nest), "after {}", stage);
             }
@@ -55,12 +55,12 @@ proptest! {
 
     #[test]
     fn schedules_of_any_numbers_are_checked(width: u32, var: u32, by: u64, rows: u64, case in cases(1 << 20, 4)) {
-        let text = format!("width={} tile=i{}:{by} rows={} blocks={}", [0, 128, width][rows as usize % 3], var % 8, rows % 70, rows % 19);
+        let text = format!("width={} tile=i{}:{by} rows={} blocks={}", [0, 128, 512, width][rows as usize % 4], var % 8, rows % 70, rows % 19);
         if let Ok(schedule) = text.parse::<Schedule>() {
             // Accepted or refused with a reason; what is accepted makes nests that verify.
             let problem = Problem::of(&case.spec());
             if schedule.check(&problem).is_ok() {
-                let stages = pipeline::stages(&problem, &schedule);
+                let stages = pipeline::stages(&problem, &schedule, Vectors::WIDEST);
                 prop_assert!(stages.is_ok(), "{text}: {}", stages.err().map_or(String::new(), |e| e.to_string()));
             }
         }
@@ -77,8 +77,8 @@ proptest! {
         if let Ok(problem) = text.parse::<Problem>() {
             prop_assert_eq!(problem.to_string().parse(), Ok(problem.clone()), "{}", text);
             // What is read is whole: it goes all the way, if perhaps to outputs that overlap.
-            let schedule = cranefold::schedule::choose(&problem, 128);
-            let _ = pipeline::stages(&problem, &schedule);
+            let schedule = cranefold::schedule::choose(&problem, 512);
+            let _ = pipeline::stages(&problem, &schedule, Vectors::WIDEST);
         }
     }
 

@@ -7,8 +7,8 @@ mod layouts;
 mod rows;
 mod semantics;
 
-use cranefold::ir::eval;
-use cranefold::{Compiler, Input, Output, Reduction};
+use cranefold::ir::{Nest, eval};
+use cranefold::{Compiler, Input, Output, Reduction, Vectors};
 use std::sync::LazyLock;
 
 /// Runs a spec: the inputs' buffers in, and what the outputs' buffers hold before; these out. Each is as
@@ -31,19 +31,26 @@ fn reference(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) ->
 /// The interpreter, on the nest after every pass: all give the same bits.
 fn interpreter(spec: &Reduction, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let problem = cranefold::Problem::of(spec);
-    let schedule = cranefold::schedule::choose(&problem, 128);
-    let mut before: Option<Vec<Vec<u8>>> = None;
-    for (stage, nest) in cranefold::pipeline::stages(&problem, &schedule).expect("stages that verify") {
-        let mut outputs = old.clone();
-        let mut domain = eval::Bits {
-            inputs: inputs.iter().map(Vec::as_slice).collect(),
-            outputs: outputs.iter_mut().map(Vec::as_mut_slice).collect(),
-        };
-        eval::run(&nest, &mut domain);
-        assert!(before.as_ref().is_none_or(|b| *b == outputs), "{spec}: other bits after {stage}");
-        before = Some(outputs);
+    let mut before: Option<(Nest, Vec<Vec<u8>>)> = None;
+    for width in [128, 256, 512] {
+        let schedule = cranefold::schedule::choose(&problem, width);
+        let stages = cranefold::pipeline::stages(&problem, &schedule, Vectors::WIDEST).expect("stages that verify");
+        for (stage, nest) in stages {
+            if before.as_ref().is_some_and(|(known, _)| *known == nest) {
+                continue;
+            }
+            let mut outputs = old.clone();
+            let mut domain = eval::Bits {
+                inputs: inputs.iter().map(Vec::as_slice).collect(),
+                outputs: outputs.iter_mut().map(Vec::as_mut_slice).collect(),
+            };
+            eval::run(&nest, &mut domain);
+            let same = before.as_ref().is_none_or(|(_, known)| *known == outputs);
+            assert!(same, "{spec}: other bits after {stage}, {schedule}");
+            before = Some((nest, outputs));
+        }
     }
-    before.expect("a stage")
+    before.expect("a stage").1
 }
 
 /// The compiled kernel.

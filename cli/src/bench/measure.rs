@@ -40,16 +40,16 @@ pub struct Measured {
     pub interpreter_ns: Option<f64>,
 }
 
-/// Compiles a case, checks its answer and times it.
+/// Compiles a case with these options, checks its answer and times it.
 ///
 /// # Errors
 /// If it cannot be compiled, or the answer is wrong.
-pub fn measure(case: &Case, target: &Target) -> Result<Measured, Failure> {
+pub fn measure(case: &Case, target: &Target, options: &Options) -> Result<Measured, Failure> {
     let mut arrays = Arrays::random(&case.spec, 1)?;
     // A compiler of its own: no case is answered from what was compiled for another.
     let compiler = Compiler::new(target.clone());
     let (kernel, first_ns) = timing::once_ns(|| {
-        let kernel = compiler.compile(&case.spec)?;
+        let kernel = compiler.compile_with(&case.spec, options)?;
         native(&kernel, &arrays.inputs, &mut arrays.outputs)()?;
         Ok(kernel)
     })?;
@@ -92,7 +92,7 @@ fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> 
     let mut expected = outputs(&case.spec)?;
     let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();
     let (other, interpreter_ns) = if elements <= MOST_INTERPRETED {
-        let nest = pipeline::legal_nest(&Problem::of(&case.spec), kernel.schedule())?;
+        let nest = pipeline::legal_nest(&Problem::of(&case.spec), kernel.schedule(), kernel.vectors())?;
         let ((), ns) = timing::once_ns(|| {
             interpret(&nest, &arrays.inputs, &mut expected);
             Ok(())

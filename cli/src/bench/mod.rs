@@ -9,7 +9,7 @@ mod report;
 use crate::args::Bench;
 use crate::failure::Failure;
 use cases::Entry;
-use cranefold::Compiler;
+use cranefold::{Compiler, Options, Schedule};
 use report::Report;
 use std::io::Write;
 
@@ -24,6 +24,8 @@ pub fn bench(request: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
         None if request.specs.is_empty() => return Err(Failure::NothingToTime),
         None => cases::specs(&request.specs)?,
     };
+    let width = request.width.map(Schedule::checked_width).transpose()?;
+    let options = Options { schedule: None, width };
     let compiler = Compiler::host()?;
     let target = compiler.target().clone();
     // A process's first compilation sets tables up, which is no case's time.
@@ -33,7 +35,7 @@ pub fn bench(request: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     for entry in &entries {
         match entry {
             Entry::Skipped { name, reason } => report.skipped(name, reason)?,
-            Entry::Case(case) => match measure::measure(case, &target) {
+            Entry::Case(case) => match measure::measure(case, &target, &options) {
                 Ok(measured) => report.measured(case, &measured)?,
                 Err(failure) if failure.exit_code() == 1 => {
                     report.skipped(&case.name, &failure.to_string())?;

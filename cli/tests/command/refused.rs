@@ -35,13 +35,15 @@ fn command_lines() {
 
 #[test]
 fn requests() {
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["run", "sum f32[2,3] axes=[3]"], "axis 3 is out of range for rank 2"),
         (&["dump", "sum f32[2,3] axes=[0,0]"], "axis 0 is listed twice for rank 2"),
         (&["bench", "any f32[2]"], "`any` does not take f32; it takes bool"),
         (&["run", "sum f32[2]", "--threads", "2"], "threads=2 is outside 1 to 1: kernels run on one thread so far"),
         (&["run", "sum f32[2]", "--threads", "0"], "threads=0 is outside 1 to 1: kernels run on one thread so far"),
         (&["run", "sum f32[2]", "--width", "100"], "width=100 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"),
+        (&["dump", "sum f32[2]", "--width", "1"], "width=1 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"),
+        (&["bench", "sum f32[2]", "--width", "7"], "width=7 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"),
         (
             &["dump", "sum f32[2]", "--schedule", "width=5"],
             "width=5 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits",

@@ -13,7 +13,10 @@ fn run_prints_what_a_person_wants() {
     assert_eq!(line("spec"), "mean f32[8,16,14,14] axes=[2,3]");
     assert_eq!(line("input"), "98 KB of elements, random, seed 0");
     assert!(line("output").starts_with("f32[8,16] ") && line("output").ends_with(" ..."), "{out}");
-    assert!(line("kernel").contains("width=128") && line("kernel").ends_with(" bytes of code"), "{out}");
+    assert!(line("kernel").starts_with("width=") && line("kernel").contains(" bytes of code"), "{out}");
+    let narrow = works(&["run", "mean f32[8,16,14,14] axes=[2,3]", "--width", "128"]);
+    let kernel = narrow.lines().find(|line| line.starts_with("kernel")).unwrap();
+    assert!(kernel.starts_with("kernel   width=128 ") && kernel.ends_with(" bytes of code"), "{narrow}");
     assert!(line("run").ends_with(" GB/s read and written"), "{out}");
     let error = line("error");
     assert!(error.contains(" at most against the reference, bound "), "{out}");
@@ -78,6 +81,9 @@ fn dump_prints_a_stage_or_all() {
     assert!(works(&["dump", spec, "--stage", "nest"]).starts_with("nest "));
     assert!(works(&["dump", spec, "--stage", "legalize", "--width", "64"]).starts_with("nest "));
     assert!(works(&["dump", spec, "--stage", "clif"]).contains("function "));
+    // What is narrower than any machine's vectors has no tiles.
+    assert!(works(&["dump", "sum f32[9,999] axes=[1]", "--stage", "asm", "--width", "128"]).starts_with("function:\n"));
+    assert!(!works(&["dump", "sum f32[9,999] axes=[1]", "--stage", "legalize", "--width", "128"]).contains("tile"));
     let all = works(&["dump", spec]);
     for stage in ["spec", "problem", "schedule", "nest", "legalize", "clif", "asm"] {
         assert!(all.contains(&format!("== {stage} ==")), "{stage}");
@@ -86,7 +92,7 @@ fn dump_prints_a_stage_or_all() {
 
 #[test]
 fn bench_prints_a_table() {
-    let out = works(&["bench", "sum f32[64,64] axes=[1]", "max i8[1000]"]);
+    let out = works(&["bench", "sum f32[64,64] axes=[1]", "max i8[1000]", "--width", "128"]);
     let mut lines = out.lines();
     assert!(lines.next().unwrap().starts_with("one core reads "), "{out}");
     let header = lines.find(|line| line.starts_with("case ")).unwrap();

@@ -331,6 +331,9 @@ fn in_limbs(
     let limb = DType::U64;
     let identity = vec![Scalar::int(limb, 0); k];
     let lift = Def::build("lift", &[request.input], |lets, args| match term {
+        // As little as that is written out where it is called, and seen to be a sum.
+        Term::Value if k == 1 => vec![args[0].clone().cast(limb)],
+        Term::Magnitude if k == 1 => vec![magnitude(args[0].clone()).cast(limb)],
         Term::Value => limbs::widen(lets, &args[0], k),
         Term::Magnitude => limbs::widen(lets, &magnitude(args[0].clone()), k),
         Term::Square if k == 1 => {
@@ -343,7 +346,10 @@ fn in_limbs(
             square
         }
     });
-    let combine = Def::build("combine_add", &vec![limb; 2 * k], |lets, args| limbs::add(lets, &args[..k], &args[k..]));
+    let combine = Def::build("combine_add", &vec![limb; 2 * k], |lets, args| match args {
+        [a, b] => vec![a.clone().add(b.clone())],
+        _ => limbs::add(lets, &args[..k], &args[k..]),
+    });
     let finish = Def::build("finish", &vec![limb; k], |lets, args| {
         vec![finish(lets, Total { limbs: args.to_vec(), signed, small: None })]
     });

@@ -35,14 +35,33 @@ impl Parser<'_> {
             "merge" => self.merge(),
             "fold" => self.fold(),
             "select" => self.select(),
+            "tile" => {
+                self.check_depth()?;
+                self.bump()?;
+                Ok(Stmt::Tile { body: self.body()? })
+            }
             _ => self.write_stmt(word),
         }
     }
 
-    fn for_stmt(&mut self) -> Result<Stmt> {
-        if self.loop_depth == MAX_DEPTH {
-            return Err(self.error(self.at, format!("loops nest more than {MAX_DEPTH} deep")));
+    fn check_depth(&self) -> Result<()> {
+        match self.loop_depth == MAX_DEPTH {
+            true => Err(self.error(self.at, format!("loops nest more than {MAX_DEPTH} deep"))),
+            false => Ok(()),
         }
+    }
+
+    /// The body of a loop or a tile.
+    fn body(&mut self) -> Result<Vec<Stmt>> {
+        self.expect("{")?;
+        self.loop_depth += 1;
+        let body = self.stmts();
+        self.loop_depth -= 1;
+        body
+    }
+
+    fn for_stmt(&mut self) -> Result<Stmt> {
+        self.check_depth()?;
         self.bump()?;
         let var = self.loop_var()?;
         self.expect_word("in")?;
@@ -59,11 +78,7 @@ impl Parser<'_> {
         let kind = kinds.into_iter().find(|kind| self.is_word(kind.name()));
         let kind = kind.ok_or_else(|| self.expected("`parallel`, `seq` or `lanes`"))?;
         self.bump()?;
-        self.expect("{")?;
-        self.loop_depth += 1;
-        let body = self.stmts()?;
-        self.loop_depth -= 1;
-        Ok(Stmt::For(Loop { var, extent, kind, body }))
+        Ok(Stmt::For(Loop { var, extent, kind, body: self.body()? }))
     }
 
     fn acc(&mut self) -> Result<Stmt> {

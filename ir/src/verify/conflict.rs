@@ -7,7 +7,8 @@
 //! coefficients that are not smaller (m any integer). Variables bound in the loop differ between the
 //! iterations, those from outside do not. The elements differ for each 0 < |d| < n if
 //!
-//! - `c*d + s` lies strictly between two neighbouring multiples of g, or
+//! - `c*d + s` lies strictly between two neighbouring multiples of g, also where s takes terms with greater
+//!   coefficients and g is that of the others, or
 //! - it meets one multiple of g only, p, and |s - p| < |c|, so that no d but 0 reaches it, or
 //! - from the greatest coefficient down to c, what the smaller ones span leaves each variable one value
 //!   for which the difference may be 0, and that leaves d only 0.
@@ -106,7 +107,7 @@ impl Iterations {
             return Some(true);
         }
 
-        if rest.leaves_only_zero(c.abs(), last)? {
+        if rest.leaves_only_zero(c.abs(), last)? || rest.lies_between_multiples(c.abs(), last)? {
             return Some(false);
         }
         let is_small = |&(t, _): &(i128, i128)| t.abs() < c.abs();
@@ -167,6 +168,25 @@ struct Difference {
 }
 
 impl Difference {
+    /// Whether for some coefficient greater than c all terms with smaller ones, with `c*d` and the constant, lie
+    /// strictly between two neighbouring multiples of what all others are multiples of; none if the arithmetic
+    /// overflows.
+    fn lies_between_multiples(&self, c: i128, last: i128) -> Option<bool> {
+        let mut splits: Vec<i128> = self.terms.iter().map(|&(t, _)| t.abs()).filter(|&t| t > c).collect();
+        splits.sort_unstable();
+        splits.dedup();
+        for split in splits {
+            let (small, others): (Vec<_>, Vec<_>) = self.terms.iter().copied().partition(|&(t, _)| t.abs() < split);
+            let own = [(c, last), (-c, last)];
+            let (least, greatest) = range(self.constant, small.into_iter().chain(own))?;
+            let g = others.into_iter().fold(0, |g, (t, _)| gcd(g, t.abs()));
+            if least.checked_add((-least).rem_euclid(g))? > greatest {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
     /// Whether `c*d` plus this is 0 for no d from -last to last but 0, judging one variable after the other
     /// from the greatest coefficient down; none if the arithmetic overflows.
     fn leaves_only_zero(&self, c: i128, last: i128) -> Option<bool> {

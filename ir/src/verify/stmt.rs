@@ -15,7 +15,7 @@ struct Body {
 }
 
 impl<'a> Verifier<'a> {
-    /// The statements of a nest or a loop.
+    /// The statements of a nest.
     pub(super) fn body(&mut self, stmts: &'a [Stmt]) {
         self.body_in(stmts, &mut Vec::new());
     }
@@ -30,6 +30,9 @@ impl<'a> Verifier<'a> {
             let simple = matches!(stmt, Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. });
             if in_lanes && !simple {
                 self.report("a lanes loop holds only let, call, sets and stores");
+            }
+            if self.in_tile && matches!(stmt, Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) {
+                self.report("nothing in a tile merges, folds or selects");
             }
             stmt.exprs().iter().for_each(|e| self.expr(e));
             match stmt {
@@ -56,6 +59,7 @@ impl<'a> Verifier<'a> {
                     self.combine(accs, *def, *present, *elems, around);
                 }
                 Stmt::Select { vars, what, acc, len } => self.select(&mut body, vars, what, *acc, *len),
+                Stmt::Tile { body } => self.tile(body, around),
             }
         }
         for var in &body.vars {
@@ -67,10 +71,33 @@ impl<'a> Verifier<'a> {
         self.bindings.leave(mark);
     }
 
+    fn tile(&mut self, body: &'a [Stmt], around: &mut Vec<&'a Loop>) {
+        if self.in_tile {
+            return self.report("a tile stands in a tile");
+        }
+        if self.is_too_deep(around) {
+            return;
+        }
+        let place = self.place;
+        self.in_tile = true;
+        self.body_in(body, around);
+        self.in_tile = false;
+        self.place = place;
+    }
+
+    /// Whether there is no room for another loop or tile, which is reported.
+    fn is_too_deep(&mut self, around: &[&Loop]) -> bool {
+        let too_deep = around.len() + usize::from(self.in_tile) == MAX_DEPTH;
+        if too_deep {
+            self.report(format!("loops nest more than {MAX_DEPTH} deep"));
+        }
+        too_deep
+    }
+
     fn for_stmt(&mut self, l: &'a Loop, around: &mut Vec<&'a Loop>) {
         let place = self.place;
-        if around.len() == MAX_DEPTH {
-            return self.report(format!("loops nest more than {MAX_DEPTH} deep"));
+        if self.is_too_deep(around) {
+            return;
         }
         self.new_loop_var(l.var);
         if let Extent::Carry(q) = l.extent

@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
         self.next_id += 1;
         let id = self.next_id;
         let def = |c: &mut Choices, nest: &Nest| DefId(c.below(nest.defs.len()) as u32);
-        match self.choices.below(10) {
+        match self.choices.below(11) {
             0 | 1 if depth < 5 => {
                 let extent = match scope.carries.as_slice() {
                     [] => Extent::Const(self.choices.number()),
@@ -94,6 +94,7 @@ impl<'a> Generator<'a> {
                 let body = self.body(&mut scope.clone(), depth + 1);
                 Stmt::For(Loop { var: self.loop_var(), extent, kind, body })
             }
+            10 if depth < 5 => Stmt::Tile { body: self.body(&mut scope.clone(), depth + 1) },
             2 => {
                 let dtype = self.choices.of(&DType::ALL);
                 scope.accs.push((AccId(id), dtype));

@@ -5,9 +5,8 @@
 //! accumulator beyond that bound does not. Bodies that never run at once share memory: each accumulator
 //! lies after those of the bodies around it and those before it in its own.
 
-use super::Unsupported;
 use crate::schedule::Schedule;
-use cranefold_ir::{AccId, Nest, Stmt};
+use cranefold_ir::{AccId, DType, Nest, Stmt};
 use std::collections::{HashMap, HashSet};
 
 /// The most bytes of an accumulator that is selected from in the function's frame.
@@ -19,6 +18,14 @@ const MOST_STATE_BYTES: u64 = Schedule::MAX_STATE_BYTES;
 /// The alignment of scratch memory and of each accumulator in it, in bytes: a cache line, and the
 /// widest vector.
 pub const SCRATCH_ALIGN: u64 = 64;
+
+/// An accumulator has more bytes than an address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an accumulator of {len} elements of {dtype}")]
+pub struct TooLarge {
+    len: u64,
+    dtype: DType,
+}
 
 /// Where accumulators lie in scratch memory.
 #[derive(Debug, Default)]
@@ -34,7 +41,7 @@ impl Scratch {
     ///
     /// # Errors
     /// If an accumulator has more bytes than an address space.
-    pub fn of(nest: &Nest, in_memory: impl Fn(AccId) -> bool) -> Result<Scratch, Unsupported> {
+    pub fn of(nest: &Nest, in_memory: impl Fn(AccId) -> bool) -> Result<Scratch, TooLarge> {
         let mut slices = HashSet::new();
         nest.visit(&mut |s| {
             if let Stmt::Select { acc, .. } = s {
@@ -52,10 +59,11 @@ impl Scratch {
     }
 
     /// The places of accumulators of more than `most_bytes`, after `used` bytes.
-    fn body(&mut self, body: &[Stmt], mut used: u64, most_bytes: &impl Fn(AccId) -> u64) -> Result<(), Unsupported> {
+    fn body(&mut self, body: &[Stmt], mut used: u64, most_bytes: &impl Fn(AccId) -> u64) -> Result<(), TooLarge> {
         for stmt in body {
             match stmt {
                 Stmt::For(l) => self.body(&l.body, used, most_bytes)?,
+                Stmt::Tile { body } => self.body(body, used, most_bytes)?,
                 Stmt::Acc { acc, dtype, len, .. } => {
                     let bytes = len.saturating_mul(dtype.bytes());
                     if bytes <= most_bytes(*acc) {
@@ -64,7 +72,7 @@ impl Scratch {
                     self.offsets.insert(*acc, used);
                     let end = used.saturating_add(bytes);
                     if end > i64::MAX as u64 - SCRATCH_ALIGN {
-                        return Err(Unsupported(format!("an accumulator of {len} elements of {dtype}")));
+                        return Err(TooLarge { len: *len, dtype: *dtype });
                     }
                     used = end.next_multiple_of(SCRATCH_ALIGN);
                     self.bytes = self.bytes.max(used);

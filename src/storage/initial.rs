@@ -26,8 +26,10 @@ pub fn set_before_read(body: &[Stmt]) -> HashSet<AccId> {
 fn each_body<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a [Stmt])) {
     f(body);
     for stmt in body {
-        if let Stmt::For(l) = stmt {
-            each_body(&l.body, f);
+        match stmt {
+            Stmt::For(l) => each_body(&l.body, f),
+            Stmt::Tile { body } => each_body(body, f),
+            _ => {}
         }
     }
 }
@@ -104,6 +106,7 @@ fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut V
             sets.push(Places { offset: index.offset, digits });
             true
         }
+        Stmt::Tile { body } => body.iter().all(|s| collect(s, of, loops, sets)),
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => !names(stmt, of),
         _ => true,
     }

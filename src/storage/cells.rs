@@ -3,7 +3,8 @@
 //! An accumulator all of whose indices are constant (but for the lane) is cut into cells: runs of
 //! elements that are read and written together, one register each. A smaller access inside a cell
 //! takes lanes out of the register. Accumulators with other indices, with accesses that overlap
-//! without nesting, with more cells than [`MOST_CELLS`], or that are selected from live in memory.
+//! without nesting, with more cells than [`MOST_CELLS`], or that are selected from live in memory, and so do
+//! those that a tile shares with what is around it.
 
 use cranefold_ir::{AccId, Expr, Extent, Index, LoopKind, LoopVar, Nest, Stmt};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,6 +53,10 @@ pub fn cell_of(cells: &[Cell], element: u64) -> Cell {
 struct Accesses {
     runs: HashMap<AccId, BTreeMap<u64, u64>>,
     dynamic: HashSet<AccId>,
+    /// The tile in which each was declared; 0 is none.
+    declared: HashMap<AccId, u32>,
+    tiles: u32,
+    tile: u32,
 }
 
 impl Accesses {
@@ -65,6 +70,15 @@ impl Accesses {
                 });
             }
             match stmt {
+                Stmt::Acc { acc, .. } => {
+                    self.declared.insert(*acc, self.tile);
+                }
+                Stmt::Tile { body } => {
+                    self.tiles += 1;
+                    self.tile = self.tiles;
+                    self.body(body, lane);
+                    self.tile = 0;
+                }
                 Stmt::Set { acc, index, .. } => self.access(*acc, index, lane),
                 Stmt::Select { acc, .. } => {
                     self.dynamic.insert(*acc);
@@ -81,7 +95,8 @@ impl Accesses {
     fn access(&mut self, acc: AccId, index: &Index, lane: Option<(LoopVar, u64)>) {
         let stride = lane.map_or(0, |(var, _)| index.coefficient(var));
         let others = index.terms().filter(|&(v, _)| lane.is_none_or(|(var, _)| v != var)).count();
-        if others > 0 || !matches!(stride, 0 | 1) {
+        let shared = self.declared.get(&acc) != Some(&self.tile);
+        if others > 0 || !matches!(stride, 0 | 1) || shared {
             self.dynamic.insert(acc);
             return;
         }

@@ -1,0 +1,186 @@
+//! Takes several blocks or outputs at once.
+
+use super::{renamed, substitute};
+use crate::schedule::Schedule;
+use crate::vectors::Vectors;
+use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
+use std::collections::HashSet;
+
+/// Takes several iterations of the loop around the steps together, step by step, so that one waits less for
+/// the result before it:
+///
+/// ```text
+/// for b0 in 0..128 seq { acc a1: f32[16] = 0.0  for k1 in 0..64 seq { S(b0, a1) }  T(b0, a1) }
+/// ->  (interleave=2)
+/// for b0 in 0..64 seq {
+///   acc a1: f32[16] = 0.0  acc a2: f32[16] = 0.0
+///   for k1 in 0..64 seq { S(2*b0, a1)  S(2*b0 + 1, a2) }
+///   T(2*b0, a1)  T(2*b0 + 1, a2)
+/// }
+/// ```
+///
+/// Blocks where there are enough in a slice, else outputs. Iterations that are left over come after, as they were.
+///
+/// Legal because what is taken together writes accumulators of its own iteration alone; from the first statement
+/// that names one of the others (the merges of blocks), iterations stay one after the other.
+pub fn interleave(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
+    if schedule.interleave <= 1 {
+        return nest;
+    }
+    let mut names = Names::after(&nest);
+    let body = in_body(nest.body, schedule.interleave, &mut names);
+    Nest { body, ..nest }
+}
+
+fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
+    let mut out = Vec::with_capacity(body.len());
+    for stmt in body {
+        match stmt {
+            Stmt::For(l) if takes_several(&l, by) => out.extend(several(l, by, names)),
+            Stmt::For(l) => out.push(Stmt::For(Loop { body: in_body(l.body, by, names), ..l })),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Whether the loop is the innermost around steps that has enough iterations.
+fn takes_several(l: &Loop, by: u64) -> bool {
+    let Extent::Const(extent) = l.extent else { return false };
+    let over_steps = |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Step);
+    let has_steps = |body: &[Stmt]| body.iter().any(over_steps);
+    match (l.var.over, l.kind) {
+        (Over::Block, LoopKind::Seq) => extent >= by && has_steps(&l.body),
+        (Over::Output, LoopKind::Parallel) => {
+            let inner = |s: &Stmt| match s {
+                Stmt::For(inner) if inner.var.over == Over::Block => {
+                    !takes_several(inner, by) && has_steps(&inner.body)
+                }
+                s => over_steps(s),
+            };
+            let several_blocks = |s: &Stmt| matches!(s, Stmt::For(inner) if takes_several(inner, by));
+            extent >= 2 && l.body.iter().any(inner) && !l.body.iter().any(several_blocks)
+        }
+        _ => false,
+    }
+}
+
+fn several(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
+    let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+    let by = by.min(extent);
+    let together = match l.kind {
+        LoopKind::Seq => independent(&l.body),
+        _ => l.body.len(),
+    };
+    let (rounds, rest) = (extent / by, extent % by);
+    let mut heads = vec![];
+    let mut tails = vec![];
+    for n in 0..by {
+        let at = Index::term(l.var, by as i64).offset_by(n as i64);
+        let mut body = renamed(substitute(l.body.clone(), l.var, &at), names);
+        let tail = body.split_off(together);
+        heads.push(body);
+        tails.extend(own_carries(tail, names));
+    }
+    let mut body = joined(heads);
+    body.extend(tails);
+    let mut out = match rounds {
+        1 => substitute(body, l.var, &Index::constant(0)),
+        _ => vec![Stmt::For(Loop { extent: Extent::Const(rounds), body, ..l.clone() })],
+    };
+    if rest > 0 {
+        let at = Index::term(l.var, 1).offset_by((rounds * by) as i64);
+        let body = own_carries(renamed(substitute(l.body, l.var, &at), names), names);
+        out.extend(match rest {
+            1 => substitute(body, l.var, &Index::constant(0)),
+            _ => vec![Stmt::For(Loop { extent: Extent::Const(rest), body, ..l })],
+        });
+    }
+    out
+}
+
+/// How many statements come before the first that names an accumulator of other bodies, stores, or carries.
+fn independent(body: &[Stmt]) -> usize {
+    let mut own: HashSet<AccId> = HashSet::new();
+    let mut count = 0;
+    for stmt in body {
+        stmt.visit(&mut |s| {
+            if let Stmt::Acc { acc, .. } = s {
+                own.insert(*acc);
+            }
+        });
+        let mut free = true;
+        stmt.visit(&mut |s| {
+            free &= match s {
+                Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => own.contains(acc),
+                Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
+                _ => true,
+            };
+            s.exprs().iter().for_each(|e| {
+                e.visit(&mut |e| {
+                    if let Expr::Read(acc, ..) = e {
+                        free &= own.contains(acc);
+                    }
+                })
+            });
+        });
+        if !free {
+            break;
+        }
+        count += 1;
+    }
+    count
+}
+
+/// Bodies of one shape as one: loops are joined, other statements stand side by side.
+fn joined(bodies: Vec<Vec<Stmt>>) -> Vec<Stmt> {
+    let mut bodies: Vec<_> = bodies.into_iter().map(Vec::into_iter).collect();
+    let mut out = vec![];
+    loop {
+        let row: Vec<Stmt> = bodies.iter_mut().filter_map(Iterator::next).collect();
+        match row.first() {
+            None => return out,
+            Some(Stmt::For(l)) => {
+                let (var, extent, kind) = (l.var, l.extent, l.kind);
+                let inner = row.into_iter().filter_map(|s| if let Stmt::For(l) = s { Some(l.body) } else { None });
+                out.push(Stmt::For(Loop { var, extent, kind, body: joined(inner.collect()) }));
+            }
+            // The same number for all: a carry depends on blocks alone.
+            Some(Stmt::Carry { .. }) => out.extend(row.into_iter().next()),
+            Some(_) => out.extend(row),
+        }
+    }
+}
+
+/// The body with new names for the carries in it.
+fn own_carries(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
+    let mut new: Vec<(LoopVar, LoopVar)> = vec![];
+    let mut out = Vec::with_capacity(body.len());
+    for stmt in body {
+        out.push(match stmt {
+            Stmt::Carry { var, of } => {
+                let own = names.loop_over(var.over);
+                new.push((var, own));
+                Stmt::Carry { var: own, of }
+            }
+            other => match new.iter().fold(other, |stmt, &(from, to)| with_carry(stmt, from, to)) {
+                Stmt::For(l) => Stmt::For(Loop { body: own_carries(l.body, names), ..l }),
+                other => other,
+            },
+        });
+    }
+    out
+}
+
+/// The statement with another carry in place of one.
+fn with_carry(stmt: Stmt, from: LoopVar, to: LoopVar) -> Stmt {
+    let stmt = stmt.map_indices(&mut |i| i.substitute(from, &Index::term(to, 1)));
+    match stmt {
+        Stmt::For(l) => {
+            let extent = if l.extent == Extent::Carry(from) { Extent::Carry(to) } else { l.extent };
+            let body = l.body.into_iter().map(|s| with_carry(s, from, to)).collect();
+            Stmt::For(Loop { extent, body, ..l })
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,136 @@
+//! Adds the integers of all blocks into one state.
+
+use super::merge_loops::walks_as_one;
+use super::sums::{added, is_sum, mentions};
+use crate::schedule::Schedule;
+use crate::vectors::Vectors;
+use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
+
+/// Where blocks of integers merge by addition, lets all add to one state, and walks the steps of blocks that lie one
+/// after the other in one loop:
+///
+/// ```text
+/// acc a0: i32[1600] = 0
+/// for b1 in 0..25 parallel {
+///   for k2 in 0..64 seq { for l3 in 0..64 parallel { a0[64*b1 + l3] = add(a0[64*b1 + l3], x0[4096*b1 + 64*k2 + l3]) } }
+/// }
+/// merge a0 by combine_add over 25 of 64
+/// ->
+/// acc a0: i32[64] = 0
+/// for k2 in 0..1600 seq { for l3 in 0..64 parallel { a0[l3] = add(a0[l3], x0[64*k2 + l3]) } }
+/// ```
+///
+/// Legal where all that happens to the accumulator before it is merged is that integers are added to its elements: a
+/// merge by addition then makes one sum of each element's values in all blocks, and integer addition being exact
+/// modulo 2^bits, a sum does not depend on the order. The accumulator starts from 0, so that it may do so once.
+pub fn join_blocks(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
+    let body = std::mem::take(&mut nest.body);
+    nest.body = in_body(body, &nest);
+    nest
+}
+
+fn in_body(body: Vec<Stmt>, nest: &Nest) -> Vec<Stmt> {
+    let inner = |stmt| match stmt {
+        Stmt::For(l) => Stmt::For(Loop { body: in_body(l.body, nest), ..l }),
+        other => other,
+    };
+    let mut body: Vec<Stmt> = body.into_iter().map(inner).collect();
+    let mut at = 0;
+    while at < body.len() {
+        match joined(&body, at, nest) {
+            // One statement less.
+            Some(without) => body = without,
+            None => at += 1,
+        }
+    }
+    body
+}
+
+/// The body without the merge at this place; `None` where there is none, or one that has to stay.
+fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
+    let Stmt::Merge { accs, def, blocks, elems } = &body[at] else { return None };
+    let &[acc] = accs.as_slice() else { return None };
+    if !is_sum(nest.def(*def)) {
+        return None;
+    }
+    let mut is_declared = false;
+    let mut block = Block { acc, elems: *elems, extents: vec![] };
+    let mut out = Vec::with_capacity(body.len());
+    for stmt in &body[..at] {
+        out.push(match stmt {
+            Stmt::Acc { acc: a, dtype, len, init } if *a == acc => {
+                is_declared = *len == blocks * elems && init.bits() == 0;
+                Stmt::Acc { acc, dtype: *dtype, len: *elems, init: *init }
+            }
+            _ => block.stmt(stmt)?,
+        });
+    }
+    out.extend_from_slice(&body[at + 1..]);
+    is_declared.then_some(out)
+}
+
+/// What becomes the only block of an accumulator.
+struct Block {
+    acc: AccId,
+    elems: u64,
+    /// Of the loops around.
+    extents: Vec<(LoopVar, u64)>,
+}
+
+impl Block {
+    /// The statement with its updates in the only block; `None` where it does anything else with the accumulator.
+    fn stmt(&mut self, stmt: &Stmt) -> Option<Stmt> {
+        if !mentions(stmt, self.acc) {
+            return Some(stmt.clone());
+        }
+        match stmt {
+            Stmt::For(l) => {
+                let Extent::Const(extent) = l.extent else { return None };
+                self.extents.push((l.var, extent));
+                let body: Option<Vec<Stmt>> = l.body.iter().map(|s| self.stmt(s)).collect();
+                self.extents.pop();
+                let is_over_blocks = l.var.over == Over::Block;
+                let kind = if is_over_blocks { LoopKind::Seq } else { l.kind };
+                let l = Loop { kind, body: body?, ..l.clone() };
+                Some(Stmt::For(if is_over_blocks { in_one_walk(l) } else { l }))
+            }
+            Stmt::Set { acc, index, value } if *acc == self.acc => {
+                let value = added(self.acc, index, value)?;
+                let index = self.within(index)?;
+                let value = Expr::Read(*acc, value.dtype(), index.clone()).add(value.clone());
+                Some(Stmt::Set { acc: *acc, index, value })
+            }
+            _ => None,
+        }
+    }
+
+    /// The index of an element within its block.
+    fn within(&self, index: &Index) -> Option<Index> {
+        let elems = self.elems as i64;
+        let mut within = Index::constant(index.offset.rem_euclid(elems));
+        let mut last = within.offset;
+        for (var, c) in index.terms() {
+            if var.over == Over::Block && c % elems == 0 {
+                continue;
+            }
+            let (_, extent) = *self.extents.iter().find(|(v, _)| *v == var)?;
+            within = within.plus(var, c);
+            last += c * (extent as i64 - 1);
+            if c < 0 {
+                return None;
+            }
+        }
+        (last < elems).then_some(within)
+    }
+}
+
+/// A loop over blocks and the one over steps that is all its body as one, where they walk memory as one.
+fn in_one_walk(outer: Loop) -> Loop {
+    let [Stmt::For(inner)] = outer.body.as_slice() else { return outer };
+    let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return outer };
+    if inner.var.over != Over::Step || inner.kind != LoopKind::Seq || !walks_as_one(&outer, inner, n) {
+        return outer;
+    }
+    let body = super::substitute(inner.body.clone(), outer.var, &Index::default());
+    Loop::new(inner.var, m * n, LoopKind::Seq, body)
+}

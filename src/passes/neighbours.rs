@@ -1,0 +1,139 @@
+//! Adds bytes that lie side by side in one lane.
+
+use super::sums::{added, is_sum, mentions};
+use crate::schedule::Schedule;
+use crate::vectors::Vectors;
+use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Over, Stmt};
+
+/// Where bytes are summed in 4 or 8 bytes, lets a lane take as many neighbours in a step, four or eight steps at
+/// once; the rest of the steps stays. Wide vectors have instructions that sum neighbours, and need no conversion
+/// of each byte then:
+///
+/// ```text
+/// acc a0: i32[64] = 0
+/// for k1 in 0..63 seq { for l2 in 0..64 parallel { a0[l2] = add(a0[l2], i32(x0[64*k1 + l2])) } }
+/// fold a0 by combine_add over 64 of 64 by 1
+/// ->
+/// acc a0: i32[64] = 0
+/// for k1 in 0..15 seq {
+///   for l2 in 0..64 parallel {
+///     a0[l2] = add(a0[l2], add(add(add(i32(x0[256*k1 + 4*l2]), i32(x0[256*k1 + 4*l2 + 1])), i32(x0[.. + 2])), i32(x0[.. + 3])))
+///   }
+/// }
+/// for k1 in 0..3 seq { for l2 in 0..64 parallel { a0[l2] = add(a0[l2], i32(x0[64*k1 + l2 + 3840])) } }
+/// fold a0 by combine_add over 64 of 64 by 1
+/// ```
+///
+/// Legal where all that ever happens to the accumulator, from its declaration to the fold of its lanes, is integer
+/// addition: each update adds to an element, lanes fold by `add`, and nothing reads it before. What is left then is
+/// one sum of all elements in all lanes; and integer addition being exact modulo 2^bits, the sum does not depend on
+/// the lane in which an element is added. Elements move between the lanes of one sum.
+///
+/// It runs while `fold` is still a statement, which says that all lanes end in one sum.
+pub fn neighbours(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
+    if vectors.bits == Vectors::BASE.bits {
+        return nest;
+    }
+    let body = std::mem::take(&mut nest.body);
+    nest.body = in_body(body, &nest, u64::from(vectors.bits / 8));
+    nest
+}
+
+fn in_body(body: Vec<Stmt>, nest: &Nest, vector_bytes: u64) -> Vec<Stmt> {
+    let inner = |stmt| match stmt {
+        Stmt::For(l) => Stmt::For(Loop { body: in_body(l.body, nest, vector_bytes), ..l }),
+        other => other,
+    };
+    let mut body: Vec<Stmt> = body.into_iter().map(inner).collect();
+    let declared = |s: &Stmt| if let Stmt::Acc { acc, .. } = s { Some(*acc) } else { None };
+    let accs: Vec<AccId> = body.iter().filter_map(declared).collect();
+    for acc in accs.into_iter().filter(|&acc| is_one_sum(acc, &body, nest)).collect::<Vec<_>>() {
+        body = super::rewrite(body, &mut |stmt, out| match stmt {
+            Stmt::For(k) => match steps(&k, acc, nest, vector_bytes) {
+                Some(steps) => out.extend(steps),
+                None => out.push(Stmt::For(k)),
+            },
+            other => out.push(other),
+        });
+    }
+    body
+}
+
+/// Whether the accumulator, which this body declares, is one sum of integers: elements are added to, then all lanes
+/// fold by addition, and what reads it after that reads the sum. Blocks were joined before.
+fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
+    let declared = body.iter().find_map(|s| match s {
+        Stmt::Acc { acc: a, len, .. } if *a == acc => Some(*len),
+        _ => None,
+    });
+    let fold = body.iter().position(|s| match s {
+        Stmt::Fold { accs, def, present, lanes, elems: 1 } => {
+            *accs == [acc] && present == lanes && Some(*lanes) == declared && is_sum(nest.def(*def))
+        }
+        _ => false,
+    });
+    let Some(fold) = fold else { return false };
+    let mut is_one = true;
+    let adds = |s: &Stmt| match s {
+        Stmt::Set { acc: a, index, value } if *a == acc => added(acc, index, value).is_some(),
+        Stmt::For(_) => true,
+        Stmt::Acc { acc: a, .. } if *a == acc => true,
+        other => !mentions(other, acc),
+    };
+    let reads_sum = |s: &Stmt| match s {
+        Stmt::Set { acc: a, .. } | Stmt::Select { acc: a, .. } | Stmt::Acc { acc: a, .. } if *a == acc => false,
+        Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => !accs.contains(&acc),
+        other => other.exprs().iter().all(|e| {
+            let mut of_sum = true;
+            e.visit(&mut |e| of_sum &= !matches!(e, Expr::Read(a, _, at) if *a == acc && *at != Index::default()));
+            of_sum
+        }),
+    };
+    body[..fold].iter().for_each(|s| s.visit(&mut |s| is_one &= adds(s)));
+    body[fold + 1..].iter().for_each(|s| s.visit(&mut |s| is_one &= reads_sum(s)));
+    is_one
+}
+
+/// A byte of an input as a wider integer.
+fn byte<'a>(e: &'a Expr, nest: &Nest) -> Option<(DType, BufId, DType, &'a Index)> {
+    let Expr::Op(Op::Cast, dtype, args) = e else { return None };
+    let Expr::Load(buf, from, index) = &args[0] else { return None };
+    let is_input = nest.buffers[buf.0 as usize].role == BufferRole::In;
+    let widens = from.is_int() && from.bytes() == 1 && dtype.is_int() && dtype.bytes() >= 4;
+    (is_input && widens).then_some((*dtype, *buf, *from, index))
+}
+
+/// The loops in place of one over steps that adds bytes to the accumulator; `None` where it is none, or too short.
+fn steps(k: &Loop, acc: AccId, nest: &Nest, vector_bytes: u64) -> Option<Vec<Stmt>> {
+    let (Over::Step, Extent::Const(steps), [Stmt::For(l)]) = (k.var.over, k.extent, k.body.as_slice()) else {
+        return None;
+    };
+    let (Over::Lane, LoopKind::Parallel, Extent::Const(lanes)) = (l.var.over, l.kind, l.extent) else { return None };
+    let [Stmt::Set { acc: set, index: at, value }] = l.body.as_slice() else { return None };
+    if *set != acc || at.coefficient(l.var) != 1 || at.coefficient(k.var) != 0 {
+        return None;
+    }
+    let (dtype, buf, from, index) = byte(added(acc, at, value)?, nest)?;
+    let together = dtype.bytes();
+    let side_by_side = index.coefficient(l.var) == 1 && index.coefficient(k.var) == lanes as i64;
+    // Lanes that fill no whole vectors would have to gather their bytes.
+    let whole = (lanes * dtype.bytes()).is_multiple_of(vector_bytes);
+    if steps < together || !side_by_side || !whole {
+        return None;
+    }
+    let by_group = |var| Index::term(var, together as i64);
+    let first = index.substitute(k.var, &by_group(k.var)).substitute(l.var, &by_group(l.var));
+    let one = |n: u64| Expr::Load(buf, from, first.clone().offset_by(n as i64)).cast(dtype);
+    let sum = (1..together).fold(one(0), |sum, n| sum.add(one(n)));
+    let value = Expr::Read(acc, dtype, at.clone()).add(sum);
+    let set = Stmt::Set { acc, index: at.clone(), value };
+    let body = vec![Stmt::For(Loop { body: vec![set], ..l.clone() })];
+    let mut out = vec![Stmt::For(Loop::new(k.var, steps / together, LoopKind::Seq, body))];
+    let done = steps / together * together;
+    if done < steps {
+        let later = Index::term(k.var, 1).offset_by(done as i64);
+        let body = super::substitute(k.body.clone(), k.var, &later);
+        out.push(Stmt::For(Loop::new(k.var, steps - done, LoopKind::Seq, body)));
+    }
+    Some(out)
+}

@@ -1,0 +1,298 @@
+//! Gives statements to the generator of wide vectors.
+
+use super::sums::mentions;
+use super::vector_forms::Forms;
+use super::vectorize;
+use crate::schedule::Schedule;
+use crate::vectors::Vectors;
+use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
+use std::collections::HashMap;
+
+/// Wraps runs of statements in tiles where the vectors are wider than 128 bits, the longest it can, outermost
+/// first:
+///
+/// ```text
+/// acc a0: u64[32] = 0
+/// for b1 in 0..25 seq { S }
+/// for e2 in 0..16 parallel { a0[e2] = add(a0[e2], a0[e2 + 16]) }
+/// x1[0] = div(a0[0], 1000:u64)
+/// ->
+/// acc a0: u64[32] = 0
+/// tile {
+///   for b1 in 0..25 seq { S }
+///   for e2 in 0..16 parallel { a0[e2] = add(a0[e2], a0[e2 + 16]) }
+/// }
+/// x1[0] = div(a0[0], 1000:u64)
+/// ```
+///
+/// Every operation in a tile has a form of its vectors, also in the definitions it calls; nothing in it merges,
+/// folds or selects; and some loop in it becomes lanes, without which there is nothing to gain. In the body of a loop
+/// that does not fit, runs are sought again. A statement whose value is used after the run is left out of it.
+///
+/// Legal because a tile means its statements; an accumulator that is used after the run is declared before the
+/// tile, where it is not used yet. Where it is only read after the run, what is read is copied at its end:
+///
+/// ```text
+/// acc a0: u64[32] = 0
+/// for b1 in 0..25 seq { S(a0) }
+/// x1[0] = div(a0[0], 1000:u64)
+/// ->
+/// acc a1: u64[1] = 0
+/// tile {
+///   acc a0: u64[32] = 0
+///   for b1 in 0..25 seq { S(a0) }
+///   a1[0] = a0[0]
+/// }
+/// x1[0] = div(a1[0], 1000:u64)
+/// ```
+///
+/// so that the accumulator, which no other code knows, may live in the tile's registers. Elements that are read by
+/// other indices than constants are copied all, if they are as few as fit registers.
+pub fn outline(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
+    if vectors.bits == Vectors::BASE.bits {
+        return nest;
+    }
+    let names = Names::after(&nest);
+    let mut outliner = Outliner { forms: Forms::new(&nest.defs, vectors), width: schedule.width, names };
+    let body = outliner.body(nest.body);
+    Nest { body, ..nest }
+}
+
+struct Outliner<'a> {
+    forms: Forms<'a>,
+    width: u32,
+    names: Names,
+}
+
+/// The most elements of an accumulator that are handed on from a tile one by one.
+const FEW: usize = 4;
+
+/// The most vectors of an accumulator that is handed on as a whole: more do not fit the registers of its tile.
+const MOST_VECTORS: u64 = 16;
+
+impl Outliner<'_> {
+    fn body(&mut self, mut body: Vec<Stmt>) -> Vec<Stmt> {
+        let uses = Uses::of(&body);
+        let ends = self.runs(&body, &uses);
+        let mut out = Vec::with_capacity(body.len());
+        let mut at = 0;
+        while !body.is_empty() {
+            if let Some(end) = ends[at] {
+                let after = body.split_off(end + 1 - at);
+                body = self.close(body, after, &mut out);
+                at = end + 1;
+                continue;
+            }
+            let rest = body.split_off(1);
+            out.extend(body.into_iter().map(|stmt| match stmt {
+                Stmt::For(l) if l.kind != LoopKind::Lanes => Stmt::For(Loop { body: self.body(l.body), ..l }),
+                other => other,
+            }));
+            body = rest;
+            at += 1;
+        }
+        out
+    }
+
+    /// For each statement of a body that is part of a run, the last one of that run.
+    fn runs(&mut self, body: &[Stmt], uses: &Uses) -> Vec<Option<usize>> {
+        let mut ends = vec![None; body.len()];
+        let mut end = None;
+        for (at, stmt) in body.iter().enumerate().rev() {
+            let last = end.unwrap_or(at);
+            let is_own = |name: Name| uses.last(name).is_none_or(|used| used <= last);
+            let fits = match stmt {
+                Stmt::Let { var, .. } => is_own(Name::Var(*var)),
+                Stmt::Call { vars, .. } => vars.iter().all(|v| is_own(Name::Var(*v))),
+                Stmt::Carry { var, .. } => is_own(Name::Carry(*var)),
+                _ => true,
+            };
+            end = (fits && self.fits(stmt)).then_some(last);
+            ends[at] = end;
+        }
+        ends
+    }
+
+    /// Whether all that the statement holds may stand in a tile.
+    fn fits(&mut self, stmt: &Stmt) -> bool {
+        match stmt {
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Tile { .. } => false,
+            _ => self.forms.has_form(stmt) && stmt.body().iter().all(|s| self.fits(s)),
+        }
+    }
+
+    /// The run in a tile if that gains something; gives the statements after it.
+    fn close(&mut self, run: Vec<Stmt>, mut after: Vec<Stmt>, out: &mut Vec<Stmt>) -> Vec<Stmt> {
+        if !run.iter().any(|s| self.has_lanes(s)) {
+            out.extend(run);
+            return after;
+        }
+        let (mut body, mut handed_on) = (Vec::with_capacity(run.len()), vec![]);
+        for stmt in run {
+            match stmt {
+                Stmt::Acc { acc, dtype, len, .. } if after.iter().any(|s| mentions(s, acc)) => {
+                    let Some(elements) = self.handed_on(&after, acc, dtype, len) else {
+                        out.push(stmt);
+                        continue;
+                    };
+                    let copy = self.names.acc();
+                    let init = Scalar::from_bits(dtype, 0);
+                    let len = if let Elements::Few(few) = &elements { few.len() as u64 } else { len };
+                    out.push(Stmt::Acc { acc: copy, dtype, len, init });
+                    body.push(stmt);
+                    handed_on.extend(self.copies(acc, copy, dtype, len, &elements));
+                    after = from_copy(after, acc, copy, &elements);
+                }
+                other => body.push(other),
+            }
+        }
+        body.extend(handed_on);
+        out.push(Stmt::Tile { body });
+        after
+    }
+
+    /// The elements of an accumulator that statements read, where that is all they do with it; `None` where they do
+    /// more, or it is too long for registers.
+    fn handed_on(&self, after: &[Stmt], acc: AccId, dtype: DType, len: u64) -> Option<Elements> {
+        let fits = len * dtype.bytes() <= MOST_VECTORS * u64::from(self.forms.bits() / 8);
+        match elements_read(after, acc)? {
+            _ if dtype == DType::Bool => None,
+            Elements::All if !fits => None,
+            elements => Some(elements),
+        }
+    }
+
+    /// Copies elements of an accumulator to another.
+    fn copies(&mut self, acc: AccId, copy: AccId, dtype: DType, len: u64, elements: &Elements) -> Vec<Stmt> {
+        let set = |to: Index, from: Index| Stmt::Set { acc: copy, index: to, value: Expr::Read(acc, dtype, from) };
+        match elements {
+            Elements::Few(few) => {
+                let one = |(n, &element): (usize, &i64)| set(Index::constant(n as i64), Index::constant(element));
+                few.iter().enumerate().map(one).collect()
+            }
+            Elements::All => {
+                let var = self.names.loop_over(Over::Element);
+                let body = vec![set(Index::term(var, 1), Index::term(var, 1))];
+                vec![Stmt::For(Loop::new(var, len, LoopKind::Parallel, body))]
+            }
+        }
+    }
+
+    /// Whether `vectorize` makes vectors of a loop in it.
+    fn has_lanes(&mut self, stmt: &Stmt) -> bool {
+        let Stmt::For(l) = stmt else { return false };
+        let several = !matches!(l.extent, Extent::Const(0 | 1));
+        (several && vectorize::lanes(l, self.width, &mut self.forms).is_some())
+            || l.body.iter().any(|s| self.has_lanes(s))
+    }
+}
+
+/// Elements of an accumulator.
+enum Elements {
+    /// These, each once.
+    Few(Vec<i64>),
+    All,
+}
+
+/// The elements of an accumulator that statements read, where that is all they do with it.
+fn elements_read(body: &[Stmt], acc: AccId) -> Option<Elements> {
+    let mut elements = vec![];
+    let (mut only_reads, mut are_few) = (true, true);
+    body.iter().for_each(|s| {
+        s.visit(&mut |s| {
+            only_reads &= match s {
+                Stmt::Set { acc: a, .. } | Stmt::Select { acc: a, .. } => *a != acc,
+                Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => !accs.contains(&acc),
+                _ => true,
+            };
+        })
+    });
+    super::visit_exprs(body, &mut |e| {
+        if let Expr::Read(a, _, index) = e
+            && *a == acc
+        {
+            are_few &= index.is_constant();
+            if !elements.contains(&index.offset) {
+                elements.push(index.offset);
+            }
+        }
+    });
+    let are_few = are_few && elements.len() <= FEW;
+    only_reads.then_some(if are_few { Elements::Few(elements) } else { Elements::All })
+}
+
+/// The body with what it reads of an accumulator read from the other to which those elements were copied.
+fn from_copy(body: Vec<Stmt>, acc: AccId, copy: AccId, elements: &Elements) -> Vec<Stmt> {
+    let expr = |e: Expr| match e {
+        Expr::Read(a, dtype, index) if a == acc => {
+            let index = match elements {
+                Elements::Few(few) => {
+                    let n = few.iter().position(|&e| e == index.offset).expect("a known element");
+                    Index::constant(n as i64)
+                }
+                Elements::All => index,
+            };
+            Expr::Read(copy, dtype, index)
+        }
+        e => e,
+    };
+    super::rewrite(body, &mut |s, out| out.push(s.map_exprs(&mut |e| e.rewrite(&mut { expr }))))
+}
+
+/// What a statement binds or declares for those after it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Name {
+    Var(Var),
+    Acc(AccId),
+    Carry(LoopVar),
+}
+
+/// The last statement of a body that uses what another one binds or declares.
+struct Uses {
+    last: HashMap<Name, usize>,
+}
+
+impl Uses {
+    fn of(body: &[Stmt]) -> Uses {
+        let mut uses = Uses { last: HashMap::new() };
+        for (at, stmt) in body.iter().enumerate() {
+            stmt.visit(&mut |s| uses.see(s, at));
+        }
+        uses
+    }
+
+    fn last(&self, name: Name) -> Option<usize> {
+        self.last.get(&name).copied()
+    }
+
+    fn see(&mut self, stmt: &Stmt, at: usize) {
+        let mut take = |name| {
+            self.last.insert(name, at);
+        };
+        let levels = |index: &Index, take: &mut dyn FnMut(Name)| {
+            index.terms().filter(|(v, _)| v.over == Over::Level).for_each(|(v, _)| take(Name::Carry(v)));
+        };
+        match stmt {
+            Stmt::Set { acc, index, .. } => {
+                take(Name::Acc(*acc));
+                levels(index, &mut take);
+            }
+            Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => levels(index, &mut take),
+            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.iter().for_each(|a| take(Name::Acc(*a))),
+            Stmt::Select { acc, .. } => take(Name::Acc(*acc)),
+            Stmt::For(Loop { extent: Extent::Carry(var), .. }) => take(Name::Carry(*var)),
+            _ => {}
+        }
+        stmt.exprs().iter().for_each(|e| {
+            e.visit(&mut |e| match e {
+                Expr::Var(var, _) => take(Name::Var(*var)),
+                Expr::Read(acc, _, index) => {
+                    take(Name::Acc(*acc));
+                    levels(index, &mut take);
+                }
+                Expr::Load(_, _, index) | Expr::At(_, index) => levels(index, &mut take),
+                _ => {}
+            })
+        });
+    }
+}

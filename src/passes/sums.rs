@@ -1,0 +1,38 @@
+//! What is a sum of integers, whose order does not show.
+
+use cranefold_ir::{AccId, Def, Expr, Index, Op, Stmt, Var};
+
+/// Whether a definition is the addition of two integers.
+pub(super) fn is_sum(def: &Def) -> bool {
+    let is = |e: &Expr, n| matches!(e, Expr::Var(Var(v), _) if *v == n);
+    matches!(def.results.as_slice(), [Expr::Op(Op::Add, dtype, args)]
+        if dtype.is_int() && def.lets.is_empty() && def.params.len() == 2 && is(&args[0], 0) && is(&args[1], 1))
+}
+
+/// What setting an element of an accumulator adds to it, where that is all it does.
+pub(super) fn added<'a>(acc: AccId, index: &Index, value: &'a Expr) -> Option<&'a Expr> {
+    let Expr::Op(Op::Add, dtype, args) = value else { return None };
+    let is_element = matches!(&args[0], Expr::Read(a, _, at) if *a == acc && at == index);
+    (dtype.is_int() && is_element && !reads(&args[1], acc)).then_some(&args[1])
+}
+
+/// Whether an expression reads the accumulator.
+pub(super) fn reads(e: &Expr, acc: AccId) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| found |= matches!(e, Expr::Read(a, ..) if *a == acc));
+    found
+}
+
+/// Whether a statement, or one in it, does anything with the accumulator.
+pub(super) fn mentions(stmt: &Stmt, acc: AccId) -> bool {
+    let mut found = false;
+    stmt.visit(&mut |s| {
+        found |= s.exprs().iter().any(|e| reads(e, acc));
+        found |= match s {
+            Stmt::Acc { acc: a, .. } | Stmt::Set { acc: a, .. } | Stmt::Select { acc: a, .. } => *a == acc,
+            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.contains(&acc),
+            _ => false,
+        };
+    });
+    found
+}

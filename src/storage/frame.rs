@@ -1,0 +1,160 @@
+//! What lies in the frame that the code around tiles shares with them.
+//!
+//! First the counters and values that tiles take from around them, 8 bytes each, then the accumulators in
+//! memory, each at a multiple of 64 bytes. What a tile needs for itself comes after. A nest without tiles has
+//! no such frame: its accumulators are slots of the function.
+
+use super::{Cell, SCRATCH_ALIGN, Scratch};
+use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopVar, Nest, Stmt, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Places in the frame, in bytes from its start.
+#[derive(Debug, Default)]
+pub struct Frame {
+    /// Counters of loops, and carries.
+    pub counters: HashMap<LoopVar, u64>,
+    /// Values.
+    pub values: HashMap<Var, u64>,
+    /// Accumulators.
+    pub accs: HashMap<AccId, u64>,
+    /// Bytes of it all, a multiple of [`SCRATCH_ALIGN`].
+    pub bytes: u64,
+}
+
+impl Frame {
+    /// The frame of a nest with tiles; without any it is empty.
+    pub fn of(nest: &Nest, cells: &HashMap<AccId, Vec<Cell>>, scratch: &Scratch) -> Frame {
+        let mut frame = Frame::default();
+        let mut has_tiles = false;
+        nest.visit(&mut |s| has_tiles |= matches!(s, Stmt::Tile { .. }));
+        if !has_tiles {
+            return frame;
+        }
+        let mut around = Around::default();
+        around.body(&nest.body, &mut frame);
+        nest.visit(&mut |s| {
+            let Stmt::Acc { acc, dtype, len, .. } = s else { return };
+            if !cells.contains_key(acc) && !scratch.offsets.contains_key(acc) {
+                let at = frame.bytes.next_multiple_of(SCRATCH_ALIGN);
+                frame.accs.insert(*acc, at);
+                frame.bytes = at + len * dtype.bytes();
+            }
+        });
+        frame.bytes = frame.bytes.next_multiple_of(SCRATCH_ALIGN);
+        frame
+    }
+
+    fn place(&mut self) -> u64 {
+        self.bytes += 8;
+        self.bytes - 8
+    }
+}
+
+/// What is bound around the tiles.
+#[derive(Default)]
+struct Around {
+    loops: Vec<LoopVar>,
+    values: HashSet<Var>,
+}
+
+impl Around {
+    fn body(&mut self, body: &[Stmt], frame: &mut Frame) {
+        let loops = self.loops.len();
+        for stmt in body {
+            match stmt {
+                Stmt::For(l) => {
+                    self.loops.push(l.var);
+                    self.body(&l.body, frame);
+                    self.loops.pop();
+                }
+                Stmt::Carry { var, .. } => self.loops.push(*var),
+                Stmt::Let { var, .. } => {
+                    self.values.insert(*var);
+                }
+                Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => self.values.extend(vars),
+                Stmt::Tile { body } => self.tile(body, frame),
+                _ => {}
+            }
+        }
+        self.loops.truncate(loops);
+    }
+
+    /// Places for what the tile names of what is bound around it, loops from the outside in.
+    fn tile(&self, body: &[Stmt], frame: &mut Frame) {
+        let named = Named::of(body);
+        for var in self.loops.iter().filter(|v| named.loops.contains(v)) {
+            if !frame.counters.contains_key(var) {
+                let at = frame.place();
+                frame.counters.insert(*var, at);
+            }
+        }
+        for (var, _) in named.values {
+            if self.values.contains(&var) && !frame.values.contains_key(&var) {
+                let at = frame.place();
+                frame.values.insert(var, at);
+            }
+        }
+    }
+}
+
+/// What statements name, at any depth, and do not bind themselves.
+struct Named {
+    loops: HashSet<LoopVar>,
+    /// In order, with their types.
+    values: Vec<(Var, DType)>,
+}
+
+impl Named {
+    fn of(body: &[Stmt]) -> Named {
+        let (mut loops, mut values): (HashSet<LoopVar>, Vec<(Var, DType)>) = Default::default();
+        let (mut bound_loops, mut bound_values): (HashSet<LoopVar>, HashSet<Var>) = Default::default();
+        let mut index = |i: &Index| loops.extend(i.terms().map(|(v, _)| v));
+        body.iter().for_each(|s| {
+            s.visit(&mut |s| {
+                match s {
+                    Stmt::Set { index: i, .. } | Stmt::Store { index: i, .. } | Stmt::Carry { of: i, .. } => index(i),
+                    Stmt::For(Loop { extent: Extent::Carry(var), .. }) => index(&Index::term(*var, 1)),
+                    _ => {}
+                }
+                match s {
+                    Stmt::For(l) => bound_loops.extend([l.var]),
+                    Stmt::Carry { var, .. } => bound_loops.extend([*var]),
+                    Stmt::Let { var, .. } => bound_values.extend([*var]),
+                    Stmt::Call { vars, .. } => bound_values.extend(vars),
+                    _ => {}
+                }
+                for e in s.exprs() {
+                    e.visit(&mut |e| match e {
+                        Expr::Load(_, _, i) | Expr::Read(_, _, i) | Expr::At(_, i) => index(i),
+                        Expr::Var(var, dtype) if !values.contains(&(*var, *dtype)) => values.push((*var, *dtype)),
+                        _ => {}
+                    });
+                }
+            })
+        });
+        loops.retain(|var| !bound_loops.contains(var));
+        values.retain(|(var, _)| !bound_values.contains(var));
+        Named { loops, values }
+    }
+}
+
+/// What a tile takes from around it, each with its place in the frame.
+#[derive(Debug)]
+pub struct Taken {
+    /// Counters and carries, from the outside in.
+    pub counters: Vec<(LoopVar, u64)>,
+    /// Values.
+    pub values: Vec<(Var, DType, u64)>,
+}
+
+impl Frame {
+    /// What a tile takes.
+    pub fn taken(&self, tile: &[Stmt]) -> Taken {
+        let named = Named::of(tile);
+        let counters = self.counters.iter().filter(|(v, _)| named.loops.contains(v));
+        let mut counters: Vec<(LoopVar, u64)> = counters.map(|(&v, &at)| (v, at)).collect();
+        counters.sort_by_key(|&(_, at)| at);
+        let value = |(var, dtype)| self.values.get(&var).map(|&at| (var, dtype, at));
+        Taken { counters, values: named.values.into_iter().filter_map(value).collect() }
+    }
+}

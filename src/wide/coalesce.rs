@@ -1,0 +1,68 @@
+//! Removes copies that the instruction before them can do.
+
+use super::code::{First, Inst, Item, Program, Reg};
+
+/// Lets an instruction write a register to which its result is only copied:
+///
+/// ```text
+/// t = max c, x ; ... ; c = t   ->   c = max c, x ; ...
+/// ```
+///
+/// where `t` is written once and read once, both in one run of items without jumps, between which `c` is
+/// neither read nor written.
+pub fn coalesce(program: &mut Program) {
+    let registers = program.classes.len();
+    let (mut defs, mut uses) = (vec![0u32; registers], vec![0u32; registers]);
+    for item in &program.items {
+        item.uses(|r| uses[r.0 as usize] += 1);
+        if let Some((r, is_read)) = item.def() {
+            defs[r.0 as usize] += if is_read { 2 } else { 1 };
+        }
+    }
+    // The item of the current run that wrote a register last, and the last that named it.
+    let mut written: Vec<Option<usize>> = vec![None; registers];
+    let mut named: Vec<usize> = vec![0; registers];
+    let mut run = 0;
+    for at in 0..program.items.len() {
+        if let Item::Copy { to, from } = program.items[at]
+            && defs[from.0 as usize] == 1
+            && uses[from.0 as usize] == 1
+            && let Some(source) = written[from.0 as usize].filter(|&source| source >= run)
+            && named[to.0 as usize] <= source
+            && retarget(&mut program.items[source], from, to)
+        {
+            program.items[at] = Item::Copy { to, from: to };
+            written[to.0 as usize] = Some(source);
+            named[to.0 as usize] = at;
+            continue;
+        }
+        match &program.items[at] {
+            Item::Enter(_) | Item::Leave | Item::Jump(..) | Item::Label(_) => run = at + 1,
+            item => {
+                item.uses(|r| named[r.0 as usize] = at);
+                if let Some((r, _)) = item.def() {
+                    written[r.0 as usize] = Some(at);
+                    named[r.0 as usize] = at;
+                }
+            }
+        }
+    }
+    program.items.retain(|item| !matches!(item, Item::Copy { to, from } if to == from));
+}
+
+/// Makes an item that writes `from` write `to`; false where it cannot.
+fn retarget(item: &mut Item, from: Reg, to: Reg) -> bool {
+    match item {
+        Item::Inst(Inst { args, first: First::Def, .. }) => {
+            let super::code::Arg::Reg(reg, _) = &mut args[0] else { return false };
+            debug_assert_eq!(*reg, from);
+            *reg = to;
+            true
+        }
+        Item::Copy { to: written, .. } | Item::Fma { to: written, .. } => {
+            *written = to;
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,267 @@
+//! Where constants are: in registers around loops while there are enough, else operands in memory.
+
+use super::code::{Arg, Class, Constant, First, Inst, Item, Program, Reg, View};
+use super::live::{Interval, LoopSpan, intervals, loops};
+use super::tier::{Tier, code};
+use std::collections::HashMap;
+
+/// The bytes that constants are loaded from, and where each begins.
+#[derive(Debug, Default)]
+pub struct Pool {
+    /// Entries, by their number.
+    pub entries: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    fn entry(&mut self, bytes: Vec<u8>) -> u32 {
+        let known = self.entries.iter().position(|e| *e == bytes);
+        known.unwrap_or_else(|| {
+            self.entries.push(bytes);
+            self.entries.len() - 1
+        }) as u32
+    }
+}
+
+/// What becomes of a constant.
+enum Home {
+    /// Loaded before a loop.
+    Before(usize),
+    /// At each use.
+    Uses,
+}
+
+/// Loads constants: before the outermost loop around their uses in which a register is free to the end, those
+/// used most first; the others where they are used, as operands in memory where the instruction takes one.
+pub fn place(program: &mut Program, tier: Tier, fixed: &[Reg]) -> Pool {
+    let mut pool = Pool::default();
+    if program.constants.is_empty() {
+        return pool;
+    }
+    let constants = std::mem::take(&mut program.constants);
+    let index: HashMap<Reg, usize> = constants.iter().enumerate().map(|(n, (reg, _))| (*reg, n)).collect();
+    let spans = loops(program);
+    let live = intervals(program, &spans, fixed);
+    let mut pressure = Pressure::new(program, &live, &index);
+    let mut homes: Vec<Home> = constants.iter().map(|_| Home::Uses).collect();
+    let mut order: Vec<usize> = (0..constants.len()).filter(|&n| live[constants[n].0.0 as usize].used).collect();
+    order.sort_by(|&a, &b| {
+        let weight = |n: usize| live[constants[n].0.0 as usize].weight;
+        weight(b).total_cmp(&weight(a))
+    });
+    for n in order {
+        let (reg, _) = &constants[n];
+        let class = program.classes[reg.0 as usize];
+        let most = match class {
+            Class::Mask => 7,
+            _ => tier.registers(),
+        };
+        if let Some(span) = candidates(program, *reg).into_iter().find(|&s| pressure.fits(class, spans[s], most)) {
+            pressure.add(class, spans[span]);
+            homes[n] = Home::Before(span);
+        }
+    }
+    rewrite(program, tier, &constants, &index, &homes, &spans, &mut pool);
+    pool
+}
+
+/// The loops around all uses of a register in loops, outermost first.
+fn candidates(program: &Program, reg: Reg) -> Vec<usize> {
+    let mut common: Option<Vec<usize>> = None;
+    let mut open: Vec<usize> = vec![];
+    let mut next = 0;
+    for item in &program.items {
+        match item {
+            Item::Enter(_) => {
+                open.push(next);
+                next += 1;
+            }
+            Item::Leave => {
+                open.pop();
+            }
+            _ => {}
+        }
+        let mut found = false;
+        item.uses(|r| found |= r == reg);
+        if found {
+            common = Some(match common {
+                None => open.clone(),
+                Some(c) => c.iter().zip(&open).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect(),
+            });
+        }
+    }
+    common.unwrap_or_default()
+}
+
+/// How many registers of each class are live at each item.
+struct Pressure {
+    vector: Vec<u16>,
+    mask: Vec<u16>,
+}
+
+impl Pressure {
+    fn new(program: &Program, live: &[Interval], constants: &HashMap<Reg, usize>) -> Pressure {
+        let len = program.items.len() + 1;
+        let mut pressure = Pressure { vector: vec![0; len], mask: vec![0; len] };
+        for (n, interval) in live.iter().enumerate() {
+            let class = program.classes[n];
+            if interval.used && class != Class::General && !constants.contains_key(&Reg(n as u32)) {
+                let counts = pressure.of(class);
+                counts[interval.start as usize..=interval.end as usize].iter_mut().for_each(|c| *c += 1);
+            }
+        }
+        pressure
+    }
+
+    fn of(&mut self, class: Class) -> &mut Vec<u16> {
+        if class == Class::Mask { &mut self.mask } else { &mut self.vector }
+    }
+
+    /// Whether one more is free in a loop, and one beside it for a constant on its way.
+    fn fits(&mut self, class: Class, span: LoopSpan, most: usize) -> bool {
+        self.of(class)[span.start as usize..=span.end as usize].iter().all(|&c| usize::from(c) + 2 <= most)
+    }
+
+    fn add(&mut self, class: Class, span: LoopSpan) {
+        self.of(class)[span.start as usize..=span.end as usize].iter_mut().for_each(|c| *c += 1);
+    }
+}
+
+fn rewrite(
+    program: &mut Program,
+    tier: Tier,
+    constants: &[(Reg, Constant)],
+    index: &HashMap<Reg, usize>,
+    homes: &[Home],
+    spans: &[LoopSpan],
+    pool: &mut Pool,
+) {
+    let items = std::mem::take(&mut program.items);
+    let mut out = Vec::with_capacity(items.len() + constants.len());
+    for (at, item) in items.into_iter().enumerate() {
+        if matches!(item, Item::Enter(_)) {
+            for (n, home) in homes.iter().enumerate() {
+                if matches!(home, Home::Before(span) if spans[*span].start as usize == at) {
+                    load(program, tier, constants[n].0, &constants[n].1, pool, &mut out);
+                }
+            }
+        }
+        let mut used: Vec<Reg> = vec![];
+        item.uses(|r| {
+            if index.get(&r).is_some_and(|&n| matches!(homes[n], Home::Uses)) && !used.contains(&r) {
+                used.push(r);
+            }
+        });
+        let mut item = item;
+        for reg in used {
+            let constant = &constants[index[&reg]].1;
+            if let Some(folded) = fold(item, reg, constant, tier, pool) {
+                item = folded;
+                continue;
+            }
+            let here = program.reg(program.classes[reg.0 as usize]);
+            load(program, tier, here, constant, pool, &mut out);
+            item = renamed(item, reg, here);
+        }
+        out.push(item);
+    }
+    program.items = out;
+}
+
+/// The item with the constant as an operand in memory.
+fn fold(item: Item, reg: Reg, constant: &Constant, tier: Tier, pool: &mut Pool) -> Option<Item> {
+    let is_reg = |a: &Arg| matches!(a, Arg::Reg(r, _) if *r == reg);
+    match item {
+        Item::Inst(mut inst) => {
+            let place = inst.foldable()?;
+            if inst.args.iter().filter(|a| is_reg(a)).count() != 1 || !is_reg(&inst.args[place]) {
+                return None;
+            }
+            inst.args[place] = operand(constant, u64::from(inst.fold), tier, pool)?;
+            Some(Item::Inst(inst))
+        }
+        Item::Fma { to, a, b, c, double } => {
+            let bytes = if double { 8 } else { 4 };
+            let in_memory = |x: &Arg| matches!(x, Arg::Mem(..) | Arg::Pool(..));
+            if a == reg || (is_reg(&b) && is_reg(&c)) || in_memory(&b) || in_memory(&c) {
+                return None;
+            }
+            let memory = operand(constant, bytes, tier, pool)?;
+            let (b, c) = if is_reg(&c) { (b, memory) } else { (memory, c) };
+            Some(Item::Fma { to, a, b, c, double })
+        }
+        _ => None,
+    }
+}
+
+fn operand(constant: &Constant, bytes: u64, tier: Tier, pool: &mut Pool) -> Option<Arg> {
+    match constant {
+        Constant::Splat(bits, size) => {
+            let size = u64::from(*size);
+            if tier.is_512() && bytes >= 4 && size <= bytes {
+                let element = bits.to_le_bytes()[..size as usize].repeat((bytes / size) as usize);
+                return Some(Arg::Pool(pool.entry(element), true));
+            }
+            let all = bits.to_le_bytes()[..size as usize].repeat((tier.bytes() / size) as usize);
+            Some(Arg::Pool(pool.entry(all), false))
+        }
+        Constant::Bytes(all) if all.len() as u64 == tier.bytes() => Some(Arg::Pool(pool.entry(all.clone()), false)),
+        _ => None,
+    }
+}
+
+/// Loads a constant into a register.
+fn load(program: &mut Program, tier: Tier, to: Reg, constant: &Constant, pool: &mut Pool, out: &mut Vec<Item>) {
+    let full = Arg::Reg(to, tier.view());
+    let inst = |code, args: &[Arg]| Item::Inst(Inst::new(code, args));
+    match constant {
+        Constant::Mask(bits) => {
+            let number = program.reg(Class::General);
+            let to = Arg::Reg(to, View::K);
+            out.push(inst(iced_x86::Code::Mov_r64_imm64, &[Arg::Reg(number, View::R64), Arg::Imm(*bits as i64)]));
+            out.push(inst(iced_x86::Code::VEX_Kmovq_kr_r64, &[to, Arg::Reg(number, View::R64)]));
+        }
+        Constant::Splat(0, _) => {
+            // The processor knows that the result does not depend on the operands.
+            let code = tier.pick(code!(VEX_Vpxor_ymm_ymm_ymmm256), code!(EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32));
+            out.push(Item::Inst(Inst::new(code, &[full, full, full]).first(First::Mod)));
+        }
+        Constant::Splat(bits, size) => {
+            use iced_x86::Code::*;
+            let codes = match size {
+                1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
+                2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
+                4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
+                _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+            };
+            let element = pool.entry(bits.to_le_bytes()[..usize::from(*size)].to_vec());
+            out.push(inst(tier.pick(codes.0, codes.1), &[full, Arg::Pool(element, false)]));
+        }
+        Constant::Bytes(bytes) => {
+            use iced_x86::Code::*;
+            let entry = Arg::Pool(pool.entry(bytes.clone()), false);
+            let (codes, view) = match bytes.len() {
+                64 => ((EVEX_Vmovdqu32_zmm_k1z_zmmm512, EVEX_Vmovdqu32_zmm_k1z_zmmm512), View::Zmm),
+                32 => ((VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_ymm_k1z_ymmm256), View::Ymm),
+                _ => ((VEX_Vmovdqu_xmm_xmmm128, EVEX_Vmovdqu32_xmm_k1z_xmmm128), View::Xmm),
+            };
+            out.push(inst(tier.pick(codes.0, codes.1), &[Arg::Reg(to, view), entry]));
+        }
+    }
+}
+
+/// The item with another register in place of one that it reads.
+fn renamed(item: Item, from: Reg, to: Reg) -> Item {
+    let reg = |r: Reg| if r == from { to } else { r };
+    let arg = |a: Arg| match a {
+        Arg::Reg(r, view) => Arg::Reg(reg(r), view),
+        other => other,
+    };
+    match item {
+        Item::Inst(i) => Item::Inst(Inst { args: i.args.map(arg), mask: i.mask.map(reg), ..i }),
+        Item::Copy { to: written, from } => Item::Copy { to: written, from: reg(from) },
+        Item::Fma { to: written, a, b, c, double } => {
+            Item::Fma { to: written, a: reg(a), b: arg(b), c: arg(c), double }
+        }
+        other => other,
+    }
+}

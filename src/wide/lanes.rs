@@ -1,0 +1,569 @@
+//! Lanes in and out of registers: loads, stores, and parts of accumulators.
+
+use super::address::Base;
+use super::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
+use super::encode::FRAME;
+use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
+use crate::storage::{Cell, cell_of};
+use cranefold_ir::{AccId, BufferRole, DType, Expr, Index, Scalar, Stmt};
+use iced_x86::Code::{self, *};
+
+/// Vectors up to which filling an accumulator is written out.
+const FEW_VECTORS: u64 = 8;
+
+impl<'a> Generator<'a> {
+    /// A value in a register.
+    pub(super) fn reg(&mut self, val: Val) -> Reg {
+        match val.place {
+            Place::Reg(reg) => reg,
+            Place::Const(s) => self.constant_reg(s),
+            Place::Mem(base, offset) => {
+                let to = self.vector();
+                self.load_bytes(to, base, offset, self.known_bytes(val));
+                to
+            }
+        }
+    }
+
+    /// The register of a constant in all lanes. One of a truth value is a mask in AVX-512.
+    pub(super) fn constant_reg(&mut self, s: Scalar) -> Reg {
+        if s.dtype() == DType::Bool {
+            let bits = 0u64.wrapping_sub(s.bits());
+            return self.program.constant(match self.tier.is_512() {
+                true => Constant::Mask(bits),
+                false => Constant::Splat(bits, 8),
+            });
+        }
+        self.splat(s.bits(), s.dtype().bytes())
+    }
+
+    /// The register with an element in all lanes.
+    pub(super) fn splat(&mut self, bits: u64, bytes: u64) -> Reg {
+        let bits = if bytes < 8 { bits & ((1 << (8 * bytes)) - 1) } else { bits };
+        self.program.constant(Constant::Splat(bits, bytes as u8))
+    }
+
+    /// A register with these bytes.
+    pub(super) fn bytes_constant(&mut self, bytes: Vec<u8>) -> Reg {
+        self.program.constant(Constant::Bytes(bytes))
+    }
+
+    /// The mask of the first lanes.
+    pub(super) fn mask_of(&mut self, start: u64, lanes: u64) -> Reg {
+        let ones = if lanes >= 64 { u64::MAX } else { (1 << lanes) - 1 };
+        self.program.constant(Constant::Mask(ones << start))
+    }
+
+    /// Bytes of the lanes that are known of a value in memory.
+    pub(super) fn known_bytes(&self, val: Val) -> u64 {
+        match val.lanes {
+            Lanes::First(n) => n * val.bytes,
+            Lanes::Same => self.tier.bytes(),
+        }
+    }
+
+    /// The value as an operand that may be memory: a register, or memory of just `bytes` bytes.
+    pub(super) fn operand(&mut self, val: Val, bytes: u64) -> Arg {
+        let view = self.tier.view_of(bytes);
+        match val.place {
+            Place::Mem(base, offset) if self.known_bytes(val) == bytes => Arg::Mem(base, offset),
+            _ => Arg::Reg(self.reg(val), view),
+        }
+    }
+
+    /// Loads just so many bytes: a power of two.
+    fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
+        let memory = Arg::Mem(base, offset);
+        let x = |reg| Arg::Reg(reg, View::Xmm);
+        let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
+        let inst = match bytes {
+            64 => Inst::new(EVEX_Vmovdqu32_zmm_k1z_zmmm512, &[Arg::Reg(to, View::Zmm), memory]),
+            32 => {
+                let code = pick(VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_ymm_k1z_ymmm256);
+                Inst::new(code, &[Arg::Reg(to, View::Ymm), memory])
+            }
+            16 => Inst::new(pick(VEX_Vmovdqu_xmm_xmmm128, EVEX_Vmovdqu32_xmm_k1z_xmmm128), &[x(to), memory]),
+            8 => Inst::new(pick(VEX_Vmovq_xmm_xmmm64, EVEX_Vmovq_xmm_xmmm64), &[x(to), memory]),
+            4 => Inst::new(pick(VEX_Vmovd_xmm_rm32, EVEX_Vmovd_xmm_rm32), &[x(to), memory]),
+            _ => {
+                let zero = self.splat(0, 8);
+                let code = insert_code(self.tier, bytes);
+                Inst::new(code, &[x(to), x(zero), memory, Arg::Imm(0)])
+            }
+        };
+        self.emit(inst);
+    }
+
+    /// An element in all lanes.
+    pub(super) fn broadcast_load(&mut self, dtype: DType, base: Reg, offset: i32) -> Val {
+        let bytes = dtype.bytes();
+        let to = self.vector();
+        let args = [self.full(to), Arg::Mem(base, offset)];
+        let (vex, evex) = match bytes {
+            1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
+            2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
+            4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
+            _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+        };
+        self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+        let val = Val { place: Place::Reg(to), dtype, lanes: Lanes::Same, bytes };
+        match dtype {
+            // In memory a byte.
+            DType::Bool => self.is_nonzero(Val { dtype: DType::U8, ..val }),
+            _ => val,
+        }
+    }
+
+    /// Lane 0 in all lanes.
+    pub(super) fn broadcast(&mut self, val: Val) -> Val {
+        if val.dtype == DType::Bool {
+            return self.broadcast_truth(val);
+        }
+        let from = self.reg(val);
+        let to = self.vector();
+        let (vex, evex) = match val.bytes {
+            1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
+            2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
+            4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
+            _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+        };
+        let args = [self.full(to), Arg::Reg(from, View::Xmm)];
+        self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+        Val { place: Place::Reg(to), lanes: Lanes::Same, ..val }
+    }
+
+    /// An element of memory, or the lanes of a vector.
+    pub(super) fn load(&mut self, base: Base, dtype: DType, index: &Index) -> Result<Val, Refused> {
+        let (pointer, offset, stride) = self.address(base, index);
+        let bytes = dtype.bytes();
+        let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
+            return Ok(self.broadcast_load(dtype, pointer, offset));
+        };
+        let val = |place| Val { place, dtype, lanes: Lanes::First(lanes), bytes };
+        if stride != 1 {
+            return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
+        }
+        if (lanes * bytes).is_power_of_two() {
+            self.prefetch(base, pointer, offset, lanes * bytes);
+            return Ok(val(Place::Mem(pointer, offset)));
+        }
+        if !self.tier.is_512() {
+            return Err(Refused(format!("{lanes} lanes of {dtype}")));
+        }
+        let to = self.vector();
+        let mask = self.mask_of(0, lanes);
+        let args = [self.full(to), Arg::Mem(pointer, offset)];
+        self.emit(Inst::new(masked_load(bytes), &args).masked(mask, true));
+        Ok(val(Place::Reg(to)))
+    }
+
+    /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.
+    fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
+        let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
+        let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
+        let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+        if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
+            self.emit(Inst::new(Prefetcht0_m8, &[Arg::Mem(pointer, ahead)]).first(First::Use));
+        }
+    }
+
+    /// Elements that do not lie side by side, one by one.
+    fn gather(&mut self, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) -> Reg {
+        let in_group = 16 / bytes;
+        let mut whole = None;
+        for group in 0..lanes.div_ceil(in_group) {
+            let mut part = self.splat(0, 8);
+            for lane in 0..in_group.min(lanes - group * in_group) {
+                let distance = (group * in_group + lane) as i64 * stride * bytes as i64;
+                let (base, offset) = self.near(base, i64::from(offset) + distance);
+                let to = self.vector();
+                let inst = match (bytes, lane) {
+                    (4 | 8, 0) => {
+                        let code = match bytes {
+                            4 => self.tier.pick(VEX_Vmovd_xmm_rm32, EVEX_Vmovd_xmm_rm32),
+                            _ => self.tier.pick(VEX_Vmovq_xmm_xmmm64, EVEX_Vmovq_xmm_xmmm64),
+                        };
+                        Inst::new(code, &[Arg::Reg(to, View::Xmm), Arg::Mem(base, offset)])
+                    }
+                    _ => {
+                        let args = [
+                            Arg::Reg(to, View::Xmm),
+                            Arg::Reg(part, View::Xmm),
+                            Arg::Mem(base, offset),
+                            Arg::Imm(lane as i64),
+                        ];
+                        Inst::new(insert_code(self.tier, bytes), &args)
+                    }
+                };
+                self.emit(inst);
+                part = to;
+            }
+            whole = Some(match whole {
+                None => part,
+                Some(whole) => {
+                    let to = self.vector();
+                    let args = [self.full(to), self.full(whole), Arg::Reg(part, View::Xmm), Arg::Imm(group as i64)];
+                    let code = self
+                        .tier
+                        .pick(VEX_Vinserti128_ymm_ymm_xmmm128_imm8, EVEX_Vinserti32x4_zmm_k1z_zmm_xmmm128_imm8);
+                    self.emit(Inst::new(code, &args));
+                    to
+                }
+            });
+        }
+        whole.expect("a lane")
+    }
+
+    /// Writes an element, or the lanes of a vector.
+    pub(super) fn store(&mut self, base: Base, dtype: DType, index: &Index, val: Val) -> Result<(), Refused> {
+        let (pointer, offset, stride) = self.address(base, index);
+        let bytes = dtype.bytes();
+        let reg = self.reg(val);
+        match self.lane.filter(|_| stride != 0) {
+            None => self.store_bytes(reg, pointer, offset, bytes),
+            Some((_, lanes)) if stride == 1 && (lanes * bytes).is_power_of_two() => {
+                self.store_bytes(reg, pointer, offset, lanes * bytes);
+            }
+            Some((_, lanes)) if stride == 1 && self.tier.is_512() => {
+                let mask = self.mask_of(0, lanes);
+                let args = [Arg::Mem(pointer, offset), self.full(reg)];
+                self.emit(Inst::new(masked_store(bytes), &args).first(First::Use).masked(mask, false));
+            }
+            Some((_, lanes)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
+        }
+        Ok(())
+    }
+
+    /// Elements to places that do not lie side by side, one by one.
+    fn scatter(&mut self, reg: Reg, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) {
+        let in_group = 16 / bytes;
+        for group in 0..lanes.div_ceil(in_group) {
+            let part = self.group(reg, group);
+            for lane in 0..in_group.min(lanes - group * in_group) {
+                let distance = (group * in_group + lane) as i64 * stride * bytes as i64;
+                let (base, offset) = self.near(base, i64::from(offset) + distance);
+                let args = [Arg::Mem(base, offset), Arg::Reg(part, View::Xmm), Arg::Imm(lane as i64)];
+                self.emit(Inst::new(extract_code(self.tier, bytes), &args).first(First::Use));
+            }
+        }
+    }
+
+    /// The `n`-th 16 bytes of a vector.
+    pub(super) fn group(&mut self, reg: Reg, n: u64) -> Reg {
+        if n == 0 {
+            return reg;
+        }
+        let to = self.vector();
+        let args = [Arg::Reg(to, View::Xmm), self.full(reg), Arg::Imm(n as i64)];
+        let code = self.tier.pick(VEX_Vextracti128_xmmm128_ymm_imm8, EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8);
+        self.emit(Inst::new(code, &args));
+        to
+    }
+
+    /// Stores just so many bytes: a power of two.
+    fn store_bytes(&mut self, reg: Reg, base: Reg, offset: i32, bytes: u64) {
+        let memory = Arg::Mem(base, offset);
+        let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
+        let x = Arg::Reg(reg, View::Xmm);
+        let inst = match bytes {
+            64 => Inst::new(EVEX_Vmovdqu32_zmmm512_k1z_zmm, &[memory, Arg::Reg(reg, View::Zmm)]),
+            32 => {
+                let code = pick(VEX_Vmovdqu_ymmm256_ymm, EVEX_Vmovdqu32_ymmm256_k1z_ymm);
+                Inst::new(code, &[memory, Arg::Reg(reg, View::Ymm)])
+            }
+            16 => Inst::new(pick(VEX_Vmovdqu_xmmm128_xmm, EVEX_Vmovdqu32_xmmm128_k1z_xmm), &[memory, x]),
+            8 => Inst::new(pick(VEX_Vmovq_xmmm64_xmm, EVEX_Vmovq_xmmm64_xmm), &[memory, x]),
+            4 => Inst::new(pick(VEX_Vmovd_rm32_xmm, EVEX_Vmovd_rm32_xmm), &[memory, x]),
+            _ => Inst::new(extract_code(self.tier, bytes), &[memory, x, Arg::Imm(0)]),
+        };
+        self.emit(inst.first(First::Use));
+    }
+
+    /// Makes an accumulator, all of whose elements are equal to `init`.
+    pub(super) fn declare(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
+        if let Some(cells) = self.around.cells.get(&acc) {
+            for &cell in cells {
+                let class = if dtype == DType::Bool && self.tier.is_512() { Class::Mask } else { Class::Vector };
+                let program = &mut self.program;
+                let reg = *self.cells.entry((acc, cell)).or_insert_with(|| program.reg(class));
+                let from = self.constant_reg(init);
+                self.program.items.push(Item::Copy { to: reg, from });
+            }
+            return;
+        }
+        if !self.set_before_read.contains(&acc) {
+            self.fill(acc, dtype, len, init);
+        }
+    }
+
+    /// Fills an accumulator in memory, a vector at a time; the last one overlaps that before it.
+    fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
+        let (base, offset, _) = {
+            let lane = self.lane.take();
+            let address = self.address(Base::Acc(acc), &Index::constant(0));
+            self.lane = lane;
+            address
+        };
+        let value = self.splat(init.bits(), dtype.bytes());
+        let (bytes, vector) = (len * dtype.bytes(), self.tier.bytes());
+        let vectors = bytes / vector;
+        if vectors <= FEW_VECTORS {
+            (0..vectors).for_each(|n| self.store_bytes(value, base, offset + (n * vector) as i32, vector));
+        } else {
+            let (at, left, head) =
+                (self.program.reg(Class::General), self.program.reg(Class::General), self.program.label());
+            self.emit(Inst::new(Lea_r64_m, &[Arg::Reg(at, View::R64), Arg::Mem(base, offset)]));
+            self.number(left, vectors as i64);
+            self.program.loops.push(format!("fill {acc}"));
+            let number = self.program.loops.len() as u32 - 1;
+            self.program.items.push(Item::Enter(number));
+            self.program.items.push(Item::Label(head));
+            self.store_bytes(value, at, 0, vector);
+            self.add(at, vector as i64);
+            self.emit(Inst::new(Sub_rm64_imm32, &[Arg::Reg(left, View::R64), Arg::Imm(1)]).first(First::Mod));
+            self.program.items.push(Item::Jump(Jne_rel32_64, head));
+            self.program.items.push(Item::Leave);
+        }
+        let mut done = vectors * vector;
+        let mut part = vector / 2;
+        while part > 0 {
+            if bytes - done >= part {
+                let (base, offset) = self.near(base, i64::from(offset) + done as i64);
+                self.store_bytes(value, base, offset, part);
+                done += part;
+            }
+            part /= 2;
+        }
+    }
+
+    /// The elements of an accumulator that an index names.
+    pub(super) fn run(&self, acc: AccId, index: &Index) -> Option<(Cell, u64, u64)> {
+        let cells = self.around.cells.get(&acc)?;
+        let start = index.offset as u64;
+        let lanes = match self.lane {
+            Some((var, lanes)) if index.coefficient(var) != 0 => lanes,
+            _ => 1,
+        };
+        let cell = cell_of(cells, start);
+        Some((cell, start - cell.start, lanes))
+    }
+
+    /// Elements of an accumulator.
+    pub(super) fn read(&mut self, acc: AccId, dtype: DType, index: &Index) -> Result<Val, Refused> {
+        let Some((cell, at, lanes)) = self.run(acc, index) else {
+            return self.load(Base::Acc(acc), dtype, index);
+        };
+        let reg = self.cells.get(&(acc, cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))?;
+        let bytes = dtype.bytes();
+        let walks = self.lane.is_some_and(|(var, _)| index.coefficient(var) != 0);
+        let val = Val { place: Place::Reg(reg), dtype, lanes: Lanes::First(cell.lanes), bytes };
+        if cell.lanes == 1 {
+            return Ok(Val { lanes: Lanes::Same, ..val });
+        }
+        let part = match at {
+            0 => reg,
+            _ => self.lanes_from(reg, at * bytes, lanes * bytes),
+        };
+        let val = Val { place: Place::Reg(part), lanes: Lanes::First(lanes), ..val };
+        Ok(if walks { val } else { self.broadcast(val) })
+    }
+
+    /// The vector from so many bytes on, of which `len` matter.
+    fn lanes_from(&mut self, reg: Reg, start: u64, len: u64) -> Reg {
+        let to = self.vector();
+        if self.tier.is_512() && start.is_multiple_of(4) {
+            let args = [self.full(to), self.full(reg), self.full(reg), Arg::Imm(start as i64 / 4)];
+            self.emit(Inst::new(EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args));
+            return to;
+        }
+        if start + len <= 16 {
+            let code = self.tier.pick(VEX_Vpsrldq_xmm_xmm_imm8, EVEX_Vpsrldq_xmm_xmmm128_imm8);
+            let args = [Arg::Reg(to, View::Xmm), Arg::Reg(reg, View::Xmm), Arg::Imm(start as i64)];
+            self.emit(Inst::new(code, &args));
+            return to;
+        }
+        if start.is_multiple_of(16) && len <= 16 {
+            return self.group(reg, start / 16);
+        }
+        let slot = self.lane_slot();
+        self.store_bytes(reg, FRAME, slot, self.tier.bytes());
+        self.load_bytes(to, FRAME, slot + start as i32, self.tier.bytes());
+        to
+    }
+
+    /// Where lanes are moved about, after what all tiles share.
+    fn lane_slot(&self) -> i32 {
+        const { assert!(LANE_SLOT_BYTES == 128) };
+        self.around.frame.bytes as i32
+    }
+
+    /// Sets elements of an accumulator.
+    pub(super) fn set(&mut self, acc: AccId, index: &Index, value: &'a Expr) -> Result<(), Refused> {
+        let Some((cell, at, lanes)) = self.run(acc, index) else {
+            let dtype = self.types[&acc];
+            let value = self.expr(value, None)?;
+            return self.store(Base::Acc(acc), dtype, index, value);
+        };
+        let reg = self.cells.get(&(acc, cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))?;
+        let bytes = self.types[&acc].bytes();
+        let walks = self.lane.is_some_and(|(var, _)| index.coefficient(var) != 0);
+        // What a cell of one element holds is the same in all lanes.
+        let whole = lanes == cell.lanes && (cell.lanes > 1 || !walks);
+        let rest_is_dead = at == 0 && cell.lanes > 1 && self.is_dead(acc, cell.start + lanes, cell.start + cell.lanes);
+        if whole || rest_is_dead {
+            let val = self.expr(value, Some(reg))?;
+            let from = self.reg(val);
+            if from != reg {
+                self.program.items.push(Item::Copy { to: reg, from });
+            }
+            return Ok(());
+        }
+        let val = self.expr(value, None)?;
+        if cell.lanes == 1 {
+            let val = if val.lanes == Lanes::Same { val } else { self.broadcast(val) };
+            let from = self.reg(val);
+            self.program.items.push(Item::Copy { to: reg, from });
+            return Ok(());
+        }
+        let from = self.reg(val);
+        self.put_lanes(reg, from, at * bytes, lanes * bytes, bytes);
+        Ok(())
+    }
+
+    /// Whether no later statement of the current body reads these elements, and the accumulator ends with it.
+    fn is_dead(&self, acc: AccId, start: u64, end: u64) -> bool {
+        if self.lane.is_none() {
+            return false;
+        }
+        // The body of the lanes, and the body in which its loop stands.
+        let Some(&[outer, inner]) = self.rest.last_chunk::<2>() else { return false };
+        if !self.declared_here.last().is_some_and(|declared| declared.contains(&acc)) {
+            return false;
+        }
+        let mut dead = true;
+        for stmt in inner.iter().chain(outer) {
+            reads_of(stmt, acc, None, &mut |first, last| dead &= last <= start || first >= end);
+        }
+        dead
+    }
+
+    /// Writes lanes into a vector, so many bytes from its start on.
+    fn put_lanes(&mut self, reg: Reg, from: Reg, start: u64, len: u64, bytes: u64) {
+        if self.tier.is_512() && (start == 0 || (start.is_multiple_of(4) && bytes >= 4)) {
+            let mut moved = from;
+            if start > 0 {
+                moved = self.vector();
+                let by = 16 - start as i64 / 4;
+                let args = [self.full(moved), self.full(from), self.full(from), Arg::Imm(by)];
+                self.emit(Inst::new(EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args));
+            }
+            let mask = self.mask_of(start / bytes, len / bytes);
+            let code = masked_load(bytes);
+            let args = [self.full(reg), self.full(moved)];
+            self.emit(Inst::new(code, &args).first(First::Mod).masked(mask, false));
+            return;
+        }
+        if !self.tier.is_512() && start == 0 && len.is_multiple_of(4) {
+            let lanes = len / 4;
+            let args = [self.full(reg), self.full(reg), self.full(from), Arg::Imm((1 << lanes) - 1)];
+            self.emit(Inst::new(VEX_Vpblendd_ymm_ymm_ymmm256_imm8, &args));
+            return;
+        }
+        let slot = self.lane_slot();
+        let bytes = self.tier.bytes();
+        self.store_bytes(reg, FRAME, slot, bytes);
+        let mut done = 0;
+        let mut rest = from;
+        while done < len {
+            // The largest power of two: a part that is none comes in several.
+            let part = 1 << (len - done).ilog2();
+            self.store_bytes(rest, FRAME, slot + (start + done) as i32, part);
+            done += part;
+            if done < len {
+                rest = self.lanes_from_slot(from, done);
+            }
+        }
+        self.load_bytes(reg, FRAME, slot, bytes);
+    }
+
+    /// The vector from so many bytes on, by way of the slot's second half.
+    fn lanes_from_slot(&mut self, reg: Reg, start: u64) -> Reg {
+        let to = self.vector();
+        if self.tier.is_512() && start.is_multiple_of(4) {
+            return self.lanes_from(reg, start, 4);
+        }
+        let whole = self.group(reg, start / 16);
+        if start.is_multiple_of(16) {
+            return whole;
+        }
+        let code = self.tier.pick(VEX_Vpsrldq_xmm_xmm_imm8, EVEX_Vpsrldq_xmm_xmmm128_imm8);
+        let args = [Arg::Reg(to, View::Xmm), Arg::Reg(whole, View::Xmm), Arg::Imm(start as i64 % 16)];
+        self.emit(Inst::new(code, &args));
+        to
+    }
+}
+
+/// Calls `f` with the elements of an accumulator that a statement reads: from, to. An index that moves with a loop
+/// reads all.
+fn reads_of(stmt: &Stmt, of: AccId, lane: Option<(cranefold_ir::LoopVar, u64)>, f: &mut impl FnMut(u64, u64)) {
+    if let Stmt::For(l) = stmt {
+        let lane = match (l.kind, l.extent) {
+            (cranefold_ir::LoopKind::Lanes, cranefold_ir::Extent::Const(n)) => Some((l.var, n)),
+            _ => lane,
+        };
+        return l.body.iter().for_each(|s| reads_of(s, of, lane, f));
+    }
+    for e in stmt.exprs() {
+        e.visit(&mut |e| {
+            let Expr::Read(acc, _, index) = e else { return };
+            if *acc != of {
+                return;
+            }
+            let lanes = lane.map_or(1, |(var, n)| if index.coefficient(var) != 0 { n } else { 1 });
+            let others = index.terms().filter(|&(v, _)| lane.is_none_or(|(var, _)| v != var)).count();
+            match others {
+                0 => f(index.offset as u64, index.offset as u64 + lanes),
+                _ => f(0, u64::MAX),
+            }
+        });
+    }
+}
+
+/// The instruction that puts an element from memory into a lane.
+fn insert_code(tier: super::tier::Tier, bytes: u64) -> Code {
+    match bytes {
+        1 => tier.pick(VEX_Vpinsrb_xmm_xmm_r32m8_imm8, EVEX_Vpinsrb_xmm_xmm_r32m8_imm8),
+        2 => tier.pick(VEX_Vpinsrw_xmm_xmm_r32m16_imm8, EVEX_Vpinsrw_xmm_xmm_r32m16_imm8),
+        4 => tier.pick(VEX_Vpinsrd_xmm_xmm_rm32_imm8, EVEX_Vpinsrd_xmm_xmm_rm32_imm8),
+        _ => tier.pick(VEX_Vpinsrq_xmm_xmm_rm64_imm8, EVEX_Vpinsrq_xmm_xmm_rm64_imm8),
+    }
+}
+
+/// The instruction that stores the element of a lane.
+fn extract_code(tier: super::tier::Tier, bytes: u64) -> Code {
+    match bytes {
+        1 => tier.pick(VEX_Vpextrb_r32m8_xmm_imm8, EVEX_Vpextrb_r32m8_xmm_imm8),
+        2 => tier.pick(VEX_Vpextrw_r32m16_xmm_imm8, EVEX_Vpextrw_r32m16_xmm_imm8),
+        4 => tier.pick(VEX_Vpextrd_rm32_xmm_imm8, EVEX_Vpextrd_rm32_xmm_imm8),
+        _ => tier.pick(VEX_Vpextrq_rm64_xmm_imm8, EVEX_Vpextrq_rm64_xmm_imm8),
+    }
+}
+
+/// The move into a register under a mask of elements.
+pub(super) fn masked_load(bytes: u64) -> Code {
+    match bytes {
+        1 => EVEX_Vmovdqu8_zmm_k1z_zmmm512,
+        2 => EVEX_Vmovdqu16_zmm_k1z_zmmm512,
+        4 => EVEX_Vmovdqu32_zmm_k1z_zmmm512,
+        _ => EVEX_Vmovdqu64_zmm_k1z_zmmm512,
+    }
+}
+
+fn masked_store(bytes: u64) -> Code {
+    match bytes {
+        1 => EVEX_Vmovdqu8_zmmm512_k1z_zmm,
+        2 => EVEX_Vmovdqu16_zmmm512_k1z_zmm,
+        4 => EVEX_Vmovdqu32_zmmm512_k1z_zmm,
+        _ => EVEX_Vmovdqu64_zmmm512_k1z_zmm,
+    }
+}

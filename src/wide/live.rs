@@ -1,0 +1,78 @@
+//! From where to where each virtual register holds a value.
+
+use super::code::{Item, Program, Reg};
+
+/// The items from the first that writes a register to the last that needs it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interval {
+    /// Where it is written first.
+    pub start: u32,
+    /// Where it is needed last; a loop that needs what it did not write needs it to its end.
+    pub end: u32,
+    /// How often it is named, each loop around counting eightfold.
+    pub weight: f32,
+    /// Whether it occurs at all.
+    pub used: bool,
+}
+
+/// A loop: the place of its first item and of its end.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopSpan {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// The loops, in order of their starts.
+pub fn loops(program: &Program) -> Vec<LoopSpan> {
+    let mut spans: Vec<LoopSpan> = vec![];
+    let mut open: Vec<usize> = vec![];
+    for (at, item) in program.items.iter().enumerate() {
+        match item {
+            Item::Enter(_) => {
+                spans.push(LoopSpan { start: at as u32, end: 0 });
+                open.push(spans.len() - 1);
+            }
+            Item::Leave => spans[open.pop().expect("an open loop")].end = at as u32,
+            _ => {}
+        }
+    }
+    spans
+}
+
+/// The interval of each register; those in `fixed` hold a value from the start.
+pub fn intervals(program: &Program, loops: &[LoopSpan], fixed: &[Reg]) -> Vec<Interval> {
+    let mut all = vec![Interval::default(); program.classes.len()];
+    for reg in fixed {
+        all[reg.0 as usize].used = true;
+    }
+    let mut open: Vec<usize> = vec![];
+    let mut next = 0;
+    for (at, item) in program.items.iter().enumerate() {
+        match item {
+            Item::Enter(_) => {
+                open.push(next);
+                next += 1;
+            }
+            Item::Leave => {
+                open.pop();
+            }
+            _ => {}
+        }
+        let weight = (8.0f32).powi(open.len().min(6) as i32);
+        let mut touch = |reg: Reg| {
+            let interval = &mut all[reg.0 as usize];
+            if !interval.used {
+                *interval = Interval { start: at as u32, end: at as u32, weight: 0.0, used: true };
+            }
+            let outside = open.iter().find(|&&l| loops[l].start > interval.start);
+            let end = outside.map_or(at as u32, |&l| loops[l].end);
+            interval.end = interval.end.max(end);
+            interval.weight += weight;
+        };
+        item.uses(&mut touch);
+        if let Some((reg, _)) = item.def() {
+            touch(reg);
+        }
+    }
+    all
+}

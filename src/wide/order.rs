@@ -1,0 +1,195 @@
+//! Orders instructions in loops so that chains of them run side by side.
+//!
+//! A core looks ahead some scores of instructions; where each chain is longer (an exponential), those that stand one
+//! after the other would run one after the other.
+
+use super::code::{Arg, Class, First, Item, Program};
+use iced_x86::Code;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Instructions without a jump that are too few to gain, or so many that ordering them would take long.
+const FEW: usize = 16;
+const MANY: usize = 512;
+
+/// Instructions that begin in one cycle.
+const WIDTH: u32 = 3;
+
+/// Orders each run of instructions without jumps inside loops: of those whose operands are there first the one that
+/// most others wait for.
+pub fn order(program: &mut Program) {
+    let mut depth = 0;
+    let mut start = 0;
+    for at in 0..=program.items.len() {
+        let ends = match program.items.get(at) {
+            None => true,
+            Some(item) => matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..)),
+        };
+        if !ends {
+            continue;
+        }
+        if depth > 0 && (FEW..=MANY).contains(&(at - start)) {
+            let run: Vec<Item> = program.items[start..at].to_vec();
+            let order = ordered(&run, program);
+            order.into_iter().zip(start..at).for_each(|(from, to)| program.items[to] = run[from]);
+        }
+        match program.items.get(at) {
+            Some(Item::Enter(_)) => depth += 1,
+            Some(Item::Leave) => depth -= 1,
+            _ => {}
+        }
+        start = at + 1;
+    }
+}
+
+/// The new order of a run.
+fn ordered(run: &[Item], program: &Program) -> Vec<usize> {
+    let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
+    let mut waits = vec![0u32; run.len()];
+    let mut edge = |from: usize, to: usize, latency: u32| {
+        after[from].push((to, latency));
+        waits[to] += 1;
+    };
+    // Of each register the last item that wrote it, and those that read it since.
+    let mut writer: Vec<Option<usize>> = vec![None; program.classes.len()];
+    let mut readers: Vec<Vec<usize>> = vec![vec![]; program.classes.len()];
+    let (mut last_store, mut loads): (Option<usize>, Vec<usize>) = (None, vec![]);
+    let mut last_general: Option<usize> = None;
+    for (at, item) in run.iter().enumerate() {
+        let def = item.def();
+        item.uses(|r| {
+            if let Some(from) = writer[r.0 as usize] {
+                edge(from, at, latency(&run[from]));
+            }
+            readers[r.0 as usize].push(at);
+        });
+        if let Some((r, _)) = def {
+            let n = r.0 as usize;
+            readers[n].iter().filter(|&&reader| reader != at).for_each(|&reader| edge(reader, at, 0));
+            if let Some(from) = writer[n].filter(|&from| from != at) {
+                edge(from, at, 1);
+            }
+            readers[n].clear();
+            writer[n] = Some(at);
+        }
+        let (loads_memory, stores) = memory(item);
+        if stores {
+            loads.drain(..).for_each(|load| edge(load, at, 0));
+        }
+        if loads_memory || stores {
+            if let Some(store) = last_store {
+                edge(store, at, 1);
+            }
+            if stores {
+                last_store = Some(at);
+            } else {
+                loads.push(at);
+            }
+        }
+        // Instructions on general registers share the flags.
+        let general = match def {
+            Some((r, _)) => program.classes[r.0 as usize] == Class::General,
+            None => !stores,
+        };
+        if general {
+            if let Some(before) = last_general {
+                edge(before, at, 0);
+            }
+            last_general = Some(at);
+        }
+    }
+    let mut length = vec![0u32; run.len()];
+    for at in (0..run.len()).rev() {
+        length[at] = after[at].iter().map(|&(to, latency)| length[to] + latency).max().unwrap_or(0);
+    }
+    // Ready ones by what waits for them; those whose operands come later by when.
+    let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::new();
+    let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+    let mut time = vec![0u32; run.len()];
+    (0..run.len()).filter(|&at| waits[at] == 0).for_each(|at| later.push(Reverse((0, at))));
+    let (mut now, mut begun) = (0, 0);
+    let mut out = Vec::with_capacity(run.len());
+    while out.len() < run.len() {
+        while let Some(&Reverse((at_time, at))) = later.peek() {
+            if at_time > now {
+                break;
+            }
+            later.pop();
+            ready.push((length[at], Reverse(at)));
+        }
+        let Some((_, Reverse(at))) = ready.pop() else {
+            now += 1;
+            begun = 0;
+            continue;
+        };
+        out.push(at);
+        begun += 1;
+        for &(to, latency) in &after[at] {
+            time[to] = time[to].max(now + latency);
+            waits[to] -= 1;
+            if waits[to] == 0 {
+                later.push(Reverse((time[to], to)));
+            }
+        }
+        if begun == WIDTH {
+            now += 1;
+            begun = 0;
+        }
+    }
+    out
+}
+
+/// Whether an item reads memory that may be written, and whether it writes memory.
+fn memory(item: &Item) -> (bool, bool) {
+    let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));
+    match item {
+        Item::Inst(i) if matches!(i.code, Code::Lea_r64_m | Code::Prefetcht0_m8) => (false, false),
+        Item::Inst(i) => {
+            let stores = in_memory(&i.args[0]) && i.first == First::Use;
+            (i.args.iter().any(in_memory) && !stores, stores)
+        }
+        Item::Fma { b, c, .. } => (in_memory(b) || in_memory(c), false),
+        _ => (false, false),
+    }
+}
+
+/// Cycles until the result is there, about.
+fn latency(item: &Item) -> u32 {
+    match item {
+        Item::Fma { .. } => 4,
+        Item::Copy { .. } => 0,
+        Item::Inst(_) if memory(item).0 => 7,
+        Item::Inst(i) => arithmetic_latency(i.code),
+        _ => 1,
+    }
+}
+
+fn arithmetic_latency(code: Code) -> u32 {
+    use Code::*;
+    match code {
+        EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er
+        | EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er
+        | EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er
+        | EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er
+        | EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er
+        | EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er
+        | VEX_Vaddps_ymm_ymm_ymmm256
+        | VEX_Vaddpd_ymm_ymm_ymmm256
+        | VEX_Vsubps_ymm_ymm_ymmm256
+        | VEX_Vsubpd_ymm_ymm_ymmm256
+        | VEX_Vmulps_ymm_ymm_ymmm256
+        | VEX_Vmulpd_ymm_ymm_ymmm256 => 4,
+        EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae
+        | EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae
+        | EVEX_Vpermw_zmm_k1z_zmm_zmmm512
+        | EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae
+        | EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64
+        | EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32
+        | EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8 => 4,
+        EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er
+        | EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er
+        | VEX_Vdivps_ymm_ymm_ymmm256
+        | VEX_Vdivpd_ymm_ymm_ymmm256 => 13,
+        _ => 1,
+    }
+}

@@ -1,0 +1,150 @@
+//! Gives registers of the machine to virtual ones, by their intervals in order.
+
+use super::code::{Arg, Class, Item, Program, Reg};
+use super::encode::FRAME;
+use super::live::{Interval, intervals, loops};
+use super::tier::Tier;
+use iced_x86::Register;
+
+/// Where a virtual register lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// It is never used.
+    None,
+    /// In the machine's register of this number, of its class.
+    Register(u8),
+    /// In the frame, so many bytes after the start of what did not fit.
+    Frame(u32),
+}
+
+/// General registers, those a call need not keep first. Of the others `rsi` holds the frame.
+pub const GENERAL: [Register; 14] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::RDI,
+    Register::RBX,
+    Register::RBP,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// Registers that hold what comes from the frame for one instruction, where some do not fit.
+pub const SCRATCH: u8 = 4;
+
+/// The homes of all registers.
+#[derive(Debug)]
+pub struct Homes {
+    homes: Vec<Home>,
+    /// Bytes of the frame.
+    pub frame_bytes: u32,
+    /// General registers that were given out, by number.
+    pub general: u16,
+}
+
+impl Homes {
+    /// The home of a register.
+    pub fn of(&self, reg: Reg) -> Home {
+        self.homes[reg.0 as usize]
+    }
+}
+
+/// The number in [`GENERAL`] of the register in which the function gets the buffers.
+const BUFFERS: u8 = 7;
+
+/// Gives out registers; `buffers` is the register that holds a value from the start.
+pub fn allocate(program: &Program, tier: Tier, buffers: Reg) -> Homes {
+    let spans = loops(program);
+    let live = intervals(program, &spans, &[buffers]);
+    let all = [GENERAL.len() as u8, tier.registers() as u8, 7];
+    let homes = scan(program, &live, all, buffers);
+    let in_frame = |class: Class| {
+        let of_class = |(n, home): (usize, &Home)| matches!(home, Home::Frame(_)) && program.classes[n] == class;
+        homes.homes.iter().enumerate().any(of_class)
+    };
+    let classes = [Class::General, Class::Vector, Class::Mask];
+    let full: [bool; 3] = classes.map(in_frame);
+    if !full.contains(&true) {
+        return homes;
+    }
+    let kept: [u8; 3] = std::array::from_fn(|n| if full[n] { all[n] - SCRATCH } else { all[n] });
+    // With fewer registers of one class others are as before.
+    let homes = scan(program, &live, kept, buffers);
+    let scratch = if full[0] { u16::MAX << kept[0] & ((1 << all[0]) - 1) } else { 0 };
+    Homes { general: homes.general | scratch, ..homes }
+}
+
+fn class_number(class: Class) -> usize {
+    match class {
+        Class::General => 0,
+        Class::Vector => 1,
+        Class::Mask => 2,
+    }
+}
+
+fn scan(program: &Program, live: &[Interval], counts: [u8; 3], buffers: Reg) -> Homes {
+    let mut order: Vec<usize> = (0..live.len()).filter(|&n| live[n].used && Reg(n as u32) != FRAME).collect();
+    order.sort_by_key(|&n| (live[n].start, Reg(n as u32) != buffers));
+    let mut homes = vec![Home::None; live.len()];
+    let mut free: [u64; 3] = counts.map(|n| (1u64 << n) - 1);
+    let mut active: [Vec<usize>; 3] = Default::default();
+    let (mut frame_bytes, mut general) = (0u32, 0u16);
+    for n in order {
+        let class = class_number(program.classes[n]);
+        active[class].retain(|&a| {
+            let ends = live[a].end <= live[n].start;
+            if ends && let Home::Register(r) = homes[a] {
+                free[class] |= 1 << r;
+            }
+            !ends
+        });
+        let wanted = hint(program, live, &homes, n).filter(|&r| free[class] >> r & 1 == 1);
+        let wanted = if Reg(n as u32) == buffers { Some(BUFFERS) } else { wanted };
+        let given = wanted.or((free[class] != 0).then(|| free[class].trailing_zeros() as u8));
+        if let Some(r) = given {
+            free[class] &= !(1 << r);
+            homes[n] = Home::Register(r);
+            active[class].push(n);
+        } else {
+            // The one that is named least goes to the frame.
+            let least = active[class].iter().copied().min_by(|&a, &b| live[a].weight.total_cmp(&live[b].weight));
+            let bytes = if class == 1 { 64 } else { 8 };
+            let place = Home::Frame(frame_bytes.next_multiple_of(bytes));
+            frame_bytes = frame_bytes.next_multiple_of(bytes) + bytes;
+            match least.filter(|&l| live[l].weight < live[n].weight && Reg(l as u32) != buffers) {
+                Some(l) => {
+                    homes[n] = homes[l];
+                    homes[l] = place;
+                    active[class].retain(|&a| a != l);
+                    active[class].push(n);
+                }
+                None => homes[n] = place,
+            }
+        }
+        if let (0, Home::Register(r)) = (class, homes[n]) {
+            general |= 1 << r;
+        }
+    }
+    Homes { homes, frame_bytes, general }
+}
+
+/// The register of an operand that ends where this one begins: the copy between them is then none.
+fn hint(program: &Program, live: &[Interval], homes: &[Home], n: usize) -> Option<u8> {
+    let start = live[n].start;
+    let ends = |reg: Reg| match homes[reg.0 as usize] {
+        Home::Register(r) if live[reg.0 as usize].end == start => Some(r),
+        _ => None,
+    };
+    let arg = |a: Arg| if let Arg::Reg(reg, _) = a { ends(reg) } else { None };
+    match program.items.get(start as usize)? {
+        Item::Copy { from, .. } => ends(*from),
+        Item::Fma { a, b, c, .. } => arg(*c).or_else(|| ends(*a)).or_else(|| arg(*b)),
+        _ => None,
+    }
+}

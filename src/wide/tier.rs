@@ -1,0 +1,62 @@
+//! The two instruction sets: AVX2 on 256 bits, AVX-512 on 512.
+
+use super::code::View;
+use iced_x86::Code;
+
+/// Which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// x86-64-v3: 16 registers of 256 bits.
+    Avx2,
+    /// x86-64-v4: 32 registers of 512 bits, and masks.
+    Avx512,
+}
+
+/// An instruction's name, where both stand side by side.
+macro_rules! code {
+    ($name:ident) => {
+        iced_x86::Code::$name
+    };
+}
+pub(super) use code;
+
+impl Tier {
+    /// The instruction of this tier.
+    pub fn pick(self, avx2: Code, avx512: Code) -> Code {
+        if self == Tier::Avx2 { avx2 } else { avx512 }
+    }
+
+    /// The view of this tier.
+    pub fn pick_view(self, avx2: View, avx512: View) -> View {
+        if self.is_512() { avx512 } else { avx2 }
+    }
+
+    /// Whether it is AVX-512.
+    pub fn is_512(self) -> bool {
+        self == Tier::Avx512
+    }
+
+    /// Bytes of a vector.
+    pub fn bytes(self) -> u64 {
+        if self.is_512() { 64 } else { 32 }
+    }
+
+    /// Vector registers.
+    pub fn registers(self) -> usize {
+        if self.is_512() { 32 } else { 16 }
+    }
+
+    /// The whole of a vector register.
+    pub fn view(self) -> View {
+        if self.is_512() { View::Zmm } else { View::Ymm }
+    }
+
+    /// The view that holds so many bytes, at least 16.
+    pub fn view_of(self, bytes: u64) -> View {
+        match bytes {
+            0..=16 => View::Xmm,
+            17..=32 => View::Ymm,
+            _ => View::Zmm,
+        }
+    }
+}

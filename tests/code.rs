@@ -1,0 +1,121 @@
+//! What is said of a kernel's code: facts, and the assembly with the names of loops.
+#![cfg(target_arch = "x86_64")]
+
+use cranefold::kernel::{StepLoops, Tiles};
+use cranefold::{Compiler, Kernel, Options, Reduction, Target};
+use std::collections::BTreeSet;
+
+/// A target with all there is, which is no machine: what it says is the same everywhere.
+fn compiler() -> Compiler {
+    Compiler::new(Target::new("x86_64-unknown-none", "x86-64-v4").expect("a target"))
+}
+
+fn kernel(compiler: &Compiler, spec: &str, width: u32) -> Kernel {
+    let spec: Reduction = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
+    compiler.compile_with(&spec, &Options { schedule: None, width: Some(width) }).expect("a kernel")
+}
+
+const SPECS: [&str; 12] = [
+    "sum f32[4,100000] axes=[1]",
+    "sum f32[300,40] axes=[0]",
+    "max f16[8,1000] axes=[1]",
+    "mean i64[8,1000] axes=[1]",
+    "sum i8[70,7,7] axes=[1,2]",
+    "argmax i64[8,1000] axes=[1]",
+    "l2 i32[5,300] axes=[1]",
+    "median f32[4,3000] axes=[1]",
+    "mode i16[4,3000] axes=[1]",
+    "softmax f32[38,129] axes=[1]",
+    "log_sum_exp bf16[3,999] axes=[1]",
+    "sum f32[2,3] axes=[1]",
+];
+
+/// The loops that a nest counts.
+fn counted(nest: &str) -> BTreeSet<String> {
+    let heads = nest.lines().map(str::trim).filter(|line| line.starts_with("for "));
+    let heads = heads.map(|line| line.split(" {").next().expect("a head").to_string());
+    heads.filter(|head| !head.ends_with(" lanes")).collect()
+}
+
+/// The loops whose code an assembly shows; checks that each that begins ends.
+fn shown(asm: &str) -> BTreeSet<String> {
+    let mut open: Vec<&str> = vec![];
+    let mut names = BTreeSet::new();
+    for line in asm.lines() {
+        if let Some(name) = line.trim_start().strip_prefix("; end of ") {
+            assert_eq!(open.pop(), Some(name), "{asm}");
+        } else if let Some(name) = line.trim_start().strip_prefix("; ") {
+            open.push(name);
+            if name.starts_with("for ") {
+                names.insert(name.to_string());
+            }
+        } else if line.ends_with(':') {
+            assert!(open.is_empty(), "{asm}");
+        }
+    }
+    assert!(open.is_empty(), "{asm}");
+    names
+}
+
+/// The assembly is of the kernel's own bytes: a dump whose bytes differ is an error.
+#[test]
+fn the_assembly_has_both_parts_and_every_loop() {
+    let host = Compiler::host().expect("this machine");
+    for compiler in [&compiler(), &host] {
+        for spec in SPECS {
+            for width in [0, 128, 256, 512] {
+                let kernel = kernel(compiler, spec, width);
+                let asm = kernel.dump("asm").unwrap_or_else(|e| panic!("{spec}: {e}"));
+                let nest = kernel.dump("legalize").expect("a nest");
+                assert!(asm.starts_with("function:\n     0:  push rbp\n") && !asm.contains("(bad)"), "{spec}\n{asm}");
+                let tiles = asm.lines().filter(|line| line.starts_with("tile ")).count() as u64;
+                assert_eq!(tiles, kernel.facts().tiles.count, "{spec}\n{asm}");
+                let calls = asm.lines().filter(|line| line.contains("  ; tile ")).count() as u64;
+                assert_eq!(calls, tiles, "{spec}\n{asm}");
+                assert_eq!(shown(&asm), counted(&nest), "{spec}, {width}\n{nest}\n{asm}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_assembly_says_what_is_called() {
+    let asm = |compiler: &Compiler, spec: &str| kernel(compiler, spec, 128).dump("asm").expect("assembly");
+    assert!(asm(&compiler(), "median f32[4,3000] axes=[1]").contains("  ; cranefold_nth_f32\n"));
+    assert!(asm(&compiler(), "mode i16[4,3000] axes=[1]").contains("  ; cranefold_mode_i16\n"));
+    // Without the instruction, a fused operation is a call.
+    let least = Compiler::new(Target::new("x86_64-unknown-none", "").expect("a target"));
+    assert!(asm(&least, "log_sum_exp f32[100]").contains("  ; fmaf\n"));
+    assert!(asm(&least, "log_sum_exp f64[100]").contains("  ; fma\n"));
+    assert!(!asm(&compiler(), "log_sum_exp f32[100]").contains("fmaf"));
+}
+
+#[test]
+fn facts_say_which_part_came_from_where() {
+    let compiler = compiler();
+    let facts = |spec: &str, width: u32| {
+        let kernel = kernel(&compiler, spec, width);
+        let facts = kernel.facts();
+        assert_eq!(facts.code_bytes, kernel.code().len() as u64);
+        assert!(facts.tiles.code_bytes < facts.code_bytes, "Cranelift makes what is called");
+        facts
+    };
+    for bits in [256, 512] {
+        let wide = facts("sum f32[4,100000] axes=[1]", bits);
+        assert_eq!((wide.tiles.count, wide.tiles.vector_bits), (1, bits));
+        // Cranelift's part is a call and no more.
+        assert!(wide.tiles.code_bytes > 400 && wide.code_bytes - wide.tiles.code_bytes < 100, "{wide:?}");
+        assert_eq!(wide.step_loops, StepLoops { in_tiles: 2, outside: 0 });
+        assert!(wide.step_loops.are_in_tiles());
+    }
+    let narrow = facts("sum f32[4,100000] axes=[1]", 128);
+    assert_eq!(narrow.tiles, Tiles { count: 0, code_bytes: 0, vector_bits: 0 });
+    assert_eq!(narrow.step_loops, StepLoops { in_tiles: 0, outside: 2 });
+    // What has no wide form is Cranelift's, though other parts are wide.
+    let mixed = facts("l2 i64[8,3000] axes=[1]", 512);
+    assert!(!mixed.step_loops.are_in_tiles(), "{mixed:?}");
+    // All is written out.
+    let short = facts("sum f32[2,3] axes=[1]", 512);
+    assert_eq!((short.tiles.count, short.step_loops), (0, StepLoops { in_tiles: 0, outside: 0 }));
+    assert!(short.step_loops.are_in_tiles());
+}

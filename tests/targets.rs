@@ -1,0 +1,107 @@
+//! Code for machines with less than this one: SSE alone, AVX without AVX2, AVX2 without what goes with it.
+//!
+//! Each set of features is compiled for; where this machine has it, the code is run, and all give the same bits.
+#![cfg(target_arch = "x86_64")]
+
+#[path = "properties/data.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod data;
+
+use cranefold::spec::Operand;
+use cranefold::{Compiler, Input, Kernel, Output, Reduction, Target};
+
+/// Features, and the bits of the vectors that follow from them.
+const FEATURES: [(&str, u32); 8] = [
+    // SSE2.
+    ("", 128),
+    ("has_sse3 has_ssse3 has_sse41 has_sse42", 128),
+    ("has_sse3 has_ssse3 has_sse41 has_sse42 has_avx", 128),
+    ("has_sse3 has_ssse3 has_sse41 has_sse42 has_avx has_fma", 128),
+    // AVX2 without the conversions of halves.
+    ("has_sse3 has_ssse3 has_sse41 has_sse42 has_avx has_avx2 has_fma has_bmi1", 128),
+    ("x86-64-v3", 256),
+    // AVX-512 without operations on bytes.
+    ("x86-64-v3 has_avx512f has_avx512dq has_avx512vl", 256),
+    ("x86-64-v4", 512),
+];
+
+const SPECS: [&str; 22] = [
+    "sum f32[3,1000] axes=[1]",
+    "sum f32[200,37] axes=[0]",
+    "sum f64[3,1000] axes=[1]",
+    "max f32[3,1000] axes=[1]",
+    "min f64[200,37] axes=[0]",
+    "max f16[3,1000] axes=[1]",
+    "sum f16[3,1000] axes=[1]",
+    "mean bf16[200,37] axes=[0]",
+    "sum f16[3,1000] axes=[1] acc=f64 -> bf16",
+    "sum i8[3,1000] axes=[1] -> i32",
+    "mean u8[200,37] axes=[0] -> f32",
+    "prod i64[3,1000] axes=[1]",
+    "mean i64[3,1000] axes=[1]",
+    "l2 i32[3,1000] axes=[1]",
+    "any bool[3,1000] axes=[1]",
+    "max,argmax f32[3,1000] axes=[1]",
+    "argmin i64[200,37] axes=[0]",
+    "count_nonzero f16[3,1000] axes=[1]",
+    "var f32[3,1000] axes=[1]",
+    "log_sum_exp f32[3,1000] axes=[1]",
+    "softmax f64[7,129] axes=[1]",
+    "median i16[3,1000] axes=[1]",
+];
+
+fn parse(spec: &str) -> Reduction {
+    spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"))
+}
+
+#[test]
+fn every_set_of_features_is_compiled_for() {
+    for (features, bits) in FEATURES {
+        let target = Target::new("x86_64-unknown-none", features).expect("a target");
+        assert_eq!(target.vector_bits(), bits, "{features}");
+        let compiler = Compiler::new(target);
+        for spec in SPECS {
+            let kernel = compiler.compile(&parse(spec)).unwrap_or_else(|e| panic!("{spec} for {features}: {e}"));
+            let (facts, asm) = (kernel.facts(), kernel.dump("asm").expect("assembly"));
+            assert!(facts.tiles.vector_bits == 0 || facts.tiles.vector_bits == bits, "{spec}: {facts:?}");
+            assert!(bits > 128 || facts.tiles.count == 0, "{spec}: {facts:?}");
+            let has = |register: &str| asm.contains(register);
+            assert!(bits >= 256 || !has("ymm"), "{spec} for `{features}`\n{asm}");
+            assert!(bits >= 512 || !has("zmm"), "{spec} for `{features}`\n{asm}");
+            // Without AVX no instruction has its encoding.
+            let is_avx = |line: &str| line.split(":  ").nth(1).is_some_and(|code| code.trim_start().starts_with('v'));
+            assert!(features.contains("avx") || features.contains("x86") || !asm.lines().any(is_avx), "{spec}\n{asm}");
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn every_set_of_features_that_this_machine_has_gives_the_same_bits() {
+    let host = Compiler::host().expect("this machine");
+    // What is lacking is refused, with the feature's name: see `calls.rs`.
+    let targets = FEATURES.iter().filter_map(|(features, _)| Target::new("x86_64-unknown-linux-gnu", features).ok());
+    let compilers: Vec<Compiler> = targets.map(Compiler::new).collect();
+    assert!(!compilers.is_empty(), "SSE2 is everywhere");
+    for spec in SPECS.map(parse) {
+        let input = |operand: &Operand, kind| data::elements(operand.dtype(), operand.span_elems() as usize, kind, 3);
+        for kind in [0, 1, 2, 4] {
+            let input = input(&spec.inputs()[0], kind);
+            let expected = run(&host.compile(&spec).expect("a kernel"), &input);
+            for compiler in &compilers {
+                let got = run(&compiler.compile(&spec).expect("a kernel"), &input);
+                assert!(got == expected, "{spec} for {}, data {kind}", compiler.target());
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run(kernel: &Kernel, input: &[u8]) -> Vec<Vec<u8>> {
+    let spec = kernel.spec();
+    let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+    let operands = spec.outputs().iter().zip(&mut outputs);
+    let mut outs: Vec<Output> = operands.map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();
+    kernel.run(&[Input::from_bytes(spec.inputs()[0].dtype(), input)], &mut outs).expect("the right buffers");
+    outputs
+}
