@@ -33,6 +33,8 @@
 //!   runs all iterations together: each value in it is a vector.
 //! - **A pass may exchange two iterations if and only if they do not write the same accumulator
 //!   element.** So what is combined with what, and in which order, stays; [`eval::Terms`] proves it.
+//!   Sums of integers are the exception: addition modulo 2^bits is exact, so their elements may be added in any
+//!   order, and a term of such a sum is the sum of its elements' terms.
 //! - Operations mean what the [`Op`] module says: IEEE 754 rounded once, to nearest even, subnormals
 //!   kept, nothing contracted; integers modulo 2^bits. NaN payloads are not specified until `canon`.
 //! - Block states merge and lanes fold in the order of [`tree`].
