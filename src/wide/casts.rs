@@ -11,7 +11,7 @@ type Codes = (Option<Code>, Code);
 
 /// Conversions by one instruction between floats, or from integers to floats.
 fn convert(from: DType, to: DType) -> Option<Codes> {
-    use DType::{Bf16, F16, F32, F64, I32, I64, U32, U64};
+    use DType::{F16, F32, F64, I32, I64, U32, U64};
     Some(match (from, to) {
         (F32, F64) => (Some(VEX_Vcvtps2pd_ymm_xmmm128), EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae),
         (F64, F32) => (Some(VEX_Vcvtpd2ps_xmm_ymmm256), EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er),
@@ -24,7 +24,6 @@ fn convert(from: DType, to: DType) -> Option<Codes> {
         (I64, F64) => (None, EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er),
         (U64, F32) => (None, EVEX_Vcvtuqq2ps_ymm_k1z_zmmm512b64_er),
         (U64, F64) => (None, EVEX_Vcvtuqq2pd_zmm_k1z_zmmm512b64_er),
-        (Bf16, _) => return None,
         _ => return None,
     })
 }
@@ -181,7 +180,6 @@ impl Generator<'_> {
         if result.is_float() {
             return Err(Refused(format!("{result} of bool")));
         }
-        let mask = self.reg(a);
         if self.tier.is_512() {
             let a = if a.lanes == Lanes::Same && a.bytes > result.bytes() { self.broadcast_truth(a) } else { a };
             let mask = self.reg(a);
@@ -191,6 +189,7 @@ impl Generator<'_> {
             self.emit(Inst::new(masked_load(result.bytes()), &args).masked(mask, true));
             return Ok(self.value(to, result, a.lanes));
         }
+        let mask = self.reg(a);
         let as_int = |bytes| match bytes {
             1 => DType::U8,
             2 => DType::U16,
