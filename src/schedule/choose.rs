@@ -64,6 +64,8 @@ const LIGHT_OPS: usize = 12;
 /// - Output dims inside it are tiled and move into the reduction, so that a step walks memory. Where
 ///   the data is in the first-level cache the tile fills the registers; else rows stream through a
 ///   tile of 16 KB, eight at a time, or one by one if they are in registers, or short and far.
+/// - Where a reduction of several phases is made in wide vectors, two blocks or outputs are taken together, and
+///   memory is asked for ahead of the look that reads it first.
 ///
 /// Each box of slices has a tile of its own; rows and blocks are those of the first.
 pub fn choose(problem: &Problem, width: u32) -> Schedule {
