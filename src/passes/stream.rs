@@ -1,5 +1,6 @@
 //! Merges blocks as they are done, with a stack of states.
 
+use super::sums::mentions;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::{
@@ -52,11 +53,12 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
     let state = Streamed::new(&body, accs, nest.def(def).clone(), (blocks, elems), names);
     let rest = body.split_off(at);
     let mut out = vec![];
+    let mut has_stacks = false;
     for stmt in body {
         match stmt {
             Stmt::Acc { acc, .. } if state.parts.iter().any(|p| p.all == acc) => {}
-            Stmt::For(l) if l.var.over == Over::Block => {
-                if out.iter().all(|s| !matches!(s, Stmt::For(l) if l.var.over == Over::Block)) {
+            Stmt::For(l) if l.var.over == Over::Block && state.is_in(&l.body) => {
+                if !std::mem::replace(&mut has_stacks, true) {
                     out.extend(state.declare_stacks());
                 }
                 out.push(Stmt::For(state.blocks(l, nest, names)));
@@ -101,6 +103,11 @@ impl Streamed {
         Streamed { parts: accs.into_iter().map(part).collect(), def, blocks, elems }
     }
 
+    /// Whether a body has to do with the state; that of a sum of integers whose blocks were joined has not.
+    fn is_in(&self, body: &[Stmt]) -> bool {
+        self.parts.iter().any(|p| body.iter().any(|s| mentions(s, p.all)))
+    }
+
     fn declare_stacks(&self) -> Vec<Stmt> {
         let levels = u64::from(self.blocks.ilog2()) + 1;
         let stack = |p: &Part| Stmt::Acc { acc: p.stack, dtype: p.dtype, len: levels * self.elems, init: p.init };
@@ -112,7 +119,7 @@ impl Streamed {
         let is_outer = matches!(l.body.first(), Some(Stmt::For(inner)) if inner.var.over == Over::Block);
         let body = if is_outer {
             let inner = l.body.into_iter().map(|s| match s {
-                Stmt::For(inner) => Stmt::For(self.blocks(inner, nest, names)),
+                Stmt::For(inner) if self.is_in(&inner.body) => Stmt::For(self.blocks(inner, nest, names)),
                 other => other,
             });
             inner.collect()
