@@ -213,16 +213,21 @@ fn check(
         if dtype != operand.dtype() {
             return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
         }
-        let (given, element_bytes) = (bytes as u64, dtype.bytes());
-        if !given.is_multiple_of(element_bytes) {
-            return Err(CallError::PartialElement { role, position, given, dtype, element_bytes });
-        }
-        let (given, expected) = (given / element_bytes, operand.span_elems());
-        if given != expected {
-            return Err(CallError::Length { role, position, given, expected });
+        if bytes as u64 != operand.span_bytes() {
+            return Err(wrong_length(role, position, bytes as u64, operand));
         }
     }
     Ok(())
+}
+
+/// Why so many bytes are not an operand's.
+#[cold]
+fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Operand) -> CallError {
+    let (dtype, element_bytes) = (operand.dtype(), operand.dtype().bytes());
+    match given.is_multiple_of(element_bytes) {
+        false => CallError::PartialElement { role, position, given, dtype, element_bytes },
+        true => CallError::Length { role, position, given: given / element_bytes, expected: operand.span_elems() },
+    }
 }
 
 /// Whether rounding is to nearest even and subnormals are kept, as far as two operations show it.
