@@ -72,7 +72,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Loads just so many bytes: a power of two.
-    fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
+    pub(super) fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
         let x = |reg| Arg::Reg(reg, View::Xmm);
         let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
@@ -140,6 +140,11 @@ impl<'a> Generator<'a> {
             return Ok(self.broadcast_load(dtype, pointer, offset));
         };
         let val = |place| Val { place, dtype, lanes: Lanes::First(lanes), bytes };
+        if let Base::Buf(buf) = base
+            && let Some(reg) = self.strided(buf, index, stride)
+        {
+            return Ok(val(Place::Reg(reg)));
+        }
         if stride != 1 {
             return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }

@@ -28,6 +28,7 @@ mod ops;
 mod order;
 mod positions;
 mod registers;
+mod strided;
 mod tier;
 
 use crate::disassembly::Mark;
@@ -125,6 +126,7 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
         narrow: HashMap::new(),
         rest: vec![],
         declared_here: vec![HashSet::new()],
+        strided: vec![],
     };
     around.nest.visit(&mut |s| {
         if let Stmt::Acc { acc, dtype, .. } = s {
@@ -132,7 +134,7 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
         }
     });
     generator.enter_around(body);
-    generator.body(body)?;
+    generator.outer_body(body)?;
     let mut program = generator.program;
     let mut items = generator.prologue;
     items.append(&mut program.items);
@@ -214,6 +216,8 @@ struct Generator<'a> {
     rest: Vec<&'a [Stmt]>,
     /// The accumulators that the bodies around declare, but for bodies of lanes.
     declared_here: Vec<HashSet<AccId>>,
+    /// Loads of the current body that share what is read of memory.
+    strided: Vec<strided::Group>,
 }
 
 impl<'a> Generator<'a> {
@@ -243,6 +247,15 @@ impl<'a> Generator<'a> {
             let val = self.broadcast_load(dtype, FRAME, at as i32);
             self.values.insert(var, val);
         }
+    }
+
+    /// A body that is none of lanes.
+    fn outer_body(&mut self, body: &'a [Stmt]) -> Result<(), Refused> {
+        let groups = self.groups(body);
+        let around = std::mem::replace(&mut self.strided, groups);
+        let done = self.body(body);
+        self.strided = around;
+        done
     }
 
     fn body(&mut self, body: &'a [Stmt]) -> Result<(), Refused> {
@@ -348,7 +361,7 @@ impl<'a> Generator<'a> {
         self.declared_here.push(HashSet::new());
         let steps = u32::from(l.var.over == Over::Step);
         self.in_steps += steps;
-        self.body(&l.body)?;
+        self.outer_body(&l.body)?;
         self.in_steps -= steps;
         self.declared_here.pop();
         for (pointer, bytes) in bumps {

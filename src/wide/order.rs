@@ -182,6 +182,11 @@ fn arithmetic_latency(code: Code) -> u32 {
         EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae
         | EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae
         | EVEX_Vpermw_zmm_k1z_zmm_zmmm512
+        | EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32
+        | EVEX_Vpermq_zmm_k1z_zmm_zmmm512b64
+        | EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512
+        | EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32
+        | EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64
         | EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae
         | EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64
         | EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32
