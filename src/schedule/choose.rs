@@ -53,6 +53,9 @@ const LANES: u64 = 16;
 /// that the code stays short.
 const HEAVY_OUTPUTS: u64 = 4;
 
+/// Elements of a row up to which wide vectors take a lane from each of as many rows, where an element costs little.
+const SHORT_ROW: u64 = 16;
+
 /// The most operands in lift and combine of an element that is light.
 const LIGHT_OPS: usize = 12;
 
@@ -95,9 +98,9 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
         let inside = inside(problem, slices, loops);
         match inside {
             [] if input_bytes > FAR_BYTES => {
-                runs(problem, &tree, state_bytes, slices, loops).or_else(|| short_rows(problem, light, loops))
+                runs(problem, &tree, state_bytes, slices, loops).or_else(|| short_rows(problem, light, width, loops))
             }
-            [] => short_rows(problem, light, loops),
+            [] => short_rows(problem, light, width, loops),
             inside => tile_of(inside, outputs, Depth::Steps),
         }
     };
@@ -123,10 +126,13 @@ fn bytes_read(problem: &Problem) -> u64 {
 
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
 /// instead.
-fn short_rows(problem: &Problem, light: bool, loops: &[OutputLoop]) -> Option<Tile> {
+fn short_rows(problem: &Problem, light: bool, width: u32, loops: &[OutputLoop]) -> Option<Tile> {
+    let is_wide = width > Vectors::BASE.bits;
+    let vector = u64::from(width / 32).clamp(HEAVY_OUTPUTS, LANES);
     let by = match problem.count {
-        2..=4 if light => 4 * HEAVY_OUTPUTS,
-        2..=8 => HEAVY_OUTPUTS,
+        2..=4 if light => LANES,
+        2..=8 => vector,
+        9..=SHORT_ROW if light && is_wide => vector,
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = loops.last()?;
