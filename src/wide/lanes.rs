@@ -291,14 +291,30 @@ impl<'a> Generator<'a> {
                 let class = if dtype == DType::Bool && self.tier.is_512() { Class::Mask } else { Class::Vector };
                 let program = &mut self.program;
                 let reg = *self.cells.entry((acc, cell)).or_insert_with(|| program.reg(class));
-                let from = self.constant_reg(init);
-                self.program.items.push(Item::Copy { to: reg, from });
+                self.fresh.insert(reg, init);
+                if dtype == DType::Bool {
+                    self.start_cell(reg);
+                }
             }
             return;
         }
         if !self.set_before_read.contains(&acc) {
             self.fill(acc, dtype, len, init);
         }
+    }
+
+    /// Lets the register of a cell hold what it starts with.
+    fn start_cell(&mut self, reg: Reg) {
+        if let Some(init) = self.fresh.remove(&reg) {
+            let from = self.constant_reg(init);
+            self.program.items.push(Item::Copy { to: reg, from });
+        }
+    }
+
+    /// The same of all registers, before a loop.
+    pub(super) fn start_cells(&mut self) {
+        let fresh: Vec<Reg> = self.fresh.keys().copied().collect();
+        fresh.into_iter().for_each(|reg| self.start_cell(reg));
     }
 
     /// Fills an accumulator in memory, a vector at a time; the last one overlaps that before it.
@@ -359,6 +375,9 @@ impl<'a> Generator<'a> {
             return self.load(Base::Acc(acc), dtype, index);
         };
         let reg = self.cells.get(&(acc, cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))?;
+        if let Some(&init) = self.fresh.get(&reg) {
+            return Ok(self.constant(init));
+        }
         let bytes = dtype.bytes();
         let walks = self.lane.is_some_and(|(var, _)| index.coefficient(var) != 0);
         let val = Val { place: Place::Reg(reg), dtype, lanes: Lanes::First(cell.lanes), bytes };
@@ -417,12 +436,14 @@ impl<'a> Generator<'a> {
         let rest_is_dead = at == 0 && cell.lanes > 1 && self.is_dead(acc, cell.start + lanes, cell.start + cell.lanes);
         if whole || rest_is_dead {
             let val = self.expr(value, Some(reg))?;
+            self.fresh.remove(&reg);
             let from = self.reg(val);
             if from != reg {
                 self.program.items.push(Item::Copy { to: reg, from });
             }
             return Ok(());
         }
+        self.start_cell(reg);
         let val = self.expr(value, None)?;
         if cell.lanes == 1 {
             let val = if val.lanes == Lanes::Same { val } else { self.broadcast(val) };

@@ -41,7 +41,7 @@ use cranefold_ir::{
 };
 use encode::FRAME;
 use iced_x86::Code;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use tier::Tier;
 
 /// A tile holds something that has no form in wide vectors: a bug of ours.
@@ -127,6 +127,7 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
         rest: vec![],
         declared_here: vec![HashSet::new()],
         strided: vec![],
+        fresh: BTreeMap::new(),
     };
     around.nest.visit(&mut |s| {
         if let Stmt::Acc { acc, dtype, .. } = s {
@@ -218,6 +219,8 @@ struct Generator<'a> {
     declared_here: Vec<HashSet<AccId>>,
     /// Loads of the current body that share what is read of memory.
     strided: Vec<strided::Group>,
+    /// Registers of cells that were declared, but hold what they start with only once it is needed there.
+    fresh: BTreeMap<Reg, Scalar>,
 }
 
 impl<'a> Generator<'a> {
@@ -329,6 +332,7 @@ impl<'a> Generator<'a> {
         if l.extent == Extent::Const(0) {
             return Ok(());
         }
+        self.start_cells();
         let bound = match l.extent {
             Extent::Const(_) => None,
             Extent::Carry(var) => Some(self.counters[&var]),
@@ -363,6 +367,7 @@ impl<'a> Generator<'a> {
         self.in_steps += steps;
         self.outer_body(&l.body)?;
         self.in_steps -= steps;
+        self.fresh.clear();
         self.declared_here.pop();
         for (pointer, bytes) in bumps {
             self.add(pointer, bytes);
@@ -484,10 +489,25 @@ impl<'a> Generator<'a> {
     fn op(&mut self, op: Op, result: DType, args: &[Val], to: Option<Reg>) -> Result<Val, Refused> {
         let constants: Option<Vec<Scalar>> =
             args.iter().map(|a| if let Place::Const(s) = a.place { Some(s) } else { None }).collect();
-        match constants {
-            Some(constants) => Ok(self.constant(op.eval(result, &constants))),
-            None => self.operation(op, result, args, to),
+        match (constants, args) {
+            (Some(constants), _) => Ok(self.constant(op.eval(result, &constants))),
+            (None, &[a, b]) if is_neutral(op, a) => Ok(b),
+            (None, &[a, b]) if is_neutral(op, b) => Ok(a),
+            (None, _) => self.operation(op, result, args, to),
         }
+    }
+}
+
+/// Whether an operand is a constant that leaves the other one as it is, but for the payload of a NaN.
+fn is_neutral(op: Op, operand: Val) -> bool {
+    let Place::Const(s) = operand.place else { return false };
+    let dtype = s.dtype();
+    match op {
+        Op::Add if dtype.is_float() => s == Scalar::float(dtype, -0.0),
+        Op::Add | Op::Or | Op::Xor if dtype.is_int() => s == Scalar::int(dtype, 0),
+        Op::Mul if dtype.is_float() => s == Scalar::float(dtype, 1.0),
+        Op::Mul if dtype.is_int() => s == Scalar::int(dtype, 1),
+        _ => false,
     }
 }
 
