@@ -42,7 +42,10 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let body = rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {
         Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => out.extend(match region {
             Region::Tile => match lanes(&l, schedule.width, &mut inside) {
-                Some(lanes) => split(l, lanes, rest_in_tile, &mut names),
+                Some(lanes) => {
+                    let lanes = lanes.min(most_lanes(&l, schedule));
+                    split(l, lanes, rest_in_tile, &mut names)
+                }
                 None => vec![Stmt::For(l)],
             },
             Region::Outside => match lanes(&l, width_outside, &mut outside) {
@@ -56,6 +59,16 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     });
     Nest { body, ..nest }
 }
+
+/// The most lanes of a loop: where the lanes of a tile's outputs fold, those of a step, which then need not be put
+/// together into wider vectors of narrow types.
+fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
+    let tiles = schedule.tiles.iter().map(|tile| tile.by).filter(|by| by.is_power_of_two() && *by >= FEWEST_LANES);
+    if l.var.over == Over::Element { tiles.min().unwrap_or(u64::MAX) } else { u64::MAX }
+}
+
+/// Lanes below which a fold is not split.
+const FEWEST_LANES: u64 = 8;
 
 /// How many iterations of a loop make a vector of `width` bits; `None` where it becomes none: its body is not
 /// straight, or has no vector form.
