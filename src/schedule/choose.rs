@@ -53,7 +53,8 @@ const LANES: u64 = 16;
 /// that the code stays short.
 const HEAVY_OUTPUTS: u64 = 4;
 
-/// Elements of a row up to which wide vectors take a lane from each of as many rows, where an element costs little.
+/// Elements of a row up to which vectors of 512 bits take a lane from each of as many rows, where an element costs
+/// little: rows of 16 ran at 55 GB/s, one by one at 27; of 256 bits at 19 and 43.
 const SHORT_ROW: u64 = 16;
 
 /// The most operands in lift and combine of an element that is light.
@@ -127,12 +128,11 @@ fn bytes_read(problem: &Problem) -> u64 {
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
 /// instead.
 fn short_rows(problem: &Problem, light: bool, width: u32, loops: &[OutputLoop]) -> Option<Tile> {
-    let is_wide = width > Vectors::BASE.bits;
     let vector = u64::from(width / 32).clamp(HEAVY_OUTPUTS, LANES);
     let by = match problem.count {
         2..=4 if light => LANES,
         2..=8 => vector,
-        9..=SHORT_ROW if light && is_wide => vector,
+        9..=SHORT_ROW if light && vector == LANES => vector,
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = loops.last()?;
