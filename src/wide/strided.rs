@@ -51,10 +51,16 @@ impl Group {
     }
 }
 
-/// Lanes of a vector that is loaded. Bytes, and halves in AVX2, are only permuted in 16 bytes.
-fn lanes_loaded(tier: Tier, bytes: u64) -> u64 {
-    let whole = if tier.is_512() { bytes >= 2 } else { bytes >= 4 };
-    if whole { tier.bytes() / bytes } else { 16 / bytes }
+/// Lanes of a vector that is loaded. Bytes, and halves in AVX2, are only permuted in 16 bytes, which an odd stride
+/// needs.
+fn lanes_loaded(tier: Tier, bytes: u64, stride: u64) -> u64 {
+    let permutes = bytes >= least_permuted(tier) || stride.is_power_of_two();
+    if permutes { tier.bytes() / bytes } else { 16 / bytes }
+}
+
+/// Bytes of the least elements that an instruction permutes in a whole vector.
+fn least_permuted(tier: Tier) -> u64 {
+    if tier.is_512() { 2 } else { 4 }
 }
 
 impl<'a> Generator<'a> {
@@ -124,7 +130,7 @@ impl<'a> Generator<'a> {
         let (bytes, stride) = (group.dtype.bytes(), group.stride as u64);
         let (span, known, starts) = (group.span(), group.known, group.starts);
         let (base, first) = (Base::Buf(group.buf), group.first.clone());
-        let width = lanes_loaded(self.tier, bytes);
+        let width = lanes_loaded(self.tier, bytes, stride);
         let vectors = span.div_ceil(width);
         let count = u64::from(starts.count_ones());
         let stages = u64::from(stride.next_power_of_two().ilog2());
@@ -205,6 +211,13 @@ impl<'a> Generator<'a> {
                 (VEX_Vpunpckhqdq_ymm_ymm_ymmm256, EVEX_Vpunpckhqdq_zmm_k1z_zmm_zmmm512b64),
             ]
             .map(|(vex, evex)| self.both(self.tier.pick(vex, evex), a, b, 0));
+        }
+        if bytes < least_permuted(self.tier) {
+            // The same in each 16 bytes, the halves of which then go apart.
+            let in_group = 16 / bytes;
+            let order: Vec<u64> = (0..in_group).step_by(2).chain((1..in_group).step_by(2)).collect();
+            let (a, b) = (self.permuted(a, &order, bytes), self.permuted(b, &order, bytes));
+            return self.even_and_odd(a, b, 8, self.tier.bytes() / 8);
         }
         [0, 1].map(|odd: u64| {
             if self.tier.is_512() {
