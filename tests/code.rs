@@ -119,3 +119,23 @@ fn facts_say_which_part_came_from_where() {
     assert_eq!((short.tiles.count, short.step_loops), (0, StepLoops { in_tiles: 0, outside: 0 }));
     assert!(short.step_loops.are_in_tiles());
 }
+
+/// Rows of a few elements and views with holes are loaded as whole vectors, not element by element.
+#[test]
+fn strided_lanes_are_loaded_as_vectors() {
+    let specs = [
+        "sum f32[4096,2] axes=[1]",
+        "sum f32[4096,3] axes=[1]",
+        "max f32[4096,7] axes=[1]",
+        "sum f64[4096,5] axes=[1]",
+        "mean f16[4096,4] axes=[1]",
+        "all bool[4096,8] axes=[1]",
+        "argmax f32[4096,3] axes=[1]",
+        "sum f32[1024,1024]@(2048,2) axes=[1]",
+    ];
+    let compiler = compiler();
+    for (spec, width) in specs.into_iter().flat_map(|spec| [(spec, 256), (spec, 512)]) {
+        let asm = kernel(&compiler, spec, width).dump("asm").expect("the assembly");
+        assert!(!asm.contains("vpinsr"), "{spec}, {width} bits\n{asm}");
+    }
+}

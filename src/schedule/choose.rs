@@ -98,10 +98,9 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let tile = |(slices, loops): (&Region, &Vec<OutputLoop>)| {
         let inside = inside(problem, slices, loops);
         match inside {
-            [] if input_bytes > FAR_BYTES => {
-                runs(problem, &tree, state_bytes, slices, loops).or_else(|| short_rows(problem, light, width, loops))
-            }
-            [] => short_rows(problem, light, width, loops),
+            [] if input_bytes > FAR_BYTES => runs(problem, &tree, state_bytes, slices, loops)
+                .or_else(|| short_rows(problem, light, state_bytes, width, loops)),
+            [] => short_rows(problem, light, state_bytes, width, loops),
             inside => tile_of(inside, outputs, Depth::Steps),
         }
     };
@@ -127,7 +126,7 @@ fn bytes_read(problem: &Problem) -> u64 {
 
 /// The tile for rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows
 /// instead.
-fn short_rows(problem: &Problem, light: bool, width: u32, loops: &[OutputLoop]) -> Option<Tile> {
+fn short_rows(problem: &Problem, light: bool, state_bytes: u64, width: u32, loops: &[OutputLoop]) -> Option<Tile> {
     let vector = u64::from(width / 32).clamp(HEAVY_OUTPUTS, LANES);
     let by = match problem.count {
         2..=4 if light => LANES,
@@ -136,6 +135,10 @@ fn short_rows(problem: &Problem, light: bool, width: u32, loops: &[OutputLoop]) 
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = loops.last()?;
+    // Bytes go apart in whole vectors where their distance is a power of two.
+    let all = u64::from(width / 8);
+    let is_bytes = state_bytes == 1 && problem.count.is_power_of_two() && width > Vectors::BASE.bits;
+    let by = if is_bytes && extent >= all { all } else { by };
     (extent >= by).then_some(Tile { var, by, depth: Depth::Steps })
 }
 
