@@ -28,6 +28,8 @@ pub trait Domain {
     fn call(&mut self, _def: &Def, _args: &[Self::Value]) -> Option<Vec<Self::Value>> {
         None
     }
+    /// A number from 0 to `most` for a value: see [`Stmt::Pick`].
+    fn pick(&mut self, value: Self::Value, most: u64) -> u64;
     /// The results of a selection from a slice of elements of `dtype`.
     fn select(&mut self, what: &Selection, dtype: DType, slice: &[Self::Value]) -> Vec<Self::Value>;
 }
@@ -103,6 +105,11 @@ impl<D: Domain> Machine<'_, D> {
             Stmt::Carry { var, of } => {
                 let ones = self.index(of).trailing_ones();
                 *slot(&mut self.loops, place(*var), 0) = i64::from(ones);
+            }
+            Stmt::Pick { var, value, most } => {
+                let value = self.expr(value);
+                let number = self.domain.pick(value, *most).min(*most);
+                *slot(&mut self.loops, place(*var), 0) = number as i64;
             }
             Stmt::Merge { accs, def, blocks, elems } => {
                 for (older, newer) in tree::merges(*blocks) {
@@ -264,6 +271,10 @@ impl Domain for Bits<'_> {
         op.eval(result, args)
     }
 
+    fn pick(&mut self, value: Scalar, most: u64) -> u64 {
+        value.bits().min(most)
+    }
+
     fn select(&mut self, what: &Selection, _: DType, slice: &[Scalar]) -> Vec<Scalar> {
         what.eval(slice)
     }
@@ -277,6 +288,9 @@ impl Domain for Bits<'_> {
 /// definition without a dot is no node: passes write it out.
 ///
 /// A selection's results are named by what is selected and the elements, in any order.
+///
+/// What is picked by a term is a number made of the term, so that the elements there have terms that tell by what
+/// and how they were found.
 ///
 /// **Integer addition** is exact modulo 2^bits, so it is associative and commutative in its value, and
 /// its term says no more than the value depends on: the sum of the operands' terms modulo 2^128, to which a
@@ -357,6 +371,10 @@ impl Domain for Terms {
         let name = word(def.name.split('.').next().expect("a name"));
         let term = args.iter().fold(name, |h, &a| mix(h, a));
         Some((0..def.results.len()).map(|i| if i == 0 { term } else { mix(term, i as u128) }).collect())
+    }
+
+    fn pick(&mut self, value: u128, most: u64) -> u64 {
+        (value % (u128::from(most) + 1)) as u64
     }
 
     fn select(&mut self, what: &Selection, dtype: DType, slice: &[u128]) -> Vec<u128> {

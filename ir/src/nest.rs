@@ -69,6 +69,8 @@ pub enum Stmt {
     /// `carry q0 = index`: q0 is the number of trailing ones of the index: how often block
     /// `index` (from 0), once complete, is merged with what came before it.
     Carry { var: LoopVar, of: Index },
+    /// `pick s0 = expr to 3072`: s0 is the value of an integer, read without a sign, or 3072 if that is less.
+    Pick { var: LoopVar, value: Expr, most: u64 },
     /// `merge a0, a1 by name over 25 of 64`: the accumulators hold the states of 25 blocks, 64
     /// elements each, block after block. Combines them, element by element, in the order of the
     /// reduction tree (see [`crate::tree`]) into the first 64 elements.
@@ -148,11 +150,13 @@ pub enum Over {
     Level,
     /// `p`: positions of a slice, each of which has its own outputs.
     Position,
+    /// `s`: none; where what was found starts.
+    Start,
 }
 
 impl Over {
     /// Each kind with its letter.
-    pub const LETTERS: [(Over, char); 8] = [
+    pub const LETTERS: [(Over, char); 9] = [
         (Over::Output, 'i'),
         (Over::Block, 'b'),
         (Over::Step, 'k'),
@@ -161,6 +165,7 @@ impl Over {
         (Over::Element, 'e'),
         (Over::Level, 'q'),
         (Over::Position, 'p'),
+        (Over::Start, 's'),
     ];
 }
 
@@ -301,6 +306,7 @@ impl Stmt {
             Stmt::Call { vars, def, args } => Stmt::Call { vars, def, args: args.into_iter().map(f).collect() },
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index, value: f(value) },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index, value: f(value) },
+            Stmt::Pick { var, value, most } => Stmt::Pick { var, value: f(value), most },
             other => other,
         }
     }
@@ -308,9 +314,10 @@ impl Stmt {
     /// The expressions directly in it.
     pub fn exprs(&self) -> &[Expr] {
         match self {
-            Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. } => {
-                std::slice::from_ref(value)
-            }
+            Stmt::Let { value, .. }
+            | Stmt::Set { value, .. }
+            | Stmt::Store { value, .. }
+            | Stmt::Pick { value, .. } => std::slice::from_ref(value),
             Stmt::Call { args, .. } => args,
             _ => &[],
         }
@@ -407,7 +414,7 @@ impl Names {
                 vars.iter().for_each(|v| names.vars = names.vars.max(v.0 + 1));
             }
             Stmt::For(l) => names.loops = names.loops.max(l.var.id + 1),
-            Stmt::Carry { var, .. } => names.loops = names.loops.max(var.id + 1),
+            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => names.loops = names.loops.max(var.id + 1),
             _ => {}
         };
         nest.body.iter().for_each(|s| s.visit(&mut take));

@@ -236,6 +236,11 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write_expr(f, defs, value)
         }
         Stmt::Carry { var, of } => write!(f, "carry {var} = {of}"),
+        Stmt::Pick { var, value, most } => {
+            write!(f, "pick {var} = ")?;
+            write_expr(f, defs, value)?;
+            write!(f, " to {most}")
+        }
         Stmt::Merge { accs, def, blocks, elems } => {
             f.write_str("merge ")?;
             write_list(f, accs, |f, acc| write!(f, "{acc}"))?;

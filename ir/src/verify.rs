@@ -15,7 +15,7 @@
 //! - A value is bound once in the nest, and used only after that, in the same body or in loops and tiles
 //!   there.
 //! - So is an accumulator declared and used. It is not of type bool; its initial value has its type.
-//! - A loop's variable is used in the loop only, one of `carry` as a value is; no variable is bound
+//! - A loop's variable is used in the loop only, one of `carry` or `pick` as a value is; no variable is bound
 //!   where it is bound already.
 //! - An extent that is a variable is one bound by `carry`.
 //! - Loops and tiles nest at most `MAX_DEPTH` deep, and so do expressions.
@@ -23,7 +23,7 @@
 //! Memory
 //! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
 //! - Indices stay within the buffer or accumulator, provably, from the extents alone. Statements in a
-//!   loop that makes no iteration are exempt. The index of `carry` is never negative.
+//!   loop that makes no iteration are exempt. The index of `carry` is never negative. What is picked is an integer.
 //!
 //! Loops
 //! - A `lanes` loop has a constant extent of at least 1, and only `let`, `call`, sets and stores in it.

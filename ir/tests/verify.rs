@@ -180,6 +180,12 @@ fn loop_variables_have_a_scope() {
         ("carry q0 = b0", "b0 is not bound here", "carry q0 = b0"),
         ("for k0 in 0..q0 seq {}", "the extent q0 is not bound by carry here", "for k0 in 0..q0 seq"),
         (
+            "pick s0 = 1:i32 to 3 for k0 in 0..s0 seq {}",
+            "the extent s0 is not bound by carry here",
+            "for k0 in 0..s0 seq",
+        ),
+        ("pick s0 = 1:i32 to 3 pick s0 = 1:i32 to 3", "s0 is bound already", "pick s0 = 1:i32 to 3"),
+        (
             "for q0 in 0..2 seq { for k0 in 0..q0 seq {} }",
             "the extent q0 is not bound by carry here",
             "for k0 in 0..q0 seq",
@@ -275,6 +281,19 @@ fn carries_are_bounded_by_the_bits_of_their_index() {
             "x1[q0 - 1] = 0.0:f32",
         ),
     ]);
+}
+
+#[test]
+fn what_is_picked_is_bounded() {
+    breaks(&[
+        ("pick s0 = x0[0] to 3", "what is picked is an integer, and at most 2^63 - 1", "pick s0 = x0[0] to 3"),
+        (
+            "pick s0 = 9:i32 to 64 x1[s0] = 0.0:f32",
+            "index s0 may be 0 to 64, and x1 has 64 elements",
+            "x1[s0] = 0.0:f32",
+        ),
+    ]);
+    holds(&["pick s0 = -1:i32 to 60 for k0 in 0..4 seq { x1[k0 + s0] = x0[s0] }"]);
 }
 
 #[test]

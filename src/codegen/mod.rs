@@ -234,6 +234,7 @@ impl<'a> Generator<'a> {
         for (n, stmt) in body.iter().enumerate() {
             match stmt {
                 Stmt::Carry { var, of } => self.carry(*var, of, &body[n + 1..])?,
+                Stmt::Pick { var, value, most } => self.pick(*var, value, *most, &body[n + 1..])?,
                 _ => self.stmt(stmt)?,
             }
         }
@@ -289,7 +290,7 @@ impl<'a> Generator<'a> {
                 Ok(())
             }
             Stmt::Tile { body } => self.tile(body),
-            Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => {
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => {
                 Err(Unsupported("a merge or fold that was not written out".into()))
             }
         }
@@ -450,6 +451,22 @@ impl<'a> Generator<'a> {
         let ones = self.builder.ins().ctz(next);
         self.carries.insert(var, ones);
         self.enter(var, rest, Some(ones));
+        Ok(())
+    }
+
+    /// Binds a variable to a value, at most so great.
+    fn pick(&mut self, var: LoopVar, value: &Expr, most: u64, rest: &'a [Stmt]) -> Result<(), Unsupported> {
+        let value = self.expr(value)?;
+        let value = self.scalar(value)?;
+        let number = match value.dtype.bytes() {
+            8 => value.value,
+            _ => self.builder.ins().uextend(types::I64, value.value),
+        };
+        let most = self.builder.ins().iconst(types::I64, most as i64);
+        let is_less = self.builder.ins().icmp(IntCC::UnsignedLessThan, number, most);
+        let number = self.builder.ins().select(is_less, number, most);
+        self.carries.insert(var, number);
+        self.enter(var, rest, Some(number));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! One loop for each output dim, outermost; inside, for each block of the tree, loops over its steps
 //! and lanes; then the merge of the blocks, the fold of the lanes, finish and store. With several phases
 //! each block is walked once for each of them, its lanes folded every time; where elements are selected by
-//! their order, a slice is gathered instead; where each position of the slice is written, a loop over
+//! their order, a slice is gathered instead; where one element is sought in a run, windows are (`search.rs`); where each position of the slice is written, a loop over
 //! positions takes the place of the store (`after.rs`). Where layouts cut the problem into boxes, each box of
 //! slices has its loops, and in them each box of elements its blocks. One phase:
 //!
@@ -23,10 +23,11 @@
 
 mod after;
 mod at;
+mod search;
 mod walk;
 
 use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
-use crate::tree::Tree;
+use crate::tree::{Tree, Windows};
 use at::At;
 use cranefold_ir::ops::{Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
@@ -161,8 +162,14 @@ impl<'p> Lowering<'p> {
         }
         match &reducer.method {
             Method::Select { lift, what } => self.select(&reducer, lift, what, at),
-            Method::Phases { phases, merge, .. } => {
+            Method::Phases { phases, merge, search, .. } => {
                 let tree = Tree::of(self.problem, &reducer.method);
+                if let Some(search) = search
+                    && reducer.apply.is_none()
+                    && let Some(windows) = Windows::of(self.problem, &reducer.method, tree.lanes)
+                {
+                    return self.search(&reducer, phases, search, (&tree, &windows), at);
+                }
                 let mut body = if self.problem.gathers() { self.gather(at) } else { vec![] };
                 body.extend(match phases.as_slice() {
                     [phase] if phase.close.is_none() => self.one_phase(&reducer, phase, &tree, at),

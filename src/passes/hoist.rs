@@ -37,7 +37,7 @@ fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
             Stmt::For(inner) => {
                 bound.insert(inner.var);
             }
-            Stmt::Carry { var, .. } => {
+            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => {
                 bound.insert(*var);
             }
             _ => {}

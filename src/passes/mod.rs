@@ -99,6 +99,7 @@ fn substitute(body: Vec<Stmt>, var: LoopVar, index: &Index) -> Vec<Stmt> {
 fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let mut vars: HashMap<Var, Var> = HashMap::new();
     let mut accs: HashMap<AccId, AccId> = HashMap::new();
+    let mut picks: Vec<(LoopVar, LoopVar)> = vec![];
     body.iter().for_each(|s| {
         s.visit(&mut |s| match s {
             Stmt::Let { var, .. } => {
@@ -110,12 +111,15 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Acc { acc, .. } => {
                 accs.insert(*acc, names.acc());
             }
+            Stmt::Pick { var, .. } => picks.push((*var, names.loop_over(var.over))),
             _ => {}
         })
     });
     if vars.is_empty() && accs.is_empty() {
         return body;
     }
+    let body = picks.iter().fold(body, |body, &(from, to)| substitute(body, from, &Index::term(to, 1)));
+    let pick = |v: LoopVar| picks.iter().find(|&&(from, _)| from == v).map_or(v, |&(_, to)| to);
     let var = |v: Var| vars.get(&v).copied().unwrap_or(v);
     let acc = |a: AccId| accs.get(&a).copied().unwrap_or(a);
     let expr = |e| match e {
@@ -129,6 +133,7 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Call { vars, def, args } => Stmt::Call { vars: vars.into_iter().map(var).collect(), def, args },
             Stmt::Acc { acc: a, dtype, len, init } => Stmt::Acc { acc: acc(a), dtype, len, init },
             Stmt::Set { acc: a, index, value } => Stmt::Set { acc: acc(a), index, value },
+            Stmt::Pick { var: v, value, most } => Stmt::Pick { var: pick(v), value, most },
             Stmt::Merge { accs, def, blocks, elems } => {
                 Stmt::Merge { accs: accs.into_iter().map(acc).collect(), def, blocks, elems }
             }

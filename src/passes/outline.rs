@@ -104,7 +104,7 @@ impl Outliner<'_> {
             let fits = match stmt {
                 Stmt::Let { var, .. } => is_own(Name::Var(*var)),
                 Stmt::Call { vars, .. } => vars.iter().all(|v| is_own(Name::Var(*v))),
-                Stmt::Carry { var, .. } => is_own(Name::Carry(*var)),
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => is_own(Name::Carry(*var)),
                 _ => true,
             };
             end = (fits && self.fits(stmt)).then_some(last);
@@ -270,7 +270,8 @@ impl Uses {
             self.last.insert(name, at);
         };
         let levels = |index: &Index, take: &mut dyn FnMut(Name)| {
-            index.terms().filter(|(v, _)| v.over == Over::Level).for_each(|(v, _)| take(Name::Carry(v)));
+            let bound = |v: LoopVar| matches!(v.over, Over::Level | Over::Start);
+            index.terms().filter(|&(v, _)| bound(v)).for_each(|(v, _)| take(Name::Carry(v)));
         };
         match stmt {
             Stmt::Set { acc, index, .. } => {

@@ -28,8 +28,8 @@ use std::collections::HashSet;
 /// several blocks are in flight.
 ///
 /// Legal because iterations of the tile's loops write different elements, once each has its own part
-/// of every accumulator. The parts lie interleaved, and a `select` takes neighbours: a loop that holds one
-/// stays where it is.
+/// of every accumulator. The parts lie interleaved, and a `select` takes neighbours; each output picks a place of its
+/// own: a loop that holds either stays where it is.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.depth == Depth::Steps);
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
@@ -43,10 +43,10 @@ pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// Whether a selection stands in the loop.
+/// Whether a selection, or a place that was found, stands in the loop.
 fn selects(l: &Loop) -> bool {
     let mut found = false;
-    l.body.iter().for_each(|s| s.visit(&mut |s| found |= matches!(s, Stmt::Select { .. })));
+    l.body.iter().for_each(|s| s.visit(&mut |s| found |= matches!(s, Stmt::Select { .. } | Stmt::Pick { .. })));
     found
 }
 

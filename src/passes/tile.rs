@@ -35,7 +35,7 @@ pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
             (_, Over::Step) if schedule.rows > 1 && is_innermost(&l.body) => {
                 out.extend(split_steps(l, schedule.rows, &mut names))
             }
-            (_, Over::Block) if schedule.blocks > 1 && !has_blocks(&l.body) => {
+            (_, Over::Block) if schedule.blocks > 1 && l.kind == LoopKind::Parallel && !has_blocks(&l.body) => {
                 out.extend(split(l, schedule.blocks, &mut names))
             }
             _ => out.push(Stmt::For(l)),

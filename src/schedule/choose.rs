@@ -2,7 +2,7 @@
 
 use super::{Depth, Schedule, ScheduleError, Tile};
 use crate::problem::{Dim, Problem, Region};
-use crate::tree::Tree;
+use crate::tree::{Tree, Windows};
 use crate::vectors::Vectors;
 use cranefold_ir::ops::{Method, Reducer};
 use cranefold_ir::{Def, LoopVar};
@@ -114,7 +114,11 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     let into_blocks = tiles.iter().any(|tile| tile.depth == Depth::Blocks);
     let blocks = if inner && !into_blocks { blocks_in_flight(&tree, &reducer) } else { 1 };
     let waits = width > Vectors::BASE.bits && reducer.method.phases().len() > 1;
-    let (interleave, prefetch) = if waits && inner && tiles.is_empty() { (INTERLEAVED, AHEAD_BYTES) } else { (1, 0) };
+    let looks_once = Windows::of(problem, &reducer.method, tree.lanes).is_some();
+    let (interleave, prefetch) = match waits && inner && tiles.is_empty() {
+        true => (INTERLEAVED, if looks_once { 0 } else { AHEAD_BYTES }),
+        false => (1, 0),
+    };
     Schedule { tiles, rows, blocks, interleave, prefetch, ..plain }
 }
 

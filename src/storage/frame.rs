@@ -67,7 +67,7 @@ impl Around {
                     self.body(&l.body, frame);
                     self.loops.pop();
                 }
-                Stmt::Carry { var, .. } => self.loops.push(*var),
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => self.loops.push(*var),
                 Stmt::Let { var, .. } => {
                     self.values.insert(*var);
                 }
@@ -118,7 +118,7 @@ impl Named {
                 }
                 match s {
                     Stmt::For(l) => bound_loops.extend([l.var]),
-                    Stmt::Carry { var, .. } => bound_loops.extend([*var]),
+                    Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => bound_loops.extend([*var]),
                     Stmt::Let { var, .. } => bound_values.extend([*var]),
                     Stmt::Call { vars, .. } => bound_values.extend(vars),
                     _ => {}

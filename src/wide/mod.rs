@@ -266,6 +266,7 @@ impl<'a> Generator<'a> {
             self.rest.push(&body[n + 1..]);
             match stmt {
                 Stmt::Carry { var, of } => self.carry(*var, of, &body[n + 1..]),
+                Stmt::Pick { var, value, most } => self.pick(*var, value, *most, &body[n + 1..])?,
                 _ => self.stmt(stmt)?,
             }
             self.rest.pop();
@@ -415,6 +416,29 @@ impl<'a> Generator<'a> {
         self.emit(Inst::new(Code::Tzcnt_r64_rm64, &args));
         self.counters.insert(var, ones);
         self.enter(var, rest, Some(ones));
+    }
+
+    /// Binds a variable to a value, at most so great.
+    fn pick(&mut self, var: LoopVar, value: &Expr, most: u64, rest: &'a [Stmt]) -> Result<(), Refused> {
+        let value = self.expr(value, None)?;
+        let (unsigned, bytes) = (value.dtype.unsigned(), value.bytes);
+        if !matches!(bytes, 4 | 8) {
+            return Err(Refused(format!("a place of {}", value.dtype)));
+        }
+        let value = self.op(Op::Bits, unsigned, &[value], None)?;
+        let greatest = if bytes == 8 { most } else { most.min(u32::MAX.into()) };
+        let most = self.constant(Scalar::int(unsigned, greatest.into()));
+        let value = self.op(Op::Min, unsigned, &[value, most], None)?;
+        let from = self.reg(value);
+        let number = self.program.reg(Class::General);
+        let (code, view) = match bytes {
+            4 => (self.tier.pick(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm), View::R32),
+            _ => (self.tier.pick(Code::VEX_Vmovq_rm64_xmm, Code::EVEX_Vmovq_rm64_xmm), View::R64),
+        };
+        self.emit(Inst::new(code, &[Arg::Reg(number, view), Arg::Reg(from, View::Xmm)]));
+        self.counters.insert(var, number);
+        self.enter(var, rest, Some(number));
+        Ok(())
     }
 
     /// The value of an expression; written to `to` where that is given and costs nothing.

@@ -1,12 +1,13 @@
 //! Where the extreme element is.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
-use super::{Phase, Reducer, Request, combine, truth};
+use super::{Method, Phase, Reducer, Request, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I32, U32};
 
 /// Two looks at each block: its extreme element, then the least position (the greatest, if `last` is
-/// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter.
+/// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter. Where the
+/// slice allows, the second look is at one window of it alone: see [`search`](super::search).
 ///
 /// NaN is the extreme. To find the elements that equal the extreme with one comparison, they are held
 /// against a bound just beyond it:
@@ -72,7 +73,9 @@ pub(super) fn arg(request: &Request, op: Op) -> Reducer {
         vec![args[state.len() - 1].clone().bits(position).cast(request.count_output)]
     });
     let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
-    Reducer::phases(vec![extreme, find], merge, finish, nothing)
+    let search = Some(search::search(request, op, last));
+    let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, search };
+    Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 
 /// A lift of elements that takes the position too.
@@ -81,7 +84,7 @@ fn with_position(lift: &Def, position: DType) -> Def {
 }
 
 /// The first of two positions, or the last. 64-bit minima have no vector form, comparisons have.
-fn nearer(a: &Expr, b: &Expr, last: bool) -> Expr {
+pub(super) fn nearer(a: &Expr, b: &Expr, last: bool) -> Expr {
     let (a, b) = (a.clone(), b.clone());
     match (a.dtype(), last) {
         (I32 | U32, false) => a.min(b),
@@ -129,7 +132,7 @@ fn float_extreme(request: &Request, op: Op) -> Phase {
 }
 
 /// For the greatest element the float below it, for the least the one above: see [`arg`].
-fn beyond(lets: &mut Lets, m: &Expr, op: Op) -> Expr {
+pub(super) fn beyond(lets: &mut Lets, m: &Expr, op: Op) -> Expr {
     let m = match op {
         Op::Max => m.clone(),
         _ => lets.bind(m.clone().neg()),

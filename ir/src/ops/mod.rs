@@ -14,6 +14,7 @@ mod moments;
 mod normalize;
 mod product;
 mod recipe;
+mod search;
 mod select;
 mod table;
 mod truth;
@@ -192,6 +193,8 @@ pub enum Method {
         merge: Def,
         /// Whether elements may be combined in another order than that of the slice.
         commutative: bool,
+        /// Where the second of two phases may look for what the first has found in one place alone.
+        search: Option<Search>,
     },
     /// Order statistics of the lifted elements.
     Select {
@@ -221,6 +224,23 @@ pub struct Apply {
     /// The phase whose lift of this element `def` takes, given the first results as those of the earlier
     /// phases. Where there is one block it is what the phase has computed already.
     pub lifted: Option<usize>,
+}
+
+/// How what two phases find may be found with one look at most elements: windows of the slice are walked by the first
+/// phase, one after the other; each lane keeps the best it has seen, and where the window starts in which it was.
+/// Then lanes fold, and the second phase walks that window alone. Windows may overlap.
+///
+/// For results that are exact, so that they do not depend on the order in which elements are seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// (best, start) of nothing.
+    pub identity: Vec<Scalar>,
+    /// (best, start, a lane's state of the first phase, where its window starts) -> (best, start).
+    pub keep: Def,
+    /// (best, start) of two lanes -> of both.
+    pub combine: Def,
+    /// best -> what the second phase's lift takes last, which is the first part of the state that finish takes.
+    pub close: Def,
 }
 
 /// A monoid, the lift into it, and what later phases see of it.
@@ -255,7 +275,7 @@ impl Reducer {
 
     /// One or more phases.
     fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
-        let method = Method::Phases { phases, merge, commutative: true };
+        let method = Method::Phases { phases, merge, commutative: true, search: None };
         Reducer { method, finish, reads: vec![], nothing, apply: None }
     }
 }

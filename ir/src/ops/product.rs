@@ -63,7 +63,8 @@ pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: b
         [one] if one.close.is_none() => one.combine.clone(),
         _ => merge,
     };
-    Reducer { method: Method::Phases { phases, merge, commutative }, finish, reads: vec![], nothing, apply: None }
+    let method = Method::Phases { phases, merge, commutative, search: None };
+    Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 
 /// One of the methods, and where the parts of its state are in the product's.

@@ -32,6 +32,14 @@ impl Parser<'_> {
                 self.expect("=")?;
                 Ok(Stmt::Carry { var, of: self.index()? })
             }
+            "pick" => {
+                self.bump()?;
+                let var = self.loop_var()?;
+                self.expect("=")?;
+                let value = self.expr()?;
+                self.expect_word("to")?;
+                Ok(Stmt::Pick { var, value, most: self.count()? })
+            }
             "merge" => self.merge(),
             "fold" => self.fold(),
             "select" => self.select(),

@@ -16,7 +16,7 @@ pub(super) struct Bindings {
 #[derive(Clone, Copy)]
 struct Binding {
     var: LoopVar,
-    /// The extent of a loop's variable; none for one of `carry`.
+    /// The extent of a loop's variable, or what is as good; none for one of `carry`.
     extent: Option<Extent>,
     least: i128,
     most: i128,
@@ -101,6 +101,12 @@ impl Bindings {
     pub(super) fn carry(&mut self, var: LoopVar, most_index: i128) {
         let most = i128::from(most_index.max(0).saturating_add(1).ilog2());
         self.stack.push(Binding { var, extent: None, least: 0, most, depth: self.loops });
+    }
+
+    /// Binds a variable to a number from 0 to `most`.
+    pub(super) fn pick(&mut self, var: LoopVar, most: u64) {
+        let extent = Some(Extent::Const(most.saturating_add(1)));
+        self.stack.push(Binding { var, extent, least: 0, most: most.into(), depth: self.loops });
     }
 
     /// Forgets what was bound since the mark.

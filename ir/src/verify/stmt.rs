@@ -43,6 +43,13 @@ impl<'a> Verifier<'a> {
                 Stmt::Set { acc, index, value } => self.set(*acc, index, value),
                 Stmt::Store { buf, index, value } => self.store(buf.0, index, value),
                 Stmt::Carry { var, of } => self.carry(*var, of),
+                Stmt::Pick { var, value, most } => {
+                    self.new_loop_var(*var);
+                    if !value.dtype().is_int() || i64::try_from(*most).is_err() {
+                        self.report("what is picked is an integer, and at most 2^63 - 1");
+                    }
+                    self.bindings.pick(*var, *most);
+                }
                 Stmt::Merge { accs, def, blocks, elems } => {
                     if *blocks == 0 {
                         self.report("there is no block to merge");

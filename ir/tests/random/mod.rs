@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
         self.next_id += 1;
         let id = self.next_id;
         let def = |c: &mut Choices, nest: &Nest| DefId(c.below(nest.defs.len()) as u32);
-        match self.choices.below(11) {
+        match self.choices.below(12) {
             0 | 1 if depth < 5 => {
                 let extent = match scope.carries.as_slice() {
                     [] => Extent::Const(self.choices.number()),
@@ -123,6 +123,10 @@ impl<'a> Generator<'a> {
                 let var = self.loop_var();
                 scope.carries.push(var);
                 Stmt::Carry { var, of: self.index() }
+            }
+            11 => {
+                let value = self.expr(scope, 0, false);
+                Stmt::Pick { var: self.loop_var(), value, most: self.choices.number() }
             }
             7 if !self.nest.defs.is_empty() => {
                 let def = def(self.choices, &self.nest);

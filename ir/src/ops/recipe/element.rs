@@ -66,14 +66,14 @@ impl Element {
             })
         };
         let method = match reducer.method {
-            Method::Phases { phases, merge, commutative } => {
+            Method::Phases { phases, merge, commutative, search } => {
                 let phases = phases.into_iter().map(|p| Phase {
                     lift: adapted(&p.lift, 0),
                     update: p.update.as_ref().map(|update| adapted(update, p.identity.len())),
                     ..p
                 });
                 let phases = phases.collect();
-                Method::Phases { phases, merge, commutative }
+                Method::Phases { phases, merge, commutative, search }
             }
             Method::Select { lift, what } => Method::Select { lift: adapted(&lift, 0), what },
         };
