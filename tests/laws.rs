@@ -18,6 +18,8 @@ mod found;
 mod order;
 #[path = "laws/rows.rs"]
 mod rows;
+#[path = "laws/search.rs"]
+mod search;
 
 use cranefold::ir::eval;
 use cranefold::schedule::choose;
