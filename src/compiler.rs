@@ -1,6 +1,6 @@
 //! The compiler: a target, and the code it has made so far.
 
-use crate::compiled::{Compiled, Signature};
+use crate::compiled::{Compiled, Layout, Signature};
 use crate::error::Error;
 use crate::jit;
 use crate::kernel::{Kernel, StepLoops};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Kernels kept; each holds a page or two of executable memory.
+/// Kernels kept; each holds a page or two of executable memory for each of its codes.
 const MOST_KERNELS: usize = 16_000;
 
 /// Compiles reductions to kernels and keeps the code by signature.
@@ -43,6 +43,7 @@ const MOST_KERNELS: usize = 16_000;
 pub struct Compiler {
     target: Target,
     vectors: Vectors,
+    threads: usize,
     cache: Cache<Signature, Arc<Compiled>>,
     requests: AtomicU64,
     compiles: AtomicU64,
@@ -81,7 +82,21 @@ impl Compiler {
     pub fn new(target: Target) -> Compiler {
         let (requests, compiles) = (AtomicU64::new(0), AtomicU64::new(0));
         let vectors = target.vectors();
-        Compiler { target, vectors, cache: Cache::new(MOST_KERNELS), requests, compiles }
+        Compiler { target, vectors, threads: 1, cache: Cache::new(MOST_KERNELS), requests, compiles }
+    }
+
+    /// A compiler for calls that so many threads run: large work gets several parts, which an [`Executor`] shares out.
+    /// Without this, all work has one part.
+    ///
+    /// [`Executor`]: crate::Executor
+    pub fn with_threads(self, threads: usize) -> Compiler {
+        // What it has compiled was for another number.
+        Compiler { threads: threads.max(1), ..Compiler::new(self.target) }
+    }
+
+    /// How many threads it compiles for.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// The target.
@@ -117,6 +132,7 @@ impl Compiler {
             problem: Problem::of(spec),
             width,
             schedule: options.schedule.clone(),
+            threads: if options.schedule.is_some() { 1 } else { self.threads },
             tree_version: TREE_VERSION,
         };
         self.requests.fetch_add(1, Ordering::Relaxed);
@@ -128,24 +144,27 @@ impl Compiler {
         let start = Instant::now();
         self.compiles.fetch_add(1, Ordering::Relaxed);
         let schedule = match &signature.schedule {
-            None => schedule::choose(&signature.problem, signature.width),
+            None => schedule::choose_for(&signature.problem, signature.width, signature.threads),
             Some(forced) => {
                 forced.check(&signature.problem)?;
                 forced.clone()
             }
         };
         let vectors = self.vectors.at_most(schedule.width.min(signature.width));
-        let mut nest = pipeline::legal_nest(&signature.problem, &schedule, vectors)?;
+        let mut program = pipeline::legal_program(&signature.problem, &schedule, vectors)?;
         if signature.schedule.is_some() {
             // What the cost model chooses is tested; what others force may never have run.
-            nest = pipeline::checked("legalize", nest)?;
+            program = program.try_map(|nest| pipeline::checked("legalize", nest))?;
         }
         let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
-        let code = jit::compile(&nest, plan, self.target.isa(), self.target.is_host())?;
-        let step_loops = StepLoops::of(&nest);
+        let compile = |nest| jit::compile(nest, plan, self.target.isa(), self.target.is_host());
+        let codes = program.all_nests().map(compile).collect::<Result<Vec<_>, _>>()?;
+        let bytes = codes.iter().map(jit::Code::bytes).collect::<Vec<_>>().concat();
+        let layout = Layout::of(&program, &codes);
+        let step_loops = StepLoops::of(program.all_nests());
         let compile_ns = start.elapsed().as_nanos() as u64;
         let (signature, target) = (signature.clone(), self.target.clone());
-        Ok(Compiled { signature, schedule, vectors, target, code, step_loops, compile_ns })
+        Ok(Compiled { signature, schedule, vectors, target, codes, bytes, layout, step_loops, compile_ns })
     }
 
     /// What was done so far.

@@ -5,8 +5,10 @@ use crate::error::Error;
 use crate::jit;
 use crate::passes::PASSES;
 use crate::pipeline;
+use crate::program::Program;
 use crate::spec::Reduction;
 use crate::wide::Plan;
+use cranefold_ir::Nest;
 use std::fmt::Write;
 
 /// The stages in order: `spec problem schedule nest`, the passes, `clif asm`.
@@ -35,24 +37,48 @@ fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<Str
         "spec" => spec.to_string(),
         "problem" => compiled.signature.problem.to_string(),
         "schedule" => compiled.schedule.to_string(),
-        "clif" => jit::clif_text(&legal(compiled)?, plan, isa)?,
-        "asm" => jit::assembly(&compiled.code, &legal(compiled)?, plan, isa)?,
+        "clif" => of_each(&legal(compiled)?, "; ", |_, nest| jit::clif_text(nest, plan, isa))?,
+        "asm" => of_each(&legal(compiled)?, "", |code, nest| jit::assembly(&compiled.codes[code], nest, plan, isa))?,
         pass => {
-            let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
+            let stages = pipeline::program_stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
             let nest = stages.into_iter().find(|(name, _)| *name == pass);
             nest.expect("a stage of the pipeline").1.to_string()
         }
     })
 }
 
-fn legal(compiled: &Compiled) -> Result<cranefold_ir::Nest, Error> {
-    pipeline::legal_nest(&compiled.signature.problem, &compiled.schedule, compiled.vectors)
+fn legal(compiled: &Compiled) -> Result<Program, Error> {
+    pipeline::legal_program(&compiled.signature.problem, &compiled.schedule, compiled.vectors)
+}
+
+/// The text that is made of each nest; where there are several, after a line that says which parts run it.
+fn of_each(
+    program: &Program,
+    mark: &str,
+    mut text: impl FnMut(usize, &Nest) -> Result<String, Error>,
+) -> Result<String, Error> {
+    if program.parts.len() == 1 {
+        return text(0, &program.nests[0]);
+    }
+    let mut all = String::new();
+    for (number, nest) in program.all_nests().enumerate() {
+        let parts = (0..).zip(&program.parts).filter(|(_, part)| part.nest == number);
+        let parts: Vec<String> = parts.map(|(n, _): (u32, _)| n.to_string()).collect();
+        let whose = match parts.as_slice() {
+            [] => "finish".to_string(),
+            [part] => format!("part {part}"),
+            parts => format!("parts {}", parts.join(" ")),
+        };
+        let gap = if number == 0 { "" } else { "\n" };
+        all += &format!("{gap}{mark}{whose}:\n{}\n", text(number, nest)?.trim_end());
+    }
+    Ok(all)
 }
 
 fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
     let mut text = String::new();
-    let mut before: Option<cranefold_ir::Nest> = None;
-    let stages = pipeline::stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
+    let mut before: Option<Program> = None;
+    let stages = pipeline::program_stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
     let mut section = |name: &str, body: &str| {
         let done = match body {
             "" => writeln!(text, "== {name} == (no change)"),
@@ -63,10 +89,10 @@ fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
     for name in ["spec", "problem", "schedule"] {
         section(name, &one(spec, compiled, name)?);
     }
-    for (name, nest) in stages {
-        let changed = before.as_ref() != Some(&nest);
-        section(name, &if changed { nest.to_string() } else { String::new() });
-        before = Some(nest);
+    for (name, program) in stages {
+        let changed = before.as_ref() != Some(&program);
+        section(name, &if changed { program.to_string() } else { String::new() });
+        before = Some(program);
     }
     for name in ["clif", "asm"] {
         section(name, &one(spec, compiled, name)?);

@@ -43,7 +43,7 @@ pub enum Error {
     },
 }
 
-/// A call with wrong buffers. Nothing was read or written.
+/// A call with wrong buffers, of which nothing was read or written, or one whose parts were not each run once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
@@ -60,6 +60,16 @@ pub enum CallError {
     InPlace,
     #[error("there is no memory for {bytes} bytes of scratch")]
     Scratch { bytes: u64 },
+    #[error("the scratch memory has {given} bytes, the kernel takes {expected}")]
+    ScratchLength { given: u64, expected: u64 },
+    #[error("the scratch memory is at {address:#x}, which is not aligned to {align} bytes")]
+    ScratchAlign { address: u64, align: u64 },
+    #[error("part {given} is out of range for {parts} parts")]
+    Part { given: usize, parts: usize },
+    #[error("part {part} of {parts} has been run before")]
+    PartTwice { part: usize, parts: usize },
+    #[error("part {part} of {parts} has not been run")]
+    PartLeft { part: usize, parts: usize },
     #[error("the kernel is for {target}, not for this machine")]
     Foreign { target: String },
 }

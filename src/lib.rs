@@ -13,7 +13,9 @@
 //! | [`spec`], [`layout`] | the request as the user means it, validated once |
 //! | [`problem`] | the request without its accidents; equal problems share code |
 //! | [`tree`] | lanes, steps and blocks: the order of accumulation, part of the meaning |
-//! | [`lower`] | problem -> naive nest |
+//! | [`windows`] | how a slice is searched for one element; no part of the meaning |
+//! | [`lower`] | problem -> naive nest, or those of its parts |
+//! | [`program`] | the nests that together do what a problem says |
 //! | [`schedule`] | decisions as data, chosen or forced |
 //! | [`passes`], [`pipeline`] | nest -> nest, one function a file, in order |
 //! | [`target`], [`vectors`] | instruction sets, and the vectors they have |
@@ -23,13 +25,15 @@
 //! | `jit`, `disassembly` | code in memory that runs, and as text |
 //! | [`compiler`] | signature -> code, cached |
 //! | [`kernel`] | checked calls and facts |
+//! | [`executor`] | who runs the parts of a kernel: a thread, rayon, or the caller's own |
 //! | [`dump`] | every stage as text |
+//! | `explain` | why a kernel is as it is, on one page |
 //! | [`mod@reference`] | the slow executor that shares nothing with the compiler |
 //!
 //! Dependencies point one way, and by what is absent: [`ir`] knows none of these; spec, problem,
 //! lowering, schedule and passes never mention Cranelift, which only code generation, the loader
-//! of code and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe code stands in the loader,
-//! in the functions of the host beside it and in `kernel` alone.
+//! of code and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe
+//! code stands in the loader, in the functions of the host beside it and in `kernel` alone.
 
 mod codegen;
 mod compiled;
@@ -37,6 +41,8 @@ pub mod compiler;
 mod disassembly;
 pub mod dump;
 pub mod error;
+pub mod executor;
+mod explain;
 mod jit;
 pub mod kernel;
 pub mod layout;
@@ -44,6 +50,7 @@ pub mod lower;
 pub mod passes;
 pub mod pipeline;
 pub mod problem;
+pub mod program;
 pub mod reference;
 pub mod schedule;
 pub mod spec;
@@ -52,13 +59,15 @@ pub mod target;
 pub mod tree;
 pub mod vectors;
 mod wide;
+pub mod windows;
 
 pub use compiler::{Compiler, Options};
 pub use cranefold_ir as ir;
 pub use cranefold_ir::ops;
 pub use cranefold_ir::{DType, Scalar};
 pub use error::{CallError, Error};
-pub use kernel::{Element, Input, Kernel, Output};
+pub use executor::{Executor, Rayon, Serial};
+pub use kernel::{Call, Element, Input, Kernel, Output};
 pub use layout::Layout;
 pub use problem::Problem;
 pub use schedule::{Schedule, ScheduleError};

@@ -1,15 +1,45 @@
-//! The way of a problem to a legal nest, on one screen.
+//! The way of a problem to legal nests, on one screen.
 
 use crate::error::Error;
-use crate::lower::lower;
+use crate::lower::{cut, lower};
 use crate::passes::PASSES;
 use crate::problem::{Dim, Problem};
+use crate::program::Program;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::{Nest, verify};
 
-/// The nest after lowering and after each pass, with the stage's name, the last being the legal one, for a
-/// target that has these vectors.
+/// The program after lowering and after each pass, with the stage's name, the last being the legal one, for a target that
+/// has these vectors: the parts of the schedule, each of which goes its own way through the passes.
+///
+/// # Errors
+/// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
+pub fn program_stages(
+    problem: &Problem,
+    schedule: &Schedule,
+    vectors: Vectors,
+) -> Result<Vec<(&'static str, Program)>, Error> {
+    let vectors = vectors.at_most(schedule.width);
+    let naive = cut(problem, schedule, &name(problem));
+    let mut stages = vec![("nest", naive.try_map(|nest| checked("nest", nest))?)];
+    for pass in PASSES {
+        let (_, before) = stages.last().expect("the naive nest");
+        let after = before.clone().try_map(|nest| checked(pass.name, (pass.run)(nest, schedule, vectors)))?;
+        stages.push((pass.name, after));
+    }
+    Ok(stages)
+}
+
+/// The legal program; verified after each pass in debug builds only.
+///
+/// # Errors
+/// As [`program_stages`].
+pub fn legal_program(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> Result<Program, Error> {
+    let vectors = vectors.at_most(schedule.width);
+    cut(problem, schedule, &name(problem)).try_map(|nest| passed(nest, schedule, vectors))
+}
+
+/// As [`program_stages`], of all in one part.
 ///
 /// # Errors
 /// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
@@ -24,15 +54,19 @@ pub fn stages(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> Resul
     Ok(stages)
 }
 
-/// The legal nest; verified after each pass in debug builds only.
+/// As [`legal_program`], of all in one part.
 ///
 /// # Errors
 /// As [`stages`].
 pub fn legal_nest(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
     let vectors = vectors.at_most(schedule.width);
+    passed(lower(problem, &name(problem)), schedule, vectors)
+}
+
+/// A naive nest after all passes.
+fn passed(naive: Nest, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
     let check = |stage, nest| if cfg!(debug_assertions) { checked(stage, nest) } else { Ok(nest) };
-    let naive = check("nest", lower(problem, &name(problem)))?;
-    PASSES.iter().try_fold(naive, |nest, pass| check(pass.name, (pass.run)(nest, schedule, vectors)))
+    PASSES.iter().try_fold(check("nest", naive)?, |nest, pass| check(pass.name, (pass.run)(nest, schedule, vectors)))
 }
 
 /// The nest after a stage, verified.

@@ -8,9 +8,19 @@
 //! # Ok::<(), cranefold::ScheduleError>(())
 //! ```
 
+mod candidates;
+mod check;
 mod choose;
+mod cost;
+mod facts;
+mod machine;
+mod parts;
 
-pub use choose::choose;
+pub use choose::{Choice, choose, choose_for, consider, predict};
+pub use cost::Cost;
+pub(crate) use cost::Time;
+pub use machine::{Level, Machine};
+pub use parts::{Parts, Shared};
 
 use cranefold_ir::{LoopVar, Over};
 use std::fmt;
@@ -31,6 +41,8 @@ pub struct Schedule {
     pub interleave: u64,
     /// How far ahead memory is asked for in tiles of wide vectors, in bytes; 0 is not at all.
     pub prefetch: u64,
+    /// The parts that threads may run at once.
+    pub parts: Parts,
 }
 
 /// How far a tile moves into the reduction.
@@ -69,6 +81,10 @@ impl Schedule {
     pub const MAX_INTERLEAVE: u64 = 8;
     /// The most bytes that memory is asked for ahead.
     pub const MAX_PREFETCH: u64 = 1 << 20;
+    /// The most parts that may be asked for; there may be up to twice as many.
+    pub const MAX_PARTS: u64 = 4096;
+    /// The most bytes of states that parts store.
+    pub const MAX_STORED_BYTES: u64 = 256 << 20;
     /// The most bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
     /// calling thread.
     pub const MAX_STATE_BYTES: u64 = 256 << 10;
@@ -82,7 +98,10 @@ impl fmt::Display for Schedule {
         if self.interleave > 1 {
             write!(f, " interleave={}", self.interleave)?;
         }
-        if self.prefetch > 0 { write!(f, " prefetch={}", self.prefetch) } else { Ok(()) }
+        if self.prefetch > 0 {
+            write!(f, " prefetch={}", self.prefetch)?;
+        }
+        if self.parts != Parts::ONE { write!(f, " parts={}", self.parts) } else { Ok(()) }
     }
 }
 
@@ -93,7 +112,7 @@ impl fmt::Display for Schedule {
 pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS \
-         interleave=ITERATIONS prefetch=BYTES"
+         interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error("`{key}` of the schedule is given twice")]
@@ -108,6 +127,12 @@ pub enum ScheduleError {
     Interleave { given: u64, limit: u64 },
     #[error("prefetch={given} is above {limit} bytes")]
     Prefetch { given: u64, limit: u64 },
+    #[error("parts={given} is outside 1 to {limit}")]
+    Parts { given: u64, limit: u64 },
+    #[error("parts={count}@blocks: {why}")]
+    NoBlocks { count: u64, why: &'static str },
+    #[error("parts={count}@blocks store {bytes} bytes of states, above the limit of {limit}")]
+    StoredTooLarge { count: u64, bytes: u64, limit: u64 },
     #[error("tile={var}:{by} has no iterations")]
     EmptyTile { var: LoopVar, by: u64 },
     #[error("tile={var}: the problem has no output loop {var}; it has {loops}")]
@@ -121,14 +146,14 @@ pub enum ScheduleError {
 }
 
 /// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row, 1 block, nothing interleaved or
-/// asked for ahead.
+/// asked for ahead, 1 part.
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
         let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
         let (mut width, mut tiles, mut rows, mut blocks) = (None, vec![], None, None);
-        let (mut interleave, mut prefetch) = (None, None);
+        let (mut interleave, mut prefetch, mut parts) = (None, None, None);
         for word in text.split_whitespace() {
             let (key, value) = word.split_once('=').ok_or_else(|| unknown(word))?;
             match key {
@@ -138,12 +163,14 @@ impl FromStr for Schedule {
                 "blocks" => once("blocks", &mut blocks, value.parse().map_err(|_| unknown(word))?)?,
                 "prefetch" => once("prefetch", &mut prefetch, value.parse().map_err(|_| unknown(word))?)?,
                 "interleave" => once("interleave", &mut interleave, value.parse().map_err(|_| unknown(word))?)?,
+                "parts" => once("parts", &mut parts, value.parse().map_err(|_| unknown(word))?)?,
                 _ => return Err(unknown(word)),
             }
         }
         let (width, rows, blocks) = (width.unwrap_or(128), rows.unwrap_or(1), blocks.unwrap_or(1));
         let (interleave, prefetch) = (interleave.unwrap_or(1), prefetch.unwrap_or(0));
-        let schedule = Schedule { width, tiles, rows, blocks, interleave, prefetch };
+        let parts = parts.unwrap_or(Parts::ONE);
+        let schedule = Schedule { width, tiles, rows, blocks, interleave, prefetch, parts };
         schedule.check_numbers()?;
         Ok(schedule)
     }
@@ -192,6 +219,9 @@ impl Schedule {
         }
         if self.prefetch > Schedule::MAX_PREFETCH {
             return Err(ScheduleError::Prefetch { given: self.prefetch, limit: Schedule::MAX_PREFETCH });
+        }
+        if !(1..=Schedule::MAX_PARTS).contains(&self.parts.count) {
+            return Err(ScheduleError::Parts { given: self.parts.count, limit: Schedule::MAX_PARTS });
         }
         if let Some(&Tile { var, by, .. }) = self.tiles.iter().find(|tile| tile.by == 0) {
             return Err(ScheduleError::EmptyTile { var, by });

@@ -16,7 +16,7 @@
 //!
 //! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
 
-use crate::problem::{Dim, Problem, Region};
+use crate::problem::{Dim, Problem};
 use cranefold_ir::ops::Method;
 
 /// Changes whenever the tree of some problem does: results computed under different versions may
@@ -40,52 +40,6 @@ pub struct Tree {
     pub lanes: u64,
     /// The space of steps of each box of elements.
     pub grids: Vec<Grid>,
-}
-
-/// How a slice is searched, see [`Search`](cranefold_ir::ops::Search): windows of whole steps, each as long, the last
-/// one moved back to end where the slice does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Windows {
-    /// Steps of a window.
-    pub steps: u64,
-    /// Elements of one.
-    pub elements: u64,
-    /// How many follow one another from the start.
-    pub whole: u64,
-    /// Where the last one starts.
-    pub last: u64,
-}
-
-/// The fewest steps of a slice that is searched, and the fewest and the most of a window.
-const SEARCH_STEPS: u64 = 32;
-const WINDOW_STEPS: (u64, u64) = (8, 256);
-
-/// What it costs to keep what a window has found, in steps of walking it again; where elements have fewer bytes than
-/// positions, which these steps compute.
-const KEEP_STEPS: u64 = 8;
-const KEEP_STEPS_OF_NARROW: u64 = 2;
-
-impl Windows {
-    /// Those of a slice that is one run of elements in the order of their positions, alone at its place, and long
-    /// enough to gain by it.
-    pub fn of(problem: &Problem, method: &Method, lanes: u64) -> Option<Windows> {
-        let Method::Phases { search: Some(_), .. } = method else { return None };
-        let [Region { dims, .. }] = problem.elements.as_slice() else { return None };
-        let [Dim { extent, stride }] = dims.as_slice() else { return None };
-        let alone = problem.slices.iter().all(|s| problem.inside(s).is_empty());
-        let steps = extent / lanes;
-        if !alone || stride.position <= 0 || problem.gathers() || steps < SEARCH_STEPS {
-            return None;
-        }
-        // All windows are kept, and one is walked again: the sum is least where both cost the same.
-        let narrow = problem.inputs[0].operand.dtype.bytes() < 4;
-        let keep = if narrow { KEEP_STEPS_OF_NARROW } else { KEEP_STEPS };
-        let steps = (keep * steps).isqrt().clamp(WINDOW_STEPS.0, WINDOW_STEPS.1);
-        let count = extent.div_ceil(steps * lanes);
-        let steps = extent.div_ceil(count * lanes);
-        let elements = steps * lanes;
-        Some(Windows { steps, elements, whole: extent / elements, last: extent - elements })
-    }
 }
 
 /// The steps and blocks of a box.
@@ -162,6 +116,11 @@ impl Grid {
     /// How many blocks one walk of the cut dim makes.
     pub fn row(&self) -> u64 {
         self.steps[self.cut].div_ceil(self.block)
+    }
+
+    /// How many blocks one iteration of a dim outside of the cut one has.
+    pub fn blocks_inside(&self, dim: usize) -> u64 {
+        self.steps[dim + 1..self.cut].iter().product::<u64>() * self.row()
     }
 
     /// How many blocks there are.

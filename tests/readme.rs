@@ -1,39 +1,59 @@
 //! What the README shows is what the program prints, and what it says to run is what is run.
 //!
-//! `BLESS=1 cargo test --test readme` rewrites the dumps in it.
+//! `BLESS=1 cargo test --test readme` rewrites the dumps and pages in it.
 
 use cranefold::{Compiler, Options, Reduction, Target};
 use std::fs;
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-const MARK: &str = "<!-- dump: ";
+const DUMP: &str = "<!-- dump: ";
+const EXPLAIN: &str = "<!-- explain: ";
 const FENCE: &str = "```";
 
-/// The README with each dump made anew: `<!-- dump: SPEC | STAGE -->`, then a fenced block. After the stage may stand
-/// bits of vectors and what is in the first and the last line shown.
+/// The README with each dump and page made anew: a mark, then a fenced block. `<!-- dump: SPEC | STAGE -->`, where after
+/// the stage may stand bits of vectors and what is in the first and the last line shown; `<!-- explain: SPEC | BITS -->`.
 fn with_dumps(readme: &str) -> String {
-    let mut parts = readme.split(MARK);
+    remade(&remade(readme, DUMP, dumped), EXPLAIN, explained)
+}
+
+/// The text with what stands after each of these marks made anew.
+fn remade(text: &str, mark: &str, make: fn(&[&str]) -> Option<String>) -> String {
+    let mut parts = text.split(mark);
     let mut text = parts.next().expect("text before the first mark").to_string();
     for part in parts {
         let (request, rest) = part.split_once(" -->\n").expect("the mark ends");
         let block = rest.strip_prefix(&format!("{FENCE}text\n")).expect("a block after the mark");
         let (old, after) = block.split_once(&format!("{FENCE}\n")).expect("the block ends");
-        let dump = dumped(&request.split(" | ").collect::<Vec<_>>()).unwrap_or_else(|| old.into());
-        text += &format!("{MARK}{request} -->\n{FENCE}text\n{}\n{FENCE}\n{after}", dump.trim_end());
+        let new = make(&request.split(" | ").collect::<Vec<_>>()).unwrap_or_else(|| old.into());
+        text += &format!("{mark}{request} -->\n{FENCE}text\n{}\n{FENCE}\n{after}", new.trim_end());
     }
     text
 }
 
-/// What a request is answered with, the same on every machine; nothing where it is not known.
-fn dumped(request: &[&str]) -> Option<String> {
+/// A compiler of code that is the same on every machine, with vectors of so many bits; nothing where it is not known.
+fn compiler(bits: Option<&&str>) -> Option<(Compiler, u32)> {
     // At 128 bits what the machine has does not show; wider code is for a machine that is none.
-    let (compiler, width) = match request.get(2) {
-        None => (Compiler::host().expect("this machine"), 128),
+    match bits {
+        None => Some((Compiler::host().expect("this machine"), 128)),
         // On other machines Cranelift does not know x86-64.
         Some(bits) => {
-            (Compiler::new(Target::new("x86_64-unknown-none", "x86-64-v4").ok()?), bits.parse().expect("bits"))
+            let target = Target::new("x86_64-unknown-none", "x86-64-v4").ok()?;
+            Some((Compiler::new(target), bits.parse().expect("bits")))
         }
-    };
+    }
+}
+
+/// The page of a spec.
+fn explained(request: &[&str]) -> Option<String> {
+    let (compiler, width) = compiler(request.get(1))?;
+    let spec: Reduction = request[0].parse().expect("a spec");
+    let options = Options { width: Some(width), ..Options::default() };
+    Some(compiler.compile_with(&spec, &options).and_then(|kernel| kernel.explain()).expect("a page"))
+}
+
+/// What a request is answered with, the same on every machine; nothing where it is not known.
+fn dumped(request: &[&str]) -> Option<String> {
+    let (compiler, width) = compiler(request.get(2))?;
     let spec: Reduction = request[0].parse().expect("a spec");
     let options = Options { width: Some(width), ..Options::default() };
     let dump = compiler.compile_with(&spec, &options).and_then(|kernel| kernel.dump(request[1])).expect("a dump");
@@ -47,7 +67,7 @@ fn dumped(request: &[&str]) -> Option<String> {
 fn dumps_are_current() {
     let readme = fs::read_to_string(README).expect("the README");
     let current = with_dumps(&readme);
-    assert!(readme.contains(MARK), "the README shows a dump");
+    assert!(readme.contains(DUMP) && readme.contains(EXPLAIN), "the README shows a dump and a page");
     if std::env::var_os("BLESS").is_some() {
         fs::write(README, current).expect("the README can be written");
         return;

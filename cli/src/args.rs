@@ -21,6 +21,8 @@ pub enum Verb {
     Run(Run),
     /// Print the stages on the way from a spec to machine code
     Dump(Dump),
+    /// Say why a kernel is as it is: bytes, operations, order of loops, schedule, generators, time expected and measured
+    Explain(Explain),
     /// Time kernels against the interpreter and the memory
     Bench(Bench),
     /// List the ops: aliases, formulas, element types, parameters, identities
@@ -59,9 +61,9 @@ pub struct Run {
     /// What is forced.
     #[command(flatten)]
     pub forced: Forced,
-    /// How many threads run the kernel
+    /// How many threads run the kernel; the parts of a forced schedule are as it says
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub threads: u64,
+    pub threads: usize,
 }
 
 /// What evaluates a reduction.
@@ -86,6 +88,25 @@ pub struct Dump {
     /// What is forced.
     #[command(flatten)]
     pub forced: Forced,
+    /// How many threads the kernel is for
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+}
+
+/// `explain`.
+#[derive(Debug, clap::Args)]
+pub struct Explain {
+    /// The reduction
+    pub spec: String,
+    /// Time it as well, in turn with the nearest hand-written loop over the same data
+    #[arg(long)]
+    pub measure: bool,
+    /// How many threads the kernel is for
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+    /// What is forced.
+    #[command(flatten)]
+    pub forced: Forced,
 }
 
 /// `bench`.
@@ -100,7 +121,16 @@ pub struct Bench {
     /// The most bits of a vector, as in `run`
     #[arg(long, value_name = "BITS")]
     pub width: Option<u32>,
-    /// Print one JSON object a line, in the peers' format
+    /// Milliseconds in which samples of a case are taken; at least 7 are
+    #[arg(long, value_name = "MS", default_value_t = 120)]
+    pub budget_ms: u32,
+    /// Time every schedule that the choice is made of, and print how much more than the fastest the chosen one takes
+    #[arg(long, conflicts_with_all = ["threads", "budget_ms"])]
+    pub candidates: bool,
+    /// How many threads run the kernels
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+    /// Print one JSON object a line, in the peers' format; all is timed alone then, as they are, not in turn
     #[arg(long)]
     pub json: bool,
 }

@@ -2,7 +2,8 @@
 
 use crate::args::Dump;
 use crate::failure::Failure;
-use cranefold::{Compiler, Reduction};
+use crate::threads::compiler;
+use cranefold::Reduction;
 use std::io::Write;
 
 /// Prints a stage, or all.
@@ -11,7 +12,7 @@ use std::io::Write;
 /// If the spec, what is forced or the stage's name is wrong.
 pub fn dump(request: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Reduction = request.spec.parse()?;
-    let kernel = Compiler::host()?.compile_with(&spec, &request.forced.options()?)?;
+    let kernel = compiler(request.threads)?.compile_with(&spec, &request.forced.options()?)?;
     let text = kernel.dump(&request.stage)?;
     writeln!(out, "{}", text.trim_end()).map_err(Failure::Stdout)
 }

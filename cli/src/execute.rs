@@ -4,18 +4,21 @@ use crate::args::ExecutorName;
 use crate::arrays::Arrays;
 use crate::buffer::Buffer;
 use crate::failure::Failure;
-use cranefold::ir::{Nest, eval};
+use crate::threads::pool;
+use cranefold::ir::eval;
+use cranefold::program::Program;
 use cranefold::{
     Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Vectors, pipeline, reference, schedule,
 };
+use rayon::ThreadPool;
 
 /// A spec made ready to run.
 #[derive(Debug)]
 pub enum Executor {
     /// The kernel.
-    Native(Kernel),
-    /// The nest after the last pass, and the schedule it was made by.
-    Interpreter(Box<Nest>, Schedule),
+    Native(Kernel, ThreadPool),
+    /// The program after the last pass, and the schedule it was made by.
+    Interpreter(Box<Program>, Schedule),
     /// The spec itself.
     Reference,
 }
@@ -25,16 +28,23 @@ impl Executor {
     ///
     /// # Errors
     /// If something forced does not fit, or code cannot be made.
-    pub fn prepare(spec: &Reduction, name: ExecutorName, options: &Options) -> Result<Executor, Failure> {
+    pub fn prepare(
+        spec: &Reduction,
+        name: ExecutorName,
+        options: &Options,
+        compiler: &Compiler,
+    ) -> Result<Executor, Failure> {
         match name {
-            ExecutorName::Native => Ok(Executor::Native(Compiler::host()?.compile_with(spec, options)?)),
+            ExecutorName::Native => {
+                Ok(Executor::Native(compiler.compile_with(spec, options)?, pool(compiler.threads())?))
+            }
             ExecutorName::Interpreter => {
                 let problem = Problem::of(spec);
-                let widest = Compiler::host()?.vectors();
+                let widest = compiler.vectors();
                 let vectors = options.width.map_or(widest, |width| widest.at_most(width));
-                let schedule = chosen(&problem, options, vectors)?;
-                let nest = pipeline::legal_nest(&problem, &schedule, vectors)?;
-                Ok(Executor::Interpreter(Box::new(nest), schedule))
+                let schedule = chosen(&problem, options, vectors, compiler.threads())?;
+                let program = pipeline::legal_program(&problem, &schedule, vectors)?;
+                Ok(Executor::Interpreter(Box::new(program), schedule))
             }
             ExecutorName::Reference => Ok(Executor::Reference),
         }
@@ -48,9 +58,9 @@ impl Executor {
     ) -> Box<dyn FnMut() -> Result<(), Failure> + 'a> {
         let Arrays { inputs, outputs } = arrays;
         match self {
-            Executor::Native(kernel) => Box::new(native(kernel, inputs, outputs)),
-            Executor::Interpreter(nest, _) => Box::new(|| {
-                interpret(nest, inputs, outputs);
+            Executor::Native(kernel, pool) => Box::new(native(kernel, pool, inputs, outputs)),
+            Executor::Interpreter(program, _) => Box::new(|| {
+                interpret(program, inputs, outputs);
                 Ok(())
             }),
             Executor::Reference => Box::new(|| {
@@ -63,10 +73,10 @@ impl Executor {
 }
 
 /// The schedule the compiler would take on this machine.
-fn chosen(problem: &Problem, options: &Options, vectors: Vectors) -> Result<Schedule, Failure> {
+fn chosen(problem: &Problem, options: &Options, vectors: Vectors, threads: usize) -> Result<Schedule, Failure> {
     let Some(forced) = &options.schedule else {
         let width = options.width.map_or(vectors.bits, |width| width.min(vectors.bits));
-        return Ok(schedule::choose(problem, width));
+        return Ok(schedule::choose_for(problem, width, threads));
     };
     forced.check(problem)?;
     Ok(forced.clone())
@@ -75,6 +85,7 @@ fn chosen(problem: &Problem, options: &Options, vectors: Vectors) -> Result<Sche
 /// A call of a kernel on arrays.
 pub fn native<'a>(
     kernel: &'a Kernel,
+    executor: &'a dyn cranefold::Executor,
     inputs: &'a [Buffer],
     outputs: &'a mut [Buffer],
 ) -> impl FnMut() -> Result<(), Failure> + 'a {
@@ -82,12 +93,15 @@ pub fn native<'a>(
     let inputs = inputs.iter().zip(spec.inputs()).map(|(b, o)| Input::from_bytes(o.dtype(), b.bytes()));
     let outputs = outputs.iter_mut().zip(spec.outputs()).map(|(b, o)| Output::from_bytes(o.dtype(), b.bytes_mut()));
     let (inputs, mut outputs): (Vec<_>, Vec<_>) = (inputs.collect(), outputs.collect());
-    move || Ok(kernel.run(&inputs, &mut outputs)?)
+    move || Ok(kernel.run_on(executor, &inputs, &mut outputs)?)
 }
 
-/// Evaluates a nest on arrays.
-pub fn interpret(nest: &Nest, inputs: &[Buffer], outputs: &mut [Buffer]) {
+/// Evaluates a program on arrays.
+pub fn interpret(program: &Program, inputs: &[Buffer], outputs: &mut [Buffer]) {
     let inputs = inputs.iter().map(Buffer::bytes).collect();
-    let outputs = outputs.iter_mut().map(Buffer::bytes_mut).collect();
-    eval::run(nest, &mut eval::Bits { inputs, outputs });
+    let bytes = |b: &cranefold::ir::Buffer| vec![0; (b.len * b.dtype.bytes()) as usize];
+    let mut states: Vec<Vec<u8>> = program.states().iter().map(bytes).collect();
+    let states = states.iter_mut().map(Vec::as_mut_slice);
+    let outputs = outputs.iter_mut().map(Buffer::bytes_mut).chain(states).collect();
+    program.interpret(&mut eval::Bits { inputs, outputs });
 }

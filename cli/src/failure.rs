@@ -23,8 +23,10 @@ pub enum Failure {
     Call(#[from] CallError),
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    #[error("threads={given} is outside 1 to {limit}: kernels run on one thread so far")]
-    Threads { given: u64, limit: u64 },
+    #[error("threads={given} is outside 1 to {limit}")]
+    Threads { given: usize, limit: usize },
+    #[error("there are no {threads} threads: {error}")]
+    NoThreads { threads: usize, error: String },
     #[error("the reference executor has no {option}: it is for native and interpreter")]
     NoSchedule { option: &'static str },
     #[error("bench needs a SPEC, or a file of them by --file")]

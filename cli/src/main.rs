@@ -1,4 +1,4 @@
-//! The command `cranefold`: runs, dumps, times and lists tensor reductions.
+//! The command `cranefold`: runs, dumps, explains, times and lists tensor reductions.
 //!
 //! It exits with 0; with 2 and a line on stderr where the request is wrong, below it the place where an
 //! expression is; with 1 and a line where cranefold is: an answer out of its bound, or a bug that the compiler
@@ -11,6 +11,7 @@ mod buffer;
 mod check;
 mod dump;
 mod execute;
+mod explain;
 mod failure;
 mod figures;
 mod list;
@@ -18,6 +19,7 @@ mod npy;
 mod random;
 mod run;
 mod scalars;
+mod threads;
 mod timing;
 
 use args::{Args, Verb};
@@ -47,6 +49,7 @@ fn command(out: &mut dyn Write) -> Result<(), Failure> {
     match args.verb {
         Verb::Run(request) => run::run(&request, out),
         Verb::Dump(request) => dump::dump(&request, out),
+        Verb::Explain(request) => explain::explain(&request, out),
         Verb::Bench(request) => bench::bench(&request, out),
         Verb::List => list::list(out),
     }

@@ -8,13 +8,13 @@ use crate::failure::Failure;
 use crate::figures;
 use crate::npy::Form;
 use crate::scalars::{self, ScalarError};
+use crate::threads::compiler;
 use crate::timing::{self, Call, Samples};
 use cranefold::kernel::Facts;
+use cranefold::schedule::Shared;
 use cranefold::{Reduction, Scalar};
 use std::io::Write;
 
-/// The threads a kernel may use.
-const MOST_THREADS: u64 = 1;
 /// Output elements that are shown.
 const SHOWN: usize = 6;
 /// Calls timed, and the time after which no more are.
@@ -29,6 +29,7 @@ const SLOW_NS: f64 = 5e8;
 /// If the request is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is.
 pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Reduction = request.spec.parse()?;
+    let compiler = compiler(request.threads)?;
     let scalars = check_request(request, &spec)?;
     let options = request.forced.options()?;
     let seed = request.random.unwrap_or(0);
@@ -39,7 +40,7 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     };
     arrays.set_scalars(&spec, &scalars);
     let old = Arrays::old(&spec, form, &request.old)?;
-    let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, request.executor, &options))?;
+    let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, request.executor, &options, &compiler))?;
     let times = time(&mut *executor.call(&spec, &mut arrays))?;
     if !old.is_empty() {
         // The calls that were timed have read what the ones before them wrote.
@@ -83,9 +84,6 @@ fn data(request: &Run, spec: &Reduction, arrays: &Arrays, seed: u64) -> String {
 
 /// Checks what needs neither data nor code; gives the scalars.
 fn check_request(request: &Run, spec: &Reduction) -> Result<Vec<Option<Scalar>>, Failure> {
-    if !(1..=MOST_THREADS).contains(&request.threads) {
-        return Err(Failure::Threads { given: request.threads, limit: MOST_THREADS });
-    }
     if request.executor == ExecutorName::Reference && request.forced.is_any() {
         let option = if request.forced.schedule.is_some() { "schedule" } else { "width" };
         return Err(Failure::NoSchedule { option });
@@ -129,7 +127,7 @@ fn shown(spec: &Reduction, output: usize, arrays: &Arrays) -> String {
 
 fn kernel(executor: &Executor) -> String {
     match executor {
-        Executor::Native(kernel) => format!("{}, {}", kernel.schedule(), code(&kernel.facts())),
+        Executor::Native(kernel, _) => format!("{}, {}", kernel.schedule(), code(&kernel.facts())),
         Executor::Interpreter(_, schedule) => format!("{schedule}, interpreted"),
         Executor::Reference => "none: the reference walks the spec".into(),
     }
@@ -137,11 +135,17 @@ fn kernel(executor: &Executor) -> String {
 
 fn code(facts: &Facts) -> String {
     let Facts { code_bytes, tiles, step_loops, .. } = facts;
+    let parts = match facts.shared {
+        None => String::new(),
+        Some(Shared::Outputs) => format!("{} parts of the outputs, ", facts.parts),
+        Some(Shared::Blocks) => format!("{} parts of the blocks, ", facts.parts),
+    };
     if tiles.count == 0 {
-        return format!("{code_bytes} bytes of code");
+        return format!("{parts}{code_bytes} bytes of code");
     }
     let s = if tiles.count == 1 { "" } else { "s" };
-    let mut text = format!("{code_bytes} bytes of code, {} of them in {} tile{s}", tiles.code_bytes, tiles.count);
+    let mut text =
+        format!("{parts}{code_bytes} bytes of code, {} of them in {} tile{s}", tiles.code_bytes, tiles.count);
     text += &format!(" of {}-bit vectors", tiles.vector_bits);
     match step_loops.in_tiles + step_loops.outside {
         0 => text,
@@ -151,7 +155,7 @@ fn code(facts: &Facts) -> String {
 
 fn compile(executor: &Executor, prepare_ns: f64) -> String {
     match executor {
-        Executor::Native(kernel) => figures::time(kernel.facts().compile_ns as f64),
+        Executor::Native(kernel, _) => figures::time(kernel.facts().compile_ns as f64),
         Executor::Interpreter(..) => format!("{}, without code generation", figures::time(prepare_ns)),
         Executor::Reference => "none".into(),
     }

@@ -44,6 +44,47 @@ pub fn run<D: Domain>(nest: &Nest, domain: &mut D) {
     machine.body(&nest.body);
 }
 
+/// A domain whose buffers begin later: those of a part of a program.
+#[derive(Debug)]
+pub struct Moved<'d, D> {
+    /// The domain of the whole.
+    pub domain: &'d mut D,
+    /// For each buffer, how many of its elements come before.
+    pub starts: &'d [u64],
+}
+
+impl<D: Domain> Domain for Moved<'_, D> {
+    type Value = D::Value;
+
+    fn constant(&mut self, value: Scalar) -> D::Value {
+        self.domain.constant(value)
+    }
+
+    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> D::Value {
+        self.domain.load(buf, dtype, index + self.starts[buf.0 as usize] as usize)
+    }
+
+    fn store(&mut self, buf: BufId, index: usize, value: D::Value) {
+        self.domain.store(buf, index + self.starts[buf.0 as usize] as usize, value);
+    }
+
+    fn op(&mut self, op: Op, result: DType, args: &[D::Value]) -> D::Value {
+        self.domain.op(op, result, args)
+    }
+
+    fn call(&mut self, def: &Def, args: &[D::Value]) -> Option<Vec<D::Value>> {
+        self.domain.call(def, args)
+    }
+
+    fn pick(&mut self, value: D::Value, most: u64) -> u64 {
+        self.domain.pick(value, most)
+    }
+
+    fn select(&mut self, what: &Selection, dtype: DType, slice: &[D::Value]) -> Vec<D::Value> {
+        self.domain.select(what, dtype, slice)
+    }
+}
+
 struct Machine<'a, D: Domain> {
     nest: &'a Nest,
     domain: &'a mut D,
@@ -304,6 +345,8 @@ pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
     pub outputs: Vec<Vec<Option<u128>>>,
     inputs: usize,
+    /// The buffers that come before those of states.
+    before_states: usize,
 }
 
 impl Terms {
@@ -311,7 +354,14 @@ impl Terms {
     pub fn new(nest: &Nest) -> Terms {
         let is_out = |b: &&crate::Buffer| b.role != BufferRole::In;
         let outputs = nest.buffers.iter().filter(is_out).map(|b| vec![None; b.len as usize]).collect();
-        Terms { outputs, inputs: nest.buffers.iter().filter(|b| !is_out(b)).count() }
+        let (inputs, before_states) = (nest.buffers.iter().filter(|b| !is_out(b)).count(), nest.buffers.len());
+        Terms { outputs, inputs, before_states }
+    }
+
+    /// With buffers of states, which some nests store and another loads, after those of the nest.
+    pub fn with_states(mut self, states: &[crate::Buffer]) -> Terms {
+        self.outputs.extend(states.iter().map(|b| vec![None; b.len as usize]));
+        self
     }
 
     /// The terms a nest stores.
@@ -344,6 +394,9 @@ impl Domain for Terms {
     }
 
     fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> u128 {
+        if buf.0 as usize >= self.before_states {
+            return self.outputs[buf.0 as usize - self.inputs][index].expect("a state that was stored");
+        }
         mix(mix(mix(3, u128::from(buf.0)), index as u128), dtype as u128)
     }
 

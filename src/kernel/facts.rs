@@ -2,7 +2,7 @@
 
 use crate::compiled::Compiled;
 use crate::problem::Region;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Shared};
 use crate::spec::Reduction;
 use crate::tree::Tree;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
@@ -16,6 +16,12 @@ pub struct Facts {
     pub combines: u64,
     /// The schedule.
     pub schedule: Schedule,
+    /// What the schedule's parts came to.
+    pub parts: u64,
+    /// What parts share out: `None` where there is one.
+    pub shared: Option<Shared>,
+    /// Different codes that parts and the finish run.
+    pub codes: u64,
     /// Bytes of machine code with its constants: Cranelift's, and the tiles'.
     pub code_bytes: u64,
     /// What of it is tiles.
@@ -49,16 +55,17 @@ pub struct StepLoops {
 }
 
 impl StepLoops {
-    pub(crate) fn of(nest: &Nest) -> StepLoops {
+    pub(crate) fn of<'n>(nests: impl Iterator<Item = &'n Nest>) -> StepLoops {
         let is_over_steps =
             |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Step && l.kind != LoopKind::Lanes);
         let (mut all, mut in_tiles) = (0, 0);
-        nest.visit(&mut |s| {
+        let mut count = |s: &Stmt| {
             all += u64::from(is_over_steps(s));
             if let Stmt::Tile { body } = s {
                 body.iter().for_each(|s| s.visit(&mut |s| in_tiles += u64::from(is_over_steps(s))));
             }
-        });
+        };
+        nests.for_each(|nest| nest.visit(&mut count));
         StepLoops { in_tiles, outside: all - in_tiles }
     }
 
@@ -70,38 +77,39 @@ impl StepLoops {
 
 pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
     let operands = spec.inputs().iter().chain(spec.outputs());
-    let problem = &compiled.signature.problem;
-    let outputs = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
-    let combines = match problem
-        .reducer()
-        .filter(|r| !r.method.phases().is_empty() && !problem.elements.is_empty() && outputs > 0)
-    {
-        None => 0,
-        Some(reducer) => {
-            let tree = Tree::of(problem, &reducer.method);
-            let phases = reducer.method.phases().len() as u64;
-            let each = if phases == 1 {
-                tree.blocks() * tree.lanes_present() - 1
-            } else {
-                tree.blocks() * (tree.lanes_present() - 1) * phases + tree.blocks() - 1
-            };
-            problem.elements_read().saturating_mul(phases).saturating_add(outputs.saturating_mul(each))
-        }
-    };
+    let parts = compiled.layout.parts.len();
     Facts {
         bytes: operands.fold(0, |sum: u64, o| sum.saturating_add(o.elems().saturating_mul(o.dtype().bytes()))),
-        combines,
+        combines: combines(compiled),
         schedule: compiled.schedule.clone(),
-        scratch_bytes: compiled.code.scratch_bytes(),
-        code_bytes: compiled.code.bytes().len() as u64,
+        parts: parts as u64,
+        shared: (parts > 1).then_some(compiled.schedule.parts.of),
+        codes: compiled.codes.len() as u64,
+        scratch_bytes: compiled.layout.scratch_bytes,
+        code_bytes: compiled.bytes.len() as u64,
         tiles: tiles(compiled),
         step_loops: compiled.step_loops,
         compile_ns: compiled.compile_ns,
     }
 }
 
+fn combines(compiled: &Compiled) -> u64 {
+    let problem = &compiled.signature.problem;
+    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let reducer = problem.reducer().filter(|r| !r.method.phases().is_empty());
+    let Some(reducer) = reducer.filter(|_| !problem.elements.is_empty() && slices > 0) else { return 0 };
+    let tree = Tree::of(problem, &reducer.method);
+    let lanes = tree.lanes_present();
+    let (looks, each) = match (compiled.windows(), reducer.method.phases().len() as u64) {
+        (Some(windows), _) => (1, windows.elements + tree.lanes * (windows.whole + 1) + 2 * (tree.lanes - 1)),
+        (None, 1) => (1, tree.blocks() * lanes - 1),
+        (None, looks) => (looks, tree.blocks() * (lanes - 1) * looks + tree.blocks() - 1),
+    };
+    problem.elements_read().saturating_mul(looks).saturating_add(slices.saturating_mul(each))
+}
+
 fn tiles(compiled: &Compiled) -> Tiles {
-    let bytes = compiled.code.tile_bytes();
+    let bytes: Vec<u64> = compiled.codes.iter().flat_map(|code| code.tile_bytes()).copied().collect();
     let vector_bits = if bytes.is_empty() { 0 } else { compiled.vectors.bits };
     Tiles { count: bytes.len() as u64, code_bytes: bytes.iter().sum(), vector_bits }
 }

@@ -1,15 +1,18 @@
 //! The kernel: checked and raw calls of compiled code, and what is known of it.
 #![allow(unsafe_code, reason = "calls compiled code")]
 
+mod call;
 mod element;
 mod facts;
 
+pub use call::Call;
 pub use element::{Element, Input, Output};
 pub use facts::{Facts, StepLoops, Tiles};
 
 use crate::compiled::Compiled;
 use crate::dump;
 use crate::error::{CallError, Error};
+use crate::explain;
 use crate::jit::SCRATCH_ALIGN;
 use crate::schedule::Schedule;
 use crate::spec::{Operand, Reduction};
@@ -52,9 +55,10 @@ impl Kernel {
         self.compiled.vectors
     }
 
-    /// The machine code: that of the function that a call enters, then that of its tiles.
+    /// The machine code: that of the function that a call enters, then that of its tiles; of several parts, one code after
+    /// the other.
     pub fn code(&self) -> &[u8] {
-        self.compiled.code.bytes()
+        &self.compiled.bytes
     }
 
     /// Runs the kernel of a reduction with one input and one output.
@@ -65,7 +69,7 @@ impl Kernel {
         self.run(&[Input::from(input)], &mut [Output::from(output)])
     }
 
-    /// Runs the kernel.
+    /// Runs the kernel on the calling thread alone.
     ///
     /// That no output overlaps another buffer is known from the borrows.
     ///
@@ -78,7 +82,7 @@ impl Kernel {
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
         // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked
         // above); shared borrows of the inputs and unique ones of the outputs.
-        unsafe { self.run_on(inputs.len() + outputs.len(), buffers) }
+        unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
     }
 
     /// Runs the kernel of a reduction that writes each element of the slice, such as `softmax`, over its
@@ -110,26 +114,26 @@ impl Kernel {
         // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
         // and the output are one buffer with the same places: the kernel has read a slice's elements but those
         // of the position it writes, and reads that one before.
-        unsafe { self.run_on(others.len() + 2, buffers.chain([data.start])) }
+        unsafe { self.run_at(others.len() + 2, buffers.chain([data.start])) }
     }
 
     /// Runs the kernel on so many buffers and its scratch memory.
     ///
     /// # Safety
     /// As [`run_raw`](Kernel::run_raw), but for the scratch memory.
-    unsafe fn run_on(&self, count: usize, buffers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
-        let mut scratch = scratch(self.scratch_bytes())?;
+    unsafe fn run_at(&self, count: usize, buffers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
+        let mut scratch = scratch(self.compiled.layout.serial_scratch_bytes)?;
         let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
         if count < FEW {
             let mut list = [std::ptr::null_mut(); FEW];
             list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
-            // SAFETY: the caller keeps the contract; the last pointer goes to as much scratch memory as the
-            // kernel wants, which nothing else knows.
-            unsafe { self.run_raw(list.as_ptr()) }
+            // SAFETY: the caller keeps the contract; the last pointer goes to as much scratch memory as one part after
+            // the other wants, which nothing else knows.
+            unsafe { self.run_in_turn(list.as_ptr()) }
         } else {
             let list: Vec<*mut u8> = pointers.collect();
             // SAFETY: as above.
-            unsafe { self.run_raw(list.as_ptr()) }
+            unsafe { self.run_in_turn(list.as_ptr()) }
         }
     }
 
@@ -149,18 +153,48 @@ impl Kernel {
     ///   each of the slice, may be input 0 itself; nothing overlaps the scratch memory.
     /// - The floating-point environment is the default one.
     pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        // SAFETY: the caller keeps the contract; there is no less scratch memory.
+        unsafe { self.run_in_turn(buffers) }
+    }
+
+    /// Runs one part after the other, each in the scratch memory of part 0.
+    ///
+    /// # Safety
+    /// As [`run_raw`](Kernel::run_raw), but the scratch memory may be that of one part.
+    unsafe fn run_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        if let [_] = self.compiled.layout.parts[..] {
+            // SAFETY: one part takes its buffers as they are; the caller keeps the contract.
+            return unsafe { self.enter(0, buffers) };
+        }
+        for part in 0..self.parts() {
+            // SAFETY: the caller keeps the contract; each part runs once.
+            unsafe { self.run_part_in(part, 0, buffers)? };
+        }
+        // SAFETY: the caller keeps the contract; all parts have run.
+        unsafe { self.finish_raw(buffers) }
+    }
+
+    /// Enters a code.
+    ///
+    /// # Safety
+    /// `buffers` points to the pointers that the code takes (see `jit`).
+    unsafe fn enter(&self, code: usize, buffers: *const *mut u8) -> Result<(), CallError> {
         debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
-        let entry = self.compiled.code.entry();
-        let foreign = || CallError::Foreign { target: self.compiled.target.to_string() };
+        let entry = self.compiled.codes[code].entry().ok_or_else(|| self.foreign())?;
         // SAFETY: the code was made for this problem on this machine; the caller keeps the contract.
-        unsafe { entry.ok_or_else(foreign)?(buffers) };
+        unsafe { entry(buffers) };
         Ok(())
     }
 
-    /// Bytes of scratch memory that a call works in: 0 but where slices are selected from, or states
-    /// are kept, that do not fit a stack. [`run`](Kernel::run) allocates it for each call.
+    fn foreign(&self) -> CallError {
+        CallError::Foreign { target: self.compiled.target.to_string() }
+    }
+
+    /// Bytes of scratch memory that a call works in, for all parts: 0 but where slices are selected from, or states
+    /// are kept, that do not fit a stack, or where parts leave states to be finished. [`run_on`](Kernel::run_on) allocates it
+    /// for each call; [`run`](Kernel::run), which runs one part after the other, that of one.
     pub fn scratch_bytes(&self) -> u64 {
-        self.compiled.code.scratch_bytes()
+        self.compiled.layout.scratch_bytes
     }
 
     /// What the outputs are: shapes, strides and lengths of their buffers.
@@ -183,9 +217,29 @@ impl Kernel {
     pub fn dump(&self, stage: &str) -> Result<String, Error> {
         dump::dump(&self.spec, &self.compiled, stage)
     }
+
+    /// Why the kernel is as it is, as a page of text: bytes, operations and where the data lies, the tree, the order
+    /// of the loops, the schedule and what else there was, which generator made what, and what a call is expected
+    /// to take on [`Machine::TYPICAL`](crate::schedule::Machine::TYPICAL).
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Reduction};
+    ///
+    /// let spec: Reduction = "sum f32[1024,1024] axes=[1]".parse()?;
+    /// let page = Compiler::host()?.compile(&spec)?.explain()?;
+    /// assert!(page.contains("moves      4,194,304 bytes read, 4,096 written\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the nest cannot be made again: a bug of ours.
+    pub fn explain(&self) -> Result<String, Error> {
+        explain::explain(&self.spec, &self.compiled, &self.facts())
+    }
 }
 
 /// Memory with the alignment of scratch memory.
+#[derive(Debug)]
 #[repr(align(64))]
 struct Line {
     _bytes: MaybeUninit<[u8; SCRATCH_ALIGN as usize]>,

@@ -1,7 +1,7 @@
 //! Where the loops are.
 
 use crate::problem::Place;
-use cranefold_ir::Index;
+use cranefold_ir::{Index, LoopVar};
 
 /// The index in each buffer, and in the slice.
 #[derive(Clone)]
@@ -10,6 +10,7 @@ pub(super) struct At {
     outputs: Vec<Index>,
     position: Index,
     element: Index,
+    slice: Index,
 }
 
 impl At {
@@ -21,7 +22,18 @@ impl At {
             outputs: indices(&place.outputs),
             position: Index::constant(place.position),
             element: Index::default(),
+            slice: Index::default(),
         }
+    }
+
+    /// At this slice.
+    pub fn at_slice(self, number: u64) -> At {
+        At { slice: Index::constant(number as i64), ..self }
+    }
+
+    /// Past so many slices for each iteration of a loop over them.
+    pub fn past_slices(self, count: u64, var: LoopVar) -> At {
+        At { slice: self.slice.plus(var, count as i64), ..self }
     }
 
     /// So many steps on, of which each is a step in every buffer and past so many elements of a box.
@@ -34,6 +46,7 @@ impl At {
             outputs: add(&self.outputs, &step.outputs),
             position: self.position.add(&by.times(step.position)),
             element: self.element.add(&by.times(elements as i64)),
+            slice: self.slice.clone(),
         }
     }
 
@@ -55,6 +68,11 @@ impl At {
     /// The position in the slice.
     pub fn position(&self) -> Index {
         self.position.clone()
+    }
+
+    /// The number of the slice, row-major over the dims of each box, box after box.
+    pub fn slice(&self) -> Index {
+        self.slice.clone()
     }
 
     /// The number of the element in its box, row-major over the dims.

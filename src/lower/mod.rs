@@ -23,30 +23,70 @@
 
 mod after;
 mod at;
+mod cut;
 mod search;
+mod states;
 mod walk;
 
+pub use cut::{blocks, cut, stored_bytes};
+
 use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
-use crate::tree::{Tree, Windows};
+use crate::tree::Tree;
+use crate::windows::Windows;
 use at::At;
 use cranefold_ir::ops::{Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over,
     Scalar, Stmt,
 };
+use std::ops::Range;
+
+/// What of a problem a nest does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// All.
+    Whole,
+    /// Some slices.
+    Slices {
+        /// Boxes of them, each with the number of the problem's box that it is of, and as many dims.
+        boxes: Vec<(usize, Region)>,
+        /// Whether the padding of outputs is written too.
+        padding: bool,
+    },
+    /// Some blocks of every slice, an aligned subtree, whose merged states are stored among those of all parts.
+    Blocks {
+        /// Their numbers.
+        blocks: Range<u64>,
+        /// The number of the part.
+        part: u64,
+        /// How many parts there are.
+        parts: u64,
+    },
+    /// What comes after so many parts of blocks: their states are merged and finished.
+    Finish {
+        /// How many parts there are.
+        parts: u64,
+    },
+}
 
 /// The naive nest of a problem, named `name`.
 pub fn lower(problem: &Problem, name: &str) -> Nest {
+    lower_share(problem, name, &Share::Whole)
+}
+
+/// The naive nest of a share of a problem. Its buffers are those of the problem, then those of states.
+pub fn lower_share(problem: &Problem, name: &str, share: &Share) -> Nest {
     let buffer = |role, o: &Operand| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
-    let nest = Nest { name: name.into(), buffers: inputs.chain(outputs).collect(), defs: vec![], body: vec![] };
+    let buffers = inputs.chain(outputs).chain(states::buffers(problem, share)).collect();
+    let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
     let boxes = match problem.gathers() {
         true => vec![in_a_row(problem)],
         false => problem.elements.clone(),
     };
-    let mut lowering = Lowering { problem, boxes, gathered: None, nest, names: Names::default() };
+    let mut lowering = Lowering { problem, share, boxes, gathered: None, nest, names: Names::default() };
     lowering.whole();
     lowering.nest
 }
@@ -60,6 +100,7 @@ fn in_a_row(problem: &Problem) -> Region {
 
 struct Lowering<'a> {
     problem: &'a Problem,
+    share: &'a Share,
     /// What the tree is over.
     boxes: Vec<Region>,
     /// The elements of the slice in order, where they are gathered first.
@@ -110,17 +151,23 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// Loops over all slices, and over the padding of outputs.
+    /// Loops over the slices, and over the padding of outputs.
     fn whole(&mut self) {
-        let problem = self.problem;
+        let (problem, share) = (self.problem, self.share);
         // A schedule names these loops, so they are numbered before all others.
         let loops = problem.output_loops();
         loops.iter().flatten().for_each(|&var| assert_eq!(self.names.loop_over(Over::Output), var));
         let mut body = vec![];
-        for (slices, vars) in problem.slices.iter().zip(&loops) {
-            body.extend(self.slices(&slices.dims, vars, At::of(&slices.start)));
+        let boxes: Vec<(usize, &Region)> = match share {
+            Share::Slices { boxes, .. } => boxes.iter().map(|(number, slices)| (*number, slices)).collect(),
+            _ => problem.slices.iter().enumerate().collect(),
+        };
+        let mut before = 0;
+        for (number, slices) in boxes {
+            body.extend(self.slices(&slices.dims, &loops[number], At::of(&slices.start).at_slice(before)));
+            before += slices.positions();
         }
-        for padding in &problem.padding {
+        for padding in problem.padding.iter().filter(|_| share.pads()) {
             body.extend(self.pad(padding));
         }
         self.nest.body = body;
@@ -130,7 +177,8 @@ impl<'p> Lowering<'p> {
         let (Some((d, dims)), Some((&var, vars))) = (dims.split_first(), vars.split_first()) else {
             return self.element(&at);
         };
-        let body = self.slices(dims, vars, at.along(&d.stride, 0, &Index::term(var, 1)));
+        let inner = dims.iter().map(|d| d.extent).product();
+        let body = self.slices(dims, vars, at.along(&d.stride, 0, &Index::term(var, 1)).past_slices(inner, var));
         vec![Stmt::For(Loop::new(var, d.extent, LoopKind::Parallel, body))]
     }
 
@@ -165,8 +213,8 @@ impl<'p> Lowering<'p> {
             Method::Phases { phases, merge, search, .. } => {
                 let tree = Tree::of(self.problem, &reducer.method);
                 if let Some(search) = search
-                    && reducer.apply.is_none()
-                    && let Some(windows) = Windows::of(self.problem, &reducer.method, tree.lanes)
+                    && matches!(self.share, Share::Whole | Share::Slices { .. })
+                    && let Some(windows) = Windows::of(self.problem, &reducer, &tree)
                 {
                     return self.search(&reducer, phases, search, (&tree, &windows), at);
                 }
@@ -184,7 +232,9 @@ impl<'p> Lowering<'p> {
     fn one_phase(&mut self, reducer: &Reducer, phase: &Phase, tree: &Tree, at: &At) -> Vec<Stmt> {
         let lanes = tree.lanes_present();
         let merge = self.nest.define(phase.combine.clone());
-        let (state, mut body) = self.accumulate(&phase.identity, tree.blocks() * lanes);
+        let blocks = self.share.states(tree);
+        let (state, mut body) = self.accumulate(&phase.identity, blocks * lanes);
+        body.extend(self.taken(&state, lanes, at));
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let base = block.times(lanes as i64);
             this.steps(tree, at, blocks, &mut |this, at, lane| {
@@ -193,8 +243,12 @@ impl<'p> Lowering<'p> {
                 this.take(phase, &state, &element, x)
             })
         }));
-        if tree.blocks() > 1 {
-            body.push(Stmt::Merge { accs: state.ids(), def: merge, blocks: tree.blocks(), elems: lanes });
+        if blocks > 1 {
+            body.push(Stmt::Merge { accs: state.ids(), def: merge, blocks, elems: lanes });
+        }
+        if let Share::Blocks { .. } = self.share {
+            body.extend(self.given(&state, lanes, at));
+            return body;
         }
         body.extend(fold(&state, merge, lanes, tree.lanes));
         let values = state.read(&Index::default());
@@ -208,7 +262,9 @@ impl<'p> Lowering<'p> {
         let merge = self.nest.define(merge.clone());
         // A block's state is overwritten before it is read: any value will do.
         let zeros: Vec<Scalar> = parts.map(|d| Scalar::from_bits(d, 0)).collect();
-        let (states, mut body) = self.accumulate(&zeros, tree.blocks());
+        let blocks = self.share.states(tree);
+        let (states, mut body) = self.accumulate(&zeros, blocks);
+        body.extend(self.taken(&states, 1, at));
         let (kept, more) = self.keep(reducer, phases, tree);
         body.extend(more);
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
@@ -246,8 +302,12 @@ impl<'p> Lowering<'p> {
             body.extend(states.set(block, results));
             body
         }));
-        if tree.blocks() > 1 {
-            body.push(Stmt::Merge { accs: states.ids(), def: merge, blocks: tree.blocks(), elems: 1 });
+        if blocks > 1 {
+            body.push(Stmt::Merge { accs: states.ids(), def: merge, blocks, elems: 1 });
+        }
+        if let Share::Blocks { .. } = self.share {
+            body.extend(self.given(&states, 1, at));
+            return body;
         }
         let values = states.read(&Index::default());
         body.extend(self.finish(reducer, values, kept.as_ref(), at));

@@ -1,7 +1,8 @@
 //! The search for one element.
 
 use super::{At, Lowering, fold};
-use crate::tree::{Tree, Windows};
+use crate::tree::Tree;
+use crate::windows::Windows;
 use cranefold_ir::ops::{Phase, Reducer, Search};
 use cranefold_ir::{Expr, Index, LoopKind, Over, Stmt};
 

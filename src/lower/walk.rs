@@ -4,6 +4,7 @@ use super::{At, Lowering};
 use crate::problem::Region;
 use crate::tree::{Grid, Tree};
 use cranefold_ir::{Index, LoopKind, Over, Stmt};
+use std::ops::Range;
 
 /// Makes the statements of a block: from the position where it starts, its number, and what it has in
 /// common with its like.
@@ -74,7 +75,7 @@ fn along(region: &Region, dim: usize, at: &At, by: &Index) -> At {
 }
 
 impl<'p> Lowering<'p> {
-    /// Loops over all blocks. `each` gets where the block starts, the block's number and what it has in common
+    /// Loops over the blocks of the share. `each` gets where the block starts, the block's number and what it has in common
     /// with its like.
     pub(super) fn blocks(&mut self, tree: &Tree, at: &At, each: &mut EachBlock<'p, '_>) -> Vec<Stmt> {
         if tree.is_one_block() {
@@ -82,30 +83,46 @@ impl<'p> Lowering<'p> {
         }
         let mut body = vec![];
         let mut before = 0;
+        let share = self.share.blocks(tree);
         for (number, grid) in tree.grids.iter().enumerate() {
             let at = at.entering(&self.boxes[number].start);
-            let walk = Walk { tree, grid, number, before };
-            body.extend(self.outer_blocks(&walk, 0, at, Index::default(), each));
+            let of_grid = |block: u64| block.clamp(before, before + grid.blocks()) - before;
+            let within = of_grid(share.start)..of_grid(share.end);
+            if !within.is_empty() {
+                let walk = Walk { tree, grid, number, first: before as i64 - share.start as i64 };
+                body.extend(self.outer_blocks(&walk, 0, at, Index::default(), within, each));
+            }
             before += grid.blocks();
         }
         body
     }
 
+    /// Loops over the blocks `within` of those inside a level.
     fn outer_blocks(
         &mut self,
         walk: &Walk,
         level: usize,
         at: At,
         row: Index,
+        within: Range<u64>,
         each: &mut EachBlock<'p, '_>,
     ) -> Vec<Stmt> {
         let Walk { tree, grid, number, .. } = *walk;
         if level < grid.cut {
-            let extent = grid.steps[level];
-            return self.repeat(Over::Block, extent, LoopKind::Parallel, |this, b| {
-                let at = along(&this.boxes[number], level, &at, &b);
-                this.outer_blocks(walk, level + 1, at, row.times(extent as i64).add(&b), each)
-            });
+            let extent = grid.steps[level] as i64;
+            let mut body = vec![];
+            for (first, count, within) in rows(within, grid.blocks_inside(level)) {
+                let mut row = |this: &mut Self, b: Index| {
+                    let at = along(&this.boxes[number], level, &at, &b);
+                    this.outer_blocks(walk, level + 1, at, row.times(extent).add(&b), within.clone(), each)
+                };
+                body.extend(match within == (0..grid.blocks_inside(level)) {
+                    true => self
+                        .repeat(Over::Block, count, LoopKind::Parallel, |this, b| row(this, b.offset_by(first as i64))),
+                    false => row(self, Index::constant(first as i64)),
+                });
+            }
+            return body;
         }
         // All blocks of a row are alike but perhaps the last: it may have fewer iterations, or end in
         // a partial step.
@@ -116,9 +133,11 @@ impl<'p> Lowering<'p> {
         let groups = [(0, alike, grid.block), (alike, grid.row() - alike, last)];
         let unit = if innermost { tree.lanes } else { 1 };
         let mut body = vec![];
-        for (first, count, iterations) in groups {
+        for (start, count, iterations) in groups {
+            let first = start.max(within.start);
+            let count = (start + count).min(within.end).saturating_sub(first);
             let blocks = Blocks::Alike(Alike { grid: number, first, iterations });
-            let row = row.times(grid.row() as i64).offset_by(walk.before as i64);
+            let row = row.times(grid.row() as i64).offset_by(walk.first);
             body.extend(self.repeat(Over::Block, count, LoopKind::Parallel, |this, b| {
                 let b = b.offset_by(first as i64);
                 let at = along(&this.boxes[number], level, &at, &b.times((grid.block * unit) as i64));
@@ -185,6 +204,20 @@ struct Walk<'t> {
     grid: &'t Grid,
     /// The number of the box.
     number: usize,
-    /// How many blocks come before.
-    before: u64,
+    /// The number of its first block, where the first of the share has 0.
+    first: i64,
+}
+
+/// The rows, of `inside` blocks each, that a range of blocks is of: the first, how many there are alike, and which blocks
+/// of each; one that is entered late, whole ones, and one that is left early.
+fn rows(blocks: Range<u64>, inside: u64) -> Vec<(u64, u64, Range<u64>)> {
+    let (first, last) = (blocks.start.div_ceil(inside), blocks.end / inside);
+    if first > last {
+        return vec![(last, 1, blocks.start - last * inside..blocks.end - last * inside)];
+    }
+    let entered = first * inside - blocks.start;
+    let begun = (entered > 0).then(|| (first - 1, 1, inside - entered..inside));
+    let whole = (last > first).then_some((first, last - first, 0..inside));
+    let left = (blocks.end > last * inside).then(|| (last, 1, 0..blocks.end - last * inside));
+    begun.into_iter().chain(whole).chain(left).collect()
 }

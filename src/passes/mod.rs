@@ -115,7 +115,7 @@ fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             _ => {}
         })
     });
-    if vars.is_empty() && accs.is_empty() {
+    if vars.is_empty() && accs.is_empty() && picks.is_empty() {
         return body;
     }
     let body = picks.iter().fold(body, |body, &(from, to)| substitute(body, from, &Index::term(to, 1)));

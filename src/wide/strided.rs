@@ -80,7 +80,7 @@ impl<'a> Generator<'a> {
                 }
             });
         }
-        loads.sort_by(|a, b| (a.0, a.1, a.2, a.4).cmp(&(b.0, b.1, b.2, b.4)));
+        loads.sort_by_key(|load| (load.0, load.1, load.2, load.4));
         let mut groups: Vec<Group> = vec![];
         for (buf, stride, lanes, terms, offset, dtype) in loads {
             let start = terms.offset_by(offset);
@@ -146,7 +146,8 @@ impl<'a> Generator<'a> {
         let loaded = (0..vectors).map(|v| {
             let (pointer, offset) = self.near(pointer, i64::from(offset) + (v * width * bytes) as i64);
             let to = self.vector();
-            match (known.max(span) - v * width).min(width) {
+            let [needed, known] = [span, known.max(span)].map(|end| (end - v * width).min(width));
+            match if has_masks || (known * bytes).is_power_of_two() { known } else { needed } {
                 lanes if (lanes * bytes).is_power_of_two() => self.load_bytes(to, pointer, offset, lanes * bytes),
                 lanes if self.tier.is_512() => {
                     let (mask, args) = (self.mask_of(0, lanes), [self.full(to), Arg::Mem(pointer, offset)]);
@@ -277,7 +278,7 @@ impl<'a> Generator<'a> {
         (0..stride).map(result).collect()
     }
 
-    /// The lanes of `to` in whose places `moves` says so, else those of `from`.
+    /// The lanes of `yes` where `moves` says so, else those of `no`.
     fn blended(&mut self, no: Reg, yes: Reg, moves: &[bool], bytes: u64) -> Reg {
         let to = self.vector();
         let mask = |lanes: &[bool]| lanes.iter().rev().fold(0u64, |bits, &yes| bits << 1 | u64::from(yes));

@@ -79,11 +79,18 @@ fn places_of_floats() {
     let bits = [0x7e00u16, 0xfe01, 0x7c00, 0xfc00, 0, 0x8000, 0x3c00, 0xbc00, 1, 0x8001];
     let of = |x: half::f16, y: half::f16, is_max| floats(x.to_f64(), y.to_f64(), is_max);
     check!("f16", half::f16, bits.map(half::f16::from_bits), of);
+    let bits = [0x7fc0u16, 0xffc1, 0x7f80, 0xff80, 0, 0x8000, 0x3f80, 0xbf80, 1, 0x8001];
+    let of = |x: half::bf16, y: half::bf16, is_max| floats(x.to_f64(), y.to_f64(), is_max);
+    check!("bf16", half::bf16, bits.map(half::bf16::from_bits), of);
 }
 
 #[test]
 fn places_of_integers() {
     check!("i8", i8, [i8::MIN, -1, 0, 1, i8::MAX], |a: i8, b: i8, is_max| integers(a.into(), b.into(), is_max));
+    check!("u8", u8, [0, 1, 0x7f, 0x80, u8::MAX], |a: u8, b: u8, is_max| integers(a.into(), b.into(), is_max));
+    check!("i16", i16, [i16::MIN, -1, 0, i16::MAX], |a: i16, b: i16, is_max| integers(a.into(), b.into(), is_max));
+    check!("u32", u32, [0, 1, 1 << 31, u32::MAX], |a: u32, b: u32, is_max| integers(a.into(), b.into(), is_max));
+    check!("bool", bool, [false, true], |a: bool, b: bool, is_max| integers(a.into(), b.into(), is_max));
     check!("u16", u16, [0, 1, 0x7fff, 0x8000, u16::MAX], |a: u16, b: u16, is_max| integers(a.into(), b.into(), is_max));
     check!("i32", i32, [i32::MIN, -1, 0, i32::MAX], |a: i32, b: i32, is_max| integers(a.into(), b.into(), is_max));
     check!("u64", u64, [0, 1, 1 << 63, u64::MAX], |a: u64, b: u64, is_max| integers(a.into(), b.into(), is_max));

@@ -1,7 +1,8 @@
 //! The memory of one call, and its execution: by the interpreter or by a kernel.
 
 use crate::data::{Buffer, elements};
-use cranefold::ir::{Nest, eval};
+use cranefold::ir::{self, Nest, eval};
+use cranefold::program::Program;
 use cranefold::spec::Operand;
 use cranefold::{Input, Kernel, Output, Reduction};
 
@@ -39,6 +40,18 @@ impl Memory {
         let mut outputs = self.outputs.clone();
         let inputs = self.inputs.iter().map(Buffer::bytes).collect();
         eval::run(nest, &mut eval::Bits { inputs, outputs: outputs.iter_mut().map(Buffer::bytes_mut).collect() });
+        outputs
+    }
+
+    /// The outputs after the interpreter ran a program.
+    pub fn interpreted_program(&self, program: &Program) -> Vec<Buffer> {
+        let mut outputs = self.outputs.clone();
+        // What states hold before does not matter.
+        let bytes = |b: &ir::Buffer| vec![0xaa; (b.len * b.dtype.bytes()) as usize];
+        let mut states: Vec<Vec<u8>> = program.states().iter().map(bytes).collect();
+        let inputs = self.inputs.iter().map(Buffer::bytes).collect();
+        let all = outputs.iter_mut().map(Buffer::bytes_mut).chain(states.iter_mut().map(Vec::as_mut_slice)).collect();
+        program.interpret(&mut eval::Bits { inputs, outputs: all });
         outputs
     }
 

@@ -4,9 +4,9 @@
 //! nothing is thrown away and a failing case shrinks axis by axis.
 
 use crate::data::Random;
-use crate::requests::{Parts, builder};
+use crate::requests::{self, builder};
 use cranefold::ir::{LoopVar, Over};
-use cranefold::schedule::{Depth, Tile};
+use cranefold::schedule::{Depth, Parts, Shared, Tile};
 use cranefold::{Layout, Problem, Reduction, Schedule, SpecError};
 use proptest::prelude::*;
 use std::fmt;
@@ -67,7 +67,7 @@ pub enum Form {
 /// Numbers that mean a spec.
 #[derive(Clone)]
 pub struct Case {
-    pub parts: Parts,
+    pub parts: requests::Parts,
     /// Of everything that is drawn by [`crate::requests`].
     pub choice: u64,
     axes: Vec<Axis>,
@@ -105,6 +105,7 @@ struct Forced {
     tiles: Vec<(usize, u64)>,
     rows: u64,
     blocks: u64,
+    parts: (u64, bool),
 }
 
 impl fmt::Debug for Case {
@@ -122,7 +123,7 @@ impl fmt::Debug for Case {
 
 /// Cases of up to so many elements.
 pub fn cases(most_elements: u64, most_axes: usize) -> impl Strategy<Value = Case> {
-    let what = (prop::sample::select(Parts::ALL.to_vec()), any::<u64>());
+    let what = (prop::sample::select(requests::Parts::ALL.to_vec()), any::<u64>());
     let where_ = (prop::collection::vec(axis(), 0..=most_axes), (form(), form()));
     let data = (any::<u64>(), 0..8u8, (0..16usize, 0..16usize));
     (what, where_, flags(), data, prop::collection::vec(forced(), 2)).prop_map(
@@ -187,8 +188,9 @@ fn forced() -> impl Strategy<Value = Forced> {
     let width = prop::sample::select(vec![0u32, 64, 128, 256, 512, 1024]);
     let by = prop_oneof![1 => 1..20u64, 1 => prop::sample::select(EXTENTS)];
     let count = || prop_oneof![1 => Just(1u64), 1 => 2..=16u64];
-    (width, prop::collection::vec((0..8usize, by), 0..3), count(), count())
-        .prop_map(|(width, tiles, rows, blocks)| Forced { width, tiles, rows, blocks })
+    let parts = prop_oneof![2 => Just(1u64), 3 => prop::sample::select(vec![2, 3, 5, 8, 64])];
+    (width, prop::collection::vec((0..8usize, by), 0..3), count(), count(), (parts, any::<bool>()))
+        .prop_map(|(width, tiles, rows, blocks, parts)| Forced { width, tiles, rows, blocks, parts })
 }
 
 /// Whether two tiles are of loops over one box of slices.
@@ -262,12 +264,16 @@ impl Case {
                     tiles.push(tile);
                 }
             }
-            let Forced { width, rows, mut blocks, .. } = *forced;
+            let Forced { width, rows, mut blocks, parts: (count, of_blocks), .. } = *forced;
             if tiles.iter().any(|tile| tile.depth == Depth::Blocks) {
                 blocks = 1;
             }
-            let mut schedule =
-                Schedule { width, tiles, rows, blocks, interleave: 1 + rows % 4, prefetch: 64 * (blocks % 3) };
+            let parts = Parts { count, of: if of_blocks { Shared::Blocks } else { Shared::Outputs } };
+            let (interleave, prefetch) = (1 + rows % 4, 64 * (blocks % 3));
+            let mut schedule = Schedule { width, tiles, rows, blocks, interleave, prefetch, parts };
+            if schedule.check(problem).is_err() {
+                schedule.parts.of = Shared::Outputs;
+            }
             while schedule.check(problem).is_err() {
                 schedule.interleave = 1;
                 schedule.tiles.retain(|t| t.by > 1);

@@ -3,8 +3,10 @@
 
 use crate::specs::{Case, cases};
 use cranefold::ir::eval::Terms;
-use cranefold::schedule::choose;
-use cranefold::{Problem, Reduction, Vectors, pipeline};
+use cranefold::schedule::{Shared, choose};
+use cranefold::tree::Tree;
+use cranefold::windows::Windows;
+use cranefold::{Problem, Reduction, Vectors, lower, pipeline};
 use proptest::prelude::*;
 
 proptest! {
@@ -28,30 +30,41 @@ proptest! {
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let spec = case.spec();
     let problem = Problem::of(&spec);
+    let whole = lower::lower(&problem, "whole");
     let mut schedules = case.schedules(&problem);
     schedules.push(choose(&problem, case.width()));
-    let mut naive: Option<Vec<Vec<Option<u128>>>> = None;
+    let mut naives: [Option<Vec<Vec<Option<u128>>>>; 2] = [None, None];
     for schedule in &schedules {
-        let stages =
-            pipeline::stages(&problem, schedule, Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let naive = &mut naives[usize::from(is_searched(&problem) && schedule.parts.of == Shared::Blocks)];
+        let stages = pipeline::program_stages(&problem, schedule, Vectors::WIDEST)
+            .map_err(|e| TestCaseError::fail(e.to_string()))?;
         let mut before = None;
-        for (stage, nest) in stages {
-            if before.as_ref() == Some(&nest) {
+        for (stage, program) in stages {
+            if before.as_ref() == Some(&program) {
                 continue;
             }
             // `Terms` panics where an element is stored twice.
-            let terms = Terms::of(&nest);
-            match &naive {
-                Some(naive) => prop_assert!(*naive == terms, "other terms after {stage}, {schedule}\n{nest}"),
+            let mut terms = Terms::new(&whole).with_states(program.states());
+            program.interpret(&mut terms);
+            let terms = terms.outputs[..spec.outputs().len()].to_vec();
+            match naive {
+                Some(naive) => prop_assert!(*naive == terms, "other terms after {stage}, {schedule}\n{program}"),
                 None => {
                     stored_are_the_elements(&spec, &terms)?;
-                    naive = Some(terms);
+                    *naive = Some(terms);
                 }
             }
-            before = Some(nest);
+            before = Some(program);
         }
     }
     Ok(())
+}
+
+/// Whether slices are searched where they are whole, and looked at twice where their blocks are shared out: the same element
+/// is found by other operations.
+fn is_searched(problem: &Problem) -> bool {
+    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty());
+    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(problem, &r.method)).is_some())
 }
 
 /// The elements of the outputs are stored, and nothing between them.

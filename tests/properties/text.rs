@@ -3,6 +3,7 @@
 use crate::data::Random;
 use crate::specs::{Case, cases};
 use cranefold::ir::Nest;
+use cranefold::program::Program;
 use cranefold::schedule::choose;
 use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
 use proptest::prelude::*;
@@ -29,9 +30,13 @@ proptest! {
         for schedule in schedules {
             prop_assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule.clone()), "{}", schedule);
             // Each nest is verified on the way.
-            let stages = pipeline::stages(&problem, &schedule, Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            for (stage, nest) in stages {
-                prop_assert_eq!(nest.to_string().parse::<Nest>(), Ok(nest), "after {}", stage);
+            let stages =
+                pipeline::program_stages(&problem, &schedule, Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            for (stage, program) in stages {
+                prop_assert_eq!(program.to_string().parse::<Program>(), Ok(program.clone()), "after {}", stage);
+                for nest in program.all_nests() {
+                    prop_assert_eq!(nest.to_string().parse::<Nest>(), Ok(nest.clone()), "after {}", stage);
+                }
             }
         }
     }
@@ -44,7 +49,7 @@ proptest! {
     #[test]
     fn schedules_of_the_right_words_never_panic(
         words in prop::collection::vec(prop::sample::select(vec![
-            "width", "tile", "rows", "blocks", "=", " ", "i0", "i4294967295", "i4294967296", ":", "0", "1", "64", "65", "128", "-1", "+8",
+            "width", "tile", "rows", "blocks", "parts", "@blocks", "=", " ", "i0", "i4294967295", "i4294967296", ":", "0", "1", "64", "65", "128", "-1", "+8",
             "18446744073709551615", "18446744073709551616", "b0", "i", "é", "\n", "\u{0}",
         ]), 0..16)
     ) {

@@ -8,15 +8,15 @@ use crate::buffer::Buffer;
 use crate::execute::{interpret, native};
 use crate::failure::Failure;
 use crate::timing;
-use cranefold::{Compiler, Kernel, Options, Problem, Schedule, Target, pipeline};
+use cranefold::{Compiler, Kernel, Options, Problem, Schedule, Serial, Target, pipeline};
+use rayon::ThreadPool;
 use std::hint::black_box;
 
 /// The most elements the interpreter is given; it takes some 50 ns for each, and 1 us for an exponential.
 pub const MOST_INTERPRETED: u64 = 1 << 21;
 
-/// Rounds of samples, and the time after which there are no more.
+/// Rounds of samples: no more than the first once the budget is spent.
 const ROUNDS: (usize, usize) = (7, 201);
-const BUDGET_NS: f64 = 1.2e8;
 
 /// What was measured of a case.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Measured {
     pub median_ns: f64,
     /// The least of a call.
     pub min_ns: f64,
+    /// How many samples were taken.
+    pub samples: usize,
     /// The median of a plain loop that reads the inputs' buffers and ones as large as the outputs', sampled
     /// in turn with the kernel.
     pub read_ns: f64,
@@ -40,17 +42,34 @@ pub struct Measured {
     pub interpreter_ns: Option<f64>,
 }
 
-/// Compiles a case with these options, checks its answer and times it.
+/// How the kernel and what it is held against are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// In turn, so that what slows the machine for a while slows all; but each finds in the caches what the others left.
+    InTurn,
+    /// One after the other, each with the caches to itself, as peers are.
+    Alone,
+}
+
+/// Compiles a case with these options, checks its answer and times it, for `budget_ns` or until there are enough
+/// samples.
 ///
 /// # Errors
 /// If it cannot be compiled, or the answer is wrong.
-pub fn measure(case: &Case, target: &Target, options: &Options) -> Result<Measured, Failure> {
+pub fn measure(
+    case: &Case,
+    target: &Target,
+    options: &Options,
+    executor: &ThreadPool,
+    budget_ns: f64,
+    order: Order,
+) -> Result<Measured, Failure> {
     let mut arrays = Arrays::random(&case.spec, 1)?;
     // A compiler of its own: no case is answered from what was compiled for another.
-    let compiler = Compiler::new(target.clone());
+    let compiler = Compiler::new(target.clone()).with_threads(executor.current_num_threads());
     let (kernel, first_ns) = timing::once_ns(|| {
         let kernel = compiler.compile_with(&case.spec, options)?;
-        native(&kernel, &arrays.inputs, &mut arrays.outputs)()?;
+        native(&kernel, executor, &arrays.inputs, &mut arrays.outputs)()?;
         Ok(kernel)
     })?;
     let interpreter_ns = check(case, &kernel, &compiler, &arrays)?;
@@ -70,16 +89,23 @@ pub fn measure(case: &Case, target: &Target, options: &Options) -> Result<Measur
         Some(ceiling) => ceiling.calls(inputs)?,
         None => vec![],
     };
-    let mut call = native(&kernel, inputs, outputs);
+    let mut call = native(&kernel, executor, inputs, outputs);
     let mut calls: Vec<&mut timing::Call> = vec![&mut call, &mut read];
     calls.extend(rows.iter_mut().map(|row| &mut **row as &mut timing::Call));
-    let samples = timing::in_turn(&mut calls, ROUNDS, BUDGET_NS)?;
+    let samples = match order {
+        Order::InTurn => timing::in_turn(&mut calls, ROUNDS, budget_ns)?,
+        Order::Alone => {
+            let each = calls.iter_mut().map(|call| timing::in_turn(&mut [&mut **call], ROUNDS, budget_ns));
+            each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+        }
+    };
     let medians = samples[2..].iter().map(timing::Samples::median_ns);
     Ok(Measured {
         first_ns,
         compile_ns: kernel.facts().compile_ns as f64,
         median_ns: samples[0].median_ns(),
         min_ns: samples[0].min_ns(),
+        samples: samples[0].len(),
         read_ns: samples[1].median_ns(),
         row: ceiling.and_then(|ceiling| ceiling.fastest(medians)),
         interpreter_ns,
@@ -92,9 +118,9 @@ fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> 
     let mut expected = outputs(&case.spec)?;
     let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();
     let (other, interpreter_ns) = if elements <= MOST_INTERPRETED {
-        let nest = pipeline::legal_nest(&Problem::of(&case.spec), kernel.schedule(), kernel.vectors())?;
+        let program = pipeline::legal_program(&Problem::of(&case.spec), kernel.schedule(), kernel.vectors())?;
         let ((), ns) = timing::once_ns(|| {
-            interpret(&nest, &arrays.inputs, &mut expected);
+            interpret(&program, &arrays.inputs, &mut expected);
             Ok(())
         })?;
         ("the interpreter", Some(ns))
@@ -102,7 +128,7 @@ fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> 
         // Decisions that are not named are at their simplest.
         let scalar: Schedule = "width=0".parse()?;
         let options = Options { schedule: Some(scalar), width: None };
-        native(&compiler.compile_with(&case.spec, &options)?, &arrays.inputs, &mut expected)()?;
+        native(&compiler.compile_with(&case.spec, &options)?, &Serial, &arrays.inputs, &mut expected)()?;
         ("scalar code", None)
     };
     let differ = arrays.outputs.iter().zip(&expected).any(|(got, expected)| got.bytes() != expected.bytes());

@@ -1,5 +1,6 @@
 //! `bench`: kernels against the interpreter and the memory.
 
+mod candidates;
 mod cases;
 mod ceiling;
 mod measure;
@@ -8,8 +9,11 @@ mod report;
 
 use crate::args::Bench;
 use crate::failure::Failure;
+use crate::threads::{compiler, pool};
+pub use cases::Case;
 use cases::Entry;
-use cranefold::{Compiler, Options, Schedule};
+use cranefold::{Options, Schedule};
+pub use measure::{Measured, Order, measure};
 use report::Report;
 use std::io::Write;
 
@@ -25,17 +29,23 @@ pub fn bench(request: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
         None => cases::specs(&request.specs)?,
     };
     let width = request.width.map(Schedule::checked_width).transpose()?;
+    if request.candidates {
+        return candidates::candidates(&entries, width, request.json, out);
+    }
     let options = Options { schedule: None, width };
-    let compiler = Compiler::host()?;
+    let compiler = compiler(request.threads)?;
+    let executor = pool(request.threads)?;
     let target = compiler.target().clone();
     // A process's first compilation sets tables up, which is no case's time.
     compiler.compile(&"sum f32[2]".parse()?)?;
-    let mut report = Report::start(request.json, &entries, out)?;
+    let budget_ns = 1e6 * request.budget_ms as f64;
+    let order = if request.json { Order::Alone } else { Order::InTurn };
+    let mut report = Report::start(request.json, request.threads, &entries, out)?;
     let mut wrong = None;
     for entry in &entries {
         match entry {
             Entry::Skipped { name, reason } => report.skipped(name, reason)?,
-            Entry::Case(case) => match measure::measure(case, &target, &options) {
+            Entry::Case(case) => match measure(case, &target, &options, &executor, budget_ns, order) {
                 Ok(measured) => report.measured(case, &measured)?,
                 Err(failure) if failure.exit_code() == 1 => {
                     report.skipped(&case.name, &failure.to_string())?;

@@ -11,6 +11,8 @@ use std::io::{self, Write};
 /// A report in the making; each line is flushed, for some take a while.
 pub struct Report<'a> {
     json: bool,
+    /// That kernels run on.
+    threads: usize,
     /// Columns of the longest name.
     name: usize,
     out: &'a mut dyn Write,
@@ -21,12 +23,12 @@ impl<'a> Report<'a> {
     ///
     /// # Errors
     /// [`Failure::Stdout`], and [`Failure::Memory`].
-    pub fn start(json: bool, entries: &[Entry], out: &'a mut dyn Write) -> Result<Report<'a>, Failure> {
+    pub fn start(json: bool, threads: usize, entries: &[Entry], out: &'a mut dyn Write) -> Result<Report<'a>, Failure> {
         let names = entries.iter().map(|entry| match entry {
             Entry::Case(case) => case.name.chars().count(),
             Entry::Skipped { name, .. } => name.chars().count(),
         });
-        let mut report = Report { json, name: names.max().unwrap_or(0).clamp(4, 60), out };
+        let mut report = Report { json, threads, name: names.max().unwrap_or(0).clamp(4, 60), out };
         if !json {
             let rates = memory::SIZES.iter().zip(memory::ladder()?);
             let rates = rates.map(|(&size, ns)| {
@@ -65,7 +67,7 @@ impl<'a> Report<'a> {
     /// [`Failure::Stdout`].
     pub fn measured(&mut self, case: &Case, measured: &Measured) -> Result<(), Failure> {
         let line = match self.json {
-            true => json(case, measured),
+            true => json(self.threads, case, measured),
             false => row(self.name, case, measured),
         };
         self.line(&line)
@@ -81,7 +83,8 @@ impl<'a> Report<'a> {
         let line = match self.json {
             true => {
                 let (name, reason) = (text(name), text(reason));
-                format!(r#"{{"peer":"cranefold","threads":1,"case":{name},"skip":{reason}}}"#)
+                let threads = self.threads;
+                format!(r#"{{"peer":"cranefold","threads":{threads},"case":{name},"skip":{reason}}}"#)
             }
             false => format!("{name:<width$} skipped: {reason}", width = self.name),
         };
@@ -114,10 +117,10 @@ fn row(name: usize, case: &Case, measured: &Measured) -> String {
 }
 
 /// The peers' line, whose bytes are those of the inputs, with the row where there is one.
-fn json(case: &Case, measured: &Measured) -> String {
+fn json(threads: usize, case: &Case, measured: &Measured) -> String {
     let row = measured.row.as_ref().map(|(row, ns)| format!(r#","row":{},"row_ns":{ns:.1}"#, text(row)));
     format!(
-        r#"{{"peer":"cranefold","threads":1,"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}{}}}"#,
+        r#"{{"peer":"cranefold","threads":{threads},"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}{}}}"#,
         text(&case.name),
         input_bytes(&case.spec),
         measured.first_ns,

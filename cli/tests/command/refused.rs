@@ -8,7 +8,10 @@ use std::fs;
 #[test]
 fn command_lines() {
     let cases: [(&[&str], &str); 10] = [
-        (&[], "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, bench, list]"),
+        (
+            &[],
+            "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, explain, bench, list]",
+        ),
         (&["walk"], "unrecognized subcommand 'walk'"),
         (&["run"], "the following required arguments were not provided: <SPEC>"),
         (&["run", "sum", "f32[2]"], "unexpected argument 'f32[2]' found"),
@@ -35,12 +38,13 @@ fn command_lines() {
 
 #[test]
 fn requests() {
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 19] = [
         (&["run", "sum f32[2,3] axes=[3]"], "axis 3 is out of range for rank 2"),
         (&["dump", "sum f32[2,3] axes=[0,0]"], "axis 0 is listed twice for rank 2"),
         (&["bench", "any f32[2]"], "`any` does not take f32; it takes bool"),
-        (&["run", "sum f32[2]", "--threads", "2"], "threads=2 is outside 1 to 1: kernels run on one thread so far"),
-        (&["run", "sum f32[2]", "--threads", "0"], "threads=0 is outside 1 to 1: kernels run on one thread so far"),
+        (&["run", "sum f32[2]", "--threads", "1025"], "threads=1025 is outside 1 to 1024"),
+        (&["dump", "sum f32[2]", "--threads", "0"], "threads=0 is outside 1 to 1024"),
+        (&["bench", "sum f32[2]", "--threads", "0"], "threads=0 is outside 1 to 1024"),
         (&["run", "sum f32[2]", "--width", "100"], "width=100 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"),
         (&["dump", "sum f32[2]", "--width", "1"], "width=1 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"),
         (&["bench", "sum f32[2]", "--width", "7"], "width=7 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"),

@@ -136,7 +136,7 @@ fn bench_reads_specs_and_the_peers_cases() {
     ];
     fs::write(&path, lines.join("\n")).unwrap();
     let path = path.to_str().unwrap();
-    let out = works(&["bench", "--file", path, "--json"]);
+    let out = works(&["bench", "--file", path, "--json", "--budget-ms", "0"]);
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_string();
     let cases: Vec<String> = lines.iter().map(|line| text(line, "case")).collect();

@@ -180,6 +180,7 @@ pub struct Reducer {
 
 /// From the elements of a slice to a state.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a reducer has one")]
 pub enum Method {
     /// Phases over a block, then merging of block states.
     ///

@@ -17,7 +17,7 @@ pub(super) fn search(request: &Request, op: Op, last: bool) -> Search {
     let best = if input.bytes() < 4 || input == F32 { I32 } else { input };
     // Numbers that order floats are the greater the better.
     let greatest = has_order || op == Op::Max;
-    // As wide as what is compared, whose condition selects it.
+    // Beside 8 bytes that are compared as wide, for their condition selects it; else as wide as positions are.
     let start = if best.bytes() == 8 { I64 } else { request.position };
     let worst = match (best, greatest) {
         (F64, true) => Scalar::f64(f64::NEG_INFINITY),

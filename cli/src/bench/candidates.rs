@@ -1,0 +1,123 @@
+//! Whether the schedule that is chosen is the fastest there is: all candidates in turn.
+
+use super::cases::{Case, Entry};
+use crate::arrays::Arrays;
+use crate::buffer::Buffer;
+use crate::execute::native;
+use crate::failure::Failure;
+use crate::figures;
+use crate::timing::{self, Call};
+use cranefold::schedule::{Cost, consider};
+use cranefold::{Compiler, Kernel, Options, Problem, Schedule};
+use std::io::Write;
+
+/// Rounds of samples, and the time for each candidate after which there are no more.
+const ROUNDS: (usize, usize) = (7, 101);
+const BUDGET_NS: f64 = 3e7;
+
+/// A schedule, what it was expected to take, and what it took.
+struct Candidate {
+    schedule: Schedule,
+    cost: Cost,
+    median_ns: f64,
+}
+
+/// Times every candidate of each case and prints how much more than the fastest the chosen one took; with `json` each
+/// candidate.
+///
+/// # Errors
+/// What [`bench`](super::bench) may return.
+pub fn candidates(entries: &[Entry], width: Option<u32>, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let compiler = Compiler::host()?;
+    let width = width.map_or(compiler.vectors().bits, |width| width.min(compiler.vectors().bits));
+    let mut ratios = vec![];
+    for entry in entries {
+        let case = match entry {
+            Entry::Case(case) => case,
+            Entry::Skipped { name, reason } => {
+                if !json {
+                    writeln!(out, "{name:<40} skipped: {reason}").map_err(Failure::Stdout)?;
+                }
+                continue;
+            }
+        };
+        let measured = measure(case, width)?;
+        let [chosen, ..] = measured.as_slice() else { continue };
+        let fastest = measured.iter().min_by(|a, b| a.median_ns.total_cmp(&b.median_ns)).expect("the chosen one");
+        let ratio = chosen.median_ns / fastest.median_ns;
+        ratios.push(ratio);
+        let lines = match json {
+            true => measured.iter().map(|c| line_of_json(case, c)).collect::<Vec<_>>().join("\n"),
+            false => format!(
+                "{:<40} {ratio:>5.2}  {:>9}  {}{}",
+                case.name,
+                figures::time(chosen.median_ns),
+                chosen.schedule,
+                if ratio > 1.05 {
+                    format!("\n{:<40} {:>5}  {:>9}  {}", "", "", figures::time(fastest.median_ns), fastest.schedule)
+                } else {
+                    String::new()
+                }
+            ),
+        };
+        writeln!(out, "{lines}").and_then(|()| out.flush()).map_err(Failure::Stdout)?;
+    }
+    ratios.sort_by(f64::total_cmp);
+    if let (false, Some(worst)) = (json, ratios.last()) {
+        let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share) as usize];
+        let summary = format!(
+            "chosen over fastest: median {:.2}, 90 % below {:.2}, worst {worst:.2}, of {} cases with a choice",
+            at(0.5),
+            at(0.9),
+            ratios.len()
+        );
+        writeln!(out, "{summary}").map_err(Failure::Stdout)?;
+    }
+    Ok(())
+}
+
+/// The candidates of a case, the chosen one first; none where there is no choice.
+fn measure(case: &Case, width: u32) -> Result<Vec<Candidate>, Failure> {
+    let choice = consider(&Problem::of(&case.spec), width);
+    let Some(cost) = choice.cost else { return Ok(vec![]) };
+    if choice.others.is_empty() {
+        return Ok(vec![]);
+    }
+    let priced: Vec<(Schedule, Cost)> = [(choice.schedule, cost)].into_iter().chain(choice.others).collect();
+    let compiler = Compiler::host()?;
+    let kernel = |(schedule, _): &(Schedule, Cost)| {
+        Ok(compiler.compile_with(&case.spec, &Options { schedule: Some(schedule.clone()), width: None })?)
+    };
+    let kernels = priced.iter().map(kernel).collect::<Result<Vec<Kernel>, Failure>>()?;
+    let inputs = Arrays::random(&case.spec, 1)?.inputs;
+    let mut outputs = kernels.iter().map(|_| crate::arrays::outputs(&case.spec)).collect::<Result<Vec<_>, _>>()?;
+    for (kernel, outputs) in kernels.iter().zip(&mut outputs) {
+        native(kernel, &cranefold::Serial, &inputs, outputs)()?;
+    }
+    let bits = |outputs: &[Buffer]| outputs.iter().map(|b| b.bytes().to_vec()).collect::<Vec<_>>();
+    if let Some(n) = (1..outputs.len()).find(|&n| bits(&outputs[n]) != bits(&outputs[0])) {
+        let wrong = format!("`{}` gives other bits by `{}` than by `{}`", case.spec, priced[n].0, priced[0].0);
+        return Err(Failure::WrongAnswer { wrong });
+    }
+    let mut calls: Vec<Box<Call>> = vec![];
+    for (kernel, outputs) in kernels.iter().zip(&mut outputs) {
+        calls.push(Box::new(native(kernel, &cranefold::Serial, &inputs, outputs)));
+    }
+    let budget_ns = BUDGET_NS * calls.len() as f64;
+    let mut calls: Vec<&mut Call> = calls.iter_mut().map(|call| &mut **call as &mut Call).collect();
+    let samples = timing::in_turn(&mut calls, ROUNDS, budget_ns)?;
+    let measured = priced.into_iter().zip(samples);
+    Ok(measured.map(|((schedule, cost), s)| Candidate { schedule, cost, median_ns: s.median_ns() }).collect())
+}
+
+fn line_of_json(case: &Case, candidate: &Candidate) -> String {
+    let terms = candidate.cost.terms().map(|(name, ns)| (name.to_string(), serde_json::Value::from(ns)));
+    let line = serde_json::json!({
+        "case": case.name,
+        "schedule": candidate.schedule.to_string(),
+        "median_ns": candidate.median_ns,
+        "expected_ns": candidate.cost.total_ns(),
+        "terms": serde_json::Map::from_iter(terms),
+    });
+    line.to_string()
+}

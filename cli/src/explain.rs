@@ -1,0 +1,50 @@
+//! `explain`: why a kernel is as it is, and whether it is as fast as expected.
+
+use crate::args::Explain;
+use crate::arrays::moved_bytes;
+use crate::bench::{Case, Measured, Order, measure};
+use crate::failure::Failure;
+use crate::figures;
+use crate::threads::{compiler, pool};
+use cranefold::Reduction;
+use std::io::Write;
+
+/// The time in which samples are taken.
+const BUDGET_NS: f64 = 4e8;
+
+/// Prints the page of a kernel, and with `--measure` what a call takes.
+///
+/// # Errors
+/// If the spec or what is forced is wrong; [`Failure::WrongAnswer`] if the result is.
+pub fn explain(request: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
+    let spec: Reduction = request.spec.parse()?;
+    let options = request.forced.options()?;
+    let compiler = compiler(request.threads)?;
+    let page = compiler.compile_with(&spec, &options)?.explain()?;
+    write!(out, "{page}").map_err(Failure::Stdout)?;
+    if !request.measure {
+        return Ok(());
+    }
+    // It takes a while; what is known is shown before.
+    out.flush().map_err(Failure::Stdout)?;
+    let case = Case { name: spec.to_string(), spec };
+    let measured = measure(&case, compiler.target(), &options, &pool(request.threads)?, BUDGET_NS, Order::InTurn)?;
+    writeln!(out, "{:<10} {}", "measured", speed(&case.spec, &measured, request.threads)).map_err(Failure::Stdout)
+}
+
+/// What a call takes, and the share of what this machine can do with the same data.
+fn speed(spec: &Reduction, measured: &Measured, threads: usize) -> String {
+    let Measured { median_ns, samples, compile_ns, .. } = measured;
+    let rate = figures::rate(moved_bytes(spec), *median_ns);
+    let (name, ns) = match &measured.row {
+        Some((row, ns)) => (format!("the loop `{row}`"), ns),
+        None => ("a plain loop that reads as many bytes".into(), &measured.read_ns),
+    };
+    let alone = if threads > 1 { " on one thread" } else { "" };
+    format!(
+        "{} (median of {samples}), {rate} GB/s, {:.0} % of {name} here{alone}; compiled in {}",
+        figures::time(*median_ns),
+        100.0 * ns / median_ns,
+        figures::time(*compile_ns)
+    )
+}

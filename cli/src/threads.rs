@@ -1,0 +1,28 @@
+//! The threads that kernels are for and run on.
+
+use crate::failure::Failure;
+use cranefold::Compiler;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// The most threads.
+const MOST_THREADS: usize = 1024;
+
+/// A compiler for this machine and so many threads.
+///
+/// # Errors
+/// [`Failure::Threads`] if there are none or too many.
+pub fn compiler(threads: usize) -> Result<Compiler, Failure> {
+    match threads {
+        1..=MOST_THREADS => Ok(Compiler::host()?.with_threads(threads)),
+        given => Err(Failure::Threads { given, limit: MOST_THREADS }),
+    }
+}
+
+/// So many threads, with the calling one.
+///
+/// # Errors
+/// [`Failure::NoThreads`] if the system does not give them.
+pub fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let refused = |error: rayon::ThreadPoolBuildError| Failure::NoThreads { threads, error: error.to_string() };
+    ThreadPoolBuilder::new().num_threads(threads).build().map_err(refused)
+}

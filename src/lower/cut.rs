@@ -1,0 +1,128 @@
+//! Problem -> program: the parts that a schedule asks for, each the nest of a share.
+//!
+//! The tree is always that of the whole problem. Where outputs are shared out, a part has some of the slices: a dim of
+//! a box is cut, from the outermost on, until there are enough pieces, nearly even ones; boxes of slices too small to be
+//! cut are several to a part, and the last of them have the padding with them. Where blocks are shared out, part c has the blocks from c * 2^k on, up to 2^k
+//! of them, which is a subtree of its own: to merge its blocks, and then its state as if of one block, is to merge all blocks.
+
+use super::{Share, lower_share};
+use crate::problem::{Place, Problem, Region};
+use crate::program::Program;
+use crate::schedule::{Parts, Schedule, Shared};
+use crate::tree::Tree;
+use cranefold_ir::Nest;
+use std::ops::Range;
+
+/// Elements along the innermost dim that long pieces begin at multiples of: a cache line of f32, so that two parts store to
+/// one less often.
+const LINE: u64 = 16;
+
+/// The naive nests of a problem in the parts of a schedule.
+pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
+    let shares = shares(problem, schedule.parts);
+    let lower = |share: &Share| lower_share(problem, name, share);
+    let finish = match shares[..] {
+        [Share::Blocks { parts, .. }, ..] => {
+            Some(Nest { name: format!("{name}, finish"), ..lower(&Share::Finish { parts }) })
+        }
+        _ => None,
+    };
+    match &shares[..] {
+        [only] => Program::of(lower(only)),
+        shares => Program::of_parts(shares.iter().map(lower), finish),
+    }
+}
+
+/// The shares of the parts, at least one.
+fn shares(problem: &Problem, parts: Parts) -> Vec<Share> {
+    let shares = match parts.of {
+        _ if parts.count <= 1 => vec![],
+        Shared::Outputs => of_slices(problem, parts.count),
+        Shared::Blocks => of_blocks(problem, parts.count),
+    };
+    if shares.len() > 1 { shares } else { vec![Share::Whole] }
+}
+
+fn of_slices(problem: &Problem, count: u64) -> Vec<Share> {
+    let all: u64 = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let mut shares = vec![];
+    // Small boxes, and how many slices they have.
+    let (mut rest, mut in_rest) = (vec![], 0);
+    for (number, slices) in problem.slices.iter().enumerate() {
+        let pieces = (u128::from(slices.positions()) * u128::from(count) + u128::from(all / 2)) / u128::from(all);
+        if pieces == 0 {
+            in_rest += slices.positions();
+            rest.push((number, slices.clone()));
+            if in_rest >= all / count {
+                shares.push(Share::Slices { boxes: std::mem::take(&mut rest), padding: false });
+                in_rest = 0;
+            }
+            continue;
+        }
+        let share = |piece| Share::Slices { boxes: vec![(number, piece)], padding: false };
+        shares.extend(pieces_of(slices.clone(), 0, pieces as u64).into_iter().map(share));
+    }
+    if !rest.is_empty() || !problem.padding.is_empty() {
+        shares.push(Share::Slices { boxes: rest, padding: true });
+    }
+    shares
+}
+
+/// A box in so many pieces or somewhat more, nearly even, that are cut in the dims from `level` on.
+fn pieces_of(slices: Region, level: usize, count: u64) -> Vec<Region> {
+    let Some(extent) = slices.dims.get(level).map(|d| d.extent).filter(|_| count > 1) else { return vec![slices] };
+    let innermost = level + 1 == slices.dims.len();
+    if count > extent && !innermost {
+        let one = |i| pieces_of(piece(&slices, level, i..i + 1), level + 1, count.div_ceil(extent));
+        return (0..extent).flat_map(one).collect();
+    }
+    let unit = if innermost && extent / count >= 4 * LINE { LINE } else { 1 };
+    let (units, count) = (extent.div_ceil(unit), count.min(extent));
+    let bound = |i: u64| ((u128::from(units) * u128::from(i) / u128::from(count)) as u64 * unit).min(extent);
+    (0..count).map(|i| piece(&slices, level, bound(i)..bound(i + 1))).collect()
+}
+
+/// What of a box lies within a range of a dim.
+fn piece(slices: &Region, level: usize, range: Range<u64>) -> Region {
+    let mut piece = slices.clone();
+    let stride = piece.dims[level].stride.clone();
+    let moved = |at: &mut i64, by: i64| *at += by * range.start as i64;
+    let Place { inputs, outputs, position } = &mut piece.start;
+    inputs.iter_mut().zip(stride.inputs).for_each(|(at, by)| moved(at, by));
+    outputs.iter_mut().zip(stride.outputs).for_each(|(at, by)| moved(at, by));
+    moved(position, stride.position);
+    piece.dims[level].extent = range.end - range.start;
+    piece
+}
+
+fn of_blocks(problem: &Problem, count: u64) -> Vec<Share> {
+    let Some(blocks) = blocks(problem) else { return vec![] };
+    let each = blocks_of_part(blocks, count);
+    let parts = blocks.div_ceil(each);
+    let share = |part: u64| Share::Blocks { blocks: part * each..((part + 1) * each).min(blocks), part, parts };
+    (0..parts).map(share).collect()
+}
+
+/// How many blocks each part has, if there are to be at least `count`: a power of two.
+fn blocks_of_part(blocks: u64, count: u64) -> u64 {
+    1 << ((blocks - 1) / (count.max(2) - 1)).max(1).ilog2()
+}
+
+/// How many blocks may be shared out: those of one reduction tree that are more than one, where a slice has one result
+/// and is reduced as its elements lie.
+pub fn blocks(problem: &Problem) -> Option<u64> {
+    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty() && !problem.gathers())?;
+    if problem.applies() || reducer.method.phases().is_empty() {
+        return None;
+    }
+    Some(Tree::of(problem, &reducer.method).blocks()).filter(|&blocks| blocks > 1)
+}
+
+/// Bytes of the states that parts store, of blocks that are shared out.
+pub fn stored_bytes(problem: &Problem, count: u64) -> u64 {
+    let (Some(blocks), Some((types, lanes))) = (blocks(problem), super::states::stored(problem)) else { return 0 };
+    let parts = blocks.div_ceil(blocks_of_part(blocks, count));
+    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let each = types.iter().map(|t| t.bytes()).sum::<u64>();
+    parts.saturating_mul(slices).saturating_mul(lanes).saturating_mul(each)
+}

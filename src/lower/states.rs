@@ -1,0 +1,100 @@
+//! States between the parts of a problem whose blocks are shared out.
+//!
+//! A part stores the state of its blocks, merged but not folded, and what finishes them takes the states of all parts as
+//! those of so many blocks. The states are buffers, one for each value of a state: part after part, in each slice after
+//! slice, in each lane after lane.
+
+use super::{At, Lowering, Share, State};
+use crate::problem::{Problem, Region};
+use crate::tree::Tree;
+use cranefold_ir::ops::Method;
+use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over, Stmt};
+use std::ops::Range;
+
+impl Share {
+    /// Whether padding is written.
+    pub(super) fn pads(&self) -> bool {
+        matches!(self, Share::Whole | Share::Slices { padding: true, .. } | Share::Finish { .. })
+    }
+
+    /// The blocks of a tree that it takes.
+    pub(super) fn blocks(&self, tree: &Tree) -> Range<u64> {
+        match self {
+            Share::Whole | Share::Slices { .. } => 0..tree.blocks(),
+            Share::Blocks { blocks, .. } => blocks.clone(),
+            Share::Finish { .. } => 0..0,
+        }
+    }
+
+    /// How many states it merges.
+    pub(super) fn states(&self, tree: &Tree) -> u64 {
+        match *self {
+            Share::Finish { parts } => parts,
+            _ => self.blocks(tree).count() as u64,
+        }
+    }
+}
+
+/// The types of the values of a state that a part stores, and the lanes of one; none where nothing is reduced by blocks.
+pub fn stored(problem: &Problem) -> Option<(Vec<DType>, u64)> {
+    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty())?;
+    let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
+    Some(match phases.as_slice() {
+        [phase] if phase.close.is_none() => {
+            let lanes = Tree::of(problem, &reducer.method).lanes_present();
+            (phase.identity.iter().map(|s| s.dtype()).collect(), lanes)
+        }
+        _ => (merge.results.iter().map(Expr::dtype).collect(), 1),
+    })
+}
+
+/// The buffers of states.
+pub(super) fn buffers(problem: &Problem, share: &Share) -> Vec<Buffer> {
+    let (role, parts) = match *share {
+        Share::Blocks { parts, .. } => (BufferRole::Out, parts),
+        Share::Finish { parts } => (BufferRole::In, parts),
+        _ => return vec![],
+    };
+    let (types, lanes) = stored(problem).expect("only blocks are shared out so");
+    let len = parts * slices(problem) * lanes;
+    types.into_iter().map(|dtype| Buffer { role, dtype, len }).collect()
+}
+
+fn slices(problem: &Problem) -> u64 {
+    problem.slices.iter().map(Region::positions).sum()
+}
+
+impl Lowering<'_> {
+    /// Where the state of a slice is in the buffers of states.
+    fn place(&self, part: Index, lanes: u64, at: &At) -> Index {
+        part.times(slices(self.problem) as i64).add(&at.slice()).times(lanes as i64)
+    }
+
+    fn state_buffer(&self, value: usize) -> BufId {
+        BufId((self.problem.inputs.len() + self.problem.outputs.len() + value) as u32)
+    }
+
+    /// Stores a merged state, where the share is a part.
+    pub(super) fn given(&mut self, state: &State, lanes: u64, at: &At) -> Vec<Stmt> {
+        let Share::Blocks { part, .. } = *self.share else { return vec![] };
+        let start = self.place(Index::constant(part as i64), lanes, at);
+        self.repeat(Over::Element, lanes, LoopKind::Parallel, |this, e| {
+            let store = |(n, value)| Stmt::Store { buf: this.state_buffer(n), index: start.add(&e), value };
+            state.read(&e).into_iter().enumerate().map(store).collect()
+        })
+    }
+
+    /// Takes the states of all parts, where the share finishes them.
+    pub(super) fn taken(&mut self, state: &State, lanes: u64, at: &At) -> Vec<Stmt> {
+        let Share::Finish { parts } = *self.share else { return vec![] };
+        self.repeat(Over::Block, parts, LoopKind::Parallel, |this, part| {
+            let start = this.place(part.clone(), lanes, at);
+            this.repeat(Over::Element, lanes, LoopKind::Parallel, |this, e| {
+                let load =
+                    |(n, &(_, dtype)): (usize, &(_, DType))| Expr::Load(this.state_buffer(n), dtype, start.add(&e));
+                let values = state.accs.iter().enumerate().map(load).collect();
+                state.set(&part.times(lanes as i64).add(&e), values)
+            })
+        })
+    }
+}

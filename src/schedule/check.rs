@@ -1,0 +1,51 @@
+//! The check of a forced schedule.
+
+use super::facts::{OutputLoop, output_loops, states_kept};
+use super::{Schedule, ScheduleError};
+use crate::problem::Problem;
+use crate::tree::Tree;
+use cranefold_ir::ops::Reducer;
+
+impl Schedule {
+    /// Checks a forced schedule against the problem.
+    ///
+    /// # Errors
+    /// What the schedule names that the problem does not have, or a limit it exceeds.
+    pub fn check(&self, problem: &Problem) -> Result<(), ScheduleError> {
+        self.check_numbers()?;
+        self.parts.check(problem)?;
+        let loops = output_loops(problem);
+        for tile in &self.tiles {
+            if !loops.iter().flatten().any(|l| l.var == tile.var) {
+                let names: Vec<String> = loops.iter().flatten().map(|l| l.var.to_string()).collect();
+                let loops = if names.is_empty() { "none".into() } else { names.join(" ") };
+                return Err(ScheduleError::NoLoop { var: tile.var, loops });
+            }
+        }
+        for loops in &loops {
+            let mut tiles = self.tiles.iter().filter(|tile| loops.iter().any(|l| l.var == tile.var));
+            if let (Some(first), Some(second)) = (tiles.next(), tiles.next()) {
+                return Err(ScheduleError::TwoTiles { first: first.var, second: second.var });
+            }
+        }
+        let Some(reducer) = problem.reducer().filter(|_| !problem.elements.is_empty()) else { return Ok(()) };
+        let bytes = loops.iter().map(|loops| self.state_bytes(problem, &reducer, loops)).max().unwrap_or(0);
+        match bytes <= Schedule::MAX_STATE_BYTES {
+            true => Ok(()),
+            false => Err(ScheduleError::StateTooLarge { bytes, limit: Schedule::MAX_STATE_BYTES }),
+        }
+    }
+
+    /// The bytes of the states that are kept at once for a box of slices.
+    fn state_bytes(&self, problem: &Problem, reducer: &Reducer, loops: &[OutputLoop]) -> u64 {
+        let tree = Tree::of(problem, &reducer.method);
+        let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
+        let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
+        let taken = outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent)));
+        let lanes = taken.fold(tree.lanes, u64::saturating_mul);
+        lanes
+            .saturating_mul(reducer.method.state_bytes())
+            .saturating_mul(states_kept(&tree, self.blocks))
+            .saturating_mul(self.interleave)
+    }
+}

@@ -1,0 +1,182 @@
+//! What a schedule is expected to take.
+
+use super::candidates::in_registers;
+use super::facts::Facts;
+use super::machine::{Level, Machine};
+use super::{Depth, Schedule, Tile};
+use crate::vectors::Vectors;
+use std::fmt;
+
+/// The time of a call on one thread in ns, by what takes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Reading the elements, with what the beginnings of runs of memory cost.
+    pub reading_ns: f64,
+    /// Operations on elements, or waiting for the results of those before.
+    pub computing_ns: f64,
+    /// Visiting accumulators that are not in registers.
+    pub visiting_ns: f64,
+    /// Ending slices: folding lanes, finishing, storing, beginning loops.
+    pub ending_ns: f64,
+    /// Calling.
+    pub calling_ns: f64,
+}
+
+impl Cost {
+    /// The whole: what is read and what is done with it overlap, but not wholly.
+    pub fn total_ns(&self) -> f64 {
+        self.reading_ns.hypot(self.computing_ns + self.visiting_ns) + self.ending_ns + self.calling_ns
+    }
+
+    /// The parts by name.
+    pub fn terms(&self) -> [(&'static str, f64); 5] {
+        [
+            ("reading", self.reading_ns),
+            ("computing", self.computing_ns),
+            ("visiting accumulators", self.visiting_ns),
+            ("ending slices", self.ending_ns),
+            ("calling", self.calling_ns),
+        ]
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Time(self.total_ns()))?;
+        let terms = self.terms().map(|(name, ns)| format!("{name} {}", Time(ns)));
+        write!(f, " ({})", terms.join(", "))
+    }
+}
+
+/// What a call is expected to take.
+pub(super) fn cost(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
+    let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
+    let mut cost = match (facts.is_inner(), tile) {
+        (true, Some(tile)) if tile.depth == Depth::Steps => short_rows(facts, schedule, machine),
+        (true, tile) => rows(facts, schedule, tile, machine),
+        (false, _) => columns(facts, schedule, machine),
+    };
+    cost.calling_ns = if schedule.width > Vectors::BASE.bits { machine.tile_ns } else { 0.0 };
+    cost
+}
+
+/// Slices that are rows, or runs of memory far apart.
+fn rows(facts: &Facts, schedule: &Schedule, tile: Option<Tile>, machine: &Machine) -> Cost {
+    let level = machine.level(facts.bytes);
+    let (tree, slices, phases) = (&facts.tree, facts.slices as f64, facts.phases as f64);
+    let steps = slices * facts.problem.count.div_ceil(tree.lanes) as f64;
+    let vectors = (facts.tree.lanes_present() as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil();
+    let step_ns = (vectors * facts.operations as f64 / machine.vector_ops)
+        .max(facts.chain * machine.latency_ns / (schedule.blocks * schedule.interleave) as f64);
+    let run_ns = facts.runs(0).map_or(0.0, |(run_bytes, _)| {
+        let following = tile.map_or(1.0, |tile| tile.by.min(facts.slices) as f64);
+        facts.input_bytes as f64 / run_bytes as f64 * machine.run_ns[level as usize] / following
+    });
+    let (idle, asking) = looking_again(facts, schedule, level);
+    let folds = f64::from(tree.lanes_present().max(1).ilog2() + 2) * phases;
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes) * idle + run_ns,
+        computing_ns: steps * step_ns * asking,
+        ending_ns: slices * folds * machine.latency_ns,
+        ..Cost::default()
+    }
+}
+
+/// How much longer reading takes where elements are looked at again, and computing where it asks for memory ahead.
+///
+/// While elements are looked at again nothing is read, unless it was asked for. Where all are at hand, asking costs a little;
+/// from memory, both it and reading at two places are in the prefetchers' way.
+fn looking_again(facts: &Facts, schedule: &Schedule, level: Level) -> (f64, f64) {
+    match (level, schedule.prefetch > 0, schedule.interleave > 1) {
+        (Level::L3, _, true) if facts.phases == 1 => (1.1, 1.0),
+        (Level::Memory, _, true) if facts.phases == 1 => (1.3, 1.0),
+        _ if facts.phases == 1 => (1.0, 1.0),
+        (Level::L1, asks, _) => (1.0, if asks { 1.03 } else { 1.0 }),
+        (Level::L2 | Level::L3, true, _) => (1.0, 1.0),
+        (Level::L2 | Level::L3, false, false) => (1.3, 1.0),
+        (Level::L2 | Level::L3, false, true) => (1.5, 1.0),
+        (Level::Memory, false, false) => (1.0, 1.0),
+        (Level::Memory, true, _) => (1.5, 1.0),
+        (Level::Memory, false, true) => (1.6, 1.0),
+    }
+}
+
+/// Rows of a few elements, several in a vector.
+fn short_rows(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
+    let vectors = facts.vectors(vector_bytes(schedule));
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes),
+        // Bringing the elements of a vector together is some two operations more.
+        computing_ns: vectors * (facts.operations as f64 + 2.0) / machine.vector_ops,
+        ..Cost::default()
+    }
+}
+
+/// Outputs inside the innermost reduction dim.
+fn columns(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
+    // Columns of 12.8 MB ran as from memory where rows of 16.8 MB ran as from the last-level cache.
+    let level = machine.level(facts.bytes.saturating_mul(3) / 2);
+    let elements = facts.elements();
+    let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
+    // Each accumulator is made, visited once in so many steps, and read at the end.
+    let visits = match tile <= in_registers(facts, schedule) && !facts.problem.takes_position {
+        true => 0.0,
+        false => 2.0 * (elements / schedule.rows as f64 + facts.slices as f64),
+    };
+    let visited = visits * facts.state_bytes as f64 * facts.phases as f64;
+    let at_once = tile.saturating_mul(schedule.rows.saturating_mul(facts.element_bytes) + facts.state_bytes);
+    let rate = machine.state_rate * if at_once > machine.cache_bytes[0] { 0.5 } else { 1.0 };
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes)
+            * scattered(level, schedule.rows > 1, [tile, whole].map(|outputs| outputs * facts.element_bytes)),
+        computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        visiting_ns: visited / rate,
+        ..Cost::default()
+    }
+}
+
+/// How much longer than a read in order it takes to read a matrix by pieces of so many bytes of rows of so many.
+fn scattered(level: Level, several_rows: bool, [piece_bytes, row_bytes]: [u64; 2]) -> f64 {
+    match (level, piece_bytes >= row_bytes, several_rows) {
+        (Level::L1, ..) | (_, true, false) | (Level::L2 | Level::L3, true, true) => 1.0,
+        (Level::L2 | Level::L3, false, _) if piece_bytes >= PAGE_BYTES / 2 => 1.05,
+        (Level::L2 | Level::L3, false, _) => 1.25,
+        // Prefetchers follow one of several rows in a page.
+        (Level::Memory, true, true) => 1.0 + 0.3 * PAGE_BYTES as f64 / row_bytes as f64,
+        (Level::Memory, false, false) => 3.5,
+        (Level::Memory, false, true) => 2.0,
+    }
+}
+
+/// Bytes of a page of memory.
+const PAGE_BYTES: u64 = 4 << 10;
+
+/// Bytes of a vector; scalar code computes in those of 4 bytes.
+fn vector_bytes(schedule: &Schedule) -> f64 {
+    f64::from(schedule.width.max(32)) / 8.0
+}
+
+/// How many outputs of the first box inside the innermost reduction dim are in a tile.
+fn tile_outputs(facts: &Facts, schedule: &Schedule) -> u64 {
+    let mut outputs = 1;
+    for l in facts.inside(0).iter().rev() {
+        match schedule.tile_of(l.var) {
+            Some(tile) => return outputs * tile.by.min(l.extent),
+            None => outputs *= l.extent,
+        }
+    }
+    outputs
+}
+
+/// A time in ns as people read it.
+pub(crate) struct Time(pub f64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ns if ns < 999.5 => write!(f, "{ns:.1} ns"),
+            ns if ns < 999.5e3 => write!(f, "{:.1} us", ns / 1e3),
+            ns => write!(f, "{:.2} ms", ns / 1e6),
+        }
+    }
+}

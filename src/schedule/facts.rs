@@ -1,0 +1,172 @@
+//! What a choice depends on.
+
+use crate::problem::{Dim, Problem, Region};
+use crate::tree::Tree;
+use crate::windows::Windows;
+use cranefold_ir::ops::{Method, Phase, Reducer};
+use cranefold_ir::{Def, Expr, LoopVar, Op};
+
+/// The most operations on an element that is light, in each phase.
+const LIGHT: usize = 6;
+
+/// The extreme of integers in the time of an addition of floats, and that of floats with a comparison for NaN.
+const EXTREME: f64 = 0.3;
+const COMPARED: f64 = 2.0;
+
+/// Operations in the time of a division or a square root.
+const DIVISION: usize = 6;
+
+/// A loop over slices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutputLoop {
+    pub extent: u64,
+    pub var: LoopVar,
+}
+
+/// The loops of each box of slices.
+pub(super) fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
+    let one = |(d, var): (&Dim, LoopVar)| OutputLoop { extent: d.extent, var };
+    let loops = |(slices, vars): (&Region, Vec<LoopVar>)| slices.dims.iter().zip(vars).map(one).collect();
+    problem.slices.iter().zip(problem.output_loops()).map(loops).collect()
+}
+
+/// How many states of a tile live at once: of the blocks in flight, a level of the stack for each
+/// doubling of the number of blocks, and of what is merged and folded at the end.
+pub(super) fn states_kept(tree: &Tree, in_flight: u64) -> u64 {
+    u64::from(tree.blocks().ilog2()) + 2 + in_flight
+}
+
+/// A reduction over at least one element, as far as a choice depends on it.
+pub(super) struct Facts<'p> {
+    pub problem: &'p Problem,
+    pub tree: Tree,
+    /// The loops of each box of slices.
+    pub loops: Vec<Vec<OutputLoop>>,
+    /// Bytes of all elements of input 0 that are reduced.
+    pub input_bytes: u64,
+    /// Bytes of all elements that are reduced.
+    pub bytes: u64,
+    /// Bytes of an element of input 0.
+    pub element_bytes: u64,
+    /// Bytes of the state of a lane.
+    pub state_bytes: u64,
+    /// Bytes of the widest value of that state.
+    pub value_bytes: u64,
+    /// How often an element is read.
+    pub phases: usize,
+    /// Whether a block, or a slice, ends with what waits for a result.
+    pub waits: bool,
+    /// Operations from one step to the next that wait for one another, in time of an addition of floats.
+    pub chain: f64,
+    /// Operations on an element, over all phases.
+    pub operations: usize,
+    /// Whether an element costs little more than its load, so that visiting accumulators less often shows.
+    pub is_light: bool,
+    /// How many slices there are.
+    pub slices: u64,
+}
+
+impl<'p> Facts<'p> {
+    /// None where there is nothing to choose but the width: nothing is reduced, or slices are selected from.
+    pub fn of(problem: &'p Problem) -> Option<Facts<'p>> {
+        let reducer = problem.reducer()?;
+        if matches!(reducer.method, Method::Select { .. }) || problem.elements.is_empty() || problem.slices.is_empty() {
+            return None;
+        }
+        let element_bytes = problem.inputs[0].operand.dtype.bytes();
+        let tree = Tree::of(problem, &reducer.method);
+        let searched = Windows::of(problem, &reducer, &tree).is_some();
+        let phases = if searched { 1 } else { reducer.method.phases().len() };
+        Some(Facts {
+            problem,
+            tree,
+            loops: output_loops(problem),
+            input_bytes: problem.elements_read().saturating_mul(element_bytes),
+            bytes: bytes_read(problem),
+            element_bytes,
+            state_bytes: reducer.method.state_bytes(),
+            value_bytes: reducer.method.state_bytes() / reducer.method.state_values().max(1) as u64,
+            phases,
+            waits: reducer.method.phases().len() > 1,
+            chain: match (&reducer.method.phases()[0].identity[0], searched) {
+                (first, true) if first.dtype().is_float() => COMPARED,
+                (_, true) => EXTREME,
+                (_, false) => phases as f64,
+            },
+            operations: operations(&reducer).iter().take(phases).sum(),
+            is_light: operations(&reducer).iter().all(|&n| n <= LIGHT),
+            slices: problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add),
+        })
+    }
+
+    /// How many vectors of so many bytes hold one value for each element.
+    pub fn vectors(&self, vector_bytes: f64) -> f64 {
+        self.elements() * self.value_bytes as f64 / vector_bytes
+    }
+
+    /// How many elements are reduced.
+    pub fn elements(&self) -> f64 {
+        self.input_bytes as f64 / self.element_bytes as f64
+    }
+
+    /// The loops of a box of slices inside the innermost reduction dim.
+    pub fn inside(&self, number: usize) -> &[OutputLoop] {
+        let loops = &self.loops[number];
+        &loops[loops.len() - self.problem.inside(&self.problem.slices[number]).len()..]
+    }
+
+    /// Whether slices are rows: the first box has no loop over outputs inside the innermost reduction dim.
+    pub fn is_inner(&self) -> bool {
+        self.inside(0).is_empty()
+    }
+
+    /// Bytes of the lanes of a state.
+    pub fn lanes_bytes(&self) -> u64 {
+        self.tree.lanes_present().saturating_mul(self.state_bytes)
+    }
+
+    /// Where slices are runs of memory far apart, of which a block takes one or more and between which lie those of
+    /// neighbouring outputs: bytes of a run, and which loops over outputs walk the neighbours.
+    pub fn runs(&self, number: usize) -> Option<(u64, &[OutputLoop])> {
+        let (problem, slices) = (self.problem, &self.problem.slices[number]);
+        let (elements, grid) = (problem.elements.first()?, self.tree.grids.first()?);
+        let rank = |d: &Dim| problem.rank_of(d);
+        let outermost = rank(elements.dims.first()?);
+        let outside = slices.dims.iter().take_while(|d| rank(d) <= outermost).count();
+        let innermost = rank(slices.dims[outside..].last()?);
+        let around = elements.dims.iter().take_while(|d| rank(d) < innermost).count();
+        let run: u64 = elements.dims[around..].iter().map(|d| d.extent).product();
+        let run_bytes = run.saturating_mul(self.element_bytes);
+        (grid.cut + 1 == around).then(|| (run_bytes, &self.loops[number][outside..]))
+    }
+}
+
+/// The bytes of all elements read.
+pub(super) fn bytes_read(problem: &Problem) -> u64 {
+    let element: u64 = problem.inputs.iter().filter(|i| i.mapped).map(|i| i.operand.dtype.bytes()).sum();
+    problem.elements_read().saturating_mul(element)
+}
+
+/// The operations of a lane on an element, by phase.
+fn operations(reducer: &Reducer) -> Vec<usize> {
+    let of = |p: &Phase| match &p.update {
+        Some(update) => weight(update),
+        None => weight(&p.lift) + weight(&p.combine),
+    };
+    reducer.method.phases().iter().map(of).collect()
+}
+
+/// How many operations a definition takes.
+fn weight(def: &Def) -> usize {
+    let mut weight = 0;
+    let mut add = |e: &Expr| {
+        weight += match e {
+            Expr::Op(Op::Bits, ..) => 0,
+            Expr::Op(Op::Div | Op::Sqrt, ..) => DIVISION,
+            Expr::Op(..) => 1,
+            _ => 0,
+        }
+    };
+    def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut add));
+    weight
+}

@@ -1,0 +1,115 @@
+//! Parts that threads may run at once: how many, and of what.
+
+use super::facts::bytes_read;
+use super::{Cost, Schedule, ScheduleError};
+use crate::lower::{blocks, stored_bytes};
+use crate::problem::{Dim, Problem};
+use std::fmt;
+use std::str::FromStr;
+
+/// Time in ns that a part is worth: some times what waking a thread takes. In parts of 2.5 us, a sum of 1 MB took 11 us on one
+/// thread and 28 on two; measured beside other work.
+const PART_NS: f64 = 2e4;
+
+/// Time in ns for a byte where no cost is known: elements are brought into order, or converted.
+const BYTE_NS: f64 = 0.1;
+
+/// Parts for each thread, so that one that is late keeps the others waiting for a part of its work only.
+const PARTS_OF_THREAD: u64 = 4;
+
+/// The least bytes of a run of memory that a part reads, where rows are cut.
+const RUN_BYTES: u64 = 2 << 10;
+
+/// What stored states may be of the bytes read: they are written, read and merged once more.
+const STORED_SHARE: u64 = 16;
+
+/// How a problem is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parts {
+    /// About how many parts there are: fewer where there is less to share out, and up to twice as many.
+    pub count: u64,
+    /// What each has some of.
+    pub of: Shared,
+}
+
+/// What parts have some of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shared {
+    /// The outputs. It prints as nothing.
+    Outputs,
+    /// The blocks of every slice, aligned subtrees of the reduction tree; a last step merges their states. In text, `@blocks`.
+    Blocks,
+}
+
+impl Parts {
+    /// One part.
+    pub const ONE: Parts = Parts { count: 1, of: Shared::Outputs };
+
+    /// Checks that the problem can be shared out so.
+    pub(super) fn check(self, problem: &Problem) -> Result<(), ScheduleError> {
+        let Parts { count, of } = self;
+        if of == Shared::Outputs {
+            return Ok(());
+        }
+        if blocks(problem).is_none() {
+            let why =
+                "only blocks of reductions with one result for each slice, of more than one block, are shared out";
+            return Err(ScheduleError::NoBlocks { count, why });
+        }
+        let (bytes, limit) = (stored_bytes(problem, count), Schedule::MAX_STORED_BYTES);
+        if bytes > limit { Err(ScheduleError::StoredTooLarge { count, bytes, limit }) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.count, if self.of == Shared::Blocks { "@blocks" } else { "" })
+    }
+}
+
+impl FromStr for Parts {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Parts, Self::Err> {
+        let (count, of) = match text.strip_suffix("@blocks") {
+            Some(count) => (count, Shared::Blocks),
+            None => (text, Shared::Outputs),
+        };
+        Ok(Parts { count: count.parse()?, of })
+    }
+}
+
+/// Outputs outside of the reduction dims are shared out first: parts read memory as one thread would. Where these are too few,
+/// but not one, rows are cut besides, if what is left of them is long enough. Else blocks are shared out, where their states are
+/// few; else what outputs there are.
+pub(super) fn parts(problem: &Problem, cost: Option<Cost>, threads: u64) -> Parts {
+    let bytes = bytes_read(problem);
+    let ns = cost.map_or(bytes as f64 * BYTE_NS, |cost| cost.total_ns());
+    let worth = (ns / PART_NS) as u64;
+    // Where no cost is known, parts may gather slices, each in memory of its own.
+    let most = if cost.is_some() { threads.saturating_mul(PARTS_OF_THREAD) } else { threads };
+    let count = worth.min(most).min(Schedule::MAX_PARTS);
+    let Some(largest) = problem.slices.iter().max_by_key(|slices| slices.positions()) else { return Parts::ONE };
+    if threads <= 1 || count <= 1 {
+        return Parts::ONE;
+    }
+    let inside = problem.inside(largest);
+    let positions = |dims: &[Dim]| dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
+    let outside = positions(&largest.dims[..largest.dims.len() - inside.len()]);
+    let outputs = Parts { count, of: Shared::Outputs };
+    if outside >= count {
+        return outputs;
+    }
+    let run_bytes = positions(inside).saturating_mul(problem.inputs[0].operand.dtype.bytes());
+    let rows_are_long = run_bytes / count.div_ceil(outside) >= RUN_BYTES;
+    let stored = Parts { count, of: Shared::Blocks };
+    let few_states = stored_bytes(problem, count) <= bytes / STORED_SHARE;
+    if outside > 1 && rows_are_long {
+        return outputs;
+    }
+    match blocks(problem) {
+        Some(blocks) if blocks >= 2 * count && few_states && stored.check(problem).is_ok() => stored,
+        _ if rows_are_long || outside >= threads => outputs,
+        _ => Parts::ONE,
+    }
+}

@@ -1,0 +1,453 @@
+//! Parts of kernels: the same bits for any number, on any executor, and what is refused.
+//!
+//! `programs_*` compare the program of every schedule with the whole nest, in bits and in terms, so that a part that goes
+//! wrong is told apart from code that does.
+
+#[path = "properties/data.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod data;
+#[path = "properties/execute.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod execute;
+
+use cranefold::ir::eval::Terms;
+use cranefold::program::Program;
+use cranefold::schedule::{Parts, Shared, choose, choose_for};
+use cranefold::tree::Tree;
+use cranefold::windows::Windows;
+use cranefold::{
+    CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Reduction, Schedule, Serial,
+    Vectors, lower, pipeline,
+};
+use data::Buffer;
+use execute::Memory;
+use std::mem::MaybeUninit;
+use std::sync::Mutex;
+
+const COUNTS: [u64; 6] = [1, 2, 3, 5, 8, 64];
+
+/// Ops by types by where the reduced axes lie.
+const SPECS: &[&str] = &[
+    // Full, inner, outer, middle.
+    "sum f32[40000]",
+    "sum f32[7,9000] axes=[1]",
+    "sum f32[9000,7] axes=[0]",
+    "sum f32[700,130] axes=[0]",
+    "sum f32[5,700,9] axes=[1]",
+    "sum f32[5,40,9,30] axes=[0,2]",
+    "sum f32[5,8,70,70] axes=[0,2,3]",
+    "max f32[3,4097] axes=[1]",
+    "min f64[4097,3] axes=[0]",
+    "mean f16[9,2000] axes=[1]",
+    "mean bf16[2000,9] axes=[0]",
+    "sum f32[10000] acc=f64",
+    // One output of a few lanes, and more outputs than parts.
+    "sum f32[100000,2] axes=[0]",
+    "sum f32[333,17] axes=[1]",
+    "sum f32[64,3,3] axes=[1,2]",
+    "log_sum f64[17,333] axes=[0]",
+    // Integers: blocks join, or are exact in 128 bits.
+    "sum i32[30000]",
+    "sum i8[3,30000] axes=[1] -> i32",
+    "sum i64[300,130] axes=[0] saturate",
+    "mean i32[3,9000] axes=[1]",
+    "l2 u32[20000]",
+    "prod i64[20000] saturate",
+    "all bool[30000]",
+    "any bool[300,40] axes=[0]",
+    "count_nonzero f32[20000]",
+    "bit_xor u16[30000]",
+    // Several phases, positions.
+    "var f32[40000]",
+    "var(ddof=1) f32[700,30] axes=[0]",
+    "std f64[5,9000] axes=[1]",
+    "log_sum_exp f32[20000]",
+    "log_sum_exp f32[300,40] axes=[0]",
+    "argmax f32[20000]",
+    "argmin i16[5,9000] axes=[1]",
+    "argmax(last) f32[700,30] axes=[0]",
+    "argmax f64[5,8,70] axes=[0,2]",
+    "lp_max(p=3,eps=1e-6) f32[9000]",
+    // Several inputs and outputs, expressions, old elements.
+    "max,argmax f32[3,9000] axes=[1]",
+    "mean,var f32[20000]",
+    "sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"",
+    "mean f32[32,768], f32[32]:then axes=[1] then=\"max(r0, 0) + y0\"",
+    "sum f32[9000,3], f32[3]:then axes=[0] then=\"r0 + y0 + d\"",
+    // Selections and slices.
+    "median f32[9,501] axes=[1]",
+    "quantile(q=0.3) f32[501,9] axes=[0]",
+    "mode i16[9,501] axes=[1]",
+    "softmax f32[38,129] axes=[1]",
+    "softmax f32[129,38] axes=[0]",
+    "softmax f32[9000]",
+    "layer_norm(eps=1e-5) f32[9,768], f32[768], f32[768] axes=[1]",
+    // Layouts: blocked with padding, cut into boxes, strided, backwards.
+    "sum f32[3,20,9,9]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b",
+    "sum f32[1,20,70,70]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b",
+    "count_nonzero i8[2,65,17] axes=[0,1] -> @A2a",
+    "max f32[3,20,40,9]@aBcd16b axes=[1]",
+    "sum f32[3,20,30,9]@aBcd8b axes=[0,2,3]",
+    "softmax f32[3,20,9,9]@aBcd16b axes=[1]",
+    "sum f32[300,100]@(256,2) axes=[1]",
+    "sum f32[300,100]@ba axes=[1]",
+    "sum f32[300,100]@(-100,1)+29900 axes=[0]",
+    "argmax f32[300,100]@(-100,1)+29900",
+    // Nothing to write, nothing to reduce.
+    "sum f32[0,5] axes=[1]",
+    "sum f32[5,0] axes=[1]",
+    "sum f32[]",
+    "sum f32[5,6] axes=[] ",
+];
+
+fn spec(text: &str) -> Reduction {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// A combiner whose order shows: the composition of affine maps.
+fn composition(shape: &[u64], axes: &[i64]) -> Reduction {
+    let maps = cranefold::ops::Combiner::new("1, 0", "x0, x1", "a0*b0, a1*b0 + b1").expect("a combiner");
+    let own = Reduction::own(maps).input(cranefold::DType::F32, shape).input(cranefold::DType::F32, shape);
+    own.axes(axes.to_vec()).build().expect("a spec")
+}
+
+fn specs() -> Vec<Reduction> {
+    let own = [composition(&[9000], &[0]), composition(&[700, 9], &[0]), composition(&[9, 700], &[1])];
+    SPECS.iter().map(|text| spec(text)).chain(own).collect()
+}
+
+/// The schedules to force: the cost model's, in each number of parts, of outputs and of blocks where there are some.
+fn schedules(problem: &Problem, width: u32) -> Vec<Schedule> {
+    let chosen = choose(problem, width);
+    let all = COUNTS.iter().flat_map(|&count| [Shared::Outputs, Shared::Blocks].map(|of| Parts { count, of }));
+    let all = all.map(|parts| Schedule { parts, ..chosen.clone() });
+    all.filter(|schedule| schedule.check(problem).is_ok()).collect()
+}
+
+fn terms(program: &Program, whole: &cranefold::ir::Nest, outputs: usize) -> Vec<Vec<Option<u128>>> {
+    let mut terms = Terms::new(whole).with_states(program.states());
+    program.interpret(&mut terms);
+    terms.outputs.truncate(outputs);
+    terms.outputs
+}
+
+fn same(a: &[Buffer], b: &[Buffer]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.bytes() == b.bytes())
+}
+
+/// Whether slices are searched where they are whole, and looked at twice where their blocks are shared out: the same element
+/// is found by other operations.
+fn is_searched(problem: &Problem) -> bool {
+    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty());
+    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(problem, &r.method)).is_some())
+}
+
+/// The law of the tree, part by part: what each stage of each program computes is what the whole nest does.
+#[test]
+fn programs_have_the_terms_and_bits_of_the_whole() {
+    let mut split = [0, 0];
+    for spec in specs() {
+        let problem = Problem::of(&spec);
+        let whole = lower::lower(&problem, "whole");
+        let expected = Terms::of(&whole);
+        let memory = Memory::of(&spec, 3, 7, (4, 8));
+        let bits = memory.interpreted(&whole);
+        for schedule in schedules(&problem, 512).into_iter().filter(|s| s.parts.count != 64) {
+            let stages = pipeline::program_stages(&problem, &schedule, Vectors::WIDEST);
+            let stages = stages.unwrap_or_else(|e| panic!("{spec}: {schedule}: {e}"));
+            for (stage, program) in [&stages[0], &stages[stages.len() - 1]] {
+                let found = terms(program, &whole, spec.outputs().len());
+                let other = is_searched(&problem) && schedule.parts.of == Shared::Blocks;
+                assert!(other || found == expected, "{spec}: {schedule}: other terms after {stage}\n{program}");
+                assert!(
+                    same(&memory.interpreted_program(program), &bits),
+                    "{spec}: {schedule}: other bits after {stage}"
+                );
+                let again: Program = program.to_string().parse().unwrap_or_else(|e| panic!("{e}\n{program}"));
+                assert!(again == *program, "{spec}: {schedule}: {stage} reads back as another\n{program}\n{again}");
+            }
+            let (_, program) = &stages[0];
+            if program.parts.len() > 1 {
+                split[usize::from(program.finish.is_some())] += 1;
+            }
+        }
+    }
+    assert!(split.iter().all(|&n| n > 50), "{split:?}");
+}
+
+fn call<R>(kernel: &Kernel, memory: &Memory, run: impl FnOnce(&[Input], &mut [Output]) -> R) -> (R, Vec<Buffer>) {
+    let spec = kernel.spec();
+    let mut outputs = memory.outputs.clone();
+    let inputs: Vec<Input> =
+        spec.inputs().iter().zip(&memory.inputs).map(|(o, b)| Input::from_bytes(o.dtype(), b.bytes())).collect();
+    let places = spec.outputs().iter().zip(&mut outputs);
+    let mut places: Vec<Output> = places.map(|(o, b)| Output::from_bytes(o.dtype(), b.bytes_mut())).collect();
+    let result = run(&inputs, &mut places);
+    drop(places);
+    (result, outputs)
+}
+
+fn run_on(kernel: &Kernel, memory: &Memory, executor: &dyn Executor) -> Vec<Buffer> {
+    let (result, outputs) = call(kernel, memory, |inputs, outputs| kernel.run_on(executor, inputs, outputs));
+    result.unwrap_or_else(|e| panic!("{}: {e}", kernel.spec()));
+    assert!(outputs.iter().all(Buffer::guards_hold), "{}: written outside of an output", kernel.spec());
+    outputs
+}
+
+/// Runs parts in an order of its own, on the calling thread.
+struct Ordered(fn(usize) -> Vec<usize>);
+
+impl Executor for Ordered {
+    fn threads(&self) -> usize {
+        1
+    }
+
+    fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
+        (self.0)(parts).into_iter().for_each(part);
+    }
+}
+
+/// A thread for each part.
+struct Threads;
+
+impl Executor for Threads {
+    fn threads(&self) -> usize {
+        64
+    }
+
+    fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
+        std::thread::scope(|scope| (0..parts).for_each(|n| drop(scope.spawn(move || part(n)))));
+    }
+}
+
+fn shuffled(parts: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..parts).collect();
+    order.sort_by_key(|&n| (n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    order
+}
+
+#[test]
+fn kernels_give_the_same_bits_in_any_number_of_parts_on_any_executor() {
+    let compiler = Compiler::host().expect("this machine");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+    let executors: [&dyn Executor; 6] =
+        [&Serial, &Rayon, &pool, &Ordered(|parts| (0..parts).rev().collect()), &Ordered(shuffled), &Threads];
+    let mut turn = 0;
+    for spec in specs() {
+        let problem = Problem::of(&spec);
+        let memory = Memory::of(&spec, 3, 7, (4, 8));
+        let expected = memory.interpreted(&lower::lower(&problem, "whole"));
+        assert!(same(&memory.run(&compiler.compile(&spec).expect("a kernel")), &expected), "{spec}");
+        for schedule in schedules(&problem, compiler.vectors().bits) {
+            let options = Options { schedule: Some(schedule.clone()), width: None };
+            let kernel = compiler.compile_with(&spec, &options).unwrap_or_else(|e| panic!("{spec}: {schedule}: {e}"));
+            assert!(same(&memory.run(&kernel), &expected), "{spec}: {schedule}: run");
+            // Each executor has its turn.
+            for _ in 0..2 {
+                turn += 1;
+                let outputs = run_on(&kernel, &memory, executors[turn % executors.len()]);
+                assert!(same(&outputs, &expected), "{spec}: {schedule}: executor {}", turn % executors.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn padding_and_what_lies_between_elements_is_as_in_one_part() {
+    let compiler = Compiler::host().expect("this machine");
+    for text in ["sum f32[3,20,9,9]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b", "softmax f32[3,20,9,9]@aBcd16b axes=[1]"]
+    {
+        let spec = spec(text);
+        for count in COUNTS {
+            let options = Options { schedule: Some(format!("parts={count}").parse().expect("parts")), width: None };
+            let kernel = compiler.compile_with(&spec, &options).expect("a kernel");
+            let memory = Memory::of(&spec, 0, 1, (0, 0));
+            let outputs = run_on(&kernel, &memory, &Rayon);
+            let size = spec.outputs()[0].dtype().bytes() as usize;
+            let written = execute::is_written(&spec, 0).into_iter().zip(execute::is_element(&spec, 0));
+            for (place, (written, element)) in written.enumerate() {
+                let bytes = &outputs[0].bytes()[place * size..(place + 1) * size];
+                assert!(!written || element || bytes == [0; 4], "{text}: {count} parts: place {place} is no zero");
+            }
+        }
+    }
+}
+
+fn summing(parts: &str) -> (Kernel, Vec<f32>) {
+    let options = Options { schedule: Some(parts.parse().expect("a schedule")), width: None };
+    let kernel = Compiler::host().expect("this machine").compile_with(&spec("sum f32[40000]"), &options);
+    (kernel.expect("a kernel"), (0..40000).map(|x| x as f32).collect())
+}
+
+#[test]
+fn a_part_runs_once_and_all_have_to() {
+    let (kernel, x) = summing("parts=4@blocks");
+    let mut y = [0.0f32];
+    let (inputs, mut outputs) = ([Input::from(&x[..])], [Output::from(&mut y[..])]);
+    let message = |result: Result<(), CallError>| result.expect_err("a refusal").to_string();
+    let parts = kernel.parts();
+    let call = kernel.call(&inputs, &mut outputs).expect("a call");
+    assert_eq!(call.parts(), parts);
+    assert_eq!(call.run_part(0), Ok(()));
+    assert_eq!(message(call.run_part(0)), format!("part 0 of {parts} has been run before"));
+    assert_eq!(message(call.run_part(parts)), format!("part {parts} is out of range for {parts} parts"));
+    assert_eq!(message(call.run_part(usize::MAX)), format!("part {} is out of range for {parts} parts", usize::MAX));
+    assert_eq!(message(call.finish()), format!("part 1 of {parts} has not been run"));
+    // Nothing is left of it.
+    let call = kernel.call(&inputs, &mut outputs).expect("a call");
+    (0..parts).for_each(|part| call.run_part(part).expect("a part"));
+    call.finish().expect("all parts");
+    let mut expected = [0.0f32];
+    summing("width=0").0.run_one(&x, &mut expected).expect("one part");
+    assert_eq!(y, expected);
+}
+
+#[test]
+fn hostile_executors_make_an_error_and_no_more() {
+    let (kernel, x) = summing("parts=4@blocks");
+    let parts = kernel.parts();
+    let message = |order: fn(usize) -> Vec<usize>| {
+        let mut y = [0.0f32];
+        let result = kernel.run_on(&Ordered(order), &[Input::from(&x[..])], &mut [Output::from(&mut y[..])]);
+        result.expect_err("a refusal").to_string()
+    };
+    assert_eq!(message(|_| vec![]), format!("part 0 of {parts} has not been run"));
+    assert_eq!(message(|parts| (0..parts - 1).collect()), format!("part {} of {parts} has not been run", parts - 1));
+    assert_eq!(message(|_| vec![1, 1]), format!("part 1 of {parts} has been run before"));
+    assert_eq!(message(|parts| (0..=parts).collect()), format!("part {parts} is out of range for {parts} parts"));
+}
+
+/// A panic on another thread reaches the caller, and the kernel runs on.
+#[test]
+fn a_panic_of_an_executor_is_the_callers() {
+    struct Panics(Mutex<u32>);
+    impl Executor for Panics {
+        fn threads(&self) -> usize {
+            2
+        }
+
+        fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
+            Rayon.run(parts, &|n| {
+                part(n);
+                assert_ne!(n, 1, "as it was told to");
+            });
+        }
+    }
+    let (kernel, x) = summing("parts=4@blocks");
+    let mut y = [0.0f32];
+    let panics = Panics(Mutex::new(0));
+    assert!(panics.0.lock().is_ok());
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        kernel.run_on(&panics, &[Input::from(&x[..])], &mut [Output::from(&mut y[..])])
+    }));
+    assert!(caught.is_err());
+    kernel.run_on(&Rayon, &[Input::from(&x[..])], &mut [Output::from(&mut y[..])]).expect("all parts");
+    let mut expected = [0.0f32];
+    summing("width=0").0.run_one(&x, &mut expected).expect("one part");
+    assert_eq!(y, expected);
+}
+
+#[repr(align(64))]
+struct Lines([MaybeUninit<u8>; 1 << 16]);
+
+#[test]
+fn scratch_memory_of_the_caller_is_checked_and_used() {
+    let (kernel, x) = summing("parts=4@blocks");
+    let bytes = kernel.scratch_bytes() as usize;
+    assert!(bytes > 0);
+    let mut lines = Box::new(Lines([MaybeUninit::new(0xa5); 1 << 16]));
+    let mut y = [0.0f32];
+    let message = |memory: &mut [MaybeUninit<u8>], y: &mut [f32]| {
+        let (inputs, mut outputs) = ([Input::from(&x[..])], [Output::from(y)]);
+        kernel.call_in(&inputs, &mut outputs, memory).map(drop).expect_err("a refusal").to_string()
+    };
+    let short = format!("the scratch memory has {} bytes, the kernel takes {bytes}", bytes - 1);
+    assert_eq!(message(&mut lines.0[..bytes - 1], &mut y), short);
+    assert_eq!(message(&mut [], &mut y), format!("the scratch memory has 0 bytes, the kernel takes {bytes}"));
+    let off = message(&mut lines.0[1..], &mut y);
+    assert!(off.ends_with(", which is not aligned to 64 bytes"), "{off}");
+    let (inputs, mut outputs) = ([Input::from(&x[..])], [Output::from(&mut y[..])]);
+    let call = kernel.call_in(&inputs, &mut outputs, &mut lines.0[..bytes]).expect("a call");
+    (0..call.parts()).for_each(|part| call.run_part(part).expect("a part"));
+    call.finish().expect("all parts");
+    let mut expected = [0.0f32];
+    summing("width=0").0.run_one(&x, &mut expected).expect("one part");
+    assert_eq!(y, expected);
+    // A kernel of one part takes none.
+    let (one, x) = summing("width=0");
+    let (inputs, mut outputs) = ([Input::from(&x[..])], [Output::from(&mut y[..])]);
+    let call = one.call_in(&inputs, &mut outputs, &mut []).expect("a call");
+    assert_eq!(call.parts(), 1);
+    call.run_part(0).expect("a part");
+    call.finish().expect("all");
+}
+
+#[test]
+fn a_call_with_wrong_buffers_is_refused_before_it_begins() {
+    let (kernel, x) = summing("parts=4@blocks");
+    let mut y = [7.0f32];
+    let result = kernel.run_on(&Rayon, &[Input::from(&x[1..])], &mut [Output::from(&mut y[..])]);
+    assert_eq!(result.expect_err("a refusal").to_string(), "input 0 has 39999 elements, the kernel takes 40000");
+    assert_eq!(y, [7.0]);
+}
+
+#[test]
+fn what_cannot_be_shared_out_is_refused() {
+    let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
+    assert_eq!(text("parts=0"), "parts=0 is outside 1 to 4096");
+    assert_eq!(text("parts=4097@blocks"), "parts=4097 is outside 1 to 4096");
+    assert_eq!(text("parts=2 parts=2"), "`parts` of the schedule is given twice");
+    for of in ["softmax f32[9000]", "median f32[9000]", "sum f32[40]", "sum f32[5,6] axes=[] "] {
+        let schedule: Schedule = "parts=2@blocks".parse().expect("a schedule");
+        let error = schedule.check(&Problem::of(&spec(of))).expect_err("no blocks").to_string();
+        assert!(error.starts_with("parts=2@blocks: only blocks of"), "{error}");
+    }
+    let schedule: Schedule = "parts=4096@blocks".parse().expect("a schedule");
+    let error = schedule.check(&Problem::of(&spec("sum f32[300000,1000] axes=[0]"))).map_err(|e| e.to_string());
+    assert_eq!(error, Ok(()));
+    let error = schedule.check(&Problem::of(&spec("sum f32[300000,100000] axes=[0]"))).expect_err("too much");
+    assert!(error.to_string().ends_with("bytes of states, above the limit of 268435456"), "{error}");
+    let read: Schedule = "parts=8@blocks".parse().expect("a schedule");
+    assert_eq!(read.to_string(), "width=128 rows=1 blocks=1 parts=8@blocks");
+}
+
+/// What the cost model shares out, for two threads.
+#[test]
+fn small_work_stays_in_one_part() {
+    for (text, parts) in [
+        ("sum f32[1000]", "1"),
+        ("sum f32[16384]", "1"),
+        ("sum f32[16777216]", "8@blocks"),
+        ("log_sum_exp f32[16777216]", "8@blocks"),
+        ("sum f32[8,1024,4096] axes=[1]", "8"),
+        ("sum f32[64,128,56,56] axes=[0,2,3]", "8"),
+        ("mean f32[64,128,56,56] axes=[2,3]", "8"),
+        ("sum f32[10000000,2] axes=[0]", "8@blocks"),
+        ("softmax f32[4096,1024] axes=[1]", "8"),
+        ("softmax f32[16777216]", "1"),
+    ] {
+        let problem = Problem::of(&spec(text));
+        assert_eq!(choose_for(&problem, 256, 2).parts.to_string(), parts, "{text}");
+        assert_eq!(choose_for(&problem, 256, 1), choose(&problem, 256), "{text}");
+    }
+}
+
+#[test]
+fn facts_and_dumps_say_the_parts() {
+    let compiler = Compiler::host().expect("this machine").with_threads(2);
+    assert_eq!(compiler.threads(), 2);
+    let one = compiler.compile(&spec("sum f32[1000]")).expect("a kernel").facts();
+    assert_eq!((one.parts, one.shared, one.codes), (1, None, 1));
+    let kernel = compiler.compile(&spec("sum f32[4194304]")).expect("a kernel");
+    let facts = kernel.facts();
+    assert_eq!((facts.parts, facts.shared), (kernel.parts() as u64, Some(Shared::Blocks)));
+    assert!(facts.parts >= 8 && facts.codes < facts.parts, "parts share code: {facts:?}");
+    assert_eq!(facts.code_bytes, kernel.code().len() as u64);
+    let legal: Program = kernel.dump("legalize").expect("a dump").parse().expect("a program");
+    assert_eq!((legal.parts.len() as u64, legal.nests.len() as u64 + 1), (facts.parts, facts.codes));
+    // A dump of assembly whose bytes are not those of the kernel is an error.
+    let asm = kernel.dump("asm").expect("assembly");
+    assert!(asm.contains("parts 0 1 ") && asm.contains("\nfinish:\n"), "{asm}");
+    assert!(kernel.dump("clif").expect("clif").contains("\n; finish:\n"));
+    assert!(kernel.dump("all").expect("a dump").contains("\nfinish\nnest "));
+}
