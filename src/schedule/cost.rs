@@ -142,7 +142,7 @@ fn scattered(level: Level, several_rows: bool, [piece_bytes, row_bytes]: [u64; 2
         (Level::L2 | Level::L3, false, _) if piece_bytes >= PAGE_BYTES / 2 => 1.05,
         (Level::L2 | Level::L3, false, _) => 1.25,
         // Prefetchers follow one of several rows in a page.
-        (Level::Memory, true, true) => 1.0 + 0.3 * PAGE_BYTES as f64 / row_bytes as f64,
+        (Level::Memory, true, true) => 1.0 + 0.5 * PAGE_BYTES as f64 / row_bytes as f64,
         (Level::Memory, false, false) => 3.5,
         (Level::Memory, false, true) => 2.0,
     }
