@@ -1,9 +1,9 @@
 //! The nests that together do what a problem says.
 //!
 //! A program is parts, which run in any order and at once, then what finishes them, if anything does. Parts are ordinary
-//! nests over the buffers of the problem; those whose nests differ in
-//! where their buffers begin alone share one. A part's buffers are no more than what it touches. Where
-//! blocks are shared out, the buffers of states follow those of the problem: parts write them, the finish reads them.
+//! nests over the buffers of the problem; those whose nests differ in where their buffers begin alone share one. A part's
+//! buffers are no more than what it touches. Where blocks are shared out, the buffers of states follow those of the
+//! problem: parts write them, the finish reads them.
 //!
 //! # Text
 //! A program of one part is its nest. Else the parts that run a nest stand before it, each with the elements that its

@@ -5,7 +5,8 @@
 //!
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
 //!   power of two for which L states of every output beside one another inside that dim (of whole blocks where
-//!   mapped inputs are blocked) fit [`LANE_BYTES`], or [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is not commutative it is 1.
+//!   mapped inputs are blocked) fit [`LANE_BYTES`], or [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is
+//!   not commutative it is 1.
 //! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
 //!   steps for K elements, the last perhaps partial.
 //! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many

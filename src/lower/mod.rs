@@ -3,9 +3,11 @@
 //! One loop for each output dim, outermost; inside, for each block of the tree, loops over its steps
 //! and lanes; then the merge of the blocks, the fold of the lanes, finish and store. With several phases
 //! each block is walked once for each of them, its lanes folded every time; where elements are selected by
-//! their order, a slice is gathered instead; where one element is sought in a run, windows are (`search.rs`); where each position of the slice is written, a loop over
-//! positions takes the place of the store (`after.rs`). Where layouts cut the problem into boxes, each box of
-//! slices has its loops, and in them each box of elements its blocks. One phase:
+//! their order, a slice is gathered instead; where one element is sought in a run, windows take the place of blocks
+//! (`search.rs`); where each position of the slice is written, a loop over positions takes the place of the store
+//! (`after.rs`). Where layouts cut the problem into boxes, each box of slices has its loops, and in them each box of
+//! elements its blocks. A part has a share of the slices or of the blocks (`cut.rs`); states of blocks that are shared
+//! out are stored, and merged by a finish (`states.rs`). One phase, whole:
 //!
 //! ```text
 //! for i0 in 0..4 parallel {

@@ -5,7 +5,7 @@ use super::{Depth, Parts, Schedule, Tile};
 use crate::vectors::Vectors;
 
 /// Bytes of accumulators of a tile whose loops are inside the steps, beside what registers hold: parts of the first-level
-/// and of the second-level cache.
+/// and of the second-level cache. Of those that are expected to take as long the first is chosen.
 const TILE_BYTES: [u64; 3] = [16 << 10, 4 << 10, 64 << 10];
 
 /// Bytes of the elements that a tile in registers takes from each row: longer pieces gain nothing.
