@@ -73,7 +73,7 @@ fn bare_target() -> Result<Target, Error> {
 
 /// The times of one compilation, in microseconds, in the order of the columns.
 fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
-    let compiler = Compiler::new(targets.host.clone());
+    let compiler = Compiler::builder().target(targets.host.clone()).build()?;
     cranelift();
     let (total, kernel) = timed(|| compiler.compile(&text.parse()?));
     let (kernel, cranelift_host) = (kernel?, cranelift());
@@ -87,7 +87,7 @@ fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
     let passes = passes(nest, &chosen, kernel.vectors());
     let before_code = make_problem + choose + lower + passes.iter().sum::<f64>();
 
-    let bare = Compiler::new(targets.bare.clone());
+    let bare = Compiler::builder().target(targets.bare.clone()).build()?;
     let (unloaded, kernel) = timed(|| bare.compile(&spec));
     kernel?;
     let clif = unloaded - before_code - cranelift();

@@ -1,32 +1,17 @@
 //! What the compiler keeps: the code of a signature, and how it was made.
 
-use crate::jit::{Code, SCRATCH_ALIGN};
+use crate::cache::Holders;
+use crate::jit::{Code, Entry, SCRATCH_ALIGN};
 use crate::kernel::StepLoops;
-use crate::problem::Problem;
+use crate::pipeline;
 use crate::program::{Part, Program};
 use crate::schedule::Schedule;
+use crate::signature::Signature;
 use crate::target::Target;
 use crate::tree::Tree;
 use crate::vectors::Vectors;
 use crate::windows::Windows;
-
-/// What identifies code: everything that changes it, and nothing else.
-///
-/// A compiler has one target; what it compiles for it is told apart by this.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Signature {
-    /// The problem.
-    pub problem: Problem,
-    /// Bits of the widest vector: what the choice of a schedule is given, or where one is forced, bits of the
-    /// vectors its code is made of.
-    pub width: u32,
-    /// The schedule that was forced, if any.
-    pub schedule: Option<Schedule>,
-    /// The threads that the choice of a schedule is given; 1 where one is forced, which says its parts itself.
-    pub threads: usize,
-    /// The version of the reduction tree.
-    pub tree_version: u32,
-}
+use std::time::Instant;
 
 /// The code of a signature and what is known of it.
 #[derive(Debug)]
@@ -40,12 +25,60 @@ pub(crate) struct Compiled {
     pub codes: Vec<Code>,
     /// The bytes of all of it.
     pub bytes: Vec<u8>,
+    /// The function that a call enters as it is: where there is one part and no scratch memory.
+    pub direct: Option<Entry>,
     pub layout: Layout,
     pub step_loops: StepLoops,
     pub compile_ns: u64,
+    /// Where kernels of it are held.
+    pub holders: Holders,
 }
 
 impl Compiled {
+    /// Of a program and its codes, which were begun to be made at `start`.
+    pub fn new(
+        signature: Signature,
+        schedule: Schedule,
+        vectors: Vectors,
+        target: Target,
+        program: &Program,
+        codes: Vec<Code>,
+        start: Instant,
+    ) -> Compiled {
+        let bytes = codes.iter().map(Code::bytes).collect::<Vec<_>>().concat();
+        let layout = Layout::of(program, &codes);
+        let direct = match codes.as_slice() {
+            [code] if layout.parts.len() == 1 && layout.scratch_bytes == 0 => code.entry(),
+            _ => None,
+        };
+        let step_loops = StepLoops::of(program.all_nests());
+        let compile_ns = start.elapsed().as_nanos() as u64;
+        let holders = Holders::default();
+        Compiled { signature, schedule, vectors, target, codes, bytes, direct, layout, step_loops, compile_ns, holders }
+    }
+
+    /// Bytes of the memory that the code has to itself.
+    pub fn memory_bytes(&self) -> u64 {
+        // The codes of a program have theirs together.
+        let loaded = self.codes.first().map_or(0, Code::memory_bytes) as u64;
+        loaded.max(self.bytes.len() as u64)
+    }
+
+    /// Where its functions lie, by name: address and bytes.
+    pub fn functions(&self) -> Vec<(String, (usize, u64))> {
+        let name = format!("cranefold::{}", pipeline::symbol(&self.signature.problem));
+        let of_code = |(number, code): (usize, &Code)| {
+            let code_name = if number == 0 { name.clone() } else { format!("{name}::code{number}") };
+            let places = code.places().into_iter().enumerate();
+            let named = places.map(|(n, place)| match n.checked_sub(1) {
+                None => (code_name.clone(), place),
+                Some(tile) => (format!("{code_name}::tile{tile}"), place),
+            });
+            named.collect::<Vec<_>>()
+        };
+        self.codes.iter().enumerate().flat_map(of_code).collect()
+    }
+
     /// The windows in which each slice is searched, if it is.
     pub fn windows(&self) -> Option<Windows> {
         let problem = &self.signature.problem;

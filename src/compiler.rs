@@ -1,24 +1,30 @@
 //! The compiler: a target, and the code it has made so far.
 
-use crate::compiled::{Compiled, Layout, Signature};
+mod builder;
+
+pub use crate::cache::Statistics;
+pub use builder::Builder;
+
+use crate::cache::Cache;
+use crate::compiled::Compiled;
 use crate::error::Error;
-use crate::jit;
-use crate::kernel::{Kernel, StepLoops};
+use crate::jit::{self, Memory};
+use crate::kernel::Kernel;
+use crate::perf::PerfMap;
 use crate::pipeline;
 use crate::problem::Problem;
+use crate::request::{Asked, Request};
 use crate::schedule::{self, Schedule};
+use crate::signature::{Key, Signature};
 use crate::spec::Reduction;
 use crate::target::Target;
 use crate::tree::TREE_VERSION;
 use crate::vectors::Vectors;
 use crate::wide::Plan;
-use quick_cache::sync::Cache;
+use quick_cache::DefaultHashBuilder;
+use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-
-/// Kernels kept; each holds a page or two of executable memory for each of its codes.
-const MOST_KERNELS: usize = 16_000;
 
 /// Compiles reductions to kernels and keeps the code by signature.
 ///
@@ -36,17 +42,21 @@ const MOST_KERNELS: usize = 16_000;
 ///
 /// // The same problem in other words: no second compilation.
 /// compiler.compile(&"sum f32[1,2,3,1] axes=[2,3]".parse()?)?;
-/// assert_eq!((compiler.counters().compiles, compiler.counters().hits), (1, 1));
+/// assert_eq!((compiler.statistics().compiles, compiler.statistics().hits), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Compiler {
     target: Target,
     vectors: Vectors,
+    /// The target as signatures say it.
+    target_text: Arc<str>,
     threads: usize,
-    cache: Cache<Signature, Arc<Compiled>>,
-    requests: AtomicU64,
-    compiles: AtomicU64,
+    /// Of specs.
+    hasher: DefaultHashBuilder,
+    cache: Cache,
+    memory: Memory,
+    perf_map: Option<PerfMap>,
 }
 
 /// What a request may force.
@@ -58,40 +68,18 @@ pub struct Options {
     pub width: Option<u32>,
 }
 
-/// What a compiler has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Requests answered from the cache.
-    pub hits: u64,
-    /// Requests that compiled.
-    pub compiles: u64,
-    /// Kernels in the cache.
-    pub kernels: u64,
-}
-
 impl Compiler {
     /// A compiler for this machine, with every instruction it has.
     ///
     /// # Errors
     /// [`Error::Target`] if Cranelift does not know the machine.
     pub fn host() -> Result<Compiler, Error> {
-        Target::host().map(Compiler::new)
+        Compiler::builder().build()
     }
 
-    /// A compiler for a target.
-    pub fn new(target: Target) -> Compiler {
-        let (requests, compiles) = (AtomicU64::new(0), AtomicU64::new(0));
-        let vectors = target.vectors();
-        Compiler { target, vectors, threads: 1, cache: Cache::new(MOST_KERNELS), requests, compiles }
-    }
-
-    /// A compiler for calls that so many threads run: large work gets several parts, which an [`Executor`] shares out.
-    /// Without this, all work has one part.
-    ///
-    /// [`Executor`]: crate::Executor
-    pub fn with_threads(self, threads: usize) -> Compiler {
-        // What it has compiled was for another number.
-        Compiler { threads: threads.max(1), ..Compiler::new(self.target) }
+    /// What makes a compiler for another target, for threads, or with other bounds of what it keeps.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 
     /// How many threads it compiles for.
@@ -114,7 +102,11 @@ impl Compiler {
     /// # Errors
     /// See [`Error`].
     pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
-        self.compile_with(spec, &Options::default())
+        let asked = self.asked(spec);
+        match self.cache.get_asked(&asked) {
+            Some(kernel) => Ok(kernel),
+            None => self.compile_request(&self.new_request(&asked, self.vectors.bits, None, false)),
+        }
     }
 
     /// As [`compile`](Compiler::compile), with something forced.
@@ -122,27 +114,86 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
     pub fn compile_with(&self, spec: &Reduction, options: &Options) -> Result<Kernel, Error> {
+        self.compile_request(&self.request_with(spec, options)?)
+    }
+
+    /// A spec with the signature of its code, so that [`compile_request`](Compiler::compile_request) and
+    /// [`get`](Compiler::get) need not work it out.
+    pub fn request(&self, spec: &Reduction) -> Request {
+        let asked = self.asked(spec);
+        let known = self.cache.request(&asked);
+        known.unwrap_or_else(|| self.cache.known(self.new_request(&asked, self.vectors.bits, None, false)))
+    }
+
+    fn asked<'s>(&self, spec: &'s Reduction) -> Asked<'s> {
+        Asked { spec, hash: self.hasher.hash_one(spec) }
+    }
+
+    /// As [`request`](Compiler::request), with something forced.
+    ///
+    /// # Errors
+    /// [`Error::Schedule`] if the width is none.
+    pub fn request_with(&self, spec: &Reduction, options: &Options) -> Result<Request, Error> {
+        if *options == Options::default() {
+            return Ok(self.request(spec));
+        }
         let widest = match options.width {
             None => self.vectors.bits,
             Some(width) => Schedule::checked_width(width)?.min(self.vectors.bits),
         };
         // A forced schedule is told the width by the vectors alone.
         let width = options.schedule.as_ref().map_or(widest, |s| self.vectors.at_most(s.width.min(widest)).bits);
-        let signature = Signature {
-            problem: Problem::of(spec),
+        Ok(self.cache.known(self.new_request(&self.asked(spec), width, options.schedule.clone(), true)))
+    }
+
+    fn new_request(&self, asked: &Asked<'_>, width: u32, schedule: Option<Schedule>, is_forced: bool) -> Request {
+        let key = Key {
+            problem: Problem::of(asked.spec),
+            target: self.target_text.clone(),
             width,
-            schedule: options.schedule.clone(),
-            threads: if options.schedule.is_some() { 1 } else { self.threads },
+            threads: if schedule.is_some() { 1 } else { self.threads },
+            schedule,
             tree_version: TREE_VERSION,
         };
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        let compiled = self.cache.get_or_insert_with(&signature, || self.make(&signature).map(Arc::new))?;
-        Ok(Kernel::new(spec.clone(), compiled))
+        Request::new(asked, Signature::new(key), is_forced)
+    }
+
+    /// The kernel of a request: compiled, or from the cache.
+    ///
+    /// # Errors
+    /// As [`compile_with`](Compiler::compile_with); [`Error::Target`] if the request is of a compiler for another target.
+    pub fn compile_request(&self, request: &Request) -> Result<Kernel, Error> {
+        self.cache.get_or_make(request, || self.make(request.signature()))
+    }
+
+    /// The kernel of a request if its code is ready; compiles nothing.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Reduction};
+    ///
+    /// let compiler = Compiler::host()?;
+    /// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
+    /// let request = compiler.request(&spec);
+    /// assert!(compiler.get(&request).is_none());
+    /// compiler.compile(&spec)?;
+    /// assert!(compiler.get(&request).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get(&self, request: &Request) -> Option<Kernel> {
+        self.cache.get(request)
+    }
+
+    /// Lets go of all code. What kernels hold lives on with them.
+    pub fn clear(&self) {
+        self.cache.clear();
     }
 
     fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
         let start = Instant::now();
-        self.compiles.fetch_add(1, Ordering::Relaxed);
+        if signature.target != self.target_text {
+            let reason = format!("the compiler is for {}", self.target_text);
+            return Err(Error::Target { target: signature.target.to_string(), reason });
+        }
         let schedule = match &signature.schedule {
             None => schedule::choose_for(&signature.problem, signature.width, signature.threads),
             Some(forced) => {
@@ -157,20 +208,16 @@ impl Compiler {
             program = program.try_map(|nest| pipeline::checked("legalize", nest))?;
         }
         let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
-        let compile = |nest| jit::compile(nest, plan, self.target.isa(), self.target.is_host());
-        let codes = program.all_nests().map(compile).collect::<Result<Vec<_>, _>>()?;
-        let bytes = codes.iter().map(jit::Code::bytes).collect::<Vec<_>>().concat();
-        let layout = Layout::of(&program, &codes);
-        let step_loops = StepLoops::of(program.all_nests());
-        let compile_ns = start.elapsed().as_nanos() as u64;
+        let memory = self.target.is_host().then_some(&self.memory);
+        let codes = jit::compile(program.all_nests(), plan, self.target.isa(), memory)?;
         let (signature, target) = (signature.clone(), self.target.clone());
-        Ok(Compiled { signature, schedule, vectors, target, codes, bytes, layout, step_loops, compile_ns })
+        let compiled = Compiled::new(signature, schedule, vectors, target, &program, codes, start);
+        self.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
+        Ok(compiled)
     }
 
-    /// What was done so far.
-    pub fn counters(&self) -> Counters {
-        let compiles = self.compiles.load(Ordering::Relaxed);
-        let hits = self.requests.load(Ordering::Relaxed).saturating_sub(compiles);
-        Counters { hits, compiles, kernels: self.cache.len() as u64 }
+    /// What was done so far, and what is held.
+    pub fn statistics(&self) -> Statistics {
+        self.cache.statistics()
     }
 }

@@ -33,6 +33,14 @@ pub enum Error {
     /// The operating system gave no executable memory.
     #[error("no executable memory: {0}")]
     Memory(String),
+    /// The map of code for `perf` cannot be written.
+    #[error("{path} cannot be written: {reason}")]
+    PerfMap {
+        /// The map.
+        path: String,
+        /// What the operating system says.
+        reason: String,
+    },
     /// A bug of ours.
     #[error("this is a bug in cranefold, after stage `{stage}`: {message}")]
     Internal {

@@ -23,7 +23,7 @@
 //! }
 //!
 //! let pool = Threads(2);
-//! let compiler = Compiler::host()?.with_threads(pool.threads());
+//! let compiler = Compiler::builder().threads(pool.threads()).build()?;
 //! let spec: Reduction = "sum f32[1000000]".parse()?;
 //! let (x, mut sum) = (vec![1.0f32; 1_000_000], [0.0f32]);
 //! compiler.compile(&spec)?.run_on(&pool, &[Input::from(&x[..])], &mut [Output::from(&mut sum[..])])?;
@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs the parts of a call. The bits of a result do not depend on it.
 pub trait Executor: Send + Sync {
-    /// How many threads it has, at least one: what [`with_threads`](crate::Compiler::with_threads) may be told.
+    /// How many threads it has, at least one: what [`Builder::threads`](crate::compiler::Builder::threads) may be told.
     fn threads(&self) -> usize;
 
     /// Runs `part` once for each number below `parts`, in any order and on any threads, and returns when all are done.

@@ -13,40 +13,45 @@
 //! lengths the nest gives: so a nest that verifies does, and the tests and debug builds verify every stage
 //! (release builds where a schedule is forced). The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`]; what it holds
 //! does not matter, and where it is 0 bytes its pointer is not read and may be absent. The function touches
-//! no other memory but its frame, calls nothing but its tiles (see [`wide`]), the functions at the end of this
-//! file, where the target lacks an instruction, and those of [`host`], and never unwinds.
+//! no other memory but its frame, calls nothing but its tiles (see [`wide`](crate::wide)), the functions of [`libcalls`],
+//! where the target lacks an instruction, and those of [`host`], and never unwinds.
 //!
 //! # Memory
-//! One module holds one function and its tiles. Its pages are writable while code is copied and executable
-//! afterwards, never both; they are given back when the [`Code`] is dropped.
-#![allow(unsafe_code, reason = "maps and frees executable memory")]
+//! The functions of a program and their tiles lie together, in pages of their own ([`memory`]), which are given back when
+//! the last [`Code`] of them is dropped.
+#![allow(unsafe_code, reason = "takes an address for a function")]
 
 mod host;
+mod libcalls;
+mod memory;
 #[cfg(test)]
 mod tests;
+mod text;
 
-use crate::codegen::{self, Generated, HostFunction, LoopName, TileName, loop_at};
-use crate::disassembly::{self, Part, disassembly};
+#[cfg(test)]
+use text::clif;
+pub use text::{assembly, clif_text};
+
+use crate::codegen::{self, Generated, HostFunction, TileName};
 use crate::error::Error;
 use crate::wide::{self, Plan};
 use cranefold_ir::Nest;
-use cranelift_codegen::ir::{ExternalName, Function, LibCall, UserExternalName, UserExternalNameRef};
-use cranelift_codegen::isa::OwnedTargetIsa;
-use cranelift_codegen::{CompiledCode, Context, FinalizedRelocTarget};
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{Function, UserExternalName, UserExternalNameRef};
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Linkage, Module, default_libcall_names};
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::__m128i;
-use std::sync::Mutex;
-use target_lexicon::Architecture;
+use cranelift_module::{FuncId, Linkage, Module, ModuleError, ModuleReloc, default_libcall_names};
+use memory::{Pages, Provider};
+use std::sync::Arc;
 
 pub use crate::storage::SCRATCH_ALIGN;
+pub use memory::Memory;
 
 /// The type of the compiled function.
 pub type Entry = unsafe extern "C" fn(*const *mut u8);
 
-/// Machine code, and the memory it lives in.
+/// The machine code of a nest, and the memory it lives in.
 #[derive(Debug)]
 pub struct Code {
     bytes: Vec<u8>,
@@ -56,15 +61,13 @@ pub struct Code {
     loaded: Option<Loaded>,
 }
 
+/// Where code lies.
+#[derive(Debug)]
 struct Loaded {
     entry: Entry,
-    module: Mutex<Option<JITModule>>,
-}
-
-impl std::fmt::Debug for Loaded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Loaded({:p})", self.entry as *const u8)
-    }
+    /// The address of each tile.
+    tiles: Vec<usize>,
+    pages: Arc<Pages>,
 }
 
 impl Code {
@@ -88,27 +91,19 @@ impl Code {
     pub fn entry(&self) -> Option<Entry> {
         self.loaded.as_ref().map(|l| l.entry)
     }
-}
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        let module = self.module.get_mut().map(Option::take);
-        if let Ok(Some(module)) = module {
-            // SAFETY: the only pointer into the module's memory is `entry`, which is dropped with it;
-            // a caller that runs the function holds the `Code` that owns this.
-            unsafe { module.free_memory() };
-        }
+    /// Bytes of the executable memory that it has together with the other codes of its program.
+    pub fn memory_bytes(&self) -> usize {
+        self.loaded.as_ref().map_or(0, |l| l.pages.bytes())
     }
-}
 
-/// The CLIF of a legal nest.
-///
-/// # Errors
-/// [`Error::Internal`] if the nest holds what code generation has no form for.
-pub fn clif(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Function, Error> {
-    let mut function = generate(nest, plan, isa)?.function;
-    codegen::forget(&mut function);
-    Ok(function)
+    /// Where the function and each of its tiles lie in memory: address and bytes.
+    pub fn places(&self) -> Vec<(usize, u64)> {
+        let Some(loaded) = &self.loaded else { return vec![] };
+        let function = self.bytes.len() as u64 - self.tile_bytes.iter().sum::<u64>();
+        let tiles = loaded.tiles.iter().copied().zip(self.tile_bytes.iter().copied());
+        std::iter::once((loaded.entry as usize, function)).chain(tiles).collect()
+    }
 }
 
 fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, Error> {
@@ -120,47 +115,125 @@ fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, 
         .map_err(|e| Error::Internal { stage: "legalize", message: e.to_string() })
 }
 
-/// Compiles a legal nest; loads the code where `host` says that it is for this machine.
+fn refused(message: impl ToString) -> Error {
+    Error::Internal { stage: "clif", message: message.to_string() }
+}
+
+/// Compiles the legal nests of a program; loads their codes together where they are for this machine and there is memory to
+/// load them into.
 ///
 /// # Errors
-/// [`Error::Internal`] if Cranelift refuses the function, [`Error::Memory`] if there is no memory for it.
-pub fn compile(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa, host: bool) -> Result<Code, Error> {
-    let Generated { function, scratch_bytes, tiles, .. } = generate(nest, plan, isa)?;
-    let tile_bytes = tiles.iter().map(|tile| tile.bytes.len() as u64).collect();
-    let mut context = Context::for_function(function);
-    let refused = |message: String| Error::Internal { stage: "clif", message };
-    if !host {
-        let code = context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
-        let bytes = together(code.code_buffer(), &tiles);
-        return Ok(Code { bytes, tile_bytes, scratch_bytes, loaded: None });
+/// [`Error::Internal`] if Cranelift refuses a function, [`Error::Memory`] if there is no memory for them.
+pub fn compile<'n>(
+    nests: impl Iterator<Item = &'n Nest>,
+    plan: Plan,
+    isa: &OwnedTargetIsa,
+    memory: Option<&Memory>,
+) -> Result<Vec<Code>, Error> {
+    let mut machine = nests.map(|nest| Machine::of(nest, plan, isa)).collect::<Result<Vec<_>, _>>()?;
+    let loaded = match memory {
+        Some(memory) => load(&mut machine, isa, memory)?.into_iter().map(Some).collect(),
+        None => machine.iter().map(|_| None).collect::<Vec<_>>(),
+    };
+    Ok(machine.into_iter().zip(loaded).map(|(machine, loaded)| machine.code(loaded)).collect())
+}
+
+/// What became of a nest, before it is loaded.
+struct Machine {
+    context: Context,
+    tiles: Vec<wide::Tile>,
+    scratch_bytes: u64,
+}
+
+impl Machine {
+    fn of(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Machine, Error> {
+        let Generated { function, scratch_bytes, tiles, .. } = generate(nest, plan, isa)?;
+        let mut context = Context::for_function(function);
+        context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+        Ok(Machine { context, tiles, scratch_bytes })
     }
+
+    fn function_bytes(&self) -> &[u8] {
+        self.context.compiled_code().expect("compiled when it was made").code_buffer()
+    }
+
+    /// The most bytes that it takes in memory.
+    fn memory_bytes(&self, isa: &dyn TargetIsa) -> usize {
+        let relocations = self.context.compiled_code().map_or(0, |code| code.buffer.relocs().len());
+        let function = self.function_bytes().len() + relocations * MOST_VENEER_BYTES;
+        let tiles = self.tiles.iter().map(|tile| tile.bytes.len());
+        let align = self.align(isa).max(wide::ALIGN) as usize;
+        tiles.chain([function]).map(|bytes| bytes.next_multiple_of(align)).sum()
+    }
+
+    fn align(&self, isa: &dyn TargetIsa) -> u64 {
+        let own = self.context.compiled_code().map_or(1, |code| code.buffer.alignment);
+        u64::from(own).max(isa.function_alignment().minimum.into()).max(isa.symbol_alignment())
+    }
+
+    fn code(self, loaded: Option<Loaded>) -> Code {
+        let bytes = together(self.function_bytes(), &self.tiles);
+        let tile_bytes = self.tiles.iter().map(|tile| tile.bytes.len() as u64).collect();
+        Code { bytes, tile_bytes, scratch_bytes: self.scratch_bytes, loaded }
+    }
+}
+
+/// The most bytes that the linker adds for a call that may be too far away.
+const MOST_VENEER_BYTES: usize = 32;
+
+/// Links the codes of a program into pages of their own.
+fn load(codes: &mut [Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<Vec<Loaded>, Error> {
+    let no_memory = |error: &dyn std::fmt::Display| Error::Memory(error.to_string());
+    let bytes = codes.iter().map(|code| code.memory_bytes(&**isa)).sum();
+    let provider = Provider::new(memory, bytes).map_err(|e| no_memory(&e))?;
+    let pages = provider.pages();
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
-    builder.symbols(libcalls());
-    let called = host_calls(&context.func);
-    builder.symbols(called.iter().map(|&(_, f)| (f.symbol(), host::address(f))));
+    builder.symbols(libcalls::libcalls());
+    let called = codes.iter().flat_map(|code| host_calls(&code.context.func));
+    builder.symbols(called.map(|(_, f)| (f.symbol(), host::address(f))));
+    builder.memory_provider(Box::new(provider));
     let mut module = JITModule::new(builder);
-    for (place, f) in called {
-        let signature = f.signature(isa.frontend_config());
-        let id =
-            module.declare_function(&f.symbol(), Linkage::Import, &signature).map_err(|e| refused(e.to_string()))?;
-        // From now on the call names it as the module does.
-        context.func.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
+    let ids =
+        codes.iter_mut().map(|code| define(&mut module, code, isa)).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    module.finalize_definitions().map_err(|e| no_memory(&e))?;
+    let address = |&id: &FuncId| module.get_finalized_function(id);
+    let loaded = |(function, tiles): &(FuncId, Vec<FuncId>)| {
+        // SAFETY: the address is that of a finalized function with the signature at the head of this file.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address(function)) };
+        Loaded { entry, tiles: tiles.iter().map(|id| address(id).addr()).collect(), pages: pages.clone() }
+    };
+    Ok(ids.iter().map(loaded).collect())
+}
+
+/// Defines a function and its tiles.
+fn define(
+    module: &mut JITModule,
+    code: &mut Machine,
+    isa: &OwnedTargetIsa,
+) -> Result<(FuncId, Vec<FuncId>), Box<ModuleError>> {
+    // Each call with its name in the module, which it is known by from here on.
+    let mut named = vec![];
+    for (place, f) in host_calls(&code.context.func) {
+        let id = module.declare_function(&f.symbol(), Linkage::Import, &f.signature(isa.frontend_config()))?;
+        named.push((place, id));
     }
-    let named: Vec<(UserExternalNameRef, TileName)> = tile_calls(&context.func).collect();
-    for (place, TileName(number)) in named {
-        let id = module.declare_anonymous_function(&TileName::signature()).map_err(|e| refused(e.to_string()))?;
-        let bytes = &tiles[number as usize].bytes;
-        module.define_function_bytes(id, wide::ALIGN, bytes, &[]).map_err(|e| refused(e.to_string()))?;
-        context.func.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
+    let mut tiles = vec![];
+    for tile in &code.tiles {
+        let id = module.declare_anonymous_function(&TileName::signature())?;
+        module.define_function_bytes(id, wide::ALIGN, &tile.bytes, &[])?;
+        tiles.push(id);
     }
-    let id = module.declare_anonymous_function(&context.func.signature).map_err(|e| refused(e.to_string()))?;
-    module.define_function(id, &mut context).map_err(|e| refused(format!("{e:?}")))?;
-    let bytes = context.compiled_code().map_or(vec![], |code| together(code.code_buffer(), &tiles));
-    module.finalize_definitions().map_err(|e| Error::Memory(e.to_string()))?;
-    let address = module.get_finalized_function(id);
-    // SAFETY: the address is that of a finalized function with the signature at the head of this file.
-    let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
-    Ok(Code { bytes, tile_bytes, scratch_bytes, loaded: Some(Loaded { entry, module: Mutex::new(Some(module)) }) })
+    named.extend(tile_calls(&code.context.func).map(|(place, TileName(number))| (place, tiles[number as usize])));
+    for (place, id) in named {
+        code.context.func.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
+    }
+    let function = &code.context.func;
+    let id = module.declare_anonymous_function(&function.signature)?;
+    let relocations = code.context.compiled_code().expect("compiled when it was made").buffer.relocs();
+    let relocations: Vec<ModuleReloc> =
+        relocations.iter().map(|r| ModuleReloc::from_mach_reloc(r, function, id)).collect();
+    module.define_function_bytes(id, code.align(&**isa), code.function_bytes(), &relocations)?;
+    Ok((id, tiles))
 }
 
 /// The code of the function, then that of its tiles.
@@ -175,119 +248,6 @@ fn tile_calls(function: &Function) -> impl Iterator<Item = (UserExternalNameRef,
 }
 
 /// The functions of the host that a function calls, each with the place of its name.
-fn host_calls(function: &Function) -> Vec<(UserExternalNameRef, HostFunction)> {
-    let names = function.params.user_named_funcs().iter();
-    names.filter_map(|(place, name)| Some((place, HostFunction::of(name)?))).collect()
-}
-
-/// The CLIF of a legal nest as text, after lines that say which functions of the host it calls.
-///
-/// # Errors
-/// As [`clif`].
-pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let function = clif(nest, plan, isa)?;
-    let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
-        format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
-    };
-    let tiles = tile_calls(&function)
-        .map(|(place, TileName(number))| format!("; {} is tile {number}\n", function.params.user_named_funcs()[place]));
-    let legend: String = host_calls(&function).into_iter().map(legend).chain(tiles).collect();
-    Ok(legend + &function.to_string())
-}
-
-/// The assembly of a legal nest, whose code is `of`: on x86-64 disassembled, else as Cranelift prints it.
-///
-/// # Errors
-/// As [`compile`]; [`Error::Internal`] also if the nest gives other code than that.
-pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let Generated { function, tiles, loops, .. } = generate(nest, plan, isa)?;
-    let is_x86 = isa.triple().architecture == Architecture::X86_64;
-    let mut context = Context::for_function(function);
-    context.set_disasm(!is_x86);
-    let refused = |message: String| Error::Internal { stage: "clif", message };
-    context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
-    let code = context.compiled_code().expect("compiled above");
-    if together(code.code_buffer(), &tiles) != of.bytes() {
-        return Err(Error::Internal { stage: "asm", message: "other code than that of the kernel".into() });
-    }
-    if !is_x86 {
-        return Ok(code.vcode.clone().unwrap_or_default());
-    }
-    let mut text = format!("function:\n{}", function_text(&context.func, code, &loops));
-    for (number, tile) in tiles.iter().enumerate() {
-        let loops: Vec<&str> = tile.loops.iter().map(String::as_str).collect();
-        let (bytes, code_bytes, marks) = (&tile.bytes, tile.code_bytes, &tile.marks);
-        let part = Part { bytes, code_bytes, loops: &loops, marks, addresses: &[] };
-        text += &format!("\ntile {number}:\n{}", disassembly(&part));
-    }
-    Ok(text)
-}
-
-/// The disassembly of what Cranelift made.
-fn function_text(function: &Function, code: &CompiledCode, loops: &[LoopName]) -> String {
-    let around: Vec<Option<u32>> = loops.iter().map(|l| l.around).collect();
-    let pieces = code.buffer.get_srclocs_sorted().iter().map(|piece| (piece.end as usize, loop_at(piece.loc)));
-    let code_bytes = pieces.clone().map(|(end, _)| end).max().unwrap_or(code.code_buffer().len());
-    let marks = disassembly::marks(pieces, &around);
-    let loops: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
-    let relocations = code.buffer.relocs().iter();
-    let addresses: Vec<(usize, String)> =
-        relocations.map(|r| (r.offset as usize, target_name(function, &r.target))).collect();
-    let bytes = code.code_buffer();
-    disassembly(&Part { bytes, code_bytes, loops: &loops, marks: &marks, addresses: &addresses })
-}
-
-/// What an address is of.
-fn target_name(function: &Function, target: &FinalizedRelocTarget) -> String {
-    match target {
-        FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => default_libcall_names()(*call),
-        FinalizedRelocTarget::ExternalName(ExternalName::User(place)) => {
-            let name = &function.params.user_named_funcs()[*place];
-            let tile = TileName::of(name).map(|TileName(number)| format!("tile {number}"));
-            tile.or_else(|| HostFunction::of(name).map(HostFunction::symbol)).unwrap_or_else(|| name.to_string())
-        }
-        other => other.display(Some(&function.params)),
-    }
-}
-
-extern "C" fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
-    a.mul_add(b, c)
-}
-
-extern "C" fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
-    a.mul_add(b, c)
-}
-
-extern "C" fn nearest_f32(a: f32) -> f32 {
-    a.round_ties_even()
-}
-
-extern "C" fn nearest_f64(a: f64) -> f64 {
-    a.round_ties_even()
-}
-
-/// Bytes of `a` at the places that `mask` names, 0 where its highest bit is set.
-#[cfg(target_arch = "x86_64")]
-#[allow(improper_ctypes_definitions, reason = "vectors are passed in registers, as the compiled code does")]
-extern "C" fn x86_pshufb(a: __m128i, mask: __m128i) -> __m128i {
-    // SAFETY: 128 bits either way, and all values of all types are valid.
-    let [a, mask] = unsafe { std::mem::transmute::<[__m128i; 2], [[u8; 16]; 2]>([a, mask]) };
-    let bytes = mask.map(|at| if at & 0x80 == 0 { a[usize::from(at & 15)] } else { 0 });
-    // SAFETY: as above.
-    unsafe { std::mem::transmute::<[u8; 16], __m128i>(bytes) }
-}
-
-/// The functions Cranelift calls where a target lacks the instruction: correctly rounded all.
-fn libcalls() -> Vec<(String, *const u8)> {
-    let names = default_libcall_names();
-    [
-        #[cfg(target_arch = "x86_64")]
-        (LibCall::X86Pshufb, x86_pshufb as *const u8),
-        (LibCall::FmaF32, fma_f32 as *const u8),
-        (LibCall::FmaF64, fma_f64 as *const u8),
-        (LibCall::NearestF32, nearest_f32 as *const u8),
-        (LibCall::NearestF64, nearest_f64 as *const u8),
-    ]
-    .map(|(call, address)| (names(call), address))
-    .into()
+fn host_calls(function: &Function) -> impl Iterator<Item = (UserExternalNameRef, HostFunction)> {
+    function.params.user_named_funcs().iter().filter_map(|(place, name)| Some((place, HostFunction::of(name)?)))
 }

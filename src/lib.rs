@@ -23,7 +23,10 @@
 //! | `codegen` | legal nest -> Cranelift function |
 //! | `wide` | tile -> machine code of wide vectors |
 //! | `jit`, `disassembly` | code in memory that runs, and as text |
-//! | [`compiler`] | signature -> code, cached |
+//! | [`signature`], [`request`] | what code is kept by; a spec with its own, and what its calls are held to |
+//! | `cache` | signature -> code, bounded, each made once |
+//! | [`compiler`] | request -> kernel |
+//! | `perf` | names of code for `perf` |
 //! | [`kernel`] | checked calls and facts |
 //! | [`executor`] | who runs the parts of a kernel: a thread, rayon, or the caller's own |
 //! | [`dump`] | every stage as text |
@@ -35,6 +38,7 @@
 //! of code and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe
 //! code stands in the loader, in the functions of the host beside it and in `kernel` alone.
 
+mod cache;
 mod codegen;
 mod compiled;
 pub mod compiler;
@@ -48,11 +52,14 @@ pub mod kernel;
 pub mod layout;
 pub mod lower;
 pub mod passes;
+mod perf;
 pub mod pipeline;
 pub mod problem;
 pub mod program;
 pub mod reference;
+pub mod request;
 pub mod schedule;
+pub mod signature;
 pub mod spec;
 mod storage;
 pub mod target;
@@ -70,7 +77,9 @@ pub use executor::{Executor, Rayon, Serial};
 pub use kernel::{Call, Element, Input, Kernel, Output};
 pub use layout::Layout;
 pub use problem::Problem;
+pub use request::Request;
 pub use schedule::{Schedule, ScheduleError};
+pub use signature::Signature;
 pub use spec::{Reduction, SpecError};
 pub use target::Target;
 pub use vectors::Vectors;

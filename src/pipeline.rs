@@ -94,3 +94,10 @@ fn name(problem: &Problem) -> String {
     let outputs: Vec<&str> = problem.outputs.iter().map(|o| o.dtype.name()).collect();
     format!("{op} {} {} -> {}", inputs.join(", "), dims.join("x"), outputs.join(", "))
 }
+
+/// The name as a linker takes it, where `r` marks reduced extents: `sum_f32_4xr1000_to_f32`.
+pub fn symbol(problem: &Problem) -> String {
+    let plain = name(problem).replace(" -> ", " to ").replace('(', "r");
+    let words = plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("_")
+}

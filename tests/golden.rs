@@ -82,7 +82,7 @@ impl Golden {
     fn kernel(&self) -> Result<Kernel, Box<dyn std::error::Error>> {
         let (spec, schedule) = (self.spec()?, self.schedule()?);
         let target = Target::new("x86_64-unknown-linux-gnu", "")?;
-        Ok(Compiler::new(target).compile_with(&spec, &Options { schedule, width: None })?)
+        Ok(Compiler::builder().target(target).build()?.compile_with(&spec, &Options { schedule, width: None })?)
     }
 
     fn text(&self, stage: &str) -> Result<String, Box<dyn std::error::Error>> {

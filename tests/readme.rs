@@ -38,7 +38,7 @@ fn compiler(bits: Option<&&str>) -> Option<(Compiler, u32)> {
         // On other machines Cranelift does not know x86-64.
         Some(bits) => {
             let target = Target::new("x86_64-unknown-none", "x86-64-v4").ok()?;
-            Some((Compiler::new(target), bits.parse().expect("bits")))
+            Some((Compiler::builder().target(target).build().expect("a compiler"), bits.parse().expect("bits")))
         }
     }
 }

@@ -59,7 +59,7 @@ fn every_set_of_features_is_compiled_for() {
     for (features, bits) in FEATURES {
         let target = Target::new("x86_64-unknown-none", features).expect("a target");
         assert_eq!(target.vector_bits(), bits, "{features}");
-        let compiler = Compiler::new(target);
+        let compiler = Compiler::builder().target(target).build().expect("a compiler");
         for spec in SPECS {
             let kernel = compiler.compile(&parse(spec)).unwrap_or_else(|e| panic!("{spec} for {features}: {e}"));
             let (facts, asm) = (kernel.facts(), kernel.dump("asm").expect("assembly"));
@@ -81,7 +81,8 @@ fn every_set_of_features_that_this_machine_has_gives_the_same_bits() {
     let host = Compiler::host().expect("this machine");
     // What is lacking is refused, with the feature's name: see `calls.rs`.
     let targets = FEATURES.iter().filter_map(|(features, _)| Target::new("x86_64-unknown-linux-gnu", features).ok());
-    let compilers: Vec<Compiler> = targets.map(Compiler::new).collect();
+    let compilers: Vec<Compiler> =
+        targets.map(|target| Compiler::builder().target(target).build().expect("a compiler")).collect();
     assert!(!compilers.is_empty(), "SSE2 is everywhere");
     for spec in SPECS.map(parse) {
         let input = |operand: &Operand, kind| data::elements(operand.dtype(), operand.span_elems() as usize, kind, 3);

@@ -434,7 +434,7 @@ fn small_work_stays_in_one_part() {
 
 #[test]
 fn facts_and_dumps_say_the_parts() {
-    let compiler = Compiler::host().expect("this machine").with_threads(2);
+    let compiler = Compiler::builder().threads(2).build().expect("this machine");
     assert_eq!(compiler.threads(), 2);
     let one = compiler.compile(&spec("sum f32[1000]")).expect("a kernel").facts();
     assert_eq!((one.parts, one.shared, one.codes), (1, None, 1));

@@ -13,7 +13,7 @@ const MOST_THREADS: usize = 1024;
 /// [`Failure::Threads`] if there are none or too many.
 pub fn compiler(threads: usize) -> Result<Compiler, Failure> {
     match threads {
-        1..=MOST_THREADS => Ok(Compiler::host()?.with_threads(threads)),
+        1..=MOST_THREADS => Ok(Compiler::builder().threads(threads).build()?),
         given => Err(Failure::Threads { given, limit: MOST_THREADS }),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! No spec has a selection yet, so the nests are written here.
 
-use super::{Code, clif, clif_text, compile, generate};
+use super::{Code, Memory, clif, clif_text, compile, generate};
 use crate::passes::PASSES;
 use crate::schedule::Schedule;
 use crate::target::Target;
@@ -106,7 +106,7 @@ fn schedules() -> [Schedule; 4] {
 
 fn native(nest: &Nest) -> Code {
     let target = Target::host().unwrap();
-    compile(nest, Plan::BASE, target.isa(), target.is_host()).unwrap()
+    compile([nest].into_iter(), Plan::BASE, target.isa(), Some(&Memory::default())).unwrap().remove(0)
 }
 
 /// Buffers for the outputs of a nest, filled with what no result leaves there by chance.
@@ -262,7 +262,7 @@ fn a_selection_is_a_call_by_name_on_every_target() {
         assert_eq!(text, functions.concat() + &function.to_string());
         let calls = |name: &str| text.matches(name).count();
         assert_eq!((calls("= u1:"), calls("    call fn"), calls("= call fn")), (2, 1, 1), "{text}");
-        assert!(!compile(&nest, Plan::BASE, target.isa(), false).unwrap().bytes().is_empty());
+        assert!(!compile([&nest].into_iter(), Plan::BASE, target.isa(), None).unwrap()[0].bytes().is_empty());
     }
 }
 

@@ -1,6 +1,6 @@
 //! A call part by part: for executors and any other scheduler.
 
-use super::{FEW, Input, Kernel, Line, Output, check, scratch};
+use super::{FEW, Input, Kernel, Line, Output, scratch};
 use crate::error::CallError;
 use crate::executor::Executor;
 use crate::jit::SCRATCH_ALIGN;
@@ -20,7 +20,7 @@ const DONE: u8 = 2;
 /// ```
 /// use cranefold::{Compiler, Input, Output, Reduction};
 ///
-/// let compiler = Compiler::host()?.with_threads(2);
+/// let compiler = Compiler::builder().threads(2).build()?;
 /// let spec: Reduction = "sum f32[1000000]".parse()?;
 /// let kernel = compiler.compile(&spec)?;
 /// let (x, mut sum) = (vec![1.0f32; 1_000_000], [0.0f32]);
@@ -91,7 +91,7 @@ impl<'a> Call<'a> {
 impl Kernel {
     /// How many parts a call has, at least one.
     pub fn parts(&self) -> usize {
-        self.compiled.layout.parts.len()
+        self.0.compiled.layout.parts.len()
     }
 
     /// Runs the kernel on the threads of an executor. One part, which small work has, the calling thread runs itself.
@@ -163,9 +163,8 @@ impl Kernel {
         scratch: *mut u8,
         own: Vec<Line>,
     ) -> Result<Call<'a>, CallError> {
-        check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.bytes)))?;
-        check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))?;
-        if self.compiled.codes.iter().any(|code| code.entry().is_none()) {
+        self.0.request.check(inputs, outputs)?;
+        if self.0.compiled.codes.iter().any(|code| code.entry().is_none()) {
             return Err(self.foreign());
         }
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
@@ -197,7 +196,7 @@ impl Kernel {
         memory: usize,
         buffers: *const *mut u8,
     ) -> Result<(), CallError> {
-        let layout = &self.compiled.layout;
+        let layout = &self.0.compiled.layout;
         let parts = layout.parts.len();
         let of = layout.parts.get(part).ok_or(CallError::Part { given: part, parts })?;
         // SAFETY: the starts are those of the part; its nest keeps within what is left of each buffer, as `program` asserts.
@@ -212,11 +211,11 @@ impl Kernel {
     /// # Safety
     /// As [`run_part_raw`](Kernel::run_part_raw); all parts have been run, and what they wrote is seen.
     pub unsafe fn finish_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
-        if !self.compiled.layout.has_finish {
+        if !self.0.compiled.layout.has_finish {
             return Ok(());
         }
         // SAFETY: the caller keeps the contract; the last code is that of the finish.
-        unsafe { self.enter_at(self.compiled.codes.len() - 1, buffers, 0, |_| 0) }
+        unsafe { self.enter_at(self.0.compiled.codes.len() - 1, buffers, 0, |_| 0) }
     }
 
     /// Enters a code with its buffers from `starts` on, and the scratch memory of a part.
@@ -230,8 +229,8 @@ impl Kernel {
         part: usize,
         start: impl Fn(usize) -> usize,
     ) -> Result<(), CallError> {
-        let layout = &self.compiled.layout;
-        let operands = self.spec.inputs().len() + self.spec.outputs().len();
+        let layout = &self.0.compiled.layout;
+        let operands = self.spec().inputs().len() + self.spec().outputs().len();
         let scratch = match layout.scratch_bytes {
             0 => std::ptr::null_mut(),
             // SAFETY: the caller gives a pointer to scratch memory after those to buffers where there is any.

@@ -31,9 +31,9 @@ elements! {
 /// An input of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    pub(super) dtype: DType,
-    pub(super) bytes: usize,
-    pub(super) start: *const u8,
+    pub(crate) dtype: DType,
+    pub(crate) bytes: usize,
+    pub(crate) start: *const u8,
     borrow: PhantomData<&'a [u8]>,
 }
 
@@ -55,9 +55,9 @@ impl<'a> Input<'a> {
 /// An output of a call.
 #[derive(Debug)]
 pub struct Output<'a> {
-    pub(super) dtype: DType,
-    pub(super) bytes: usize,
-    pub(super) start: *mut u8,
+    pub(crate) dtype: DType,
+    pub(crate) bytes: usize,
+    pub(crate) start: *mut u8,
     borrow: PhantomData<&'a mut [u8]>,
 }
 

@@ -24,6 +24,8 @@ pub struct Facts {
     pub codes: u64,
     /// Bytes of machine code with its constants: Cranelift's, and the tiles'.
     pub code_bytes: u64,
+    /// Bytes of executable memory: whole pages.
+    pub memory_bytes: u64,
     /// What of it is tiles.
     pub tiles: Tiles,
     /// Loops over steps of the reduction, but for those that are written out.
@@ -87,6 +89,7 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
         codes: compiled.codes.len() as u64,
         scratch_bytes: compiled.layout.scratch_bytes,
         code_bytes: compiled.bytes.len() as u64,
+        memory_bytes: compiled.memory_bytes(),
         tiles: tiles(compiled),
         step_loops: compiled.step_loops,
         compile_ns: compiled.compile_ns,

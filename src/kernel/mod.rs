@@ -14,6 +14,7 @@ use crate::dump;
 use crate::error::{CallError, Error};
 use crate::explain;
 use crate::jit::SCRATCH_ALIGN;
+use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::spec::{Operand, Reduction};
 use crate::vectors::Vectors;
@@ -27,8 +28,11 @@ use std::sync::Arc;
 ///
 /// Kernels assume the default floating-point environment: round to nearest even, subnormals kept.
 #[derive(Clone, Debug)]
-pub struct Kernel {
-    spec: Arc<Reduction>,
+pub struct Kernel(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    request: Request,
     compiled: Arc<Compiled>,
 }
 
@@ -36,35 +40,45 @@ pub struct Kernel {
 const FEW: usize = 8;
 
 impl Kernel {
-    pub(crate) fn new(spec: Reduction, compiled: Arc<Compiled>) -> Kernel {
-        Kernel { spec: Arc::new(spec), compiled }
+    pub(crate) fn new(request: Request, compiled: Arc<Compiled>) -> Kernel {
+        Kernel(Arc::new(Inner { request, compiled }))
     }
 
-    /// The request.
+    pub(crate) fn compiled(&self) -> &Compiled {
+        &self.0.compiled
+    }
+
+    /// The spec.
     pub fn spec(&self) -> &Reduction {
-        &self.spec
+        self.0.request.spec()
+    }
+
+    /// The spec with the signature of this code.
+    pub fn request(&self) -> &Request {
+        &self.0.request
     }
 
     /// The schedule the code was made by.
     pub fn schedule(&self) -> &Schedule {
-        &self.compiled.schedule
+        &self.0.compiled.schedule
     }
 
     /// The vectors the code is made of.
     pub fn vectors(&self) -> Vectors {
-        self.compiled.vectors
+        self.0.compiled.vectors
     }
 
     /// The machine code: that of the function that a call enters, then that of its tiles; of several parts, one code after
     /// the other.
     pub fn code(&self) -> &[u8] {
-        &self.compiled.bytes
+        &self.0.compiled.bytes
     }
 
     /// Runs the kernel of a reduction with one input and one output.
     ///
     /// # Errors
     /// [`CallError`] if an element type or length is not that of the spec: nothing is written then.
+    #[inline]
     pub fn run_one<T: Element, U: Element>(&self, input: &[T], output: &mut [U]) -> Result<(), CallError> {
         self.run(&[Input::from(input)], &mut [Output::from(output)])
     }
@@ -76,12 +90,32 @@ impl Kernel {
     /// # Errors
     /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec, or
     /// there is no memory for [`scratch_bytes`](Kernel::scratch_bytes): nothing is written then.
+    #[inline]
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        check("input", self.spec.inputs(), inputs.iter().map(|i| (i.dtype, i.bytes)))?;
-        check("output", self.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))?;
+        self.0.request.check(inputs, outputs)?;
+        match self.0.compiled.direct {
+            Some(entry) if inputs.len() + outputs.len() <= FEW => {
+                debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+                let mut list = [MaybeUninit::uninit(); FEW];
+                let (of_inputs, of_outputs) = list.split_at_mut(inputs.len());
+                of_inputs.iter_mut().zip(inputs).for_each(|(place, i)| *place = MaybeUninit::new(i.start.cast_mut()));
+                of_outputs.iter_mut().zip(outputs).for_each(|(place, o)| *place = MaybeUninit::new(o.start));
+                // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above);
+                // shared borrows of the inputs and unique ones of the outputs. The code was made for this problem on this
+                // machine, and reads no more pointers.
+                unsafe { entry(list.as_ptr().cast()) };
+                Ok(())
+            }
+            _ => self.run_indirect(inputs, outputs),
+        }
+    }
+
+    /// Runs the kernel on buffers that were checked, and its scratch memory.
+    #[cold]
+    fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
-        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked
-        // above); shared borrows of the inputs and unique ones of the outputs.
+        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says; shared borrows of the
+        // inputs and unique ones of the outputs.
         unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
     }
 
@@ -102,14 +136,14 @@ impl Kernel {
     /// [`CallError::InPlace`] if the output is not of input 0's type and layout or is one for each slice;
     /// else as [`run`](Kernel::run).
     pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
-        let (input, outputs) = (&self.spec.inputs()[0], self.spec.outputs());
+        let (input, outputs) = (&self.spec().inputs()[0], self.spec().outputs());
         let place = |o: &Operand| (o.dtype(), o.placement().clone());
         let same = matches!(outputs, [output] if place(output) == place(input));
-        if !self.spec.applies() || !same {
+        if !self.spec().applies() || !same {
             return Err(CallError::InPlace);
         }
         let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
-        check("input", self.spec.inputs(), inputs.collect::<Vec<_>>().into_iter())?;
+        self.0.request.check_inputs(inputs.collect::<Vec<_>>().into_iter())?;
         let buffers = std::iter::once(data.start).chain(others.iter().map(|i| i.start.cast_mut()));
         // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
         // and the output are one buffer with the same places: the kernel has read a slice's elements but those
@@ -122,7 +156,7 @@ impl Kernel {
     /// # Safety
     /// As [`run_raw`](Kernel::run_raw), but for the scratch memory.
     unsafe fn run_at(&self, count: usize, buffers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
-        let mut scratch = scratch(self.compiled.layout.serial_scratch_bytes)?;
+        let mut scratch = scratch(self.0.compiled.layout.serial_scratch_bytes)?;
         let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
         if count < FEW {
             let mut list = [std::ptr::null_mut(); FEW];
@@ -162,7 +196,7 @@ impl Kernel {
     /// # Safety
     /// As [`run_raw`](Kernel::run_raw), but the scratch memory may be that of one part.
     unsafe fn run_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
-        if let [_] = self.compiled.layout.parts[..] {
+        if let [_] = self.0.compiled.layout.parts[..] {
             // SAFETY: one part takes its buffers as they are; the caller keeps the contract.
             return unsafe { self.enter(0, buffers) };
         }
@@ -180,31 +214,31 @@ impl Kernel {
     /// `buffers` points to the pointers that the code takes (see `jit`).
     unsafe fn enter(&self, code: usize, buffers: *const *mut u8) -> Result<(), CallError> {
         debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
-        let entry = self.compiled.codes[code].entry().ok_or_else(|| self.foreign())?;
+        let entry = self.0.compiled.codes[code].entry().ok_or_else(|| self.foreign())?;
         // SAFETY: the code was made for this problem on this machine; the caller keeps the contract.
         unsafe { entry(buffers) };
         Ok(())
     }
 
     fn foreign(&self) -> CallError {
-        CallError::Foreign { target: self.compiled.target.to_string() }
+        CallError::Foreign { target: self.0.compiled.target.to_string() }
     }
 
     /// Bytes of scratch memory that a call works in, for all parts: 0 but where slices are selected from, or states
     /// are kept, that do not fit a stack, or where parts leave states to be finished. [`run_on`](Kernel::run_on) allocates it
     /// for each call; [`run`](Kernel::run), which runs one part after the other, that of one.
     pub fn scratch_bytes(&self) -> u64 {
-        self.compiled.layout.scratch_bytes
+        self.0.compiled.layout.scratch_bytes
     }
 
     /// What the outputs are: shapes, strides and lengths of their buffers.
     pub fn output_desc(&self) -> Vec<crate::spec::OutputDesc> {
-        self.spec.output_desc()
+        self.spec().output_desc()
     }
 
     /// What is known of the kernel.
     pub fn facts(&self) -> Facts {
-        facts::facts(&self.spec, &self.compiled)
+        facts::facts(self.spec(), &self.0.compiled)
     }
 
     /// The text of one stage of the way from the spec to this kernel's code, or of `all`.
@@ -215,7 +249,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::Stage`] if there is no stage of that name.
     pub fn dump(&self, stage: &str) -> Result<String, Error> {
-        dump::dump(&self.spec, &self.compiled, stage)
+        dump::dump(self.spec(), &self.0.compiled, stage)
     }
 
     /// Why the kernel is as it is, as a page of text: bytes, operations and where the data lies, the tree, the order
@@ -234,7 +268,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::Internal`] if the nest cannot be made again: a bug of ours.
     pub fn explain(&self) -> Result<String, Error> {
-        explain::explain(&self.spec, &self.compiled, &self.facts())
+        explain::explain(self.spec(), &self.0.compiled, &self.facts())
     }
 }
 
@@ -253,35 +287,6 @@ fn scratch(bytes: u64) -> Result<Vec<Line>, CallError> {
     let count = usize::try_from(bytes.div_ceil(SCRATCH_ALIGN)).unwrap_or(usize::MAX);
     lines.try_reserve_exact(count).map_err(|_| CallError::Scratch { bytes })?;
     Ok(lines)
-}
-
-fn check(
-    role: &'static str,
-    operands: &[Operand],
-    given: impl ExactSizeIterator<Item = (cranefold_ir::DType, usize)>,
-) -> Result<(), CallError> {
-    if given.len() != operands.len() {
-        return Err(CallError::Count { role, given: given.len(), expected: operands.len() });
-    }
-    for (position, ((dtype, bytes), operand)) in given.zip(operands).enumerate() {
-        if dtype != operand.dtype() {
-            return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
-        }
-        if bytes as u64 != operand.span_bytes() {
-            return Err(wrong_length(role, position, bytes as u64, operand));
-        }
-    }
-    Ok(())
-}
-
-/// Why so many bytes are not an operand's.
-#[cold]
-fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Operand) -> CallError {
-    let (dtype, element_bytes) = (operand.dtype(), operand.dtype().bytes());
-    match given.is_multiple_of(element_bytes) {
-        false => CallError::PartialElement { role, position, given, dtype, element_bytes },
-        true => CallError::Length { role, position, given: given / element_bytes, expected: operand.span_elems() },
-    }
 }
 
 /// Whether rounding is to nearest even and subnormals are kept, as far as two operations show it.

@@ -43,6 +43,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
         });
     }
     let mut spec = Reduction {
+        hash: 0,
         lift: none_reduced && copies && builder.lift == Some(true),
         inputs,
         outputs: vec![],
@@ -72,7 +73,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
         };
         spec.recipe_as_written().reducer(&types).map_err(in_spec)?;
     }
-    Ok(spec)
+    Ok(spec.hashed())
 }
 
 /// Adds the outputs, each in its layout.

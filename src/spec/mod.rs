@@ -20,6 +20,7 @@ use crate::layout::{Layout, Placement, Places};
 use cranefold_ir::DType;
 use cranefold_ir::formula::Formula;
 use cranefold_ir::ops::{Call, Combiner, Recipe};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The greatest rank of an operand.
 pub const MAX_RANK: usize = 64;
@@ -44,8 +45,10 @@ pub const MAX_TEXT: usize = 100_000;
 /// assert_eq!(built.outputs()[0].strides(), [288, 24, 24, 1]);
 /// # Ok::<(), cranefold::SpecError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
+    /// Of all else, worked out once: those that ask a compiler for a kernel again look it up by this.
+    hash: u64,
     reducers: Vec<Call>,
     /// Elements, then what `then` reads, then scalars.
     inputs: Vec<Operand>,
@@ -62,6 +65,24 @@ pub struct Reduction {
     saturate: bool,
     /// What was said, where it is not the default.
     rounding: Option<Rounding>,
+}
+
+impl Reduction {
+    /// The same with the hash of its fields.
+    fn hashed(mut self) -> Reduction {
+        let Reduction { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
+        let mut hasher = DefaultHasher::new();
+        (reducers, inputs, outputs, map, then, apply, reduced).hash(&mut hasher);
+        (self.keep_dims, self.lift, self.accumulator, self.saturate, self.rounding).hash(&mut hasher);
+        self.hash = hasher.finish();
+        self
+    }
+}
+
+impl Hash for Reduction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// How a value that is no integer becomes one.
@@ -98,13 +119,34 @@ pub enum Role {
 }
 
 /// An input or output: element type, shape as the user sees it, and where the elements lie.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Operand {
     role: Role,
     dtype: DType,
     shape: Vec<u64>,
     layout: Layout,
     placement: Placement,
+}
+
+impl Operand {
+    /// What all else follows from: the placement does from shape and layout.
+    fn key(&self) -> (&Role, DType, &[u64], &Layout) {
+        (&self.role, self.dtype, &self.shape, &self.layout)
+    }
+}
+
+impl PartialEq for Operand {
+    fn eq(&self, other: &Operand) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Operand {}
+
+impl Hash for Operand {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
 }
 
 impl Operand {

@@ -66,7 +66,7 @@ pub fn measure(
 ) -> Result<Measured, Failure> {
     let mut arrays = Arrays::random(&case.spec, 1)?;
     // A compiler of its own: no case is answered from what was compiled for another.
-    let compiler = Compiler::new(target.clone()).with_threads(executor.current_num_threads());
+    let compiler = Compiler::builder().target(target.clone()).threads(executor.current_num_threads()).build()?;
     let (kernel, first_ns) = timing::once_ns(|| {
         let kernel = compiler.compile_with(&case.spec, options)?;
         native(&kernel, executor, &arrays.inputs, &mut arrays.outputs)()?;

@@ -1,0 +1,83 @@
+//! How a compiler is made.
+
+use super::Compiler;
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::perf::PerfMap;
+use crate::target::Target;
+
+/// The most codes kept where nothing is said.
+const MOST_KERNELS: usize = 16_000;
+
+/// The most bytes of executable memory kept where nothing is said.
+const MOST_CODE_BYTES: u64 = 256 << 20;
+
+/// Makes a [`Compiler`].
+///
+/// ```
+/// use cranefold::Compiler;
+///
+/// let compiler = Compiler::builder().threads(4).most_kernels(1000).most_code_bytes(16 << 20).build()?;
+/// assert_eq!(compiler.threads(), 4);
+/// # Ok::<(), cranefold::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Builder {
+    target: Option<Target>,
+    threads: Option<usize>,
+    most_kernels: Option<usize>,
+    most_code_bytes: Option<u64>,
+    perf_map: bool,
+}
+
+impl Builder {
+    /// The target; this machine with every instruction it has, where none is given.
+    pub fn target(self, target: Target) -> Builder {
+        Builder { target: Some(target), ..self }
+    }
+
+    /// How many threads run a call: large work gets several parts, which an [`Executor`](crate::Executor) shares out.
+    /// One, where nothing is said, and then all work has one part.
+    pub fn threads(self, threads: usize) -> Builder {
+        Builder { threads: Some(threads.max(1)), ..self }
+    }
+
+    /// The most codes that are kept, at least one; 16,000 where nothing is said.
+    pub fn most_kernels(self, most: usize) -> Builder {
+        Builder { most_kernels: Some(most), ..self }
+    }
+
+    /// The most bytes of executable memory of the codes that are kept; 256 MiB where nothing is said. Code of more is made
+    /// for each request.
+    pub fn most_code_bytes(self, most: u64) -> Builder {
+        Builder { most_code_bytes: Some(most), ..self }
+    }
+
+    /// Writes where codes lie to `/tmp/perf-PID.map`, in which `perf report` looks for names:
+    /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents, and that of a tile with its number.
+    pub fn perf_map(self) -> Builder {
+        Builder { perf_map: true, ..self }
+    }
+
+    /// The compiler.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if no target was given and Cranelift does not know this machine, [`Error::PerfMap`] if the map
+    /// cannot be written.
+    pub fn build(self) -> Result<Compiler, Error> {
+        let target = self.target.map_or_else(Target::host, Ok)?;
+        let most_kernels = self.most_kernels.unwrap_or(MOST_KERNELS);
+        let perf_map = self.perf_map.then(PerfMap::open).transpose()?;
+        Ok(Compiler {
+            vectors: target.vectors(),
+            target_text: target.to_string().into(),
+            target,
+            threads: self.threads.unwrap_or(1),
+            hasher: Default::default(),
+            cache: Cache::new(most_kernels, self.most_code_bytes.unwrap_or(MOST_CODE_BYTES)),
+            memory: Default::default(),
+            perf_map,
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! A spec that has been asked for: what its code is kept by, and what its calls are held to.
+
+use crate::error::CallError;
+use crate::kernel::{Input, Output};
+use crate::signature::Signature;
+use crate::spec::{Operand, Reduction};
+use cranefold_ir::DType;
+use quick_cache::Equivalent;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A spec and the signature of its code, worked out once by [`Compiler::request`](crate::Compiler::request), so that
+/// asking for its kernel again costs little. Cheap to clone.
+///
+/// Specs that mean one problem have equal signatures, and share code.
+#[derive(Clone, Debug)]
+pub struct Request(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// That of the spec, or another where something was forced.
+    hash: u64,
+    is_forced: bool,
+    spec: Reduction,
+    signature: Signature,
+    inputs: Box<[Expected]>,
+    outputs: Box<[Expected]>,
+}
+
+/// What a buffer of a call has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Expected {
+    dtype: DType,
+    bytes: usize,
+}
+
+impl Request {
+    /// A request of a spec with this hash.
+    pub(crate) fn new(asked: &Asked<'_>, signature: Signature, is_forced: bool) -> Request {
+        let spec = asked.spec.clone();
+        let hash = if is_forced { asked.hash ^ signature.hash() as u64 } else { asked.hash };
+        // What fits no address space is no buffer's length.
+        let bytes = |o: &Operand| usize::try_from(o.span_bytes()).unwrap_or(usize::MAX);
+        let expected = |o: &Operand| Expected { dtype: o.dtype(), bytes: bytes(o) };
+        let inputs = spec.inputs().iter().map(expected).collect();
+        let outputs = spec.outputs().iter().map(expected).collect();
+        Request(Arc::new(Inner { hash, is_forced, spec, signature, inputs, outputs }))
+    }
+
+    /// The spec.
+    pub fn spec(&self) -> &Reduction {
+        &self.0.spec
+    }
+
+    /// What its code is kept by.
+    pub fn signature(&self) -> &Signature {
+        &self.0.signature
+    }
+
+    /// Whether buffers are those of the spec.
+    #[inline]
+    pub(crate) fn check(&self, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
+        let fits = |of: &Expected, dtype: DType, bytes: usize| (of.dtype == dtype) & (of.bytes == bytes);
+        let all = inputs.len() == self.0.inputs.len()
+            && outputs.len() == self.0.outputs.len()
+            && self.0.inputs.iter().zip(inputs).all(|(of, i)| fits(of, i.dtype, i.bytes))
+            && self.0.outputs.iter().zip(outputs).all(|(of, o)| fits(of, o.dtype, o.bytes));
+        if all {
+            return Ok(());
+        }
+        self.wrong(inputs, outputs)
+    }
+
+    /// What is wrong with buffers.
+    #[cold]
+    fn wrong(&self, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
+        self.check_inputs(inputs.iter().map(|i| (i.dtype, i.bytes)))?;
+        check("output", self.0.spec.outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))
+    }
+
+    /// Whether inputs are those of the spec.
+    pub(crate) fn check_inputs(&self, given: impl ExactSizeIterator<Item = (DType, usize)>) -> Result<(), CallError> {
+        check("input", self.0.spec.inputs(), given)
+    }
+}
+
+fn check(
+    role: &'static str,
+    operands: &[Operand],
+    given: impl ExactSizeIterator<Item = (DType, usize)>,
+) -> Result<(), CallError> {
+    if given.len() != operands.len() {
+        return Err(CallError::Count { role, given: given.len(), expected: operands.len() });
+    }
+    for (position, ((dtype, bytes), operand)) in given.zip(operands).enumerate() {
+        if dtype != operand.dtype() {
+            return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
+        }
+        if bytes as u64 != operand.span_bytes() {
+            return Err(wrong_length(role, position, bytes as u64, operand));
+        }
+    }
+    Ok(())
+}
+
+/// Why so many bytes are not an operand's.
+fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Operand) -> CallError {
+    let (dtype, element_bytes) = (operand.dtype(), operand.dtype().bytes());
+    match given.is_multiple_of(element_bytes) {
+        false => CallError::PartialElement { role, position, given, dtype, element_bytes },
+        true => CallError::Length { role, position, given: given / element_bytes, expected: operand.span_elems() },
+    }
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Request) -> bool {
+        let same = |a: &Inner, b: &Inner| a.spec == b.spec && a.signature == b.signature;
+        Arc::ptr_eq(&self.0, &other.0) || same(&self.0, &other.0)
+    }
+}
+
+impl Eq for Request {}
+
+impl Hash for Request {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+/// A spec, of which a compiler knows a request that forces nothing by its hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub spec: &'a Reduction,
+    pub hash: u64,
+}
+
+impl Hash for Asked<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl Equivalent<Request> for Asked<'_> {
+    fn equivalent(&self, request: &Request) -> bool {
+        !request.0.is_forced && request.0.spec == *self.spec
+    }
+}
