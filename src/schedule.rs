@@ -50,6 +50,9 @@ pub struct Schedule {
 pub enum Depth {
     /// Inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
     Blocks,
+    /// Inside the loops over blocks, but for those over the blocks of a run of memory: runs of neighbouring outputs follow
+    /// one another, each of several blocks. In text, `@runs`.
+    Runs,
     /// Inside the loops over steps: a step walks the outputs of the tile. It prints as nothing.
     Steps,
 }
@@ -67,7 +70,11 @@ pub struct Tile {
 
 impl fmt::Display for Tile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let depth = if self.depth == Depth::Blocks { "@blocks" } else { "" };
+        let depth = match self.depth {
+            Depth::Blocks => "@blocks",
+            Depth::Runs => "@runs",
+            Depth::Steps => "",
+        };
         write!(f, "tile={}:{}{depth}", self.var, self.by)
     }
 }
@@ -111,7 +118,7 @@ impl fmt::Display for Schedule {
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS \
+        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks|@runs] rows=STEPS blocks=BLOCKS \
          interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
@@ -186,8 +193,10 @@ fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), Sch
 fn parse_tile(text: &str) -> Option<Tile> {
     let (var, by) = text.split_once(':')?;
     let id = var.strip_prefix('i')?.parse().ok()?;
-    let (by, depth) = match by.strip_suffix("@blocks") {
-        Some(by) => (by, Depth::Blocks),
+    let (by, depth) = match by.split_once('@') {
+        Some((by, "blocks")) => (by, Depth::Blocks),
+        Some((by, "runs")) => (by, Depth::Runs),
+        Some(_) => return None,
         None => (by, Depth::Steps),
     };
     Some(Tile { var: LoopVar { over: Over::Output, id }, by: by.parse().ok()?, depth })
@@ -226,7 +235,7 @@ impl Schedule {
         if let Some(&Tile { var, by, .. }) = self.tiles.iter().find(|tile| tile.by == 0) {
             return Err(ScheduleError::EmptyTile { var, by });
         }
-        match self.tiles.iter().find(|tile| tile.depth == Depth::Blocks && self.blocks > 1) {
+        match self.tiles.iter().find(|tile| tile.depth != Depth::Steps && self.blocks > 1) {
             Some(&tile) => Err(ScheduleError::TileWithBlocks { tile, blocks: self.blocks }),
             None => Ok(()),
         }

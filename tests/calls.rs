@@ -96,7 +96,7 @@ fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks] rows=STEPS blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
+            "`{word}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks|@runs] rows=STEPS blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
         )
     };
     for word in [
@@ -125,6 +125,10 @@ fn schedules_that_do_not_fit_are_refused() {
     assert_eq!(
         text("tile=i0:4@blocks blocks=2"),
         "tile=i0:4@blocks moves inside the loops over blocks, of which blocks=2 would take several at once"
+    );
+    assert_eq!(
+        text("tile=i0:4@runs blocks=2"),
+        "tile=i0:4@runs moves inside the loops over blocks, of which blocks=2 would take several at once"
     );
     assert_eq!(text("tile=i0:4@lanes"), unknown("tile=i0:4@lanes"));
     assert_eq!(text("width=0 rows=1 width=0"), "`width` of the schedule is given twice");
@@ -169,7 +173,7 @@ fn a_schedule_fits_what_has_nothing_to_reduce_or_to_write() {
 /// A schedule that is chosen can be forced: it keeps to the limits, and reads back.
 #[test]
 fn chosen_schedules_can_be_forced() {
-    let mut moved = 0;
+    let (mut moved, mut among_runs) = (0, 0);
     for channels in [2u64, 3, 17, 64, 93, 100, 186, 187, 1000] {
         for (batch, side) in [(64, 56), (256, 28), (2048, 24), (512, 14), (4096, 12), (10_000, 7)] {
             for (op, axes) in
@@ -183,11 +187,12 @@ fn chosen_schedules_can_be_forced() {
                     assert_eq!(schedule.check(&problem), Ok(()), "{schedule} for {problem}");
                     assert_eq!(schedule.to_string().parse(), Ok(schedule.clone()));
                     moved += usize::from(schedule.to_string().contains("@blocks"));
+                    among_runs += usize::from(schedule.to_string().contains("@runs"));
                 }
             }
         }
     }
-    assert!(moved > 20, "{moved} tiles move into blocks");
+    assert!(moved > 20 && among_runs > 5, "{moved} tiles move into blocks, {among_runs} among runs");
 }
 
 #[test]

@@ -36,6 +36,7 @@ const SHAPES: &[&str] = &[
     "[7,9,11,13] axes=[0,2]",        // several, apart
     "[9,6,130] axes=[0,2]",          // outer and inner
     "[5,65,66] axes=[1,2]",          // several that merge
+    "[3,5,4163] axes=[0,2]",         // several, apart, the inner one of several blocks, the last one shorter
     "[97,3] axes=[1]",               // tiny inner
     "[2,257] axes=[0]",              // tiny outer
     "[64,65]@ba axes=[0]",           // inner by its layout
@@ -86,6 +87,8 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         }
         texts.push(format!("width=128 tile=i{var}:3@blocks rows=2"));
         texts.push(format!("width=512 tile=i{var}:64@blocks"));
+        texts.push(format!("width=256 tile=i{var}:2@runs interleave=2"));
+        texts.push(format!("width=512 tile=i{var}:64@runs rows=3"));
     }
     if problem.slices.len() > 1 {
         let mut before = 0;

@@ -1,6 +1,6 @@
 //! Moves the loops of a tile inside the loops over blocks.
 
-use super::rewrite;
+use super::{rewrite, visit_exprs};
 use crate::schedule::{Depth, Schedule};
 use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
@@ -34,15 +34,36 @@ use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, N
 /// }
 /// ```
 ///
+/// A tile that moves among runs stays outside of the loops over the blocks of a run, those that walk memory in shorter
+/// strides than the tile:
+///
+/// ```text
+/// for i0 in 0..20 parallel {
+///   acc a0: f32[4096] = -0.0
+///   for b1 in 0..64 parallel { for b2 in 0..4 parallel { S(a0[64*b1 + 16*b2 + ..], x0[401408*b1 + 3136*i0 + 784*b2 + ..]) } }
+///   ..
+/// }
+/// ->  (tile=i0:20@runs)
+/// acc a0: f32[81920] = -0.0
+/// for b1 in 0..64 parallel {
+///   for i0 in 0..20 parallel {
+///     for b2 in 0..4 parallel { S(a0[16*i0 + 1280*b1 + 320*b2 + ..], x0[401408*b1 + 3136*i0 + 784*b2 + ..]) }
+///   }
+/// }
+/// ..
+/// ```
+///
 /// Legal because iterations of the tile's loops write different elements, once each has its own part of the
 /// states; `stream` makes a stack of all these states. Without a merge there is one block, and nothing to do; where
 /// each output first brings its elements into order, the loops stay where they are.
 pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    let into_blocks = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.depth == Depth::Blocks);
     nest.body = rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if into_blocks(l.var) => out.extend(moved(l, &mut names)),
+        Stmt::For(l) => match schedule.tile_of(l.var).map(|tile| tile.depth) {
+            Some(depth @ (Depth::Blocks | Depth::Runs)) => out.extend(moved(l, depth, &mut names)),
+            _ => out.push(Stmt::For(l)),
+        },
         other => out.push(other),
     });
     nest
@@ -63,9 +84,11 @@ struct Tile {
     states: Vec<State>,
     /// Elements of the state of one block.
     elems: u64,
+    /// The stride from which on a loop over blocks walks whole runs, in elements; the tile stays outside of others.
+    run: u64,
 }
 
-fn moved(l: Loop, names: &mut Names) -> Vec<Stmt> {
+fn moved(l: Loop, depth: Depth, names: &mut Names) -> Vec<Stmt> {
     let mut loops = vec![];
     let mut body = vec![Stmt::For(l.clone())];
     while let [Stmt::For(Loop { var, extent: Extent::Const(n), body: inner, .. })] = &body[..]
@@ -85,7 +108,11 @@ fn moved(l: Loop, names: &mut Names) -> Vec<Stmt> {
     if !body.iter().all(is_part) {
         return vec![Stmt::For(l)];
     }
-    let mut tile = Tile { loops, states: vec![], elems };
+    let run = match depth {
+        Depth::Runs => loops.iter().map(|&(var, _)| stride(&body, var)).filter(|&s| s > 0).min().unwrap_or(u64::MAX),
+        _ => 0,
+    };
+    let mut tile = Tile { loops, states: vec![], elems, run };
     let mut out = vec![];
     let mut over_blocks = vec![];
     for stmt in body {
@@ -97,7 +124,7 @@ fn moved(l: Loop, names: &mut Names) -> Vec<Stmt> {
             other => over_blocks.push(other),
         }
     }
-    over_blocks.into_iter().for_each(|stmt| out.push(tile.in_blocks(stmt, names)));
+    out.extend(tile.in_blocks(over_blocks, names));
     out.push(Stmt::Merge { accs, def, blocks, elems: elems * tile.outputs() });
     let start = tile.position().times(elems as i64);
     let own = tile.own(names);
@@ -134,32 +161,72 @@ impl Tile {
         self.states.iter().zip(own).map(declare).collect()
     }
 
-    /// A loop over blocks with the tile's loops inside it.
-    fn in_blocks(&self, stmt: Stmt, names: &mut Names) -> Stmt {
-        let Stmt::For(l) = stmt else { return stmt };
+    /// Loops over blocks with the tile's loops inside them, or around those over the blocks of a run.
+    fn in_blocks(&self, body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
+        let mut out = vec![];
+        let mut of_run = vec![];
+        for stmt in body {
+            match stmt {
+                Stmt::For(l) if stride(&l.body, l.var) >= self.run => {
+                    out.extend(self.around_run(&mut of_run));
+                    out.push(Stmt::For(self.in_block(l, names)));
+                }
+                other => of_run.push(other),
+            }
+        }
+        out.extend(self.around_run(&mut of_run));
+        out
+    }
+
+    /// Loops over the blocks of a run with the tile's loops around them, if there are any.
+    fn around_run(&self, of_run: &mut Vec<Stmt>) -> Vec<Stmt> {
+        if of_run.is_empty() {
+            return vec![];
+        }
+        let all: Vec<AccId> = self.states.iter().map(|s| s.acc).collect();
+        let mut among_all = |index: Index| {
+            let (block, element) = self.apart(&index);
+            self.start(&block).add(&element)
+        };
+        self.around(of_run.drain(..).map(|stmt| self.renamed(stmt, &all, &mut among_all)).collect())
+    }
+
+    /// A loop over blocks that walks whole runs.
+    fn in_block(&self, l: Loop, names: &mut Names) -> Loop {
         if matches!(&l.body[..], [Stmt::For(inner), ..] if inner.var.over == Over::Block) {
-            let body = l.body.into_iter().map(|s| self.in_blocks(s, names)).collect();
-            return Stmt::For(Loop { body, ..l });
+            return Loop { body: self.in_blocks(l.body, names), ..l };
         }
         let own = self.own(names);
-        let mut block = Index::default();
+        let mut number = Index::default();
         let mut body = self.declared(&own);
         let mut in_block = |index: Index| {
-            let elems = self.elems as i64;
-            block = Index::constant(index.offset.div_euclid(elems));
-            let mut element = Index::constant(index.offset.rem_euclid(elems));
-            for (var, c) in index.terms() {
-                match var.over {
-                    Over::Block => block = block.clone().plus(var, c / elems),
-                    _ => element = element.plus(var, c),
-                }
-            }
+            let (block, element) = self.apart(&index);
+            number = block;
             element
         };
         body.extend(l.body.into_iter().map(|stmt| self.renamed(stmt, &own, &mut in_block)).collect::<Vec<_>>());
-        let start = block.times(self.outputs() as i64).add(&self.position()).times(self.elems as i64);
+        let start = self.start(&number);
         body.extend(self.copy(|s, e| (self.states[s].acc, start.add(&e)), |s, e| (own[s], e), names));
-        Stmt::For(Loop { body: self.around(body), ..l })
+        Loop { body: self.around(body), ..l }
+    }
+
+    /// The block and the element in it that an index in the states of one output names.
+    fn apart(&self, index: &Index) -> (Index, Index) {
+        let elems = self.elems as i64;
+        let mut block = Index::constant(index.offset.div_euclid(elems));
+        let mut element = Index::constant(index.offset.rem_euclid(elems));
+        for (var, c) in index.terms() {
+            match var.over {
+                Over::Block => block = block.plus(var, c / elems),
+                _ => element = element.plus(var, c),
+            }
+        }
+        (block, element)
+    }
+
+    /// Where the current output's state of a block starts among those of all.
+    fn start(&self, block: &Index) -> Index {
+        block.clone().times(self.outputs() as i64).add(&self.position()).times(self.elems as i64)
     }
 
     /// `to[e] = from[e]` for every element of every part.
@@ -209,4 +276,15 @@ impl Tile {
             other => other,
         }
     }
+}
+
+/// The longest stride in elements in which the loop over the variable walks what the body loads.
+fn stride(body: &[Stmt], var: LoopVar) -> u64 {
+    let mut stride = 0;
+    visit_exprs(body, &mut |e| {
+        if let Expr::Load(_, _, index) = e {
+            stride = stride.max(index.coefficient(var).unsigned_abs());
+        }
+    });
+    stride
 }

@@ -29,7 +29,27 @@ use cranefold_ir::{
 /// for e8 in 0..64 parallel { a0[e8] = sum(a1[e8 + 256], a0[e8]) }         # level 4
 /// ```
 ///
-/// Legal because `merge` means just this order (see [`cranefold_ir::tree`]).
+/// Where loops over outputs stand between those over blocks, each output has its elements of every level, and pushes
+/// its own blocks:
+///
+/// ```text
+/// for b1 in 0..64 parallel { for i0 in 0..20 parallel { for b2 in 0..4 parallel { S(a0[1280*b1 + 320*b2 + 16*i0 + ..]) } } }
+/// merge a0 by sum over 256 of 320
+/// ->
+/// for b1 in 0..64 seq {
+///   for i0 in 0..20 parallel {
+///     for b2 in 0..4 seq {
+///       acc a2: f32[16] = -0.0
+///       S(a2[..])
+///       carry q3 = 4*b1 + b2
+///       for q4 in 0..q3 seq { for e5 in 0..16 parallel { a2[e5] = sum(a1[320*q4 + 16*i0 + e5], a2[e5]) } }
+///       for e6 in 0..16 parallel { a1[320*q3 + 16*i0 + e6] = a2[e6] }
+///     }
+///   }
+/// }
+/// ```
+///
+/// Legal because `merge` means just this order for each element (see [`cranefold_ir::tree`]).
 pub fn stream(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
@@ -57,11 +77,11 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
     for stmt in body {
         match stmt {
             Stmt::Acc { acc, .. } if state.parts.iter().any(|p| p.all == acc) => {}
-            Stmt::For(l) if l.var.over == Over::Block && state.is_in(&l.body) => {
+            Stmt::For(l) if holds_blocks(&l) && state.is_in(&l.body) => {
                 if !std::mem::replace(&mut has_stacks, true) {
                     out.extend(state.declare_stacks());
                 }
-                out.push(Stmt::For(state.blocks(l, nest, names)));
+                out.push(Stmt::For(state.blocks(l, &Outputs::ALL, nest, names)));
             }
             other => out.push(other),
         }
@@ -81,6 +101,40 @@ struct Part {
     stack: AccId,
     dtype: DType,
     init: Scalar,
+}
+
+impl Part {
+    fn declare(&self, acc: AccId, len: u64) -> Stmt {
+        Stmt::Acc { acc, dtype: self.dtype, len, init: self.init }
+    }
+}
+
+/// The loops over outputs between those over blocks, around a block.
+struct Outputs {
+    vars: Vec<LoopVar>,
+    /// How many outputs they walk.
+    count: u64,
+}
+
+impl Outputs {
+    /// No such loops: a block has the elements of all outputs.
+    const ALL: Outputs = Outputs { vars: vec![], count: 1 };
+
+    /// Those, and one inside them.
+    fn within(&self, l: &Loop) -> Outputs {
+        let Extent::Const(extent) = l.extent else { unreachable!("loops over outputs are constant") };
+        Outputs { vars: self.vars.iter().copied().chain([l.var]).collect(), count: self.count * extent }
+    }
+}
+
+/// A block just done.
+struct Done<'i> {
+    number: Index,
+    /// Where its state starts.
+    start: i64,
+    /// The first of its elements on each level of the stack, and how many they are.
+    first: &'i Index,
+    elems: u64,
 }
 
 struct Streamed {
@@ -110,97 +164,99 @@ impl Streamed {
 
     fn declare_stacks(&self) -> Vec<Stmt> {
         let levels = u64::from(self.blocks.ilog2()) + 1;
-        let stack = |p: &Part| Stmt::Acc { acc: p.stack, dtype: p.dtype, len: levels * self.elems, init: p.init };
-        self.parts.iter().map(stack).collect()
+        self.parts.iter().map(|p| p.declare(p.stack, levels * self.elems)).collect()
     }
 
-    /// A loop over blocks: in order now, each block's state pushed when it is done.
-    fn blocks(&self, l: Loop, nest: &mut Nest, names: &mut Names) -> Loop {
-        let is_outer = matches!(l.body.first(), Some(Stmt::For(inner)) if inner.var.over == Over::Block);
+    /// A loop over blocks: in order now, each block's state pushed when it is done. Or one over outputs around such.
+    fn blocks(&self, l: Loop, around: &Outputs, nest: &mut Nest, names: &mut Names) -> Loop {
+        let (kind, around) = match l.var.over {
+            Over::Output => (l.kind, &around.within(&l)),
+            _ => (LoopKind::Seq, around),
+        };
+        let is_outer = matches!(l.body.first(), Some(Stmt::For(inner)) if holds_blocks(inner));
         let body = if is_outer {
             let inner = l.body.into_iter().map(|s| match s {
-                Stmt::For(inner) if self.is_in(&inner.body) => Stmt::For(self.blocks(inner, nest, names)),
+                Stmt::For(inner) if self.is_in(&inner.body) => Stmt::For(self.blocks(inner, around, nest, names)),
                 other => other,
             });
             inner.collect()
         } else {
-            self.block(l.body, nest, names)
+            self.block(l.body, around, nest, names)
         };
-        Loop { kind: LoopKind::Seq, body, ..l }
+        Loop { kind, body, ..l }
     }
 
-    fn block(&self, body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    fn block(&self, body: Vec<Stmt>, around: &Outputs, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let inner = loops_over_blocks(&body);
         let in_flight: u64 = inner.iter().map(|&(_, extent)| extent).product();
-        let mut number = None;
+        let mut place = None;
         let mut to_block = |acc: &mut AccId, index: Index| -> Index {
             let Some(part) = self.parts.iter().find(|p| p.all == *acc) else { return index };
             *acc = part.block;
             let elems = self.elems as i64;
             let mut block = Index::constant(index.offset.div_euclid(elems));
             let mut element = Index::constant(index.offset.rem_euclid(elems));
+            let mut first = Index::default();
             for (var, c) in index.terms() {
                 match var.over {
                     Over::Block if inner.iter().all(|&(v, _)| v != var) => block = block.plus(var, c / elems),
+                    Over::Output if around.vars.contains(&var) => first = first.plus(var, c),
                     _ => element = element.plus(var, c),
                 }
             }
-            number = Some(block);
+            place = Some((block, first));
             element
         };
         let body = rename(body, &mut to_block);
-        let number = number.expect("a block writes its state");
-        let mut out: Vec<Stmt> = self.parts.iter().map(|p| self.declare(p.block, p, in_flight)).collect();
+        let (number, first) = place.expect("a block writes its state");
+        let elems = self.elems / around.count;
+        let mut out: Vec<Stmt> = self.parts.iter().map(|p| p.declare(p.block, in_flight * elems)).collect();
         out.extend(body);
-        for b in 0..in_flight as i64 {
-            out.extend(self.push(number.clone().offset_by(b), b * self.elems as i64, nest, names));
+        for b in 0..in_flight {
+            let done =
+                Done { number: number.clone().offset_by(b as i64), start: (b * elems) as i64, first: &first, elems };
+            out.extend(self.push(done, nest, names));
         }
         // Each group of blocks has its own.
         super::renamed(out, names)
     }
 
-    fn declare(&self, acc: AccId, part: &Part, states: u64) -> Stmt {
-        Stmt::Acc { acc, dtype: part.dtype, len: states * self.elems, init: part.init }
-    }
-
-    /// Merges a block just done, whose state starts at `start`, with as many levels as its number
-    /// carries, and stores it.
-    fn push(&self, number: Index, start: i64, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    /// Merges a block just done with as many levels as its number carries, and stores it.
+    fn push(&self, done: Done, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+        let Done { number, start, first, elems } = done;
         let (carry, level) = (names.loop_over(Over::Level), names.loop_over(Over::Level));
-        let merge = self.merge(|p| p.block, start, Index::term(level, self.elems as i64), nest, names);
+        let on_level = |var| first.clone().plus(var, self.elems as i64);
+        let merge = self.merge((|p| p.block, start), on_level(level), elems, nest, names);
         let merges = Loop { var: level, extent: Extent::Carry(carry), kind: LoopKind::Seq, body: vec![merge] };
-        let copy = self.copy(
-            |p, e| (p.stack, Index::term(carry, self.elems as i64).add(&e)),
-            |p, e| (p.block, e.offset_by(start)),
-            names,
-        );
+        let stored = on_level(carry);
+        let copy = self.copy(elems, |p, e| (p.stack, stored.add(&e)), |p, e| (p.block, e.offset_by(start)), names);
         vec![Stmt::Carry { var: carry, of: number }, Stmt::For(merges), copy]
     }
 
     /// What is left on the stack, from the newest to the oldest.
     fn drain(&self, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let mut out: Vec<Stmt> = self.parts.iter().map(|p| self.declare(p.all, p, 1)).collect();
+        let mut out: Vec<Stmt> = self.parts.iter().map(|p| p.declare(p.all, self.elems)).collect();
         for (n, level) in tree::levels(self.blocks).enumerate() {
             let start = Index::constant(i64::from(level) * self.elems as i64);
             out.push(match n {
-                0 => self.copy(|p, e| (p.all, e), |p, e| (p.stack, start.add(&e)), names),
-                _ => self.merge(|p| p.all, 0, start, nest, names),
+                0 => self.copy(self.elems, |p, e| (p.all, e), |p, e| (p.stack, start.add(&e)), names),
+                _ => self.merge((|p| p.all, 0), start, self.elems, nest, names),
             });
         }
         out
     }
 
-    /// `newer[start + e] = merge(stack[level + e], newer[start + e])` for every element.
+    /// `newer[start + e] = merge(stack[older + e], newer[start + e])` for so many elements.
     fn merge(
         &self,
-        newer: impl Fn(&Part) -> AccId,
-        start: i64,
-        level: Index,
+        (newer, start): (impl Fn(&Part) -> AccId, i64),
+        older: Index,
+        elems: u64,
         nest: &mut Nest,
         names: &mut Names,
     ) -> Stmt {
         let element = names.loop_over(Over::Element);
-        let (on_stack, e) = (level.plus(element, 1), Index::term(element, 1).offset_by(start));
+        let (on_stack, e) = (older.plus(element, 1), Index::term(element, 1).offset_by(start));
         let older = self.parts.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
         let newest = self.parts.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
         let args = older.chain(newest).collect();
@@ -208,12 +264,13 @@ impl Streamed {
         for (part, value) in self.parts.iter().zip(values) {
             body.push(Stmt::Set { acc: newer(part), index: e.clone(), value });
         }
-        Stmt::For(Loop::new(element, self.elems, LoopKind::Parallel, body))
+        Stmt::For(Loop::new(element, elems, LoopKind::Parallel, body))
     }
 
-    /// `to[e] = from[e]` for every element.
+    /// `to[e] = from[e]` for so many elements.
     fn copy(
         &self,
+        elems: u64,
         to: impl Fn(&Part, Index) -> (AccId, Index),
         from: impl Fn(&Part, Index) -> (AccId, Index),
         names: &mut Names,
@@ -225,8 +282,14 @@ impl Streamed {
             Stmt::Set { acc, index, value: Expr::Read(source, p.dtype, at) }
         };
         let body = self.parts.iter().map(set).collect();
-        Stmt::For(Loop::new(var, self.elems, LoopKind::Parallel, body))
+        Stmt::For(Loop::new(var, elems, LoopKind::Parallel, body))
     }
+}
+
+/// Whether this is a loop over blocks, or one over outputs around such.
+fn holds_blocks(l: &Loop) -> bool {
+    let inner = || matches!(l.body.first(), Some(Stmt::For(inner)) if holds_blocks(inner));
+    l.var.over == Over::Block || l.var.over == Over::Output && inner()
 }
 
 /// The loops over blocks in a body: of blocks in flight together.

@@ -1,6 +1,6 @@
 //! The schedules that may be worth it.
 
-use super::facts::{Facts, OutputLoop, states_kept};
+use super::facts::{Facts, OutputLoop, Runs, states_kept};
 use super::{Depth, Parts, Schedule, Tile};
 use crate::vectors::Vectors;
 
@@ -145,10 +145,10 @@ fn short_rows(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
 
 /// The tile for slices that are runs of memory far apart: those of neighbouring outputs follow one another.
 fn runs(facts: &Facts, number: usize) -> Option<Tile> {
-    let (run_bytes, loops) = facts.runs(number)?;
+    let Runs { bytes, loops, depth } = facts.runs(number)?;
     let kept = facts.lanes_bytes().saturating_mul(states_kept(&facts.tree, 1));
-    let outputs = (RUN_BYTES / run_bytes.max(1)).min(Schedule::MAX_STATE_BYTES / kept.max(1));
-    (run_bytes >= SHORT_RUN_BYTES && outputs > 1).then(|| tile_of(loops, outputs, 1, Depth::Blocks))?
+    let outputs = (RUN_BYTES / bytes.max(1)).min(Schedule::MAX_STATE_BYTES / kept.max(1));
+    (bytes >= SHORT_RUN_BYTES && outputs > 1).then(|| tile_of(loops, outputs, 1, depth))?
 }
 
 /// The tile of at most `most` outputs (at least one) of these loops, a multiple of `whole` if it may be.

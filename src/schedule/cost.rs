@@ -68,9 +68,9 @@ fn rows(facts: &Facts, schedule: &Schedule, tile: Option<Tile>, machine: &Machin
     let vectors = (facts.tree.lanes_present() as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil();
     let step_ns = (vectors * facts.operations as f64 / machine.vector_ops)
         .max(facts.chain * machine.latency_ns / (schedule.blocks * schedule.interleave) as f64);
-    let run_ns = facts.runs(0).map_or(0.0, |(run_bytes, _)| {
+    let run_ns = facts.runs(0).map_or(0.0, |runs| {
         let following = tile.map_or(1.0, |tile| tile.by.min(facts.slices) as f64);
-        facts.input_bytes as f64 / run_bytes as f64 * machine.run_ns[level as usize] / following
+        facts.input_bytes as f64 / runs.bytes as f64 * machine.run_ns[level as usize] / following
     });
     let (idle, asking) = looking_again(facts, schedule, level);
     let folds = f64::from(tree.lanes_present().max(1).ilog2() + 2) * phases;

@@ -1,5 +1,6 @@
 //! What a choice depends on.
 
+use super::Depth;
 use crate::problem::{Dim, Problem, Region};
 use crate::tree::Tree;
 use crate::windows::Windows;
@@ -28,6 +29,17 @@ pub(super) fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
     let one = |(d, var): (&Dim, LoopVar)| OutputLoop { extent: d.extent, var };
     let loops = |(slices, vars): (&Region, Vec<LoopVar>)| slices.dims.iter().zip(vars).map(one).collect();
     problem.slices.iter().zip(problem.output_loops()).map(loops).collect()
+}
+
+/// Slices that are runs of memory far apart.
+pub(super) struct Runs<'f> {
+    /// Bytes of a run.
+    pub bytes: u64,
+    /// The loops over outputs that walk the neighbours.
+    pub loops: &'f [OutputLoop],
+    /// How far they move so that runs of neighbours follow one another: a block takes one run or more, or a run is
+    /// several blocks.
+    pub depth: Depth,
 }
 
 /// How many states of a tile live at once: of the blocks in flight, a level of the stack for each
@@ -125,9 +137,9 @@ impl<'p> Facts<'p> {
         self.tree.lanes_present().saturating_mul(self.state_bytes)
     }
 
-    /// Where slices are runs of memory far apart, of which a block takes one or more and between which lie those of
-    /// neighbouring outputs: bytes of a run, and which loops over outputs walk the neighbours.
-    pub fn runs(&self, number: usize) -> Option<(u64, &[OutputLoop])> {
+    /// Where slices are runs of memory far apart, between which lie those of neighbouring outputs: what they are, unless
+    /// a block takes elements of the dims around them.
+    pub fn runs(&self, number: usize) -> Option<Runs<'_>> {
         let (problem, slices) = (self.problem, &self.problem.slices[number]);
         let (elements, grid) = (problem.elements.first()?, self.tree.grids.first()?);
         let rank = |d: &Dim| problem.rank_of(d);
@@ -136,8 +148,9 @@ impl<'p> Facts<'p> {
         let innermost = rank(slices.dims[outside..].last()?);
         let around = elements.dims.iter().take_while(|d| rank(d) < innermost).count();
         let run: u64 = elements.dims[around..].iter().map(|d| d.extent).product();
-        let run_bytes = run.saturating_mul(self.element_bytes);
-        (grid.cut + 1 == around).then(|| (run_bytes, &self.loops[number][outside..]))
+        let bytes = run.saturating_mul(self.element_bytes);
+        let depth = if grid.cut < around { Depth::Blocks } else { Depth::Runs };
+        (grid.cut + 1 >= around).then(|| Runs { bytes, loops: &self.loops[number][outside..], depth })
     }
 }
 

@@ -256,7 +256,7 @@ impl Case {
             let tile = |&(var, by): &(usize, u64)| Tile {
                 var: LoopVar { over: Over::Output, id: (var % loops) as u32 },
                 by: by.max(1),
-                depth: if by % 3 == 0 { Depth::Blocks } else { Depth::Steps },
+                depth: [Depth::Blocks, Depth::Steps, Depth::Runs, Depth::Steps][(by % 4) as usize],
             };
             let mut tiles: Vec<Tile> = vec![];
             for tile in forced.tiles.iter().filter(|_| loops > 0).map(tile) {
@@ -265,7 +265,7 @@ impl Case {
                 }
             }
             let Forced { width, rows, mut blocks, parts: (count, of_blocks), .. } = *forced;
-            if tiles.iter().any(|tile| tile.depth == Depth::Blocks) {
+            if tiles.iter().any(|tile| tile.depth != Depth::Steps) {
                 blocks = 1;
             }
             let parts = Parts { count, of: if of_blocks { Shared::Blocks } else { Shared::Outputs } };
