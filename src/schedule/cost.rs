@@ -16,7 +16,8 @@ pub struct Cost {
     pub computing_ns: f64,
     /// Visiting accumulators that are not in registers.
     pub visiting_ns: f64,
-    /// Ending slices: folding lanes, finishing, storing, beginning loops.
+    /// Ending slices: folding lanes, finishing, storing, beginning loops; and blocks whose states lie beside those of other
+    /// outputs.
     pub ending_ns: f64,
     /// Calling.
     pub calling_ns: f64,
@@ -68,31 +69,42 @@ fn rows(facts: &Facts, schedule: &Schedule, tile: Option<Tile>, machine: &Machin
     let vectors = (facts.tree.lanes_present() as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil();
     let step_ns = (vectors * facts.operations as f64 / machine.vector_ops)
         .max(facts.chain * machine.latency_ns / (schedule.blocks * schedule.interleave) as f64);
-    let run_ns = facts.runs(0).map_or(0.0, |runs| {
+    let runs = facts.runs(0);
+    let run_ns = runs.as_ref().map_or(0.0, |runs| {
         let following = tile.map_or(1.0, |tile| tile.by.min(facts.slices) as f64);
-        facts.input_bytes as f64 / runs.bytes as f64 * machine.run_ns[level as usize] / following
+        facts.input_bytes as f64 / runs.bytes as f64 * machine.begin_ns(facts.bytes) / following
     });
-    let (idle, asking) = looking_again(facts, schedule, level);
+    // What is asked for beyond a short run is not what follows.
+    let astray = tile.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
+    let (idle, asking) = looking_again(facts, schedule, level, astray);
+    let pushed = tile.map_or(0.0, |tile| pushes(tile) * slices * tree.blocks() as f64 * facts.merged_bytes() as f64);
     let folds = f64::from(tree.lanes_present().max(1).ilog2() + 2) * phases;
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * idle + run_ns,
         computing_ns: steps * step_ns * asking,
-        ending_ns: slices * folds * machine.latency_ns,
+        ending_ns: slices * folds * machine.latency_ns + pushed / machine.state_rate,
         ..Cost::default()
     }
+}
+
+/// How often the state of a block is written or read beyond what it is where outputs come one after the other: it has a place
+/// among those of the tile before it is pushed, or a stack of its own that left the registers and the nearest lines.
+fn pushes(tile: Tile) -> f64 {
+    if tile.depth == Depth::Blocks { 5.0 } else { 2.0 }
 }
 
 /// How much longer reading takes where elements are looked at again, and computing where it asks for memory ahead.
 ///
 /// While elements are looked at again nothing is read, unless it was asked for. Where all are at hand, asking costs a little;
 /// from memory, both it and reading at two places are in the prefetchers' way.
-fn looking_again(facts: &Facts, schedule: &Schedule, level: Level) -> (f64, f64) {
+/// What is asked for astray has to be read all the same.
+fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool) -> (f64, f64) {
     match (level, schedule.prefetch > 0, schedule.interleave > 1) {
         (Level::L3, _, true) if facts.phases == 1 => (1.1, 1.0),
         (Level::Memory, _, true) if facts.phases == 1 => (1.3, 1.0),
         _ if facts.phases == 1 => (1.0, 1.0),
         (Level::L1, asks, _) => (1.0, if asks { 1.03 } else { 1.0 }),
-        (Level::L2 | Level::L3, true, _) => (1.0, 1.0),
+        (Level::L2 | Level::L3, true, _) => (if astray { 1.7 } else { 1.0 }, 1.0),
         (Level::L2 | Level::L3, false, false) => (1.3, 1.0),
         (Level::L2 | Level::L3, false, true) => (1.5, 1.0),
         (Level::Memory, false, false) => (1.0, 1.0),

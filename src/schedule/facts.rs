@@ -137,6 +137,11 @@ impl<'p> Facts<'p> {
         self.tree.lanes_present().saturating_mul(self.state_bytes)
     }
 
+    /// Bytes of the state of a block as it is merged: that of every lane, unless lanes fold before.
+    pub fn merged_bytes(&self) -> u64 {
+        if self.waits { self.state_bytes } else { self.lanes_bytes() }
+    }
+
     /// Where slices are runs of memory far apart, between which lie those of neighbouring outputs: what they are, unless
     /// a block takes elements of the dims around them.
     pub fn runs(&self, number: usize) -> Option<Runs<'_>> {
