@@ -3,6 +3,7 @@
 use crate::schedule::ScheduleError;
 use crate::spec::SpecError;
 use cranefold_ir::DType;
+use std::any::Any;
 
 /// A failure to compile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -78,6 +79,14 @@ pub enum CallError {
     PartTwice { part: usize, parts: usize },
     #[error("part {part} of {parts} has not been run")]
     PartLeft { part: usize, parts: usize },
+    #[error("the executor panicked: {message}")]
+    Executor { message: String },
     #[error("the kernel is for {target}, not for this machine")]
     Foreign { target: String },
+}
+
+/// What a panic says.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }

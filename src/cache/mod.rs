@@ -12,7 +12,7 @@ mod fronts;
 pub(crate) use fronts::Holders;
 
 use crate::compiled::Compiled;
-use crate::error::Error;
+use crate::error::{Error, panic_message};
 use crate::kernel::Kernel;
 use crate::request::{Asked, Request};
 use crate::signature::Signature;
@@ -204,7 +204,8 @@ impl Cache {
 
     fn made(&self, make: impl FnOnce() -> Result<Compiled, Error>) -> Result<Arc<Compiled>, Error> {
         self.compiles.fetch_add(1, Ordering::Relaxed);
-        let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| Err(panicked(&*panic)));
+        let made = catch_unwind(AssertUnwindSafe(make))
+            .unwrap_or_else(|panic| Err(Error::Internal { stage: "compile", message: panic_message(&*panic) }));
         if made.is_err() {
             self.failures.fetch_add(1, Ordering::Relaxed);
         }
@@ -246,10 +247,3 @@ const FEW: usize = 256;
 
 /// Locks that a larger one is divided between.
 const SHARDS: usize = 32;
-
-/// The error that a panic is.
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    Error::Internal { stage: "compile", message: text.unwrap_or_else(|| "a panic".into()) }
-}

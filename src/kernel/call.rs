@@ -1,11 +1,12 @@
 //! A call part by part: for executors and any other scheduler.
 
 use super::{FEW, Input, Kernel, Line, Output, scratch};
-use crate::error::CallError;
+use crate::error::{CallError, panic_message};
 use crate::executor::Executor;
 use crate::jit::SCRATCH_ALIGN;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -97,10 +98,8 @@ impl Kernel {
     /// Runs the kernel on the threads of an executor. One part, which small work has, the calling thread runs itself.
     ///
     /// # Errors
-    /// As [`run`](Kernel::run); also if the executor does not run each part once, and then what the outputs hold is not said.
-    ///
-    /// # Panics
-    /// If the executor does.
+    /// As [`run`](Kernel::run); also if the executor panics or does not run each part once, and then what the outputs hold
+    /// is not said.
     pub fn run_on(
         &self,
         executor: &dyn Executor,
@@ -112,12 +111,15 @@ impl Kernel {
         }
         let call = self.call(inputs, outputs)?;
         let first_error = OnceLock::new();
-        executor.run(call.parts(), &|part| {
+        let run_part = |part| {
             if let Err(error) = call.run_part(part) {
                 // Of several any one will do.
                 let _ = first_error.set(error);
             }
-        });
+        };
+        // Nothing that a panic leaves half-done is used again: not the call, and not the outputs before they are written.
+        catch_unwind(AssertUnwindSafe(|| executor.run(call.parts(), &run_part)))
+            .map_err(|panic| CallError::Executor { message: panic_message(&*panic) })?;
         match first_error.into_inner() {
             Some(error) => Err(error),
             None => call.finish(),
