@@ -70,6 +70,8 @@ pub struct Inst {
     pub zeroing: bool,
     /// Bytes of the elements where the last register operand may be memory instead, else 0.
     pub fold: u8,
+    /// Whether it should stay in the order of memory: a load of a view with holes.
+    pub in_order: bool,
 }
 
 impl Inst {
@@ -77,7 +79,7 @@ impl Inst {
     pub fn new(code: Code, args: &[Arg]) -> Inst {
         let mut all = [Arg::None; 4];
         all[..args.len()].copy_from_slice(args);
-        Inst { code, args: all, first: First::Def, mask: None, zeroing: false, fold: 0 }
+        Inst { code, args: all, first: First::Def, mask: None, zeroing: false, fold: 0, in_order: false }
     }
 
     /// The same, with what it does to its first operand.

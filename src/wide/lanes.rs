@@ -172,6 +172,13 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Says of the last instruction that it should stay in the order of memory.
+    pub(super) fn stays_in_order(&mut self) {
+        if let Some(Item::Inst(inst)) = self.program.items.last_mut() {
+            inst.in_order = true;
+        }
+    }
+
     /// Elements that do not lie side by side, one by one.
     fn gather(&mut self, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) -> Reg {
         let in_group = 16 / bytes;
@@ -201,6 +208,7 @@ impl<'a> Generator<'a> {
                     }
                 };
                 self.emit(inst);
+                self.stays_in_order();
                 part = to;
             }
             whole = Some(match whole {

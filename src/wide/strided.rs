@@ -160,6 +160,7 @@ impl<'a> Generator<'a> {
                     self.emit(Inst::new(VEX_Vpmaskmovd_ymm_ymm_m256, &args));
                 }
             }
+            self.stays_in_order();
             Some(to)
         });
         let loaded = loaded.collect();
