@@ -125,7 +125,7 @@ fn facts_say_which_part_came_from_where() {
     assert!(short.step_loops.are_in_tiles());
 }
 
-/// Rows of a few elements and views with holes are loaded as whole vectors, not element by element.
+/// Rows of a few elements, views with holes and blocks of a matrix are loaded as vectors, not element by element.
 #[test]
 fn strided_lanes_are_loaded_as_vectors() {
     let specs = [
@@ -137,6 +137,9 @@ fn strided_lanes_are_loaded_as_vectors() {
         "all bool[4096,8] axes=[1]",
         "argmax f32[4096,3] axes=[1]",
         "sum f32[1024,1024]@(2048,2) axes=[1]",
+        "sum f32[1024,1024], f32[1024,1024]@ba axes=[1] map=\"x0*x1\"",
+        "sum f32[1024,1024], f32[1024,1024]@ba axes=[0] map=\"x0*x1\"",
+        "max f64[1024,1024], f64[1024,1024]@ba axes=[0] map=\"x0-x1\"",
     ];
     let compiler = compiler();
     for (spec, width) in specs.into_iter().flat_map(|spec| [(spec, 256), (spec, 512)]) {

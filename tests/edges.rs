@@ -2,6 +2,7 @@
 //!
 //! Inputs end where memory does: behind them lies a page of a file that was cut off, reading which ends the process.
 
+use cranefold::spec::Operand;
 use cranefold::{Compiler, Input, Options, Output, Reduction};
 use memmap2::MmapMut;
 use std::fs::{self, OpenOptions};
@@ -36,7 +37,8 @@ impl Edge {
     }
 }
 
-/// Ops, types and ends of specs: rows of a few elements and views with holes, the last vector of which is a part.
+/// Ops, types and ends of specs: rows of a few elements, views with holes, the last vector of which is a part,
+/// and inputs that lie across one another.
 fn specs() -> Vec<String> {
     let ops = [("sum", "f32"), ("max", "f64"), ("sum", "i64"), ("max", "i16"), ("mean", "f16"), ("max", "u8")];
     let mut specs = vec![];
@@ -54,6 +56,17 @@ fn specs() -> Vec<String> {
             }
         }
     }
+    for (op, dtype) in ops {
+        for [rows, row] in [[16, 64], [19, 37], [64, 16], [70, 131], [200, 33]] {
+            for axes in ["[0]", "[1]", "[0,1]"] {
+                for layout in ["@ba", &format!("@(1,{})", rows + 3), &format!("@(-1,{})", 2 * rows)] {
+                    specs.push(format!(
+                        "{op} {dtype}[{rows},{row}], {dtype}[{rows},{row}]{layout} axes={axes} map=\"x0*x1\""
+                    ));
+                }
+            }
+        }
+    }
     for op in ["argmax", "log_sum_exp", "var", "softmax"] {
         specs.extend([2, 3, 4, 7, 8].map(|row| format!("{op} f32[53,{row}] axes=[1]")));
     }
@@ -65,23 +78,28 @@ fn nothing_behind_an_input_is_read() {
     let compiler = Compiler::host().expect("a compiler");
     for text in specs() {
         let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
-        let (input, output) = (&spec.inputs()[0], &spec.output_desc()[0]);
-        let size = input.dtype().bytes() as usize;
-        let len = input.span_elems() as usize * size;
+        let output = &spec.output_desc()[0];
         // Ordinary numbers of all types.
-        let bytes: Vec<u8> = (0..len).map(|n| if n % size == size - 1 { 0x3c } else { (n * 7) as u8 }).collect();
-        let edge = Edge::of("edge", &bytes);
-        let run = |width: u32, bytes: &[u8]| {
+        let byte = |n: usize, size: usize| if n % size == size - 1 { 0x3c } else { (n * 7) as u8 };
+        let bytes = |input: &Operand| {
+            let size = input.dtype().bytes() as usize;
+            (0..input.span_elems() as usize * size).map(|n| byte(n, size)).collect::<Vec<u8>>()
+        };
+        let data: Vec<Vec<u8>> = spec.inputs().iter().map(bytes).collect();
+        let edges: Vec<Edge> = data.iter().map(|bytes| Edge::of("edge", bytes)).collect();
+        let run = |width: u32, data: &[&[u8]]| {
             let kernel =
                 compiler.compile_with(&spec, &Options { schedule: None, width: Some(width) }).expect("a kernel");
             let mut out = vec![0u8; output.span_bytes as usize];
-            let (input, to) = (Input::from_bytes(input.dtype(), bytes), Output::from_bytes(output.dtype, &mut out));
-            kernel.run(&[input], &mut [to]).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let inputs = spec.inputs().iter().zip(data).map(|(input, bytes)| Input::from_bytes(input.dtype(), bytes));
+            let to = Output::from_bytes(output.dtype, &mut out);
+            kernel.run(&inputs.collect::<Vec<_>>(), &mut [to]).unwrap_or_else(|e| panic!("{text}: {e}"));
             out
         };
-        let expected = run(128, &bytes);
+        let expected = run(128, &data.iter().map(Vec::as_slice).collect::<Vec<_>>());
         for width in [128, 256, 512] {
-            assert_eq!(run(width, edge.last(len)), expected, "{text}, {width} bits");
+            let last: Vec<&[u8]> = edges.iter().zip(&data).map(|(edge, bytes)| edge.last(bytes.len())).collect();
+            assert_eq!(run(width, &last), expected, "{text}, {width} bits");
         }
     }
 }

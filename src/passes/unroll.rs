@@ -3,7 +3,7 @@
 use super::{Region, renamed, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Op, Over, Stmt};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Stmt};
 use std::collections::HashSet;
 
 /// The most iterations of a parallel loop that are written out: as many vectors as fit the registers.
@@ -33,7 +33,19 @@ const STEP_OPS: u64 = 32;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = add(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
-/// In a tile, loops over steps that do little take four of them in an iteration.
+/// In a tile, loops over steps that do little take four of them in an iteration. Loops over lanes around outputs that lie
+/// apart in an input in which the lanes are neighbours take as many as a line of memory holds, so that the generator of
+/// wide vectors reads it once:
+///
+/// ```text
+/// for l2 in 0..64 parallel { for i0 in 0..16 lanes { a0[i0 + 16*l2] = x0[1024*i0 + l2] } }
+/// ->
+/// for l2 in 0..4 parallel {
+///   for i0 in 0..16 lanes { a0[i0 + 256*l2] = x0[1024*i0 + 16*l2] }
+///   ..
+///   for i0 in 0..16 lanes { a0[i0 + 256*l2 + 240] = x0[1024*i0 + 16*l2 + 15] }
+/// }
+/// ```
 ///
 /// Accumulators whose every index has become constant live in registers.
 /// A loop over elements of accumulators that no loop over steps touches stays a loop: it runs seldom.
@@ -51,7 +63,10 @@ pub fn unroll(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
         Stmt::For(l) => match l.extent {
             Extent::Const(n) if is_short(&l, n, &nest.defs, &hot) => write_out(l, n, &mut names, out),
             Extent::Const(n) if region == Region::Tile && is_light(&l, n, &nest.defs) => {
-                in_groups(l, n, &mut names, out)
+                in_groups(l, n, GROUP, &mut names, out)
+            }
+            Extent::Const(n) if region == Region::Tile && crosses_lanes(&l) && n > SHORT => {
+                in_groups(l, n, SHORT, &mut names, out)
             }
             _ => out.push(Stmt::For(l)),
         },
@@ -139,14 +154,35 @@ fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
     l.var.over == Over::Step && vectors && !counts && n >= 2 * GROUP && ops(&l.body, defs) <= LIGHT_OPS
 }
 
+/// Whether this loop over lanes walks neighbours in an input in which the vectors inside it do not.
+fn crosses_lanes(l: &Loop) -> bool {
+    let inner: Option<Vec<LoopVar>> = l
+        .body
+        .iter()
+        .map(|s| match s {
+            Stmt::For(inner) if inner.kind == LoopKind::Lanes => Some(inner.var),
+            _ => None,
+        })
+        .collect();
+    let Some(inner) = inner else { return false };
+    let mut crosses = false;
+    super::visit_exprs(&l.body, &mut |e| {
+        if let Expr::Load(_, _, index) = e {
+            let apart = inner.iter().any(|&var| !matches!(index.coefficient(var), 0 | 1));
+            crosses |= apart && index.coefficient(l.var) == 1;
+        }
+    });
+    l.var.over == Over::Lane && l.kind == LoopKind::Parallel && crosses
+}
+
 /// A loop of groups of iterations written out, and those that are left over.
-fn in_groups(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {
+fn in_groups(l: Loop, n: u64, group: u64, names: &mut Names, out: &mut Vec<Stmt>) {
     let mut body = vec![];
-    for i in 0..GROUP {
-        let at = Index::term(l.var, GROUP as i64).offset_by(i as i64);
+    for i in 0..group {
+        let at = Index::term(l.var, group as i64).offset_by(i as i64);
         body.extend(renamed(substitute(l.body.clone(), l.var, &at), names));
     }
-    let (groups, rest) = (n / GROUP, n % GROUP);
+    let (groups, rest) = (n / group, n % group);
     out.push(Stmt::For(Loop { extent: Extent::Const(groups), body, ..l.clone() }));
     for i in n - rest..n {
         out.extend(renamed(substitute(l.body.clone(), l.var, &Index::constant(i as i64)), names));

@@ -1,6 +1,6 @@
 //! The schedules that may be worth it.
 
-use super::facts::{Facts, OutputLoop, Runs, states_kept};
+use super::facts::{Facts, LINE_BYTES, OutputLoop, Runs, states_kept};
 use super::{Depth, Parts, Schedule, Tile};
 use crate::vectors::Vectors;
 
@@ -39,9 +39,6 @@ const FEW_STEPS: u64 = 8;
 /// little: rows of 16 ran at 55 GB/s, one by one at 27; of 256 bits at 19 and 43.
 const SHORT_ROW: u64 = 16;
 
-/// Bytes of a line of memory.
-const LINE_BYTES: u64 = 64;
-
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
 
@@ -75,6 +72,10 @@ fn of_rows(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     };
     all.extend(tiled(&|number| runs(facts, number)));
     all.extend(tiled(&|number| short_rows(facts, plain.width, number)));
+    let is_wide = plain.width > Vectors::BASE.bits;
+    if is_wide && facts.crosses() && facts.is_light && facts.phases == 1 && facts.problem.count > SHORT_ROW {
+        all.extend(tiled(&|number| lines(facts, number)));
+    }
     all
 }
 
@@ -96,8 +97,11 @@ fn of_columns(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
             inside => tile_of(inside, outputs, whole, Depth::Steps),
         });
         let tiled = Schedule { tiles: tiles.collect(), ..plain.clone() };
+        let line = facts.in_line().min(LANES);
+        let rows: &[u64] =
+            if plain.width > Vectors::BASE.bits && facts.crosses() { &[line, ROWS, 1] } else { &[ROWS, 1] };
         let several = facts.is_light && facts.tree.lanes == 1 && outputs > in_registers(facts, plain);
-        for rows in if several { [ROWS, 1].as_slice() } else { &[1] } {
+        for rows in if several { rows } else { &[1] } {
             let schedule = Schedule { rows: *rows, ..tiled.clone() };
             if !all.contains(&schedule) {
                 all.push(schedule);
@@ -141,6 +145,15 @@ fn short_rows(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let is_bytes = facts.state_bytes == 1 && facts.problem.count.is_power_of_two() && width > Vectors::BASE.bits;
     let by = if is_bytes && extent >= all { all } else { by };
     (extent >= by).then_some(Tile { var, by, depth: Depth::Steps })
+}
+
+/// The tile for outputs whose elements share lines of an input that lies across the others: as many as a vector holds, from
+/// each of which a step takes lines of the others.
+fn lines(facts: &Facts, number: usize) -> Option<Tile> {
+    let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
+    let kept = facts.lanes_bytes().saturating_mul(states_kept(&facts.tree, 1)).saturating_mul(LANES);
+    let fits = extent >= LANES && kept <= Schedule::MAX_STATE_BYTES && !facts.problem.takes_position;
+    fits.then_some(Tile { var, by: LANES, depth: Depth::Steps })
 }
 
 /// The tile for slices that are runs of memory far apart: those of neighbouring outputs follow one another.

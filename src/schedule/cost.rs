@@ -53,6 +53,7 @@ impl fmt::Display for Cost {
 pub(super) fn cost(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
     let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
     let mut cost = match (facts.is_inner(), tile) {
+        (true, Some(tile)) if tile.depth == Depth::Steps && facts.crosses() => turned(facts, schedule, machine),
         (true, Some(tile)) if tile.depth == Depth::Steps => short_rows(facts, schedule, machine),
         (true, tile) => rows(facts, schedule, tile, machine),
         (false, _) => columns(facts, schedule, machine),
@@ -80,7 +81,7 @@ fn rows(facts: &Facts, schedule: &Schedule, tile: Option<Tile>, machine: &Machin
     let pushed = tile.map_or(0.0, |tile| pushes(tile) * slices * tree.blocks() as f64 * facts.merged_bytes() as f64);
     let folds = f64::from(tree.lanes_present().max(1).ilog2() + 2) * phases;
     Cost {
-        reading_ns: machine.read_ns(facts.bytes) * idle + run_ns,
+        reading_ns: machine.read_ns(facts.bytes) * idle + run_ns + lines_ns(facts, level, 1, machine),
         computing_ns: steps * step_ns * asking,
         ending_ns: slices * folds * machine.latency_ns + pushed / machine.state_rate,
         ..Cost::default()
@@ -113,6 +114,25 @@ fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool)
     }
 }
 
+/// The time to read the lines of an input that lies across the others, of each of which so many elements are taken at once.
+fn lines_ns(facts: &Facts, level: Level, taken: u64, machine: &Machine) -> f64 {
+    let taken = taken.clamp(1, facts.in_line()) as f64;
+    if facts.crosses() { facts.elements() / taken * machine.line_ns[level as usize] } else { 0.0 }
+}
+
+/// Rows of several outputs at once, one in each lane, whose elements share lines of an input that lies across the others.
+fn turned(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
+    let visited = 2.0 * facts.elements() * facts.state_bytes as f64;
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes)
+            + lines_ns(facts, machine.level(facts.bytes), facts.in_line(), machine),
+        // Bringing the elements of a vector together is some four operations more.
+        computing_ns: facts.vectors(vector_bytes(schedule)) * (facts.operations as f64 + 4.0) / machine.vector_ops,
+        visiting_ns: visited / machine.state_rate,
+        ..Cost::default()
+    }
+}
+
 /// Rows of a few elements, several in a vector.
 fn short_rows(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
     let vectors = facts.vectors(vector_bytes(schedule));
@@ -138,9 +158,11 @@ fn columns(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
     let visited = visits * facts.state_bytes as f64 * facts.phases as f64;
     let at_once = tile.saturating_mul(schedule.rows.saturating_mul(facts.element_bytes) + facts.state_bytes);
     let rate = machine.state_rate * if at_once > machine.cache_bytes[0] { 0.5 } else { 1.0 };
+    let far = if tile > machine.near_pages { 2.0 } else { 1.0 };
     Cost {
         reading_ns: machine.read_ns(facts.bytes)
-            * scattered(level, schedule.rows > 1, [tile, whole].map(|outputs| outputs * facts.element_bytes)),
+            * scattered(level, schedule.rows > 1, [tile, whole].map(|outputs| outputs * facts.element_bytes))
+            + far * lines_ns(facts, level, schedule.rows, machine),
         computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
         visiting_ns: visited / rate,
         ..Cost::default()

@@ -7,6 +7,9 @@ use crate::windows::Windows;
 use cranefold_ir::ops::{Method, Phase, Reducer};
 use cranefold_ir::{Def, Expr, LoopVar, Op};
 
+/// Bytes of a line of memory.
+pub(super) const LINE_BYTES: u64 = 64;
+
 /// The most operations on an element that is light, in each phase.
 const LIGHT: usize = 6;
 
@@ -119,6 +122,25 @@ impl<'p> Facts<'p> {
     /// How many elements are reduced.
     pub fn elements(&self) -> f64 {
         self.input_bytes as f64 / self.element_bytes as f64
+    }
+
+    /// Whether a mapped input lies across the others: vectors of its elements take one of each line of memory, but its lines
+    /// hold neighbours along the innermost dim of the other kind, reduced or not.
+    pub fn crosses(&self) -> bool {
+        let problem = self.problem;
+        let (Some(steps), Some(slices)) = (problem.elements.first(), problem.slices.first()) else { return false };
+        let (Some(step), Some(output)) = (steps.dims.last(), slices.dims.last()) else { return false };
+        let (along, across) = if self.is_inner() { (step, output) } else { (output, step) };
+        let bytes = problem.inputs.iter().map(|i| i.operand.dtype.bytes());
+        let mut inputs = problem.inputs.iter().zip(bytes).zip(along.stride.inputs.iter().zip(&across.stride.inputs));
+        inputs.any(|((input, bytes), (&along, &across))| {
+            input.mapped && along.unsigned_abs().saturating_mul(bytes) >= LINE_BYTES && across.unsigned_abs() == 1
+        })
+    }
+
+    /// Elements of input 0 in a line of memory.
+    pub fn in_line(&self) -> u64 {
+        LINE_BYTES / self.element_bytes
     }
 
     /// The loops of a box of slices inside the innermost reduction dim.

@@ -45,6 +45,10 @@ pub struct Machine {
     /// Time in ns that the beginning of a run of memory costs before the prefetcher follows it, see
     /// [`begin_ns`](Machine::begin_ns).
     pub run_ns: [f64; 4],
+    /// Time in ns that a line of memory costs of which neighbours are far apart, the lines of other rows between them.
+    pub line_ns: [f64; 4],
+    /// Rows from which lines are read in turn: more than these lie in pages that the core does not find at once.
+    pub near_pages: u64,
     /// Operations on whole vectors in a ns.
     pub vector_ops: f64,
     /// Bytes of accumulators that are written and read again in a ns.
@@ -63,6 +67,8 @@ impl Machine {
         cache_bytes: [28 << 10, 1 << 20, 18 << 20],
         read_rate: [200.0, 110.0, 90.0, 33.0],
         run_ns: [1.0, 4.0, 20.0, 250.0],
+        line_ns: [0.25, 2.0, 3.3, 7.0],
+        near_pages: 2048,
         vector_ops: 6.0,
         state_rate: 200.0,
         latency_ns: 1.1,

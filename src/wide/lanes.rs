@@ -145,6 +145,11 @@ impl<'a> Generator<'a> {
         {
             return Ok(val(Place::Reg(reg)));
         }
+        if let Base::Buf(buf) = base
+            && let Some(reg) = self.turned(buf, index, stride)
+        {
+            return Ok(val(Place::Reg(reg)));
+        }
         if stride != 1 {
             return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }

@@ -6,7 +6,7 @@
 //! and values that the tile takes from around it (see [`Frame`]). It keeps what that convention says, and
 //! leaves the upper halves of vector registers clear.
 //!
-//! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`positions`], [`address`]) writes instructions over virtual
+//! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`positions`], [`strided`], [`turned`], [`address`]) writes instructions over virtual
 //!   registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
 //!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
 //! - [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`] lets chains run side by side;
@@ -30,6 +30,7 @@ mod positions;
 mod registers;
 mod strided;
 mod tier;
+mod turned;
 
 use crate::disassembly::Mark;
 use crate::storage::{Cell, Frame, Scratch, set_before_read};
@@ -127,6 +128,7 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
         rest: vec![],
         declared_here: vec![HashSet::new()],
         strided: vec![],
+        turned: vec![],
         fresh: BTreeMap::new(),
     };
     around.nest.visit(&mut |s| {
@@ -219,6 +221,8 @@ struct Generator<'a> {
     declared_here: Vec<HashSet<AccId>>,
     /// Loads of the current body that share what is read of memory.
     strided: Vec<strided::Group>,
+    /// Loads of the current body that are columns of a matrix.
+    turned: Vec<turned::Block>,
     /// Registers of cells that were declared, but hold what they start with only once it is needed there.
     fresh: BTreeMap<Reg, Scalar>,
 }
@@ -254,10 +258,11 @@ impl<'a> Generator<'a> {
 
     /// A body that is none of lanes.
     fn outer_body(&mut self, body: &'a [Stmt]) -> Result<(), Refused> {
-        let groups = self.groups(body);
-        let around = std::mem::replace(&mut self.strided, groups);
+        let (groups, blocks) = (self.groups(body), self.blocks(body));
+        let strided = std::mem::replace(&mut self.strided, groups);
+        let turned = std::mem::replace(&mut self.turned, blocks);
         let done = self.body(body);
-        self.strided = around;
+        (self.strided, self.turned) = (strided, turned);
         done
     }
 
