@@ -23,6 +23,9 @@ const REPEATS: usize = 100_000;
 /// Specs that are asked for: a power of two.
 const SPECS: usize = 256;
 
+/// What a thread does with a spec, by their numbers.
+type Way = dyn Fn(usize, usize) + Sync;
+
 type Map = RwLock<HashMap<u128, Arc<Kernel>>>;
 
 fn main() -> Result<(), Error> {
@@ -44,7 +47,7 @@ fn main() -> Result<(), Error> {
         |thread: usize, n: usize| drop(black_box(own[thread].0.compile(own[thread].1[n].spec()).expect("a kernel")));
     let mut times = [(); 7].map(|()| vec![]);
     for _ in 0..ROUNDS {
-        let ways: [(usize, &(dyn Fn(usize, usize) + Sync)); 7] =
+        let ways: [(usize, &Way); 7] =
             [(1, &bare), (1, &ready), (1, &raw), (2, &ready), (2, &apart), (2, &raw), (2, &raw_apart)];
         times.iter_mut().zip(ways).for_each(|(times, (threads, way))| times.push(on_threads(threads, way)));
     }
@@ -96,7 +99,7 @@ extern "C" fn sum(x: *const f32, y: *mut f32, count: usize) {
 }
 
 /// Time of one call in ns, on so many threads at once, each of which makes them all.
-fn on_threads(threads: usize, call: &(dyn Fn(usize, usize) + Sync)) -> f64 {
+fn on_threads(threads: usize, call: &Way) -> f64 {
     let barrier = Barrier::new(threads);
     let timed = &|thread: usize| {
         let mut n = 77 * thread;

@@ -54,7 +54,7 @@ pub struct Compiler {
     threads: usize,
     /// Of specs.
     hasher: DefaultHashBuilder,
-    cache: Cache,
+    pub(crate) cache: Cache,
     memory: Memory,
     perf_map: Option<PerfMap>,
 }

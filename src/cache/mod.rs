@@ -8,6 +8,8 @@
 //! the cache behind, which evicts what has not been asked for lately.
 
 mod fronts;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use fronts::Holders;
 
@@ -105,13 +107,16 @@ impl Cache {
         let (most_kernels, most_code_bytes) = (most_kernels.max(1), most_code_bytes.max(1));
         let evictions = Arc::new(AtomicU64::new(0));
         let fronts = Arc::new(Fronts::new(most_kernels));
+        let shards = (most_kernels / SHARD_KERNELS).min((most_code_bytes / SHARD_BYTES) as usize).clamp(1, SHARDS);
         let options = OptionsBuilder::new()
             .estimated_items_capacity(most_kernels)
             .weight_capacity(most_code_bytes)
-            .shards(if most_kernels < FEW { 1 } else { SHARDS })
+            .shards(shards)
             .build()
             .expect("both capacities are given");
-        let weight = Weight { least: most_code_bytes.div_ceil(most_kernels as u64) };
+        // Nothing stays that weighs nearly all there may be.
+        let share = most_code_bytes.div_ceil(most_kernels as u64);
+        let weight = Weight { least: share.min(most_code_bytes - most_code_bytes / 16).max(1) };
         let lifecycle = Evictions { count: evictions.clone(), fronts: fronts.clone() };
         let ready = Ready::with_options(options, weight, Default::default(), lifecycle);
         let [misses, compiles, failures] = [(); 3].map(|()| AtomicU64::new(0));
@@ -242,8 +247,9 @@ impl Cache {
 /// One of so many hits in front is told to the cache.
 const HITS_TOLD: u64 = 64;
 
-/// Codes of which a cache is not worth dividing between locks.
-const FEW: usize = 256;
+/// The least codes of a shard, and bytes of them: a shard evicts for itself.
+const SHARD_KERNELS: usize = 256;
+const SHARD_BYTES: u64 = 4 << 20;
 
-/// Locks that a larger one is divided between.
+/// The most shards, each behind a lock of its own.
 const SHARDS: usize = 32;

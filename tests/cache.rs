@@ -1,0 +1,192 @@
+//! The cache: bounds, statistics, what is shared and what lives on.
+
+use cranefold::compiler::Statistics;
+use cranefold::{Compiler, Error, Kernel, Options, Reduction, Target};
+use std::collections::HashSet;
+
+fn spec(text: &str) -> Reduction {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// Specs of as many problems.
+fn specs(count: usize) -> impl Iterator<Item = Reduction> {
+    (0..count).map(|n| spec(&format!("sum f32[{},3] axes=[1]", n + 2)))
+}
+
+fn is_right(kernel: &Kernel) -> bool {
+    let [slices, row] = kernel.spec().inputs()[0].shape() else { panic!("two axes") };
+    let x: Vec<f32> = (0..slices * row).map(|n| n as f32).collect();
+    let mut y = vec![0.0f32; *slices as usize];
+    kernel.run_one(&x, &mut y).expect("the right buffers");
+    y == x.chunks(*row as usize).map(|row| row.iter().sum()).collect::<Vec<f32>>()
+}
+
+#[test]
+fn as_many_codes_are_kept_as_was_said() {
+    for most in [1, 2, 7, 40] {
+        let compiler = Compiler::builder().most_kernels(most).build().expect("a compiler");
+        let kernels: Vec<Kernel> = specs(100).map(|s| compiler.compile(&s).expect("a kernel")).collect();
+        let told = compiler.statistics();
+        assert!(told.kernels as usize <= most && told.kernels > 0, "{most}: {told:?}");
+        assert_eq!((told.compiles, told.misses, told.hits, told.failures), (100, 100, 0, 0), "{most}");
+        assert_eq!(told.evictions + told.kernels, 100, "{most}");
+        // What was let go of lives on with its kernel.
+        assert!(kernels.iter().all(is_right));
+    }
+}
+
+#[test]
+fn as_many_bytes_are_kept_as_was_said() {
+    let most = 64 << 10;
+    let compiler = Compiler::builder().most_code_bytes(most).build().expect("a compiler");
+    let kernels: Vec<Kernel> = specs(100).map(|s| compiler.compile(&s).expect("a kernel")).collect();
+    let told = compiler.statistics();
+    assert!(told.code_bytes <= most && told.code_bytes >= most / 4, "{told:?}");
+    let each = kernels.iter().map(|kernel| kernel.facts().memory_bytes);
+    assert!(each.clone().all(|bytes| bytes > 0 && bytes.is_multiple_of(4096)), "whole pages");
+    assert!(
+        kernels.iter().all(|k| k.facts().memory_bytes - k.facts().code_bytes < 4096 + 64),
+        "one page is wasted at most"
+    );
+    // Code of more than all that is kept is made for each request.
+    let compiler = Compiler::builder().most_code_bytes(100).build().expect("a compiler");
+    for n in 1..=3 {
+        assert!(is_right(&compiler.compile(&spec("sum f32[5,3] axes=[1]")).expect("a kernel")));
+        let told = compiler.statistics();
+        assert_eq!((told.compiles, told.kernels, told.code_bytes, told.evictions), (n, 0, 0, n));
+    }
+}
+
+#[test]
+fn what_is_asked_for_often_stays() {
+    let compiler = Compiler::builder().most_kernels(16).build().expect("a compiler");
+    let often = spec("max f32[100,3] axes=[1]");
+    compiler.compile(&often).expect("a kernel");
+    for other in specs(400) {
+        for _ in 0..100 {
+            compiler.compile(&often).expect("a kernel");
+        }
+        compiler.compile(&other).expect("a kernel");
+    }
+    let told = compiler.statistics();
+    assert!(told.compiles < 400 + 20, "{told:?}");
+}
+
+#[test]
+fn problems_share_code_and_each_kernel_keeps_its_spec() {
+    let compiler = Compiler::host().expect("this machine");
+    let words = ["sum f32[64,65] axes=[1]", "sum f32[64,65,1] axes=[1,2] keep_dims", "sum f32[8,8,5,13] axes=[-1,-2]"];
+    let kernels = words.map(|text| compiler.compile(&spec(text)).expect("a kernel"));
+    assert!(kernels.iter().all(|k| k.code().as_ptr() == kernels[0].code().as_ptr()));
+    assert!(kernels.iter().all(|k| k.request().signature() == kernels[0].request().signature()));
+    assert_eq!(kernels.map(|k| k.spec().clone()), words.map(spec));
+    // Again, from what this thread keeps in front of the cache.
+    let again = words.map(|text| compiler.compile(&spec(text)).expect("a kernel"));
+    assert_eq!(again.map(|k| k.spec().clone()), words.map(spec));
+    let told: Statistics = compiler.statistics();
+    assert_eq!((told.compiles, told.hits, told.misses, told.kernels), (1, 5, 1, 1));
+}
+
+#[test]
+fn requests_find_code_without_compiling() {
+    let compiler = Compiler::host().expect("this machine");
+    let all: Vec<Reduction> = specs(20).collect();
+    let requests: Vec<_> = all.iter().map(|s| compiler.request(s)).collect();
+    assert!(requests.iter().all(|r| compiler.get(r).is_none()));
+    assert_eq!(compiler.statistics().compiles, 0);
+    for request in &requests {
+        assert!(is_right(&compiler.compile_request(request).expect("a kernel")));
+        assert_eq!(compiler.get(request).expect("it is ready").spec(), request.spec());
+    }
+    // Another thread finds it too, and so does an equal request.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(requests.iter().all(|r| compiler.get(r).is_some_and(|k| is_right(&k))));
+            assert!(all.iter().all(|s| compiler.get(&compiler.request(s)).is_some()));
+        });
+    });
+    assert_eq!(compiler.statistics().compiles, 20);
+    compiler.clear();
+    assert!(requests.iter().all(|r| compiler.get(r).is_none()), "neither in the cache nor in front of it");
+    assert_eq!(compiler.statistics().kernels, 0);
+    assert!(is_right(&compiler.compile_request(&requests[0]).expect("a kernel")));
+}
+
+#[test]
+fn what_is_evicted_is_gone_from_every_front() {
+    let compiler = Compiler::builder().most_kernels(8).build().expect("a compiler");
+    let first = compiler.request(&spec("max f32[100,3] axes=[1]"));
+    let memory = compiler.compile_request(&first).expect("a kernel").facts().memory_bytes;
+    assert!(memory > 0);
+    // Each thread has it in its front.
+    for _ in 0..8 {
+        std::thread::scope(|scope| scope.spawn(|| assert!(compiler.get(&first).is_some())).join().expect("no panic"));
+    }
+    specs(200).for_each(|s| drop(compiler.compile(&s).expect("a kernel")));
+    assert!(compiler.statistics().evictions > 150);
+    for _ in 0..8 {
+        std::thread::scope(|scope| scope.spawn(|| assert!(compiler.get(&first).is_none())).join().expect("no panic"));
+    }
+}
+
+#[test]
+fn signatures_are_told_apart_and_stable() {
+    let compiler = Compiler::host().expect("this machine");
+    let hashes: HashSet<u128> = specs(2000).map(|s| compiler.request(&s).signature().hash()).collect();
+    assert_eq!(hashes.len(), 2000);
+    // Of a target that is the same everywhere; the text of the problem and the version of the tree are in it.
+    let target = Target::new("x86_64-unknown-none", "x86-64-v3").expect("a target");
+    let compiler = Compiler::builder().target(target).build().expect("a compiler");
+    let request = compiler.request(&spec("sum f32[4,1000] axes=[1]"));
+    assert_eq!(request.signature().to_string(), "3b4763c337049974cff53ec39fa77ec2");
+    let forced = Options { schedule: Some("width=128 rows=1".parse().expect("a schedule")), width: None };
+    let forced = compiler.request_with(request.spec(), &forced).expect("a request");
+    assert_ne!(forced.signature(), request.signature());
+    assert_eq!(forced.spec(), request.spec());
+}
+
+#[test]
+fn a_request_for_another_target_is_refused() {
+    let least = Compiler::builder().target(Target::new("x86_64-unknown-none", "").expect("a target"));
+    let request = least.build().expect("a compiler").request(&spec("sum f32[8]"));
+    let compiler = Compiler::host().expect("this machine");
+    let message = compiler.compile_request(&request).expect_err("a refusal").to_string();
+    assert!(message.starts_with("no target `x86_64-unknown-none`: the compiler is for "), "{message}");
+    assert_eq!(compiler.statistics().kernels, 0);
+}
+
+#[test]
+fn a_failure_leaves_nothing_behind() {
+    let compiler = Compiler::host().expect("this machine");
+    let spec = spec("sum f32[64,65] axes=[1]");
+    let wrong = Options { schedule: Some("tile=i1:4".parse().expect("a schedule")), width: None };
+    for n in 1..=3 {
+        assert!(matches!(compiler.compile_with(&spec, &wrong), Err(Error::Schedule(_))));
+        let told = compiler.statistics();
+        assert_eq!((told.compiles, told.failures, told.kernels, told.code_bytes), (n, n, 0, 0));
+    }
+    compiler.compile(&spec).expect("a kernel");
+    assert_eq!(compiler.statistics().kernels, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn code_has_names_for_perf() {
+    let compiler = Compiler::builder().perf_map().build().expect("a compiler");
+    let kernel = compiler.compile(&spec("sum f32[4,100000] axes=[1]")).expect("a kernel");
+    let map = std::fs::read_to_string(format!("/tmp/perf-{}.map", std::process::id())).expect("a map");
+    let lines: Vec<(u64, u64, &str)> = map
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.splitn(3, ' ').collect();
+            let number = |text| u64::from_str_radix(text, 16).expect("a hexadecimal number");
+            (number(words[0]), number(words[1]), words[2])
+        })
+        .collect();
+    let facts = kernel.facts();
+    assert_eq!(lines.len() as u64, 1 + facts.tiles.count);
+    assert_eq!(lines[0].2, "cranefold::sum_f32_4xr100000_to_f32");
+    assert!(lines[1..].iter().zip(0..).all(|(line, n)| line.2 == format!("{}::tile{n}", lines[0].2)), "{map}");
+    assert_eq!(lines.iter().map(|line| line.1).sum::<u64>(), facts.code_bytes);
+    std::fs::remove_file(format!("/tmp/perf-{}.map", std::process::id())).expect("the map");
+}
