@@ -30,7 +30,7 @@
 //!
 //! - Iterations of a `parallel` loop write different elements and read none that another writes: any
 //!   order, any number at a time. Those of a `seq` loop run in order. A `lanes` loop is parallel and
-//!   runs all iterations together: each value in it is a vector.
+//!   runs all iterations together: each value in it is a vector. So do two of them, one in the other.
 //! - **A pass may exchange two iterations if and only if they do not write the same accumulator
 //!   element.** So what is combined with what, and in which order, stays; [`eval::Terms`] proves it.
 //!   Sums of integers are the exception: addition modulo 2^bits is exact, so their elements may be added in any

@@ -118,7 +118,8 @@ pub enum LoopKind {
     /// Iterations write the same accumulator elements: in order.
     Seq,
     /// Parallel, of constant extent, and executed together: each value in the body is a vector of
-    /// `extent` lanes. The body holds only `let`, calls, sets and stores.
+    /// `extent` lanes. The body holds only `let`, calls, sets and stores; or it is another such loop, and the vectors
+    /// have the lanes of both, the inner one's side by side.
     Lanes,
 }
 

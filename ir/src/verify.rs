@@ -26,7 +26,8 @@
 //!   loop that makes no iteration are exempt. The index of `carry` is never negative. What is picked is an integer.
 //!
 //! Loops
-//! - A `lanes` loop has a constant extent of at least 1, and only `let`, `call`, sets and stores in it.
+//! - A `lanes` loop has a constant extent of at least 1, and only `let`, `call`, sets and stores in it; or one
+//!   such loop that no other `lanes` loop is around.
 //! - Two iterations of a `parallel` or `lanes` loop do not touch the same element of an output, or of an
 //!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` says what
 //!   can be proved). No such loop merges or folds an accumulator declared outside.

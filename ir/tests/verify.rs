@@ -297,12 +297,22 @@ fn what_is_picked_is_bounded() {
 }
 
 #[test]
-fn lanes_loops_are_flat() {
-    let message = "a lanes loop holds only let, call, sets and stores";
+fn lanes_loops_are_flat_or_two() {
+    let message = "a lanes loop holds only let, call, sets and stores, or one lanes loop of such";
     breaks(&[
         ("for l0 in 0..4 lanes { for k0 in 0..1 seq {} }", message, "for k0 in 0..1 seq"),
         ("for l0 in 0..4 lanes { acc a0: u8[1] = 0 }", message, "acc a0: u8[1] = 0"),
         ("for l0 in 0..4 lanes { carry q0 = l0 }", message, "carry q0 = l0"),
+        (
+            "for l0 in 0..2 lanes { for l1 in 0..2 lanes { for l2 in 0..2 lanes { x1[4*l0 + 2*l1 + l2] = x0[l2] } } }",
+            message,
+            "for l2 in 0..2 lanes",
+        ),
+        (
+            "for l0 in 0..2 lanes { for l1 in 0..2 lanes { x1[2*l0 + l1] = x0[l1] } x1[l0 + 8] = x0[l0] }",
+            message,
+            "for l1 in 0..2 lanes",
+        ),
         (
             "acc a0: f32[4] = 0 for l0 in 0..1 lanes { merge a0 by join over 2 of 2 }",
             message,
@@ -318,7 +328,10 @@ fn lanes_loops_are_flat() {
     let select = nest("for l0 in 0..1 lanes { acc a0: u8[1] = 0 select v0 = nth 0 of a0 over 1 }");
     let told = ["acc a0: u8[1] = 0", "select v0 = nth 0 of a0 over 1"].map(|s| format!("{message}, in `{s}`"));
     assert_eq!(found(&select), told);
-    holds(&["for l0 in 0..4 lanes { call v0, v1 = two(x0[l0]) let v2 = add(v0, v1) x1[l0] = v2 }"]);
+    holds(&[
+        "for l0 in 0..4 lanes { call v0, v1 = two(x0[l0]) let v2 = add(v0, v1) x1[l0] = v2 }",
+        "for l0 in 0..4 lanes { for l1 in 0..2 lanes { x1[2*l0 + l1] = add(x0[4*l0 + l1], x0[4*l0 + l1 + 2]) } }",
+    ]);
 }
 
 #[test]
@@ -327,7 +340,11 @@ fn tiles_are_a_scope_of_loops_and_simple_statements() {
     breaks(&[
         ("tile { tile {} }", "a tile stands in a tile", "tile"),
         ("tile { for k0 in 0..2 seq { tile { x1[0] = 0.0:f32 } } }", "a tile stands in a tile", "tile"),
-        ("for l0 in 0..1 lanes { tile {} }", "a lanes loop holds only let, call, sets and stores", "tile"),
+        (
+            "for l0 in 0..1 lanes { tile {} }",
+            "a lanes loop holds only let, call, sets and stores, or one lanes loop of such",
+            "tile",
+        ),
         ("acc a0: f32[4] = 0 tile { merge a0 by join over 2 of 2 }", message, "merge a0 by join over 2 of 2"),
         (
             "acc a0: f32[4] = 0 tile { for k0 in 0..2 seq { fold a0 by join over 2 of 2 by 1 } }",

@@ -244,6 +244,9 @@ impl<'a> Generator<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Unsupported> {
         match stmt {
             Stmt::For(l) => match (l.kind, l.extent) {
+                (LoopKind::Lanes, _) if matches!(l.body[..], [Stmt::For(_)]) => {
+                    Err(Unsupported("lanes of two loops".into()))
+                }
                 (LoopKind::Lanes, Extent::Const(lanes)) => {
                     // One lane is a scalar, unless it is in a vector and would have to be taken out.
                     let one = lanes == 1;

@@ -28,8 +28,10 @@ impl<'a> Verifier<'a> {
             self.place = Place::Stmt(stmt);
             let in_lanes = around.last().is_some_and(|l| l.kind == LoopKind::Lanes);
             let simple = matches!(stmt, Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. });
-            if in_lanes && !simple {
-                self.report("a lanes loop holds only let, call, sets and stores");
+            let is_alone = stmts.len() == 1 && matches!(stmt, Stmt::For(l) if l.kind == LoopKind::Lanes);
+            let outermost = !around.iter().rev().skip(1).any(|l| l.kind == LoopKind::Lanes);
+            if in_lanes && !simple && !(is_alone && outermost) {
+                self.report("a lanes loop holds only let, call, sets and stores, or one lanes loop of such");
             }
             if self.in_tile && matches!(stmt, Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) {
                 self.report("nothing in a tile merges, folds or selects");
