@@ -24,7 +24,7 @@ const REPEATS: usize = 100_000;
 const SPECS: usize = 256;
 
 /// What a thread does with a spec, by their numbers.
-type Way = dyn Fn(usize, usize) + Sync;
+type Way<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 type Map = RwLock<HashMap<u128, Arc<Kernel>>>;
 

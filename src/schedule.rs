@@ -53,6 +53,9 @@ pub enum Depth {
     /// Inside the loops over blocks, but for those over the blocks of a run of memory: runs of neighbouring outputs follow
     /// one another, each of several blocks. In text, `@runs`.
     Runs,
+    /// Not into them: lanes of neighbouring outputs fold together, as many outputs as a vector has lanes. In text,
+    /// `@folds`.
+    Folds,
     /// Inside the loops over steps: a step walks the outputs of the tile. It prints as nothing.
     Steps,
 }
@@ -73,6 +76,7 @@ impl fmt::Display for Tile {
         let depth = match self.depth {
             Depth::Blocks => "@blocks",
             Depth::Runs => "@runs",
+            Depth::Folds => "@folds",
             Depth::Steps => "",
         };
         write!(f, "tile={}:{}{depth}", self.var, self.by)
@@ -118,8 +122,8 @@ impl fmt::Display for Schedule {
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks|@runs] rows=STEPS blocks=BLOCKS \
-         interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
+        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks|@runs|@folds] rows=STEPS \
+         blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error("`{key}` of the schedule is given twice")]
@@ -196,6 +200,7 @@ fn parse_tile(text: &str) -> Option<Tile> {
     let (by, depth) = match by.split_once('@') {
         Some((by, "blocks")) => (by, Depth::Blocks),
         Some((by, "runs")) => (by, Depth::Runs),
+        Some((by, "folds")) => (by, Depth::Folds),
         Some(_) => return None,
         None => (by, Depth::Steps),
     };

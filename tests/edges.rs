@@ -48,6 +48,12 @@ fn specs() -> Vec<String> {
                 specs.push(format!("{op} {dtype}[{rows},{row}] axes=[1]"));
             }
         }
+        // Rows that share the folds of their lanes.
+        for row in [17, 20, 24, 31, 33, 64, 65, 100, 130] {
+            for rows in [16, 37] {
+                specs.push(format!("{op} {dtype}[{rows},{row}] axes=[1]"));
+            }
+        }
         for stride in [2, 3, 4, 5, 7, 8, 13, 16] {
             for row in [32, 100, 256, 1000] {
                 let layout = format!("({},{stride})", row * stride + 1);

@@ -89,6 +89,9 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         texts.push(format!("width=512 tile=i{var}:64@blocks"));
         texts.push(format!("width=256 tile=i{var}:2@runs interleave=2"));
         texts.push(format!("width=512 tile=i{var}:64@runs rows=3"));
+        for (by, width) in [(4, 256), (8, 256), (16, 512), (32, 512)] {
+            texts.push(format!("width={width} tile=i{var}:{by}@folds"));
+        }
     }
     if problem.slices.len() > 1 {
         let mut before = 0;

@@ -22,7 +22,6 @@ use cranefold::{
 use data::Buffer;
 use execute::Memory;
 use std::mem::MaybeUninit;
-use std::sync::Mutex;
 
 const COUNTS: [u64; 6] = [1, 2, 3, 5, 8, 64];
 

@@ -292,6 +292,46 @@ fn every_width_has_the_interpreters_bits() {
     }
 }
 
+/// Whether lanes of two loops stand in the nest.
+fn shares_vectors(nest: &Nest) -> bool {
+    let mut found = false;
+    let is_lanes = |s: &Stmt| matches!(s, Stmt::For(l) if l.kind == LoopKind::Lanes);
+    nest.visit(&mut |s| found |= is_lanes(s) && s.body().iter().any(is_lanes));
+    found
+}
+
+/// Rows that share the folds of their lanes, and how many of them a vector has; a few are left over.
+const SHARED: [(&str, u64); 3] = [("[37,16] axes=[1]", 16), ("[35,41] axes=[1]", 8), ("[22,130] axes=[1]", 4)];
+
+/// Rows whose folds share vectors have the bits of the naive nest, and those of ops that combine one value do share.
+#[test]
+fn rows_that_share_folds_have_the_interpreters_bits() {
+    let compiler = Compiler::host().expect("this machine");
+    let mut shared = 0;
+    for (row, params, dtype) in ops() {
+        for (shape, outputs) in SHARED {
+            let Some(spec) = (Case { row, params, dtype, form: "", bits: 512 }).spec(shape) else { continue };
+            let problem = Problem::of(&spec);
+            let naive = lower(&problem, "naive");
+            let operand = &spec.inputs()[0];
+            let input = data::elements(operand.dtype(), operand.span_elems() as usize, 1, 5);
+            let expected = interpreted(&spec, &naive, &input);
+            for bits in [256, 512] {
+                let schedule = format!("width={bits} tile=i0:{outputs}@folds").parse().expect("a schedule");
+                let nest = pipeline::legal_nest(&problem, &schedule, Vectors { bits, dot: false }).expect("a nest");
+                let fills = u64::from(bits / 8) / dtype.bytes() == outputs;
+                let is_plain = ["sum", "prod", "mean"].contains(&row.name) && [DType::F32, DType::F64].contains(&dtype);
+                assert!(shares_vectors(&nest) || !(fills && is_plain), "{spec}, {schedule}: {nest}");
+                shared += usize::from(shares_vectors(&nest));
+                let options = Options { schedule: Some(schedule), width: None };
+                let kernel = compiler.compile_with(&spec, &options).expect("a kernel");
+                assert!(run(&kernel, &input) == expected, "{spec}, {}", kernel.schedule());
+            }
+        }
+    }
+    assert!(shared > 100, "{shared} kernels");
+}
+
 /// Outputs of zeros.
 fn outputs(spec: &Reduction) -> Vec<Vec<u8>> {
     spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect()

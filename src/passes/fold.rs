@@ -22,17 +22,11 @@ use std::collections::HashMap;
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
 pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let mut types = HashMap::new();
-    nest.visit(&mut |s| {
-        if let Stmt::Acc { acc, dtype, init, .. } = s {
-            types.insert(*acc, (*dtype, *init));
-        }
-    });
+    let declared = parts(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = super::rewrite(body, &mut |stmt, out| match stmt {
         Stmt::Fold { accs, def, present, lanes, elems } => {
-            let part = |&acc: &AccId| Part { acc, dtype: types[&acc].0, init: types[&acc].1 };
-            let parts: Vec<Part> = accs.iter().map(part).collect();
+            let parts: Vec<Part> = accs.iter().map(|acc| declared[acc]).collect();
             let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
             out.extend(fold.write_out(&parts, &mut nest, &mut names))
         }
@@ -43,10 +37,21 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
 
 /// One accumulator of the state.
 #[derive(Clone, Copy)]
-struct Part {
-    acc: AccId,
-    dtype: DType,
-    init: Scalar,
+pub(super) struct Part {
+    pub acc: AccId,
+    pub dtype: DType,
+    pub init: Scalar,
+}
+
+/// The accumulators that the nest declares.
+pub(super) fn parts(nest: &Nest) -> HashMap<AccId, Part> {
+    let mut parts = HashMap::new();
+    nest.visit(&mut |s| {
+        if let Stmt::Acc { acc, dtype, init, .. } = s {
+            parts.insert(*acc, Part { acc: *acc, dtype: *dtype, init: *init });
+        }
+    });
+    parts
 }
 
 /// A fold, but for its accumulators.
@@ -77,16 +82,28 @@ impl Fold {
             let var = names.loop_over(Over::Element);
             let lower = Index::term(var, 1);
             let upper = lower.clone().offset_by((half * self.elems) as i64);
-            let read = |p: &Part, at: &Index| Expr::Read(p.acc, p.dtype, at.clone());
-            let args = parts.iter().map(|p| read(p, &lower)).chain(parts.iter().map(|p| read(p, &upper))).collect();
-            let (mut body, values) = nest.apply(names, &self.def, args);
-            for (part, value) in parts.iter().zip(values) {
-                body.push(Stmt::Set { acc: part.acc, index: lower.clone(), value });
-            }
+            let body = combined(&self.def, parts, [&lower, &upper], parts, &lower, nest, names);
             Stmt::For(Loop::new(var, count * self.elems, LoopKind::Parallel, body))
         };
         tree::folds(self.lanes, self.present).map(step).collect()
     }
+}
+
+/// `to[at] = def(from[lower], from[upper])`.
+pub(super) fn combined(
+    def: &Def,
+    from: &[Part],
+    [lower, upper]: [&Index; 2],
+    to: &[Part],
+    at: &Index,
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Vec<Stmt> {
+    let read = |p: &Part, at: &Index| Expr::Read(p.acc, p.dtype, at.clone());
+    let args = from.iter().map(|p| read(p, lower)).chain(from.iter().map(|p| read(p, upper))).collect();
+    let (mut body, values) = nest.apply(names, def, args);
+    body.extend(to.iter().zip(values).map(|(p, value)| Stmt::Set { acc: p.acc, index: at.clone(), value }));
+    body
 }
 
 fn copy(to: &[Part], from: &[Part], len: u64, names: &mut Names) -> Stmt {

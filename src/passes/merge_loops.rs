@@ -1,6 +1,6 @@
 //! Joins loops that walk memory as one.
 
-use crate::schedule::Schedule;
+use crate::schedule::{Depth, Schedule};
 use crate::vectors::Vectors;
 use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 
@@ -13,10 +13,13 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 /// for i1 in 0..64 parallel { a0[i1] = add(a0[i1], x0[i1]) }
 /// ```
 ///
-/// Legal because both are parallel. A loop over blocks keeps apart from others: `stream` has to find it.
-pub fn merge_loops(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
+/// Legal because both are parallel. A loop over blocks keeps apart from others: `stream` has to find it; and so does a
+/// tile of outputs that share folds.
+pub fn merge_loops(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
+    let shares = |l: &Loop| schedule.tile_of(l.var).is_some_and(|tile| tile.depth == Depth::Folds);
     let body = super::rewrite(nest.body, &mut |stmt, out| {
         out.push(match stmt {
+            Stmt::For(l) if matches!(&l.body[..], [Stmt::For(inner)] if shares(inner)) => Stmt::For(l),
             Stmt::For(l) => Stmt::For(join(l)),
             other => other,
         })

@@ -15,6 +15,7 @@ mod merge_loops;
 mod neighbours;
 mod outline;
 mod reorder;
+mod share_folds;
 mod stream;
 mod sums;
 mod tile;
@@ -51,6 +52,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "join_blocks", summary: "add integers of all blocks into one state", run: join_blocks::join_blocks },
     Pass { name: "neighbours", summary: "add bytes that lie side by side in one lane", run: neighbours::neighbours },
     Pass { name: "stream", summary: "merge blocks as they are done", run: stream::stream },
+    Pass { name: "share_folds", summary: "fold the lanes of several outputs together", run: share_folds::share_folds },
     Pass { name: "fold", summary: "write out the folds of lanes", run: fold::fold },
     Pass { name: "jam", summary: "take several steps in one visit of an accumulator", run: jam::jam },
     Pass { name: "hoist", summary: "read what a loop does not change before it", run: hoist::hoist },

@@ -48,8 +48,9 @@ const STEP_OPS: u64 = 32;
 /// ```
 ///
 /// Accumulators whose every index has become constant live in registers.
-/// A loop over elements of accumulators that no loop over steps touches stays a loop: it runs seldom.
-pub fn unroll(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
+/// A loop over elements of accumulators that no loop over steps touches stays a loop: it runs seldom. Folds that several
+/// outputs share run as often as steps do.
+pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let mut hot = HashSet::new();
     nest.visit(&mut |s| {
@@ -61,7 +62,7 @@ pub fn unroll(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     });
     let body = super::rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {
         Stmt::For(l) => match l.extent {
-            Extent::Const(n) if is_short(&l, n, &nest.defs, &hot) => write_out(l, n, &mut names, out),
+            Extent::Const(n) if is_short(&l, n, &nest.defs, &hot, vectors) => write_out(l, n, &mut names, out),
             Extent::Const(n) if region == Region::Tile && is_light(&l, n, &nest.defs) => {
                 in_groups(l, n, GROUP, &mut names, out)
             }
@@ -75,28 +76,41 @@ pub fn unroll(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>) -> bool {
+fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vectors) -> bool {
     let vectors = l.body.iter().all(|s| match s {
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
+        Stmt::Acc { .. } => l.var.over == Over::Output,
         other => super::is_straight(std::slice::from_ref(other)),
     });
+    let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));
     let ops = n.saturating_mul(ops(&l.body, defs));
     match (l.kind, l.var.over) {
         (LoopKind::Lanes, _) => false,
         _ if n == 1 => true,
         (_, Over::Row) => l.body.iter().all(|s| !matches!(s, Stmt::Tile { .. })),
         (_, Over::Step) => vectors && ops <= STEP_OPS,
-        (LoopKind::Parallel, Over::Element) if is_cold(&l.body, hot) => vectors && n <= COLD,
+        (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => vectors && n <= COLD,
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
             vectors && n <= SHORT && ops <= PARALLEL_OPS
         }
-        // An output loop is written out where it is a tile's: with vectors inside.
+        // An output loop is written out where it is a tile's: with vectors inside, and perhaps a state of its own.
         (LoopKind::Parallel, Over::Output) => {
-            let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_)));
-            vectors && tile && n <= SHORT && ops <= PARALLEL_OPS
+            let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_) | Stmt::Acc { .. }));
+            vectors && tile && n <= SHORT && ops <= PARALLEL_OPS && fit_registers(&l.body, n, target)
         }
         _ => false,
     }
+}
+
+/// Whether the states that so many iterations declare fit the registers: they are all live at once.
+fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
+    let vector_bytes = u64::from(target.bits / 8);
+    let of = |s: &Stmt| match s {
+        Stmt::Acc { dtype, len, .. } => (len * dtype.bytes()).div_ceil(vector_bytes),
+        _ => 0,
+    };
+    let registers = if target.bits >= 512 { 32 } else { 16 };
+    n * body.iter().map(of).sum::<u64>() <= registers
 }
 
 /// Whether the body touches no accumulator of a loop over steps.

@@ -31,6 +31,16 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// }
 /// ```
 ///
+/// There, a loop over outputs around fewer lanes than a vector has is joined with them:
+///
+/// ```text
+/// for e0 in 0..16 parallel { for e1 in 0..8 lanes { a1[8*e0 + e1] = add(a0[16*e0 + e1], a0[16*e0 + e1 + 8]) } }
+/// ->
+/// for e2 in 0..8 parallel {
+///   for e0 in 0..2 lanes { for e1 in 0..8 lanes { a1[8*e0 + e1 + 16*e2] = add(a0[16*e0 + e1 + 32*e2], ..) } }
+/// }
+/// ```
+///
 /// Outside of tiles a schedule for wider vectors than 128 bits is then one for 128.
 pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
@@ -55,9 +65,50 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
                 None => scalar(l, schedule.width, &mut names),
             },
         }),
+        Stmt::For(l) if region == Region::Tile && l.kind == LoopKind::Parallel => {
+            out.push(match outputs_in_vector(&l, schedule.width, &mut inside) {
+                Some(outputs) => joined(l, outputs, &mut names),
+                None => Stmt::For(l),
+            })
+        }
         other => out.push(other),
     });
     Nest { body, ..nest }
+}
+
+/// How many outputs of a loop have their lanes in one vector of accumulators: where those of one are a part of a
+/// vector, and set side by side what is read side by side, or twice as far apart.
+fn outputs_in_vector(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
+    let ([Stmt::For(inner)], Extent::Const(extent)) = (l.body.as_slice(), l.extent) else { return None };
+    let (LoopKind::Lanes, Extent::Const(lanes)) = (inner.kind, inner.extent) else { return None };
+    let vector = u64::from(width.min(forms.bits()) / 8) / forms.widest_bytes(&inner.body);
+    let outputs = vector / lanes;
+    let is_whole = outputs > 1 && outputs * lanes == vector && extent.is_multiple_of(outputs);
+    let own = lanes as i64;
+    let mut fits = is_whole && is_straight(&inner.body);
+    let mut walks = |index: &Index, strides: &[i64]| {
+        fits &= index.coefficient(inner.var) == 1 && strides.contains(&index.coefficient(l.var));
+    };
+    super::visit_exprs(&inner.body, &mut |e| match e {
+        Expr::Read(_, _, index) => walks(index, &[own, 2 * own]),
+        Expr::Load(_, _, index) | Expr::At(_, index) => walks(index, &[]),
+        _ => {}
+    });
+    inner.body.iter().for_each(|s| match s {
+        Stmt::Set { index, .. } => walks(index, &[own]),
+        Stmt::Store { index, .. } => walks(index, &[]),
+        _ => {}
+    });
+    fits.then_some(outputs)
+}
+
+/// The loop with so many iterations in one vector.
+fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
+    let Extent::Const(extent) = l.extent else { return Stmt::For(l) };
+    let vectors = names.loop_over(l.var.over);
+    let at = Index::term(vectors, outputs as i64).plus(l.var, 1);
+    let vector = Loop::new(l.var, outputs, LoopKind::Lanes, substitute(l.body, l.var, &at));
+    Stmt::For(Loop::new(vectors, extent / outputs, LoopKind::Parallel, vec![Stmt::For(vector)]))
 }
 
 /// The most lanes of a loop: where the lanes of a tile's outputs fold, those of a step, which then need not be put

@@ -39,6 +39,13 @@ const FEW_STEPS: u64 = 8;
 /// little: rows of 16 ran at 55 GB/s, one by one at 27; of 256 bits at 19 and 43.
 const SHORT_ROW: u64 = 16;
 
+/// Steps of a row up to which the fold of its lanes is worth sharing: sums of f32 in rows of 32 ran at 110 GB/s instead of
+/// 51, in rows of 64 at 111 instead of 85, in rows of 256 as before.
+const SHARED_STEPS: u64 = 4;
+
+/// The least bytes of a value of a state that rows share the folds of.
+const LEAST_SHARED: u64 = 4;
+
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
 
@@ -76,6 +83,7 @@ fn of_rows(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     if is_wide && facts.crosses() && facts.is_light && facts.phases == 1 && facts.problem.count > SHORT_ROW {
         all.extend(tiled(&|number| lines(facts, number)));
     }
+    all.extend(tiled(&|number| shared_folds(facts, plain.width, number)));
     all
 }
 
@@ -154,6 +162,16 @@ fn lines(facts: &Facts, number: usize) -> Option<Tile> {
     let kept = facts.lanes_bytes().saturating_mul(states_kept(&facts.tree, 1)).saturating_mul(LANES);
     let fits = extent >= LANES && kept <= Schedule::MAX_STATE_BYTES && !facts.problem.takes_position;
     fits.then_some(Tile { var, by: LANES, depth: Depth::Steps })
+}
+
+/// The tile of rows that share the folds of their lanes: as many as a vector has lanes.
+fn shared_folds(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
+    let by = u64::from(width / 8) / facts.value_bytes;
+    let has_form = width > Vectors::BASE.bits && facts.value_bytes >= LEAST_SHARED && facts.phases == 1;
+    let is_short = facts.tree.is_one_block() && facts.problem.count <= SHARED_STEPS * facts.tree.lanes;
+    let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
+    let fits = has_form && is_short && facts.tree.lanes_present() >= by && extent >= by;
+    fits.then_some(Tile { var, by, depth: Depth::Folds })
 }
 
 /// The tile for slices that are runs of memory far apart: those of neighbouring outputs follow one another.

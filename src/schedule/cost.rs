@@ -68,8 +68,13 @@ fn rows(facts: &Facts, schedule: &Schedule, tile: Option<Tile>, machine: &Machin
     let (tree, slices, phases) = (&facts.tree, facts.slices as f64, facts.phases as f64);
     let steps = slices * facts.problem.count.div_ceil(tree.lanes) as f64;
     let vectors = (facts.tree.lanes_present() as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil();
-    let step_ns = (vectors * facts.operations as f64 / machine.vector_ops)
-        .max(facts.chain * machine.latency_ns / (schedule.blocks * schedule.interleave) as f64);
+    let (shares, tile) = match tile.filter(|tile| tile.depth == Depth::Folds) {
+        None => (None, tile),
+        shares => (shares, None),
+    };
+    let at_once = shares.map_or(schedule.blocks * schedule.interleave, |tile| tile.by);
+    let step_ns =
+        (vectors * facts.operations as f64 / machine.vector_ops).max(facts.chain * machine.latency_ns / at_once as f64);
     let runs = facts.runs(0);
     let run_ns = runs.as_ref().map_or(0.0, |runs| {
         let following = tile.map_or(1.0, |tile| tile.by.min(facts.slices) as f64);
@@ -79,11 +84,15 @@ fn rows(facts: &Facts, schedule: &Schedule, tile: Option<Tile>, machine: &Machin
     let astray = tile.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
     let (idle, asking) = looking_again(facts, schedule, level, astray);
     let pushed = tile.map_or(0.0, |tile| pushes(tile) * slices * tree.blocks() as f64 * facts.merged_bytes() as f64);
-    let folds = f64::from(tree.lanes_present().max(1).ilog2() + 2) * phases;
+    let slice_ns = match shares {
+        // Two moves of lanes for each value, beside what takes little.
+        Some(_) => 2.0 * (facts.state_bytes / facts.value_bytes) as f64 / machine.vector_ops,
+        None => f64::from(tree.lanes_present().max(1).ilog2() + 2) * phases * machine.latency_ns,
+    };
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * idle + run_ns + lines_ns(facts, level, 1, machine),
         computing_ns: steps * step_ns * asking,
-        ending_ns: slices * folds * machine.latency_ns + pushed / machine.state_rate,
+        ending_ns: slices * slice_ns + pushed / machine.state_rate,
         ..Cost::default()
     }
 }
@@ -136,10 +145,11 @@ fn turned(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
 /// Rows of a few elements, several in a vector.
 fn short_rows(facts: &Facts, schedule: &Schedule, machine: &Machine) -> Cost {
     let vectors = facts.vectors(vector_bytes(schedule));
+    let moves = f64::from(facts.problem.count.next_power_of_two().ilog2());
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
-        // Bringing the elements of a vector together is some two operations more.
-        computing_ns: vectors * (facts.operations as f64 + 2.0) / machine.vector_ops,
+        // Bringing the elements of a vector together takes an operation for each halving of their distance.
+        computing_ns: vectors * (facts.operations as f64 + moves) / machine.vector_ops,
         ..Cost::default()
     }
 }

@@ -5,8 +5,11 @@
 //! takes lanes out of the register. Accumulators with other indices, with accesses that overlap
 //! without nesting, with more cells than [`MOST_CELLS`], or that are selected from live in memory, and so do
 //! those that a tile shares with what is around it.
+//!
+//! Lanes of two loops are one run where the outer loop moves by the lanes of the inner one; where it moves by twice as
+//! many, they are halves of two runs that follow one another.
 
-use cranefold_ir::{AccId, Expr, Extent, Index, LoopKind, LoopVar, Nest, Stmt};
+use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The most registers one accumulator takes.
@@ -49,6 +52,55 @@ pub fn cell_of(cells: &[Cell], element: u64) -> Cell {
     *cells.iter().find(|c| c.start <= element && element < c.start + c.lanes).expect("an element in a cell")
 }
 
+/// The loops whose iterations are the lanes of a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vector {
+    /// The loop over lanes side by side, the inner one of two.
+    pub var: LoopVar,
+    pub lanes: u64,
+    /// The outer one of two, with the lanes of the inner one.
+    pub outer: Option<(LoopVar, u64)>,
+}
+
+/// Where lanes of a vector are in an accumulator.
+pub enum Lanes {
+    /// Side by side from here on.
+    Run(Index),
+    /// In the vector from here on and the one after it: in each group of twice so many lanes the lower half, or the upper
+    /// one.
+    Halves { start: Index, half: u64, upper: bool },
+}
+
+impl Vector {
+    /// The vector whose lanes a loop is, with the statements in it.
+    pub fn of(l: &Loop) -> Option<(Vector, &[Stmt])> {
+        let (LoopKind::Lanes, Extent::Const(n)) = (l.kind, l.extent) else { return None };
+        match &l.body[..] {
+            [Stmt::For(inner)] => {
+                let Extent::Const(half) = inner.extent else { return None };
+                Some((Vector { var: inner.var, lanes: n * half, outer: Some((l.var, half)) }, &inner.body))
+            }
+            body => Some((Vector { var: l.var, lanes: n, outer: None }, body)),
+        }
+    }
+
+    /// Where the lanes are that an index names; `None` where they are neither.
+    pub fn place(&self, index: &Index) -> Option<Lanes> {
+        let Some((outer, half)) = self.outer else { return Some(Lanes::Run(index.clone())) };
+        let (own, all) = (half as i64, index.coefficient(outer));
+        let inner = index.clone().plus(outer, -all);
+        match all {
+            _ if [(0, 0), (own, 1)].contains(&(all, index.coefficient(self.var))) => Some(Lanes::Run(inner)),
+            _ if (all, index.coefficient(self.var)) == (2 * own, 1) => {
+                let ahead = index.offset.rem_euclid(2 * own);
+                let start = inner.offset_by(-ahead);
+                (ahead % own == 0).then_some(Lanes::Halves { start, half, upper: ahead == own })
+            }
+            _ => None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Accesses {
     runs: HashMap<AccId, BTreeMap<u64, u64>>,
@@ -60,7 +112,7 @@ struct Accesses {
 }
 
 impl Accesses {
-    fn body(&mut self, body: &[Stmt], lane: Option<(LoopVar, u64)>) {
+    fn body(&mut self, body: &[Stmt], lane: Option<Vector>) {
         for stmt in body {
             for e in stmt.exprs() {
                 e.visit(&mut |e| {
@@ -83,24 +135,39 @@ impl Accesses {
                 Stmt::Select { acc, .. } => {
                     self.dynamic.insert(*acc);
                 }
-                Stmt::For(l) => match (l.kind, l.extent) {
-                    (LoopKind::Lanes, Extent::Const(n)) => self.body(&l.body, Some((l.var, n))),
-                    _ => self.body(&l.body, None),
+                Stmt::For(l) => match Vector::of(l) {
+                    Some((vector, body)) => self.body(body, Some(vector)),
+                    None => self.body(&l.body, None),
                 },
                 _ => {}
             }
         }
     }
 
-    fn access(&mut self, acc: AccId, index: &Index, lane: Option<(LoopVar, u64)>) {
-        let stride = lane.map_or(0, |(var, _)| index.coefficient(var));
-        let others = index.terms().filter(|&(v, _)| lane.is_none_or(|(var, _)| v != var)).count();
+    fn access(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
+        match lane.map(|vector| (vector, vector.place(index))) {
+            None => self.run(acc, index, None),
+            Some((vector, Some(Lanes::Run(start)))) => self.run(acc, &start, Some(vector)),
+            Some((vector, Some(Lanes::Halves { start, .. }))) => {
+                self.run(acc, &start, Some(vector));
+                self.run(acc, &start.offset_by(vector.lanes as i64), Some(vector));
+            }
+            Some((_, None)) => {
+                self.dynamic.insert(acc);
+            }
+        }
+    }
+
+    /// Elements that are one, or side by side.
+    fn run(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
+        let stride = lane.map_or(0, |vector| index.coefficient(vector.var));
+        let others = index.terms().filter(|&(v, _)| lane.is_none_or(|vector| v != vector.var)).count();
         let shared = self.declared.get(&acc) != Some(&self.tile);
         if others > 0 || !matches!(stride, 0 | 1) || shared {
             self.dynamic.insert(acc);
             return;
         }
-        let lanes = if stride == 1 { lane.expect("a lane variable").1 } else { 1 };
+        let lanes = if stride == 1 { lane.expect("a lane variable").lanes } else { 1 };
         let run = self.runs.entry(acc).or_default().entry(index.offset as u64).or_insert(0);
         *run = (*run).max(lanes);
     }

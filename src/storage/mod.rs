@@ -7,7 +7,7 @@ mod frame;
 mod initial;
 mod scratch;
 
-pub use cells::{Cell, cell_of, cells};
+pub use cells::{Cell, Lanes, Vector, cell_of, cells};
 pub use frame::Frame;
 pub use initial::set_before_read;
 pub use scratch::{SCRATCH_ALIGN, Scratch};

@@ -4,7 +4,7 @@ use super::address::Base;
 use super::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
 use super::encode::FRAME;
 use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
-use crate::storage::{Cell, cell_of};
+use crate::storage::{Cell, Lanes as At, cell_of};
 use cranefold_ir::{AccId, BufferRole, DType, Expr, Index, Scalar, Stmt};
 use iced_x86::Code::{self, *};
 
@@ -134,6 +134,7 @@ impl<'a> Generator<'a> {
 
     /// An element of memory, or the lanes of a vector.
     pub(super) fn load(&mut self, base: Base, dtype: DType, index: &Index) -> Result<Val, Refused> {
+        self.one_loop(base)?;
         let (pointer, offset, stride) = self.address(base, index);
         let bytes = dtype.bytes();
         let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
@@ -234,6 +235,7 @@ impl<'a> Generator<'a> {
 
     /// Writes an element, or the lanes of a vector.
     pub(super) fn store(&mut self, base: Base, dtype: DType, index: &Index, val: Val) -> Result<(), Refused> {
+        self.one_loop(base)?;
         let (pointer, offset, stride) = self.address(base, index);
         let bytes = dtype.bytes();
         let reg = self.reg(val);
@@ -384,6 +386,14 @@ impl<'a> Generator<'a> {
 
     /// Elements of an accumulator.
     pub(super) fn read(&mut self, acc: AccId, dtype: DType, index: &Index) -> Result<Val, Refused> {
+        match self.place(index)? {
+            At::Run(start) => self.read_run(acc, dtype, &start),
+            At::Halves { start, half, upper } => self.read_halves(acc, dtype, &start, half, upper),
+        }
+    }
+
+    /// Elements side by side.
+    pub(super) fn read_run(&mut self, acc: AccId, dtype: DType, index: &Index) -> Result<Val, Refused> {
         let Some((cell, at, lanes)) = self.run(acc, index) else {
             return self.load(Base::Acc(acc), dtype, index);
         };
@@ -436,6 +446,11 @@ impl<'a> Generator<'a> {
 
     /// Sets elements of an accumulator.
     pub(super) fn set(&mut self, acc: AccId, index: &Index, value: &'a Expr) -> Result<(), Refused> {
+        let At::Run(index) = self.place(index)? else {
+            return Err(Refused(format!("{acc} set by halves")));
+        };
+        let index = &index;
+        self.halves.retain(|h| h.acc != acc);
         let Some((cell, at, lanes)) = self.run(acc, index) else {
             let dtype = self.types[&acc];
             let value = self.expr(value, None)?;
@@ -456,14 +471,19 @@ impl<'a> Generator<'a> {
             }
             return Ok(());
         }
-        self.start_cell(reg);
-        let val = self.expr(value, None)?;
         if cell.lanes == 1 {
-            let val = if val.lanes == Lanes::Same { val } else { self.broadcast(val) };
+            let val = match self.expr(value, None)? {
+                val if val.lanes == Lanes::Same => val,
+                Val { place: Place::Mem(base, offset), dtype, .. } => self.broadcast_load(dtype, base, offset),
+                val => self.broadcast(val),
+            };
+            self.fresh.remove(&reg);
             let from = self.reg(val);
             self.program.items.push(Item::Copy { to: reg, from });
             return Ok(());
         }
+        self.start_cell(reg);
+        let val = self.expr(value, None)?;
         let from = self.reg(val);
         self.put_lanes(reg, from, at * bytes, lanes * bytes, bytes);
         Ok(())

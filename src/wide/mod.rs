@@ -6,7 +6,7 @@
 //! and values that the tile takes from around it (see [`Frame`]). It keeps what that convention says, and
 //! leaves the upper halves of vector registers clear.
 //!
-//! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`positions`], [`strided`], [`turned`], [`address`]) writes instructions over virtual
+//! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`halves`], [`positions`], [`strided`], [`turned`], [`address`]) writes instructions over virtual
 //!   registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
 //!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
 //! - [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`] lets chains run side by side;
@@ -22,6 +22,7 @@ mod code;
 mod constants;
 mod dead;
 mod encode;
+mod halves;
 mod lanes;
 mod live;
 mod ops;
@@ -33,13 +34,11 @@ mod tier;
 mod turned;
 
 use crate::disassembly::Mark;
-use crate::storage::{Cell, Frame, Scratch, set_before_read};
+use crate::storage::{Cell, Frame, Scratch, Vector, set_before_read};
 use crate::vectors::Vectors;
 use address::{Base, Pointers};
 use code::{Arg, Class, First, Inst, Item, Program, Reg, View};
-use cranefold_ir::{
-    AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Op, Over, Scalar, Stmt, Var,
-};
+use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Stmt, Var};
 use encode::FRAME;
 use iced_x86::Code;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -120,6 +119,8 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
         pointers: Pointers::default(),
         counters: HashMap::new(),
         lane: None,
+        vector: None,
+        halves: vec![],
         set_before_read: set_before_read(body),
         positions: HashMap::new(),
         in_steps: 0,
@@ -206,6 +207,10 @@ struct Generator<'a> {
     /// The counters of loops, where they are needed, and carries.
     counters: HashMap<LoopVar, Reg>,
     lane: Option<(LoopVar, u64)>,
+    /// The lanes of the current vector, of one loop or two.
+    vector: Option<Vector>,
+    /// Halves of vectors by now, where the lanes are of two loops.
+    halves: Vec<halves::Halves>,
     set_before_read: HashSet<AccId>,
     /// Values of indices that are the same in all lanes, for the current body.
     positions: HashMap<(DType, Index), Reg>,
@@ -281,14 +286,15 @@ impl<'a> Generator<'a> {
 
     fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Refused> {
         match stmt {
-            Stmt::For(l) => match (l.kind, l.extent) {
-                (LoopKind::Lanes, Extent::Const(lanes)) => {
-                    self.lane = Some((l.var, lanes));
-                    let done = self.body(&l.body);
-                    self.lane = None;
+            Stmt::For(l) => match Vector::of(l) {
+                Some((vector, body)) => {
+                    (self.lane, self.vector) = (Some((vector.var, vector.lanes)), Some(vector));
+                    let done = self.body(body);
+                    (self.lane, self.vector) = (None, None);
+                    self.halves.clear();
                     done
                 }
-                _ => self.counted(l),
+                None => self.counted(l),
             },
             Stmt::Acc { acc, dtype, len, init } => {
                 self.declared_here.last_mut().expect("the tile's body").insert(*acc);

@@ -202,8 +202,8 @@ impl<'a> Generator<'a> {
         all
     }
 
-    /// The even and the odd elements of two vectors that follow one another.
-    fn even_and_odd(&mut self, a: Reg, b: Reg, bytes: u64, width: u64) -> [Reg; 2] {
+    /// The even and the odd elements, of at most half a vector, of two vectors that follow one another.
+    pub(super) fn even_and_odd(&mut self, a: Reg, b: Reg, bytes: u64, width: u64) -> [Reg; 2] {
         if width * bytes == 16 {
             // In each the even ones, then the odd ones.
             let order: Vec<u64> = (0..width).step_by(2).chain((1..width).step_by(2)).collect();
@@ -213,6 +213,21 @@ impl<'a> Generator<'a> {
                 (VEX_Vpunpckhqdq_ymm_ymm_ymmm256, EVEX_Vpunpckhqdq_zmm_k1z_zmm_zmmm512b64),
             ]
             .map(|(vex, evex)| self.both(self.tier.pick(vex, evex), a, b, 0));
+        }
+        if bytes >= 16 {
+            // Groups of 16 bytes, of which those of each vector stay in order.
+            let [even, odd] = match (self.tier, bytes) {
+                (Tier::Avx2, _) => [0x20, 0x31],
+                (Tier::Avx512, 16) => [0x88, 0xdd],
+                (Tier::Avx512, _) => [0x44, 0xee],
+            };
+            let code = self.tier.pick(VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8);
+            return [even, odd].map(|groups| {
+                let to = self.vector();
+                let args = [self.full(to), self.full(a), self.full(b), Arg::Imm(groups)];
+                self.emit(Inst::new(code, &args));
+                to
+            });
         }
         if bytes < least_permuted(self.tier) {
             // The same in each 16 bytes, the halves of which then go apart.

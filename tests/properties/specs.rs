@@ -256,7 +256,8 @@ impl Case {
             let tile = |&(var, by): &(usize, u64)| Tile {
                 var: LoopVar { over: Over::Output, id: (var % loops) as u32 },
                 by: by.max(1),
-                depth: [Depth::Blocks, Depth::Steps, Depth::Runs, Depth::Steps][(by % 4) as usize],
+                depth: [Depth::Blocks, Depth::Folds, Depth::Runs, Depth::Steps, Depth::Steps]
+                    [((by + var as u64) % 5) as usize],
             };
             let mut tiles: Vec<Tile> = vec![];
             for tile in forced.tiles.iter().filter(|_| loops > 0).map(tile) {
