@@ -78,12 +78,12 @@ impl<'p> Lowering<'p> {
     /// Loops over the blocks of the share. `each` gets where the block starts, the block's number and what it has in common
     /// with its like.
     pub(super) fn blocks(&mut self, tree: &Tree, at: &At, each: &mut EachBlock<'p, '_>) -> Vec<Stmt> {
+        let share = self.share.blocks(tree);
         if tree.is_one_block() {
-            return each(self, at, &Index::default(), &Blocks::One);
+            return if share.is_empty() { vec![] } else { each(self, at, &Index::default(), &Blocks::One) };
         }
         let mut body = vec![];
         let mut before = 0;
-        let share = self.share.blocks(tree);
         for (number, grid) in tree.grids.iter().enumerate() {
             let at = at.entering(&self.boxes[number].start);
             let of_grid = |block: u64| block.clamp(before, before + grid.blocks()) - before;
