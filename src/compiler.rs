@@ -55,7 +55,7 @@ pub struct Compiler {
     /// Of specs.
     hasher: DefaultHashBuilder,
     pub(crate) cache: Cache,
-    memory: Memory,
+    pub(crate) memory: Memory,
     perf_map: Option<PerfMap>,
 }
 

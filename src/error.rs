@@ -4,6 +4,7 @@ use crate::schedule::ScheduleError;
 use crate::spec::SpecError;
 use cranefold_ir::DType;
 use std::any::Any;
+use std::ops::Range;
 
 /// A failure to compile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -30,6 +31,26 @@ pub enum Error {
         name: String,
         /// The stages.
         stages: String,
+    },
+    /// There are no partial results of the reduction.
+    #[error("there are no partial results of a reduction that {why}")]
+    NotInBlocks {
+        /// What stands against them.
+        why: &'static str,
+    },
+    /// A partial result has more bytes than an address space.
+    #[error("a partial result has {bytes} bytes")]
+    StateTooLarge {
+        /// Its bytes, or the most that a number can say.
+        bytes: u64,
+    },
+    /// There are no such blocks.
+    #[error("{given:?} is no range of {blocks} blocks")]
+    NoBlocks {
+        /// The range asked for.
+        given: Range<u64>,
+        /// How many there are.
+        blocks: u64,
     },
     /// The operating system gave no executable memory.
     #[error("no executable memory: {0}")]
@@ -83,6 +104,34 @@ pub enum CallError {
     Executor { message: String },
     #[error("the kernel is for {target}, not for this machine")]
     Foreign { target: String },
+}
+
+/// A call over partial results that are not what they should be: nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
+pub enum PartialError {
+    /// An input or output is wrong, or the call cannot be made here.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("{given} bytes are given for {states} states, which have {expected} each")]
+    Length { given: usize, states: usize, expected: usize },
+    #[error("state {state} does not begin as one does")]
+    NoState { state: usize },
+    #[error("state {state} is of a machine with the other byte order")]
+    ByteOrder { state: usize },
+    #[error("state {state} is laid out as version {given} has it, and not as version {expected}")]
+    LayoutVersion { state: usize, given: u32, expected: u32 },
+    #[error("state {state} is of version {given} of the reduction tree, and not of {expected}")]
+    TreeVersion { state: usize, given: u32, expected: u32 },
+    #[error("state {state} is of problem {given:032x}, and not of {expected:032x}")]
+    Problem { state: usize, given: u128, expected: u128 },
+    #[error("state {state} says it has {count} blocks from {first} on, of {blocks} blocks")]
+    Blocks { state: usize, first: u64, count: u64, blocks: u64 },
+    #[error("of state {state}, blocks {one:?} and {other:?} do not follow one another")]
+    Apart { state: usize, one: Range<u64>, other: Range<u64> },
+    #[error("state {state} has blocks {given:?}, and to finish takes all, 0..{blocks}")]
+    Unfinished { state: usize, given: Range<u64>, blocks: u64 },
 }
 
 /// What a panic says.

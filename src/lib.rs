@@ -28,6 +28,7 @@
 //! | [`compiler`] | request -> kernel |
 //! | `perf` | names of code for `perf` |
 //! | [`kernel`] | checked calls and facts |
+//! | [`partial`] | states of some blocks of a reduction, for engines that merge them |
 //! | [`executor`] | who runs the parts of a kernel: a thread, rayon, or the caller's own |
 //! | [`dump`] | every stage as text |
 //! | `explain` | why a kernel is as it is, on one page |
@@ -51,6 +52,7 @@ mod jit;
 pub mod kernel;
 pub mod layout;
 pub mod lower;
+pub mod partial;
 pub mod passes;
 mod perf;
 pub mod pipeline;
@@ -72,10 +74,11 @@ pub use compiler::{Compiler, Options};
 pub use cranefold_ir as ir;
 pub use cranefold_ir::ops;
 pub use cranefold_ir::{DType, Scalar};
-pub use error::{CallError, Error};
+pub use error::{CallError, Error, PartialError};
 pub use executor::{Executor, Rayon, Serial};
 pub use kernel::{Call, Element, Input, Kernel, Output};
 pub use layout::Layout;
+pub use partial::{Partial, Shard};
 pub use problem::Problem;
 pub use request::Request;
 pub use schedule::{Schedule, ScheduleError};

@@ -64,7 +64,7 @@ pub fn legal_nest(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> R
 }
 
 /// A naive nest after all passes.
-fn passed(naive: Nest, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
+pub(crate) fn passed(naive: Nest, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
     let check = |stage, nest| if cfg!(debug_assertions) { checked(stage, nest) } else { Ok(nest) };
     PASSES.iter().try_fold(check("nest", naive)?, |nest, pass| check(pass.name, (pass.run)(nest, schedule, vectors)))
 }
@@ -82,7 +82,7 @@ pub fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
 
 /// A name that says the problem: op, types and extents of the first box in canonical order, reduced ones in
 /// parentheses.
-fn name(problem: &Problem) -> String {
+pub(crate) fn name(problem: &Problem) -> String {
     let op = match &problem.work {
         crate::problem::Work::Convert { .. } => "convert".to_string(),
         crate::problem::Work::Reduce(recipe) => recipe.name(),

@@ -104,7 +104,7 @@ impl Program {
 }
 
 /// The nest on buffers that are no more than what it touches, and where they begin: it verifies within these.
-fn from_start(nest: Nest) -> (Nest, Vec<u64>) {
+pub(crate) fn from_start(nest: Nest) -> (Nest, Vec<u64>) {
     let mut spans = Spans { of: vec![None; nest.buffers.len()], extents: HashMap::new() };
     nest.body.iter().for_each(|s| spans.stmt(s));
     let spans: Vec<(i64, u64)> = spans

@@ -36,17 +36,23 @@ pub struct Key {
 
 impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
-        let mut hash = Hashed(Xxh3::new());
         let Key { problem, target, width, schedule, threads, tree_version } = &key;
-        write!(hash, "{problem}\n{target}\n{width} {threads} {tree_version}\n").expect("hashing takes all text");
-        schedule.iter().for_each(|s| write!(hash, "{s}").expect("hashing takes all text"));
-        Signature(Arc::new((hash.0.digest128(), key)))
+        let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
+        let hash = hash(format_args!("{problem}\n{target}\n{width} {threads} {tree_version}\n{schedule}"));
+        Signature(Arc::new((hash, key)))
     }
 
     /// The hash.
     pub fn hash(&self) -> u128 {
         self.0.0
     }
+}
+
+/// A hash of text that is the same on every machine (XXH3 of 128 bits).
+pub(crate) fn hash(text: fmt::Arguments<'_>) -> u128 {
+    let mut hash = Hashed(Xxh3::new());
+    hash.write_fmt(text).expect("hashing takes all text");
+    hash.0.digest128()
 }
 
 /// Text that goes to a hash.

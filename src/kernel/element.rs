@@ -50,6 +50,17 @@ impl<'a> Input<'a> {
     pub fn from_bytes(dtype: DType, bytes: &'a [u8]) -> Input<'a> {
         Input { dtype, bytes: bytes.len(), start: bytes.as_ptr(), borrow: PhantomData }
     }
+
+    /// The element type.
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The bytes of the elements.
+    pub(crate) fn as_bytes(&self) -> &'a [u8] {
+        // SAFETY: `start` and `bytes` are of a slice that is borrowed for 'a; elements have no padding.
+        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    }
 }
 
 /// An output of a call.
@@ -72,5 +83,22 @@ impl<'a> Output<'a> {
     /// Bytes as elements of `dtype`. The call refuses a number of bytes that is no whole number of elements.
     pub fn from_bytes(dtype: DType, bytes: &'a mut [u8]) -> Output<'a> {
         Output { dtype, bytes: bytes.len(), start: bytes.as_mut_ptr(), borrow: PhantomData }
+    }
+
+    /// The element type.
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// How many bytes the elements have.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The bytes of the elements. What is written to them must be elements.
+    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `start` and `bytes` are of a slice that is borrowed alone for 'a, and through `self` alone meanwhile;
+        // elements have no padding.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 }

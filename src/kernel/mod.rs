@@ -4,10 +4,12 @@
 mod call;
 mod element;
 mod facts;
+mod routine;
 
 pub use call::Call;
 pub use element::{Element, Input, Output};
 pub use facts::{Facts, StepLoops, Tiles};
+pub(crate) use routine::{Memory, Routine};
 
 use crate::compiled::Compiled;
 use crate::dump;

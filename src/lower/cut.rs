@@ -5,7 +5,7 @@
 //! cut are several to a part, and the last of them have the padding with them. Where blocks are shared out, part c has the blocks from c * 2^k on, up to 2^k
 //! of them, which is a subtree of its own: to merge its blocks, and then its state as if of one block, is to merge all blocks.
 
-use super::{Share, lower_share};
+use super::{Share, Stored, lower_share};
 use crate::problem::{Place, Problem, Region};
 use crate::program::Program;
 use crate::schedule::{Parts, Schedule, Shared};
@@ -120,9 +120,9 @@ pub fn blocks(problem: &Problem) -> Option<u64> {
 
 /// Bytes of the states that parts store, of blocks that are shared out.
 pub fn stored_bytes(problem: &Problem, count: u64) -> u64 {
-    let (Some(blocks), Some((types, lanes))) = (blocks(problem), super::states::stored(problem)) else { return 0 };
+    let (Some(blocks), Some(stored)) = (blocks(problem), Stored::of(problem)) else { return 0 };
     let parts = blocks.div_ceil(blocks_of_part(blocks, count));
     let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
-    let each = types.iter().map(|t| t.bytes()).sum::<u64>();
-    parts.saturating_mul(slices).saturating_mul(lanes).saturating_mul(each)
+    let each = stored.types().iter().map(|t| t.bytes()).sum::<u64>();
+    parts.saturating_mul(slices).saturating_mul(stored.lanes).saturating_mul(each)
 }

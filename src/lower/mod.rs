@@ -31,6 +31,7 @@ mod states;
 mod walk;
 
 pub use cut::{blocks, cut, stored_bytes};
+pub(crate) use states::Stored;
 
 use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
 use crate::tree::Tree;

@@ -8,7 +8,7 @@ use super::{At, Lowering, Share, State};
 use crate::problem::{Problem, Region};
 use crate::tree::Tree;
 use cranefold_ir::ops::Method;
-use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over, Stmt};
+use cranefold_ir::{BufId, Buffer, BufferRole, DType, Def, Expr, Index, LoopKind, Over, Stmt};
 use std::ops::Range;
 
 impl Share {
@@ -35,17 +35,32 @@ impl Share {
     }
 }
 
-/// The types of the values of a state that a part stores, and the lanes of one; none where nothing is reduced by blocks.
-pub fn stored(problem: &Problem) -> Option<(Vec<DType>, u64)> {
-    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty())?;
-    let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
-    Some(match phases.as_slice() {
-        [phase] if phase.close.is_none() => {
-            let lanes = Tree::of(problem, &reducer.method).lanes_present();
-            (phase.identity.iter().map(|s| s.dtype()).collect(), lanes)
-        }
-        _ => (merge.results.iter().map(Expr::dtype).collect(), 1),
-    })
+/// What a part stores of a slice.
+pub(crate) struct Stored {
+    /// (older state, newer state) -> state, value by value.
+    pub merge: Def,
+    /// How many states there are, one for each lane.
+    pub lanes: u64,
+}
+
+impl Stored {
+    /// Of a problem; none where nothing is reduced by blocks.
+    pub fn of(problem: &Problem) -> Option<Stored> {
+        let reducer = problem.reducer().filter(|_| !problem.elements.is_empty())?;
+        let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
+        Some(match phases.as_slice() {
+            [phase] if phase.close.is_none() => {
+                let lanes = Tree::of(problem, &reducer.method).lanes_present();
+                Stored { merge: phase.combine.clone(), lanes }
+            }
+            _ => Stored { merge: merge.clone(), lanes: 1 },
+        })
+    }
+
+    /// The types of the values of a state.
+    pub fn types(&self) -> Vec<DType> {
+        self.merge.results.iter().map(Expr::dtype).collect()
+    }
 }
 
 /// The buffers of states.
@@ -55,9 +70,9 @@ pub(super) fn buffers(problem: &Problem, share: &Share) -> Vec<Buffer> {
         Share::Finish { parts } => (BufferRole::In, parts),
         _ => return vec![],
     };
-    let (types, lanes) = stored(problem).expect("only blocks are shared out so");
-    let len = parts * slices(problem) * lanes;
-    types.into_iter().map(|dtype| Buffer { role, dtype, len }).collect()
+    let stored = Stored::of(problem).expect("only blocks are shared out so");
+    let len = parts * slices(problem) * stored.lanes;
+    stored.types().into_iter().map(|dtype| Buffer { role, dtype, len }).collect()
 }
 
 fn slices(problem: &Problem) -> u64 {

@@ -5,6 +5,7 @@
 //!   elements of the outputs alone; the result is one that the reference allows.
 //! - `text`: what prints reads back, and no text makes a parser panic.
 //! - `layouts`: those of outputs show in no bit, those of inputs in no exact result.
+//! - `partial`: shards, combined in any brackets, have the bits of the whole.
 //! - `words`: a request said in other words is the same problem.
 //!
 //! A failure shows the spec as text, the schedule and the seed of the data.
@@ -14,7 +15,9 @@ mod data;
 mod execute;
 mod formulas;
 mod layouts;
+mod partial;
 mod requests;
+mod shards;
 mod specs;
 mod terms;
 mod text;

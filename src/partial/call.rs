@@ -1,0 +1,262 @@
+//! States that are made, combined and finished.
+
+use super::nests::Keep;
+use super::ranges::are_halves;
+use super::{Partial, subtrees};
+use crate::error::{CallError, PartialError};
+use crate::kernel::{Input, Memory, Output};
+use cranefold_ir::DType;
+use std::ops::Range;
+
+impl Partial {
+    /// Writes so many states of no block, one after the other.
+    ///
+    /// # Errors
+    /// [`PartialError::Length`] if the bytes are not those of so many states.
+    pub fn identity(&self, into: &mut [u8], states: usize) -> Result<(), PartialError> {
+        self.check_length(into, states)?;
+        let all = into.chunks_exact_mut(self.state_bytes());
+        all.for_each(|state| self.inner.layout.write_header(state, &(0..0)));
+        Ok(())
+    }
+
+    /// Combines each of so many states with the one at the same place of `into`, which becomes the state of both. Of the
+    /// two ranges of blocks one follows the other, whichever, or one is empty.
+    ///
+    /// # Errors
+    /// [`PartialError`] if some bytes are no states of this problem, or a pair does not fit: nothing is written then.
+    pub fn combine(&self, from: &[u8], into: &mut [u8], states: usize) -> Result<(), PartialError> {
+        let (bytes, layout) = (self.state_bytes(), &self.inner.layout);
+        self.check_length(from, states)?;
+        self.check_length(into, states)?;
+        let pair = |state: usize, into: &[u8]| -> Result<_, PartialError> {
+            let at = state * bytes;
+            Ok((layout.read_header(&from[at..], state)?, layout.read_header(&into[at..], state)?))
+        };
+        for state in 0..states {
+            let (one, other) = pair(state, into)?;
+            let follow = one.end == other.start || other.end == one.start;
+            if !one.is_empty() && !other.is_empty() && !follow {
+                return Err(PartialError::Apart { state, one, other });
+            }
+        }
+        for state in 0..states {
+            let (one, other) = pair(state, into)?;
+            let at = state * bytes..(state + 1) * bytes;
+            self.combine_one(&from[at.clone()], &one, &mut into[at], &other)?;
+        }
+        Ok(())
+    }
+
+    /// Combines two states that fit, of these blocks.
+    fn combine_one(
+        &self,
+        from: &[u8],
+        from_blocks: &Range<u64>,
+        into: &mut [u8],
+        into_blocks: &Range<u64>,
+    ) -> Result<(), PartialError> {
+        let layout = &self.inner.layout;
+        if from_blocks.is_empty() {
+            return Ok(());
+        }
+        if into_blocks.is_empty() {
+            let used = self.used(from_blocks);
+            into[..used].copy_from_slice(&from[..used]);
+            return Ok(());
+        }
+        let (given, mut kept) = (entries(from_blocks), entries(into_blocks));
+        if into_blocks.end == from_blocks.start {
+            let mut taken = 0;
+            loop {
+                let last = kept.len() - 1;
+                if last > 0 && are_halves(&kept[last - 1], &kept[last]) {
+                    let (older, newer) = into.split_at_mut(layout.entry(last).start);
+                    self.merge(&newer[..layout.entry_bytes], &mut older[layout.entry(last - 1)], Keep::Older)?;
+                    kept.pop();
+                } else if given.get(taken).is_some_and(|next| are_halves(&kept[last], next)) {
+                    self.merge(&from[layout.entry(taken)], &mut into[layout.entry(last)], Keep::Older)?;
+                    taken += 1;
+                } else {
+                    break;
+                }
+                let last = kept.last_mut().expect("one that is merged with");
+                last.end += last.end - last.start;
+            }
+            let rest = layout.entry(taken).start..layout.entry(given.len()).start;
+            let at = layout.entry(kept.len()).start;
+            into[at..at + rest.len()].copy_from_slice(&from[rest]);
+            layout.write_header(into, &(into_blocks.start..from_blocks.end));
+        } else {
+            // The first that is left of `kept`, and how many of `given`.
+            let (mut first, mut left) = (0, given.len());
+            loop {
+                let last = left.checked_sub(1);
+                if first + 1 < kept.len() && are_halves(&kept[first], &kept[first + 1]) {
+                    let (older, newer) = into.split_at_mut(layout.entry(first + 1).start);
+                    self.merge(&older[layout.entry(first)], &mut newer[..layout.entry_bytes], Keep::Newer)?;
+                    kept[first + 1].start = kept[first].start;
+                    first += 1;
+                } else if let Some(last) = last.filter(|&last| are_halves(&given[last], &kept[first])) {
+                    self.merge(&from[layout.entry(last)], &mut into[layout.entry(first)], Keep::Newer)?;
+                    kept[first].start = given[last].start;
+                    left = last;
+                } else {
+                    break;
+                }
+            }
+            let stay = layout.entry(first).start..layout.entry(kept.len()).start;
+            into.copy_within(stay, layout.entry(left).start);
+            let front = layout.entry(0).start..layout.entry(left).start;
+            into[front.clone()].copy_from_slice(&from[front]);
+            layout.write_header(into, &(from_blocks.start..into_blocks.end));
+        }
+        Ok(())
+    }
+
+    /// Merges an entry into another.
+    fn merge(&self, read: &[u8], kept: &mut [u8], keep: Keep) -> Result<(), PartialError> {
+        let inner = &self.inner;
+        let code = if keep == Keep::Older { &inner.merge_into_older } else { &inner.merge_into_newer };
+        let read = inner.layout.values_of(read).map(Memory::Read);
+        let kept = inner.layout.values_mut(kept).into_iter().map(Memory::Write);
+        Ok(code.run(read.chain(kept))?)
+    }
+
+    /// Writes the outputs of so many states, each of all blocks.
+    ///
+    /// Inputs are those of [`finish_inputs`](Partial::finish_inputs), in that order. Every input and output holds so many
+    /// operands of the spec, one after the other.
+    ///
+    /// # Errors
+    /// [`PartialError`] if some bytes are no states of this problem, one has not all blocks
+    /// ([`Unfinished`](PartialError::Unfinished)), an input or output has another type or length, or there is no memory
+    /// for an entry where several are merged: nothing is written then.
+    pub fn finish(
+        &self,
+        from: &[u8],
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+        states: usize,
+    ) -> Result<(), PartialError> {
+        let (inner, bytes, blocks) = (&self.inner, self.state_bytes(), self.blocks());
+        self.check_length(from, states)?;
+        let of = |o: &crate::spec::Operand| (o.dtype(), o.span_elems().saturating_mul(states as u64));
+        let operands = inner.finish_inputs.iter().map(|&i| of(&inner.spec.inputs()[i]));
+        check("input", operands, inputs.iter().map(|i| (i.dtype(), i.as_bytes().len())))?;
+        let operands = inner.spec.outputs().iter().map(of);
+        check("output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
+        for state in 0..states {
+            let given = inner.layout.read_header(&from[state * bytes..], state)?;
+            if given != (0..blocks) {
+                return Err(PartialError::Unfinished { state, given, blocks });
+            }
+        }
+        let count = entries(&(0..blocks)).len();
+        let mut merged = vec![];
+        if count > 1 {
+            let wanted = inner.layout.entry_bytes;
+            merged.try_reserve_exact(wanted).map_err(|_| CallError::Scratch { bytes: wanted as u64 })?;
+        }
+        for state in 0..states {
+            let entry = |number| &from[state * bytes..][inner.layout.entry(number)];
+            // What is left merges from the newest to the oldest.
+            if count > 1 {
+                merged.clear();
+                merged.extend_from_slice(entry(count - 1));
+                for older in (0..count - 1).rev() {
+                    self.merge(entry(older), &mut merged, Keep::Newer)?;
+                }
+            }
+            let all = if count == 1 { entry(0) } else { &merged };
+            self.finish_one(all, inputs, outputs, state)?;
+        }
+        Ok(())
+    }
+
+    /// Finishes the state of all blocks, which is that of this number.
+    fn finish_one(
+        &self,
+        all: &[u8],
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+        state: usize,
+    ) -> Result<(), PartialError> {
+        let inner = &self.inner;
+        let operands = inner.spec.inputs();
+        // Of the problem's inputs some are not read here.
+        let mut given = vec![&[][..]; operands.len()];
+        for (&number, input) in inner.finish_inputs.iter().zip(inputs) {
+            given[number] = &input.as_bytes()[state * operands[number].span_bytes() as usize..];
+        }
+        let operands = inner.spec.outputs().iter().zip(outputs);
+        let places = operands.map(|(o, output)| {
+            let bytes = o.span_bytes() as usize;
+            Memory::Write(&mut output.as_bytes_mut()[state * bytes..][..bytes])
+        });
+        let values = inner.layout.values_of(all).map(Memory::Read);
+        Ok(inner.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
+    }
+
+    /// The blocks that a state is of. Its header is enough.
+    ///
+    /// # Errors
+    /// [`PartialError`] if the bytes are no state of this problem.
+    pub fn blocks_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
+        let expected = self.inner.layout.header_bytes;
+        if state.len() < expected {
+            return Err(PartialError::Length { given: state.len(), states: 1, expected });
+        }
+        self.inner.layout.read_header(state, 0)
+    }
+
+    /// How many bytes of a state count: to send it, these are enough, and the bytes after them are not read. Its header
+    /// tells.
+    ///
+    /// # Errors
+    /// [`PartialError`] if the bytes are no state of this problem.
+    pub fn used_bytes(&self, state: &[u8]) -> Result<usize, PartialError> {
+        Ok(self.used(&self.blocks_of(state)?))
+    }
+
+    fn used(&self, blocks: &Range<u64>) -> usize {
+        self.inner.layout.entry(entries(blocks).len()).start
+    }
+
+    pub(super) fn check_length(&self, given: &[u8], states: usize) -> Result<(), PartialError> {
+        let expected = self.state_bytes();
+        match expected.checked_mul(states) == Some(given.len()) {
+            true => Ok(()),
+            false => Err(PartialError::Length { given: given.len(), states, expected }),
+        }
+    }
+}
+
+/// The subtrees of the entries of a state.
+fn entries(blocks: &Range<u64>) -> Vec<Range<u64>> {
+    subtrees(blocks.clone()).collect()
+}
+
+/// Checks that buffers have these types and elements.
+pub(super) fn check(
+    role: &'static str,
+    expected: impl ExactSizeIterator<Item = (DType, u64)>,
+    given: impl ExactSizeIterator<Item = (DType, usize)>,
+) -> Result<(), CallError> {
+    if given.len() != expected.len() {
+        return Err(CallError::Count { role, given: given.len(), expected: expected.len() });
+    }
+    for (position, ((dtype, elems), (given, bytes))) in expected.zip(given).enumerate() {
+        let (bytes, element_bytes) = (bytes as u64, dtype.bytes());
+        if given != dtype {
+            return Err(CallError::DType { role, position, given, expected: dtype });
+        }
+        if !bytes.is_multiple_of(element_bytes) {
+            return Err(CallError::PartialElement { role, position, given: bytes, dtype, element_bytes });
+        }
+        if bytes / element_bytes != elems {
+            return Err(CallError::Length { role, position, given: bytes / element_bytes, expected: elems });
+        }
+    }
+    Ok(())
+}

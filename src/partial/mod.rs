@@ -1,0 +1,314 @@
+//! Partial results: states of some blocks of a reduction, which other processes and machines merge and finish.
+//!
+//! A slice is reduced in blocks (see [`tree`](crate::tree)), whose states merge pairwise. So the state of the blocks
+//! `a..b` of all slices is that of the largest aligned subtrees that lie in that range, in order, at most two of each size
+//! ([`subtrees`]). Two ranges of which one follows the other combine: their subtrees are put in a row, and what are
+//! halves of one subtree merge. What comes out depends on the range alone: in whatever brackets a row of ranges is
+//! combined, the bytes of the state are the same. All blocks, finished, are the bits of [`Kernel::run`](crate::Kernel::run).
+//!
+//! ```text
+//! 0..3 is (0 1) 2        3..6 is 3 (4 5)        6..7 is 6
+//! 0..6 is ((0 1) (2 3)) (4 5)        3..7 is 3 (4 5) 6
+//! 0..7 is ((0 1) (2 3)) (4 5) 6      finished: ((0 1) (2 3)) ((4 5) 6)
+//! ```
+//!
+//! # Four functions
+//!
+//! | | |
+//! | --- | --- |
+//! | [`Partial::identity`] | writes states of no block, which combine with any |
+//! | [`Shard::partial`] | writes the state of a range of blocks, from the part of the inputs that these read |
+//! | [`Partial::combine`] | combines each state with one of the blocks right before or after it: as an `MPI_Op` does that is associative and not commutative |
+//! | [`Partial::finish`] | writes the outputs of states of all blocks |
+//!
+//! All but the second work on so many states at once, which lie one after the other. A range without blocks is allowed
+//! wherever one with blocks is. Merging and finishing are code of wide vectors like a kernel's.
+//!
+//! # The bytes of a state
+//! A state has a fixed number of bytes, [`Partial::state_bytes`], of which [`Partial::used_bytes`] count: a header, and an
+//! entry for each subtree of its range, in order. It has no pointers and needs no alignment, and may be sent as it is. Its
+//! numbers have the byte order of the machine, and one of the other order is refused.
+//!
+//! | byte | what |
+//! | --- | --- |
+//! | 0 | u64: a mark |
+//! | 8 | u32: the version of this layout |
+//! | 12 | u32: [`TREE_VERSION`](crate::tree::TREE_VERSION) |
+//! | 16 | u128: a hash of the problem; specs of one problem have the same states |
+//! | 32 | u64: the first block |
+//! | 40 | u64: how many blocks |
+//! | 48 | zeros |
+//! | 64 | the entries |
+//!
+//! An entry holds an array for each value of a state: in it slice after slice, and in each lane after lane. Every array
+//! begins at a multiple of 64 bytes, and zeros come before the next. [`StateLayout`] says where, and prints. Every NaN in a
+//! state is the canonical one, so that states are the same on all machines of one byte order.
+//!
+//! What a header says is checked whenever it is read, and so is the length; a state whose entries hold other numbers
+//! gives other results, and nothing worse.
+
+mod call;
+mod nests;
+mod ranges;
+mod shard;
+mod state;
+
+pub use ranges::subtrees;
+pub use shard::{InputSpan, Shard};
+pub use state::{StateLayout, StateValue};
+
+use crate::compiler::Compiler;
+use crate::error::Error;
+use crate::jit::{self, Memory};
+use crate::kernel::Routine;
+use crate::lower::Stored;
+use crate::pipeline;
+use crate::problem::{Problem, Work};
+use crate::schedule::{self, Parts, Schedule};
+use crate::spec::Reduction;
+use crate::target::Target;
+use crate::tree::Tree;
+use crate::vectors::Vectors;
+use crate::wide::Plan;
+use cranefold_ir::Nest;
+use cranefold_ir::ops::{Method, Source};
+use nests::Keep;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// Codes of blocks that are kept for further shards.
+const MOST_CODES: usize = 64;
+
+/// The partial results of a reduction: the states of ranges of its blocks. Cheap to clone; threads may share it.
+///
+/// ```
+/// use cranefold::{Compiler, Input, Output, Reduction};
+///
+/// let spec: Reduction = "mean f32[1000000]".parse()?;
+/// let partial = Compiler::host()?.partial(&spec)?;
+/// let x: Vec<f32> = (0..1_000_000).map(|i| i as f32).collect();
+///
+/// // Each of these may be another process, which has its part of x.
+/// let mut states = vec![];
+/// for blocks in partial.shards(3) {
+///     let shard = partial.shard(blocks)?;
+///     let elements = shard.inputs()[0].elems.clone();
+///     let part = &x[elements.start as usize..elements.end as usize];
+///     let mut state = vec![0; partial.state_bytes()];
+///     shard.partial(&[Input::from(part)], &mut state)?;
+///     states.push(state);
+/// }
+///
+/// let mut all = vec![0; partial.state_bytes()];
+/// partial.identity(&mut all, 1)?;
+/// for state in &states {
+///     partial.combine(state, &mut all, 1)?;
+/// }
+/// let mut mean = [0.0f32];
+/// partial.finish(&all, &[], &mut [Output::from(&mut mean[..])], 1)?;
+///
+/// let mut whole = [0.0f32];
+/// Compiler::host()?.compile(&spec)?.run_one(&x, &mut whole)?;
+/// assert_eq!(mean[0].to_bits(), whole[0].to_bits());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Partial {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    spec: Reduction,
+    problem: Problem,
+    name: String,
+    layout: StateLayout,
+    maker: Maker,
+    /// Of two states the older is kept, or the newer.
+    merge_into_older: Routine,
+    merge_into_newer: Routine,
+    finish: Routine,
+    /// Inputs that the finish reads, by their numbers.
+    finish_inputs: Vec<usize>,
+    /// The codes of blocks, those used last at the end.
+    codes: Mutex<Vec<(Nest, Arc<Routine>)>>,
+}
+
+impl fmt::Debug for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Partial({})", self.inner.spec)
+    }
+}
+
+/// What makes code.
+struct Maker {
+    target: Target,
+    memory: Memory,
+    vectors: Vectors,
+    schedule: Schedule,
+}
+
+impl Maker {
+    /// The code of a naive nest, by the schedule or by a plain one: all code of partial results is made here.
+    fn code(&self, naive: Nest, schedule: &Schedule) -> Result<Routine, Error> {
+        let vectors = self.vectors.at_most(schedule.width);
+        // Ranges are the caller's: no test has seen them all.
+        let legal = pipeline::checked("legalize", pipeline::passed(naive, schedule, vectors)?)?;
+        let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
+        let code = jit::compile([&legal].into_iter(), plan, self.target.isa(), Some(&self.memory))?.remove(0);
+        Ok(Routine::new(&legal, code, &self.target))
+    }
+
+    /// A schedule for loops over elements.
+    fn plain(&self) -> Schedule {
+        let width = self.schedule.width;
+        Schedule { width, tiles: vec![], rows: 1, blocks: 1, interleave: 1, prefetch: 0, parts: Parts::ONE }
+    }
+}
+
+impl Compiler {
+    /// The partial results of a reduction: what merges and finishes them is compiled here, what makes those of a range
+    /// of blocks by [`Partial::shard`]. Nothing of it is kept in the cache.
+    ///
+    /// # Errors
+    /// [`Error::NotInBlocks`] for what does not reduce slices in blocks to a result for each: what writes every position
+    /// of a slice, selects from its elements in order, copies, or combines them in an order that is not that of memory;
+    /// [`Error::StateTooLarge`], and [`Error::Target`] if the target is not this machine.
+    pub fn partial(&self, spec: &Reduction) -> Result<Partial, Error> {
+        if !self.target().is_host() {
+            let reason = "partial results are made on this machine alone".into();
+            return Err(Error::Target { target: self.target().to_string(), reason });
+        }
+        let problem = Problem::of(spec);
+        let blocks = blocks(&problem).map_err(|why| Error::NotInBlocks { why })?;
+        let stored = Stored::of(&problem);
+        let layout = StateLayout::of(&problem, stored.as_ref(), blocks)?;
+        let schedule = schedule::choose(&problem, self.vectors().bits);
+        let maker =
+            Maker { target: self.target().clone(), memory: self.memory.clone(), vectors: self.vectors(), schedule };
+        let name = pipeline::name(&problem);
+        let len = layout.slices * layout.lanes;
+        let merge = |keep| match &stored {
+            Some(stored) => maker.code(nests::merge(stored, &name, len, keep), &maker.plain()),
+            None => {
+                maker.code(Nest { name: name.clone(), buffers: vec![], defs: vec![], body: vec![] }, &maker.plain())
+            }
+        };
+        let (merge_into_older, merge_into_newer) = (merge(Keep::Older)?, merge(Keep::Newer)?);
+        let finish = maker.code(nests::finish(&problem, &name, blocks), &maker.schedule)?;
+        let reads = problem.reducer().map_or(vec![], |reducer| reducer.reads);
+        let read = |source: &Source| if let Source::Input(input) = *source { Some(input) } else { None };
+        let mut finish_inputs: Vec<usize> = reads.iter().filter_map(read).collect();
+        finish_inputs.sort_unstable();
+        finish_inputs.dedup();
+        let (spec, codes) = (spec.clone(), Mutex::default());
+        let inner = Inner {
+            spec,
+            problem,
+            name,
+            layout,
+            maker,
+            merge_into_older,
+            merge_into_newer,
+            finish,
+            finish_inputs,
+            codes,
+        };
+        Ok(Partial { inner: Arc::new(inner) })
+    }
+}
+
+/// How many blocks a slice has, or why it is not reduced in blocks.
+fn blocks(problem: &Problem) -> Result<u64, &'static str> {
+    if let Work::Convert { .. } = problem.work {
+        return Err("copies elements");
+    }
+    if problem.applies() {
+        return Err("writes an output at each position of a slice");
+    }
+    let reducer = problem.reducer().expect("not a conversion");
+    if let Method::Select { .. } = reducer.method {
+        return Err("selects from all elements of a slice in order");
+    }
+    if problem.gathers() {
+        return Err("combines elements in another order than that of memory");
+    }
+    Ok(if problem.elements.is_empty() { 0 } else { Tree::of(problem, &reducer.method).blocks() })
+}
+
+impl Partial {
+    /// The request.
+    pub fn spec(&self) -> &Reduction {
+        &self.inner.spec
+    }
+
+    /// How many blocks each slice has; none where it has no elements.
+    pub fn blocks(&self) -> u64 {
+        self.inner.layout.blocks
+    }
+
+    /// The bytes of a state.
+    pub fn state_bytes(&self) -> usize {
+        self.inner.layout.bytes
+    }
+
+    /// Where what is in a state.
+    pub fn layout(&self) -> &StateLayout {
+        &self.inner.layout
+    }
+
+    /// The inputs that [`finish`](Partial::finish) takes, by their numbers in the spec: scalars and those of `then`.
+    pub fn finish_inputs(&self) -> &[usize] {
+        &self.inner.finish_inputs
+    }
+
+    /// All blocks in so many ranges, nearly even ones; some are empty where there are fewer blocks than that.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Reduction};
+    ///
+    /// let spec: Reduction = "sum f32[1000000]".parse()?;
+    /// let partial = Compiler::host()?.partial(&spec)?;
+    /// assert_eq!(partial.blocks(), 245);
+    /// assert_eq!(partial.shards(4), [0..60, 60..122, 122..184, 184..245]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shards(&self, count: usize) -> Vec<Range<u64>> {
+        ranges::shards(self.blocks(), count as u64).collect()
+    }
+
+    /// A range of blocks in pieces that read at most so many bytes each, or are one block: aligned subtrees, so that most
+    /// run the same code.
+    ///
+    /// # Errors
+    /// [`Error::NoBlocks`] if it is no range of the blocks.
+    pub fn pieces(&self, blocks: Range<u64>, most_bytes: u64) -> Result<Vec<Range<u64>>, Error> {
+        self.check(&blocks)?;
+        let mut pieces: Vec<Range<u64>> = vec![];
+        let mut start = blocks.start;
+        // What fits in one place may fit in the next.
+        let mut size = 1;
+        while let Some(first) = subtrees(start..blocks.end).next() {
+            let most = first.end - first.start;
+            let fits = |size: u64| self.bytes_of(start..start + size) <= most_bytes;
+            size = size.min(most);
+            while size > 1 && !fits(size) {
+                size /= 2;
+            }
+            while size < most && fits(2 * size) {
+                size *= 2;
+            }
+            pieces.push(start..start + size);
+            start += size;
+        }
+        Ok(pieces)
+    }
+
+    fn check(&self, blocks: &Range<u64>) -> Result<(), Error> {
+        let all = self.blocks();
+        match blocks.start <= blocks.end && blocks.end <= all {
+            true => Ok(()),
+            false => Err(Error::NoBlocks { given: blocks.clone(), blocks: all }),
+        }
+    }
+}

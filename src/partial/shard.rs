@@ -1,0 +1,143 @@
+//! A range of blocks: what it reads, and its code.
+
+use super::{MOST_CODES, Partial, nests, subtrees};
+use crate::error::{Error, PartialError};
+use crate::kernel::{Input, Memory, Routine};
+use cranefold_ir::Nest;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+/// The part of an input that a range of blocks reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputSpan {
+    /// The number of the input in the spec.
+    pub input: usize,
+    /// The elements, counted from the start of the input's buffer: all that is read lies between the first and the last.
+    /// Where the blocks of one slice lie between those of others, so does what is not read.
+    pub elems: Range<u64>,
+}
+
+/// A range of blocks of every slice, and the code that reduces it. Cheap to clone; threads may share it.
+#[derive(Clone, Debug)]
+pub struct Shard {
+    partial: Partial,
+    blocks: Range<u64>,
+    inputs: Vec<InputSpan>,
+    parts: Arc<[Part]>,
+}
+
+/// A subtree.
+#[derive(Debug)]
+struct Part {
+    code: Arc<Routine>,
+    /// For each input of the shard, how many elements of its span come before what the code reads.
+    starts: Vec<u64>,
+}
+
+impl Partial {
+    /// The range of blocks, compiled: one code for each of its [`subtrees`] that is not like another. Where blocks follow one
+    /// another in memory, subtrees of one size are alike, but for those with the last block, and where elements are
+    /// reduced with their positions. The codes used last are kept for further shards.
+    ///
+    /// # Errors
+    /// [`Error::NoBlocks`] if it is no range of the blocks; else as [`compile`](crate::Compiler::compile).
+    pub fn shard(&self, blocks: Range<u64>) -> Result<Shard, Error> {
+        let inputs = self.inputs_of(blocks.clone())?;
+        let part = |subtree| {
+            let (nest, starts) = nests::of_blocks(&self.inner.problem, &self.inner.name, subtree);
+            let before = |span: &InputSpan| match nest.buffers[span.input].len {
+                0 => 0,
+                _ => starts[span.input] - span.elems.start,
+            };
+            let starts = inputs.iter().map(before).collect();
+            Ok(Part { code: self.code(nest)?, starts })
+        };
+        let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
+        Ok(Shard { partial: self.clone(), blocks, inputs, parts })
+    }
+
+    /// What a range of blocks reads of each input that elements are made of; nothing is compiled. Inputs that only the
+    /// finish reads are not among them.
+    ///
+    /// # Errors
+    /// [`Error::NoBlocks`] if it is no range of the blocks.
+    pub fn inputs_of(&self, blocks: Range<u64>) -> Result<Vec<InputSpan>, Error> {
+        self.check(&blocks)?;
+        Ok(self.spans(blocks))
+    }
+
+    fn spans(&self, blocks: Range<u64>) -> Vec<InputSpan> {
+        let problem = &self.inner.problem;
+        let read = (!blocks.is_empty()).then(|| nests::of_blocks(problem, &self.inner.name, blocks));
+        let span = |input: usize| {
+            let read = read.as_ref().map(|(nest, starts)| starts[input]..starts[input] + nest.buffers[input].len);
+            InputSpan { input, elems: read.unwrap_or(0..0) }
+        };
+        problem.types().mapped.into_iter().map(span).collect()
+    }
+
+    /// Bytes of all inputs that a range of blocks reads.
+    pub(super) fn bytes_of(&self, blocks: Range<u64>) -> u64 {
+        let inputs = self.spec().inputs();
+        let bytes = |span: &InputSpan| (span.elems.end - span.elems.start) * inputs[span.input].dtype().bytes();
+        self.spans(blocks).iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The code of a nest of blocks.
+    fn code(&self, nest: Nest) -> Result<Arc<Routine>, Error> {
+        // A panic leaves the list as it was.
+        let mut codes = self.inner.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = codes.iter().position(|(known, _)| *known == nest) {
+            codes[at..].rotate_left(1);
+        } else {
+            let maker = &self.inner.maker;
+            let code = Arc::new(maker.code(nest.clone(), &maker.schedule)?);
+            if codes.len() == MOST_CODES {
+                codes.remove(0);
+            }
+            codes.push((nest, code));
+        }
+        Ok(codes.last().expect("just put there").1.clone())
+    }
+}
+
+impl Shard {
+    /// The blocks.
+    pub fn blocks(&self) -> Range<u64> {
+        self.blocks.clone()
+    }
+
+    /// What [`partial`](Shard::partial) takes: the part of each input that the blocks read.
+    pub fn inputs(&self) -> &[InputSpan] {
+        &self.inputs
+    }
+
+    /// Reduces the blocks, and writes their state.
+    ///
+    /// An input is given for each of [`inputs`](Shard::inputs), and holds that part alone.
+    ///
+    /// # Errors
+    /// [`PartialError`] if an input has another type or length, or the state other bytes than
+    /// [`state_bytes`](Partial::state_bytes): nothing is written then.
+    pub fn partial(&self, inputs: &[Input<'_>], state: &mut [u8]) -> Result<(), PartialError> {
+        let inner = &self.partial.inner;
+        let operands = inner.spec.inputs();
+        let expected = self.inputs.iter().map(|s| (operands[s.input].dtype(), s.elems.end - s.elems.start));
+        super::call::check("input", expected, inputs.iter().map(|i| (i.dtype(), i.as_bytes().len())))?;
+        self.partial.check_length(state, 1)?;
+        for (number, part) in self.parts.iter().enumerate() {
+            let entry = &mut state[inner.layout.entry(number)];
+            inner.layout.clear_gaps(entry);
+            // Of the problem's inputs some are not read here.
+            let mut given = vec![&[][..]; operands.len()];
+            for ((span, input), &start) in self.inputs.iter().zip(inputs).zip(&part.starts) {
+                given[span.input] = &input.as_bytes()[(start * input.dtype().bytes()) as usize..];
+            }
+            let outputs = inner.spec.outputs().iter().map(|_| Memory::Write(&mut []));
+            let values = inner.layout.values_mut(entry).into_iter().map(Memory::Write);
+            part.code.run(given.into_iter().map(Memory::Read).chain(outputs).chain(values))?;
+        }
+        inner.layout.write_header(state, &self.blocks);
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! What a state is as bytes, and what is refused as one.
+
+use super::ranges::most_subtrees;
+use crate::error::{Error, PartialError};
+use crate::lower::Stored;
+use crate::problem::{Problem, Region};
+use crate::signature::hash;
+use crate::tree::TREE_VERSION;
+use cranefold_ir::DType;
+use std::fmt;
+use std::ops::Range;
+
+/// The first eight bytes of a state, as an integer.
+const MARK: u64 = u64::from_be_bytes(*b"cranpart");
+
+/// Bytes of the header.
+const HEADER_BYTES: usize = 64;
+
+/// What entries, and the values in them, begin at multiples of.
+const ALIGN: u64 = 64;
+
+/// The version of what stands here.
+const LAYOUT_VERSION: u32 = 1;
+
+/// Where the fields of the header are.
+const LAYOUT_AT: usize = 8;
+const TREE_AT: usize = 12;
+const FINGERPRINT_AT: usize = 16;
+const FIRST_AT: usize = 32;
+const COUNT_AT: usize = 40;
+
+/// How the bytes of a state are laid out: plain data, which prints. See the [module](crate::partial).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateLayout {
+    /// What tells the problem from others: the same in every process and on every machine.
+    pub fingerprint: u128,
+    /// How many blocks each slice has.
+    pub blocks: u64,
+    /// How many slices there are: a state of each is in every entry.
+    pub slices: u64,
+    /// How many states each slice has, one for each lane.
+    pub lanes: u64,
+    /// The values of a state.
+    pub values: Vec<StateValue>,
+    /// Bytes before the first entry.
+    pub header_bytes: usize,
+    /// Bytes of an entry.
+    pub entry_bytes: usize,
+    /// The most entries.
+    pub most_entries: usize,
+    /// Bytes of a state: of the header and the most entries.
+    pub bytes: usize,
+}
+
+/// A value of each state in an entry: an array, slice after slice, in each lane after lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateValue {
+    /// Element type.
+    pub dtype: DType,
+    /// Where the array begins in the entry.
+    pub start: usize,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+impl StateLayout {
+    /// The layout for a problem whose states are these, none where it has no elements.
+    pub(super) fn of(problem: &Problem, stored: Option<&Stored>, blocks: u64) -> Result<StateLayout, Error> {
+        let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+        let lanes = stored.map_or(1, |s| s.lanes);
+        let most_entries = most_subtrees(blocks);
+        let mut end = 0u64;
+        let mut starts = vec![];
+        for dtype in stored.map_or(vec![], Stored::types) {
+            let bytes = slices.saturating_mul(lanes).saturating_mul(dtype.bytes());
+            starts.push((dtype, end, bytes));
+            end = end.saturating_add(bytes).checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
+        }
+        let bytes = end.saturating_mul(most_entries).saturating_add(HEADER_BYTES as u64);
+        // No slice has more bytes; all other numbers are less.
+        if isize::try_from(bytes).is_err() {
+            return Err(Error::StateTooLarge { bytes });
+        }
+        let value = |(dtype, start, bytes)| StateValue { dtype, start: start as usize, bytes: bytes as usize };
+        Ok(StateLayout {
+            fingerprint: hash(format_args!("{problem}")),
+            blocks,
+            slices,
+            lanes,
+            values: starts.into_iter().map(value).collect(),
+            header_bytes: HEADER_BYTES,
+            entry_bytes: end as usize,
+            most_entries: most_entries as usize,
+            bytes: bytes as usize,
+        })
+    }
+
+    /// Where an entry is in a state.
+    pub fn entry(&self, number: usize) -> Range<usize> {
+        let start = self.header_bytes + number * self.entry_bytes;
+        start..start + self.entry_bytes
+    }
+
+    /// The values of an entry.
+    pub(super) fn values_of<'e>(&self, entry: &'e [u8]) -> impl Iterator<Item = &'e [u8]> {
+        self.values.iter().map(|v| &entry[v.start..v.start + v.bytes])
+    }
+
+    /// The values of an entry, to be written.
+    pub(super) fn values_mut<'e>(&self, entry: &'e mut [u8]) -> Vec<&'e mut [u8]> {
+        let mut rest = entry;
+        let value = |v: &StateValue| {
+            let (array, after) = std::mem::take(&mut rest).split_at_mut(v.bytes.next_multiple_of(ALIGN as usize));
+            rest = after;
+            &mut array[..v.bytes]
+        };
+        self.values.iter().map(value).collect()
+    }
+
+    /// Writes zeros after each value of an entry.
+    pub(super) fn clear_gaps(&self, entry: &mut [u8]) {
+        for v in &self.values {
+            let end = v.start + v.bytes;
+            entry[end..end.next_multiple_of(ALIGN as usize)].fill(0);
+        }
+    }
+
+    /// Writes the header of the state of a range of blocks.
+    pub(super) fn write_header(&self, state: &mut [u8], blocks: &Range<u64>) {
+        let header = &mut state[..HEADER_BYTES];
+        header.fill(0);
+        let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &MARK.to_ne_bytes());
+        put(LAYOUT_AT, &LAYOUT_VERSION.to_ne_bytes());
+        put(TREE_AT, &TREE_VERSION.to_ne_bytes());
+        put(FINGERPRINT_AT, &self.fingerprint.to_ne_bytes());
+        // Nothing begins nowhere, so that its bytes are always the same.
+        put(FIRST_AT, &if blocks.is_empty() { 0 } else { blocks.start }.to_ne_bytes());
+        put(COUNT_AT, &(blocks.end - blocks.start).to_ne_bytes());
+    }
+
+    /// The blocks of the state with this number.
+    pub(super) fn read_header(&self, bytes: &[u8], state: usize) -> Result<Range<u64>, PartialError> {
+        let mark = u64::from_ne_bytes(field(bytes, 0));
+        if mark == MARK.swap_bytes() {
+            return Err(PartialError::ByteOrder { state });
+        }
+        if mark != MARK {
+            return Err(PartialError::NoState { state });
+        }
+        let given = u32::from_ne_bytes(field(bytes, LAYOUT_AT));
+        if given != LAYOUT_VERSION {
+            return Err(PartialError::LayoutVersion { state, given, expected: LAYOUT_VERSION });
+        }
+        let given = u32::from_ne_bytes(field(bytes, TREE_AT));
+        if given != TREE_VERSION {
+            return Err(PartialError::TreeVersion { state, given, expected: TREE_VERSION });
+        }
+        let given = u128::from_ne_bytes(field(bytes, FINGERPRINT_AT));
+        if given != self.fingerprint {
+            return Err(PartialError::Problem { state, given, expected: self.fingerprint });
+        }
+        let (first, count) = (u64::from_ne_bytes(field(bytes, FIRST_AT)), u64::from_ne_bytes(field(bytes, COUNT_AT)));
+        let within = first.checked_add(count).filter(|&end| end <= self.blocks && (count > 0 || first == 0));
+        let end = within.ok_or(PartialError::Blocks { state, first, count, blocks: self.blocks })?;
+        Ok(first..end)
+    }
+}
+
+fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
+    header[at..at + N].try_into().expect("as many bytes")
+}
+
+impl fmt::Display for StateLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StateLayout { fingerprint, blocks, slices, lanes, header_bytes, entry_bytes, .. } = self;
+        let (most, bytes) = (self.most_entries, self.bytes);
+        writeln!(f, "state of problem {fingerprint:032x}, {blocks} blocks: {bytes} bytes")?;
+        writeln!(f, "  0: u64 mark {MARK:#018x}")?;
+        writeln!(f, "  {LAYOUT_AT}: u32 version {LAYOUT_VERSION} of this layout")?;
+        writeln!(f, "  {TREE_AT}: u32 version {TREE_VERSION} of the tree")?;
+        writeln!(f, "  {FINGERPRINT_AT}: u128 the problem")?;
+        writeln!(f, "  {FIRST_AT}: u64 first block")?;
+        writeln!(f, "  {COUNT_AT}: u64 blocks")?;
+        writeln!(f, "  {header_bytes}: at most {most} entries of {entry_bytes} bytes, in each")?;
+        let mut values = self.values.iter();
+        values.try_for_each(|v| writeln!(f, "    {}: {}[{slices} slices, {lanes} lanes]", v.start, v.dtype))
+    }
+}

@@ -1,0 +1,409 @@
+//! Partial results: the bits of the whole from any shards, the same state bytes from any code, and what is refused.
+
+#[path = "properties/data.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod data;
+#[path = "properties/execute.rs"]
+#[allow(dead_code, reason = "shared with the properties, which use all of it")]
+mod execute;
+#[path = "properties/shards.rs"]
+mod shards;
+
+use cranefold::ops::Combiner;
+use cranefold::partial::subtrees;
+use cranefold::{
+    CallError, Compiler, DType, Error, Input, Output, Partial, PartialError, Problem, Reduction, Target, lower,
+};
+use data::Random;
+use execute::Memory;
+use shards::{combined, fault, finished, state, used};
+
+/// Ops by types by where the reduced axes lie.
+const SPECS: &[&str] = &[
+    // Full, inner, outer, middle; one block, and none.
+    "sum f32[40000]",
+    "sum f32[7,9000] axes=[1]",
+    "sum f32[9000,7] axes=[0]",
+    "sum f32[700,130] axes=[0]",
+    "sum f32[5,700,9] axes=[1]",
+    "sum f32[5,40,9,30] axes=[0,2]",
+    "sum f32[5,8,70,70] axes=[0,2,3]",
+    "sum f32[100,7]",
+    "sum f32[5,0] axes=[1]",
+    "sum f32[0,5000] axes=[1]",
+    "count_nonzero f32[]",
+    "max f32[3,4097] axes=[1]",
+    "min f64[4097,3] axes=[0]",
+    "mean f16[9,2000] axes=[1]",
+    "mean bf16[2000,9] axes=[0]",
+    "sum f32[10000] acc=f64",
+    "sum f32[100000,2] axes=[0]",
+    "log_sum f64[17,333] axes=[0]",
+    // Integers: blocks join, or are exact in 128 bits.
+    "sum i32[30000]",
+    "sum i8[3,30000] axes=[1] -> i32",
+    "sum i64[300,130] axes=[0] saturate",
+    "mean i32[3,9000] axes=[1]",
+    "l2 u32[20000]",
+    "prod i64[20000] saturate",
+    "all bool[30000]",
+    "any bool[300,40] axes=[0]",
+    "count_nonzero f32[20000]",
+    "bit_xor u16[30000]",
+    // Several phases, positions.
+    "var f32[40000]",
+    "var(ddof=1) f32[700,30] axes=[0]",
+    "std f64[5,9000] axes=[1]",
+    "log_sum_exp f32[20000]",
+    "log_sum_exp f32[300,40] axes=[0]",
+    "argmax f32[20000]",
+    "argmin i16[5,9000] axes=[1]",
+    "argmax(last) f32[700,30] axes=[0]",
+    "argmax f64[5,8,70] axes=[0,2]",
+    "lp_max(p=3,eps=1e-6) f32[9000]",
+    "ptp f32[9000]",
+    // Several inputs and outputs, expressions, scalars, old elements.
+    "max,argmax f32[3,9000] axes=[1]",
+    "mean,var f32[20000]",
+    "sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"",
+    "sum f32[640,51], f32[51] axes=[0] map=\"x0*x1\"",
+    "mean f32[32,768], f32[32]:then axes=[1] then=\"max(r0, 0) + y0\"",
+    "sum f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps) + d\"",
+    "sum f32[9000] scalar shift:f32 map=\"x0 - shift\" then=\"r0 + shift\"",
+    "sum,max f32[64,512] axes=[1] then=\"r0 - r1, r1 + d\"",
+    // Layouts: blocked with padding, cut into boxes, strided, backwards.
+    "sum f32[3,20,9,9]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b",
+    "sum f32[1,20,70,70]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b",
+    "count_nonzero i8[2,65,17] axes=[0,1] -> @A2a",
+    "max f32[3,20,40,9]@aBcd16b axes=[1]",
+    "sum f32[3,20,30,9]@aBcd8b axes=[0,2,3]",
+    "sum f32[300,100]@(256,2) axes=[1]",
+    "sum f32[300,100]@ba axes=[1]",
+    "sum f32[300,100]@(-100,1)+29900 axes=[0]",
+    "argmax f32[300,100]@(-100,1)+29900",
+];
+
+fn spec(text: &str) -> Reduction {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// A combiner whose order shows: the composition of affine maps.
+fn composition(shape: &[u64], axes: &[i64]) -> Reduction {
+    let maps = Combiner::new("1, 0", "x0, x1", "a0*b0, a1*b0 + b1").expect("a combiner");
+    let own = Reduction::own(maps).input(DType::F32, shape).input(DType::F32, shape);
+    own.axes(axes.to_vec()).build().expect("a spec")
+}
+
+fn specs() -> Vec<Reduction> {
+    let own = [composition(&[9000], &[0]), composition(&[700, 9], &[0]), composition(&[9, 700], &[1])];
+    SPECS.iter().map(|text| spec(text)).chain(own).collect()
+}
+
+fn compiler() -> Compiler {
+    Compiler::host().expect("this machine")
+}
+
+fn partial(text: &str) -> Partial {
+    compiler().partial(&spec(text)).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+#[test]
+fn shards_combine_to_the_bits_of_the_whole() {
+    let compiler = compiler();
+    for spec in specs() {
+        let partial = compiler.partial(&spec).unwrap_or_else(|e| panic!("{spec}: {e}"));
+        let kernel = compiler.compile(&spec).expect("a kernel");
+        let naive = lower::lower(&Problem::of(&spec), "naive");
+        for kind in [5, 0, 1] {
+            let memories = [1, 2].map(|seed| Memory::of(&spec, kind, seed, (4, 8)));
+            let expected = memories.each_ref().map(|memory| memory.interpreted(&naive));
+            for (memory, expected) in memories.iter().zip(&expected) {
+                let same = memory.run(&kernel).iter().zip(expected).all(|(a, b)| a.bytes() == b.bytes());
+                assert!(same, "{spec}, data {kind}: the kernel");
+            }
+            let mut random = Random::new(7);
+            let fault = fault(&partial, memories.each_ref(), expected.each_ref().map(Vec::as_slice), &mut random);
+            assert_eq!(fault, None, "{spec}, data {kind}");
+        }
+    }
+}
+
+/// What makes the code shows in no byte of a state: one machine may make it, and another merge it.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn states_are_the_same_for_all_targets() {
+    let wide = compiler();
+    let triple = "x86_64-unknown-linux-gnu";
+    let targets: Vec<Compiler> = ["", "x86-64-v3"]
+        .into_iter()
+        .filter_map(|features| {
+            Target::new(triple, features)
+                .ok()
+                .filter(Target::is_host)
+                .map(|target| Compiler::builder().target(target).build().expect("a compiler"))
+        })
+        .collect();
+    for spec in specs() {
+        let one = wide.partial(&spec).expect("partial results");
+        for compiler in &targets {
+            let other = compiler.partial(&spec).expect("partial results");
+            assert_eq!(one.layout(), other.layout());
+            for kind in [0, 1, 5] {
+                let memory = Memory::of(&spec, kind, 3, (0, 0));
+                let middle = one.blocks() / 3;
+                let ranges = [0..middle, middle..one.blocks()];
+                let [old, new] = ranges.map(|range| [&one, &other].map(|p| state(p, &memory, range.clone())));
+                for [a, b] in [&old, &new] {
+                    assert!(used(&one, a) == used(&other, b), "{spec}, data {kind}");
+                }
+                let [mut a, mut b] = new;
+                one.combine(&old[1], &mut a, 1).expect("neighbours");
+                other.combine(&old[0], &mut b, 1).expect("neighbours");
+                assert!(used(&one, &a) == used(&other, &b), "{spec}, data {kind}, combined");
+                assert_eq!(finished(&one, &b, &[&memory]), finished(&other, &a, &[&memory]), "{spec}, data {kind}");
+            }
+        }
+    }
+}
+
+/// All ranges of few blocks, in both directions.
+#[test]
+fn any_two_neighbours_combine() {
+    let partial = partial("sum f32[40000]");
+    let memory = Memory::of(partial.spec(), 3, 1, (0, 0));
+    let blocks = partial.blocks();
+    assert_eq!(blocks, 10);
+    let row: Vec<Vec<Vec<u8>>> =
+        (0..blocks).map(|a| (a..=blocks).map(|b| state(&partial, &memory, a..b)).collect()).collect();
+    let of = |a: u64, b: u64| &row[a as usize][(b - a) as usize];
+    for (a, m, b) in (0..blocks).flat_map(|a| (a..blocks).flat_map(move |m| (m..=blocks).map(move |b| (a, m, b)))) {
+        let whole = used(&partial, of(a, b));
+        for (from, into) in [(of(a, m), of(m, b)), (of(m, b), of(a, m))] {
+            let mut into = into.clone();
+            partial.combine(from, &mut into, 1).expect("neighbours");
+            assert!(used(&partial, &into) == whole, "{a}..{m} and {m}..{b}");
+        }
+    }
+}
+
+#[test]
+fn a_shard_reads_its_part_alone() {
+    let spans = |text: &str, blocks| {
+        let read = partial(text).inputs_of(blocks).expect("blocks");
+        read.into_iter().map(|s| (s.input, s.elems)).collect::<Vec<_>>()
+    };
+    assert_eq!(spans("sum f32[40000]", 2..4), [(0, 2 * 4032..4 * 4032)]);
+    assert_eq!(spans("sum f32[40000]", 9..10), [(0, 9 * 4032..40000)]);
+    assert_eq!(spans("sum f32[40000]", 3..3), [(0, 0..0)]);
+    assert_eq!(spans("sum f32[1024,65536] axes=[0]", 1..3), [(0, 64 * 65536..192 * 65536)]);
+    assert_eq!(spans("sum f32[640,51], f32[51] axes=[0] map=\"x0*x1\"", 0..1), [(0, 0..51 * 64), (1, 0..51)]);
+    // The blocks of one slice lie between those of others.
+    assert_eq!(spans("sum f32[2,40000] axes=[1]", 0..1), [(0, 0..40000 + 4032)]);
+    // What only the finish reads.
+    let partial = partial("sum f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps)\"");
+    assert_eq!(partial.inputs_of(0..1).expect("blocks").len(), 1);
+    assert_eq!(partial.finish_inputs(), [1, 2]);
+}
+
+#[test]
+fn pieces_fit_and_are_aligned() {
+    let partial = partial("sum f32[4000000]");
+    for range in [0..partial.blocks(), 3..700, 5..6, 9..9] {
+        let pieces = partial.pieces(range.clone(), 100_000).expect("blocks");
+        assert!(pieces.iter().all(|piece| subtrees(piece.clone()).count() == 1));
+        assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(pieces.iter().map(|p| p.end - p.start).sum::<u64>(), range.end - range.start);
+        let bytes = |piece: &std::ops::Range<u64>| {
+            let span = &partial.inputs_of(piece.clone()).expect("blocks")[0].elems;
+            (span.end - span.start) * 4
+        };
+        assert!(pieces.iter().all(|piece| bytes(piece) <= 100_000));
+        // 16128 bytes each: four fit, and eight do not.
+        let most = pieces.iter().map(|p| p.end - p.start).max();
+        assert!(range.end - range.start < 10 || most == Some(4));
+    }
+    // No piece is less than a block.
+    assert_eq!(partial.pieces(4..7, 1).expect("blocks"), [4..5, 5..6, 6..7]);
+}
+
+#[test]
+fn the_layout_says_where_things_are() {
+    let layout = partial("var f32[700,30] axes=[0]").layout().to_string();
+    let shown = layout.split_once(',').expect("a fingerprint before").1;
+    let rest = " 11 blocks: 2624 bytes
+  0: u64 mark 0x6372616e70617274
+  8: u32 version 1 of this layout
+  12: u32 version 3 of the tree
+  16: u128 the problem
+  32: u64 first block
+  40: u64 blocks
+  64: at most 5 entries of 512 bytes, in each
+    0: f32[30 slices, 1 lanes]
+    128: f32[30 slices, 1 lanes]
+    256: f32[30 slices, 1 lanes]
+    384: f32[30 slices, 1 lanes]
+";
+    assert_eq!(shown, rest);
+    let partial = partial("sum f32[40000]");
+    let layout = partial.layout();
+    assert_eq!((layout.slices, layout.lanes, layout.blocks, layout.values.len()), (1, 64, 10, 1));
+    let memory = Memory::of(partial.spec(), 4, 1, (0, 0));
+    let state = state(&partial, &memory, 0..1);
+    assert_eq!(partial.used_bytes(&state), Ok(64 + 256));
+    // Lane 5 has every 64th element from 5 on.
+    let element = |bytes: &[u8], at: usize| f32::from_ne_bytes(bytes[4 * at..4 * at + 4].try_into().expect("four"));
+    let sum: f32 = (0..63).map(|k| element(memory.inputs[0].bytes(), 64 * k + 5)).sum();
+    assert_eq!(element(&state[layout.entry(0)], 5), sum);
+}
+
+#[test]
+fn what_has_no_partial_results() {
+    let refused = |text: &str| compiler().partial(&spec(text)).expect_err("a refusal").to_string();
+    let of = "there are no partial results of a reduction that";
+    assert_eq!(refused("softmax f32[9,129] axes=[1]"), format!("{of} writes an output at each position of a slice"));
+    assert_eq!(refused("median f32[9,129] axes=[1]"), format!("{of} selects from all elements of a slice in order"));
+    assert_eq!(refused("sum f32[9,129] axes=[]"), format!("{of} copies elements"));
+    let maps = Combiner::new("1", "x0", "a0*b0").expect("a combiner");
+    let blocked = cranefold::Layout::tag("Ba16b").expect("a tag");
+    let spec = Reduction::own(maps).input_at(DType::F32, &[40, 20], blocked).build().expect("a spec");
+    let error = compiler().partial(&spec).expect_err("a refusal").to_string();
+    assert_eq!(error, format!("{of} combines elements in another order than that of memory"));
+    let partial = partial("sum f32[40000]");
+    let error = partial.shard(5..11).expect_err("a refusal");
+    assert_eq!(error, Error::NoBlocks { given: 5..11, blocks: 10 });
+    assert_eq!(error.to_string(), "5..11 is no range of 10 blocks");
+    #[allow(clippy::reversed_empty_ranges, reason = "it is refused")]
+    let backwards = partial.inputs_of(5..4).expect_err("a refusal");
+    assert_eq!(backwards.to_string(), "5..4 is no range of 10 blocks");
+}
+
+#[test]
+fn bad_states_are_refused_and_nothing_is_written() {
+    let partial = partial("sum f32[40000]");
+    let bytes = partial.state_bytes();
+    let memory = Memory::of(partial.spec(), 3, 1, (0, 0));
+    let of = |range| state(&partial, &memory, range);
+    let (good, all) = (of(3..5), of(0..10));
+    let into = of(0..3);
+    let refused = |from: &[u8], text: &str| {
+        let mut kept = [into.clone(), into.clone()].concat();
+        let two = [&good, from].concat();
+        let before = kept.clone();
+        let error = partial.combine(&two, &mut kept, 2).expect_err("a refusal");
+        assert_eq!(error.to_string(), text);
+        assert!(kept == before, "{text}");
+        // The same where it is the other one.
+        let (mut kept, before) = (two.clone(), two);
+        partial.combine(&[into.clone(), into.clone()].concat(), &mut kept, 2).expect_err("a refusal");
+        assert!(kept == before, "{text}");
+        let mut sum = [7.0f32; 2];
+        partial.finish(&[&all, from].concat(), &[], &mut [Output::from(&mut sum[..])], 2).expect_err("a refusal");
+        assert_eq!(sum, [7.0; 2], "{text}");
+    };
+    let changed = |at: usize, with: &[u8]| {
+        let mut state = good.clone();
+        state[at..at + with.len()].copy_from_slice(with);
+        state
+    };
+    refused(&vec![0; bytes], "state 1 does not begin as one does");
+    refused(&changed(3, b"x"), "state 1 does not begin as one does");
+    let mut swapped: [u8; 8] = good[..8].try_into().expect("eight");
+    swapped.reverse();
+    refused(&changed(0, &swapped), "state 1 is of a machine with the other byte order");
+    refused(&changed(8, &9u32.to_ne_bytes()), "state 1 is laid out as version 9 has it, and not as version 1");
+    refused(&changed(12, &2u32.to_ne_bytes()), "state 1 is of version 2 of the reduction tree, and not of 3");
+    let own = partial.layout().fingerprint;
+    let text = format!("state 1 is of problem {:032x}, and not of {own:032x}", 5);
+    refused(&changed(16, &5u128.to_ne_bytes()), &text);
+    refused(&changed(40, &8u64.to_ne_bytes()), "state 1 says it has 8 blocks from 3 on, of 10 blocks");
+    let most = u64::MAX.to_ne_bytes();
+    refused(&changed(40, &most), "state 1 says it has 18446744073709551615 blocks from 3 on, of 10 blocks");
+    refused(&changed(32, &most), "state 1 says it has 2 blocks from 18446744073709551615 on, of 10 blocks");
+    refused(&changed(40, &[0; 8]), "state 1 says it has 0 blocks from 3 on, of 10 blocks");
+    refused(&of(4..5), "of state 1, blocks 4..5 and 0..3 do not follow one another");
+    refused(&of(2..5), "of state 1, blocks 2..5 and 0..3 do not follow one another");
+    // Only finishing takes all.
+    let mut sum = [7.0f32];
+    let finish = |state: &[u8], sum: &mut [f32]| partial.finish(state, &[], &mut [Output::from(sum)], 1);
+    let error = finish(&of(0..9), &mut sum).expect_err("a refusal");
+    assert_eq!(error, PartialError::Unfinished { state: 0, given: 0..9, blocks: 10 });
+    assert_eq!(error.to_string(), "state 0 has blocks 0..9, and to finish takes all, 0..10");
+    assert_eq!(sum, [7.0]);
+    // Entries are numbers, whatever they are.
+    let mut noise = all.clone();
+    noise[64..].fill(0xff);
+    finish(&noise, &mut sum).expect("a header that fits");
+    assert!(sum[0].is_nan());
+}
+
+#[test]
+fn wrong_lengths_are_refused() {
+    let partial = partial("mean f32[40000], f32[]:then then=\"r0 + y0\"");
+    let bytes = partial.state_bytes();
+    let given = |given, states| PartialError::Length { given, states, expected: bytes };
+    let mut state = vec![0; bytes];
+    assert_eq!(partial.identity(&mut state, 2), Err(given(bytes, 2)));
+    assert_eq!(partial.identity(&mut state[1..], 1), Err(given(bytes - 1, 1)));
+    assert_eq!(partial.identity(&mut [], usize::MAX), Err(given(0, usize::MAX)));
+    partial.identity(&mut [], 0).expect("no states");
+    partial.combine(&[], &mut [], 0).expect("no states");
+    assert_eq!(given(5, 2).to_string(), format!("5 bytes are given for 2 states, which have {bytes} each"));
+    assert_eq!(partial.combine(&state[1..], &mut state.clone(), 1), Err(given(bytes - 1, 1)));
+    assert_eq!(partial.combine(&state.clone(), &mut state[1..], 1), Err(given(bytes - 1, 1)));
+    assert_eq!(
+        partial.blocks_of(&[0; 63]),
+        Err(PartialError::Length { given: 63, states: 1, expected: 64 }),
+        "a header has 64 bytes"
+    );
+    let shard = partial.shard(1..3).expect("a shard");
+    let x = vec![1.0f32; 2 * 4032];
+    let before = state.clone();
+    let call = |inputs: &[Input], state: &mut [u8]| shard.partial(inputs, state).expect_err("a refusal").to_string();
+    assert_eq!(call(&[], &mut state), "0 inputs were given, the kernel takes 1");
+    assert_eq!(call(&[Input::from(&x[1..])], &mut state), "input 0 has 8063 elements, the kernel takes 8064");
+    assert_eq!(call(&[Input::from(&[1u8][..])], &mut state), "input 0 is u8, the kernel takes f32");
+    let odd = Input::from_bytes(DType::F32, &[0; 7]);
+    assert_eq!(call(&[odd], &mut state), "input 0 has 7 bytes, no whole number of f32 elements of 4");
+    assert_eq!(call(&[Input::from(&x[..])], &mut state[1..]), given(bytes - 1, 1).to_string());
+    assert!(state == before);
+    let all = combined(
+        &partial,
+        partial
+            .shards(3)
+            .into_iter()
+            .map(|range| {
+                let memory = Memory::of(partial.spec(), 3, 1, (0, 0));
+                shards::state(&partial, &memory, range)
+            })
+            .collect(),
+        1,
+        &mut Random::new(1),
+    );
+    let (y, mut mean) = ([1.0f32], [7.0f32; 2]);
+    let error = partial.finish(&all, &[], &mut [Output::from(&mut mean[..1])], 1);
+    assert_eq!(error, Err(PartialError::Call(CallError::Count { role: "input", given: 0, expected: 1 })));
+    let error = partial.finish(&all, &[Input::from(&y[..])], &mut [Output::from(&mut mean[..])], 1);
+    let length = CallError::Length { role: "output", position: 0, given: 2, expected: 1 };
+    assert_eq!(error, Err(PartialError::Call(length)));
+    assert_eq!(mean, [7.0; 2]);
+}
+
+/// Threads share what is compiled.
+#[test]
+fn threads_share_a_partial() {
+    let partial = partial("sum f32[4000000]");
+    let memory = Memory::of(partial.spec(), 3, 1, (0, 0));
+    let whole = finished(&partial, &state(&partial, &memory, 0..partial.blocks()), &[&memory]);
+    let states: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let shard = |blocks| {
+            scope.spawn({
+                let (partial, memory) = (partial.clone(), &memory);
+                move || state(&partial, memory, blocks)
+            })
+        };
+        let threads: Vec<_> = partial.shards(8).into_iter().map(shard).collect();
+        threads.into_iter().map(|t| t.join().expect("a state")).collect()
+    });
+    let all = combined(&partial, states, 1, &mut Random::new(1));
+    assert_eq!(finished(&partial, &all, &[&memory]), whole);
+}
