@@ -1,0 +1,109 @@
+//! Partial results beside the whole: what shards, their combining and finishing take in one thread.
+//!
+//!     cargo bench --bench partial
+//!
+//! Prints, for each spec in four shards, medians of runs in turn after the bits are compared:
+//!
+//! | column | what |
+//! | --- | --- |
+//! | `whole` | the kernel over everything |
+//! | `shards` | four partials, one after the other, combined and finished |
+//! | `ratio` | of both |
+//! | `combine` | combining the states of two halves of the blocks |
+//! | `GB/s` | of that, counting both states read and one written |
+//! | `shard` | compiling the first shard, in microseconds |
+
+use cranefold::{Compiler, Input, Output, Reduction};
+use std::hint::black_box;
+use std::time::Instant;
+
+const SPECS: [&str; 7] = [
+    "sum f32[67108864]",
+    "sum f32[1048576]",
+    "sum f32[1024,65536] axes=[0]",
+    "max f32[1024,65536] axes=[0]",
+    "var f32[1024,65536] axes=[0]",
+    "log_sum_exp f32[1024,65536] axes=[0]",
+    "argmax f32[16777216]",
+];
+
+const SHARDS: usize = 4;
+
+const REPEATS: usize = 15;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!(
+        "{:38} {:>10} {:>10} {:>6} {:>10} {:>6} {:>9}",
+        "spec", "whole us", "shards us", "ratio", "combine us", "GB/s", "shard us"
+    );
+    for spec in SPECS {
+        let spec: Reduction = spec.parse()?;
+        let compiler = Compiler::host()?;
+        let kernel = compiler.compile(&spec)?;
+        let partial = compiler.partial(&spec)?;
+        let x: Vec<f32> = (0..spec.inputs()[0].elems() as u32)
+            .map(|i| (i.wrapping_mul(2_654_435_761) >> 9) as f32 / 8e6 - 0.5)
+            .collect();
+        let start = Instant::now();
+        partial.shard(partial.shards(SHARDS)[0].clone())?;
+        let compile_us = us(start);
+        let shards = partial.shards(SHARDS).into_iter().map(|b| partial.shard(b)).collect::<Result<Vec<_>, _>>()?;
+        let bytes = spec.outputs()[0].span_bytes() as usize;
+        let dtype = spec.outputs()[0].dtype();
+        let (mut expected, mut got) = (vec![0u8; bytes], vec![1u8; bytes]);
+        let (mut state, mut all) = (vec![0; partial.state_bytes()], vec![0; partial.state_bytes()]);
+        let part = |range: &std::ops::Range<u64>| Input::from(&x[range.start as usize..range.end as usize]);
+        let mut samples: [Vec<f64>; 2] = Default::default();
+        for _ in 0..REPEATS {
+            let start = Instant::now();
+            kernel.run(&[Input::from(&x[..])], &mut [Output::from_bytes(dtype, black_box(&mut expected))])?;
+            samples[0].push(us(start));
+            let start = Instant::now();
+            partial.identity(&mut all, 1)?;
+            for shard in &shards {
+                shard.partial(&[part(&shard.inputs()[0].elems)], &mut state)?;
+                partial.combine(&state, &mut all, 1)?;
+            }
+            partial.finish(&all, &[], &mut [Output::from_bytes(dtype, black_box(&mut got))], 1)?;
+            samples[1].push(us(start));
+            assert!(got == expected, "{spec}: other bits");
+        }
+        let half = 1 << (partial.blocks() - 1).max(1).ilog2();
+        let halves =
+            [0..half, half..(2 * half).min(partial.blocks())].map(|blocks| -> Result<_, Box<dyn std::error::Error>> {
+                let shard = partial.shard(blocks)?;
+                let mut state = vec![0; partial.state_bytes()];
+                shard.partial(&[part(&shard.inputs()[0].elems)], &mut state)?;
+                Ok(state)
+            });
+        let [older, newer] = halves;
+        let (older, newer) = (older?, newer?);
+        let merge_us = median(
+            (0..REPEATS)
+                .map(|_| {
+                    let mut into = older.clone();
+                    let start = Instant::now();
+                    partial.combine(black_box(&newer), black_box(&mut into), 1).map(|()| us(start))
+                })
+                .collect::<Result<_, _>>()?,
+        );
+        let moved = (2 * partial.used_bytes(&older)? + partial.used_bytes(&newer)?) as f64;
+        let [whole, parts] = samples.map(median);
+        println!(
+            "{:38} {whole:10.1} {parts:10.1} {:6.2} {merge_us:10.2} {:6.1} {compile_us:9.0}",
+            spec.to_string(),
+            parts / whole,
+            moved / merge_us / 1e3
+        );
+    }
+    Ok(())
+}
+
+fn us(start: Instant) -> f64 {
+    start.elapsed().as_nanos() as f64 / 1e3
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}
