@@ -32,7 +32,7 @@ mod text;
 use text::clif;
 pub use text::{assembly, clif_text};
 
-use crate::codegen::{self, Generated, HostFunction, TileName};
+use crate::codegen::{self, Generated, HostFunction, TileName, Traits};
 use crate::error::Error;
 use crate::wide::{self, Plan};
 use cranefold_ir::Nest;
@@ -106,12 +106,12 @@ impl Code {
     }
 }
 
-fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, Error> {
-    let mut context = FunctionBuilderContext::new();
-    // Only x86 has a feature of that name.
-    let is_lacking = |flag: cranelift_codegen::settings::Value| flag.name == "has_avx" && flag.as_bool() == Some(false);
-    let without_avx = isa.isa_flags().into_iter().any(is_lacking);
-    codegen::function(nest, plan, isa.frontend_config(), without_avx, &mut context)
+/// The Cranelift function of a legal nest.
+///
+/// # Errors
+/// As [`clif`].
+pub fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, Error> {
+    codegen::function(nest, plan, Traits::of(&**isa), &mut FunctionBuilderContext::new())
         .map_err(|e| Error::Internal { stage: "legalize", message: e.to_string() })
 }
 

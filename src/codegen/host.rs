@@ -120,7 +120,7 @@ impl Generator<'_> {
     }
 
     fn call_host(&mut self, function: HostFunction, args: &[Value]) -> Option<Value> {
-        let (config, builder) = (self.config, &mut self.builder);
+        let (config, builder) = (self.target.config, &mut self.builder);
         let callee = *self.host.entry(function).or_insert_with(|| {
             let name = builder.func.declare_imported_user_function(function.external());
             let signature = builder.import_signature(function.signature(config));

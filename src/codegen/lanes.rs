@@ -5,13 +5,15 @@ use cranefold_ir::{DType, Scalar};
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
 use cranelift_codegen::ir::{
-    ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Type, Value, types,
+    ConstantData, Endianness, Function, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Type,
+    Value, types,
 };
 use cranelift_frontend::FunctionBuilder;
 
-/// Reinterprets a vector; the order of lanes is that of memory on every target.
+/// Reinterprets a vector as if each lane lay in memory with its lowest byte first, in the order of lanes: what a lane
+/// becomes is then the same on every target.
 pub(super) fn little() -> MemFlagsData {
-    MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little)
+    MemFlagsData::new().with_endianness(Endianness::Little)
 }
 
 /// Vector constants that are kept in the frame.
@@ -134,6 +136,16 @@ impl Generator<'_> {
         self.builder.ins().bitcast(ty, little(), value)
     }
 
+    /// The vector read as another type, as if it had been stored and loaded: elements keep their place in memory, which
+    /// in a lane of several elements is its high end where the highest byte comes first.
+    fn reread_memory(&mut self, value: Value, ty: Type) -> Value {
+        if self.builder.func.dfg.value_type(value) == ty {
+            return value;
+        }
+        let flags = MemFlagsData::new().with_endianness(self.target.order);
+        self.builder.ins().bitcast(ty, flags, value)
+    }
+
     /// Lanes from consecutive elements: exactly their bytes are read.
     pub(super) fn load_lanes(
         &mut self,
@@ -148,11 +160,18 @@ impl Generator<'_> {
             16 => return self.builder.ins().load(ty, flags, pointer, offset),
             8 => self.builder.ins().load(types::I64, flags, pointer, offset),
             4 => self.builder.ins().load(types::I32, flags, pointer, offset),
-            _ => self.builder.ins().uload16(types::I32, flags, pointer, offset),
+            _ => {
+                let low = self.builder.ins().uload16(types::I32, flags, pointer, offset);
+                match self.target.order {
+                    Endianness::Little => low,
+                    // The bytes that come first in memory are the high ones.
+                    Endianness::Big => self.builder.ins().ishl_imm_s(low, 16),
+                }
+            }
         };
         let part_type = self.builder.func.dfg.value_type(part);
         let whole = self.builder.ins().scalar_to_vector(part_type.by(128 / part_type.bits()).expect("a vector"), part);
-        self.reread(whole, ty)
+        self.reread_memory(whole, ty)
     }
 
     /// Lanes to consecutive elements: exactly their bytes are written.
@@ -174,7 +193,7 @@ impl Generator<'_> {
             4 => types::I32X4,
             _ => types::I16X8,
         };
-        let whole = self.reread(value, ty);
+        let whole = self.reread_memory(value, ty);
         let part = self.builder.ins().extractlane(whole, 0);
         self.builder.ins().store(flags, part, pointer, offset);
     }

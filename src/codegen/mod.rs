@@ -28,9 +28,10 @@ use cranefold_ir::{
 };
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value, types,
+    AbiParam, Endianness, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value, types,
 };
-use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_codegen::isa::{TargetFrontendConfig, TargetIsa};
+use cranelift_codegen::settings;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 pub use host::{HostFunction, HostName};
 use memory::{Base, Pointers};
@@ -54,17 +55,40 @@ pub struct Generated {
     pub loops: Vec<LoopName>,
 }
 
-/// The function of a legal nest whose tiles are made by the plan, for x86 `without_avx` or another target.
+/// What the function depends on of a target.
+#[derive(Clone, Copy)]
+pub struct Traits {
+    config: TargetFrontendConfig,
+    /// The order of the bytes of an element in memory.
+    order: Endianness,
+    /// Whether it is x86 without AVX.
+    without_avx: bool,
+}
+
+impl Traits {
+    /// Those of an instruction set.
+    pub fn of(isa: &dyn TargetIsa) -> Traits {
+        // Only x86 has a feature of that name.
+        let is_lacking = |flag: settings::Value| flag.name == "has_avx" && flag.as_bool() == Some(false);
+        Traits {
+            config: isa.frontend_config(),
+            order: isa.endianness(),
+            without_avx: isa.isa_flags().into_iter().any(is_lacking),
+        }
+    }
+}
+
+/// The function of a legal nest for a target, its tiles made by the plan.
 ///
 /// # Errors
 /// If the nest holds what `legalize` should have replaced.
 pub fn function(
     nest: &Nest,
     plan: Plan,
-    config: TargetFrontendConfig,
-    without_avx: bool,
+    target: Traits,
     context: &mut FunctionBuilderContext,
 ) -> Result<Generated, Unsupported> {
+    let Traits { config, .. } = target;
     let mut signature = Signature::new(config.default_call_conv);
     signature.params.push(AbiParam::new(types::I64));
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
@@ -81,8 +105,7 @@ pub fn function(
     let addends = nest.defs.iter().any(fuses).then(|| lanes::Addends::new(&mut builder));
     let mut generator = Generator {
         nest,
-        config,
-        without_avx,
+        target,
         builder,
         plan,
         cells,
@@ -169,8 +192,7 @@ enum Operand {
 
 struct Generator<'a> {
     nest: &'a Nest,
-    config: TargetFrontendConfig,
-    without_avx: bool,
+    target: Traits,
     builder: FunctionBuilder<'a>,
     plan: Plan,
     cells: HashMap<AccId, Vec<Cell>>,

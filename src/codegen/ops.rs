@@ -64,7 +64,7 @@ impl Generator<'_> {
     fn float_op(&mut self, op: Op, args: &[Val]) -> Result<Value, Unsupported> {
         let mut a = args[0].value;
         let mut b = args.last().expect("an operand").value;
-        if matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le) && args[0].lanes > 1 && self.without_avx {
+        if matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le) && args[0].lanes > 1 && self.target.without_avx {
             (a, b) = (self.in_register(a), self.in_register(b));
         }
         let ins = self.builder.ins();
