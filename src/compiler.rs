@@ -14,7 +14,7 @@ use crate::perf::PerfMap;
 use crate::pipeline;
 use crate::problem::Problem;
 use crate::request::{Asked, Request};
-use crate::schedule::{self, Schedule};
+use crate::schedule::{self, Schedule, ScheduleError};
 use crate::signature::{Key, Signature};
 use crate::spec::Reduction;
 use crate::target::Target;
@@ -66,6 +66,21 @@ pub struct Options {
     pub schedule: Option<Schedule>,
     /// Bits of the widest vector; none allows the target's.
     pub width: Option<u32>,
+}
+
+impl Options {
+    /// Bits of the widest vector of a target with these vectors: what the choice of a schedule is given, or where one is
+    /// forced, which is told the width by the vectors alone, bits of the vectors its code is made of.
+    ///
+    /// # Errors
+    /// If there is no such width.
+    pub(crate) fn width_of(&self, vectors: Vectors) -> Result<u32, ScheduleError> {
+        let widest = match self.width {
+            None => vectors.bits,
+            Some(width) => Schedule::checked_width(width)?.min(vectors.bits),
+        };
+        Ok(self.schedule.as_ref().map_or(widest, |s| vectors.at_most(s.width.min(widest)).bits))
+    }
 }
 
 impl Compiler {
@@ -137,12 +152,7 @@ impl Compiler {
         if *options == Options::default() {
             return Ok(self.request(spec));
         }
-        let widest = match options.width {
-            None => self.vectors.bits,
-            Some(width) => Schedule::checked_width(width)?.min(self.vectors.bits),
-        };
-        // A forced schedule is told the width by the vectors alone.
-        let width = options.schedule.as_ref().map_or(widest, |s| self.vectors.at_most(s.width.min(widest)).bits);
+        let width = options.width_of(self.vectors)?;
         Ok(self.cache.known(self.new_request(&self.asked(spec), width, options.schedule.clone(), true)))
     }
 
@@ -194,13 +204,8 @@ impl Compiler {
             let reason = format!("the compiler is for {}", self.target_text);
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
-        let schedule = match &signature.schedule {
-            None => schedule::choose_for(&signature.problem, signature.width, signature.threads),
-            Some(forced) => {
-                forced.check(&signature.problem)?;
-                forced.clone()
-            }
-        };
+        let Key { problem, width, schedule: forced, threads, .. } = &**signature;
+        let schedule = schedule::decide(problem, forced.as_ref(), *width, *threads)?;
         let vectors = self.vectors.at_most(schedule.width.min(signature.width));
         let mut program = pipeline::legal_program(&signature.problem, &schedule, vectors)?;
         if signature.schedule.is_some() {

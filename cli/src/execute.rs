@@ -8,7 +8,7 @@ use crate::threads::pool;
 use cranefold::ir::eval;
 use cranefold::program::Program;
 use cranefold::{
-    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Vectors, pipeline, reference, schedule,
+    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, pipeline, reference, schedule,
 };
 use rayon::ThreadPool;
 
@@ -42,7 +42,8 @@ impl Executor {
                 let problem = Problem::of(spec);
                 let widest = compiler.vectors();
                 let vectors = options.width.map_or(widest, |width| widest.at_most(width));
-                let schedule = chosen(&problem, options, vectors, compiler.threads())?;
+                let width = options.width.map_or(widest.bits, |width| width.min(widest.bits));
+                let schedule = schedule::decide(&problem, options.schedule.as_ref(), width, compiler.threads())?;
                 let program = pipeline::legal_program(&problem, &schedule, vectors)?;
                 Ok(Executor::Interpreter(Box::new(program), schedule))
             }
@@ -70,16 +71,6 @@ impl Executor {
             }),
         }
     }
-}
-
-/// The schedule the compiler would take on this machine.
-fn chosen(problem: &Problem, options: &Options, vectors: Vectors, threads: usize) -> Result<Schedule, Failure> {
-    let Some(forced) = &options.schedule else {
-        let width = options.width.map_or(vectors.bits, |width| width.min(vectors.bits));
-        return Ok(schedule::choose_for(problem, width, threads));
-    };
-    forced.check(problem)?;
-    Ok(forced.clone())
 }
 
 /// A call of a kernel on arrays.

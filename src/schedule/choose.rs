@@ -4,7 +4,7 @@ use super::candidates::candidates;
 use super::cost::{Cost, Time, cost};
 use super::facts::{Facts, bytes_read};
 use super::parts::parts;
-use super::{Machine, Parts, Schedule};
+use super::{Machine, Parts, Schedule, ScheduleError};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
 
@@ -31,6 +31,21 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
 pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
     let Choice { schedule, cost, .. } = consider(problem, width);
     Schedule { parts: parts(problem, cost, threads as u64), ..schedule }
+}
+
+/// The schedule that is forced, if it fits the problem, or else the one that [`choose_for`] gives.
+///
+/// # Errors
+/// [`ScheduleError`] if the forced one does not fit.
+pub fn decide(
+    problem: &Problem,
+    forced: Option<&Schedule>,
+    width: u32,
+    threads: usize,
+) -> Result<Schedule, ScheduleError> {
+    let Some(forced) = forced else { return Ok(choose_for(problem, width, threads)) };
+    forced.check(problem)?;
+    Ok(forced.clone())
 }
 
 /// The schedule for a problem on a target with vectors of `width` bits, and why it: of all candidates the one that is
