@@ -52,6 +52,14 @@ pub enum Error {
         /// How many there are.
         blocks: u64,
     },
+    /// No object can be made of it.
+    #[error("no object of {what}: {reason}")]
+    Object {
+        /// What was asked for.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The operating system gave no executable memory.
     #[error("no executable memory: {0}")]
     Memory(String),

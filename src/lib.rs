@@ -26,6 +26,7 @@
 //! | [`signature`], [`request`] | what code is kept by; a spec with its own, and what its calls are held to |
 //! | `cache` | signature -> code, bounded, each made once |
 //! | [`compiler`] | request -> kernel |
+//! | [`aot`] | code as an object file with a C header |
 //! | `perf` | names of code for `perf` |
 //! | [`kernel`] | checked calls and facts |
 //! | [`partial`] | states of some blocks of a reduction, for engines that merge them |
@@ -36,9 +37,10 @@
 //!
 //! Dependencies point one way, and by what is absent: [`ir`] knows none of these; spec, problem,
 //! lowering, schedule and passes never mention Cranelift, which only code generation, the loader
-//! of code and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe
+//! of code, `aot` and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe
 //! code stands in the loader, in the functions of the host beside it and in `kernel` alone.
 
+pub mod aot;
 mod cache;
 mod codegen;
 mod compiled;

@@ -12,6 +12,8 @@ use target_lexicon::{Architecture, Triple};
 pub struct Target {
     isa: OwnedTargetIsa,
     features: String,
+    /// Features that Cranelift has no name for.
+    own: Vec<&'static str>,
     vectors: Vectors,
     host: bool,
 }
@@ -38,18 +40,19 @@ impl Target {
     pub fn host() -> Result<Target, Error> {
         let refused = |reason: String| Error::Target { target: "host".into(), reason };
         let builder = cranelift_native::builder().map_err(|e| refused(e.into()))?;
-        let isa = builder.finish(flags().map_err(refused)?).map_err(|e| refused(e.to_string()))?;
-        let vectors = vectors(&[flags_on(&isa), own_of_host()].concat());
-        Ok(Target { isa, features: "host".into(), vectors, host: true })
+        let isa = builder.finish(flags(Place::Known).map_err(refused)?).map_err(|e| refused(e.to_string()))?;
+        let own = own_of_host();
+        let vectors = vectors(isa.triple(), &[flags_on(&isa), own.clone()].concat());
+        Ok(Target { isa, features: "host".into(), own, vectors, host: true })
     }
 
     /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces:
     /// the names Cranelift gives them (`has_avx`) and its presets (`haswell`, `x86-64-v3`), and of x86-64
     /// `has_f16c` and `has_avx512bw`, which Cranelift has no names for. Without features it is the least of
-    /// its kind.
+    /// its kind. The architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x.
     ///
     /// Code for the architecture and system of this machine can be run here, which needs features
-    /// that the machine has: asking for others is refused.
+    /// that the machine has: asking for others is refused. [`elsewhere`](Target::elsewhere) takes them.
     ///
     /// ```
     /// use cranefold::Target;
@@ -62,11 +65,26 @@ impl Target {
     /// # Errors
     /// [`Error::Target`] if the triple or a feature is unknown, or this machine lacks the feature.
     pub fn new(triple: &str, features: &str) -> Result<Target, Error> {
+        Target::of(triple, features, true)
+    }
+
+    /// As [`new`](Target::new), for code that other machines are to run: any feature may be asked for, and the code does
+    /// not run here.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if the triple or a feature is unknown.
+    pub fn elsewhere(triple: &str, features: &str) -> Result<Target, Error> {
+        Target::of(triple, features, false)
+    }
+
+    fn of(triple: &str, features: &str, runs_here: bool) -> Result<Target, Error> {
         let refused = |reason: String| Error::Target { target: triple.chars().take(80).collect(), reason };
         let parsed: Triple = triple.parse().map_err(|e: target_lexicon::ParseError| refused(e.to_string()))?;
         let builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
         let native = Triple::host();
-        let host = parsed.architecture == native.architecture && parsed.operating_system == native.operating_system;
+        let is_native =
+            parsed.architecture == native.architecture && parsed.operating_system == native.operating_system;
+        let host = runs_here && is_native;
         let available = if host { host_features().map_err(refused)? } else { vec![] };
         let words: Vec<&str> = features.split([',', ' ']).filter(|w| !w.is_empty()).collect();
         let mut asked = Asked { builder, own: vec![] };
@@ -77,9 +95,11 @@ impl Target {
                 return Err(refused(format!("this machine lacks the feature `{lacking}`{of}")));
             }
         }
-        let isa = asked.builder.finish(flags().map_err(refused)?).map_err(|e| refused(e.to_string()))?;
-        let vectors = vectors(&[flags_on(&isa), asked.own].concat());
-        Ok(Target { isa, features: words.join(","), vectors, host })
+        let flags = flags(Place::Known).map_err(refused)?;
+        let isa = asked.builder.finish(flags).map_err(|e| refused(e.to_string()))?;
+        let own = asked.own;
+        let vectors = vectors(isa.triple(), &[flags_on(&isa), own.clone()].concat());
+        Ok(Target { isa, features: words.join(","), own, vectors, host })
     }
 
     /// Its widest vectors.
@@ -97,8 +117,35 @@ impl Target {
         self.host
     }
 
+    /// The triple.
+    pub fn triple(&self) -> String {
+        self.isa.triple().to_string()
+    }
+
+    /// The features that code is made for, by the names that [`new`](Target::new) takes.
+    pub fn features(&self) -> Vec<&'static str> {
+        let mut features = flags_on(&self.isa);
+        for own in OWN {
+            features.extend(self.own.contains(&own).then_some(own));
+        }
+        features
+    }
+
     pub(crate) fn isa(&self) -> &OwnedTargetIsa {
         &self.isa
+    }
+
+    /// The same for code that a linker puts somewhere.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if Cranelift has no such form of the target.
+    pub(crate) fn isa_of_objects(&self) -> Result<OwnedTargetIsa, Error> {
+        let refused = |reason: String| Error::Target { target: self.isa.triple().to_string(), reason };
+        let mut builder = isa::lookup(self.isa.triple().clone()).map_err(|e| refused(e.to_string()))?;
+        for flag in self.isa.isa_flags() {
+            builder.set(flag.name, &flag.value_string()).map_err(|e| refused(e.to_string()))?;
+        }
+        builder.finish(flags(Place::Anywhere).map_err(refused)?).map_err(|e| refused(e.to_string()))
     }
 }
 
@@ -116,6 +163,9 @@ const TOGETHER: [(&str, &[&str]); 2] = [
     ("has_avx2", &["has_avx", "has_f16c"]),
     ("has_avx512dq", &["has_avx2", "has_avx", "has_f16c", "has_avx512f", "has_avx512bw"]),
 ];
+
+/// Features that no machine has without another, which Cranelift asks for by itself.
+const IMPLIED: [(&str, &str); 1] = [("has_v", "has_zvl128b")];
 
 /// The features asked for so far.
 struct Asked {
@@ -145,11 +195,15 @@ impl Asked {
                 }
             }
         }
+        let on = self.on()?;
+        for (_, other) in IMPLIED.iter().filter(|(feature, other)| on.contains(feature) && !on.contains(other)) {
+            self.builder.enable(other).map_err(|e| format!("feature `{word}`: {e}"))?;
+        }
         Ok(self.on()?.into_iter().filter(|flag| !before.contains(flag)).collect())
     }
 
     fn on(&self) -> Result<Vec<&'static str>, String> {
-        let isa = self.builder.finish(flags()?).map_err(|e| e.to_string())?;
+        let isa = self.builder.finish(flags(Place::Known)?).map_err(|e| e.to_string())?;
         Ok([flags_on(&isa), self.own.clone()].concat())
     }
 }
@@ -161,7 +215,7 @@ fn flags_on(isa: &OwnedTargetIsa) -> Vec<&'static str> {
 
 /// The features of this machine.
 fn host_features() -> Result<Vec<&'static str>, String> {
-    let isa = cranelift_native::builder()?.finish(flags()?).map_err(|e| e.to_string())?;
+    let isa = cranelift_native::builder()?.finish(flags(Place::Known)?).map_err(|e| e.to_string())?;
     Ok([flags_on(&isa), own_of_host()].concat())
 }
 
@@ -175,9 +229,12 @@ fn own_of_host() -> Vec<&'static str> {
 }
 
 /// The widest vectors of a machine with these features.
-fn vectors(features: &[&str]) -> Vectors {
+fn vectors(triple: &Triple, features: &[&str]) -> Vectors {
     let has = |name: &str| features.contains(&name);
     let all = |names: &[&str]| names.iter().all(|name| has(name));
+    if matches!(triple.architecture, Architecture::Riscv64(_)) && !has("has_v") {
+        return Vectors::NONE;
+    }
     match (all(&AVX2), all(&AVX512)) {
         (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni") },
         (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni") },
@@ -185,15 +242,24 @@ fn vectors(features: &[&str]) -> Vectors {
     }
 }
 
+/// Where code is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Where the loader knows.
+    Known,
+    /// Where a linker or the system puts it.
+    Anywhere,
+}
+
 /// Our own passes do what an optimiser would, so that what is dumped is what ran; they are verified
 /// before. Frames of more than a page are probed, so that an overflow is a fault and nothing else.
-fn flags() -> Result<Flags, String> {
+fn flags(place: Place) -> Result<Flags, String> {
     let mut builder = settings::builder();
     let verifier = if cfg!(debug_assertions) { "true" } else { "false" };
     let settings = [
         ("opt_level", "none"),
         ("enable_verifier", verifier),
-        ("is_pic", "false"),
+        ("is_pic", if place == Place::Anywhere { "true" } else { "false" }),
         ("use_colocated_libcalls", "false"),
         ("enable_probestack", "true"),
         ("probestack_strategy", "inline"),

@@ -106,3 +106,31 @@ fn run(kernel: &Kernel, input: &[u8]) -> Vec<Vec<u8>> {
     kernel.run(&[Input::from_bytes(spec.inputs()[0].dtype(), input)], &mut outs).expect("the right buffers");
     outputs
 }
+
+#[test]
+fn code_for_other_machines_is_made_but_not_run() {
+    let (spec, native) = (parse("softmax f32[7,129] axes=[1]"), "x86_64-unknown-linux-gnu");
+    for (triple, features, bits) in [
+        ("aarch64-unknown-linux-gnu", "", 128),
+        ("riscv64gc-unknown-linux-gnu", "", 0),
+        ("riscv64gc-unknown-linux-gnu", "has_v", 128),
+        ("s390x-unknown-linux-gnu", "", 128),
+        ("s390x-unknown-linux-gnu", "arch13", 128),
+        // Whatever this machine has.
+        (native, "", 128),
+        (native, "x86-64-v4", 512),
+    ] {
+        let target = Target::elsewhere(triple, features).expect("a target");
+        assert_eq!((target.vector_bits(), target.is_host()), (bits, false), "{target}");
+        let compiler = Compiler::builder().target(target).build().expect("a compiler");
+        let kernel = compiler.compile(&spec).unwrap_or_else(|e| panic!("{triple} {features}: {e}"));
+        assert!(!kernel.code().is_empty());
+        let mut data = [0.0f32; 7 * 129];
+        let refusal = kernel.run_in_place(&mut Output::from(&mut data[..]), &[]).expect_err("a refusal").to_string();
+        let shown = format!("{triple} {features}");
+        assert_eq!(refusal, format!("the kernel is for {}, not for this machine", shown.trim_end()));
+    }
+    // The least of RISC-V's vectors are of 128 bits, which Cranelift asks for by a name of its own.
+    let vectors = Target::elsewhere("riscv64gc-unknown-linux-gnu", "has_v").expect("a target");
+    assert!(vectors.features().contains(&"has_zvl128b"));
+}

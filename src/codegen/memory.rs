@@ -3,6 +3,7 @@
 use super::{Generator, Operand, Val, scalar_type, tile, vector_type};
 use crate::codegen::Unsupported;
 use crate::storage::cell_of;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Index, LoopVar, Scalar, Stmt};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{ConstantData, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
@@ -339,15 +340,15 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Fills an accumulator in memory, a vector at a time.
+    /// Fills an accumulator in memory, a vector at a time where there are any.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
         let base = self.pointers.bases[&Base::Acc(acc)];
         let flags = MemFlagsData::new().with_notrap();
-        let lanes = 16 / dtype.bytes();
-        let vectors = len / lanes;
+        let lanes = if self.plan.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
+        let (vectors, step) = (len / lanes, (lanes * dtype.bytes()) as i64);
         if vectors > 0 {
-            let value = self.splat_constant(init);
-            let end = self.builder.ins().iadd_imm_s(base, (vectors * 16) as i64);
+            let value = if lanes == 1 { self.constant(init) } else { self.splat_constant(init) };
+            let end = self.builder.ins().iadd_imm_s(base, vectors as i64 * step);
             let at = self.builder.declare_var(types::I64);
             self.builder.def_var(at, base);
             let (header, body, exit) =
@@ -361,7 +362,7 @@ impl<'a> Generator<'a> {
             self.builder.switch_to_block(body);
             self.builder.seal_block(body);
             self.builder.ins().store(flags, value, pointer, 0);
-            let next = self.builder.ins().iadd_imm_s(pointer, 16);
+            let next = self.builder.ins().iadd_imm_s(pointer, step);
             self.builder.def_var(at, next);
             self.builder.ins().jump(header, &[]);
             self.builder.seal_block(header);

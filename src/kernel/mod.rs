@@ -18,7 +18,7 @@ use crate::explain;
 use crate::jit::SCRATCH_ALIGN;
 use crate::request::Request;
 use crate::schedule::Schedule;
-use crate::spec::{Operand, Reduction};
+use crate::spec::Reduction;
 use crate::vectors::Vectors;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -138,10 +138,7 @@ impl Kernel {
     /// [`CallError::InPlace`] if the output is not of input 0's type and layout or is one for each slice;
     /// else as [`run`](Kernel::run).
     pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
-        let (input, outputs) = (&self.spec().inputs()[0], self.spec().outputs());
-        let place = |o: &Operand| (o.dtype(), o.placement().clone());
-        let same = matches!(outputs, [output] if place(output) == place(input));
-        if !self.spec().applies() || !same {
+        if !self.spec().runs_in_place() {
             return Err(CallError::InPlace);
         }
         let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));

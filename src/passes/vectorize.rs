@@ -41,11 +41,16 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// }
 /// ```
 ///
-/// Outside of tiles a schedule for wider vectors than 128 bits is then one for 128.
+/// Outside of tiles a schedule for wider vectors than 128 bits is then one for 128, and any is for scalars where the
+/// target has no vectors.
 pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let is_wide = vectors.bits > Vectors::BASE.bits;
-    let width_outside = if is_wide { Vectors::BASE.bits } else { schedule.width };
+    let width_outside = match vectors {
+        Vectors::NONE => 0,
+        _ if is_wide => Vectors::BASE.bits,
+        _ => schedule.width,
+    };
     let rest_in_tile = if vectors.bits >= 512 { Rest::Masked } else { Rest::Lanes };
     let mut outside = Forms::new(&nest.defs, Vectors::BASE);
     let mut inside = Forms::new(&nest.defs, vectors);
@@ -62,7 +67,7 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
                 Some(lanes) => split(l, lanes, Rest::Scalar, &mut names),
                 // With tiles, accumulators live in memory.
                 None if is_wide => vec![Stmt::For(l)],
-                None => scalar(l, schedule.width, &mut names),
+                None => scalar(l, width_outside, &mut names),
             },
         }),
         Stmt::For(l) if region == Region::Tile && l.kind == LoopKind::Parallel => {

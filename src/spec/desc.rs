@@ -26,6 +26,13 @@ pub struct OutputDesc {
 }
 
 impl Reduction {
+    /// Whether the output may be the memory of input 0: it has an element for each of the slice, of the same type and in
+    /// the same place.
+    pub fn runs_in_place(&self) -> bool {
+        let place = |o: &super::Operand| (o.dtype, o.placement.clone());
+        self.applies() && matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0]))
+    }
+
     /// What the outputs are: shapes, strides and lengths of their buffers.
     ///
     /// ```

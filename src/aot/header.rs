@@ -1,0 +1,267 @@
+//! The C header: what the function takes, what it promises, what it is for.
+
+use crate::layout::list;
+use crate::spec::{Operand, Reduction, Role};
+use crate::storage::SCRATCH_ALIGN;
+use crate::target::Target;
+use crate::tree::TREE_VERSION;
+use cranefold_ir::DType;
+use std::fmt;
+
+/// What a header says; prints as it.
+pub struct Header<'a> {
+    pub spec: &'a Reduction,
+    pub target: &'a Target,
+    pub symbol: &'a str,
+    pub scratch_bytes: u64,
+    /// The functions of the C library that the object refers to.
+    pub needs: &'a [String],
+}
+
+/// The most characters of a line of a paragraph.
+const LINE: usize = 100;
+
+/// The type of an element: halves are their bits.
+fn c_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool | DType::U8 => "uint8_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
+        DType::I32 => "int32_t",
+        DType::U32 => "uint32_t",
+        DType::I64 => "int64_t",
+        DType::U64 => "uint64_t",
+        DType::F32 => "float",
+        DType::F64 => "double",
+    }
+}
+
+/// A parameter that is an operand.
+struct Parameter<'a> {
+    /// As expressions of specs call inputs, `scalar_` before the name of one value; `out0` and so on.
+    name: String,
+    operand: &'a Operand,
+    is_output: bool,
+    /// Whether its elements are read before they are written.
+    is_read: bool,
+    /// Whether another may be the same memory.
+    is_shared: bool,
+}
+
+impl Parameter<'_> {
+    fn declaration(&self) -> String {
+        let (constant, dtype) = (if self.is_output { "" } else { "const " }, c_type(self.operand.dtype()));
+        let restrict = if self.is_shared { "" } else { "CRANEFOLD_RESTRICT " };
+        format!("{constant}{dtype} *{restrict}{}", self.name)
+    }
+
+    /// What the comment says of it.
+    fn line(&self) -> String {
+        let operand = self.operand;
+        let role = match (self.is_output, self.is_read) {
+            (false, _) => "input",
+            (true, false) => "output",
+            (true, true) => "output, read before",
+        };
+        let layout = match operand.layout() {
+            layout if layout.is_row_major() => String::new(),
+            layout => format!("@{layout}"),
+        };
+        let (elems, bytes) = (operand.span_elems(), operand.span_bytes());
+        let word = if elems == 1 { "element" } else { "elements" };
+        let held = match operand.dtype() {
+            DType::Bool => "; one byte each, other than 0 is true, 0 and 1 are written",
+            DType::F16 | DType::Bf16 => "; each as its bits",
+            _ => "",
+        };
+        let shape = list(operand.shape(), '[', ']');
+        format!("{role}, {}{shape}{layout}: {elems} {word}, {bytes} bytes{held}", operand.dtype())
+    }
+}
+
+impl<'a> Header<'a> {
+    fn parameters(&self) -> Vec<Parameter<'a>> {
+        let (mut elements, mut thens) = (0.., 0..);
+        let number = |of: &mut std::ops::RangeFrom<u32>| of.next().expect("fewer than 2^32 operands");
+        let in_place = self.spec.runs_in_place();
+        let mut parameters = vec![];
+        for (n, operand) in self.spec.inputs().iter().enumerate() {
+            let name = match operand.role() {
+                Role::Scalar(name) => format!("scalar_{name}"),
+                Role::Then => format!("y{}", number(&mut thens)),
+                Role::Element | Role::Output => format!("x{}", number(&mut elements)),
+            };
+            let is_shared = in_place && n == 0;
+            parameters.push(Parameter { name, operand, is_output: false, is_read: true, is_shared });
+        }
+        for (n, operand) in self.spec.outputs().iter().enumerate() {
+            let is_read = self.spec.then().get(n).is_some_and(|formula| formula.uses("d"));
+            parameters.push(Parameter {
+                name: format!("out{n}"),
+                operand,
+                is_output: true,
+                is_read,
+                is_shared: in_place,
+            });
+        }
+        parameters
+    }
+
+    /// What holds of all calls.
+    fn contract(&self, parameters: &[Parameter]) -> Vec<String> {
+        let mut buffers = vec![
+            "Pointers are aligned as their types are, which is all that is needed; one to 0 elements may be null.",
+            "Inputs are only read, and may overlap one another.",
+            if self.spec.runs_in_place() {
+                "The output overlaps no input, but may be x0 itself, whose place it then takes."
+            } else {
+                "Outputs overlap no other buffer."
+            },
+        ];
+        let places = |p: &Parameter| p.operand.placement().padded.iter().product::<u64>();
+        if parameters.iter().any(|p| p.is_output && p.operand.elems() < places(p)) {
+            buffers.push("The padding of blocks is written as zeros.");
+        }
+        if parameters.iter().any(|p| p.is_output && places(p) < p.operand.span_elems()) {
+            buffers.push("What else lies between the elements of an output stays as it is.");
+        }
+        let mut about = vec![
+            "The bits of the outputs depend on the reduction and on the elements of the inputs alone: objects for other \
+             machines, features and vectors give the same. NaNs are the positive quiet one."
+                .to_string(),
+            buffers.join(" "),
+        ];
+        if self.scratch_bytes > 0 {
+            about.push(format!(
+                "scratch is memory that the call works in, aligned to {SCRATCH_ALIGN} bytes; what it holds before does not \
+                 matter. Calls at the same time have one each."
+            ));
+        }
+        about.push(
+            "Any threads may call it at once. It assumes the default floating-point environment: rounding to nearest, \
+             subnormals kept. It allocates nothing and cannot fail."
+                .into(),
+        );
+        if !self.needs.is_empty() {
+            let called: Vec<String> = self.needs.iter().map(|name| format!("{name}()")).collect();
+            about.push(format!("It calls {} of the C library: link with -lm.", called.join(" and ")));
+        }
+        about
+    }
+}
+
+/// The text in lines of a comment, broken between words.
+fn paragraph(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && line.len() + 1 + word.len() > LINE {
+            writeln!(f, " * {line}")?;
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    writeln!(f, " * {line}")
+}
+
+impl fmt::Display for Header<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (symbol, prefix) = (self.symbol, self.symbol.to_uppercase());
+        let parameters = self.parameters();
+        // No expression has these two characters side by side, and no comment may.
+        let spec = self.spec.to_string().replace("*/", "* /");
+        writeln!(f, "/*\n * {spec}\n *")?;
+        let features = match self.target.features() {
+            features if features.is_empty() => "with no features beyond the least".into(),
+            features => format!("with {}", features.join(" ")),
+        };
+        let made = env!("CARGO_PKG_VERSION");
+        let triple = self.target.triple();
+        let made =
+            format!("Made by cranefold {made}, version {TREE_VERSION} of the reduction tree, for {triple} {features}.");
+        paragraph(f, &made)?;
+        writeln!(f, " */\n#ifndef {prefix}_H\n#define {prefix}_H\n\n#include <stdint.h>\n")?;
+        writeln!(f, "#ifdef __cplusplus\n#define CRANEFOLD_RESTRICT __restrict\nextern \"C\" {{")?;
+        writeln!(f, "#else\n#define CRANEFOLD_RESTRICT restrict\n#endif\n")?;
+
+        writeln!(f, "/* Elements of each buffer, and bytes of scratch memory. */")?;
+        for p in &parameters {
+            writeln!(f, "#define {prefix}_{}_ELEMS {}", p.name.to_uppercase(), p.operand.span_elems())?;
+        }
+        writeln!(f, "#define {prefix}_SCRATCH_BYTES {}\n", self.scratch_bytes)?;
+
+        let scratch = (self.scratch_bytes > 0).then_some("scratch");
+        let widest = parameters.iter().map(|p| p.name.as_str()).chain(scratch).map(str::len).max().unwrap_or(0);
+        writeln!(f, "/*")?;
+        for p in &parameters {
+            writeln!(f, " * {:widest$}  {}", p.name, p.line())?;
+        }
+        if scratch.is_some() {
+            writeln!(f, " * {:widest$}  {} bytes", "scratch", self.scratch_bytes)?;
+        }
+        for text in self.contract(&parameters) {
+            writeln!(f, " *")?;
+            paragraph(f, &text)?;
+        }
+        writeln!(f, " */")?;
+        let declared = parameters.iter().map(Parameter::declaration);
+        let declared = declared.chain(scratch.map(|name| format!("void *CRANEFOLD_RESTRICT {name}")));
+        let list: Vec<String> = declared.collect();
+        let line = format!("void {symbol}({});", list.join(", "));
+        match line.len() > LINE + " * ".len() {
+            true => writeln!(f, "void {symbol}(\n    {});\n", list.join(",\n    "))?,
+            false => writeln!(f, "{line}\n")?,
+        }
+        writeln!(f, "#undef CRANEFOLD_RESTRICT\n#ifdef __cplusplus\n}}\n#endif\n\n#endif")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(spec: &str, scratch_bytes: u64, needs: &[String]) -> String {
+        let target = Target::elsewhere("s390x-unknown-linux-gnu", "").expect("a target");
+        let spec = spec.parse().expect("a spec");
+        Header { spec: &spec, target: &target, symbol: "f", scratch_bytes, needs }.to_string()
+    }
+
+    #[test]
+    fn scratch_memory_is_the_last_parameter() {
+        let with = header("sum f32[2,3] axes=[1]", 128, &[]);
+        assert!(with.contains("#define F_SCRATCH_BYTES 128\n") && with.contains("\n * scratch  128 bytes\n"), "{with}");
+        let declared = "void f(\n    const float *CRANEFOLD_RESTRICT x0,\n    float *CRANEFOLD_RESTRICT out0,\n    \
+                        void *CRANEFOLD_RESTRICT scratch);\n";
+        assert!(with.contains(declared), "{with}");
+        let without = header("sum f32[2,3] axes=[1]", 0, &[]);
+        assert!(without.contains("#define F_SCRATCH_BYTES 0\n") && !without.contains("scratch)"), "{without}");
+    }
+
+    #[test]
+    fn parameters_are_named_as_in_expressions() {
+        let spec = "sum f16[2,3], bool[3], f64[2]:then axes=[1] scalar int:u8 map=\"f32(x0) * f32(x1)\" \
+                    then=\"f64(r0) + y0 + f64(int) + f64(d)\"";
+        let header = header(spec, 0, &["fma".into()]);
+        for declared in [
+            "const uint16_t *CRANEFOLD_RESTRICT x0",
+            "const uint8_t *CRANEFOLD_RESTRICT x1",
+            "const double *CRANEFOLD_RESTRICT y0",
+            "const uint8_t *CRANEFOLD_RESTRICT scalar_int",
+        ] {
+            assert!(header.contains(declared), "{declared}: {header}");
+        }
+        assert!(header.contains("\n * out0        output, read before, "), "{header}");
+        assert!(header.contains("It calls fma() of the C library: link with -lm."), "{header}");
+    }
+
+    #[test]
+    fn what_may_be_one_memory_is_not_restricted() {
+        let header = header("layer_norm(eps=1e-5) f32[6,96], f32[96], f32[96] axes=[1]", 0, &[]);
+        assert!(header.contains("const float *x0,") && header.contains("float *out0"), "{header}");
+        assert!(header.contains("const float *CRANEFOLD_RESTRICT x1"), "{header}");
+        assert!(header.replace("\n * ", " ").contains("may be x0 itself"), "{header}");
+    }
+}

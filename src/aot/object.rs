@@ -1,0 +1,131 @@
+//! CLIF and tiles -> an object file.
+
+use crate::codegen::{Generated, HostFunction, TileName};
+use crate::error::Error;
+use crate::wide;
+use cranelift_codegen::ir::{
+    AbiParam, ExternalName, Function, InstBuilder, LibCall, MemFlagsData, Signature, StackSlotData, StackSlotKind,
+    UserExternalName, UserFuncName, types,
+};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::{Context, FinalizedRelocTarget};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use cranelift_object::{ObjectBuilder, ObjectModule};
+use target_lexicon::BinaryFormat;
+
+use super::pshufb;
+
+/// An object file, and the functions of the C library it needs.
+pub struct Linked {
+    pub bytes: Vec<u8>,
+    pub needs: Vec<String>,
+}
+
+fn internal(error: impl std::fmt::Debug) -> Error {
+    Error::Internal { stage: "object", message: format!("{error:?}") }
+}
+
+/// The object of a generated function that takes `buffers` pointers and scratch memory where it needs any.
+///
+/// # Errors
+/// [`Error::Object`] if the target's objects are not ELF; [`Error::Internal`] if Cranelift refuses the function.
+pub fn object(generated: Generated, buffers: usize, symbol: &str, isa: OwnedTargetIsa) -> Result<Linked, Error> {
+    if isa.triple().binary_format != BinaryFormat::Elf {
+        let what = format!("the target `{}`", isa.triple());
+        return Err(Error::Object { what, reason: "its objects are not ELF".into() });
+    }
+    let pshufb = format!("{symbol}_pshufb");
+    let own = pshufb.clone();
+    let names = move |call| if call == LibCall::X86Pshufb { own.clone() } else { default_libcall_names()(call) };
+    let builder = ObjectBuilder::new(isa, symbol, Box::new(names)).map_err(internal)?;
+    let mut module = ObjectModule::new(builder);
+
+    let Generated { function, scratch_bytes, tiles, .. } = generated;
+    let mut context = Context::for_function(function);
+    link_tiles(&mut module, &mut context.func, &tiles, symbol)?;
+    let loops = declare(&mut module, &format!("{symbol}_loops"), Linkage::Local, &context.func.signature)?;
+    module.define_function(loops, &mut context).map_err(internal)?;
+    let calls = libcalls(&context);
+    if calls.contains(&LibCall::X86Pshufb) {
+        let function = pshufb::function(module.target_config());
+        let id = declare(&mut module, &pshufb, Linkage::Local, &function.signature)?;
+        module.define_function(id, &mut Context::for_function(function)).map_err(internal)?;
+    }
+
+    let pointers = buffers + usize::from(scratch_bytes > 0);
+    let function = entry(&mut module, loops, pointers);
+    let id = declare(&mut module, symbol, Linkage::Export, &function.signature)?;
+    module.define_function(id, &mut Context::for_function(function)).map_err(internal)?;
+
+    let bytes = module.finish().emit().map_err(internal)?;
+    let needs = calls.into_iter().filter(|&call| call != LibCall::X86Pshufb).map(default_libcall_names()).collect();
+    Ok(Linked { bytes, needs })
+}
+
+fn declare(module: &mut ObjectModule, name: &str, linkage: Linkage, signature: &Signature) -> Result<FuncId, Error> {
+    module.declare_function(name, linkage, signature).map_err(internal)
+}
+
+/// Puts the tiles that a function calls into the module, and lets it call them there.
+fn link_tiles(
+    module: &mut ObjectModule,
+    function: &mut Function,
+    tiles: &[wide::Tile],
+    symbol: &str,
+) -> Result<(), Error> {
+    for callee in function.dfg.ext_funcs.keys().collect::<Vec<_>>() {
+        let ExternalName::User(place) = function.dfg.ext_funcs[callee].name else { continue };
+        let name = function.params.user_named_funcs()[place].clone();
+        let Some(TileName(number)) = TileName::of(&name) else {
+            // Selections, which alone have these, are refused before.
+            return Err(internal(HostFunction::of(&name).map(HostFunction::symbol)));
+        };
+        let id = declare(module, &format!("{symbol}_tile{number}"), Linkage::Local, &TileName::signature())?;
+        let bytes = &tiles[number as usize].bytes;
+        module.define_function_bytes(id, wide::ALIGN, bytes, &[]).map_err(internal)?;
+        function.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
+        // They lie in one section.
+        function.dfg.ext_funcs[callee].colocated = true;
+    }
+    Ok(())
+}
+
+/// What a compiled function calls where the target lacks an instruction, each once.
+fn libcalls(context: &Context) -> Vec<LibCall> {
+    let relocations = context.compiled_code().map_or(&[][..], |code| code.buffer.relocs());
+    let mut calls: Vec<LibCall> = vec![];
+    for relocation in relocations {
+        if let FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) = relocation.target
+            && !calls.contains(&call)
+        {
+            calls.push(call);
+        }
+    }
+    calls
+}
+
+/// The function that C calls: it puts its arguments into the array of pointers that the loops take.
+fn entry(module: &mut ObjectModule, loops: FuncId, pointers: usize) -> Function {
+    let config = module.target_config();
+    let mut signature = Signature::new(config.default_call_conv);
+    signature.params = vec![AbiParam::new(types::I64); pointers];
+    let mut function = Function::with_name_signature(UserFuncName::user(0, 1), signature);
+    let callee = module.declare_func_in_func(loops, &mut function);
+    let mut context = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut function, &mut context);
+    let block = builder.create_block();
+    builder.append_block_params_for_function_params(block);
+    builder.switch_to_block(block);
+    builder.seal_block(block);
+    let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * pointers as u32, 3);
+    let slot = builder.create_sized_stack_slot(slot);
+    let array = builder.ins().stack_addr(types::I64, slot, 0);
+    for (n, argument) in builder.block_params(block).to_vec().into_iter().enumerate() {
+        builder.ins().store(MemFlagsData::trusted(), argument, array, 8 * n as i32);
+    }
+    builder.ins().call(callee, &[array]);
+    builder.ins().return_(&[]);
+    builder.finalize(config);
+    function
+}

@@ -1,0 +1,117 @@
+//! The name of the function.
+
+use crate::spec::Reduction;
+use crate::tree::TREE_VERSION;
+
+/// The most characters of the part that people read.
+const MOST_READ: usize = 80;
+
+/// The name that says the reduction: ops, type and shape of input 0, and a hash of all of the spec.
+///
+/// It is the same on every target, and another one wherever the bits may be.
+pub fn of(spec: &Reduction) -> String {
+    let input = &spec.inputs()[0];
+    let ops: Vec<String> = spec.recipe().name().split(", ").map(str::to_string).collect();
+    let dims: Vec<String> = input.shape().iter().map(u64::to_string).collect();
+    let shape = if dims.is_empty() { "scalar".into() } else { dims.join("x") };
+    let read: String = format!("{}_{}_{shape}", ops.join("_"), input.dtype()).chars().take(MOST_READ).collect();
+    let hash = fnv1a(format!("{spec} tree={TREE_VERSION}").as_bytes());
+    format!("cranefold_{read}_{:08x}", (hash ^ hash >> 32) as u32)
+}
+
+/// Whether a name is an identifier of C, and no keyword's: those have no capital, digit or underscore, but begin by one.
+pub fn is_identifier(name: &str) -> bool {
+    let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_ascii_digit()) && !KEYWORDS.contains(&name)
+}
+
+/// The keywords of C99 that an identifier could be taken for, and those of C++ alone that are common names.
+const KEYWORDS: [&str; 48] = [
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "namespace",
+    "new",
+    "operator",
+    "private",
+    "public",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "try",
+    "typedef",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "while",
+];
+
+/// The hash of Fowler, Noll and Vo in 64 bits: the same in every version and on every machine.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(spec: &str) -> String {
+        of(&spec.parse().expect("a spec"))
+    }
+
+    #[test]
+    fn names_say_the_reduction_and_differ_with_it() {
+        assert!(name("sum f32[4,100] axes=[1]").starts_with("cranefold_sum_f32_4x100_"));
+        assert!(name("max,argmax f16[2,3] axes=[1]").starts_with("cranefold_max_argmax_f16_2x3_"));
+        assert!(name("lp_max(p=3,eps=1e-6) f32[] axes=[]").starts_with("cranefold_lp_max_f32_scalar_"));
+        let long = name(&format!("sum f32[{}]", ["1"; 40].join(",")));
+        assert_eq!(long.len(), "cranefold_".len() + MOST_READ + "_01234567".len());
+        let all = [
+            "sum f32[4,100] axes=[1]",
+            "sum f32[4,100] axes=[0]",
+            "sum f32[4,100] axes=[1] acc=f64",
+            "sum f32[4,100]@ba axes=[1]",
+            "sum f32[4,100] axes=[1] keep_dims",
+        ];
+        let names: std::collections::HashSet<String> = all.map(name).into();
+        assert_eq!(names.len(), all.len());
+        assert!(names.iter().all(|name| is_identifier(name)));
+    }
+
+    #[test]
+    fn identifiers_are_those_of_c() {
+        assert!(["f", "_f", "F9", "row_means", "int_"].into_iter().all(is_identifier));
+        assert!(!["", "9f", "a-b", "a b", "é", "a\0", "int", "class"].into_iter().any(is_identifier));
+    }
+}
