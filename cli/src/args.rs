@@ -25,6 +25,8 @@ pub enum Verb {
     Explain(Explain),
     /// Time kernels against the interpreter and the memory
     Bench(Bench),
+    /// Compile ahead of time: write an object file and the C header that declares its function
+    Emit(Emit),
     /// List the ops: aliases, formulas, element types, parameters, identities
     List,
 }
@@ -108,6 +110,42 @@ pub struct Explain {
     #[command(flatten)]
     pub forced: Forced,
 }
+
+/// `emit`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EMIT_EXAMPLES)]
+pub struct Emit {
+    /// The reduction
+    pub spec: String,
+    /// Where the object file goes, which is overwritten
+    #[arg(long, value_name = "K.o")]
+    pub object: PathBuf,
+    /// Where the C header goes, which is overwritten
+    #[arg(long, value_name = "K.h")]
+    pub header: PathBuf,
+    /// The machine the object is for, such as aarch64-unknown-linux-gnu; if not given, this one with every feature
+    /// it has
+    #[arg(long, value_name = "TRIPLE")]
+    pub target: Option<String>,
+    /// The features of the target, separated by commas: of x86_64 x86-64-v3, x86-64-v4, ...; of riscv64 has_v, ...;
+    /// of s390x arch13, ...; without them it is the least of its kind
+    #[arg(long, value_name = "F,F", requires = "target")]
+    pub features: Option<String>,
+    /// The name of the function; if not given, it is made of the spec
+    #[arg(long, value_name = "NAME")]
+    pub symbol: Option<String>,
+    /// What is forced.
+    #[command(flatten)]
+    pub forced: Forced,
+}
+
+/// Below the help of `emit`.
+const EMIT_EXAMPLES: &str = "\
+Examples:
+  cranefold emit \"mean f32[4,10] axes=[1]\" --object mean.o --header mean.h
+  cranefold emit \"softmax f32[8,128] axes=[1]\" --symbol softmax8 --object s.o --header s.h \\
+      --target riscv64gc-unknown-linux-gnu --features has_v
+  riscv64-linux-gnu-gcc main.c s.o -lm";
 
 /// `bench`.
 #[derive(Debug, clap::Args)]

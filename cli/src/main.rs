@@ -1,4 +1,4 @@
-//! The command `cranefold`: runs, dumps, explains, times and lists tensor reductions.
+//! The command `cranefold`: runs, dumps, explains, times, emits and lists tensor reductions.
 //!
 //! It exits with 0; with 2 and a line on stderr where the request is wrong, below it the place where an
 //! expression is; with 1 and a line where cranefold is: an answer out of its bound, or a bug that the compiler
@@ -10,6 +10,7 @@ mod bench;
 mod buffer;
 mod check;
 mod dump;
+mod emit;
 mod execute;
 mod explain;
 mod failure;
@@ -51,6 +52,7 @@ fn command(out: &mut dyn Write) -> Result<(), Failure> {
         Verb::Dump(request) => dump::dump(&request, out),
         Verb::Explain(request) => explain::explain(&request, out),
         Verb::Bench(request) => bench::bench(&request, out),
+        Verb::Emit(request) => emit::emit(&request),
         Verb::List => list::list(out),
     }
 }

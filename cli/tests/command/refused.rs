@@ -10,7 +10,7 @@ fn command_lines() {
     let cases: [(&[&str], &str); 10] = [
         (
             &[],
-            "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, explain, bench, list]",
+            "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, explain, bench, emit, list]",
         ),
         (&["walk"], "unrecognized subcommand 'walk'"),
         (&["run"], "the following required arguments were not provided: <SPEC>"),
