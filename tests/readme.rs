@@ -1,31 +1,34 @@
 //! What the README shows is what the program prints, and what it says to run is what is run.
 //!
-//! `BLESS=1 cargo test --test readme` rewrites the dumps and pages in it.
+//! `BLESS=1 cargo test --test readme` rewrites the dumps, pages and headers in it.
 
-use cranefold::{Compiler, Options, Reduction, Target};
+use cranefold::{Compiler, Options, Reduction, Target, aot};
 use std::fs;
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
 const DUMP: &str = "<!-- dump: ";
 const EXPLAIN: &str = "<!-- explain: ";
+const HEADER: &str = "<!-- header: ";
 const FENCE: &str = "```";
 
 /// The README with each dump and page made anew: a mark, then a fenced block. `<!-- dump: SPEC | STAGE -->`, where after
-/// the stage may stand bits of vectors and what is in the first and the last line shown; `<!-- explain: SPEC | BITS -->`.
+/// the stage may stand bits of vectors and what is in the first and the last line shown; `<!-- explain: SPEC | BITS -->`;
+/// `<!-- header: SPEC | NAME | TRIPLE | FEATURES -->`.
 fn with_dumps(readme: &str) -> String {
-    remade(&remade(readme, DUMP, dumped), EXPLAIN, explained)
+    let dumps = remade(readme, DUMP, "text", dumped);
+    remade(&remade(&dumps, EXPLAIN, "text", explained), HEADER, "c", header)
 }
 
-/// The text with what stands after each of these marks made anew.
-fn remade(text: &str, mark: &str, make: fn(&[&str]) -> Option<String>) -> String {
+/// The text with what stands in a block of this language after each of these marks made anew.
+fn remade(text: &str, mark: &str, language: &str, make: fn(&[&str]) -> Option<String>) -> String {
     let mut parts = text.split(mark);
     let mut text = parts.next().expect("text before the first mark").to_string();
     for part in parts {
         let (request, rest) = part.split_once(" -->\n").expect("the mark ends");
-        let block = rest.strip_prefix(&format!("{FENCE}text\n")).expect("a block after the mark");
+        let block = rest.strip_prefix(&format!("{FENCE}{language}\n")).expect("a block after the mark");
         let (old, after) = block.split_once(&format!("{FENCE}\n")).expect("the block ends");
         let new = make(&request.split(" | ").collect::<Vec<_>>()).unwrap_or_else(|| old.into());
-        text += &format!("{mark}{request} -->\n{FENCE}text\n{}\n{FENCE}\n{after}", new.trim_end());
+        text += &format!("{mark}{request} -->\n{FENCE}{language}\n{}\n{FENCE}\n{after}", new.trim_end());
     }
     text
 }
@@ -35,12 +38,19 @@ fn compiler(bits: Option<&&str>) -> Option<(Compiler, u32)> {
     // At 128 bits what the machine has does not show; wider code is for a machine that is none.
     match bits {
         None => Some((Compiler::host().expect("this machine"), 128)),
-        // On other machines Cranelift does not know x86-64.
         Some(bits) => {
             let target = Target::new("x86_64-unknown-none", "x86-64-v4").ok()?;
             Some((Compiler::builder().target(target).build().expect("a compiler"), bits.parse().expect("bits")))
         }
     }
+}
+
+/// The header of a spec.
+fn header(request: &[&str]) -> Option<String> {
+    let &[spec, name, triple, features] = request else { panic!("{request:?}: four parts") };
+    let target = Target::elsewhere(triple, features).expect("a target");
+    let spec: Reduction = spec.parse().expect("a spec");
+    Some(aot::emit(&target, &spec, &Options::default(), Some(name)).expect("an object").header)
 }
 
 /// The page of a spec.
