@@ -90,7 +90,7 @@ pub use nest::{
     AccId, BufId, Buffer, BufferRole, DefId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt, Var,
 };
 pub use op::Op;
-pub use parse::{MAX_DEPTH, ParseError};
+pub use parse::{MAX_DEPTH, MAX_NUMBER, ParseError};
 pub use scalar::Scalar;
 pub use selection::Selection;
 pub use verify::{Violation, Violations, verify};

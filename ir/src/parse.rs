@@ -58,6 +58,10 @@ use std::str::FromStr;
 /// It keeps every recursive walk over a nest within a small stack; real nests stay below 30.
 pub const MAX_DEPTH: usize = 200;
 
+/// The greatest number of a loop variable, an accumulator or a value in a nest that verifies: who runs it keeps them in
+/// tables.
+pub const MAX_NUMBER: u32 = (1 << 20) - 1;
+
 /// The text is no nest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]

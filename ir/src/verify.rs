@@ -18,6 +18,7 @@
 //! - A loop's variable is used in the loop only, one of `carry` or `pick` as a value is; no variable is bound
 //!   where it is bound already.
 //! - An extent that is a variable is one bound by `carry`.
+//! - Values, accumulators and loop variables are numbered up to `MAX_NUMBER`.
 //! - Loops and tiles nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
 //! Memory

@@ -580,3 +580,13 @@ proptest::proptest! {
         proptest::prop_assert!(verify(&nest).is_err() || !meet(&a, &b, extents));
     }
 }
+
+#[test]
+fn numbers_have_room_in_a_table() {
+    breaks(&[
+        ("let v1048576 = 1:f32", "v1048576 is numbered above 1048575", "let v1048576 = 1.0:f32"),
+        ("acc a4294967295: f32[1] = 0", "a4294967295 is numbered above 1048575", "acc a4294967295: f32[1] = 0.0"),
+        ("for i1048576 in 0..2 seq { }", "i1048576 is numbered above 1048575", "for i1048576 in 0..2 seq"),
+    ]);
+    holds(&["let v1048575 = 1:f32 acc a1048575: f32[1] = 0 for i1048575 in 0..2 seq { }"]);
+}

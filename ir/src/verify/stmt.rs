@@ -3,9 +3,10 @@
 use super::conflict::Target;
 use super::{AccInfo, Place, Verifier};
 use crate::{
-    AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, Scalar, Selection, Stmt,
-    Var,
+    AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, MAX_NUMBER, Scalar,
+    Selection, Stmt, Var,
 };
+use std::fmt::Display;
 
 /// What a body has bound so far, to be forgotten at its end.
 #[derive(Default)]
@@ -134,6 +135,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn new_loop_var(&mut self, var: LoopVar) {
+        self.number(var, var.id);
         if self.bindings.is_bound(var) {
             self.report(format!("{var} is bound already"));
         }
@@ -156,7 +158,15 @@ impl<'a> Verifier<'a> {
         self.bindings.carry(var, most);
     }
 
+    /// That a name's number is one that a table has room for.
+    fn number(&mut self, name: impl Display, number: u32) {
+        if number > MAX_NUMBER {
+            self.report(format!("{name} is numbered above {MAX_NUMBER}"));
+        }
+    }
+
     fn bind(&mut self, body: &mut Body, var: Var, dtype: DType) {
+        self.number(var, var.0);
         if !self.bound.insert(var) {
             self.report(format!("{var} is bound a second time"));
         }
@@ -169,6 +179,7 @@ impl<'a> Verifier<'a> {
         if dtype == DType::Bool {
             self.report("an accumulator is not of type bool, which is u8 in memory");
         }
+        self.number(acc, acc.0);
         if init.dtype() != dtype {
             self.report(format!("the initial value is {}, not {dtype}", init.dtype()));
         }
