@@ -78,7 +78,8 @@ impl Target {
     }
 
     fn of(triple: &str, features: &str, runs_here: bool) -> Result<Target, Error> {
-        let refused = |reason: String| Error::Target { target: triple.chars().take(80).collect(), reason };
+        let cut = |text: &str, most| text.chars().take(most).collect::<String>();
+        let refused = |reason: String| Error::Target { target: cut(triple, 80), reason: cut(&reason, 400) };
         let parsed: Triple = triple.parse().map_err(|e: target_lexicon::ParseError| refused(e.to_string()))?;
         let builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
         let native = Triple::host();
