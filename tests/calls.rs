@@ -1,14 +1,11 @@
 //! What is refused and how it is said, what is left alone then, and what kernels and compilers promise
 //! to threads and to those that outlive them.
 
-#[path = "properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
-
 use cranefold::{
     CallError, Compiler, DType, Element, Error, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Target,
     Vectors,
 };
+use cranefold_fuzz::data;
 use std::sync::Barrier;
 
 fn spec(text: &str) -> Reduction {
@@ -223,6 +220,8 @@ fn targets_that_cannot_be_are_refused() {
     assert!(message("x86_64-unknown-linux-gnu", "has_magic").contains("feature `has_magic`: "));
     let long = message(&"x".repeat(1000), "");
     assert!(long.starts_with(&format!("no target `{}`: ", "x".repeat(80))), "{long}");
+    // Cranelift's reasons repeat what they were given.
+    assert!(long.len() < 600 && message("x86_64-unknown-linux-gnu", &"x".repeat(100_000)).len() < 600);
 }
 
 /// Vectors follow from the features, of a preset too.

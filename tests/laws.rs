@@ -6,12 +6,6 @@
 
 #[path = "laws/bytes.rs"]
 mod bytes;
-#[path = "properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
-#[path = "properties/execute.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod execute;
 #[path = "laws/found.rs"]
 mod found;
 #[path = "laws/order.rs"]
@@ -24,7 +18,7 @@ mod search;
 use cranefold::ir::eval;
 use cranefold::schedule::choose;
 use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Scalar, Schedule, Vectors, pipeline};
-use data::{Random, elements};
+use cranefold_fuzz::data::{Random, elements};
 
 /// Where the reduction dim lies, with extents beside the boundaries of vectors, lanes and blocks.
 const SHAPES: &[&str] = &[

@@ -1,11 +1,5 @@
 //! Partial results: the bits of the whole from any shards, the same state bytes from any code, and what is refused.
 
-#[path = "properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
-#[path = "properties/execute.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod execute;
 #[path = "properties/shards.rs"]
 mod shards;
 
@@ -14,8 +8,8 @@ use cranefold::partial::subtrees;
 use cranefold::{
     CallError, Compiler, DType, Error, Input, Output, Partial, PartialError, Problem, Reduction, Target, lower,
 };
-use data::Random;
-use execute::Memory;
+use cranefold_fuzz::data::Random;
+use cranefold_fuzz::execute::Memory;
 use shards::{combined, fault, finished, state, used};
 
 /// Ops by types by where the reduced axes lie.

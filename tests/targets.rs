@@ -3,12 +3,9 @@
 //! Each set of features is compiled for; where this machine has it, the code is run, and all give the same bits.
 #![cfg(target_arch = "x86_64")]
 
-#[path = "properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
-
 use cranefold::spec::Operand;
 use cranefold::{Compiler, Input, Kernel, Output, Reduction, Target};
+use cranefold_fuzz::data;
 
 /// Features, and the bits of the vectors that follow from them.
 const FEATURES: [(&str, u32); 8] = [

@@ -3,13 +3,6 @@
 //! `programs_*` compare the program of every schedule with the whole nest, in bits and in terms, so that a part that goes
 //! wrong is told apart from code that does.
 
-#[path = "properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
-#[path = "properties/execute.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod execute;
-
 use cranefold::ir::eval::Terms;
 use cranefold::program::Program;
 use cranefold::schedule::{Parts, Shared, choose, choose_for};
@@ -19,8 +12,8 @@ use cranefold::{
     CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Reduction, Schedule, Serial,
     Vectors, lower, pipeline,
 };
-use data::Buffer;
-use execute::Memory;
+use cranefold_fuzz::data::Buffer;
+use cranefold_fuzz::execute::{self, Memory};
 use std::mem::MaybeUninit;
 
 const COUNTS: [u64; 6] = [1, 2, 3, 5, 8, 64];

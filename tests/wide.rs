@@ -1,15 +1,12 @@
 //! Wide vectors: every op on every type it takes has main loops of full vectors in tiles, but for what the README
 //! lists; and vectors of all widths give the same bits.
 
-#[path = "properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
-
 use cranefold::ir::{Def, DefId, Expr, Extent, Loop, LoopKind, Nest, Over, Stmt, eval};
 use cranefold::lower::lower;
 use cranefold::ops::{ROWS, Row};
 use cranefold::schedule::choose;
 use cranefold::{Compiler, DType, Input, Kernel, Options, Output, Problem, Reduction, Vectors, pipeline};
+use cranefold_fuzz::data;
 
 /// A row with parameters, a type, what stands after the axes, and the bits of vectors.
 struct Case {

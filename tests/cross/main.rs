@@ -5,19 +5,14 @@
 //! width that the machine has.
 #![cfg(target_os = "linux")]
 
-#[path = "../properties/data.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod data;
 mod driver;
-#[path = "../properties/execute.rs"]
-#[allow(dead_code, reason = "shared with the properties, which use all of it")]
-mod execute;
 
 use cranefold::aot::{self, Object};
 use cranefold::lower::lower;
 use cranefold::{Options, Problem, Reduction, Target};
+use cranefold_fuzz::data::Buffer;
+use cranefold_fuzz::execute::Memory;
 use driver::Kernel;
-use execute::Memory;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -154,7 +149,7 @@ fn gives_our_bits(machine: &Machine, options: &Options) {
 }
 
 /// The specs whose outputs differ, each with the first element that does.
-fn compare(machine: &Machine, specs: &[Reduction], expected: &[Vec<data::Buffer>], output: &[u8]) -> Vec<String> {
+fn compare(machine: &Machine, specs: &[Reduction], expected: &[Vec<Buffer>], output: &[u8]) -> Vec<String> {
     let mut rest = output;
     let mut different = vec![];
     for (n, spec) in specs.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Sums of bytes, which wide vectors take several at a time: the same bits from the interpreter and from every
 //! width, also where all bytes are at a limit; and the same terms after every pass.
 
-use crate::execute::Memory;
 use crate::rows::terms_are_kept;
 use cranefold::{Compiler, Options, Problem, Reduction};
+use cranefold_fuzz::execute::Memory;
 
 /// Ops, what follows the type, and what follows the shape: states of 32 and of 64 bits, of one part and of two.
 const CASES: &[(&str, &str, &str)] = &[

@@ -1,8 +1,8 @@
 //! A combiner that is not commutative combines the elements of a slice in row-major order of the reduced
 //! axes, wherever they lie: on integers the result is that of one loop.
 
-use crate::execute::{Memory, places};
 use cranefold::{Compiler, DType, Options, Reduction, Scalar};
+use cranefold_fuzz::execute::{Memory, places};
 
 /// The composition of affine maps, older first: x -> b0 (a0 x + a1) + b1.
 const AFFINE: &str =

@@ -1,12 +1,12 @@
 //! Every row of the table by name, in every form it has, and what stands beside rows: several outputs
 //! from one pass, combiners, maps and what follows. In plain layouts, and in blocks that cut axes.
 
-use crate::execute::{Memory, is_written};
 use cranefold::ir::eval::Terms;
 use cranefold::ops::ROWS;
 use cranefold::problem::Region;
 use cranefold::schedule::choose;
 use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, Vectors, pipeline};
+use cranefold_fuzz::execute::{Memory, is_written};
 
 /// Ops, the first input's type, and what follows the first input.
 const CASES: &[(&str, &[&str], &str)] = &[

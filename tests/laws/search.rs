@@ -1,8 +1,8 @@
 //! Where an extreme element is, in slices that are searched by windows: what a walk over the elements says, at every
 //! width, where most elements are equal, NaN, zeros of both signs or limits.
 
-use crate::data::Random;
 use cranefold::{Compiler, Input, Options, Output, Reduction};
+use cranefold_fuzz::data::Random;
 use std::cmp::Ordering;
 
 /// Around the shortest slice that is searched, around windows, and ragged ones.

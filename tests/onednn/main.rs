@@ -3,9 +3,6 @@
 
 mod any;
 mod blocked;
-#[path = "../properties/data.rs"]
-#[allow(dead_code, reason = "the property tests use the rest")]
-mod data;
 mod post_ops;
 mod problem;
 mod published;

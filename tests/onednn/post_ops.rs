@@ -1,9 +1,9 @@
 //! Post-ops as `then` expressions: their text, and their values against the reference.
 
-use crate::data::Buffer;
 use crate::problem::{Problem, Tensor, dtype};
 use crate::run::{Tally, run};
 use cranefold::DType;
+use cranefold_fuzz::data::Buffer;
 
 /// [17,...] channels from i8 or another type, in blocks of 8.
 fn problem(alg: &str, types: &str, post_ops: &str) -> Problem {

@@ -1,8 +1,8 @@
 //! Compiling, running and checking a request against the reference.
 
-use crate::data::{Buffer, elements};
 use cranefold::spec::Operand;
 use cranefold::{Compiler, DType, Input, Output, Reduction, Scalar, reference};
+use cranefold_fuzz::data::{Buffer, elements};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 

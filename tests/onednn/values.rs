@@ -1,9 +1,9 @@
 //! Reductions worked out by NumPy (values.py), buffer by buffer.
 
-use crate::data::Buffer;
 use crate::problem::{Problem, Tensor, cases, dtype, ints, text, texts};
 use crate::run::{Tally, run};
 use cranefold::{DType, Reduction, Scalar};
+use cranefold_fuzz::data::Buffer;
 use serde_json::Value;
 
 fn bytes(hexadecimal: &str) -> Vec<u8> {

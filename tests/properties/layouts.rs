@@ -1,10 +1,11 @@
 //! What layouts may show: those of outputs nothing, those of inputs the order of a reduction alone.
 
-use crate::data::{Buffer, Random, elements};
-use crate::execute::{Memory, places, places_in};
-use crate::specs::{Case, Form, Place, cases, layout};
+use crate::cases;
 use cranefold::spec::Operand;
 use cranefold::{Compiler, DType, Layout, Problem, Reduction, Scalar, SpecError};
+use cranefold_fuzz::data::{Buffer, Random, elements};
+use cranefold_fuzz::execute::{Memory, places, places_in};
+use cranefold_fuzz::specs::{Case, Form, Place, layout};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 

@@ -11,14 +11,17 @@
 //! A failure shows the spec as text, the schedule and the seed of the data.
 
 mod bits;
-mod data;
-mod execute;
-mod formulas;
 mod layouts;
 mod partial;
-mod requests;
 mod shards;
-mod specs;
 mod terms;
 mod text;
 mod words;
+
+use cranefold_fuzz::specs::Case;
+use proptest::prelude::*;
+
+/// Cases of up to so many elements and axes.
+fn cases(most_elements: u64, most_axes: u64) -> impl Strategy<Value = Case> {
+    prop::collection::vec(any::<u8>(), Case::BYTES).prop_map(move |bytes| Case::of(&bytes, most_elements, most_axes))
+}

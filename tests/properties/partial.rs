@@ -1,10 +1,11 @@
 //! Random specs in random shards, combined in random brackets, have the bits of the whole.
 
-use crate::data::Random;
-use crate::execute::Memory;
+use crate::cases;
 use crate::shards::fault;
-use crate::specs::{Case, cases};
 use cranefold::{Compiler, Error, Problem, lower};
+use cranefold_fuzz::data::Random;
+use cranefold_fuzz::execute::Memory;
+use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
 //! A reduction in shards: states of ranges of blocks, combined in any brackets.
 
-use crate::data::{Buffer, Random};
-use crate::execute::Memory;
 use cranefold::{Input, Output, Partial};
+use cranefold_fuzz::data::{Buffer, Random};
+use cranefold_fuzz::execute::Memory;
 use std::ops::Range;
 
 /// What a state holds before it is written.

@@ -1,12 +1,13 @@
 //! Law 1, proved case by case: the term of every output element, as lowering says it, is what every
 //! pass leaves, under the chosen schedule and any other that is accepted.
 
-use crate::specs::{Case, cases};
+use crate::cases;
 use cranefold::ir::eval::Terms;
 use cranefold::schedule::{Shared, choose};
 use cranefold::tree::Tree;
 use cranefold::windows::Windows;
 use cranefold::{Problem, Reduction, Vectors, lower, pipeline};
+use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
 
 proptest! {
@@ -71,7 +72,7 @@ fn is_searched(problem: &Problem) -> bool {
 fn stored_are_the_elements(spec: &Reduction, terms: &[Vec<Option<u128>>]) -> Result<(), TestCaseError> {
     for (o, terms) in terms.iter().enumerate() {
         let stored: Vec<bool> = terms.iter().map(Option::is_some).collect();
-        prop_assert_eq!(stored, crate::execute::is_written(spec, o));
+        prop_assert_eq!(stored, cranefold_fuzz::execute::is_written(spec, o));
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Every stage reads back as it prints, and no text makes a parser panic.
 
-use crate::data::Random;
-use crate::specs::{Case, cases};
+use crate::cases;
 use cranefold::ir::Nest;
 use cranefold::program::Program;
 use cranefold::schedule::choose;
 use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
+use cranefold_fuzz::data::Random;
+use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
 
 proptest! {

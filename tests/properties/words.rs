@@ -3,8 +3,8 @@
 //! The words are changed one by one: an axis of one element is added, an axis is split into two
 //! factors, reduced axes are kept or dropped in the output, axes change places with their strides.
 
-use crate::data::Random;
 use cranefold::{DType, Layout, Problem, Reduction};
+use cranefold_fuzz::data::Random;
 use proptest::prelude::*;
 
 /// An axis with the strides that both operands have along it.

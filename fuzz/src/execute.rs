@@ -9,7 +9,9 @@ use cranefold::{Input, Kernel, Output, Reduction};
 /// The buffers of a call, from before it.
 #[derive(Clone)]
 pub struct Memory {
+    /// One for each input.
     pub inputs: Vec<Buffer>,
+    /// One for each output.
     pub outputs: Vec<Buffer>,
 }
 

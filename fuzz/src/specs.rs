@@ -1,14 +1,14 @@
 //! Random specs and schedules.
 //!
-//! A [`Case`] is a list of numbers that means a valid spec whatever the numbers are, so that almost
-//! nothing is thrown away and a failing case shrinks axis by axis.
+//! A [`Case`] is a list of numbers, drawn from bytes, that means a valid spec whatever the numbers are: almost nothing
+//! is thrown away, and bytes that shrink to zero make a failing case simpler.
 
+use crate::bytes::Bytes;
 use crate::data::Random;
 use crate::requests::{self, builder};
 use cranefold::ir::{LoopVar, Over};
 use cranefold::schedule::{Depth, Parts, Shared, Tile};
-use cranefold::{Layout, Problem, Reduction, Schedule, SpecError};
-use proptest::prelude::*;
+use cranefold::{Layout, Options, Problem, Reduction, Schedule, SpecError};
 use std::fmt;
 
 /// Extents: none, one, small ones, primes, and both sides of every width of a vector, of 64 lanes and
@@ -55,8 +55,11 @@ impl Place {
 /// How strides are said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
+    /// Not at all.
     RowMajor,
+    /// A tag.
     Tag,
+    /// Strides.
     Strides,
     /// A tag with blocks.
     Blocked,
@@ -67,14 +70,14 @@ pub enum Form {
 /// Numbers that mean a spec.
 #[derive(Clone)]
 pub struct Case {
-    pub parts: requests::Parts,
+    pub(crate) parts: requests::Parts,
     /// Of everything that is drawn by [`crate::requests`].
-    pub choice: u64,
+    pub(crate) choice: u64,
     axes: Vec<Axis>,
     forms: (Form, Form),
     /// Whether operands may be blocked.
-    pub blocks: bool,
-    pub flags: Flags,
+    pub(crate) blocks: bool,
+    pub(crate) flags: Flags,
     most_elements: u64,
     /// Of the data.
     pub seed: u64,
@@ -87,7 +90,7 @@ pub struct Case {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Flags {
+pub(crate) struct Flags {
     pub keep_dims: bool,
     pub lift: bool,
     pub saturate: bool,
@@ -121,76 +124,95 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Cases of up to so many elements.
-pub fn cases(most_elements: u64, most_axes: usize) -> impl Strategy<Value = Case> {
-    let what = (prop::sample::select(requests::Parts::ALL.to_vec()), any::<u64>());
-    let where_ = (prop::collection::vec(axis(), 0..=most_axes), (form(), form()));
-    let data = (any::<u64>(), 0..8u8, (0..16usize, 0..16usize));
-    (what, where_, flags(), data, prop::collection::vec(forced(), 2)).prop_map(
-        move |((parts, choice), (axes, forms), flags, (seed, kind, offsets), forced)| Case {
-            parts,
-            choice,
-            axes,
-            forms,
+impl Case {
+    /// The case that bytes mean, of up to so many elements and axes. Of no bytes it is the simplest; it takes fewer than
+    /// [`Case::BYTES`].
+    pub fn of(bytes: &[u8], most_elements: u64, most_axes: u64) -> Case {
+        let bytes = &mut Bytes::new(bytes);
+        Case {
+            parts: bytes.pick(&requests::Parts::ALL),
+            choice: bytes.bits(),
+            seed: bytes.bits(),
+            kind: bytes.below(8) as u8,
+            offsets: (bytes.below(16) as usize, bytes.below(16) as usize),
+            flags: Flags::of(bytes),
+            forms: (bytes.pick(&FORMS), bytes.pick(&FORMS)),
             blocks: true,
-            flags,
             most_elements,
-            seed,
-            kind,
-            offsets,
-            forced,
-        },
-    )
+            forced: (0..2).map(|_| Forced::of(bytes)).collect(),
+            axes: (0..bytes.below(most_axes + 1)).map(|_| Axis::of(bytes)).collect(),
+        }
+    }
+
+    /// As many bytes as any case takes.
+    pub const BYTES: usize = 192;
 }
 
-fn axis() -> impl Strategy<Value = Axis> {
-    let extent = prop_oneof![3 => 0..20usize, 3 => 0..EXTENTS.len()].prop_map(|i| EXTENTS[i]);
-    (extent, any::<bool>(), place(), place()).prop_map(|(extent, reduced, input, output)| Axis {
-        extent,
-        reduced,
-        input,
-        output,
-    })
+/// How often each form is drawn.
+const FORMS: [Form; 10] = [
+    Form::RowMajor,
+    Form::RowMajor,
+    Form::RowMajor,
+    Form::Tag,
+    Form::Strides,
+    Form::Strides,
+    Form::Strides,
+    Form::Blocked,
+    Form::Blocked,
+    Form::BlockedStrides,
+];
+
+impl Axis {
+    fn of(bytes: &mut Bytes) -> Axis {
+        let few = if bytes.flag() { EXTENTS.len() } else { 20 };
+        let (extent, reduced) = (bytes.pick(&EXTENTS[..few]), bytes.flag());
+        Axis { extent, reduced, input: Place::of(bytes), output: Place::of(bytes) }
+    }
 }
 
-fn place() -> impl Strategy<Value = Place> {
-    let gap = prop_oneof![2 => Just(0), 1 => 1..4u8];
-    (any::<u8>(), gap, any::<bool>(), prop::bool::weighted(0.1), any::<u8>())
-        .prop_map(|(rank, gap, backwards, repeats, blocks)| Place { rank, gap, backwards, repeats, blocks })
+impl Place {
+    fn of(bytes: &mut Bytes) -> Place {
+        Place {
+            rank: bytes.below(256) as u8,
+            gap: bytes.pick(&[0, 0, 0, 0, 0, 0, 1, 2, 3]),
+            backwards: bytes.flag(),
+            repeats: bytes.one_in(10),
+            blocks: bytes.below(256) as u8,
+        }
+    }
 }
 
-fn form() -> impl Strategy<Value = Form> {
-    prop_oneof![
-        3 => Just(Form::RowMajor),
-        1 => Just(Form::Tag),
-        3 => Just(Form::Strides),
-        2 => Just(Form::Blocked),
-        1 => Just(Form::BlockedStrides),
-    ]
+impl Flags {
+    fn of(bytes: &mut Bytes) -> Flags {
+        Flags {
+            keep_dims: bytes.flag(),
+            lift: bytes.flag(),
+            saturate: bytes.flag(),
+            half_even: bytes.flag(),
+            says_rounding: bytes.flag(),
+            acc_f64: bytes.flag(),
+            same_output: bytes.flag(),
+            any_output: bytes.one_in(5),
+        }
+    }
 }
 
-fn flags() -> impl Strategy<Value = Flags> {
-    (any::<(bool, bool, bool, bool, bool, bool, bool)>(), prop::bool::weighted(0.2)).prop_map(
-        |((keep_dims, lift, saturate, half_even, says_rounding, acc_f64, same_output), any_output)| Flags {
-            keep_dims,
-            lift,
-            saturate,
-            half_even,
-            says_rounding,
-            acc_f64,
-            same_output,
-            any_output,
-        },
-    )
-}
-
-fn forced() -> impl Strategy<Value = Forced> {
-    let width = prop::sample::select(vec![0u32, 64, 128, 256, 512, 1024]);
-    let by = prop_oneof![1 => 1..20u64, 1 => prop::sample::select(EXTENTS)];
-    let count = || prop_oneof![1 => Just(1u64), 1 => 2..=16u64];
-    let parts = prop_oneof![2 => Just(1u64), 3 => prop::sample::select(vec![2, 3, 5, 8, 64])];
-    (width, prop::collection::vec((0..8usize, by), 0..3), count(), count(), (parts, any::<bool>()))
-        .prop_map(|(width, tiles, rows, blocks, parts)| Forced { width, tiles, rows, blocks, parts })
+impl Forced {
+    fn of(bytes: &mut Bytes) -> Forced {
+        let width = bytes.pick(&[0, 64, 128, 256, 512, 1024]);
+        let count = |bytes: &mut Bytes| if bytes.flag() { 2 + bytes.below(15) } else { 1 };
+        let tile = |bytes: &mut Bytes| {
+            let by = if bytes.flag() { bytes.pick(EXTENTS) } else { 1 + bytes.below(19) };
+            (bytes.below(8) as usize, by)
+        };
+        Forced {
+            width,
+            tiles: (0..bytes.below(3)).map(|_| tile(bytes)).collect(),
+            rows: count(bytes),
+            blocks: count(bytes),
+            parts: (bytes.pick(&[1, 1, 2, 3, 5, 8, 64]), bytes.flag()),
+        }
+    }
 }
 
 /// Whether two tiles are of loops over one box of slices.
@@ -207,11 +229,17 @@ fn same_box(problem: &Problem, one: Tile, other: Tile) -> bool {
     one == other
 }
 
+/// Widths that a compiler may be told to keep to.
+const WIDTHS: [u32; 6] = [0, 64, 128, 256, 512, 1024];
+
 /// The most bytes of an operand, with its gaps.
 const MOST_BYTES: u64 = 16 << 20;
 
 impl Case {
     /// The spec.
+    ///
+    /// # Panics
+    /// If it is refused: a bug of the generator, or of the builder of specs.
     pub fn spec(&self) -> Reduction {
         self.built().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -247,6 +275,13 @@ impl Case {
     /// Bits of the vectors for which a schedule is chosen: each case has those of its seed.
     pub fn width(&self) -> u32 {
         [128, 256, 512][(self.seed % 3) as usize]
+    }
+
+    /// What a compiler may be asked for: what it chooses, each width it may be kept to, and the schedules to force.
+    pub fn options(&self, problem: &Problem) -> Vec<Options> {
+        let widths = WIDTHS.map(|width| Options { schedule: None, width: Some(width) });
+        let forced = self.schedules(problem).into_iter().map(|s| Options { schedule: Some(s), width: None });
+        [Options::default()].into_iter().chain(widths).chain(forced).collect()
     }
 
     /// The schedules to force: each fits the problem.
@@ -286,7 +321,7 @@ impl Case {
     }
 
     /// The reduced axes.
-    pub fn reduced(&self) -> Vec<i64> {
+    pub(crate) fn reduced(&self) -> Vec<i64> {
         (0i64..).zip(&self.axes).filter(|(_, a)| a.reduced).map(|(i, _)| i).collect()
     }
 
@@ -298,17 +333,17 @@ impl Case {
     }
 
     /// The outputs' shape, unless there is an element for each of input 0.
-    pub fn output_shape(&self) -> Vec<u64> {
+    pub(crate) fn output_shape(&self) -> Vec<u64> {
         self.kept().into_iter().map(|(extent, _)| extent).collect()
     }
 
     /// The first output's layout.
-    pub fn output_layout(&self) -> Layout {
+    pub(crate) fn output_layout(&self) -> Layout {
         if self.flags.any_output { Layout::any() } else { layout(self.forms.1, &self.kept(), false) }
     }
 
     /// The extents, cut so that their product keeps to the bound.
-    pub fn shape(&self) -> Vec<u64> {
+    pub(crate) fn shape(&self) -> Vec<u64> {
         let mut left = self.most_elements;
         let cut = |axis: &Axis| {
             let extent = axis.extent.min(left);
@@ -318,7 +353,7 @@ impl Case {
         self.axes.iter().map(cut).collect()
     }
 
-    pub fn input_layout(&self, shape: &[u64]) -> Layout {
+    pub(crate) fn input_layout(&self, shape: &[u64]) -> Layout {
         let axes: Vec<(u64, Place)> = shape.iter().copied().zip(self.axes.iter().map(|a| a.input)).collect();
         layout(self.forms.0, &axes, true)
     }

@@ -7,10 +7,12 @@ use std::ops::Range;
 pub struct Random(u64);
 
 impl Random {
+    /// The generator of a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
+    /// 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,6 +20,7 @@ impl Random {
         z ^ z >> 31
     }
 
+    /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.bits() % n
     }
@@ -160,10 +163,12 @@ impl Buffer {
         buffer
     }
 
+    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..][..self.len]
     }
 
+    /// The bytes, to write.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..][..self.len]
     }

@@ -1,0 +1,105 @@
+//! Fuzzing of cranefold: laws that hold of any bytes.
+//!
+//! A [`Target`] is a function of bytes that panics where they break a law:
+//!
+//! | target | bytes | law |
+//! | --- | --- | --- |
+//! | `spec problem schedule nest program formula combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
+//! | `nest` | text | what verifies is interpreted |
+//! | `formula` | text | what types is computed |
+//! | `value isa onednn` | text | types and values, triples and features, oneDNN's names: the same |
+//! | `stages` | text of a problem, or a schedule and a spec by lines | each pass gives a nest that verifies |
+//! | `compile` | the same | native code gives the bits of the interpreter |
+//! | `run` | the numbers of a [`specs::Case`] | the same, and what the reference allows |
+//!
+//! [`Inputs`](inputs::Inputs) makes inputs of a seed without end: the texts of the golden files and of the lists of specs,
+//! cut, spliced and with numbers at the ends of their ranges, some of plain bytes. `corpus/TARGET/` keeps those that ever
+//! broke a law, [`minimised`](minimise::minimised), and a few that reach far; `cargo test` tries all of them and a few seconds
+//! of new ones.
+//!
+//! ```text
+//! cargo run --release -p cranefold-fuzz -- TARGET --inputs 1000000 --seed 1
+//! ```
+//!
+//! Fuzzers that are guided by coverage need the instruments of a nightly compiler; a target is a function of bytes, as they
+//! take it: `fuzz_target!(|bytes: &[u8]| _ = cranefold_fuzz::texts::nest(bytes))`.
+//!
+//! The generator of specs is that of `tests/properties`.
+
+pub mod bits;
+mod bytes;
+pub mod data;
+pub mod execute;
+mod formulas;
+pub mod inputs;
+pub mod minimise;
+mod nests;
+mod requests;
+pub mod runs;
+mod seeds;
+pub mod specs;
+pub mod texts;
+
+use std::path::{Path, PathBuf};
+
+/// A law of any bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, and that of its corpus.
+    pub name: &'static str,
+    /// Panics where the bytes break it; whether they are accepted, and so reach beyond the parser.
+    pub run: fn(&[u8]) -> bool,
+    /// Texts that inputs are made of; none where they are numbers.
+    pub seeds: fn() -> Vec<String>,
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target { name: "spec", run: texts::spec, seeds: seeds::specs },
+    Target { name: "problem", run: texts::problem, seeds: seeds::problems },
+    Target { name: "schedule", run: texts::schedule, seeds: seeds::schedules },
+    Target { name: "nest", run: texts::nest, seeds: seeds::nests },
+    Target { name: "program", run: texts::program, seeds: seeds::programs },
+    Target { name: "formula", run: texts::formula, seeds: seeds::formulas },
+    Target { name: "combiner", run: texts::combiner, seeds: seeds::combiners },
+    Target { name: "layout", run: texts::layout, seeds: seeds::layouts },
+    Target { name: "value", run: texts::value, seeds: seeds::values },
+    Target { name: "isa", run: texts::isa, seeds: seeds::isas },
+    Target { name: "onednn", run: texts::onednn, seeds: seeds::primitives },
+    Target { name: "stages", run: runs::stages, seeds: seeds::requests },
+    Target { name: "compile", run: runs::compile, seeds: seeds::requests },
+    Target { name: "run", run: runs::run, seeds: Vec::new },
+];
+
+/// The target of a name.
+///
+/// ```
+/// let target = cranefold_fuzz::target("spec").expect("a target");
+/// assert!((target.run)(b"sum f32[2,3] axes=[1]"));
+/// assert!(!(target.run)(b"sum f32[2,3] axes=["));
+/// assert!(cranefold_fuzz::target("sum").is_none());
+/// ```
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
+
+impl Target {
+    /// Where the inputs are kept that are always tried.
+    pub fn corpus_dir(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name)
+    }
+
+    /// The inputs that are always tried, by their paths.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn corpus(&self) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
+        let entries = match std::fs::read_dir(self.corpus_dir()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+            entries => entries?,
+        };
+        let mut paths = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>()?;
+        paths.sort();
+        paths.into_iter().map(|path| std::fs::read(&path).map(|bytes| (path, bytes))).collect()
+    }
+}

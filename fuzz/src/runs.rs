@@ -1,0 +1,93 @@
+//! Laws of requests: every pass gives a nest that verifies, and native code gives the bits of the interpreter.
+
+use crate::bits::{are_equal, difference, is_allowed, native, only_elements_are_written};
+use crate::execute::Memory;
+use crate::specs::Case;
+use crate::texts::text;
+use cranefold::schedule::choose;
+use cranefold::{Compiler, Options, Problem, Reduction, Schedule, Vectors, lower, pipeline};
+use std::sync::LazyLock;
+
+/// It keeps few codes, so that most are freed while others are made.
+static COMPILER: LazyLock<Compiler> =
+    LazyLock::new(|| Compiler::builder().threads(4).most_kernels(64).build().expect("this machine"));
+
+/// Widths of which one is chosen for.
+const WIDTHS: [u32; 4] = [512, 256, 128, 0];
+
+/// The most elements of an operand of what is interpreted, and bytes between its first and its last.
+const MOST_ELEMS: u64 = 4096;
+const MOST_BYTES: u64 = 1 << 16;
+
+/// A spec, after a line with a schedule if there are two lines.
+fn request(text: &str) -> Option<(Reduction, Option<Schedule>)> {
+    match text.split_once('\n') {
+        None => Some((text.parse().ok()?, None)),
+        Some((schedule, spec)) => Some((spec.parse().ok()?, Some(schedule.parse().ok()?))),
+    }
+}
+
+/// A request or a problem, through all passes.
+pub fn stages(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let width = WIDTHS[text.len() % WIDTHS.len()];
+    let through = |problem: &Problem, schedule: &Schedule| pipeline::program_stages(problem, schedule, Vectors::WIDEST);
+    if let Ok(problem) = text.parse::<Problem>() {
+        // Boxes of outputs may overlap: that is the verifier's to find.
+        let _ = through(&problem, &choose(&problem, width));
+        return true;
+    }
+    let Some((spec, forced)) = request(&text) else { return false };
+    let problem = Problem::of(&spec);
+    let forced = forced.filter(|schedule| schedule.check(&problem).is_ok());
+    let schedule = forced.unwrap_or_else(|| choose(&problem, width));
+    if let Err(error) = through(&problem, &schedule) {
+        panic!("{spec}, {schedule}: {error}");
+    }
+    true
+}
+
+/// A request as text: compiled, and run if it is small.
+pub fn compile(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let Some((spec, schedule)) = request(&text) else { return false };
+    let problem = Problem::of(&spec);
+    let schedule = schedule.filter(|schedule| schedule.check(&problem).is_ok());
+    let width = schedule.is_none().then(|| WIDTHS[text.len() % WIDTHS.len()]);
+    let options = Options { schedule, width };
+    let operands = || spec.inputs().iter().chain(spec.outputs());
+    if operands().any(|o| o.elems() > MOST_ELEMS || o.span_bytes() > MOST_BYTES) {
+        let compiled = COMPILER.compile_with(&spec, &options);
+        compiled.unwrap_or_else(|error| panic!("{spec}, {options:?}: {error}"));
+        return true;
+    }
+    let kind = (text.len() % 8) as u8;
+    same_bits(&spec, &Memory::of(&spec, kind, text.len() as u64, (text.len() % 16, 0)), &options, true);
+    true
+}
+
+/// A [`Case`] of numbers: compiled as it may be asked for, and run.
+pub fn run(bytes: &[u8]) -> bool {
+    let case = Case::of(bytes, 600, 6);
+    let spec = case.spec();
+    let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
+    let mut options = case.options(&Problem::of(&spec));
+    let options = options.swap_remove((case.seed >> 8) as usize % options.len());
+    same_bits(&spec, &memory, &options, case.seed.is_multiple_of(8));
+    true
+}
+
+/// That native code gives the bits of the naive nest and writes what that writes; that the reference allows them, where asked.
+fn same_bits(spec: &Reduction, memory: &Memory, options: &Options, allowed: bool) {
+    let fail = |message: String| panic!("{spec}: {message}");
+    let naive = pipeline::checked("nest", lower::lower(&Problem::of(spec), "naive"));
+    let naive = memory.interpreted(&naive.unwrap_or_else(|error| panic!("{spec}: {error}")));
+    only_elements_are_written(spec, memory, &naive).unwrap_or_else(fail);
+    let outputs = native(&COMPILER, spec, memory, options).unwrap_or_else(|error| panic!("{spec}: {error}"));
+    if !are_equal(&naive, &outputs) {
+        fail(difference(spec, options, &naive, &outputs));
+    }
+    if allowed {
+        is_allowed(spec, memory, &outputs).unwrap_or_else(fail);
+    }
+}

@@ -1,0 +1,213 @@
+//! Texts that inputs are made of: those of the golden files and of the lists of specs, and what the compiler makes of them.
+
+use cranefold::schedule::choose;
+use cranefold::{DType, Problem, Reduction, Schedule, Vectors, ops, pipeline};
+use std::fs;
+use std::path::Path;
+
+/// The most bytes of a text: long ones are slow to read, and say little that short ones do not.
+const MOST_BYTES: usize = 4000;
+
+/// The golden files.
+fn goldens() -> Vec<String> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden");
+    let paths_in = |dir: &Path| {
+        let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.sort();
+        paths
+    };
+    let files = paths_in(&golden).into_iter().flat_map(|stage| paths_in(&stage));
+    files.map(|path| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))).collect()
+}
+
+/// What golden files say after a key.
+fn said(key: &str) -> Vec<String> {
+    let lines = goldens().into_iter().flat_map(|g| g.lines().map(str::to_string).collect::<Vec<_>>());
+    unique(lines.filter_map(|line| Some(line.strip_prefix(key)?.strip_prefix(':')?.trim().to_string())))
+}
+
+/// The sections of golden files that begin so.
+fn sections(start: &str) -> Vec<String> {
+    let goldens = goldens();
+    let texts = goldens.iter().flat_map(|golden| golden.split("---- ").skip(1)).filter_map(|s| s.split_once('\n'));
+    unique(texts.map(|(_, text)| text.to_string()).filter(|t| t.starts_with(start) && t.len() <= MOST_BYTES))
+}
+
+fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// Every op alone, specs of many parts, and those of the golden files, the benches and the README.
+pub fn specs() -> Vec<String> {
+    let alone = ops::ROWS.iter().map(|row| {
+        let params: Vec<String> = row.params.iter().map(|p| format!("{}=0.5", p.name)).collect();
+        let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
+        format!("{}{params} f32[4,6] axes=[1]", row.name)
+    });
+    let parts = [
+        "sum, max, mean f32[4,5]@ba:then",
+        "mean i32[4,5]@(8,1)+3 axes=[-1] keep_dims round_half_even -> i32@(4,4)",
+        "sum i8[4,5], i8[5] axes=[1] empty_axes=lift map=\"x0*x1\" saturate -> i16",
+        "sum f32[4,5], f32[1]:then scalar s:f32 axes=[1] then=\"r0*s + y0 + d\" -> f16",
+        "max, sum f32[4,5] axes=[1] apply=\"(x0 - r0) / r1\"",
+        "sum f64[3,20,7]@aBc16b axes=[0,2] acc=f64 -> @any",
+        "sum f32[3,20,7]@(140,7,1)4b axes=[2] -> f64@(1,3)",
+        "lp_sum(p=3,eps=1e-6) u8[2,2] axes=[] trunc -> i64",
+        "combiner(identity=\"0, i64(0)\", lift=\"f32(x0), i\", combine=\"a0+b0, b1\", finish=\"a1, a0/n\", commutative) f32[9]",
+        "argmax(last), median, quantile(q=0.3) f32[70,3] axes=[0]",
+    ];
+    let text = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    let readme = text("README.md");
+    let shown = readme.split(['`', '"', '\n']).filter(|t| t.len() < 300 && t.parse::<Reduction>().is_ok());
+    let workloads = text("benches/workloads.txt");
+    let workloads = workloads.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let listed = shown.chain(workloads).chain(parts).map(str::to_string);
+    unique(listed.chain(alone).chain(said("spec")))
+}
+
+/// The problems of golden files and of small specs.
+pub fn problems() -> Vec<String> {
+    let made = small().into_iter().map(|spec| Problem::of(&spec).to_string());
+    unique(made.chain(sections("problem")).filter(|text| text.len() <= MOST_BYTES))
+}
+
+/// The specs that are read.
+fn small() -> Vec<Reduction> {
+    specs().iter().filter_map(|text| text.parse().ok()).collect()
+}
+
+/// The schedules of golden files and those that are chosen.
+pub fn schedules() -> Vec<String> {
+    let every = "width=512 tile=i0:16 tile=i1:4@blocks rows=4 blocks=2 interleave=2 prefetch=512 parts=4@blocks";
+    let chosen = small().into_iter().map(|spec| choose(&Problem::of(&spec), 512).to_string());
+    unique(said("schedule").into_iter().chain([every.to_string()]).chain(chosen))
+}
+
+/// The nests of golden files.
+pub fn nests() -> Vec<String> {
+    sections("nest")
+}
+
+/// Programs of several parts, and nests.
+pub fn programs() -> Vec<String> {
+    let made = ["sum f32[28000]", "var f32[9000]", "sum f32[40,30] axes=[0]", "max i8[3,9000] axes=[1]"].map(|spec| {
+        let problem = Problem::of(&spec.parse().expect("a spec"));
+        let of_parts = |parts| -> Option<String> {
+            let schedule: Schedule = format!("width=0 parts={parts}").parse().expect("a schedule");
+            schedule.check(&problem).ok()?;
+            let stages = pipeline::program_stages(&problem, &schedule, Vectors::WIDEST).expect("nests that verify");
+            Some(stages[0].1.to_string())
+        };
+        ["2", "3@blocks", "4"].into_iter().filter_map(of_parts).collect::<Vec<_>>()
+    });
+    let parts = sections("part").into_iter().chain(sections("nest").into_iter().filter(|t| t.len() < 600));
+    unique(made.into_iter().flatten().chain(parts).filter(|text| text.len() <= MOST_BYTES))
+}
+
+/// Expressions, and lists of them.
+pub fn formulas() -> Vec<String> {
+    let some = [
+        "fma(x0, 2, -r0) or not (x2 and x1 <= 3)",
+        "select(x0 > 1e-3, pow(x0, 2.5), sqrt(abs(r0)) / 3)",
+        "i64(x1) * 9223372036854775807 - pow(x1, 7)",
+        "min(exp(x0), log(r0)), max(1/3, .5), inf, nan, -0.0",
+        "bf16(x0) == f16(r0), u8(x1) / 3, -x1 / (2 - 5)",
+        "x0 + x0 - x0 * x0 / x0 != 1e308 * 10",
+    ];
+    let specs = specs();
+    let quoted = specs.iter().flat_map(|spec| spec.split('"').skip(1).step_by(2));
+    unique(quoted.chain(some).map(str::to_string))
+}
+
+/// What stands between the parentheses of combiners.
+pub fn combiners() -> Vec<String> {
+    let some = [
+        r#"identity="0", lift="x0", combine="a0+b0""#,
+        r#"identity="f32(1), i64(0)", lift="f32(x0), i", combine="a0*b0, max(a1, b1)", finish="a0 / n, a1", commutative"#,
+        r#"identity="f32(0)", lift="f32(x0)", combine="a0+b0", close="a0/n", identity="f64(0)", lift="f64(x0 - r0)", combine="a0+b0", merge="a0+b0, a1+b1", finish="a1""#,
+        r#"identity="1 < 2", lift="x0 > 0", combine="a0 and b0", commutative"#,
+    ];
+    let specs = specs();
+    let own = specs.iter().filter_map(|s| Some(s.strip_prefix("combiner(")?.split_once(") ")?.0));
+    unique(own.chain(some).map(str::to_string))
+}
+
+/// What stands after the `@` of a spec.
+pub fn layouts() -> Vec<String> {
+    let some = [
+        "dcba",
+        "aBcd16b",
+        "ABcd4a16b4a",
+        "nChw8c",
+        "NHWC",
+        "any",
+        "(60,20,5,1)+7",
+        "(1,2,6,24)4a2b",
+        "+9",
+        "(-60,0,5,1)",
+    ];
+    let specs = specs();
+    let found = specs.iter().flat_map(|s| s.split('@').skip(1)).filter_map(|rest| rest.split([' ', ':']).next());
+    unique(found.chain(some).map(str::to_string))
+}
+
+/// Types and values of them.
+pub fn values() -> Vec<String> {
+    let some = ["f32 1.5", "f16 65504.0", "bf16 nan", "f64 -inf", "i8 -128", "u64 18446744073709551615", "bool true"];
+    let nans = DType::ALL.iter().map(|d| format!("{d} bits(0x7fc00001)"));
+    unique(some.map(str::to_string).into_iter().chain(nans))
+}
+
+/// Triples and features.
+pub fn isas() -> Vec<String> {
+    let some = [
+        "x86_64-unknown-linux-gnu\nx86-64-v3",
+        "x86_64-unknown-none\nx86-64-v4",
+        "x86_64-apple-darwin\nhas_avx2,has_fma has_bmi1",
+        "aarch64-unknown-linux-gnu\n",
+        "riscv64gc-unknown-linux-gnu\nhas_v",
+        "s390x-unknown-linux-gnu\n",
+        "x86_64-unknown-linux-gnu\nhas_avx512f,has_f16c,has_avx512bw",
+    ];
+    some.map(str::to_string).to_vec()
+}
+
+/// oneDNN's algorithm, types and layouts of source and destination, post-op and its operand's type and layout.
+pub fn primitives() -> Vec<String> {
+    let algorithms = ["max", "reduction_sum", "mul", "dnnl_reduction_mean", "norm_lp_max", "norm_lp_power_p_sum"];
+    let post = [
+        "relu f32 abcd",
+        "eltwise_gelu_tanh f32 any",
+        "binary_add f32 nChw16c",
+        "sub i8 acdb",
+        "sum u8 abcd",
+        "pow f32 a",
+    ];
+    let both = algorithms.iter().zip(post);
+    unique(both.flat_map(|(a, p)| {
+        let types = [
+            "f32 nchw f32 nchw",
+            "s8 nChw16c u8 any",
+            "i8 acdb i32 (3,3,1,1)",
+            "f16 abcd f64 abcd",
+            "bf16 any f32 abcd",
+        ];
+        types.map(|t| format!("{a} {t} {p}"))
+    }))
+}
+
+/// Specs, schedules with a spec on the next line, and problems.
+pub fn requests() -> Vec<String> {
+    let specs: Vec<String> = specs().into_iter().filter(|s| s.len() < 400).collect();
+    let schedules = schedules();
+    let forced = specs.iter().enumerate().map(|(n, spec)| format!("{}\n{spec}", schedules[n % schedules.len()]));
+    let problems = problems().into_iter().step_by(8);
+    unique(specs.iter().cloned().chain(forced).chain(problems))
+}

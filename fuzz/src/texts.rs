@@ -1,0 +1,288 @@
+//! Laws of text: it is refused with a short message that points into it, or reads, prints and reads back. Each says whether
+//! the text was accepted.
+
+use crate::nests;
+use cranefold::ir::formula::Formula;
+use cranefold::ir::{Def, Nest, verify};
+use cranefold::program::Program;
+use cranefold::spec::Dims;
+use cranefold::spec::onednn::{PostOp, Primitive};
+use cranefold::{DType, Layout, Problem, Reduction, Scalar, Schedule, SpecError, Target};
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+/// The most bytes of a message. The longest name all ops, or all names of a formula.
+const MOST_MESSAGE_BYTES: usize = 4000;
+
+/// The bytes as text, what is none replaced.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// That what was read prints, and that reads as the same and prints as the same.
+fn reads_back<T: FromStr + Display + PartialEq + Debug>(value: &T)
+where
+    T::Err: Display,
+{
+    let printed = value.to_string();
+    match printed.parse::<T>() {
+        Err(error) => panic!("what prints does not read: {error}\n{printed}"),
+        Ok(again) => {
+            assert!(again == *value, "reads back as another:\n{printed}\n{again}");
+            assert_eq!(again.to_string(), printed, "prints in two ways");
+        }
+    }
+}
+
+/// That a message is short and its line and column, if it says any, are of the text or just behind.
+fn points_inside(message: &str, text: &str) {
+    assert!(!message.trim().is_empty() && message.len() <= MOST_MESSAGE_BYTES, "{} bytes: {message}", message.len());
+    let number_after = |word: &str| -> Option<usize> {
+        let first = message.lines().next()?;
+        let head = first.split_once(": ").map_or(first, |(head, _)| head);
+        let digits = head.split(", ").find_map(|part| part.strip_prefix(word)?.strip_prefix(' '))?;
+        digits.parse().ok()
+    };
+    let line = number_after("line").map(|n| {
+        // At the end of a text that ends a line, the place is the line after.
+        let lines: Vec<&str> = text.split('\n').collect();
+        assert!((1..=lines.len()).contains(&n), "line {n} of {}: {message}", lines.len());
+        lines[n - 1]
+    });
+    if let Some(column) = number_after("column") {
+        let chars = line.unwrap_or(text).chars().count();
+        assert!((1..=chars + 1).contains(&column), "column {column} of {chars}: {message}");
+    }
+}
+
+/// That the message of a refusal points inside; that the text is not accepted.
+fn refused(error: &impl Display, text: &str) -> bool {
+    points_inside(&error.to_string(), text);
+    false
+}
+
+/// [`Reduction`], and the [`Problem`] of what it reads.
+pub fn spec(bytes: &[u8]) -> bool {
+    spec_text(&text(bytes))
+}
+
+fn spec_text(text: &str) -> bool {
+    match text.parse::<Reduction>() {
+        Err(error) => refused(&error, text),
+        Ok(spec) => {
+            reads_back(&spec);
+            reads_back(&Problem::of(&spec));
+            true
+        }
+    }
+}
+
+/// [`Problem`].
+pub fn problem(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    match text.parse::<Problem>() {
+        Err(error) => refused(&error, &text),
+        Ok(problem) => {
+            reads_back(&problem);
+            true
+        }
+    }
+}
+
+/// [`Schedule`], and its check.
+pub fn schedule(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    match text.parse::<Schedule>() {
+        Err(error) => refused(&error, &text),
+        Ok(schedule) => {
+            reads_back(&schedule);
+            for spec in ["sum f32[64,9000] axes=[1]", "softmax f16[7,3,50] axes=[0,2]", "median i8[9]", "sum f32[0]"] {
+                let problem = Problem::of(&spec.parse().expect("a spec"));
+                if let Err(error) = schedule.check(&problem) {
+                    points_inside(&error.to_string(), &text);
+                }
+            }
+            true
+        }
+    }
+}
+
+/// [`Nest`], what the verifier says of it, and what the interpreter makes of it if it verifies and is small.
+pub fn nest(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    match text.parse::<Nest>() {
+        Err(error) => refused(&error, &text),
+        Ok(nest) => {
+            reads_back(&nest);
+            match verify(&nest) {
+                Err(violations) => assert!(!violations.to_string().is_empty()),
+                Ok(()) => nests::interpret(&nest),
+            }
+            true
+        }
+    }
+}
+
+/// [`Program`].
+pub fn program(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    match text.parse::<Program>() {
+        // Lines count within the nest that is wrong.
+        Err(error) => {
+            assert!(error.to_string().len() <= MOST_MESSAGE_BYTES, "{error}");
+            false
+        }
+        Ok(program) => {
+            reads_back(&program);
+            true
+        }
+    }
+}
+
+/// [`Formula`], alone and in lists, its typing, and its value where it types.
+pub fn formula(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let inside = |error: &cranefold::ir::formula::FormulaError| {
+        let chars = error.text.chars().count();
+        assert!((1..=chars + 1).contains(&error.column), "column {} of {chars}: {error}", error.column);
+        points_inside(&error.to_string(), &text);
+    };
+    let list = match Formula::list(&text) {
+        Err(error) => {
+            inside(&error);
+            assert!(text.parse::<Formula>().is_err());
+            return false;
+        }
+        Ok(list) => list,
+    };
+    if let [one] = &list[..] {
+        assert_eq!(text.parse::<Formula>().as_ref(), Ok(one));
+    }
+    for formula in &list {
+        reads_back(formula);
+        formula.names().iter().for_each(|(name, _)| assert!(formula.uses(name)));
+        let types =
+            [("x0", DType::F32), ("x1", DType::I32), ("x2", DType::Bool), ("r0", DType::F64), ("n", DType::U64)];
+        let params: Vec<DType> = types.iter().map(|&(_, dtype)| dtype).collect();
+        for literal in [DType::F32, DType::I64] {
+            let mut refused = None;
+            let def = Def::build("formula", &params, |lets, args| {
+                let names: Vec<_> = types.iter().zip(args).map(|(&(name, _), arg)| (name, arg.clone())).collect();
+                match formula.build(lets, &names, literal) {
+                    Ok(value) => vec![value],
+                    Err(error) => {
+                        refused = Some(error);
+                        vec![]
+                    }
+                }
+            });
+            match refused {
+                Some(error) => inside(&error),
+                None => {
+                    for bits in [0, 1, u64::MAX, 0x7fc0_0001_8000_0000] {
+                        let args: Vec<Scalar> = params.iter().map(|&d| Scalar::from_bits(d, bits & ones(d))).collect();
+                        assert_eq!(def.eval(&args).len(), 1);
+                    }
+                }
+            }
+        }
+    }
+    true
+}
+
+/// The bits that a type has.
+fn ones(dtype: DType) -> u64 {
+    if dtype == DType::Bool { 1 } else { u64::MAX >> (64 - dtype.bits()) }
+}
+
+/// A combiner, within a spec.
+pub fn combiner(bytes: &[u8]) -> bool {
+    spec_text(&format!("combiner({}) f32[8,3]@ba axes=[0]", text(bytes)))
+}
+
+/// [`Layout`] of an input and an output: within a spec, as a tag, and as the blocks of strides.
+pub fn layout(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let input = spec_text(&format!("sum f32[6,20,9,4]@{text} axes=[0]"));
+    let output = spec_text(&format!("sum i32[6,20,9,4] axes=[2] keep_dims -> i32@{text}"));
+    for layout in [Layout::tag(&text), Layout::blocked_strides([600, 30, 6, 1], &text)] {
+        match layout {
+            Err(error) => points_inside(&error.to_string(), &text),
+            Ok(layout) => {
+                let spec = Reduction::builder("sum").input_at(DType::F32, &[6, 20, 9, 4], layout).axes([0]).build();
+                spec.iter().for_each(reads_back);
+            }
+        }
+    }
+    input || output
+}
+
+/// [`DType`], and [`Scalar`] of the type before it.
+pub fn value(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let (dtype, value) = text.split_once(' ').unwrap_or((&text, ""));
+    match dtype.parse::<DType>() {
+        Err(error) => refused(&error, &text),
+        Ok(dtype) => {
+            reads_back(&dtype);
+            let value = Scalar::parse(dtype, value);
+            if let Some(value) = value {
+                let again = Scalar::parse(dtype, &value.to_string());
+                assert!(again == Some(value), "{dtype}: {value} reads back as {again:?}");
+            }
+            value.is_some()
+        }
+    }
+}
+
+/// [`Target`] of a triple and, on the next line, features.
+pub fn isa(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let (triple, features) = text.split_once('\n').unwrap_or((&text, ""));
+    match Target::new(triple, features) {
+        Err(error) => refused(&error, &text),
+        Ok(target) => {
+            assert!(target.vector_bits() <= 512);
+            true
+        }
+    }
+}
+
+/// [`Primitive`] of words: the algorithm, types and layouts of source and destination, and a post-op with those of its operand.
+pub fn onednn(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let mut words = text.split(' ');
+    let mut next = || words.next().unwrap_or("");
+    let alg = next();
+    let whole = [2, 20, 3, 3];
+    let extents = [[2, 20, 1, 1], [2, 1, 3, 3], [1, 1, 1, 1], whole, [2, 20, -1, 3], [2, 20, 3, 4]];
+    let of = |dtype: &str, layout: &str, dims| {
+        let layout = Layout::tag(layout).unwrap_or_else(|_| Layout::row_major());
+        Dims::new(dtype.parse().unwrap_or(DType::F32), dims).at(layout)
+    };
+    let src = of(next(), next(), &whole);
+    let kept = &extents[text.len() % extents.len()];
+    let dst = of(next(), next(), kept);
+    let post = next();
+    let operand = of(next(), next(), kept);
+    let number = text.len() as f32 / 4.0 - 3.0;
+    let primitive = Primitive::new(alg, src, dst).p(number).eps(number);
+    let with_post = [
+        primitive.clone().post_op(PostOp::eltwise(post, number, -number)),
+        primitive.clone().post_op(PostOp::sum(number)).post_op(PostOp::binary(post, operand)),
+        primitive,
+    ];
+    let mut accepted = false;
+    for primitive in with_post {
+        match primitive.translate() {
+            Err(error @ SpecError::Syntax { .. }) => panic!("there is no text: {error}"),
+            Err(error) => points_inside(&error.to_string(), &text),
+            Ok(spec) => {
+                reads_back(&spec);
+                reads_back(&Problem::of(&spec));
+                accepted = true;
+            }
+        }
+    }
+    accepted
+}
