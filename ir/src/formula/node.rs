@@ -1,7 +1,7 @@
 //! The tree of a formula.
 
-use super::MAX_DEPTH;
 use super::literal::Literal;
+use super::{MAX_DEPTH, MAX_TEXT};
 use crate::DType;
 use std::hash::{Hash, Hasher};
 
@@ -13,6 +13,8 @@ pub(super) struct Node {
     pub(super) at: usize,
     /// How many operations nest in it, itself counted.
     depth: usize,
+    /// How many nodes it has, itself counted.
+    nodes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,16 +43,20 @@ impl Hash for Node {
 
 impl Node {
     pub(super) fn leaf(kind: Kind, at: usize) -> Node {
-        Node { kind, at, depth: 0 }
+        Node { kind, at, depth: 0, nodes: 1 }
     }
 
-    /// An operation; the error is the message that it nests too deep.
+    /// An operation; the error is the message that it nests too deep, or has more nodes than a text has bytes.
     pub(super) fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node, String> {
         let depth = 1 + args.iter().map(|a| a.depth).max().unwrap_or(0);
         if depth > MAX_DEPTH {
             return Err(too_deep());
         }
-        Ok(Node { kind: Kind::Apply(operation, args), at, depth })
+        let nodes = 1 + args.iter().map(|a| a.nodes).sum::<usize>();
+        if nodes > MAX_TEXT {
+            return Err(format!("the formula has more than {MAX_TEXT} parts"));
+        }
+        Ok(Node { kind: Kind::Apply(operation, args), at, depth, nodes })
     }
 
     /// Calls `f` on the node and all below it, from left to right as they are written.

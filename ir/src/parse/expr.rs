@@ -3,6 +3,7 @@
 use super::lexer::{Token, cut};
 use super::{MAX_DEPTH, Parser, Result, loop_var, number_after};
 use crate::{AccId, BufId, DType, Expr, Index, LoopVar, Op, Scalar, Var};
+use std::collections::BTreeMap;
 
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Result<Expr> {
@@ -157,24 +158,20 @@ impl Parser<'_> {
 
     pub(super) fn index(&mut self) -> Result<Index> {
         let mut negative = self.accept("-")?;
-        let mut index = Index::default();
+        // In order, so that an index takes each at its end.
+        let (mut offset, mut terms) = (0i64, BTreeMap::<LoopVar, i64>::new());
         loop {
             let at = self.at;
             let (magnitude, var) = self.term()?;
             let signed = if negative { -i128::from(magnitude) } else { i128::from(magnitude) };
-            let before = var.map_or(index.offset, |var| index.coefficient(var));
-            // The sum must fit as well as the term: `plus` adds without a check.
-            let fits = i64::try_from(signed).ok().filter(|c| before.checked_add(*c).is_some());
-            let c = fits.ok_or_else(|| self.error(at, "the number does not fit 64 bits"))?;
-            index = match var {
-                Some(var) => index.plus(var, c),
-                None => index.offset_by(c),
-            };
+            let sum = var.map_or(&mut offset, |var| terms.entry(var).or_default());
+            let fits = i64::try_from(signed).ok().and_then(|term| sum.checked_add(term));
+            *sum = fits.ok_or_else(|| self.error(at, "the number does not fit 64 bits"))?;
             if self.is("+") || self.is("-") {
                 negative = self.is("-");
                 self.bump()?;
             } else {
-                return Ok(index);
+                return Ok(terms.into_iter().fold(Index::constant(offset), |index, (var, c)| index.plus(var, c)));
             }
         }
     }

@@ -172,8 +172,9 @@ fn what_only_a_builder_can_ask_for_is_refused() {
     assert_eq!(build(name("min")).message, "min has a meaning of its own and cannot be a name");
     let deep = (0..1_000_000).fold(name("x"), |sum, _| sum + 1);
     assert_eq!(build(deep).message, format!("the formula nests more than {MAX_DEPTH} deep"));
-    let wide = (0..13).fold(name("x"), |sum, _| sum.clone() * sum);
-    assert!(build(wide.clone()).message.ends_with("bytes, and the limit is 10000"), "{}", build(wide));
+    let wide = |doublings: usize| (0..doublings).fold(name("x"), |sum, _| sum.clone() * sum);
+    assert!(build(wide(12)).message.ends_with("bytes, and the limit is 10000"), "{}", build(wide(12)));
+    assert_eq!(build(wide(13)).message, format!("the formula has more than {MAX_TEXT} parts"));
     let long = name("x".repeat(MAX_TEXT + 1));
     assert_eq!(build(long.clone()).message, "the text has 10001 bytes, and the limit is 10000");
     assert_eq!(long.names()[0].1, 1);
