@@ -220,10 +220,8 @@ impl FromStr for Program {
         for (heads, text) in parts {
             let read = nest(&text)?;
             for head in heads {
-                let wrong = || {
-                    let shown: String = head.chars().take(60).collect();
-                    ProgramError(format!("`{shown}` is no part of this program"))
-                };
+                let shown = || head.chars().take(60).collect::<String>();
+                let wrong = || ProgramError(format!("`{}` is no part of this program", shown()));
                 let (number, of, starts) = head_of(&head).ok_or_else(wrong)?;
                 if starts.len() != read.buffers.len() || of != count {
                     return Err(wrong());

@@ -78,7 +78,7 @@ impl Target {
     }
 
     fn of(triple: &str, features: &str, runs_here: bool) -> Result<Target, Error> {
-        let cut = |text: &str, most| text.chars().take(most).collect::<String>();
+        let cut = |text: &str, most: usize| text.chars().take(most).collect();
         let refused = |reason: String| Error::Target { target: cut(triple, 80), reason: cut(&reason, 400) };
         let parsed: Triple = triple.parse().map_err(|e: target_lexicon::ParseError| refused(e.to_string()))?;
         let builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
@@ -87,14 +87,18 @@ impl Target {
             parsed.architecture == native.architecture && parsed.operating_system == native.operating_system;
         let host = runs_here && is_native;
         let available = if host { host_features().map_err(refused)? } else { vec![] };
-        let words: Vec<&str> = features.split([',', ' ']).filter(|w| !w.is_empty()).collect();
+        let mut words: Vec<&str> = vec![];
         let mut asked = Asked { builder, own: vec![] };
-        for word in &words {
+        for word in features.split([',', ' ']).filter(|w| !w.is_empty()) {
+            if words.contains(&word) {
+                continue;
+            }
             let added = asked.enable(word).map_err(refused)?;
             if let Some(lacking) = added.into_iter().find(|flag| host && !available.contains(flag)) {
-                let of = if lacking == *word { String::new() } else { format!(" of `{word}`") };
+                let of = if lacking == word { String::new() } else { format!(" of `{word}`") };
                 return Err(refused(format!("this machine lacks the feature `{lacking}`{of}")));
             }
+            words.push(word);
         }
         let flags = flags(Place::Known).map_err(refused)?;
         let isa = asked.builder.finish(flags).map_err(|e| refused(e.to_string()))?;

@@ -27,6 +27,8 @@
 //! is left out if it is 1.
 
 use super::{Dim, Input, Operand, Padding, Place, Problem, Region, Work};
+use crate::spec::MAX_BOXES;
+use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
 use cranefold_ir::DType;
 use cranefold_ir::formula::Formula;
@@ -150,10 +152,12 @@ impl Problem {
         }
         match word {
             "in" | "with" => {
+                within("inputs", self.inputs.len(), MAX_OPERANDS)?;
                 self.inputs.push(Input { operand: operand(rest)?, mapped: word == "in" });
                 return Ok(());
             }
             "out" => {
+                within("outputs", self.outputs.len(), MAX_OPERANDS)?;
                 self.outputs.push(operand(rest)?);
                 return Ok(());
             }
@@ -169,7 +173,9 @@ impl Problem {
                 };
                 let start = rest.strip_prefix("at ").ok_or_else(|| format!("boxes are written `{word} at 0 -> 0`"))?;
                 let region = Region { start: self.place(start, *last)?, dims: vec![] };
-                self.boxes(*last).expect("one of the three").push(region);
+                let boxes = self.boxes(*last).expect("one of the three");
+                within("boxes", boxes.len(), MAX_BOXES as usize)?;
+                boxes.push(region);
                 return Ok(());
             }
             "beside" if self.beside == 1 => {
@@ -194,7 +200,10 @@ impl Problem {
         };
         match word {
             "map" if recipe.map.is_none() => recipe.map = Some(formula()?),
-            "then" => recipe.then.push(formula()?),
+            "then" => {
+                within("formulas", recipe.then.len(), MAX_OPERANDS)?;
+                recipe.then.push(formula()?);
+            }
             "apply" if recipe.apply.is_none() => recipe.apply = Some(formula()?),
             _ => return Err(not_expected(word)),
         }
@@ -255,6 +264,11 @@ enum Section {
     Padding,
 }
 
+/// That there is room for one more.
+fn within(what: &str, given: usize, limit: usize) -> Result<(), String> {
+    if given < limit { Ok(()) } else { Err(format!("there are more than {limit} {what}")) }
+}
+
 fn not_expected(word: &str) -> String {
     format!("`{}` is not expected here", shorten(word))
 }
@@ -293,6 +307,7 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
         _ => {
             let (ops, accumulator) = head.rsplit_once(" in ").ok_or("the accumulator type is missing")?;
             let calls = calls(ops).map_err(|e| e.to_string())?;
+            within("ops", calls.len() - 1, MAX_OPERANDS)?;
             let accumulator = dtype(accumulator)?;
             Work::Reduce(Recipe { calls, map: None, then: vec![], apply: None, accumulator, saturate, half_even })
         }

@@ -64,14 +64,20 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
     place_outputs(&mut spec, &builder, &outputs, out_shape, applies)?;
     check_then_inputs(&spec)?;
     boxes::check(&spec)?;
-    if !alone || matches!(spec.reducers[0], Call::Own(_)) {
+    let selects = spec.reducers[0].as_row().is_some_and(|row| row.selects);
+    if !alone || selects || matches!(spec.reducers[0], Call::Own(_)) {
         let types = Types {
             inputs: typed(&spec.inputs),
             mapped: spec.mapped(),
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
         };
-        spec.recipe_as_written().reducer(&types).map_err(in_spec)?;
+        let reducer = spec.recipe_as_written().reducer(&types).map_err(in_spec)?;
+        let (given, element_bytes) = (spec.reduced_count(), reducer.method.state_bytes());
+        let gathered = given.checked_mul(element_bytes).filter(|&bytes| bytes <= MAX_GATHERED_BYTES);
+        if selects && gathered.is_none() && spec.outputs[0].elems() > 0 {
+            return Err(SpecError::TooManyToSelect { op: name, given, element_bytes, limit: MAX_GATHERED_BYTES });
+        }
     }
     Ok(spec.hashed())
 }
@@ -212,10 +218,10 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
         let numbered = |c: char| name.strip_prefix(c).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
         let taken = ["d", "i", "n", "x", "y", "r", "a", "b"].contains(&name.as_str()) || "xyrab".chars().any(numbered);
         if !formula::is_name(name) || taken {
-            return Err(SpecError::ScalarName { name: name.chars().take(40).collect() });
+            return Err(SpecError::ScalarName { name: shorten(name) });
         }
         if builder.scalars[..n].iter().any(|(other, _)| other == name) {
-            return Err(SpecError::RepeatedScalar { name: name.clone() });
+            return Err(SpecError::RepeatedScalar { name: shorten(name) });
         }
         inputs.push(operand(Role::Scalar(name.clone()), name, *dtype, vec![], Layout::row_major())?);
     }
@@ -223,8 +229,16 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
     Ok(inputs)
 }
 
+/// The beginning of a name, for messages.
+fn shorten(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
 /// The most inputs, results, formulas and phases of a request.
-const MAX_OPERANDS: usize = 64;
+pub(crate) const MAX_OPERANDS: usize = 64;
+
+/// The most bytes of a slice that is selected from, which a call gathers.
+const MAX_GATHERED_BYTES: u64 = 1 << 62;
 
 /// That elements broadcast to input 0.
 fn check_elements(inputs: &[Operand], formulas: &Texts) -> Result<(), SpecError> {
@@ -290,7 +304,7 @@ fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result
         };
         if !used && !in_then && !in_map && !in_apply && !in_own(&name) {
             let what = if matches!(input.role, Role::Scalar(_)) { "scalar" } else { "input" };
-            return Err(SpecError::Unused { what, name });
+            return Err(SpecError::Unused { what, name: shorten(&name) });
         }
         let message = match input.role {
             Role::Element if in_then => {

@@ -2,7 +2,7 @@
 
 pub(crate) mod boxes;
 mod build;
-mod check;
+pub(crate) mod check;
 mod desc;
 mod dims;
 mod error;

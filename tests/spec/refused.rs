@@ -370,6 +370,12 @@ fn dims_in_the_manner_of_onednn() {
          axis 6 alone into 2"
     );
 
+    assert_eq!(
+        error("median i8[9223372036854775807]"),
+        "`median` gathers 9223372036854775807 1-byte elements, above the limit of 4611686018427387904 bytes"
+    );
+    assert!("median i8[4611686018427387904]".parse::<Reduction>().is_ok());
+
     let zero = from_dims("sum", &[], f32, &[0, 1, 1, 4], &[0, 1, 1, 1]).unwrap();
     assert_eq!(zero.to_string(), "sum f32[0,1,1,4] axes=[3] keep_dims");
 }

@@ -96,17 +96,24 @@ fn peers_spec(
     axes: &str,
     layout: &str,
 ) -> Result<Result<Reduction, SpecError>, Failure> {
-    let refused = |reason: String| Failure::Case { text: line.into(), reason };
+    let refused = |reason: String| Failure::Case { text: shown(line), reason };
     let dtype: DType = dtype.parse().map_err(|error: cranefold::ir::UnknownDType| refused(error.to_string()))?;
-    let shape = numbers::<u64>(shape, 'x').ok_or_else(|| refused(format!("`{shape}` is no shape such as 6x12x10")))?;
-    let axes = numbers::<i64>(axes, ',').ok_or_else(|| refused(format!("`{axes}` are no axes such as 0,2")))?;
-    let blocked = layout == BLOCKED;
+    let shape =
+        numbers::<u64>(shape, 'x').ok_or_else(|| refused(format!("`{}` is no shape such as 6x12x10", shown(shape))))?;
+    let axes =
+        numbers::<i64>(axes, ',').ok_or_else(|| refused(format!("`{}` are no axes such as 0,2", shown(axes))))?;
+    let (blocked, name) = (layout == BLOCKED, layout);
     let layout = peers_layout(layout, &shape)
-        .ok_or_else(|| refused(format!("`{layout}` is no layout for rank {}", shape.len())))?;
+        .ok_or_else(|| refused(format!("`{}` is no layout for rank {}", shown(name), shape.len())))?;
     let builder = Reduction::builder(op).input_at(dtype, &shape, layout).axes(axes);
     let widened = op == "sum" && matches!(dtype, DType::I8 | DType::U8);
     let builder = if widened { builder.output(DType::I32) } else { builder };
     Ok(if blocked { builder.keep_dims().output_layout(Layout::any()) } else { builder }.build())
+}
+
+/// The beginning of a word or line.
+fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
 fn numbers<T: std::str::FromStr>(text: &str, separator: char) -> Option<Vec<T>> {

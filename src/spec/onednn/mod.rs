@@ -18,6 +18,7 @@
 
 mod eltwise;
 
+use super::check::MAX_OPERANDS;
 use super::dims::{Dims, reduced_axes};
 use super::{Reduction, Rounding, SpecError};
 use cranefold_ir::DType::{self, F32, F64, I8, U8};
@@ -159,10 +160,14 @@ impl<'a> Primitive<'a> {
     ///
     /// # Errors
     /// Names that oneDNN does not have or that are not supported, a `clip` whose bounds cross, a type of a sum that
-    /// is not the destination's; norms of integers or with a p below 1 or not finite; and all that
+    /// is not the destination's; more than 64 post-ops (oneDNN takes 32); norms of integers or with a p below 1 or
+    /// not finite; and all that
     /// [`Reduction::from_dims`] refuses.
     pub fn translate(&self) -> Result<Reduction, SpecError> {
         let (src, dst) = (self.src.dtype, self.dst.dtype);
+        if self.post_ops.len() > MAX_OPERANDS {
+            return Err(SpecError::TooManyParts { given: self.post_ops.len(), limit: MAX_OPERANDS });
+        }
         let alg = known("reduction algorithm", self.alg, &["dnnl_reduction_", "reduction_"], ALGORITHMS)?;
         let (axes, count) = reduced_axes(&self.src, &self.dst)?;
         let by_formula = !self.post_ops.is_empty();
