@@ -1,5 +1,6 @@
 //! The command, as it is called: every verb, every refusal, files in and out, one or several, in any layout.
 
+mod absurd;
 mod emit;
 mod explain;
 mod files;
