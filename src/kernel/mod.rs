@@ -76,7 +76,13 @@ impl Kernel {
         &self.0.compiled.bytes
     }
 
-    /// Runs the kernel of a reduction with one input and one output.
+    /// Runs the kernel of a reduction with one input and one output. The borrows say that they do not overlap:
+    ///
+    /// ```compile_fail,E0502
+    /// # let kernel = cranefold::Compiler::host().unwrap().compile(&"sum f32[4]".parse().unwrap()).unwrap();
+    /// let mut x = [1.0f32; 4];
+    /// kernel.run_one(&x[..], &mut x[..1]).unwrap();
+    /// ```
     ///
     /// # Errors
     /// [`CallError`] if an element type or length is not that of the spec: nothing is written then.
