@@ -1,5 +1,6 @@
 //! The name of the function.
 
+use crate::signature::hash;
 use crate::spec::Reduction;
 use crate::tree::TREE_VERSION;
 
@@ -15,8 +16,8 @@ pub fn of(spec: &Reduction) -> String {
     let dims: Vec<String> = input.shape().iter().map(u64::to_string).collect();
     let shape = if dims.is_empty() { "scalar".into() } else { dims.join("x") };
     let read: String = format!("{}_{}_{shape}", ops.join("_"), input.dtype()).chars().take(MOST_READ).collect();
-    let hash = fnv1a(format!("{spec} tree={TREE_VERSION}").as_bytes());
-    format!("cranefold_{read}_{:08x}", (hash ^ hash >> 32) as u32)
+    let hash = hash(format_args!("{spec} tree={TREE_VERSION}"));
+    format!("cranefold_{read}_{:08x}", hash as u32)
 }
 
 /// Whether a name is an identifier of C, and no keyword's: those have no capital, digit or underscore, but begin by one.
@@ -76,11 +77,6 @@ const KEYWORDS: [&str; 48] = [
     "void",
     "while",
 ];
-
-/// The hash of Fowler, Noll and Vo in 64 bits: the same in every version and on every machine.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
 
 #[cfg(test)]
 mod tests {

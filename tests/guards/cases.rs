@@ -76,6 +76,7 @@ pub const FORCED: &[&str] = &[
     "tile=i0:16@blocks",
     "tile=i0:16@folds",
     "tile=i0:2@runs",
+    "tile=i0:8 rows=4",
     "tile=i1:5 rows=7",
     "parts=2@blocks",
     "prefetch=256 rows=2",
@@ -138,10 +139,10 @@ impl Case {
         let (form, spec) = (0..FORMS.len())
             .find_map(|n| spec(form(n)))
             .unwrap_or_else(|| panic!("`{}` of {dtype} allows no form with {tail} elements", row.name));
-        let width = (op + tail as usize / FORMS.len()) % WIDTHS.len();
+        let width = (op + tail as usize / (TAILS as usize / WIDTHS.len())) % WIDTHS.len();
         let problem = Problem::of(&spec);
         let (forced, schedule) = (0..FORCED.len())
-            .map(|n| (op * 3 + tail as usize * 7 + n) % FORCED.len())
+            .map(|n| (op * 5 + tail as usize * 7 + n) % FORCED.len())
             .map(|n| (n, format!("width={} {}", WIDTHS[width], FORCED[n]).parse::<Schedule>().expect("a schedule")))
             .find(|(_, schedule)| schedule.check(&problem).is_ok())
             .expect("a schedule that any problem takes");

@@ -143,9 +143,9 @@ fn no_kernel_leaves_its_buffers() {
 /// tail that has no such loop or too few blocks.
 const APART: [((Factor, Factor), usize); 4] = [
     ((Factor::Op, Factor::Form), 349),
-    ((Factor::Op, Factor::Forced), 147),
-    ((Factor::Tail, Factor::Forced), 3),
-    ((Factor::Form, Factor::Forced), 55),
+    ((Factor::Op, Factor::Forced), 238),
+    ((Factor::Tail, Factor::Forced), 13),
+    ((Factor::Form, Factor::Forced), 64),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
