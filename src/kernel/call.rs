@@ -100,15 +100,26 @@ impl Kernel {
     /// # Errors
     /// As [`run`](Kernel::run); also if the executor panics or does not run each part once, and then what the outputs hold
     /// is not said.
+    #[inline]
     pub fn run_on(
         &self,
         executor: &dyn Executor,
         inputs: &[Input<'_>],
         outputs: &mut [Output<'_>],
     ) -> Result<(), CallError> {
-        if self.parts() == 1 {
-            return self.run(inputs, outputs);
+        match self.0.compiled.layout.parts.len() {
+            1 => self.run(inputs, outputs),
+            _ => self.run_parts(executor, inputs, outputs),
         }
+    }
+
+    /// As [`run_on`](Kernel::run_on), of several parts.
+    fn run_parts(
+        &self,
+        executor: &dyn Executor,
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+    ) -> Result<(), CallError> {
         let call = self.call(inputs, outputs)?;
         let first_error = OnceLock::new();
         let run_part = |part| {
