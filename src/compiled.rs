@@ -141,7 +141,7 @@ impl Layout {
             states,
             scratch,
             scratch_each: each as usize,
-            serial_scratch_bytes: scratch as u64 + each,
+            serial_scratch_bytes: (scratch as u64).saturating_add(each),
             scratch_bytes: end,
         }
     }

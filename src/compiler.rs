@@ -13,7 +13,7 @@ use crate::kernel::Kernel;
 use crate::perf::PerfMap;
 use crate::pipeline;
 use crate::problem::Problem;
-use crate::request::{Asked, Request};
+use crate::request::Request;
 use crate::schedule::{self, Schedule, ScheduleError};
 use crate::signature::{Key, Signature};
 use crate::spec::Reduction;
@@ -21,8 +21,6 @@ use crate::target::Target;
 use crate::tree::TREE_VERSION;
 use crate::vectors::Vectors;
 use crate::wide::Plan;
-use quick_cache::DefaultHashBuilder;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -52,8 +50,6 @@ pub struct Compiler {
     /// The target as signatures say it.
     target_text: Arc<str>,
     threads: usize,
-    /// Of specs.
-    hasher: DefaultHashBuilder,
     pub(crate) cache: Cache,
     pub(crate) memory: Memory,
     perf_map: Option<PerfMap>,
@@ -117,10 +113,9 @@ impl Compiler {
     /// # Errors
     /// See [`Error`].
     pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
-        let asked = self.asked(spec);
-        match self.cache.get_asked(&asked) {
+        match self.cache.get_asked(spec) {
             Some(kernel) => Ok(kernel),
-            None => self.compile_request(&self.new_request(&asked, self.vectors.bits, None, false)),
+            None => self.compile_request(&self.new_request(spec, self.vectors.bits, None, false)),
         }
     }
 
@@ -135,13 +130,8 @@ impl Compiler {
     /// A spec with the signature of its code, so that [`compile_request`](Compiler::compile_request) and
     /// [`get`](Compiler::get) need not work it out.
     pub fn request(&self, spec: &Reduction) -> Request {
-        let asked = self.asked(spec);
-        let known = self.cache.request(&asked);
-        known.unwrap_or_else(|| self.cache.known(self.new_request(&asked, self.vectors.bits, None, false)))
-    }
-
-    fn asked<'s>(&self, spec: &'s Reduction) -> Asked<'s> {
-        Asked { spec, hash: self.hasher.hash_one(spec) }
+        let known = self.cache.request(spec);
+        known.unwrap_or_else(|| self.cache.known(self.new_request(spec, self.vectors.bits, None, false)))
     }
 
     /// As [`request`](Compiler::request), with something forced.
@@ -149,23 +139,23 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if the width is none.
     pub fn request_with(&self, spec: &Reduction, options: &Options) -> Result<Request, Error> {
-        if *options == Options::default() {
+        let width = options.width_of(self.vectors)?;
+        if options.schedule.is_none() && width == self.vectors.bits {
             return Ok(self.request(spec));
         }
-        let width = options.width_of(self.vectors)?;
-        Ok(self.cache.known(self.new_request(&self.asked(spec), width, options.schedule.clone(), true)))
+        Ok(self.cache.known(self.new_request(spec, width, options.schedule.clone(), true)))
     }
 
-    fn new_request(&self, asked: &Asked<'_>, width: u32, schedule: Option<Schedule>, is_forced: bool) -> Request {
+    fn new_request(&self, spec: &Reduction, width: u32, schedule: Option<Schedule>, is_forced: bool) -> Request {
         let key = Key {
-            problem: Problem::of(asked.spec),
+            problem: Problem::of(spec),
             target: self.target_text.clone(),
             width,
             threads: if schedule.is_some() { 1 } else { self.threads },
             schedule,
             tree_version: TREE_VERSION,
         };
-        Request::new(asked, Signature::new(key), is_forced)
+        Request::new(spec.clone(), Signature::new(key), is_forced)
     }
 
     /// The kernel of a request: compiled, or from the cache.

@@ -18,8 +18,7 @@ pub struct Request(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// That of the spec, or another where something was forced.
-    hash: u64,
+    /// Whether a compiler was told more than the spec; so the signature says.
     is_forced: bool,
     spec: Reduction,
     signature: Signature,
@@ -35,16 +34,13 @@ struct Expected {
 }
 
 impl Request {
-    /// A request of a spec with this hash.
-    pub(crate) fn new(asked: &Asked<'_>, signature: Signature, is_forced: bool) -> Request {
-        let spec = asked.spec.clone();
-        let hash = if is_forced { asked.hash ^ signature.hash() as u64 } else { asked.hash };
+    pub(crate) fn new(spec: Reduction, signature: Signature, is_forced: bool) -> Request {
         // What fits no address space is no buffer's length.
         let bytes = |o: &Operand| usize::try_from(o.span_bytes()).unwrap_or(usize::MAX);
         let expected = |o: &Operand| Expected { dtype: o.dtype(), bytes: bytes(o) };
         let inputs = spec.inputs().iter().map(expected).collect();
         let outputs = spec.outputs().iter().map(expected).collect();
-        Request(Arc::new(Inner { hash, is_forced, spec, signature, inputs, outputs }))
+        Request(Arc::new(Inner { is_forced, spec, signature, inputs, outputs }))
     }
 
     /// The spec.
@@ -123,25 +119,23 @@ impl Eq for Request {}
 
 impl Hash for Request {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
+        let forced = if self.0.is_forced { self.0.signature.hash() as u64 } else { 0 };
+        state.write_u64(self.0.spec.known_hash() ^ forced);
     }
 }
 
-/// A spec, of which a compiler knows a request that forces nothing by its hash.
+/// A spec, which a request that forces nothing is known by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
-    pub spec: &'a Reduction,
-    pub hash: u64,
-}
+pub(crate) struct Asked<'a>(pub &'a Reduction);
 
 impl Hash for Asked<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.0.known_hash());
     }
 }
 
 impl Equivalent<Request> for Asked<'_> {
     fn equivalent(&self, request: &Request) -> bool {
-        !request.0.is_forced && request.0.spec == *self.spec
+        !request.0.is_forced && request.0.spec == *self.0
     }
 }

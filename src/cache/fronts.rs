@@ -7,6 +7,7 @@
 use crate::compiled::Compiled;
 use crate::kernel::Kernel;
 use crate::request::{Asked, Request};
+use crate::spec::Reduction;
 use quick_cache::unsync;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,10 @@ const MOST_KERNELS: usize = 4096;
 /// The fronts for each thread that can run at once.
 const FRONTS: usize = 2;
 
-/// Numbers threads, whatever compilers they ask, so that those that run at once have different fronts.
+/// Holders of one code at which those that hold it no longer are first looked for.
+const MANY_HOLDERS: usize = 64;
+
+/// Numbers threads, whatever compilers they ask, so that those that run at once have different fronts as far as there are.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -73,14 +77,19 @@ impl Fronts {
     /// compare addresses.
     pub fn hold(&self, request: &Request, compiled: Arc<Compiled>) -> Kernel {
         let number = self.own_number();
-        let mut list = compiled.holders.list();
+        let code = compiled.clone();
+        // Held until the front has the kernel too, so that whoever takes the list finds what is on it.
+        let mut list = code.holders.list();
         let request = list.iter().find(|(_, held)| held == request).map_or(request, |(_, held)| held).clone();
         if !list.iter().any(|(front, held)| *front == number && *held == request) {
             list.push((number, request.clone()));
         }
-        drop(list);
         let kernel = Kernel::new(request.clone(), compiled);
         self.0[number].kernels().insert(request, kernel.clone());
+        if list.len() >= MANY_HOLDERS && list.len().is_power_of_two() {
+            // Fronts let go of kernels by themselves.
+            list.retain(|(front, held)| self.0[*front].kernels().peek(held).is_some());
+        }
         kernel
     }
 
@@ -113,8 +122,8 @@ impl Front {
     }
 
     /// The kernel of a spec that nothing was forced for, if it is here.
-    pub fn get_asked(&self, asked: &Asked<'_>) -> Option<Kernel> {
-        self.kernels().get(asked).cloned()
+    pub fn get_asked(&self, spec: &Reduction) -> Option<Kernel> {
+        self.kernels().get(&Asked(spec)).cloned()
     }
 
     /// Counts a hit, and gives how many there were before.

@@ -16,8 +16,9 @@ pub(crate) use fronts::Holders;
 use crate::compiled::Compiled;
 use crate::error::{Error, panic_message};
 use crate::kernel::Kernel;
-use crate::request::{Asked, Request};
+use crate::request::Request;
 use crate::signature::Signature;
+use crate::spec::Reduction;
 use fronts::Fronts;
 use quick_cache::sync::Cache as Ready;
 use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
@@ -108,8 +109,12 @@ impl Cache {
         let evictions = Arc::new(AtomicU64::new(0));
         let fronts = Arc::new(Fronts::new(most_kernels));
         let shards = (most_kernels / SHARD_KERNELS).min((most_code_bytes / SHARD_BYTES) as usize).clamp(1, SHARDS);
+        // A power of two, as the cache has them.
+        let shards = 1 << shards.ilog2();
+        // It remembers signatures that it let go of by the number of codes that it may have.
+        let expected = most_kernels.min((most_code_bytes / LEAST_CODE_BYTES).max(1) as usize);
         let options = OptionsBuilder::new()
-            .estimated_items_capacity(most_kernels)
+            .estimated_items_capacity(expected)
             .weight_capacity(most_code_bytes)
             .shards(shards)
             .build()
@@ -124,8 +129,8 @@ impl Cache {
     }
 
     /// The kernel of a spec that nothing was forced for, if this thread has asked for it before.
-    pub fn get_asked(&self, asked: &Asked<'_>) -> Option<Kernel> {
-        let kernel = self.fronts.own().get_asked(asked)?;
+    pub fn get_asked(&self, spec: &Reduction) -> Option<Kernel> {
+        let kernel = self.fronts.own().get_asked(spec)?;
         self.hit(&kernel);
         Some(kernel)
     }
@@ -150,7 +155,8 @@ impl Cache {
     }
 
     fn hit(&self, kernel: &Kernel) {
-        if self.fronts.own().count_hit().is_multiple_of(HITS_TOLD) {
+        // One of so many, at no fixed distance: requests that repeat all have their turn.
+        if self.fronts.own().count_hit().wrapping_mul(SCATTER) < u64::MAX / HITS_TOLD {
             self.ready.get(kernel.request().signature());
         }
     }
@@ -158,15 +164,16 @@ impl Cache {
     /// A kernel, held in front unless its code has been let go of meanwhile.
     fn held(&self, request: &Request, compiled: Arc<Compiled>) -> Kernel {
         let kernel = self.fronts.hold(request, compiled);
-        if !self.ready.contains_key(request.signature()) {
+        let is_kept = |kept: Arc<Compiled>| std::ptr::eq(&*kept, kernel.compiled());
+        if !self.ready.peek(request.signature()).is_some_and(is_kept) {
             self.fronts.remove(kernel.compiled());
         }
         kernel
     }
 
     /// The request of a spec that nothing was forced for, if this thread has asked for its kernel before.
-    pub fn request(&self, asked: &Asked<'_>) -> Option<Request> {
-        self.fronts.own().get_asked(asked).map(|kernel| kernel.request().clone())
+    pub fn request(&self, spec: &Reduction) -> Option<Request> {
+        self.fronts.own().get_asked(spec).map(|kernel| kernel.request().clone())
     }
 
     /// The equal request of a kernel that is held, if there is one; else this.
@@ -224,8 +231,11 @@ impl Cache {
 
     /// Lets go of all codes.
     pub fn clear(&self) {
+        // The last owners let go after the cache's locks are.
+        let held: Vec<Arc<Compiled>> = self.ready.iter().map(|(_, compiled)| compiled).collect();
         self.ready.clear();
         self.fronts.clear();
+        drop(held);
     }
 
     /// What was done so far, and what is held.
@@ -246,6 +256,12 @@ impl Cache {
 
 /// One of so many hits in front is told to the cache.
 const HITS_TOLD: u64 = 64;
+
+/// Scatters counts over all numbers (2^64 by the golden ratio).
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The least bytes of a code: a page.
+const LEAST_CODE_BYTES: u64 = 4096;
 
 /// The least codes of a shard, and bytes of them: a shard evicts for itself.
 const SHARD_KERNELS: usize = 256;

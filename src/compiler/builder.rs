@@ -48,14 +48,15 @@ impl Builder {
         Builder { most_kernels: Some(most), ..self }
     }
 
-    /// The most bytes of executable memory of the codes that are kept; 256 MiB where nothing is said. Code of more is made
-    /// for each request.
+    /// The most bytes of executable memory of the codes that are kept; 256 MiB where nothing is said. Code of more than
+    /// a shard's share of that, which is at least 4 MiB or all of it, is made for each request.
     pub fn most_code_bytes(self, most: u64) -> Builder {
         Builder { most_code_bytes: Some(most), ..self }
     }
 
     /// Writes where codes lie to `/tmp/perf-PID.map`, in which `perf report` looks for names:
     /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents, and that of a tile with its number.
+    /// Code of partial results is not in it.
     pub fn perf_map(self) -> Builder {
         Builder { perf_map: true, ..self }
     }
@@ -74,7 +75,6 @@ impl Builder {
             target_text: target.to_string().into(),
             target,
             threads: self.threads.unwrap_or(1),
-            hasher: Default::default(),
             cache: Cache::new(most_kernels, self.most_code_bytes.unwrap_or(MOST_CODE_BYTES)),
             memory: Default::default(),
             perf_map,

@@ -11,7 +11,7 @@
 
 use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider};
 use cranelift_module::{ModuleError, ModuleResult};
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapRaw};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,7 +31,8 @@ impl Memory {
 
 #[derive(Debug)]
 struct Slab {
-    map: MmapMut,
+    /// Raw, for others write to its pages and run them.
+    map: MmapRaw,
     /// A bit for each free page. A slab of more pages than a word has bits is one code's, and is never free.
     free: u64,
 }
@@ -80,7 +81,7 @@ impl Pages {
         let pages = bytes.div_ceil(page).max(1);
         let of = |start: *mut u8| Pages { memory: memory.clone(), start, bytes: pages * page };
         if pages > SLAB_PAGES {
-            let mut map = MmapMut::map_anon(pages * page)?;
+            let map = MmapRaw::from(MmapMut::map_anon(pages * page)?);
             let start = map.as_mut_ptr();
             memory.slabs().push(Slab { map, free: 0 });
             return Ok(of(start));
@@ -90,7 +91,7 @@ impl Pages {
         let start = match all.iter_mut().find_map(start) {
             Some(start) => start,
             None => {
-                let mut map = MmapMut::map_anon(SLAB_PAGES * page)?;
+                let map = MmapRaw::from(MmapMut::map_anon(SLAB_PAGES * page)?);
                 let start = map.as_mut_ptr();
                 all.push(Slab { map, free: !mask(0, pages) });
                 start
@@ -123,7 +124,9 @@ impl Drop for Pages {
     fn drop(&mut self) {
         let page = region::page::size();
         let mut all = self.memory.slabs();
-        let holds = |slab: &Slab| slab.map.as_ptr_range().contains(&self.start.cast_const());
+        let holds = |slab: &Slab| {
+            (slab.map.as_ptr().addr()..slab.map.as_ptr().addr() + slab.map.len()).contains(&self.start.addr())
+        };
         let Some(at) = all.iter().position(holds) else { unreachable!("pages are of a slab") };
         let slab = &mut all[at];
         let offset = self.start.addr() - slab.map.as_ptr().addr();
@@ -172,7 +175,7 @@ impl JITMemoryProvider for Provider {
                 self.used = start + size;
                 Ok(self.pages.start.wrapping_add(start))
             }
-            _ => Err(io::Error::other("more memory than the code was said to take")),
+            _ => Err(io::Error::other("memory of another kind, or more than the code was said to take")),
         }
     }
 
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn runs_of_free_pages_are_found_first_fit() {
-        let map = MmapMut::map_anon(region::page::size()).expect("a page");
+        let map = MmapRaw::from(MmapMut::map_anon(region::page::size()).expect("a page"));
         let mut slab = Slab { map, free: u64::MAX };
         assert!(slab.is_empty());
         assert_eq!([slab.take(1), slab.take(3), slab.take(60)], [Some(0), Some(1), Some(4)]);

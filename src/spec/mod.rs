@@ -79,6 +79,13 @@ impl Reduction {
     }
 }
 
+impl Reduction {
+    /// The hash of all of it.
+    pub(crate) fn known_hash(&self) -> u64 {
+        self.hash
+    }
+}
+
 impl Hash for Reduction {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
