@@ -52,6 +52,14 @@ pub enum Error {
         /// How many there are.
         blocks: u64,
     },
+    /// Pieces of a range of blocks that are too small.
+    #[error("pieces that read at most {most_bytes} bytes are more than {limit}")]
+    TooManyPieces {
+        /// What a piece was to read.
+        most_bytes: u64,
+        /// The most pieces.
+        limit: usize,
+    },
     /// No object can be made of it.
     #[error("no object of {what}: {reason}")]
     Object {

@@ -140,6 +140,9 @@ impl fmt::Debug for Partial {
     }
 }
 
+/// The most ranges that blocks are put in.
+pub const MOST_RANGES: usize = 1 << 20;
+
 /// What makes code.
 struct Maker {
     target: Target,
@@ -262,7 +265,8 @@ impl Partial {
         &self.inner.finish_inputs
     }
 
-    /// All blocks in so many ranges, nearly even ones; some are empty where there are fewer blocks than that.
+    /// All blocks in so many ranges, nearly even ones, of which there are [`MOST_RANGES`] at most; some are empty where there
+    /// are fewer blocks than that.
     ///
     /// ```
     /// use cranefold::{Compiler, Reduction};
@@ -274,14 +278,15 @@ impl Partial {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shards(&self, count: usize) -> Vec<Range<u64>> {
-        ranges::shards(self.blocks(), count as u64).collect()
+        ranges::shards(self.blocks(), count.min(MOST_RANGES) as u64).collect()
     }
 
     /// A range of blocks in pieces that read at most so many bytes each, or are one block: aligned subtrees, so that most
     /// run the same code.
     ///
     /// # Errors
-    /// [`Error::NoBlocks`] if it is no range of the blocks.
+    /// [`Error::NoBlocks`] if it is no range of the blocks, [`Error::TooManyPieces`] if there would be more than
+    /// [`MOST_RANGES`].
     pub fn pieces(&self, blocks: Range<u64>, most_bytes: u64) -> Result<Vec<Range<u64>>, Error> {
         self.check(&blocks)?;
         let mut pieces: Vec<Range<u64>> = vec![];
@@ -297,6 +302,9 @@ impl Partial {
             }
             while size < most && fits(2 * size) {
                 size *= 2;
+            }
+            if pieces.len() == MOST_RANGES {
+                return Err(Error::TooManyPieces { most_bytes, limit: MOST_RANGES });
             }
             pieces.push(start..start + size);
             start += size;
