@@ -62,7 +62,7 @@ pub struct Object {
 /// ```
 ///
 /// # Errors
-/// [`Error::Object`] if the name is no C identifier, the target's objects are not ELF, or the reduction selects elements
+/// [`Error::Object`] if the name is no C identifier or that of a function it calls, the target's objects are not ELF, or the reduction selects elements
 /// by their order (`median`, `mode` and the like), which functions of this library do;
 /// [`Error::Schedule`] if a forced schedule does not fit the problem.
 pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option<&str>) -> Result<Object, Error> {
@@ -87,6 +87,9 @@ pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option
     let generated = jit::generate(&nest, Plan { vectors, prefetch_bytes: schedule.prefetch }, &isa)?;
     let scratch_bytes = generated.scratch_bytes;
     let object::Linked { bytes, needs } = object::object(generated, nest.buffers.len(), &symbol, isa)?;
+    if needs.contains(&symbol) {
+        return Err(refused(format!("`{symbol}`"), "the object calls a function of that name"));
+    }
     let header = header::Header { spec, target, symbol: &symbol, scratch_bytes, needs: &needs }.to_string();
     Ok(Object { bytes, header, symbol, scratch_bytes })
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::{fs, process};
 
-/// Compiles a spec and writes both files, or neither.
+/// Compiles a spec and writes both files; where one cannot be written beside its place, neither is replaced.
 ///
 /// # Errors
 /// If the spec, the target or what is forced is wrong, or a file cannot be written.

@@ -20,62 +20,100 @@ pub fn of(spec: &Reduction) -> String {
     format!("cranefold_{read}_{:08x}", hash as u32)
 }
 
-/// Whether a name is an identifier of C, and no keyword's: those have no capital, digit or underscore, but begin by one.
+/// Whether a name is an identifier of C, and no keyword of C99 or C++.
 pub fn is_identifier(name: &str) -> bool {
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_ascii_digit()) && !KEYWORDS.contains(&name)
 }
 
-/// The keywords of C99 that an identifier could be taken for, and those of C++ alone that are common names.
-const KEYWORDS: [&str; 48] = [
+/// The keywords of C99 and of C++ that an identifier could be taken for.
+const KEYWORDS: [&str; 86] = [
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
     "auto",
+    "bitand",
+    "bitor",
     "bool",
     "break",
     "case",
     "catch",
     "char",
+    "char16_t",
+    "char32_t",
     "class",
+    "compl",
     "const",
+    "const_cast",
+    "constexpr",
     "continue",
+    "decltype",
     "default",
     "delete",
     "do",
     "double",
+    "dynamic_cast",
     "else",
     "enum",
+    "explicit",
+    "export",
     "extern",
+    "false",
     "float",
     "for",
+    "friend",
     "goto",
     "if",
     "inline",
     "int",
     "long",
+    "mutable",
     "namespace",
     "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
     "operator",
+    "or",
+    "or_eq",
     "private",
     "public",
     "register",
+    "reinterpret_cast",
     "restrict",
     "return",
     "short",
     "signed",
     "sizeof",
     "static",
+    "static_assert",
+    "static_cast",
     "struct",
     "switch",
     "template",
     "this",
+    "thread_local",
     "throw",
+    "true",
     "try",
     "typedef",
+    "typeid",
+    "typename",
     "union",
     "unsigned",
     "using",
     "virtual",
     "void",
+    "wchar_t",
     "while",
+    "xor",
+    "xor_eq",
 ];
 
 #[cfg(test)]
@@ -108,6 +146,8 @@ mod tests {
     #[test]
     fn identifiers_are_those_of_c() {
         assert!(["f", "_f", "F9", "row_means", "int_"].into_iter().all(is_identifier));
-        assert!(!["", "9f", "a-b", "a b", "é", "a\0", "int", "class"].into_iter().any(is_identifier));
+        assert!(
+            !["", "9f", "a-b", "a b", "é", "a\0", "int", "class", "_Bool", "asm", "xor"].into_iter().any(is_identifier)
+        );
     }
 }
