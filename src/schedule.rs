@@ -31,7 +31,7 @@ use std::str::FromStr;
 pub struct Schedule {
     /// Bits of a vector; 0 for scalar code. Lanes beyond the target's width are split for it.
     pub width: u32,
-    /// The tiles of outputs that move inside the reduction's loops, at most one for each box of slices.
+    /// The tiles of outputs that are taken together, at most one for each box of slices.
     pub tiles: Vec<Tile>,
     /// Steps taken together in one visit of an accumulator.
     pub rows: u64,
@@ -150,7 +150,7 @@ pub enum ScheduleError {
     NoLoop { var: LoopVar, loops: String },
     #[error("tile={first} and tile={second} are loops over the same outputs, of which one is tiled")]
     TwoTiles { first: LoopVar, second: LoopVar },
-    #[error("{tile} moves inside the loops over blocks, of which blocks={blocks} would take several at once")]
+    #[error("{tile} takes outputs together, and blocks={blocks} several blocks at once: only one may be")]
     TileWithBlocks { tile: Tile, blocks: u64 },
     #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64 },

@@ -121,11 +121,11 @@ fn schedules_that_do_not_fit_are_refused() {
     assert_eq!(text("rows=1 rows=1"), "`rows` of the schedule is given twice");
     assert_eq!(
         text("tile=i0:4@blocks blocks=2"),
-        "tile=i0:4@blocks moves inside the loops over blocks, of which blocks=2 would take several at once"
+        "tile=i0:4@blocks takes outputs together, and blocks=2 several blocks at once: only one may be"
     );
     assert_eq!(
         text("tile=i0:4@runs blocks=2"),
-        "tile=i0:4@runs moves inside the loops over blocks, of which blocks=2 would take several at once"
+        "tile=i0:4@runs takes outputs together, and blocks=2 several blocks at once: only one may be"
     );
     assert_eq!(text("tile=i0:4@lanes"), unknown("tile=i0:4@lanes"));
     assert_eq!(text("width=0 rows=1 width=0"), "`width` of the schedule is given twice");

@@ -14,7 +14,7 @@
 //!
 //! [`Inputs`](inputs::Inputs) makes inputs of a seed without end: the texts of the golden files and of the lists of specs,
 //! cut, spliced and with numbers at the ends of their ranges, some of plain bytes. `corpus/TARGET/` keeps those that ever
-//! broke a law, [`minimised`](minimise::minimised), and a few that reach far; `cargo test` tries all of them and a few seconds
+//! broke a law, [`minimised`](minimise::minimised), and a few that reach far; `cargo test --workspace` tries all of them and a few seconds
 //! of new ones.
 //!
 //! ```text
