@@ -6,8 +6,8 @@
 //! and values that the tile takes from around it (see [`Frame`]). It keeps what that convention says, and
 //! leaves the upper halves of vector registers clear.
 //!
-//! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`halves`], [`positions`], [`strided`], [`turned`], [`address`]) writes instructions over virtual
-//!   registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
+//! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`cells`], [`halves`], [`positions`], [`strided`],
+//!   [`turned`], [`address`]) writes instructions over virtual registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
 //!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
 //! - [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`] lets chains run side by side;
 //!   [`constants`] finds places for constants.
@@ -17,6 +17,7 @@
 mod address;
 mod bytes;
 mod casts;
+mod cells;
 mod coalesce;
 mod code;
 mod constants;
