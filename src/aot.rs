@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::jit;
 use crate::pipeline;
 use crate::problem::Problem;
-use crate::schedule;
+use crate::schedule::{Parts, Schedule};
 use crate::spec::Reduction;
 use crate::target::Target;
 use crate::wide::Plan;
@@ -76,15 +76,14 @@ pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option
         Some(name) => return Err(refused(format!("`{}`", name.escape_default()), "the name is no identifier of C")),
         None => symbol::of(spec),
     };
-    let (problem, vectors) = (Problem::of(spec), target.vectors());
-    let width = options.width_of(vectors)?;
-    let schedule = schedule::decide(&problem, options.schedule.as_ref(), width, 1)?;
-    let vectors = vectors.at_most(schedule.width.min(width));
-    let nest = pipeline::legal_nest(&problem, &schedule, vectors)?;
-    // What the cost model chooses is tested; what others force may never have run.
-    let nest = if options.schedule.is_some() { pipeline::checked("legalize", nest)? } else { nest };
+    let problem = Problem::of(spec);
+    // One function does all of the work.
+    let forced = options.schedule.clone().map(|schedule| Schedule { parts: Parts::ONE, ..schedule });
+    let width = options.width_of(target.vectors())?;
+    let (schedule, vectors, program) = pipeline::decided(&problem, forced.as_ref(), target.vectors(), width, 1)?;
+    let nest = &program.nests[0];
     let isa = target.isa_of_objects()?;
-    let generated = jit::generate(&nest, Plan { vectors, prefetch_bytes: schedule.prefetch }, &isa)?;
+    let generated = jit::generate(nest, Plan { vectors, prefetch_bytes: schedule.prefetch }, &isa)?;
     let scratch_bytes = generated.scratch_bytes;
     let object::Linked { bytes, needs } = object::object(generated, nest.buffers.len(), &symbol, isa)?;
     if needs.contains(&symbol) {

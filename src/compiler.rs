@@ -14,7 +14,7 @@ use crate::perf::PerfMap;
 use crate::pipeline;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::schedule::{self, Schedule, ScheduleError};
+use crate::schedule::{Schedule, ScheduleError};
 use crate::signature::{Key, Signature};
 use crate::spec::Reduction;
 use crate::target::Target;
@@ -195,13 +195,7 @@ impl Compiler {
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
         let Key { problem, width, schedule: forced, threads, .. } = &**signature;
-        let schedule = schedule::decide(problem, forced.as_ref(), *width, *threads)?;
-        let vectors = self.vectors.at_most(schedule.width.min(signature.width));
-        let mut program = pipeline::legal_program(&signature.problem, &schedule, vectors)?;
-        if signature.schedule.is_some() {
-            // What the cost model chooses is tested; what others force may never have run.
-            program = program.try_map(|nest| pipeline::checked("legalize", nest))?;
-        }
+        let (schedule, vectors, program) = pipeline::decided(problem, forced.as_ref(), self.vectors, *width, *threads)?;
         let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
         let memory = self.target.is_host().then_some(&self.memory);
         let codes = jit::compile(program.all_nests(), plan, self.target.isa(), memory)?;

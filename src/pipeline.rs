@@ -5,7 +5,7 @@ use crate::lower::{cut, lower};
 use crate::passes::PASSES;
 use crate::problem::{Dim, Problem};
 use crate::program::Program;
-use crate::schedule::Schedule;
+use crate::schedule::{self, Schedule};
 use crate::vectors::Vectors;
 use cranefold_ir::{Nest, verify};
 
@@ -37,6 +37,29 @@ pub fn program_stages(
 pub fn legal_program(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> Result<Program, Error> {
     let vectors = vectors.at_most(schedule.width);
     cut(problem, schedule, &name(problem)).try_map(|nest| passed(nest, schedule, vectors))
+}
+
+/// What a problem is compiled as: the schedule, forced or chosen for `width` and `threads`, the vectors its code is made of,
+/// and the legal program, verified where the schedule was forced: what the cost model chooses is tested; what others force
+/// may never have run.
+///
+/// # Errors
+/// [`Error::Schedule`] if the forced schedule does not fit; else as [`program_stages`].
+pub(crate) fn decided(
+    problem: &Problem,
+    forced: Option<&Schedule>,
+    vectors: Vectors,
+    width: u32,
+    threads: usize,
+) -> Result<(Schedule, Vectors, Program), Error> {
+    let schedule = schedule::decide(problem, forced, width, threads)?;
+    let vectors = vectors.at_most(schedule.width.min(width));
+    let program = legal_program(problem, &schedule, vectors)?;
+    let program = match forced {
+        Some(_) => program.try_map(|nest| checked("legalize", nest))?,
+        None => program,
+    };
+    Ok((schedule, vectors, program))
 }
 
 /// As [`program_stages`], of all in one part.

@@ -4,8 +4,8 @@ use crate::codegen::{Generated, HostFunction, TileName};
 use crate::error::Error;
 use crate::wide;
 use cranelift_codegen::ir::{
-    AbiParam, ExternalName, Function, InstBuilder, LibCall, MemFlagsData, Signature, StackSlotData, StackSlotKind,
-    UserExternalName, UserFuncName, types,
+    AbiParam, Block, ExternalName, Function, InstBuilder, LibCall, MemFlagsData, Signature, StackSlotData,
+    StackSlotKind, UserExternalName, UserFuncName, types,
 };
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::{Context, FinalizedRelocTarget};
@@ -105,6 +105,15 @@ fn libcalls(context: &Context) -> Vec<LibCall> {
     calls
 }
 
+/// The block of a function that has one, with its parameters.
+pub(super) fn only_block(builder: &mut FunctionBuilder<'_>) -> Block {
+    let block = builder.create_block();
+    builder.append_block_params_for_function_params(block);
+    builder.switch_to_block(block);
+    builder.seal_block(block);
+    block
+}
+
 /// The function that C calls: it puts its arguments into the array of pointers that the loops take.
 fn entry(module: &mut ObjectModule, loops: FuncId, pointers: usize) -> Function {
     let config = module.target_config();
@@ -114,10 +123,7 @@ fn entry(module: &mut ObjectModule, loops: FuncId, pointers: usize) -> Function 
     let callee = module.declare_func_in_func(loops, &mut function);
     let mut context = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut function, &mut context);
-    let block = builder.create_block();
-    builder.append_block_params_for_function_params(block);
-    builder.switch_to_block(block);
-    builder.seal_block(block);
+    let block = only_block(&mut builder);
     let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * pointers as u32, 3);
     let slot = builder.create_sized_stack_slot(slot);
     let array = builder.ins().stack_addr(types::I64, slot, 0);

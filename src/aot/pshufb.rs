@@ -1,5 +1,6 @@
 //! The shuffle of bytes that x86 without SSSE3 lacks, for objects: Cranelift calls it by name.
 
+use super::object::only_block;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Function, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, UserFuncName, types,
@@ -17,10 +18,7 @@ pub fn function(config: TargetFrontendConfig) -> Function {
     let mut function = Function::with_name_signature(UserFuncName::user(0, 2), signature);
     let mut context = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut function, &mut context);
-    let block = builder.create_block();
-    builder.append_block_params_for_function_params(block);
-    builder.switch_to_block(block);
-    builder.seal_block(block);
+    let block = only_block(&mut builder);
     let (a, mask) = (builder.block_params(block)[0], builder.block_params(block)[1]);
     let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 48, 4));
     let base = builder.ins().stack_addr(types::I64, slot, 0);
