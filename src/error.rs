@@ -122,7 +122,8 @@ pub enum CallError {
     Foreign { target: String },
 }
 
-/// A call over partial results that are not what they should be: nothing was written.
+/// A call over partial results that are not what they should be: nothing was written, but where there is no memory to work in
+/// ([`CallError::Scratch`]), of which something may have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]

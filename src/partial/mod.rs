@@ -152,14 +152,40 @@ struct Maker {
 }
 
 impl Maker {
+    /// The legal nest of a naive one.
+    fn legal(&self, naive: Nest, schedule: &Schedule) -> Result<Nest, Error> {
+        // Ranges are the caller's: no test has seen them all.
+        pipeline::checked("legalize", pipeline::passed(naive, schedule, self.vectors.at_most(schedule.width))?)
+    }
+
     /// The code of a naive nest, by the schedule or by a plain one: all code of partial results is made here.
     fn code(&self, naive: Nest, schedule: &Schedule) -> Result<Routine, Error> {
-        let vectors = self.vectors.at_most(schedule.width);
-        // Ranges are the caller's: no test has seen them all.
-        let legal = pipeline::checked("legalize", pipeline::passed(naive, schedule, vectors)?)?;
-        let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
+        let legal = self.legal(naive, schedule)?;
+        let plan = Plan { vectors: self.vectors.at_most(schedule.width), prefetch_bytes: schedule.prefetch };
         let code = jit::compile([&legal].into_iter(), plan, self.target.isa(), Some(&self.memory))?.remove(0);
         Ok(Routine::new(&legal, code, &self.target))
+    }
+
+    /// What merges states into the older and into the newer, and what finishes them: a name, the naive nest and its
+    /// schedule.
+    fn nests(&self, problem: &Problem, name: &str, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
+        let stored = Stored::of(problem);
+        let len = layout.slices * layout.lanes;
+        let merge = |keep| match &stored {
+            Some(stored) => nests::merge(stored, name, len, keep),
+            None => Nest { name: name.into(), buffers: vec![], defs: vec![], body: vec![] },
+        };
+        [
+            ("merge into older", merge(Keep::Older), self.plain()),
+            ("merge into newer", merge(Keep::Newer), self.plain()),
+            ("finish", nests::finish(problem, name, layout.blocks), self.schedule.clone()),
+        ]
+    }
+
+    /// A naive nest and the legal one as text, under headings.
+    fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
+        let legal = self.legal(naive.clone(), schedule)?;
+        Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
     }
 
     /// A schedule for loops over elements.
@@ -184,21 +210,14 @@ impl Compiler {
         }
         let problem = Problem::of(spec);
         let blocks = blocks(&problem).map_err(|why| Error::NotInBlocks { why })?;
-        let stored = Stored::of(&problem);
-        let layout = StateLayout::of(&problem, stored.as_ref(), blocks)?;
+        let layout = StateLayout::of(&problem, Stored::of(&problem).as_ref(), blocks)?;
         let schedule = schedule::choose(&problem, self.vectors().bits);
         let maker =
             Maker { target: self.target().clone(), memory: self.memory.clone(), vectors: self.vectors(), schedule };
         let name = pipeline::name(&problem);
-        let len = layout.slices * layout.lanes;
-        let merge = |keep| match &stored {
-            Some(stored) => maker.code(nests::merge(stored, &name, len, keep), &maker.plain()),
-            None => {
-                maker.code(Nest { name: name.clone(), buffers: vec![], defs: vec![], body: vec![] }, &maker.plain())
-            }
-        };
-        let (merge_into_older, merge_into_newer) = (merge(Keep::Older)?, merge(Keep::Newer)?);
-        let finish = maker.code(nests::finish(&problem, &name, blocks), &maker.schedule)?;
+        let [older, newer, finish] = maker.nests(&problem, &name, &layout);
+        let code = |(_, naive, schedule): (_, _, Schedule)| maker.code(naive, &schedule);
+        let (merge_into_older, merge_into_newer, finish) = (code(older)?, code(newer)?, code(finish)?);
         let reads = problem.reducer().map_or(vec![], |reducer| reducer.reads);
         let read = |source: &Source| if let Source::Input(input) = *source { Some(input) } else { None };
         let mut finish_inputs: Vec<usize> = reads.iter().filter_map(read).collect();
@@ -243,6 +262,26 @@ impl Partial {
     /// The request.
     pub fn spec(&self) -> &Reduction {
         &self.inner.spec
+    }
+
+    /// The nests of what merges and finishes states, each as it is lowered and after the last pass: text that reads back. They
+    /// are made again, as they were made for the code.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Reduction};
+    ///
+    /// let spec: Reduction = "sum f32[1000000]".parse()?;
+    /// let text = Compiler::host()?.partial(&spec)?.dump()?;
+    /// assert!(text.starts_with("== merge into older: nest ==\nnest \"sum f32 (1000000) -> f32, merge\" {"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if a nest cannot be made again: a bug of ours.
+    pub fn dump(&self) -> Result<String, Error> {
+        let Inner { problem, name, layout, maker, .. } = &*self.inner;
+        let nests = maker.nests(problem, name, layout).into_iter();
+        nests.map(|(what, naive, schedule)| maker.dump(what, naive, &schedule)).collect()
     }
 
     /// How many blocks each slice has; none where it has no elements.

@@ -116,6 +116,20 @@ impl Shard {
         self.blocks.clone()
     }
 
+    /// The nests of its subtrees, each as it is lowered and after the last pass: text that reads back.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if a nest cannot be made again: a bug of ours.
+    pub fn dump(&self) -> Result<String, Error> {
+        let inner = &self.partial.inner;
+        let one = |subtree: Range<u64>| {
+            let what = format!("blocks {}..{}", subtree.start, subtree.end);
+            let (naive, _) = nests::of_blocks(&inner.problem, &inner.name, subtree);
+            inner.maker.dump(&what, naive, &inner.maker.schedule)
+        };
+        subtrees(self.blocks()).map(one).collect()
+    }
+
     /// What [`partial`](Shard::partial) takes: the part of each input that the blocks read.
     pub fn inputs(&self) -> &[InputSpan] {
         &self.inputs
