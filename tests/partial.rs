@@ -2,7 +2,10 @@
 
 #[path = "properties/shards.rs"]
 mod shards;
+#[path = "shared/specs.rs"]
+mod specs;
 
+use cranefold::ir::{Nest, verify};
 use cranefold::ops::Combiner;
 use cranefold::partial::subtrees;
 use cranefold::{
@@ -11,71 +14,44 @@ use cranefold::{
 use cranefold_fuzz::data::Random;
 use cranefold_fuzz::execute::Memory;
 use shards::{combined, fault, finished, state, used};
+use specs::SHARED;
 
-/// Ops by types by where the reduced axes lie.
+/// Beside [`SHARED`].
 const SPECS: &[&str] = &[
     // Full, inner, outer, middle; one block, and none.
-    "sum f32[40000]",
-    "sum f32[7,9000] axes=[1]",
-    "sum f32[9000,7] axes=[0]",
-    "sum f32[700,130] axes=[0]",
-    "sum f32[5,700,9] axes=[1]",
-    "sum f32[5,40,9,30] axes=[0,2]",
-    "sum f32[5,8,70,70] axes=[0,2,3]",
     "sum f32[100,7]",
-    "sum f32[5,0] axes=[1]",
     "sum f32[0,5000] axes=[1]",
     "count_nonzero f32[]",
-    "max f32[3,4097] axes=[1]",
-    "min f64[4097,3] axes=[0]",
-    "mean f16[9,2000] axes=[1]",
-    "mean bf16[2000,9] axes=[0]",
-    "sum f32[10000] acc=f64",
-    "sum f32[100000,2] axes=[0]",
-    "log_sum f64[17,333] axes=[0]",
-    // Integers: blocks join, or are exact in 128 bits.
-    "sum i32[30000]",
-    "sum i8[3,30000] axes=[1] -> i32",
-    "sum i64[300,130] axes=[0] saturate",
-    "mean i32[3,9000] axes=[1]",
-    "l2 u32[20000]",
-    "prod i64[20000] saturate",
-    "all bool[30000]",
-    "any bool[300,40] axes=[0]",
-    "count_nonzero f32[20000]",
-    "bit_xor u16[30000]",
     // Several phases, positions.
-    "var f32[40000]",
-    "var(ddof=1) f32[700,30] axes=[0]",
-    "std f64[5,9000] axes=[1]",
-    "log_sum_exp f32[20000]",
-    "log_sum_exp f32[300,40] axes=[0]",
-    "argmax f32[20000]",
-    "argmin i16[5,9000] axes=[1]",
-    "argmax(last) f32[700,30] axes=[0]",
-    "argmax f64[5,8,70] axes=[0,2]",
-    "lp_max(p=3,eps=1e-6) f32[9000]",
     "ptp f32[9000]",
     // Several inputs and outputs, expressions, scalars, old elements.
-    "max,argmax f32[3,9000] axes=[1]",
-    "mean,var f32[20000]",
-    "sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"",
     "sum f32[640,51], f32[51] axes=[0] map=\"x0*x1\"",
-    "mean f32[32,768], f32[32]:then axes=[1] then=\"max(r0, 0) + y0\"",
     "sum f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps) + d\"",
     "sum f32[9000] scalar shift:f32 map=\"x0 - shift\" then=\"r0 + shift\"",
     "sum,max f32[64,512] axes=[1] then=\"r0 - r1, r1 + d\"",
-    // Layouts: blocked with padding, cut into boxes, strided, backwards.
-    "sum f32[3,20,9,9]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b",
-    "sum f32[1,20,70,70]@aBcd16b axes=[2,3] keep_dims -> @aBcd16b",
-    "count_nonzero i8[2,65,17] axes=[0,1] -> @A2a",
-    "max f32[3,20,40,9]@aBcd16b axes=[1]",
-    "sum f32[3,20,30,9]@aBcd8b axes=[0,2,3]",
-    "sum f32[300,100]@(256,2) axes=[1]",
-    "sum f32[300,100]@ba axes=[1]",
-    "sum f32[300,100]@(-100,1)+29900 axes=[0]",
-    "argmax f32[300,100]@(-100,1)+29900",
 ];
+
+#[test]
+fn nests_are_text_that_reads_back() {
+    let compiler = Compiler::host().expect("this machine");
+    for text in SHARED.iter().chain(SPECS) {
+        let partial = compiler.partial(&spec(text)).expect("partial results");
+        let shards = partial.shards(3).into_iter().map(|blocks| partial.shard(blocks).expect("a shard"));
+        let dumps = shards.map(|shard| shard.dump()).chain([partial.dump()]);
+        for dump in dumps.map(|dump| dump.expect("nests")) {
+            let mut nests = 0;
+            for piece in dump.split("== ").skip(1) {
+                let (heading, nest) = piece.split_once(" ==\n").expect("a heading");
+                let read: Nest = nest.parse().unwrap_or_else(|e| panic!("{text}: {heading}: {e}"));
+                assert_eq!(read.to_string(), nest.trim_end(), "{text}: {heading}");
+                verify(&read).unwrap_or_else(|e| panic!("{text}: {heading}: {e}"));
+                nests += 1;
+            }
+            assert_eq!(nests % 2, 0, "{text}: each naive and legal");
+        }
+        assert_eq!(partial.dump().expect("nests").matches("== ").count(), 6, "{text}");
+    }
+}
 
 fn spec(text: &str) -> Reduction {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -90,7 +66,7 @@ fn composition(shape: &[u64], axes: &[i64]) -> Reduction {
 
 fn specs() -> Vec<Reduction> {
     let own = [composition(&[9000], &[0]), composition(&[700, 9], &[0]), composition(&[9, 700], &[1])];
-    SPECS.iter().map(|text| spec(text)).chain(own).collect()
+    SHARED.iter().chain(SPECS).map(|text| spec(text)).chain(own).collect()
 }
 
 fn compiler() -> Compiler {
