@@ -4,8 +4,8 @@
 //! failure, and a panic, which is one, leave nothing behind: the next request tries again. What is evicted or cleared
 //! lives on for as long as a kernel holds it.
 //!
-//! A thread finds again what it has asked for in a front of its own ([`fronts`]); every so many hits there are told to
-//! the cache behind, which evicts what has not been asked for lately.
+//! A thread finds again what it has asked for in a front ([`fronts`]), which it shares with few others; one of so many hits
+//! there is told to the cache behind, which evicts what has not been asked for lately.
 
 mod fronts;
 #[cfg(test)]
