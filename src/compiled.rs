@@ -25,8 +25,6 @@ pub(crate) struct Compiled {
     pub codes: Vec<Code>,
     /// The bytes of all of it.
     pub bytes: Vec<u8>,
-    /// The function that a call enters as it is: where there is one part and no scratch memory.
-    pub direct: Option<Entry>,
     pub layout: Layout,
     pub step_loops: StepLoops,
     pub compile_ns: u64,
@@ -47,14 +45,18 @@ impl Compiled {
     ) -> Compiled {
         let bytes = codes.iter().map(Code::bytes).collect::<Vec<_>>().concat();
         let layout = Layout::of(program, &codes);
-        let direct = match codes.as_slice() {
-            [code] if layout.parts.len() == 1 && layout.scratch_bytes == 0 => code.entry(),
-            _ => None,
-        };
         let step_loops = StepLoops::of(program.all_nests());
         let compile_ns = start.elapsed().as_nanos() as u64;
         let holders = Holders::default();
-        Compiled { signature, schedule, vectors, target, codes, bytes, direct, layout, step_loops, compile_ns, holders }
+        Compiled { signature, schedule, vectors, target, codes, bytes, layout, step_loops, compile_ns, holders }
+    }
+
+    /// The function that a call enters as it is: where there is one part and no scratch memory.
+    pub fn direct(&self) -> Option<Entry> {
+        match self.codes.as_slice() {
+            [code] if self.layout.parts.len() == 1 && self.layout.scratch_bytes == 0 => code.entry(),
+            _ => None,
+        }
     }
 
     /// Bytes of the memory that the code has to itself.

@@ -28,9 +28,17 @@ struct Inner {
 
 /// What a buffer of a call has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Expected {
+pub(crate) struct Expected {
     dtype: DType,
     bytes: usize,
+}
+
+impl Expected {
+    /// Whether a buffer is so.
+    #[inline]
+    pub fn is(&self, dtype: DType, bytes: usize) -> bool {
+        (self.dtype == dtype) & (self.bytes == bytes)
+    }
 }
 
 impl Request {
@@ -53,14 +61,17 @@ impl Request {
         &self.0.signature
     }
 
+    /// What the inputs and the outputs of a call have to be.
+    pub(crate) fn expected(&self) -> (&[Expected], &[Expected]) {
+        (&self.0.inputs, &self.0.outputs)
+    }
+
     /// Whether buffers are those of the spec.
-    #[inline]
     pub(crate) fn check(&self, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
-        let fits = |of: &Expected, dtype: DType, bytes: usize| (of.dtype == dtype) & (of.bytes == bytes);
         let all = inputs.len() == self.0.inputs.len()
             && outputs.len() == self.0.outputs.len()
-            && self.0.inputs.iter().zip(inputs).all(|(of, i)| fits(of, i.dtype, i.bytes))
-            && self.0.outputs.iter().zip(outputs).all(|(of, o)| fits(of, o.dtype, o.bytes));
+            && self.0.inputs.iter().zip(inputs).all(|(of, i)| of.is(i.dtype, i.bytes))
+            && self.0.outputs.iter().zip(outputs).all(|(of, o)| of.is(o.dtype, o.bytes));
         if all {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "calls compiled code")]
 
 mod call;
+mod direct;
 mod element;
 mod facts;
 mod routine;
@@ -20,6 +21,7 @@ use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::spec::Reduction;
 use crate::vectors::Vectors;
+use direct::Direct;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -36,6 +38,7 @@ pub struct Kernel(Arc<Inner>);
 struct Inner {
     request: Request,
     compiled: Arc<Compiled>,
+    direct: Option<Direct>,
 }
 
 /// Pointers that a call passes without a list on the heap.
@@ -43,7 +46,8 @@ const FEW: usize = 8;
 
 impl Kernel {
     pub(crate) fn new(request: Request, compiled: Arc<Compiled>) -> Kernel {
-        Kernel(Arc::new(Inner { request, compiled }))
+        let direct = Direct::of(&request, &compiled);
+        Kernel(Arc::new(Inner { request, compiled, direct }))
     }
 
     pub(crate) fn compiled(&self) -> &Compiled {
@@ -100,30 +104,20 @@ impl Kernel {
     /// there is no memory for [`scratch_bytes`](Kernel::scratch_bytes): nothing is written then.
     #[inline]
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        self.0.request.check(inputs, outputs)?;
-        match self.0.compiled.direct {
-            Some(entry) if inputs.len() + outputs.len() <= FEW => {
-                debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
-                let mut list = [MaybeUninit::uninit(); FEW];
-                let (of_inputs, of_outputs) = list.split_at_mut(inputs.len());
-                of_inputs.iter_mut().zip(inputs).for_each(|(place, i)| *place = MaybeUninit::new(i.start.cast_mut()));
-                of_outputs.iter_mut().zip(outputs).for_each(|(place, o)| *place = MaybeUninit::new(o.start));
-                // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above);
-                // shared borrows of the inputs and unique ones of the outputs. The code was made for this problem on this
-                // machine, and reads no more pointers.
-                unsafe { entry(list.as_ptr().cast()) };
-                Ok(())
-            }
-            _ => self.run_indirect(inputs, outputs),
+        if let (Some(direct), [input], [output]) = (&self.0.direct, inputs, &mut *outputs)
+            && direct.run(input, output)
+        {
+            return Ok(());
         }
+        self.run_indirect(inputs, outputs)
     }
 
-    /// Runs the kernel on buffers that were checked, and its scratch memory.
-    #[cold]
+    /// As [`run`](Kernel::run), of any kernel.
     fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
+        self.0.request.check(inputs, outputs)?;
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
-        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says; shared borrows of the
-        // inputs and unique ones of the outputs.
+        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); shared
+        // borrows of the inputs and unique ones of the outputs.
         unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
     }
 
