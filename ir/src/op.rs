@@ -130,6 +130,31 @@ impl Op {
         }
     }
 
+    /// Whether an operand leaves the other one as it is, but for the payload of a NaN.
+    ///
+    /// ```
+    /// use cranefold_ir::{DType, Op, Scalar};
+    ///
+    /// assert!(Op::Add.is_neutral(Scalar::f32(-0.0)));
+    /// assert!(!Op::Add.is_neutral(Scalar::f32(0.0)), "-0 + +0 is +0");
+    /// assert!(Op::Min.is_neutral(Scalar::int(DType::U8, 255)));
+    /// ```
+    pub fn is_neutral(self, operand: Scalar) -> bool {
+        let dtype = operand.dtype();
+        match self {
+            Add if dtype.is_float() => operand == Scalar::float(dtype, -0.0),
+            Mul if dtype.is_float() => operand == Scalar::float(dtype, 1.0),
+            Add | Or | Xor if dtype.is_int() => operand == Scalar::int(dtype, 0),
+            Mul if dtype.is_int() => operand == Scalar::int(dtype, 1),
+            And if dtype.is_int() => operand == Scalar::int(dtype, -1),
+            Min if dtype.is_int() => operand == Scalar::highest(dtype),
+            Max if dtype.is_int() => operand == Scalar::lowest(dtype),
+            Or | Xor => operand == Scalar::bool(false),
+            And => operand == Scalar::bool(true),
+            _ => false,
+        }
+    }
+
     /// The value of the operation, given operands of types it accepts.
     pub fn eval(self, result: DType, args: &[Scalar]) -> Scalar {
         let a = args[0];

@@ -2,10 +2,7 @@
 
 use super::{Generator, Operand, Val, scalar_type, tile, vector_type};
 use crate::codegen::Unsupported;
-use crate::storage::cell_of;
-use crate::vectors::Vectors;
 use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Index, LoopVar, Scalar, Stmt};
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{ConstantData, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::{BTreeSet, HashMap};
@@ -25,7 +22,7 @@ type Pattern = (Base, Vec<(LoopVar, i64)>);
 pub(super) struct Pointers {
     scope: Vec<LoopVar>,
     variables: HashMap<Pattern, Variable>,
-    bases: HashMap<Base, Value>,
+    pub(super) bases: HashMap<Base, Value>,
     /// The counters of the loops in scope.
     numbers: HashMap<LoopVar, Variable>,
 }
@@ -288,7 +285,7 @@ impl<'a> Generator<'a> {
         vector.expect("a lane")
     }
 
-    fn displaced(&mut self, pointer: Value, offset: i32, distance: i64) -> (Value, i32) {
+    pub(super) fn displaced(&mut self, pointer: Value, offset: i32, distance: i64) -> (Value, i32) {
         match i32::try_from(i64::from(offset) + distance) {
             Ok(offset) => (pointer, offset),
             Err(_) => (self.builder.ins().iadd_imm_s(pointer, distance), offset),
@@ -316,114 +313,5 @@ impl<'a> Generator<'a> {
             self.builder.ins().store(flags, element, pointer, offset);
         }
         Ok(())
-    }
-
-    /// Makes an accumulator: registers or memory, all elements equal to `init`.
-    pub(super) fn declare(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        if let Some(cells) = self.cells.get(&acc).cloned() {
-            // One constant for all registers: each of its own would want one more register to be made in.
-            let (mut scalar, mut vector) = (None, None);
-            for cell in cells {
-                let ty = if cell.lanes == 1 { scalar_type(dtype) } else { vector_type(dtype) };
-                let builder = &mut self.builder;
-                let register = *self.registers.entry((acc, cell)).or_insert_with(|| builder.declare_var(ty));
-                let value = match cell.lanes {
-                    1 => *scalar.get_or_insert_with(|| self.constant(init)),
-                    _ => *vector.get_or_insert_with(|| self.splat_constant(init)),
-                };
-                self.builder.def_var(register, value);
-            }
-            return;
-        }
-        if !self.set_before_read.contains(&acc) {
-            self.fill(acc, dtype, len, init);
-        }
-    }
-
-    /// Fills an accumulator in memory, a vector at a time where there are any.
-    fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        let base = self.pointers.bases[&Base::Acc(acc)];
-        let flags = MemFlagsData::new().with_notrap();
-        let lanes = if self.plan.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
-        let (vectors, step) = (len / lanes, (lanes * dtype.bytes()) as i64);
-        if vectors > 0 {
-            let value = if lanes == 1 { self.constant(init) } else { self.splat_constant(init) };
-            let end = self.builder.ins().iadd_imm_s(base, vectors as i64 * step);
-            let at = self.builder.declare_var(types::I64);
-            self.builder.def_var(at, base);
-            let (header, body, exit) =
-                (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
-            self.builder.ins().jump(header, &[]);
-            let around = self.begin_loop(format!("fill {acc}"));
-            self.builder.switch_to_block(header);
-            let pointer = self.builder.use_var(at);
-            let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, pointer, end);
-            self.builder.ins().brif(more, body, &[], exit, &[]);
-            self.builder.switch_to_block(body);
-            self.builder.seal_block(body);
-            self.builder.ins().store(flags, value, pointer, 0);
-            let next = self.builder.ins().iadd_imm_s(pointer, step);
-            self.builder.def_var(at, next);
-            self.builder.ins().jump(header, &[]);
-            self.builder.seal_block(header);
-            self.end_loop(around);
-            self.builder.switch_to_block(exit);
-            self.builder.seal_block(exit);
-        }
-        let value = self.constant(init);
-        for element in vectors * lanes..len {
-            let (base, offset) = self.displaced(base, 0, (element * dtype.bytes()) as i64);
-            self.builder.ins().store(flags, value, base, offset);
-        }
-    }
-
-    /// An element of an accumulator, or the lanes of a vector.
-    pub(super) fn read(&mut self, acc: AccId, dtype: DType, index: &Index) -> Val {
-        let Some(cells) = self.cells.get(&acc) else { return self.load(Base::Acc(acc), dtype, index) };
-        let lanes = self.lanes_of(index);
-        let cell = cell_of(cells, index.offset as u64);
-        let whole = self.builder.use_var(self.registers[&(acc, cell)]);
-        let lane = index.offset as u64 - cell.start;
-        let value = match (cell.lanes, lanes) {
-            (1, _) => whole,
-            (_, 1) => self.builder.ins().extractlane(whole, lane as u8),
-            _ => self.take_lanes(whole, dtype, lane),
-        };
-        Val { value, dtype, lanes }
-    }
-
-    /// Writes an element of an accumulator, or the lanes of a vector.
-    pub(super) fn set(&mut self, acc: AccId, index: &Index, value: Operand) -> Result<(), Unsupported> {
-        let dtype = self.types[&acc];
-        let Some(cells) = self.cells.get(&acc) else { return self.store(Base::Acc(acc), dtype, index, value) };
-        let lanes = self.lanes_of(index);
-        let cell = cell_of(cells, index.offset as u64);
-        let register = self.registers[&(acc, cell)];
-        let lane = index.offset as u64 - cell.start;
-        let value = if lanes == 1 { self.scalar(value)?.value } else { self.vector(value, lanes).value };
-        if lanes > 1 && self.one_lane {
-            let old = self.builder.use_var(register);
-            let whole = self.put_lanes(old, value, dtype, lane, 1);
-            self.builder.def_var(register, whole);
-            return Ok(());
-        }
-        let whole = match (cell.lanes, lanes) {
-            (all, some) if all == some => value,
-            (_, 1) => {
-                let old = self.builder.use_var(register);
-                self.builder.ins().insertlane(old, value, lane as u8)
-            }
-            _ => {
-                let old = self.builder.use_var(register);
-                self.put_lanes(old, value, dtype, lane, lanes)
-            }
-        };
-        self.builder.def_var(register, whole);
-        Ok(())
-    }
-
-    /// How many elements an access takes: the lanes where it moves with them, else one.
-    fn lanes_of(&self, index: &Index) -> u64 {
-        self.lane.map_or(1, |(var, lanes)| if index.coefficient(var) == 0 { 1 } else { lanes })
     }
 }

@@ -14,6 +14,7 @@
 //! - A selection is a call of a function of the host (see [`host`]).
 //! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
 
+mod cells;
 mod host;
 mod lanes;
 mod memory;
@@ -118,6 +119,9 @@ pub fn function(
         host: HashMap::new(),
         registers: HashMap::new(),
         types: HashMap::new(),
+        fresh: HashMap::new(),
+        rest: vec![],
+        declared_here: vec![HashSet::new()],
         values: HashMap::new(),
         splats: vec![],
         addends,
@@ -209,6 +213,12 @@ struct Generator<'a> {
     host: HashMap<HostFunction, FuncRef>,
     registers: HashMap<(AccId, Cell), Variable>,
     types: HashMap<AccId, DType>,
+    /// Cells that hold what they started with.
+    fresh: HashMap<(AccId, Cell), Scalar>,
+    /// The statements after the current one in its body, and in those around it.
+    rest: Vec<&'a [Stmt]>,
+    /// The accumulators that the bodies around declare, but for bodies of lanes.
+    declared_here: Vec<HashSet<AccId>>,
     /// Each bound value.
     values: HashMap<Var, Operand>,
     /// Scalars bound outside of lanes, each with its splat, which is made beside it so that no loop
@@ -254,11 +264,13 @@ fn vector_type(dtype: DType) -> Type {
 impl<'a> Generator<'a> {
     fn body(&mut self, body: &'a [Stmt]) -> Result<(), Unsupported> {
         for (n, stmt) in body.iter().enumerate() {
+            self.rest.push(&body[n + 1..]);
             match stmt {
                 Stmt::Carry { var, of } => self.carry(*var, of, &body[n + 1..])?,
                 Stmt::Pick { var, value, most } => self.pick(*var, value, *most, &body[n + 1..])?,
                 _ => self.stmt(stmt)?,
             }
+            self.rest.pop();
         }
         Ok(())
     }
@@ -285,6 +297,7 @@ impl<'a> Generator<'a> {
                 _ => self.counted(l),
             },
             Stmt::Acc { acc, dtype, len, init } => {
+                self.declared_here.last_mut().expect("the function's body").insert(*acc);
                 self.declare(*acc, *dtype, *len, *init);
                 Ok(())
             }
@@ -375,7 +388,11 @@ impl<'a> Generator<'a> {
         self.builder.seal_block(inside);
         self.positions.clear();
         let splats = self.splats.len();
+        self.fresh.clear();
+        self.declared_here.push(HashSet::new());
         self.body(&l.body)?;
+        self.declared_here.pop();
+        self.fresh.clear();
         self.splats.truncate(splats);
         for (pointer, bytes) in bumps {
             let at = self.builder.use_var(pointer);
@@ -500,7 +517,7 @@ impl<'a> Generator<'a> {
             Expr::Const(s) => Ok(Operand::Const(*s)),
             Expr::Var(var, _) => Ok(self.values[var]),
             Expr::Load(buf, dtype, index) => Ok(Operand::Val(self.load(Base::Buf(*buf), *dtype, index))),
-            Expr::Read(acc, dtype, index) => Ok(Operand::Val(self.read(*acc, *dtype, index))),
+            Expr::Read(acc, dtype, index) => Ok(self.read(*acc, *dtype, index)),
             Expr::At(dtype, index) => Ok(self.at(*dtype, index)),
             Expr::Op(op, dtype, args) => {
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;

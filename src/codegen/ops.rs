@@ -25,6 +25,11 @@ impl Generator<'_> {
         if let Some(constants) = constants {
             return Ok(Operand::Const(op.eval(result, &constants)));
         }
+        if let &[Operand::Const(s), other] | &[other, Operand::Const(s)] = args
+            && op.is_neutral(s)
+        {
+            return Ok(other);
+        }
         let lanes = args.iter().map(|a| if let Operand::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
         if op == Op::Select
             && lanes > 1

@@ -5,8 +5,8 @@ use super::code::{Arg, Class, First, Inst, Item, Reg, View};
 use super::encode::FRAME;
 use super::lanes::masked_load;
 use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
-use crate::storage::{Cell, Lanes as At, cell_of};
-use cranefold_ir::{AccId, DType, Expr, Index, Scalar, Stmt};
+use crate::storage::{Cell, Lanes as At, cell_of, is_dead};
+use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
 use iced_x86::Code::*;
 
 /// Vectors up to which filling an accumulator is written out.
@@ -209,15 +209,11 @@ impl<'a> Generator<'a> {
             return false;
         }
         // The body of the lanes, and the body in which its loop stands.
-        let Some(&[outer, inner]) = self.rest.last_chunk::<2>() else { return false };
+        let Some(&after) = self.rest.last_chunk::<2>() else { return false };
         if !self.declared_here.last().is_some_and(|declared| declared.contains(&acc)) {
             return false;
         }
-        let mut dead = true;
-        for stmt in inner.iter().chain(outer) {
-            reads_of(stmt, acc, None, &mut |first, last| dead &= last <= start || first >= end);
-        }
-        dead
+        is_dead(acc, start, end, &after)
     }
 
     /// Writes lanes into a vector, so many bytes from its start on.
@@ -273,31 +269,5 @@ impl<'a> Generator<'a> {
         let args = [Arg::Reg(to, View::Xmm), Arg::Reg(whole, View::Xmm), Arg::Imm(start as i64 % 16)];
         self.emit(Inst::new(code, &args));
         to
-    }
-}
-
-/// Calls `f` with the elements of an accumulator that a statement reads: from, to. An index that moves with a loop
-/// reads all.
-fn reads_of(stmt: &Stmt, of: AccId, lane: Option<(cranefold_ir::LoopVar, u64)>, f: &mut impl FnMut(u64, u64)) {
-    if let Stmt::For(l) = stmt {
-        let lane = match (l.kind, l.extent) {
-            (cranefold_ir::LoopKind::Lanes, cranefold_ir::Extent::Const(n)) => Some((l.var, n)),
-            _ => lane,
-        };
-        return l.body.iter().for_each(|s| reads_of(s, of, lane, f));
-    }
-    for e in stmt.exprs() {
-        e.visit(&mut |e| {
-            let Expr::Read(acc, _, index) = e else { return };
-            if *acc != of {
-                return;
-            }
-            let lanes = lane.map_or(1, |(var, n)| if index.coefficient(var) != 0 { n } else { 1 });
-            let others = index.terms().filter(|&(v, _)| lane.is_none_or(|(var, _)| v != var)).count();
-            match others {
-                0 => f(index.offset as u64, index.offset as u64 + lanes),
-                _ => f(0, u64::MAX),
-            }
-        });
     }
 }

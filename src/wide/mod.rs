@@ -527,23 +527,13 @@ impl<'a> Generator<'a> {
             args.iter().map(|a| if let Place::Const(s) = a.place { Some(s) } else { None }).collect();
         match (constants, args) {
             (Some(constants), _) => Ok(self.constant(op.eval(result, &constants))),
-            (None, &[a, b]) if is_neutral(op, a) => Ok(b),
-            (None, &[a, b]) if is_neutral(op, b) => Ok(a),
+            (None, &[Val { place: Place::Const(s), .. }, other] | &[other, Val { place: Place::Const(s), .. }])
+                if op.is_neutral(s) =>
+            {
+                Ok(other)
+            }
             (None, _) => self.operation(op, result, args, to),
         }
-    }
-}
-
-/// Whether an operand is a constant that leaves the other one as it is, but for the payload of a NaN.
-fn is_neutral(op: Op, operand: Val) -> bool {
-    let Place::Const(s) = operand.place else { return false };
-    let dtype = s.dtype();
-    match op {
-        Op::Add if dtype.is_float() => s == Scalar::float(dtype, -0.0),
-        Op::Add | Op::Or | Op::Xor if dtype.is_int() => s == Scalar::int(dtype, 0),
-        Op::Mul if dtype.is_float() => s == Scalar::float(dtype, 1.0),
-        Op::Mul if dtype.is_int() => s == Scalar::int(dtype, 1),
-        _ => false,
     }
 }
 

@@ -1,0 +1,38 @@
+//! Which elements of an accumulator nothing reads any more.
+
+use cranefold_ir::{AccId, Expr, Extent, LoopKind, LoopVar, Stmt};
+
+/// Whether none of these statements reads the elements of an accumulator from `start` to `end`.
+pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
+    let mut dead = true;
+    for stmt in after.iter().copied().flatten() {
+        reads_of(stmt, acc, None, &mut |first, last| dead &= last <= start || first >= end);
+    }
+    dead
+}
+
+/// Calls `f` with the elements of an accumulator that a statement reads: from, to. An index that moves with a loop
+/// reads all.
+fn reads_of(stmt: &Stmt, of: AccId, lane: Option<(LoopVar, u64)>, f: &mut impl FnMut(u64, u64)) {
+    if let Stmt::For(l) = stmt {
+        let lane = match (l.kind, l.extent) {
+            (LoopKind::Lanes, Extent::Const(n)) => Some((l.var, n)),
+            _ => lane,
+        };
+        return l.body.iter().for_each(|s| reads_of(s, of, lane, f));
+    }
+    for e in stmt.exprs() {
+        e.visit(&mut |e| {
+            let Expr::Read(acc, _, index) = e else { return };
+            if *acc != of {
+                return;
+            }
+            let lanes = lane.map_or(1, |(var, n)| if index.coefficient(var) != 0 { n } else { 1 });
+            let others = index.terms().filter(|&(v, _)| lane.is_none_or(|(var, _)| v != var)).count();
+            match others {
+                0 => f(index.offset as u64, index.offset as u64 + lanes),
+                _ => f(0, u64::MAX),
+            }
+        });
+    }
+}
