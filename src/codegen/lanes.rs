@@ -207,6 +207,13 @@ impl Generator<'_> {
         self.reread(shuffled, ty)
     }
 
+    /// The vector whose lane `i` is lane `from(i)` of two, those of `b` numbered on after those of `a`.
+    pub(super) fn pick_lanes(&mut self, a: Value, b: Value, dtype: DType, from: impl Fn(u64) -> u64) -> Value {
+        let bytes = dtype.bytes();
+        let byte = |i: usize| (from(i as u64 / bytes) * bytes) as u8 + (i as u64 % bytes) as u8;
+        self.shuffle(a, b, std::array::from_fn(byte))
+    }
+
     /// The vector with lane `lane` moved to lane 0, and those after it along.
     pub(super) fn take_lanes(&mut self, value: Value, dtype: DType, lane: u64) -> Value {
         if lane == 0 {

@@ -238,7 +238,7 @@ impl<'a> Generator<'a> {
 
     /// Flags of a load. Accumulators and outputs change, and so may input 0 where each position of a slice is
     /// written: the output may be the same memory.
-    fn load_flags(&self, base: Base) -> MemFlagsData {
+    pub(super) fn load_flags(&self, base: Base) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match base {
             Base::Buf(buf) if self.nest.buffers[buf.0 as usize].role == BufferRole::In && !self.writes_slices => {
@@ -256,6 +256,11 @@ impl<'a> Generator<'a> {
             let value = self.builder.ins().load(scalar_type(dtype), flags, pointer, offset);
             return Val { value, dtype, lanes: 1 };
         };
+        if let Base::Buf(buf) = base
+            && let Some(value) = self.column((buf, dtype, index), pointer, offset, stride)
+        {
+            return Val { value, dtype, lanes };
+        }
         let value = match stride {
             1 => self.load_lanes(dtype, lanes, flags, pointer, offset),
             _ => self.gather(dtype, lanes, flags, pointer, offset, stride),

@@ -15,6 +15,7 @@
 //! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
 
 mod cells;
+mod columns;
 mod host;
 mod lanes;
 mod memory;
@@ -132,13 +133,14 @@ pub fn function(
         constants: HashMap::new(),
         in_lane_loop: false,
         positions: HashMap::new(),
+        matrices: vec![],
         steps: HashMap::new(),
         set_before_read: set_before_read(&nest.body),
         writes_slices: writes_slices(nest),
     };
     generator.end_loop(None);
     generator.bases(buffers);
-    generator.body(&nest.body)?;
+    generator.outer_body(&nest.body)?;
     generator.builder.ins().return_(&[]);
     let addends = generator.addends;
     let (shared, tiles, loops) = (generator.shared, generator.tiles, generator.loops);
@@ -239,6 +241,8 @@ struct Generator<'a> {
     in_lane_loop: bool,
     /// Values of indices that are the same in all lanes, for the current body.
     positions: HashMap<(DType, Index), Value>,
+    /// Loads of the current body that are columns of matrices.
+    matrices: Vec<columns::Matrix>,
     /// Vectors of steps between lanes, made before the innermost loop, as the constants are.
     steps: HashMap<(DType, i64, i64), Value>,
     /// Accumulators that need no initial value.
@@ -262,6 +266,15 @@ fn vector_type(dtype: DType) -> Type {
 }
 
 impl<'a> Generator<'a> {
+    /// A body that is none of lanes.
+    fn outer_body(&mut self, body: &'a [Stmt]) -> Result<(), Unsupported> {
+        let matrices = self.matrices(body);
+        let around = std::mem::replace(&mut self.matrices, matrices);
+        let done = self.body(body);
+        self.matrices = around;
+        done
+    }
+
     fn body(&mut self, body: &'a [Stmt]) -> Result<(), Unsupported> {
         for (n, stmt) in body.iter().enumerate() {
             self.rest.push(&body[n + 1..]);
@@ -390,7 +403,7 @@ impl<'a> Generator<'a> {
         let splats = self.splats.len();
         self.fresh.clear();
         self.declared_here.push(HashSet::new());
-        self.body(&l.body)?;
+        self.outer_body(&l.body)?;
         self.declared_here.pop();
         self.fresh.clear();
         self.splats.truncate(splats);
