@@ -107,8 +107,11 @@ impl Kernel {
         inputs: &[Input<'_>],
         outputs: &mut [Output<'_>],
     ) -> Result<(), CallError> {
+        if self.run_direct(inputs, outputs) {
+            return Ok(());
+        }
         match self.0.compiled.layout.parts.len() {
-            1 => self.run(inputs, outputs),
+            1 => self.run_indirect(inputs, outputs),
             _ => self.run_parts(executor, inputs, outputs),
         }
     }

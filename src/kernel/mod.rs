@@ -104,12 +104,19 @@ impl Kernel {
     /// there is no memory for [`scratch_bytes`](Kernel::scratch_bytes): nothing is written then.
     #[inline]
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        if let (Some(direct), [input], [output]) = (&self.0.direct, inputs, &mut *outputs)
-            && direct.run(input, output)
-        {
-            return Ok(());
+        match self.run_direct(inputs, outputs) {
+            true => Ok(()),
+            false => self.run_indirect(inputs, outputs),
         }
-        self.run_indirect(inputs, outputs)
+    }
+
+    /// Runs the kernel if its code may be entered at once and the buffers are those of the spec.
+    #[inline]
+    fn run_direct(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> bool {
+        match (&self.0.direct, inputs, outputs) {
+            (Some(direct), [input], [output]) => direct.run(input, output),
+            _ => false,
+        }
     }
 
     /// As [`run`](Kernel::run), of any kernel.
