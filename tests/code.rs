@@ -147,3 +147,18 @@ fn strided_lanes_are_loaded_as_vectors() {
         assert!(!asm.contains("vpinsr"), "{spec}, {width} bits\n{asm}");
     }
 }
+
+/// Each of two loops one after the other, over whole tiles and over what is left, keeps constants in registers of its own.
+#[test]
+fn constants_are_loaded_before_each_loop() {
+    let spec: Reduction = "sum bf16[1024,1000] axes=[0]".parse().expect("a spec");
+    let options = Options { schedule: Some("width=512 tile=i0:192".parse().expect("a schedule")), width: None };
+    let asm = compiler().compile_with(&spec, &options).expect("a kernel").dump("asm").expect("the assembly");
+    let mut depth = 0;
+    let mut masks = vec![];
+    for line in asm.lines().map(str::trim) {
+        depth += i32::from(line.starts_with("; for k")) - i32::from(line.starts_with("; end of for k"));
+        masks.extend(line.contains("kmovq").then_some(depth));
+    }
+    assert!(asm.matches("; for k").count() == 2 && !masks.is_empty() && masks.iter().all(|&depth| depth == 0), "{asm}");
+}

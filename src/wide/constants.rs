@@ -3,7 +3,7 @@
 use super::code::{Arg, Class, Constant, First, Inst, Item, Program, Reg, View};
 use super::live::{Interval, LoopSpan, intervals, loops};
 use super::tier::{Tier, code};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The bytes that constants are loaded from, and where each begins.
 #[derive(Debug, Default)]
@@ -22,15 +22,14 @@ impl Pool {
     }
 }
 
-/// What becomes of a constant.
-enum Home {
-    /// Loaded before a loop.
-    Before(usize),
-    /// At each use.
-    Uses,
+/// A constant in a register of its own around a loop.
+struct Home {
+    constant: usize,
+    span: LoopSpan,
+    reg: Reg,
 }
 
-/// Loads constants: before the outermost loop around their uses in which a register is free to the end, those
+/// Loads constants: before the outermost loops around their uses in which a register is free to the end, those
 /// used most first; the others where they are used, as operands in memory where the instruction takes one.
 pub fn place(program: &mut Program, tier: Tier, fixed: &[Reg]) -> Pool {
     let mut pool = Pool::default();
@@ -41,32 +40,36 @@ pub fn place(program: &mut Program, tier: Tier, fixed: &[Reg]) -> Pool {
     let index: HashMap<Reg, usize> = constants.iter().enumerate().map(|(n, (reg, _))| (*reg, n)).collect();
     let spans = loops(program);
     let live = intervals(program, &spans, fixed);
+    let around = around(program, constants.len(), &index);
     let mut pressure = Pressure::new(program, &live, &index);
-    let mut homes: Vec<Home> = constants.iter().map(|_| Home::Uses).collect();
+    let mut homes: Vec<Home> = vec![];
     let mut order: Vec<usize> = (0..constants.len()).filter(|&n| live[constants[n].0.0 as usize].used).collect();
     order.sort_by(|&a, &b| {
         let weight = |n: usize| live[constants[n].0.0 as usize].weight;
         weight(b).total_cmp(&weight(a))
     });
-    for n in order {
-        let (reg, _) = &constants[n];
-        let class = program.classes[reg.0 as usize];
+    for constant in order {
+        let class = program.classes[constants[constant].0.0 as usize];
         let most = match class {
             Class::Mask => 7,
             _ => tier.registers(),
         };
-        if let Some(span) = candidates(program, *reg).into_iter().find(|&s| pressure.fits(class, spans[s], most)) {
-            pressure.add(class, spans[span]);
-            homes[n] = Home::Before(span);
+        let mut held_to = None;
+        for span in around[constant].iter().map(|&l| spans[l]) {
+            if held_to.is_none_or(|end| span.start > end) && pressure.fits(class, span, most) {
+                pressure.add(class, span);
+                homes.push(Home { constant, span, reg: program.reg(class) });
+                held_to = Some(span.end);
+            }
         }
     }
-    rewrite(program, tier, &constants, &index, &homes, &spans, &mut pool);
+    rewrite(program, tier, &constants, &index, &homes, &mut pool);
     pool
 }
 
-/// The loops around all uses of a register in loops, outermost first.
-fn candidates(program: &Program, reg: Reg) -> Vec<usize> {
-    let mut common: Option<Vec<usize>> = None;
+/// The loops around any use of each constant, in order of their starts: those around before those inside.
+fn around(program: &Program, constants: usize, index: &HashMap<Reg, usize>) -> Vec<Vec<usize>> {
+    let mut around = vec![BTreeSet::new(); constants];
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
     for item in &program.items {
@@ -80,16 +83,13 @@ fn candidates(program: &Program, reg: Reg) -> Vec<usize> {
             }
             _ => {}
         }
-        let mut found = false;
-        item.uses(|r| found |= r == reg);
-        if found {
-            common = Some(match common {
-                None => open.clone(),
-                Some(c) => c.iter().zip(&open).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect(),
-            });
-        }
+        item.uses(|r| {
+            if let Some(&n) = index.get(&r) {
+                around[n].extend(&open);
+            }
+        });
     }
-    common.unwrap_or_default()
+    around.into_iter().map(|loops| loops.into_iter().collect()).collect()
 }
 
 /// How many registers of each class are live at each item.
@@ -132,28 +132,31 @@ fn rewrite(
     constants: &[(Reg, Constant)],
     index: &HashMap<Reg, usize>,
     homes: &[Home],
-    spans: &[LoopSpan],
     pool: &mut Pool,
 ) {
     let items = std::mem::take(&mut program.items);
     let mut out = Vec::with_capacity(items.len() + constants.len());
     for (at, item) in items.into_iter().enumerate() {
         if matches!(item, Item::Enter(_)) {
-            for (n, home) in homes.iter().enumerate() {
-                if matches!(home, Home::Before(span) if spans[*span].start as usize == at) {
-                    load(program, tier, constants[n].0, &constants[n].1, pool, &mut out);
-                }
+            for home in homes.iter().filter(|home| home.span.start as usize == at) {
+                load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
             }
         }
         let mut used: Vec<Reg> = vec![];
         item.uses(|r| {
-            if index.get(&r).is_some_and(|&n| matches!(homes[n], Home::Uses)) && !used.contains(&r) {
+            if index.contains_key(&r) && !used.contains(&r) {
                 used.push(r);
             }
         });
         let mut item = item;
         for reg in used {
-            let constant = &constants[index[&reg]].1;
+            let n = index[&reg];
+            let holds = |home: &&Home| home.constant == n && (home.span.start..=home.span.end).contains(&(at as u32));
+            if let Some(home) = homes.iter().find(holds) {
+                item = renamed(item, reg, home.reg);
+                continue;
+            }
+            let constant = &constants[n].1;
             if let Some(folded) = fold(item, reg, constant, tier, pool) {
                 item = folded;
                 continue;
