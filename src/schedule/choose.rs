@@ -101,3 +101,39 @@ impl Choice {
         others.into_iter().map(reason).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reduction;
+
+    fn choice(spec: &str) -> Choice {
+        let spec: Reduction = spec.parse().expect("a spec");
+        consider(&Problem::of(&spec), 512)
+    }
+
+    /// Eight short runs of each output are streams, in which those of the next output follow; and from memory, rows do not
+    /// share folds.
+    #[test]
+    fn short_runs_are_followed_from_output_to_output() {
+        let streams = choice("sum f32[64,128,56,56]@aBcd16b axes=[1]");
+        assert!(streams.schedule.tiles.is_empty() && !streams.others.is_empty(), "{streams:?}");
+        let reading = streams.cost.expect("a cost").reading_ns;
+        assert_eq!(reading, Machine::TYPICAL.read_ns(64 * 128 * 56 * 56 * 4));
+        // Runs of pages begin anew.
+        let pages = choice("sum f32[64,128,56,56] axes=[0,2,3]");
+        assert!(pages.cost.expect("a cost").reading_ns > reading, "{pages:?}");
+    }
+
+    #[test]
+    fn rows_that_wait_at_their_ends_are_taken_two_at_once() {
+        assert_eq!(choice("argmax f32[64,1000] axes=[1]").schedule.interleave, 2);
+        assert_eq!(choice("sum f32[64,1000] axes=[1]").schedule.interleave, 1);
+    }
+
+    /// Pieces of rows that begin inside of lines read more of them.
+    #[test]
+    fn rows_that_are_no_whole_lines_are_not_cut() {
+        assert_eq!(choice("sum f32[16,256,14,14] axes=[1]").schedule.tiles[0].by, 196);
+    }
+}

@@ -138,6 +138,11 @@ impl<'p> Facts<'p> {
         })
     }
 
+    /// Bytes of the elements of a slice of input 0.
+    pub fn row_bytes(&self) -> u64 {
+        self.problem.count.saturating_mul(self.element_bytes)
+    }
+
     /// Elements of input 0 in a line of memory.
     pub fn in_line(&self) -> u64 {
         LINE_BYTES / self.element_bytes
