@@ -19,9 +19,8 @@ use std::collections::HashMap;
 ///
 /// In the body of a definition the sequence is written out. A term names the operation either way.
 ///
-/// In a tile the vectors are wider, and convert between f32 and f16, and from bf16, by themselves, those of 512 bits
-/// have the minimum and maximum of floats; a definition that
-/// is another one there is called `finish.wide`.
+/// In a tile the vectors are wider, convert between f32 and f16, and from bf16, by themselves, and have the minimum and
+/// maximum of floats; a definition that is another one there is called `finish.wide`.
 pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let defs = std::mem::take(&mut nest.defs);
@@ -98,7 +97,7 @@ fn replacement(e: &Expr, bits: u32) -> Option<Def> {
 /// Whether vectors of so many bits have an operation that others lack.
 fn is_primitive(op: Op, result: DType, from: DType, bits: u32) -> bool {
     match op {
-        Op::Min | Op::Max => bits == 512 && from.is_float(),
+        Op::Min | Op::Max => bits > Vectors::BASE.bits && from.is_float(),
         Op::Cast => converts_half(result, from, bits),
         _ => false,
     }

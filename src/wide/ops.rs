@@ -2,6 +2,7 @@
 
 use super::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
 use super::lanes::masked_load;
+use super::tier::Tier;
 use super::{Generator, Lanes, Place, Refused, Val};
 use cranefold_ir::{DType, Expr, Op, Scalar};
 use iced_x86::Code::{self, *};
@@ -153,10 +154,10 @@ impl Generator<'_> {
         let dtype = a.dtype;
         let bytes = dtype.bytes();
         if dtype.is_float() && matches!(op, Op::Min | Op::Max) {
-            return match self.tier.is_512() {
-                true => Ok(self.minimum_or_maximum(op, a, b, to)),
-                false => Err(Refused(format!("{} of {dtype}", op.name()))),
-            };
+            return Ok(match self.tier {
+                Tier::Avx512 => self.minimum_or_maximum(op, a, b, to),
+                Tier::Avx2 => self.minimum_or_maximum_of_two(op, a, b, to),
+            });
         }
         if let Some((vex, evex)) = binary(op, dtype) {
             let first = self.reg(a);
@@ -184,7 +185,7 @@ impl Generator<'_> {
         Err(Refused(format!("{} of {dtype}", op.name())))
     }
 
-    /// The lesser or greater of floats in AVX-512, -0 below +0: NaN where either is NaN.
+    /// The lesser or greater of floats in AVX-512, -0 below +0: the canonical NaN where either is NaN.
     fn minimum_or_maximum(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Reg {
         let (dtype, bytes) = (a.dtype, a.dtype.bytes());
         let (a, b) = (self.reg(a), self.reg(b));
@@ -213,6 +214,21 @@ impl Generator<'_> {
         let args = [self.full(to), self.full(nan), self.full(number)];
         self.emit(Inst::new(blend, &args).masked(ordered, false));
         to
+    }
+
+    /// The same in AVX2: of both instructions, each of which gives its second operand where one is NaN or both are zeros.
+    fn minimum_or_maximum_of_two(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Reg {
+        let dtype = a.dtype;
+        let [a, b] = [a, b].map(|v| Val { place: Place::Reg(self.reg(v)), ..v });
+        let (m, k) = (self.float_extreme(op, a, b, None), self.float_extreme(op, b, a, None));
+        let bits = |v: Val| Val { dtype: dtype.unsigned(), ..v };
+        // Other bits only of zeros of two signs.
+        let (join, _) = binary(if op == Op::Max { Op::And } else { Op::Or }, dtype.unsigned()).expect("of every type");
+        let (first, second) = (self.reg(bits(m)), self.operand(bits(k), self.tier.bytes()));
+        let both = self.pair(join, first, second, 0, None);
+        let ordered = self.compare(Op::Eq, m, k, m.lanes, None);
+        let (ordered, nan) = (self.reg(ordered), self.constant_reg(Scalar::nan(dtype)));
+        self.blend(ordered, both, nan, to)
     }
 
     /// The low 64 bits of products, of three products of halves.
@@ -500,7 +516,7 @@ impl Generator<'_> {
             return Ok(None);
         };
         let comparison = matches!(compare, Op::Eq | Op::Ne | Op::Lt | Op::Le);
-        let Some(code) = extreme_of(op, dtype).filter(|_| comparison && keeps(op, *kept)) else { return Ok(None) };
+        let Some(code) = extreme_of(op, dtype).filter(|_| comparison && op.is_neutral(*kept)) else { return Ok(None) };
         let compared = compared.iter().map(|e| self.expr(e, None)).collect::<Result<Vec<_>, _>>()?;
         if compared.iter().all(|v| matches!(v.place, Place::Const(_))) {
             return Ok(None);
@@ -634,13 +650,6 @@ fn extreme_of(op: Op, dtype: DType) -> Option<Code> {
         return None;
     }
     binary(op, dtype).map(|(_, evex)| evex).or_else(|| quads(op, dtype.is_signed()))
-}
-
-/// Whether the operation of any value and this one is the other value.
-fn keeps(op: Op, value: Scalar) -> bool {
-    let limits = value.dtype().int_range();
-    let value = value.as_int();
-    limits.is_some_and(|(least, most)| value == Some(if op == Op::Min { most } else { least }))
 }
 
 /// The lanes of what is made of all operands.
