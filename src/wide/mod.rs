@@ -146,7 +146,7 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
     program.items = items;
     dead::remove_dead(&mut program);
     coalesce::coalesce(&mut program);
-    order::order(&mut program);
+    order::order(&mut program, tier);
     let pool = constants::place(&mut program, tier, &[buffers]);
     let homes = registers::allocate(&program, tier, buffers);
     let own = around.frame.bytes;

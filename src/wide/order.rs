@@ -7,10 +7,11 @@
 //! is read early fills the registers. Rows of 1,024 elements that lie 32 bytes apart took three times as long in another
 //! order.
 
-use super::code::{Arg, Class, First, Item, Program};
+use super::code::{Arg, Class, First, Item, Program, Reg};
+use super::tier::Tier;
 use iced_x86::Code;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// Instructions without a jump that are too few to gain, or so many that ordering them would take long.
 const FEW: usize = 16;
@@ -19,12 +20,18 @@ const MANY: usize = 512;
 /// Loads of views with holes beyond which a run keeps its order.
 const MANY_IN_ORDER: usize = 32;
 
+/// Registers for masks.
+const MASKS: usize = 7;
+
+/// Cycles of a chain beyond which it is better to move values to memory than to wait for them.
+const SHORT: u32 = 40;
+
 /// Instructions that begin in one cycle.
 const WIDTH: u32 = 3;
 
 /// Orders each run of instructions without jumps inside loops: of those whose operands are there first the one that
-/// most others wait for.
-pub fn order(program: &mut Program) {
+/// most others wait for. A run of which too many values would wait at once stays as it is.
+pub fn order(program: &mut Program, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
     for at in 0..=program.items.len() {
@@ -38,8 +45,11 @@ pub fn order(program: &mut Program) {
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
             let run: Vec<Item> = program.items[start..at].to_vec();
-            let order = ordered(&run, program);
-            order.into_iter().zip(start..at).for_each(|(from, to)| program.items[to] = run[from]);
+            let (order, cycles) = ordered(&run, program);
+            let order: Vec<Item> = order.into_iter().map(|from| run[from]).collect();
+            if !is_too_wide(&order, &run, cycles, program, tier) {
+                program.items[start..at].copy_from_slice(&order);
+            }
         }
         match program.items.get(at) {
             Some(Item::Enter(_)) => depth += 1,
@@ -50,8 +60,55 @@ pub fn order(program: &mut Program) {
     }
 }
 
-/// The new order of a run.
-fn ordered(run: &[Item], program: &Program) -> Vec<usize> {
+/// Whether an order needs more registers than there are, where the run before it does not: of masks, or of vectors where chains
+/// are short enough for a core to look beyond them.
+fn is_too_wide(order: &[Item], run: &[Item], cycles: u32, program: &Program, tier: Tier) -> bool {
+    let overflows = |class, most: usize| at_once(order, class, program) > most && at_once(run, class, program) <= most;
+    overflows(Class::Mask, MASKS) || (cycles <= SHORT && overflows(Class::Vector, tier.registers()))
+}
+
+/// How many values of a class are held at once in a run, at most. What it reads before it writes it holds from the start, and
+/// for the next time at the end.
+fn at_once(run: &[Item], class: Class, program: &Program) -> usize {
+    let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
+    let mut last_use: HashMap<Reg, usize> = HashMap::new();
+    let mut written: HashSet<Reg> = HashSet::new();
+    for item in run {
+        item.uses(|reg| {
+            if is_of_class(reg) && !written.contains(&reg) {
+                last_use.insert(reg, run.len());
+            }
+        });
+        written.extend(item.def().map(|(reg, _)| reg));
+    }
+    // From where a value is made to where it is used last; a register that is written again holds another.
+    let mut change = vec![0i32; run.len() + 1];
+    for (at, item) in run.iter().enumerate().rev() {
+        if let Some((reg, false)) = item.def()
+            && let Some(end) = last_use.remove(&reg)
+        {
+            change[at] += 1;
+            change[end] -= 1;
+        }
+        item.uses(|reg| {
+            if is_of_class(reg) {
+                last_use.entry(reg).or_insert(at);
+            }
+        });
+    }
+    for end in last_use.into_values() {
+        change[0] += 1;
+        change[end] -= 1;
+    }
+    let held = change.into_iter().scan(0, |held, by| {
+        *held += by;
+        Some(*held)
+    });
+    held.max().unwrap_or(0) as usize
+}
+
+/// The new order of a run, and the cycles that its longest chain takes.
+fn ordered(run: &[Item], program: &Program) -> (Vec<usize>, u32) {
     let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
     let mut edge = |from: usize, to: usize, latency: u32| {
@@ -144,7 +201,7 @@ fn ordered(run: &[Item], program: &Program) -> Vec<usize> {
             begun = 0;
         }
     }
-    out
+    (out, length.into_iter().max().unwrap_or(0))
 }
 
 /// Whether an item reads memory that may be written, and whether it writes memory.
