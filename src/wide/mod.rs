@@ -9,8 +9,8 @@
 //! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`cells`], [`halves`], [`positions`], [`strided`],
 //!   [`turned`], [`address`]) writes instructions over virtual registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
 //!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
-//! - [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`] lets chains run side by side;
-//!   [`constants`] finds places for constants.
+//! - [`maxima`] joins maxima that follow one another; [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`]
+//!   lets chains run side by side; [`constants`] finds places for constants.
 //! - [`registers`] gives out registers; what does not fit lies in the frame.
 //! - [`encode`] writes bytes.
 
@@ -26,6 +26,7 @@ mod encode;
 mod halves;
 mod lanes;
 mod live;
+mod maxima;
 mod ops;
 mod order;
 mod positions;
@@ -144,6 +145,9 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
     let mut items = generator.prologue;
     items.append(&mut program.items);
     program.items = items;
+    if tier.is_512() {
+        maxima::join_maxima(&mut program);
+    }
     dead::remove_dead(&mut program);
     coalesce::coalesce(&mut program);
     order::order(&mut program, tier);

@@ -1,0 +1,182 @@
+//! Looks for NaN less often where several minima or maxima follow one another.
+//!
+//! In AVX-512 one is three instructions: `vrange` gives the number, the other one where an operand is a NaN, a comparison says
+//! where neither is, and a blend puts the canonical NaN elsewhere. Of several in a row only the last has to be whole:
+//!
+//! ```text
+//! n = range a, x; k = ordered a, x; a = k ? n : nan         n = range a, x; k = ordered a, x
+//! n = range a, y; k = ordered a, y; a = k ? n : nan    ->   n = range n, y
+//! n = range a, z; k = ordered a, z; a = k ? n : nan         n = range n, z; k = k and ordered y, z; a = k ? n : nan
+//! ```
+//!
+//! One comparison finds a NaN in two operands. What the last one makes needless is removed here, where it was to be
+//! overwritten, and by [`dead`](super::dead).
+
+use super::code::{Arg, Class, Inst, Item, Program, Reg, View};
+use iced_x86::Code;
+use std::collections::{HashMap, HashSet};
+
+/// Chains of maxima that are joined at once: each keeps a mask, and there are seven registers for them.
+const CHAINS: usize = 5;
+
+/// What a register holds, before NaNs are put in.
+#[derive(Clone, Copy)]
+struct Number {
+    /// The number where `ordered` and the rest are.
+    number: Reg,
+    /// Where no operand is NaN, but for `unseen`.
+    ordered: Reg,
+    /// An operand that was not compared yet.
+    unseen: Option<Reg>,
+}
+
+impl Number {
+    fn names(&self, reg: Reg) -> bool {
+        self.number == reg || self.ordered == reg || self.unseen == Some(reg)
+    }
+}
+
+/// Joins minima and maxima that follow one another in runs of instructions without jumps.
+pub fn join_maxima(program: &mut Program) {
+    let items = std::mem::take(&mut program.items);
+    let goes_on = going_on(&items);
+    let mut numbers: HashMap<Reg, Number> = HashMap::new();
+    let mut at = 0;
+    while at < items.len() {
+        let Some(found) = Maximum::at(&items[at..]) else {
+            let item = items[at];
+            if ends_run(&item) {
+                numbers.clear();
+            }
+            if let Some((reg, _)) = item.def() {
+                forget(&mut numbers, reg);
+            }
+            program.items.push(item);
+            at += 1;
+            continue;
+        };
+        let number = found.emit(&mut numbers, program);
+        forget(&mut numbers, found.to);
+        if goes_on[at] && numbers.len() < CHAINS {
+            numbers.insert(found.to, number);
+        }
+        at += 3;
+    }
+    remove_overwritten(program);
+}
+
+/// Of which items that a maximum begins with the result is an operand of a later one in the same run.
+fn going_on(items: &[Item]) -> Vec<bool> {
+    let mut goes_on = vec![false; items.len()];
+    let mut wanted: HashSet<Reg> = HashSet::new();
+    let mut end = items.len();
+    while end > 0 {
+        let start = end.saturating_sub(3);
+        if let Some(found) = Maximum::at(&items[start..end]) {
+            goes_on[start] = wanted.remove(&found.to);
+            wanted.extend([found.a, found.b]);
+            end = start;
+            continue;
+        }
+        end -= 1;
+        if ends_run(&items[end]) {
+            wanted.clear();
+        } else if let Some((reg, _)) = items[end].def() {
+            wanted.remove(&reg);
+        }
+    }
+    goes_on
+}
+
+fn ends_run(item: &Item) -> bool {
+    matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..))
+}
+
+/// A register holds something else from here on.
+fn forget(numbers: &mut HashMap<Reg, Number>, reg: Reg) {
+    numbers.retain(|&of, number| of != reg && !number.names(reg));
+}
+
+/// The three instructions of a minimum or maximum.
+struct Maximum {
+    range: Inst,
+    compare: Inst,
+    blend: Inst,
+    to: Reg,
+    /// The operands.
+    a: Reg,
+    b: Reg,
+}
+
+impl Maximum {
+    /// That which the items begin with.
+    fn at(items: &[Item]) -> Option<Maximum> {
+        let &[Item::Inst(range), Item::Inst(compare), Item::Inst(blend), ..] = items else { return None };
+        let is_range = matches!(
+            range.code,
+            Code::EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae | Code::EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae
+        );
+        let [Arg::Reg(number, _), Arg::Reg(a, _), Arg::Reg(b, _), _] = range.args else { return None };
+        let [Arg::Reg(ordered, _), Arg::Reg(c, _), Arg::Reg(d, _), _] = compare.args else { return None };
+        let [Arg::Reg(to, _), _, Arg::Reg(chosen, _), _] = blend.args else { return None };
+        let fits = is_range && (a, b) == (c, d) && chosen == number && blend.mask == Some(ordered);
+        fits.then_some(Maximum { range, compare, blend, to, a, b })
+    }
+
+    /// Adds the instructions, given what registers hold; what the result is before NaNs are put in.
+    fn emit(&self, numbers: &mut HashMap<Reg, Number>, program: &mut Program) -> Number {
+        let mut known = |of: Reg, other: Reg| numbers.remove(&of).map(|number| (number, other));
+        let Some((before, other)) = known(self.a, self.b).or_else(|| known(self.b, self.a)) else {
+            program.items.extend([self.range, self.compare, self.blend].map(Item::Inst));
+            let [number, ordered] = [self.range, self.compare].map(|inst| register(inst.args[0]));
+            return Number { number, ordered, unseen: None };
+        };
+        let (number, ordered) = (program.reg(Class::Vector), program.reg(Class::Mask));
+        let view = |reg, like: Arg| if let Arg::Reg(_, view) = like { Arg::Reg(reg, view) } else { like };
+        let mut range = self.range;
+        let [to, a, b, _] = &mut range.args;
+        (*to, *a, *b) = (view(number, *to), view(before.number, *a), view(other, *b));
+        let mut compare = self.compare.masked(before.ordered, false);
+        let [to, a, b, _] = &mut compare.args;
+        (*to, *a, *b) = (Arg::Reg(ordered, View::K), view(before.unseen.unwrap_or(other), *a), view(other, *b));
+        let mut blend = self.blend.masked(ordered, false);
+        blend.args[2] = view(number, blend.args[2]);
+        program.items.extend([range, compare, blend].map(Item::Inst));
+        match before.unseen {
+            // It is still there when the next operand comes.
+            None if other != self.to => Number { number, ordered: before.ordered, unseen: Some(other) },
+            _ => Number { number, ordered, unseen: None },
+        }
+    }
+}
+
+fn register(arg: Arg) -> Reg {
+    let Arg::Reg(reg, _) = arg else { unreachable!("a register") };
+    reg
+}
+
+/// Removes what writes a register that is written again before it is read.
+fn remove_overwritten(program: &mut Program) {
+    let mut overwritten = vec![false; program.classes.len()];
+    let mut needed = vec![true; program.items.len()];
+    for (at, item) in program.items.iter().enumerate().rev() {
+        if ends_run(item) {
+            overwritten.fill(false);
+            continue;
+        }
+        match item.def() {
+            Some((reg, false)) if overwritten[reg.0 as usize] => {
+                needed[at] = false;
+                continue;
+            }
+            Some((reg, false)) => overwritten[reg.0 as usize] = true,
+            _ => {}
+        }
+        item.uses(|reg| overwritten[reg.0 as usize] = false);
+        if let Some((reg, true)) = item.def() {
+            overwritten[reg.0 as usize] = false;
+        }
+    }
+    let mut needed = needed.into_iter();
+    program.items.retain(|_| needed.next().unwrap_or(true));
+}
