@@ -26,7 +26,7 @@ mod symbol;
 use crate::compiler::Options;
 use crate::error::Error;
 use crate::jit;
-use crate::pipeline;
+use crate::pipeline::{self, Decided};
 use crate::problem::Problem;
 use crate::schedule::{Parts, Schedule};
 use crate::spec::Reduction;
@@ -80,7 +80,8 @@ pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option
     // One function does all of the work.
     let forced = options.schedule.clone().map(|schedule| Schedule { parts: Parts::ONE, ..schedule });
     let width = options.width_of(target.vectors())?;
-    let (schedule, vectors, program) = pipeline::decided(&problem, forced.as_ref(), target.vectors(), width, 1)?;
+    let Decided { schedule, vectors, program, .. } =
+        pipeline::decided(&problem, forced.as_ref(), target.vectors(), width, 1)?;
     let nest = &program.nests[0];
     let isa = target.isa_of_objects()?;
     let generated = jit::generate(nest, Plan { vectors, prefetch_bytes: schedule.prefetch }, &isa)?;

@@ -3,7 +3,8 @@
 use crate::cache::Holders;
 use crate::jit::{Code, Entry, SCRATCH_ALIGN};
 use crate::kernel::StepLoops;
-use crate::pipeline;
+use crate::pipeline::{self, Decided};
+use crate::problem::Problem;
 use crate::program::{Part, Program};
 use crate::schedule::Schedule;
 use crate::signature::Signature;
@@ -17,6 +18,8 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub signature: Signature,
+    /// The problem of the signature, in the form that was compiled.
+    pub problem: Problem,
     pub schedule: Schedule,
     /// What the code is made of.
     pub vectors: Vectors,
@@ -33,22 +36,27 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Of a program and its codes, which were begun to be made at `start`.
-    pub fn new(
-        signature: Signature,
-        schedule: Schedule,
-        vectors: Vectors,
-        target: Target,
-        program: &Program,
-        codes: Vec<Code>,
-        start: Instant,
-    ) -> Compiled {
+    /// Of what was decided and its codes, which were begun to be made at `start`.
+    pub fn new(signature: Signature, target: Target, decided: Decided, codes: Vec<Code>, start: Instant) -> Compiled {
+        let Decided { problem, schedule, vectors, program } = decided;
         let bytes = codes.iter().map(Code::bytes).collect::<Vec<_>>().concat();
-        let layout = Layout::of(program, &codes);
+        let layout = Layout::of(&program, &codes);
         let step_loops = StepLoops::of(program.all_nests());
         let compile_ns = start.elapsed().as_nanos() as u64;
         let holders = Holders::default();
-        Compiled { signature, schedule, vectors, target, codes, bytes, layout, step_loops, compile_ns, holders }
+        Compiled {
+            signature,
+            problem,
+            schedule,
+            vectors,
+            target,
+            codes,
+            bytes,
+            layout,
+            step_loops,
+            compile_ns,
+            holders,
+        }
     }
 
     /// The function that a call enters as it is: where there is one part and no scratch memory.
@@ -83,7 +91,7 @@ impl Compiled {
 
     /// The windows in which each slice is searched, if it is.
     pub fn windows(&self) -> Option<Windows> {
-        let problem = &self.signature.problem;
+        let problem = &self.problem;
         if self.layout.has_finish || problem.elements.is_empty() {
             return None;
         }

@@ -195,12 +195,12 @@ impl Compiler {
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
         let Key { problem, width, schedule: forced, threads, .. } = &**signature;
-        let (schedule, vectors, program) = pipeline::decided(problem, forced.as_ref(), self.vectors, *width, *threads)?;
-        let plan = Plan { vectors, prefetch_bytes: schedule.prefetch };
+        let decided = pipeline::decided(problem, forced.as_ref(), self.vectors, *width, *threads)?;
+        let plan = Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch };
         let memory = self.target.is_host().then_some(&self.memory);
-        let codes = jit::compile(program.all_nests(), plan, self.target.isa(), memory)?;
+        let codes = jit::compile(decided.program.all_nests(), plan, self.target.isa(), memory)?;
         let (signature, target) = (signature.clone(), self.target.clone());
-        let compiled = Compiled::new(signature, schedule, vectors, target, &program, codes, start);
+        let compiled = Compiled::new(signature, target, decided, codes, start);
         self.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
         Ok(compiled)
     }

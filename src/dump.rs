@@ -35,12 +35,12 @@ fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<Str
     let plan = Plan { vectors, prefetch_bytes: compiled.schedule.prefetch };
     Ok(match stage {
         "spec" => spec.to_string(),
-        "problem" => compiled.signature.problem.to_string(),
+        "problem" => compiled.problem.to_string(),
         "schedule" => compiled.schedule.to_string(),
         "clif" => of_each(&legal(compiled)?, "; ", |_, nest| jit::clif_text(nest, plan, isa))?,
         "asm" => of_each(&legal(compiled)?, "", |code, nest| jit::assembly(&compiled.codes[code], nest, plan, isa))?,
         pass => {
-            let stages = pipeline::program_stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
+            let stages = pipeline::program_stages(&compiled.problem, &compiled.schedule, compiled.vectors)?;
             let nest = stages.into_iter().find(|(name, _)| *name == pass);
             nest.expect("a stage of the pipeline").1.to_string()
         }
@@ -48,7 +48,7 @@ fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<Str
 }
 
 fn legal(compiled: &Compiled) -> Result<Program, Error> {
-    pipeline::legal_program(&compiled.signature.problem, &compiled.schedule, compiled.vectors)
+    pipeline::legal_program(&compiled.problem, &compiled.schedule, compiled.vectors)
 }
 
 /// The text that is made of each nest; where there are several, after a line that says which parts run it.
@@ -78,7 +78,7 @@ fn of_each(
 fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
     let mut text = String::new();
     let mut before: Option<Program> = None;
-    let stages = pipeline::program_stages(&compiled.signature.problem, &compiled.schedule, compiled.vectors)?;
+    let stages = pipeline::program_stages(&compiled.problem, &compiled.schedule, compiled.vectors)?;
     let mut section = |name: &str, body: &str| {
         let done = match body {
             "" => writeln!(text, "== {name} == (no change)"),

@@ -34,7 +34,7 @@ const MOST_OTHERS: usize = 3;
 
 /// The page.
 pub(crate) fn explain(spec: &Reduction, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
-    let problem = &compiled.signature.problem;
+    let problem = &compiled.problem;
     let program = pipeline::legal_program(problem, &compiled.schedule, compiled.vectors)?;
     let nest = &program.nests[0];
     let work = Work::of(&program);
@@ -108,7 +108,7 @@ fn level(bytes: u64) -> String {
 }
 
 fn tree(compiled: &Compiled) -> String {
-    let problem = &compiled.signature.problem;
+    let problem = &compiled.problem;
     let Some(reducer) = problem.reducer() else { return "none: elements are converted one by one".into() };
     if problem.elements.is_empty() {
         return "none: there is nothing to reduce".into();
@@ -200,7 +200,7 @@ fn why(compiled: &Compiled) -> Vec<String> {
     } else {
         format!("{width} bits: the widest vectors of the target")
     };
-    let reasons = schedule::consider(&compiled.signature.problem, given).reasons();
+    let reasons = schedule::consider(&compiled.problem, given).reasons();
     let more = reasons.len().saturating_sub(MOST_OTHERS);
     let rest = (more > 0).then(|| format!("and {more} more that are slower still"));
     let none = reasons.is_empty().then(|| "nothing else to choose".to_string());
@@ -274,7 +274,7 @@ fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
 }
 
 fn predicted(compiled: &Compiled, facts: &Facts) -> String {
-    match schedule::predict(&compiled.signature.problem, &compiled.schedule) {
+    match schedule::predict(&compiled.problem, &compiled.schedule) {
         None => "nothing: there is no model of what only moves, converts or selects".into(),
         Some(cost) => {
             let terms = cost.terms().into_iter().filter(|&(_, ns)| ns > 0.0);

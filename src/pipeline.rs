@@ -39,8 +39,20 @@ pub fn legal_program(problem: &Problem, schedule: &Schedule, vectors: Vectors) -
     cut(problem, schedule, &name(problem)).try_map(|nest| passed(nest, schedule, vectors))
 }
 
-/// What a problem is compiled as: the schedule, forced or chosen for `width` and `threads`, the vectors its code is made of,
-/// and the legal program, verified where the schedule was forced: what the cost model chooses is tested; what others force
+/// What a problem is compiled as.
+pub(crate) struct Decided {
+    /// The problem, in the form that the vectors favour.
+    pub problem: Problem,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// The vectors that code is made of.
+    pub vectors: Vectors,
+    /// The legal program.
+    pub program: Program,
+}
+
+/// What a problem is compiled as: in its form for the vectors, by the schedule that is forced, or else chosen for `width`
+/// and `threads`. The legal program is verified where the schedule was forced: what the cost model chooses is tested; what others force
 /// may never have run.
 ///
 /// # Errors
@@ -51,15 +63,16 @@ pub(crate) fn decided(
     vectors: Vectors,
     width: u32,
     threads: usize,
-) -> Result<(Schedule, Vectors, Program), Error> {
-    let schedule = schedule::decide(problem, forced, width, threads)?;
+) -> Result<Decided, Error> {
+    let problem = schedule::as_compiled(problem, forced, width).into_owned();
+    let schedule = schedule::decide(&problem, forced, width, threads)?;
     let vectors = vectors.at_most(schedule.width.min(width));
-    let program = legal_program(problem, &schedule, vectors)?;
+    let program = legal_program(&problem, &schedule, vectors)?;
     let program = match forced {
         Some(_) => program.try_map(|nest| checked("legalize", nest))?,
         None => program,
     };
-    Ok((schedule, vectors, program))
+    Ok(Decided { problem, schedule, vectors, program })
 }
 
 /// As [`program_stages`], of all in one part.

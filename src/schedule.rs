@@ -16,7 +16,7 @@ mod facts;
 mod machine;
 mod parts;
 
-pub use choose::{Choice, choose, choose_for, consider, decide, predict};
+pub use choose::{Choice, as_compiled, choose, choose_for, consider, decide, predict};
 pub use cost::Cost;
 pub(crate) use cost::Time;
 pub use machine::{Level, Machine};

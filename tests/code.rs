@@ -162,3 +162,28 @@ fn constants_are_loaded_before_each_loop() {
     }
     assert!(asm.matches("; for k").count() == 2 && !masks.is_empty() && masks.iter().all(|&depth| depth == 0), "{asm}");
 }
+
+/// In a loop over steps the maxima of one accumulator look for NaN once in two elements and put it in once; and their values
+/// stay in registers, of rows and of columns.
+#[test]
+fn maxima_of_floats_look_for_nan_together_and_stay_in_registers() {
+    let compiler = compiler();
+    let asm = kernel(&compiler, "max f32[4096]", 512).dump("asm").expect("the assembly");
+    let steps = asm.split("; for k0 in").nth(1).and_then(|rest| rest.split("; end of for k0").next()).expect("steps");
+    let count = |name| steps.matches(name).count();
+    assert_eq!(["vrangeps", "vcmpordps", "vpblendmd"].map(count), [16, 12, 4], "{steps}");
+    for (spec, width) in [
+        ("max f32[4096]", 512),
+        ("max f32[4096,3] axes=[1]", 256),
+        ("max f32[3,4096] axes=[0]", 256),
+        ("max f32[64,256] axes=[0]", 512),
+        ("max f64[4096]", 256),
+        ("max f64[1024,1024] axes=[0]", 512),
+    ] {
+        let asm = kernel(&compiler, spec, width).dump("asm").expect("the assembly");
+        let moved = |line: &&str| line.contains("[rsi") && (line.contains("vmovdqu") || line.contains("kmov"));
+        let in_loops = asm.split("; for ").skip(1).map(|l| l.split("; end of").next().expect("a loop"));
+        let moves = in_loops.map(|l| l.lines().filter(moved).count()).sum::<usize>();
+        assert_eq!(moves, 0, "{spec}, {width} bits\n{asm}");
+    }
+}

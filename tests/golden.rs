@@ -17,7 +17,7 @@
 //! rewrites sections and messages, and adds a section that is missing; counts are asserted all the same.
 
 use cranefold::ir::{Nest, verify};
-use cranefold::schedule::choose;
+use cranefold::schedule::{as_compiled, choose};
 use cranefold::{Compiler, Kernel, Options, Problem, Reduction, Schedule, Target, Vectors, dump, pipeline};
 use std::collections::HashMap;
 use std::fs;
@@ -74,7 +74,9 @@ impl Golden {
     /// The nests for the vectors named, which this machine need not have.
     fn nests(&self, bits: &str) -> Result<HashMap<&'static str, String>, Box<dyn std::error::Error>> {
         let (problem, width) = (Problem::of(&self.spec()?), bits.parse()?);
-        let schedule = self.schedule()?.unwrap_or_else(|| choose(&problem, width));
+        let forced = self.schedule()?;
+        let problem = as_compiled(&problem, forced.as_ref(), width);
+        let schedule = forced.unwrap_or_else(|| choose(&problem, width));
         let stages = pipeline::stages(&problem, &schedule, Vectors { bits: width, dot: false })?;
         Ok(stages.into_iter().map(|(stage, nest)| (stage, nest.to_string())).collect())
     }

@@ -6,6 +6,8 @@
 
 #[path = "laws/bytes.rs"]
 mod bytes;
+#[path = "laws/forms.rs"]
+mod forms;
 #[path = "laws/found.rs"]
 mod found;
 #[path = "laws/order.rs"]

@@ -153,6 +153,25 @@ const MALFORMED: &[(&str, &str, &str)] = &[
     ("  out x1: f32[144]", "  out x1: f32[143]", "line 20: x1 has 143 elements, and 36 to 143 are touched"),
 ];
 
+/// The form that wide vectors favour is another problem, and reads back; what has none is refused.
+#[test]
+fn the_direct_form_is_text() {
+    let plain = problem("max f32[8,1000] axes=[1] then=\"r0 * 2\"");
+    let direct = plain.on_vectors(512).into_owned();
+    assert!(direct != plain && direct.to_string().contains("\n  reduce max in f32 over 1000 direct\n"), "{direct}");
+    assert_eq!(direct.to_string().parse(), Ok(direct.clone()));
+    assert_eq!(*direct.on_vectors(128), direct);
+    // Of two elements each vector favours it, of f16 and beside another reducer none.
+    assert!(*problem("min f32[8,2] axes=[1]").on_vectors(128) != problem("min f32[8,2] axes=[1]"));
+    for text in ["max f16[8,2] axes=[1]", "max f64[8,2] axes=[1]", "min,max f32[8,2] axes=[1]", "sum f32[8,2] axes=[1]"]
+    {
+        assert_eq!(*problem(text).on_vectors(512), problem(text), "{text}");
+    }
+    let none = problem("sum f32[8,1000] axes=[1]").to_string().replace("over 1000", "over 1000 direct");
+    let error = none.parse::<Problem>().expect_err("no form");
+    assert_eq!(error.message, "`sum` has no direct form");
+}
+
 #[test]
 fn malformed_boxes_are_refused() {
     let text = problem("softmax f32[3,20,2] axes=[1] -> @aBc8b").to_string();

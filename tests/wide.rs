@@ -4,7 +4,7 @@
 use cranefold::ir::{Def, DefId, Expr, Extent, Loop, LoopKind, Nest, Over, Stmt, eval};
 use cranefold::lower::lower;
 use cranefold::ops::{ROWS, Row};
-use cranefold::schedule::choose;
+use cranefold::schedule::{as_compiled, choose};
 use cranefold::{Compiler, DType, Input, Kernel, Options, Output, Problem, Reduction, Vectors, pipeline};
 use cranefold_fuzz::data;
 
@@ -114,6 +114,7 @@ fn ops() -> impl Iterator<Item = (&'static Row, &'static str, DType)> {
 /// The nest that a target with these vectors is given.
 fn legal(spec: &Reduction, vectors: Vectors) -> Nest {
     let problem = Problem::of(spec);
+    let problem = as_compiled(&problem, None, vectors.bits);
     pipeline::legal_nest(&problem, &choose(&problem, vectors.bits), vectors).expect("a legal nest")
 }
 

@@ -39,10 +39,11 @@ impl Executor {
                 Ok(Executor::Native(compiler.compile_with(spec, options)?, pool(compiler.threads())?))
             }
             ExecutorName::Interpreter => {
-                let problem = Problem::of(spec);
                 let widest = compiler.vectors();
                 let vectors = options.width.map_or(widest, |width| widest.at_most(width));
                 let width = options.width.map_or(widest.bits, |width| width.min(widest.bits));
+                let problem = Problem::of(spec);
+                let problem = schedule::as_compiled(&problem, options.schedule.as_ref(), width);
                 let schedule = schedule::decide(&problem, options.schedule.as_ref(), width, compiler.threads())?;
                 let program = pipeline::legal_program(&problem, &schedule, vectors)?;
                 Ok(Executor::Interpreter(Box::new(program), schedule))

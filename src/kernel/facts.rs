@@ -97,7 +97,7 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
 }
 
 fn combines(compiled: &Compiled) -> u64 {
-    let problem = &compiled.signature.problem;
+    let problem = &compiled.problem;
     let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
     let reducer = problem.reducer().filter(|r| !r.method.phases().is_empty());
     let Some(reducer) = reducer.filter(|_| !problem.elements.is_empty() && slices > 0) else { return 0 };

@@ -2,7 +2,7 @@
 
 use super::{Dim, Operand, Place, Problem, Region, Work};
 use cranefold_ir::DType;
-use cranefold_ir::ops::{Output, in_memory};
+use cranefold_ir::ops::{Output, Recipe, in_memory};
 
 impl Problem {
     /// Checks that the parts fit together, as those of a problem made from a spec do. What it does not find is
@@ -137,6 +137,10 @@ impl Problem {
         }
         if recipe.takes_position() != self.takes_position {
             return Err("`takes position` stands if and only if an op takes it".into());
+        }
+        let plain = Recipe { direct: false, ..recipe.clone() };
+        if recipe.direct && plain.in_direct_form().is_none() {
+            return Err(format!("`{}` has no direct form", recipe.name()));
         }
         recipe.reducer(&types).map(|_| ()).map_err(|e| e.to_string())
     }

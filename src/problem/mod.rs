@@ -24,9 +24,11 @@
 
 mod canonical;
 mod check;
+mod form;
 mod padding;
 mod text;
 
+pub(crate) use form::operations;
 pub use text::ProblemError;
 
 use cranefold_ir::ops::{Call, Recipe, Reducer, Types};

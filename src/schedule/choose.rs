@@ -7,9 +7,21 @@ use super::parts::parts;
 use super::{Machine, Parts, Schedule, ScheduleError};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
+use std::borrow::Cow;
 
 /// Input bytes up to which vectors stay at 128 bits: a call of wider code costs more than it gains.
 const TINY_BYTES: u64 = 512;
+
+/// The problem in the form in which it is compiled for vectors of `width` bits: those of the forced schedule, if there is
+/// one, or else those that are chosen. What a schedule is chosen for, and what it is checked against, is this.
+pub fn as_compiled<'p>(problem: &'p Problem, forced: Option<&Schedule>, width: u32) -> Cow<'p, Problem> {
+    problem.on_vectors(forced.map_or(worthwhile(problem, width), |schedule| schedule.width.min(width)))
+}
+
+/// The bits of vectors that the problem is long enough for.
+fn worthwhile(problem: &Problem, width: u32) -> u32 {
+    if bytes_read(problem) <= TINY_BYTES { width.min(Vectors::BASE.bits) } else { width }
+}
 
 /// A schedule, and why it.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +73,8 @@ pub fn decide(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn consider(problem: &Problem, width: u32) -> Choice {
-    let width = if bytes_read(problem) <= TINY_BYTES { width.min(Vectors::BASE.bits) } else { width };
-    let Some(facts) = Facts::of(problem) else {
+    let width = worthwhile(problem, width);
+    let Some(facts) = Facts::of(problem, width) else {
         let schedule =
             Schedule { width, tiles: vec![], rows: 1, blocks: 1, interleave: 1, prefetch: 0, parts: Parts::ONE };
         return Choice { schedule, cost: None, others: vec![] };
@@ -80,7 +92,7 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
 
 /// What a schedule is expected to take on [`Machine::TYPICAL`]; none where there is nothing to choose.
 pub fn predict(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
-    Some(cost(&Facts::of(problem)?, schedule, &Machine::TYPICAL))
+    Some(cost(&Facts::of(problem, schedule.width)?, schedule, &Machine::TYPICAL))
 }
 
 impl Choice {

@@ -1,11 +1,11 @@
 //! What a choice depends on.
 
 use super::Depth;
-use crate::problem::{Dim, Problem, Region};
+use crate::problem::{Dim, Problem, Region, operations};
 use crate::tree::Tree;
 use crate::windows::Windows;
-use cranefold_ir::ops::{Method, Phase, Reducer};
-use cranefold_ir::{Def, Expr, LoopVar, Op};
+use cranefold_ir::LoopVar;
+use cranefold_ir::ops::Method;
 
 /// Bytes of a line of memory.
 pub(super) const LINE_BYTES: u64 = 64;
@@ -16,9 +16,6 @@ const LIGHT: usize = 6;
 /// The extreme of integers in the time of an addition of floats, and that of floats with a comparison for NaN.
 const EXTREME: f64 = 0.3;
 const COMPARED: f64 = 2.0;
-
-/// Operations in the time of a division or a square root.
-const DIVISION: usize = 6;
 
 /// A loop over slices.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +79,9 @@ pub(super) struct Facts<'p> {
 }
 
 impl<'p> Facts<'p> {
-    /// None where there is nothing to choose but the width: nothing is reduced, or slices are selected from.
-    pub fn of(problem: &'p Problem) -> Option<Facts<'p>> {
+    /// On vectors of so many bits. None where there is nothing to choose but the width: nothing is reduced, or slices are
+    /// selected from.
+    pub fn of(problem: &'p Problem, width: u32) -> Option<Facts<'p>> {
         let reducer = problem.reducer()?;
         if matches!(reducer.method, Method::Select { .. }) || problem.elements.is_empty() || problem.slices.is_empty() {
             return None;
@@ -92,6 +90,7 @@ impl<'p> Facts<'p> {
         let tree = Tree::of(problem, &reducer.method);
         let searched = Windows::of(problem, &reducer, &tree).is_some();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
+        let operations = operations(&reducer, width);
         Some(Facts {
             problem,
             tree,
@@ -108,8 +107,8 @@ impl<'p> Facts<'p> {
                 (_, true) => EXTREME,
                 (_, false) => phases as f64,
             },
-            operations: operations(&reducer).iter().take(phases).sum(),
-            is_light: operations(&reducer).iter().all(|&n| n <= LIGHT),
+            operations: operations.iter().take(phases).sum(),
+            is_light: operations.iter().all(|&n| n <= LIGHT),
             slices: problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add),
         })
     }
@@ -190,28 +189,4 @@ impl<'p> Facts<'p> {
 pub(super) fn bytes_read(problem: &Problem) -> u64 {
     let element: u64 = problem.inputs.iter().filter(|i| i.mapped).map(|i| i.operand.dtype.bytes()).sum();
     problem.elements_read().saturating_mul(element)
-}
-
-/// The operations of a lane on an element, by phase.
-fn operations(reducer: &Reducer) -> Vec<usize> {
-    let of = |p: &Phase| match &p.update {
-        Some(update) => weight(update),
-        None => weight(&p.lift) + weight(&p.combine),
-    };
-    reducer.method.phases().iter().map(of).collect()
-}
-
-/// How many operations a definition takes.
-fn weight(def: &Def) -> usize {
-    let mut weight = 0;
-    let mut add = |e: &Expr| {
-        weight += match e {
-            Expr::Op(Op::Bits, ..) => 0,
-            Expr::Op(Op::Div | Op::Sqrt, ..) => DIVISION,
-            Expr::Op(..) => 1,
-            _ => 0,
-        }
-    };
-    def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut add));
-    weight
 }

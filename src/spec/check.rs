@@ -341,6 +341,7 @@ fn recipe(builder: &Builder, reducers: &[Call], formulas: &Texts, inputs: &[Oper
         accumulator: if builder.accumulator == Some(F64) { F64 } else { default_accumulator(inputs) },
         saturate: builder.saturate,
         half_even: builder.half_even,
+        direct: false,
     };
     let element = recipe.element(&typed(inputs)).map_err(in_spec)?;
     if element == F64 {

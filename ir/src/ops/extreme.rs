@@ -17,15 +17,14 @@ use DType::{F32, F64};
 /// max = a if a >= 0 else c        min = d if d is negative else c
 /// ```
 ///
-/// The bits of an f16 need no conversion for it. An f64 is combined as such: there are no vectors of
+/// The bits of an f16 need no conversion for it. An f64 is combined [as such](by_value): there are no vectors of
 /// 64-bit minima.
 pub(super) fn extreme(request: &Request, op: Op) -> Reducer {
-    let nothing = if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY };
-    // The accumulator cannot show in an exact result.
-    let request = &Request { accumulator: if request.input == F64 { F64 } else { F32 }, ..request.clone() };
     if request.input == F64 {
-        return reducer(request, Monoid { identity: nothing, combine: op, nothing }, same, same);
+        return by_value(request, op);
     }
+    // The accumulator cannot show in an exact result.
+    let request = &Request { accumulator: F32, ..request.clone() };
     let float = request.input;
     let (signed, unsigned) = (float.signed(), float.unsigned());
     let finish = Def::build("finish", &[signed, signed, unsigned], |lets, args| {
@@ -33,8 +32,31 @@ pub(super) fn extreme(request: &Request, op: Op) -> Reducer {
         vec![if request.output == float { value } else { give(lets, value.cast(request.accumulator), request) }]
     });
     let lift = bits_of(float);
-    let nothing = lift.eval(&[Scalar::float(float, nothing)]);
+    let nothing = lift.eval(&[Scalar::float(float, of_nothing(op))]);
     Reducer { nothing, ..Reducer::simple(no_bits(float), lift, extremes(float), finish) }
+}
+
+/// The extreme of f32 by value: one operation an element and none to finish, where the form on bits takes three and six.
+pub(super) fn direct(request: &Request, op: Op) -> Option<Reducer> {
+    (request.input == F32).then(|| by_value(request, op))
+}
+
+/// The extreme of floats that are accumulated in their own type, by the operation itself. It makes NaNs canonical, so
+/// that finish need not, but for an element that is alone.
+fn by_value(request: &Request, op: Op) -> Reducer {
+    let request = &Request { accumulator: request.input, ..request.clone() };
+    let nothing = of_nothing(op);
+    let by_value = reducer(request, Monoid { identity: nothing, combine: op, nothing }, same, same);
+    if request.count < 2 || request.output.is_int() {
+        return by_value;
+    }
+    let finish = Def::build("finish", &[request.input], |_, args| vec![args[0].clone().cast(request.output)]);
+    Reducer { finish, ..by_value }
+}
+
+/// The extreme of no elements, which is neutral.
+fn of_nothing(op: Op) -> f64 {
+    if op == Op::Max { f64::NEG_INFINITY } else { f64::INFINITY }
 }
 
 /// The greatest magnitude: of types up to 32 bits as the greatest bits without the sign, NaN among them.

@@ -76,6 +76,9 @@ pub type Build = fn(&Request) -> Reducer;
 /// The name and parameters of a row that means the same.
 pub type Simpler = (&'static str, Vec<f64>);
 
+/// Builds a reducer of the same results by other operations on another state, for types that have one.
+pub type BuildOther = fn(&Request) -> Option<Reducer>;
+
 /// A builder for each kind of element type that a row takes.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "each field is its own name")]
@@ -83,6 +86,9 @@ pub struct Forms {
     pub truth: Option<Build>,
     pub integer: Option<Build>,
     pub float: Option<Build>,
+    /// Floats in another form, which takes fewer operations where vectors have those it is made of or slices are short.
+    /// Of both forms the results are exact: they do not depend on the order in which elements are combined.
+    pub direct: Option<BuildOther>,
 }
 
 impl Row {
@@ -117,6 +123,11 @@ impl Row {
             false => self.forms.integer,
         };
         form.expect("a type the row takes")(request)
+    }
+
+    /// The reducer for a request in the direct form; none where there is no such form.
+    pub fn build_direct(&self, request: &Request) -> Option<Reducer> {
+        self.forms.direct.filter(|_| request.is_float())?(request)
     }
 }
 

@@ -18,7 +18,7 @@ const DDOF: Param = Param { name: "ddof", at_least: 0.0, ..PARAM };
 const Q: Param = Param { name: "q", default: None, at_least: 0.0, at_most: 1.0, ..PARAM };
 const LAST: Param = Param { name: "last", at_least: 0.0, at_most: 1.0, is_flag: true, ..PARAM };
 
-const NO_FORMS: Forms = Forms { truth: None, integer: None, float: None };
+const NO_FORMS: Forms = Forms { truth: None, integer: None, float: None, direct: None };
 
 /// What rows have in common: no parameters, a copy over no axes, integers clamped.
 const ROW: Row = Row {
@@ -83,7 +83,12 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceMin", "amin", "reduce_min", "reduction_min"],
         proposal: &["Min"],
         formula: "least x",
-        forms: Forms { truth: Some(truth::all), integer: Some(integer::min), float: Some(|r| extreme(r, Op::Min)) },
+        forms: Forms {
+            truth: Some(truth::all),
+            integer: Some(integer::min),
+            float: Some(|r| extreme(r, Op::Min)),
+            direct: Some(|r| extreme::direct(r, Op::Min)),
+        },
         ..ROW
     },
     Row {
@@ -91,7 +96,12 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceMax", "amax", "reduce_max", "reduction_max"],
         proposal: &["Max"],
         formula: "greatest x",
-        forms: Forms { truth: Some(truth::any), integer: Some(integer::max), float: Some(|r| extreme(r, Op::Max)) },
+        forms: Forms {
+            truth: Some(truth::any),
+            integer: Some(integer::max),
+            float: Some(|r| extreme(r, Op::Max)),
+            direct: Some(|r| extreme::direct(r, Op::Max)),
+        },
         ..ROW
     },
     Row {
@@ -233,6 +243,7 @@ pub static ROWS: &[Row] = &[
             truth: Some(integer::count_nonzero),
             integer: Some(integer::count_nonzero),
             float: Some(integer::count_nonzero),
+            ..NO_FORMS
         },
         ..ROW
     },
@@ -268,6 +279,7 @@ pub static ROWS: &[Row] = &[
             truth: Some(|r| arg(r, Op::Max)),
             integer: Some(|r| arg(r, Op::Max)),
             float: Some(|r| arg(r, Op::Max)),
+            ..NO_FORMS
         },
         ..ARG
     },
@@ -279,6 +291,7 @@ pub static ROWS: &[Row] = &[
             truth: Some(|r| arg(r, Op::Min)),
             integer: Some(|r| arg(r, Op::Min)),
             float: Some(|r| arg(r, Op::Min)),
+            ..NO_FORMS
         },
         ..ARG
     },

@@ -97,7 +97,9 @@ impl Recipe {
             saturate: self.saturate,
             half_even: self.half_even,
         };
-        Ok(element.adapt(row.build(&request), row.takes_position, types, self.takes_position()))
+        let direct = if self.direct { row.build_direct(&request) } else { None };
+        let reducer = direct.unwrap_or_else(|| row.build(&request));
+        Ok(element.adapt(reducer, row.takes_position, types, self.takes_position()))
     }
 
     fn then(&self, whole: &mut Reducer, results: &[DType], types: &Types) -> Result<(), RecipeError> {

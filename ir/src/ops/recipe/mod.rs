@@ -41,6 +41,8 @@ pub struct Recipe {
     pub saturate: bool,
     /// Whether results are rounded to integers to nearest, ties to even, rather than towards zero.
     pub half_even: bool,
+    /// Whether the one reducer is in its row's direct form, where that has one: the same results by other operations.
+    pub direct: bool,
 }
 
 /// A reducer by name with the values of its parameters, or one of the user's own.
@@ -191,7 +193,15 @@ impl Recipe {
             accumulator,
             saturate: false,
             half_even: false,
+            direct: false,
         }
+    }
+
+    /// The recipe in the direct form; none where there is no such form. A row among others has none: what they have in
+    /// common, and with it the tree of their floats, would be another.
+    pub fn in_direct_form(&self) -> Option<Recipe> {
+        let has_form = matches!(&self.calls[..], [call] if call.as_row().is_some_and(|row| row.forms.direct.is_some()));
+        (has_form && !self.direct).then(|| Recipe { direct: true, ..self.clone() })
     }
 
     /// The names of the reducers, for people.

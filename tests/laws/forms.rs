@@ -1,0 +1,119 @@
+//! Extremes of few floats, which have two forms: whichever is taken, each result is what a walk over the slice says, to the
+//! bit, where elements are NaNs of any sign and payload, zeros of both signs, infinities, limits and subnormals.
+
+use cranefold::{Compiler, DType, Input, Options, Output, Problem, Reduction, Scalar, schedule};
+use cranefold_fuzz::data::Random;
+
+const FLOATS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
+
+/// Lengths of slices: all that are short, and around the lanes of vectors and their neighbours.
+const LENGTHS: [usize; 19] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 31, 33, 63, 65, 127, 257];
+
+const WIDTHS: [Option<u32>; 4] = [None, Some(256), Some(128), Some(0)];
+
+/// Elements that an extreme may get wrong.
+fn values(dtype: DType) -> Vec<Scalar> {
+    let sign = 1u64 << (dtype.bits() - 1);
+    let infinity = Scalar::highest(dtype).bits();
+    let quiet = Scalar::nan(dtype).bits();
+    let magnitudes = [0, 1, Scalar::float(dtype, 1.0).bits(), infinity - 1, infinity, infinity + 1, quiet, sign - 1];
+    magnitudes.iter().flat_map(|&bits| [bits, bits | sign]).map(|bits| Scalar::from_bits(dtype, bits)).collect()
+}
+
+/// Slices of so many: each pair of values first, then such in which few are NaN.
+fn slices(dtype: DType, len: usize, random: &mut Random) -> Vec<Vec<Scalar>> {
+    let values = values(dtype);
+    let numbers: Vec<Scalar> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+    let pairs = values.iter().flat_map(|&a| values.iter().map(move |&b| (a, b)));
+    let mut slices: Vec<Vec<Scalar>> = pairs
+        .map(|(a, b)| {
+            let mut slice: Vec<Scalar> = (0..len).map(|_| random.pick(&numbers)).collect();
+            // In any two places; the rest is of one kind, so that either may be the extreme.
+            let rest = random.pick(&numbers);
+            slice.iter_mut().filter(|_| random.below(2) == 0).for_each(|x| *x = rest);
+            let at = random.below(len as u64) as usize;
+            slice[at] = a;
+            slice[(at + 1 + random.below(len as u64) as usize) % len] = b;
+            slice
+        })
+        .collect();
+    slices.extend((0..37).map(|_| vec![random.pick(&numbers); len]));
+    slices
+}
+
+/// The extreme by a walk, as a float of this type.
+fn extreme(slice: &[Scalar], is_max: bool, magnitude: bool) -> Scalar {
+    let dtype = slice[0].dtype();
+    let sign = 1u64 << (dtype.bits() - 1);
+    if slice.iter().any(|x| x.is_nan()) {
+        return Scalar::nan(dtype);
+    }
+    let keys = slice.iter().map(|x| {
+        let bits = if magnitude { x.bits() & !sign } else { x.bits() };
+        let magnitude = (bits & !sign) as i128;
+        // -0 is below +0.
+        (if bits & sign == 0 { magnitude } else { -1 - magnitude }, bits)
+    });
+    let found = if is_max { keys.max() } else { keys.min() };
+    Scalar::from_bits(dtype, found.expect("an element").1)
+}
+
+fn run(compiler: &Compiler, spec: &Reduction, width: Option<u32>, input: &[u8]) -> Vec<Vec<u8>> {
+    let kernel = compiler.compile_with(spec, &Options { schedule: None, width }).expect("a kernel");
+    let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+    let dtype = spec.inputs()[0].dtype();
+    let mut given: Vec<Output> =
+        outputs.iter_mut().zip(spec.outputs()).map(|(o, of)| Output::from_bytes(of.dtype(), o)).collect();
+    kernel.run(&[Input::from_bytes(dtype, input)], &mut given).expect("a run");
+    drop(given);
+    outputs
+}
+
+#[test]
+fn extremes_of_few_floats_are_exact_in_either_form() {
+    let compiler = Compiler::host().expect("this machine");
+    let mut random = Random::new(23);
+    let mut direct = 0;
+    for dtype in FLOATS {
+        for len in LENGTHS {
+            let slices = slices(dtype, len, &mut random);
+            let count = slices.len();
+            for by_columns in [false, true] {
+                let mut input = vec![0; count * len * dtype.bytes() as usize];
+                for (s, slice) in slices.iter().enumerate() {
+                    for (e, x) in slice.iter().enumerate() {
+                        x.write(&mut input, if by_columns { e * count + s } else { s * len + e });
+                    }
+                }
+                let shape =
+                    if by_columns { format!("[{len},{count}] axes=[0]") } else { format!("[{count},{len}] axes=[1]") };
+                for (op, of) in [
+                    ("max", &[(true, false)][..]),
+                    ("min", &[(false, false)]),
+                    ("linf", &[(true, true)]),
+                    ("min, max", &[(false, false), (true, false)]),
+                ] {
+                    let spec: Reduction = format!("{op} {dtype}{shape}").parse().expect("a spec");
+                    let expected: Vec<Vec<Scalar>> = of
+                        .iter()
+                        .map(|&(is_max, magnitude)| slices.iter().map(|s| extreme(s, is_max, magnitude)).collect())
+                        .collect();
+                    for width in WIDTHS {
+                        let problem = Problem::of(&spec);
+                        let bits = width.unwrap_or(512);
+                        direct += usize::from(*schedule::as_compiled(&problem, None, bits) != problem);
+                        let outputs = run(&compiler, &spec, width, &input);
+                        for (output, expected) in outputs.iter().zip(&expected) {
+                            let found: Vec<Scalar> = (0..count).map(|i| Scalar::read(dtype, output, i)).collect();
+                            let wrong = (0..count).find(|&i| found[i].bits() != expected[i].bits());
+                            if let Some(i) = wrong {
+                                panic!("{spec} at {width:?}: {} of {:?}", found[i], slices[i]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(direct > 100, "{direct} in the direct form");
+}
