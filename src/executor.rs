@@ -31,8 +31,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use rayon::ThreadPool;
+use rayon::{Scope, ThreadPool};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a calling thread that is left no part waits awake for the others before it sleeps: waking it takes 30 us and more,
+/// which is what a part may take.
+const WAIT: Duration = Duration::from_micros(100);
 
 /// Runs the parts of a call. The bits of a result do not depend on it.
 pub trait Executor: Send + Sync {
@@ -68,12 +73,9 @@ impl Executor for Rayon {
     }
 
     fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        let work = taking_turns(parts, part);
-        // The calling thread begins while others wake.
-        rayon::in_place_scope(|scope| {
-            (1..self.threads().min(parts)).for_each(|_| scope.spawn(|_| work()));
-            work();
-        });
+        let turns = Turns::new(parts, part, self.threads() - 1);
+        let is_worker = rayon::current_thread_index().is_some();
+        rayon::in_place_scope(|scope| turns.run(scope, is_worker));
     }
 }
 
@@ -83,20 +85,57 @@ impl Executor for ThreadPool {
     }
 
     fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        let work = taking_turns(parts, part);
-        self.in_place_scope(|scope| {
-            (1..self.threads().min(parts)).for_each(|_| scope.spawn(|_| work()));
-            work();
-        });
+        let turns = Turns::new(parts, part, self.threads() - 1);
+        let is_worker = self.current_thread_index().is_some();
+        self.in_place_scope(|scope| turns.run(scope, is_worker));
     }
 }
 
-/// Runs parts until none is left, together with all others that call it.
-fn taking_turns<'p>(parts: usize, part: &'p (dyn Fn(usize) + Sync)) -> impl Fn() + Sync + 'p {
-    let next = AtomicUsize::new(0);
-    move || {
-        // Past the end the count goes on, by one for each thread.
-        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-        numbers.take_while(|&n| n < parts).for_each(part);
+/// The parts of a call, which threads take in turn: one that is late takes fewer.
+struct Turns<'p> {
+    parts: usize,
+    part: &'p (dyn Fn(usize) + Sync),
+    /// The first that none has taken. Past the end the count goes on, by one for each thread.
+    next: AtomicUsize,
+    /// Threads that help the calling one.
+    helpers: usize,
+    /// How many of them have not ended.
+    at_work: AtomicUsize,
+}
+
+impl<'p> Turns<'p> {
+    /// The parts of a call on the calling thread and at most so many others.
+    fn new(parts: usize, part: &'p (dyn Fn(usize) + Sync), others: usize) -> Turns<'p> {
+        let helpers = others.min(parts.saturating_sub(1));
+        Turns { parts, part, next: AtomicUsize::new(0), helpers, at_work: AtomicUsize::new(helpers) }
+    }
+
+    /// Runs parts until none is left.
+    fn take(&self) {
+        let numbers = std::iter::repeat_with(|| self.next.fetch_add(1, Ordering::Relaxed));
+        numbers.take_while(|&n| n < self.parts).for_each(self.part);
+    }
+
+    /// Runs the parts on the calling thread, which begins while others wake, and on those of a scope.
+    fn run<'s>(&'s self, scope: &Scope<'s>, is_worker: bool) {
+        for _ in 0..self.helpers {
+            scope.spawn(|_| {
+                self.take();
+                self.at_work.fetch_sub(1, Ordering::Release);
+            });
+        }
+        self.take();
+        // A worker is of use elsewhere while it waits: rayon sees to that.
+        if !is_worker {
+            self.wait();
+        }
+    }
+
+    /// Waits awake for those who help; not for long, nor for one that has panicked.
+    fn wait(&self) {
+        let start = Instant::now();
+        while self.at_work.load(Ordering::Acquire) > 0 && start.elapsed() < WAIT {
+            std::thread::yield_now();
+        }
     }
 }
