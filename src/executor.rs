@@ -31,6 +31,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod spinning;
+
+pub use spinning::Spinning;
+
 use rayon::{Scope, ThreadPool};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -75,7 +79,7 @@ impl Executor for Rayon {
     fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
         let turns = Turns::new(parts, part, self.threads() - 1);
         let is_worker = rayon::current_thread_index().is_some();
-        rayon::in_place_scope(|scope| turns.run(scope, is_worker));
+        rayon::in_place_scope(|scope| turns.run(scope, is_worker, || ()));
     }
 }
 
@@ -87,7 +91,7 @@ impl Executor for ThreadPool {
     fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
         let turns = Turns::new(parts, part, self.threads() - 1);
         let is_worker = self.current_thread_index().is_some();
-        self.in_place_scope(|scope| turns.run(scope, is_worker));
+        self.in_place_scope(|scope| turns.run(scope, is_worker, || ()));
     }
 }
 
@@ -116,14 +120,16 @@ impl<'p> Turns<'p> {
         numbers.take_while(|&n| n < self.parts).for_each(self.part);
     }
 
-    /// Runs the parts on the calling thread, which begins while others wake, and on those of a scope.
-    fn run<'s>(&'s self, scope: &Scope<'s>, is_worker: bool) {
+    /// Runs the parts on the calling thread, and on those of a scope that are free; `wake` is called once they are asked. The
+    /// calling thread begins while they wake.
+    fn run<'s>(&'s self, scope: &Scope<'s>, is_worker: bool, wake: impl FnOnce()) {
         for _ in 0..self.helpers {
             scope.spawn(|_| {
                 self.take();
                 self.at_work.fetch_sub(1, Ordering::Release);
             });
         }
+        wake();
         self.take();
         // A worker is of use elsewhere while it waits: rayon sees to that.
         if !is_worker {

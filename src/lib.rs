@@ -30,7 +30,7 @@
 //! | `perf` | names of code for `perf` |
 //! | [`kernel`] | checked calls and facts |
 //! | [`partial`] | states of some blocks of a reduction, for engines that merge them |
-//! | [`executor`] | who runs the parts of a kernel: a thread, rayon, or the caller's own |
+//! | [`executor`] | who runs the parts of a kernel: a thread, rayon, threads that stay awake, or the caller's own |
 //! | [`dump`] | every stage as text |
 //! | `explain` | why a kernel is as it is, on one page |
 //! | [`mod@reference`] | the slow executor that shares nothing with the compiler |
@@ -77,7 +77,7 @@ pub use cranefold_ir as ir;
 pub use cranefold_ir::ops;
 pub use cranefold_ir::{DType, Scalar};
 pub use error::{CallError, Error, PartialError};
-pub use executor::{Executor, Rayon, Serial};
+pub use executor::{Executor, Rayon, Serial, Spinning};
 pub use kernel::{Call, Element, Input, Kernel, Output};
 pub use layout::Layout;
 pub use partial::{Partial, Shard};

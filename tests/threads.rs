@@ -13,7 +13,7 @@ use cranefold::tree::Tree;
 use cranefold::windows::Windows;
 use cranefold::{
     CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Reduction, Schedule, Serial,
-    Vectors, lower, pipeline,
+    Spinning, Vectors, lower, pipeline,
 };
 use cranefold_fuzz::data::Buffer;
 use cranefold_fuzz::execute::{self, Memory};
@@ -175,8 +175,9 @@ fn shuffled(parts: usize) -> Vec<usize> {
 fn kernels_give_the_same_bits_in_any_number_of_parts_on_any_executor() {
     let compiler = Compiler::host().expect("this machine");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
-    let executors: [&dyn Executor; 6] =
-        [&Serial, &Rayon, &pool, &Ordered(|parts| (0..parts).rev().collect()), &Ordered(shuffled), &Threads];
+    let spinning = Spinning::new(3).expect("threads");
+    let executors: [&dyn Executor; 7] =
+        [&Serial, &Rayon, &pool, &spinning, &Ordered(|parts| (0..parts).rev().collect()), &Ordered(shuffled), &Threads];
     let mut turn = 0;
     for spec in specs() {
         let problem = Problem::of(&spec);

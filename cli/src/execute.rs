@@ -8,15 +8,14 @@ use crate::threads::pool;
 use cranefold::ir::eval;
 use cranefold::program::Program;
 use cranefold::{
-    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, pipeline, reference, schedule,
+    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Spinning, pipeline, reference, schedule,
 };
-use rayon::ThreadPool;
 
 /// A spec made ready to run.
 #[derive(Debug)]
 pub enum Executor {
     /// The kernel.
-    Native(Kernel, ThreadPool),
+    Native(Kernel, Spinning),
     /// The program after the last pass, and the schedule it was made by.
     Interpreter(Box<Program>, Schedule),
     /// The spec itself.

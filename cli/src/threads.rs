@@ -1,8 +1,7 @@
 //! The threads that kernels are for and run on.
 
 use crate::failure::Failure;
-use cranefold::Compiler;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use cranefold::{Compiler, Spinning};
 
 /// The most threads.
 const MOST_THREADS: usize = 1024;
@@ -18,11 +17,10 @@ pub fn compiler(threads: usize) -> Result<Compiler, Failure> {
     }
 }
 
-/// So many threads, with the calling one.
+/// So many threads, with the calling one, that are awake when one call follows the other.
 ///
 /// # Errors
 /// [`Failure::NoThreads`] if the system does not give them.
-pub fn pool(threads: usize) -> Result<ThreadPool, Failure> {
-    let refused = |error: rayon::ThreadPoolBuildError| Failure::NoThreads { threads, error: error.to_string() };
-    ThreadPoolBuilder::new().num_threads(threads).build().map_err(refused)
+pub fn pool(threads: usize) -> Result<Spinning, Failure> {
+    Spinning::new(threads).map_err(|error| Failure::NoThreads { threads, error: error.to_string() })
 }

@@ -8,8 +8,7 @@ use crate::buffer::Buffer;
 use crate::execute::{interpret, native};
 use crate::failure::Failure;
 use crate::timing;
-use cranefold::{Compiler, Kernel, Options, Problem, Schedule, Serial, Target, pipeline};
-use rayon::ThreadPool;
+use cranefold::{Compiler, Executor, Kernel, Options, Problem, Schedule, Serial, Target, pipeline};
 use std::hint::black_box;
 
 /// The most elements the interpreter is given; it takes some 50 ns for each, and 1 us for an exponential.
@@ -60,13 +59,13 @@ pub fn measure(
     case: &Case,
     target: &Target,
     options: &Options,
-    executor: &ThreadPool,
+    executor: &dyn Executor,
     budget_ns: f64,
     order: Order,
 ) -> Result<Measured, Failure> {
     let mut arrays = Arrays::random(&case.spec, 1)?;
     // A compiler of its own: no case is answered from what was compiled for another.
-    let compiler = Compiler::builder().target(target.clone()).threads(executor.current_num_threads()).build()?;
+    let compiler = Compiler::builder().target(target.clone()).threads(executor.threads()).build()?;
     let (kernel, first_ns) = timing::once_ns(|| {
         let kernel = compiler.compile_with(&case.spec, options)?;
         native(&kernel, executor, &arrays.inputs, &mut arrays.outputs)()?;
