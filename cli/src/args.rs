@@ -163,11 +163,14 @@ pub struct Bench {
     #[arg(long, value_name = "MS", default_value_t = 120)]
     pub budget_ms: u32,
     /// Time every schedule that the choice is made of, and print how much more than the fastest the chosen one takes
-    #[arg(long, conflicts_with_all = ["threads", "budget_ms"])]
+    #[arg(long, conflicts_with_all = ["threads", "budget_ms", "offset"])]
     pub candidates: bool,
     /// How many threads run the kernels
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
+    /// Bytes from the start of a page to the first element of each input, less than 64
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..64))]
+    pub offset: u64,
     /// Print one JSON object a line, in the peers' format; all is timed alone then, as they are, not in turn
     #[arg(long)]
     pub json: bool,

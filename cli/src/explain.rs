@@ -28,7 +28,8 @@ pub fn explain(request: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     // It takes a while; what is known is shown before.
     out.flush().map_err(Failure::Stdout)?;
     let case = Case { name: spec.to_string(), spec };
-    let measured = measure(&case, compiler.target(), &options, &pool(request.threads)?, BUDGET_NS, Order::InTurn)?;
+    let pool = pool(request.threads)?;
+    let measured = measure(&case, compiler.target(), &options, &pool, BUDGET_NS, Order::InTurn, 0)?;
     writeln!(out, "{:<10} {}", "measured", speed(&case.spec, &measured, request.threads)).map_err(Failure::Stdout)
 }
 

@@ -51,7 +51,7 @@ pub enum Order {
 }
 
 /// Compiles a case with these options, checks its answer and times it, for `budget_ns` or until there are enough
-/// samples.
+/// samples. Inputs begin `offset` bytes after the start of a page.
 ///
 /// # Errors
 /// If it cannot be compiled, or the answer is wrong.
@@ -62,8 +62,12 @@ pub fn measure(
     executor: &dyn Executor,
     budget_ns: f64,
     order: Order,
+    offset: u64,
 ) -> Result<Measured, Failure> {
     let mut arrays = Arrays::random(&case.spec, 1)?;
+    if offset > 0 {
+        arrays.inputs = arrays.inputs.iter().map(|input| input.moved(offset)).collect::<Result<_, _>>()?;
+    }
     // A compiler of its own: no case is answered from what was compiled for another.
     let compiler = Compiler::builder().target(target.clone()).threads(executor.threads()).build()?;
     let (kernel, first_ns) = timing::once_ns(|| {

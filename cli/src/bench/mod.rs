@@ -45,7 +45,7 @@ pub fn bench(request: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     for entry in &entries {
         match entry {
             Entry::Skipped { name, reason } => report.skipped(name, reason)?,
-            Entry::Case(case) => match measure(case, &target, &options, &executor, budget_ns, order) {
+            Entry::Case(case) => match measure(case, &target, &options, &executor, budget_ns, order, request.offset) {
                 Ok(measured) => report.measured(case, &measured)?,
                 Err(failure) if failure.exit_code() == 1 => {
                     report.skipped(&case.name, &failure.to_string())?;
