@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
     }
 
     /// The register of a pattern, and how far its start lies behind it.
-    fn pointer(&mut self, base: Base, terms: &[(LoopVar, i64)]) -> (Reg, i32) {
+    pub(super) fn pointer(&mut self, base: Base, terms: &[(LoopVar, i64)]) -> (Reg, i32) {
         if !terms.is_empty() {
             return (self.pointers.registers[&(base, terms.to_vec())], 0);
         }

@@ -171,6 +171,11 @@ impl<'a> Generator<'a> {
             return self.store(Base::Acc(acc), dtype, index, value);
         };
         let reg = self.cells.get(&(acc, cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))?;
+        if let Some(mask) = self.edge {
+            let val = self.expr(value, None)?;
+            self.set_edge(mask, reg, val);
+            return Ok(());
+        }
         let bytes = self.types[&acc].bytes();
         let walks = self.lane.is_some_and(|(var, _)| index.coefficient(var) != 0);
         // What a cell of one element holds is the same in all lanes.

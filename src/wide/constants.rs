@@ -135,12 +135,14 @@ fn rewrite(
     pool: &mut Pool,
 ) {
     let items = std::mem::take(&mut program.items);
+    // A loop may be entered by a jump behind its first items.
+    let is_jump = |at: usize| matches!(items[at], Item::Jump(iced_x86::Code::Jmp_rel32_64, _));
+    let entered = |start: usize| if start > 0 && is_jump(start - 1) { start - 1 } else { start };
+    let entries: Vec<usize> = homes.iter().map(|home| entered(home.span.start as usize)).collect();
     let mut out = Vec::with_capacity(items.len() + constants.len());
     for (at, item) in items.into_iter().enumerate() {
-        if matches!(item, Item::Enter(_)) {
-            for home in homes.iter().filter(|home| home.span.start as usize == at) {
-                load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
-            }
+        for (home, _) in homes.iter().zip(&entries).filter(|&(_, &entry)| entry == at) {
+            load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
         }
         let mut used: Vec<Reg> = vec![];
         item.uses(|r| {

@@ -260,7 +260,8 @@ impl Writer<'_> {
                         | Code::And_rm64_imm32
                         | Code::Imul_r64_rm64_imm32
                         | Code::Cmp_rm64_imm32
-                        | Code::Sub_rm64_imm32 => OpKind::Immediate32to64,
+                        | Code::Sub_rm64_imm32
+                        | Code::Test_rm64_imm32 => OpKind::Immediate32to64,
                         Code::Mov_r32_imm32 => OpKind::Immediate32,
                         _ => OpKind::Immediate8,
                     };

@@ -151,6 +151,9 @@ impl<'a> Generator<'a> {
         }
         if (lanes * bytes).is_power_of_two() {
             self.prefetch(base, pointer, offset, lanes * bytes);
+            if let Some(mask) = self.edge {
+                return Ok(self.load_edge(mask, pointer, offset, val(Place::Mem(pointer, offset))));
+            }
             return Ok(val(Place::Mem(pointer, offset)));
         }
         if !self.tier.is_512() {

@@ -7,7 +7,7 @@
 //! leaves the upper halves of vector registers clear.
 //!
 //! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`cells`], [`halves`], [`positions`], [`strided`],
-//!   [`turned`], [`address`]) writes instructions over virtual registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
+//!   [`turned`], [`aligned`], [`address`]) writes instructions over virtual registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
 //!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
 //! - [`maxima`] joins maxima that follow one another; [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`]
 //!   lets chains run side by side; [`constants`] finds places for constants.
@@ -15,6 +15,7 @@
 //! - [`encode`] writes bytes.
 
 mod address;
+mod aligned;
 mod bytes;
 mod casts;
 mod cells;
@@ -132,6 +133,8 @@ pub fn tile(around: &Around, body: &[Stmt]) -> Result<Tile, Refused> {
         declared_here: vec![HashSet::new()],
         strided: vec![],
         turned: vec![],
+        edge: None,
+        starts: aligned::Starts::default(),
         fresh: BTreeMap::new(),
     };
     around.nest.visit(&mut |s| {
@@ -233,6 +236,10 @@ struct Generator<'a> {
     strided: Vec<strided::Group>,
     /// Loads of the current body that are columns of a matrix.
     turned: Vec<turned::Block>,
+    /// Of a vector of which not all lanes are elements those that are, see [`aligned`].
+    edge: Option<Reg>,
+    /// Where inputs that are read by lines begin.
+    starts: aligned::Starts,
     /// Registers of cells that were declared, but hold what they start with only once it is needed there.
     fresh: BTreeMap<Reg, Scalar>,
 }
@@ -349,6 +356,7 @@ impl<'a> Generator<'a> {
         if l.extent == Extent::Const(0) {
             return Ok(());
         }
+        let lines = self.lines(l);
         self.start_cells();
         let bound = match l.extent {
             Extent::Const(_) => None,
@@ -372,17 +380,29 @@ impl<'a> Generator<'a> {
             self.counters.insert(l.var, counter);
         }
         let bumps = self.enter(l.var, &l.body, None);
+        let lines = lines.map(|lines| {
+            let start = self.start_lines(&lines, &bumps);
+            (lines, start)
+        });
         self.count_positions(l);
         self.start_narrow_sums(l);
         self.program.loops.push(l.head());
         let number = self.program.loops.len() as u32 - 1;
+        let behind_first = self.program.label();
+        if let Some((_, start)) = &lines {
+            self.edge_of_lines(start.first, &l.body)?;
+            self.program.items.push(Item::Jump(Code::Jmp_rel32_64, behind_first));
+        }
         self.program.items.push(Item::Enter(number));
         self.program.items.push(Item::Label(head));
         self.positions.clear();
         self.declared_here.push(HashSet::new());
         let steps = u32::from(l.var.over == Over::Step);
         self.in_steps += steps;
-        self.outer_body(&l.body)?;
+        let (first, others) = l.body.split_at(usize::from(lines.is_some()));
+        self.outer_body(first)?;
+        self.program.items.push(Item::Label(behind_first));
+        self.outer_body(others)?;
         self.in_steps -= steps;
         self.fresh.clear();
         self.declared_here.pop();
@@ -417,6 +437,9 @@ impl<'a> Generator<'a> {
         }
         self.program.items.push(Item::Leave);
         self.program.items.push(Item::Label(exit));
+        if let Some((lines, start)) = &lines {
+            self.end_lines(lines, *start, &l.body)?;
+        }
         self.end_narrow_sums();
         self.leave(l.var);
         self.positions.clear();
