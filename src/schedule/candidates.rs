@@ -196,8 +196,10 @@ fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, depth: Depth) -> Option
             continue;
         }
         // Even shares, so that no narrow tile is left over.
-        let share = extent.div_ceil(extent.div_ceil((most / outputs).max(1)));
-        let by = if most / outputs >= whole { share.next_multiple_of(whole).min(extent) } else { share };
+        let fit = (most / outputs).max(1);
+        let share = extent.div_ceil(extent.div_ceil(fit));
+        let even = share.next_multiple_of(whole).min(extent);
+        let by = if even <= fit { even } else { share };
         return match tile {
             Some(tile) if by <= 1 => Some(tile),
             _ => Some(Tile { var, by, depth }),
