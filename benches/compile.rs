@@ -7,7 +7,7 @@
 //! | column | what |
 //! | --- | --- |
 //! | `total` | from the text to a kernel that can be called, by a new compiler: nothing is cached |
-//! | `parse` `problem` `schedule` `lower` | text to spec, to problem, choosing the schedule, to the first nest |
+//! | `parse` `problem` `schedule` `lower` | text to spec, to problem, choosing the form and the schedule, to the first nest |
 //! | the passes | each pass |
 //! | `clif` | code generation: the legal nest to Cranelift's functions |
 //! | `cranelift` | Cranelift's own passes, by its own timers |
@@ -81,7 +81,12 @@ fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
     let (parse, spec) = timed(|| text.parse::<Reduction>());
     let spec = spec?;
     let (make_problem, problem) = timed(|| Problem::of(&spec));
-    let (choose, chosen) = timed(|| schedule::choose(&problem, compiler.vectors().bits));
+    let width = compiler.vectors().bits;
+    let (choose, (problem, chosen)) = timed(|| {
+        let problem = schedule::as_compiled(&problem, None, width);
+        let chosen = schedule::choose(&problem, width);
+        (problem, chosen)
+    });
     assert_eq!(&chosen, kernel.schedule(), "{text}: the compiler's own choice");
     let (lower, nest) = timed(|| lower::lower(&problem, "a nest of the bench"));
     let passes = passes(nest, &chosen, kernel.vectors());

@@ -14,6 +14,16 @@ const TINY_BYTES: u64 = 512;
 
 /// The problem in the form in which it is compiled for vectors of `width` bits: those of the forced schedule, if there is
 /// one, or else those that are chosen. What a schedule is chosen for, and what it is checked against, is this.
+///
+/// ```
+/// use cranefold::{Problem, Reduction, schedule::as_compiled};
+///
+/// let spec: Reduction = "max f32[8,1000] axes=[1]".parse()?;
+/// let problem = Problem::of(&spec);
+/// assert_ne!(*as_compiled(&problem, None, 512), problem, "by value");
+/// assert_eq!(*as_compiled(&problem, None, 128), problem, "on the bits");
+/// # Ok::<(), cranefold::SpecError>(())
+/// ```
 pub fn as_compiled<'p>(problem: &'p Problem, forced: Option<&Schedule>, width: u32) -> Cow<'p, Problem> {
     problem.on_vectors(forced.map_or(worthwhile(problem, width), |schedule| schedule.width.min(width)))
 }
