@@ -13,7 +13,8 @@ use std::borrow::Cow;
 const TINY_BYTES: u64 = 512;
 
 /// The problem in the form in which it is compiled for vectors of `width` bits: those of the forced schedule, if there is
-/// one, or else those that are chosen. What a schedule is chosen for, and what it is checked against, is this.
+/// one, or else those that are chosen. What a schedule is chosen for, and what it is checked against, is this. A forced one
+/// that does not fit that form, for its states are others, is for the problem as it is.
 ///
 /// ```
 /// use cranefold::{Problem, Reduction, schedule::as_compiled};
@@ -25,7 +26,11 @@ const TINY_BYTES: u64 = 512;
 /// # Ok::<(), cranefold::SpecError>(())
 /// ```
 pub fn as_compiled<'p>(problem: &'p Problem, forced: Option<&Schedule>, width: u32) -> Cow<'p, Problem> {
-    problem.on_vectors(forced.map_or(worthwhile(problem, width), |schedule| schedule.width.min(width)))
+    let form = problem.on_vectors(forced.map_or(worthwhile(problem, width), |schedule| schedule.width.min(width)));
+    match forced {
+        Some(schedule) if schedule.check(&form).is_err() => Cow::Borrowed(problem),
+        _ => form,
+    }
 }
 
 /// The bits of vectors that the problem is long enough for.
