@@ -52,8 +52,8 @@ pub(crate) struct Decided {
 }
 
 /// What a problem is compiled as: in its form for the vectors, by the schedule that is forced, or else chosen for `width`
-/// and `threads`. The legal program is verified where the schedule was forced: what the cost model chooses is tested; what others force
-/// may never have run.
+/// and `threads`. The legal program is verified where the schedule was forced: what the cost model chooses is tested;
+/// what others force may never have run.
 ///
 /// # Errors
 /// [`Error::Schedule`] if the forced schedule does not fit; else as [`program_stages`].

@@ -1,9 +1,13 @@
 //! The form in which a problem is computed on some vectors.
 //!
 //! A row of the op table may have a second form, the direct one: the same results by other operations on another
-//! state. Which takes less depends on what is an operation of the vectors, and on how many elements share what comes once a slice. So
-//! the form is no part of what a problem means: it is chosen for the width, before a schedule is, and the problem in that
-//! form goes through lowering and passes as any other.
+//! state. Which takes less depends on what is an operation of the vectors, and on how many elements share what comes once
+//! a slice. So the form is no part of what a problem means: it is chosen for the width, before a schedule is, and the
+//! problem in that form goes through lowering and passes as any other.
+//!
+//! A state of another size has another tree, so that elements are combined in another order where the width is another.
+//! That cannot show: a row has such a form only where both are exact in every order (`tests/laws/forms.rs` names these
+//! rows, and holds both forms to a walk over the slice). What is not exact has one form on all machines.
 
 use super::{Problem, Work};
 use cranefold_ir::ops::{Phase, Reducer};

@@ -7,8 +7,9 @@
 //! leaves the upper halves of vector registers clear.
 //!
 //! - Selection (this file, [`ops`], [`casts`], [`bytes`], [`lanes`], [`cells`], [`halves`], [`positions`], [`strided`],
-//!   [`turned`], [`aligned`], [`address`]) writes instructions over virtual registers. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
-//!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
+//!   [`turned`], [`aligned`], [`address`]) writes instructions over virtual registers. All vectors have the tier's full
+//!   width: lanes that a value lacks hold anything. Outside of lanes a value is the same in all of them, so that it
+//!   serves scalars and vectors alike.
 //! - [`maxima`] joins maxima that follow one another; [`dead`] removes what nothing needs, [`coalesce`] copies; [`order`]
 //!   lets chains run side by side; [`constants`] finds places for constants.
 //! - [`registers`] gives out registers; what does not fit lies in the frame.
