@@ -8,83 +8,62 @@
 //!                               Signature   Schedule
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! | --- | --- |
-//! | [`spec`], [`layout`] | the request as the user means it, validated once |
+//! | [`spec`], [`layout`] | the request as the user means it, validated once (crate `cranefold-spec`) |
 //! | [`problem`] | the request without its accidents; equal problems share code |
-//! | [`tree`] | lanes, steps and blocks: the order of accumulation, part of the meaning |
-//! | [`windows`] | how a slice is searched for one element; no part of the meaning |
-//! | [`lower`] | problem -> naive nest, or those of its parts |
-//! | [`program`] | the nests that together do what a problem says |
+//! | [`problem::tree`] | lanes, steps and blocks: the order of accumulation, part of the meaning |
 //! | [`schedule`] | decisions as data, chosen or forced |
+//! | [`lower`] | problem -> naive nests: a [program](lower::program) |
 //! | [`passes`], [`pipeline`] | nest -> nest, one function a file, in order |
 //! | [`target`], [`vectors`] | instruction sets, and the vectors they have |
-//! | `storage` | where accumulators live: registers, the frame, scratch memory |
-//! | `codegen` | legal nest -> Cranelift function |
-//! | `wide` | tile -> machine code of wide vectors |
-//! | `jit`, `disassembly` | code in memory that runs, and as text |
-//! | [`signature`], [`request`] | what code is kept by; a spec with its own, and what its calls are held to |
-//! | `cache` | signature -> code, bounded, each made once |
-//! | [`compiler`] | request -> kernel |
-//! | [`aot`] | code as an object file with a C header |
-//! | `perf` | names of code for `perf` |
+//! | `codegen` | legal nest -> machine code: Cranelift functions of 128 bits, and x86 tiles of wide vectors |
+//! | `link` | machine code in memory that runs |
+//! | [`request`] | a spec with the signature of its code |
 //! | [`kernel`] | checked calls and facts |
+//! | [`inspect`] | every stage as text, the explain page, disassembly, names for `perf` |
+//! | [`compiler`] | request -> kernel, and the cache: signature -> code, bounded, each made once |
+//! | [`aot`] | code as an object file with a C header |
 //! | [`partial`] | states of some blocks of a reduction, for engines that merge them |
 //! | [`executor`] | who runs the parts of a kernel: a thread, rayon, threads that stay awake, or the caller's own |
-//! | [`dump`] | every stage as text |
-//! | `explain` | why a kernel is as it is, on one page |
-//! | [`mod@reference`] | the slow executor that shares nothing with the compiler |
 //!
-//! Dependencies point one way, and by what is absent: [`ir`] knows none of these; spec, problem,
-//! lowering, schedule and passes never mention Cranelift, which only code generation, the loader
-//! of code, `aot` and `target` do, nor `iced_x86`, which only `wide` and `disassembly` do; nothing here prints, reads the environment or exits; unsafe
-//! code stands in the loader, in the functions of the host beside it and in `kernel` alone.
+//! Dependencies point one way, and `tests/layout.rs` holds the list. [`ir`] knows none of these. Spec, problem,
+//! lowering, schedule and passes never mention Cranelift, which only code generation, `link`, `aot`, `inspect` and `target` do,
+//! nor `iced_x86`, which only `codegen::x86` and `inspect` do. Nothing here prints, reads the environment or exits. Unsafe
+//! code stands in `link` and in `kernel` alone. The oracle, crate `cranefold-reference`, shares nothing with the compiler but the spec.
 
 pub mod aot;
-mod cache;
 mod codegen;
-mod compiled;
 pub mod compiler;
-mod disassembly;
-pub mod dump;
 pub mod error;
 pub mod executor;
-mod explain;
-mod jit;
+pub mod inspect;
 pub mod kernel;
-pub mod layout;
+mod link;
 pub mod lower;
 pub mod partial;
 pub mod passes;
-mod perf;
 pub mod pipeline;
 pub mod problem;
-pub mod program;
-pub mod reference;
 pub mod request;
 pub mod schedule;
-pub mod signature;
-pub mod spec;
-mod storage;
 pub mod target;
-pub mod tree;
 pub mod vectors;
-mod wide;
-pub mod windows;
 
 pub use compiler::{Compiler, Options};
 pub use cranefold_ir as ir;
 pub use cranefold_ir::ops;
 pub use cranefold_ir::{DType, Scalar};
+pub use cranefold_spec as spec;
+pub use cranefold_spec::layout;
 pub use error::{CallError, Error, PartialError};
 pub use executor::{Executor, Rayon, Serial, Spinning};
 pub use kernel::{Call, Element, Input, Kernel, Output};
 pub use layout::Layout;
 pub use partial::{Partial, Shard};
 pub use problem::Problem;
-pub use request::Request;
+pub use request::{Request, Signature};
 pub use schedule::{Schedule, ScheduleError};
-pub use signature::Signature;
 pub use spec::{Reduction, SpecError};
 pub use target::Target;
 pub use vectors::Vectors;

@@ -1,10 +1,10 @@
 //! The way of a problem to legal nests, on one screen.
 
 use crate::error::Error;
+use crate::lower::program::Program;
 use crate::lower::{cut, lower};
 use crate::passes::PASSES;
 use crate::problem::{Dim, Problem};
-use crate::program::Program;
 use crate::schedule::{self, Schedule};
 use crate::vectors::Vectors;
 use cranefold_ir::{Nest, verify};

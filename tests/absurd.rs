@@ -4,8 +4,8 @@
 use cranefold::ir::formula::{Formula, name};
 use cranefold::ir::{Nest, Scalar};
 use cranefold::layout::Layout;
+use cranefold::lower::program::Program;
 use cranefold::ops::{self, Combiner};
-use cranefold::program::Program;
 use cranefold::schedule::Parts;
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};

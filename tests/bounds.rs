@@ -1,7 +1,8 @@
 //! The derived bounds of `reference::check`: a plain f32 execution of the reduction tree keeps
 //! within them on any input, and wrong results do not.
 
-use cranefold::{Compiler, DType, Reduction, Scalar, reference};
+use cranefold::{Compiler, DType, Reduction, Scalar};
+use cranefold_reference as reference;
 
 /// DESIGN's tree on an inner axis: 64 lanes, blocks of 64 steps, merged pairwise.
 fn tree(terms: &[f32], identity: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {

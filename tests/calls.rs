@@ -454,6 +454,6 @@ fn kernels_outlive_their_compiler_and_run_on_any_thread() {
 #[test]
 fn the_stages_are_named_where_there_is_no_such_stage() {
     let error = kernel("sum f32[8]").dump("lexer").expect_err("no stage").to_string();
-    let names: Vec<&str> = cranefold::dump::stage_names().chain(["all"]).collect();
+    let names: Vec<&str> = cranefold::inspect::dump::stage_names().chain(["all"]).collect();
     assert_eq!(error, format!("`lexer` is no stage; the stages are {}", names.join(" ")));
 }

@@ -18,7 +18,7 @@
 
 use cranefold::ir::{Nest, verify};
 use cranefold::schedule::{as_compiled, choose};
-use cranefold::{Compiler, Kernel, Options, Problem, Reduction, Schedule, Target, Vectors, dump, pipeline};
+use cranefold::{Compiler, Kernel, Options, Problem, Reduction, Schedule, Target, Vectors, inspect::dump, pipeline};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,10 +7,10 @@
 mod specs;
 
 use cranefold::ir::eval::Terms;
-use cranefold::program::Program;
+use cranefold::lower::program::Program;
+use cranefold::problem::search_windows::Windows;
+use cranefold::problem::tree::Tree;
 use cranefold::schedule::{Parts, Shared, choose, choose_for};
-use cranefold::tree::Tree;
-use cranefold::windows::Windows;
 use cranefold::{
     CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Reduction, Schedule, Serial,
     Spinning, Vectors, lower, pipeline,

@@ -1,7 +1,7 @@
 //! What a compiler goes through under load. Each function checks as it goes, and gives what is to be told of it.
 
 use cranefold::ir::eval::Bits;
-use cranefold::program::Program;
+use cranefold::lower::program::Program;
 use cranefold::{Compiler, Error, Input, Kernel, Output, Reduction, pipeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -2,9 +2,10 @@
 
 use super::data::Data;
 use cranefold::ir::{Nest, eval};
-use cranefold::reference::{self, Exact};
 use cranefold::spec::{Operand, Role};
 use cranefold::{Input, Kernel, Output, Reduction, Scalar};
+use cranefold_reference as reference;
+use cranefold_reference::Exact;
 
 /// Elements that the sample has with the reference at most, unless one slice alone has more.
 const SAMPLE_ELEMS: u64 = 20_000;

@@ -8,9 +8,10 @@
 use crate::failure::Failure;
 use crate::timing;
 use cranefold::ops::{Call, Output};
-use cranefold::reference::{self, Exact, Value};
 use cranefold::spec::{Builder, Operand, Role};
 use cranefold::{Reduction, Scalar, SpecError};
+use cranefold_reference as reference;
+use cranefold_reference::{Exact, Value};
 
 /// How long the reference may take, about.
 pub const BUDGET_NS: f64 = 2e9;

@@ -6,10 +6,9 @@ use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::threads::pool;
 use cranefold::ir::eval;
-use cranefold::program::Program;
-use cranefold::{
-    Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Spinning, pipeline, reference, schedule,
-};
+use cranefold::lower::program::Program;
+use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Spinning, pipeline, schedule};
+use cranefold_reference as reference;
 
 /// A spec made ready to run.
 #[derive(Debug)]

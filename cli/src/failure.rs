@@ -2,8 +2,8 @@
 
 use crate::npy::NpyError;
 use crate::scalars::ScalarError;
-use cranefold::reference::BufferError;
 use cranefold::{CallError, Error, ScheduleError, SpecError};
+use cranefold_reference::BufferError;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,8 @@
 use crate::data::Buffer;
 use crate::execute::{Memory, is_element, is_written, places};
 use cranefold::ir::ops::Call;
-use cranefold::{Compiler, Options, Reduction, Scalar, reference};
+use cranefold::{Compiler, Options, Reduction, Scalar};
+use cranefold_reference as reference;
 
 /// Whether all buffers hold the same bytes.
 pub fn are_equal(a: &[Buffer], b: &[Buffer]) -> bool {

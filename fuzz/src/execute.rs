@@ -2,7 +2,7 @@
 
 use crate::data::{Buffer, elements};
 use cranefold::ir::{self, Nest, eval};
-use cranefold::program::Program;
+use cranefold::lower::program::Program;
 use cranefold::spec::Operand;
 use cranefold::{Input, Kernel, Output, Reduction};
 

@@ -4,7 +4,7 @@
 use crate::nests;
 use cranefold::ir::formula::Formula;
 use cranefold::ir::{Def, Nest, verify};
-use cranefold::program::Program;
+use cranefold::lower::program::Program;
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};
 use cranefold::{DType, Layout, Problem, Reduction, Scalar, Schedule, SpecError, Target};

@@ -1,10 +1,10 @@
 //! The C header: what the function takes, what it promises, what it is for.
 
+use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::layout::list;
+use crate::problem::tree::TREE_VERSION;
 use crate::spec::{Operand, Reduction, Role};
-use crate::storage::SCRATCH_ALIGN;
 use crate::target::Target;
-use crate::tree::TREE_VERSION;
 use cranefold_ir::DType;
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! CLIF and tiles -> an object file.
 
-use crate::codegen::{Generated, HostFunction, TileName};
+use crate::codegen::clif::{Generated, HostFunction, TileName};
+use crate::codegen::x86;
 use crate::error::Error;
-use crate::wide;
 use cranelift_codegen::ir::{
     AbiParam, Block, ExternalName, Function, InstBuilder, LibCall, MemFlagsData, Signature, StackSlotData,
     StackSlotKind, UserExternalName, UserFuncName, types,
@@ -71,7 +71,7 @@ fn declare(module: &mut ObjectModule, name: &str, linkage: Linkage, signature: &
 fn link_tiles(
     module: &mut ObjectModule,
     function: &mut Function,
-    tiles: &[wide::Tile],
+    tiles: &[x86::Tile],
     symbol: &str,
 ) -> Result<(), Error> {
     for callee in function.dfg.ext_funcs.keys().collect::<Vec<_>>() {
@@ -83,7 +83,7 @@ fn link_tiles(
         };
         let id = declare(module, &format!("{symbol}_tile{number}"), Linkage::Local, &TileName::signature())?;
         let bytes = &tiles[number as usize].bytes;
-        module.define_function_bytes(id, wide::ALIGN, bytes, &[]).map_err(internal)?;
+        module.define_function_bytes(id, x86::ALIGN, bytes, &[]).map_err(internal)?;
         function.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
         // They lie in one section.
         function.dfg.ext_funcs[callee].colocated = true;

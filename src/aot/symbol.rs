@@ -1,8 +1,8 @@
 //! The name of the function.
 
-use crate::signature::hash;
+use crate::problem::tree::TREE_VERSION;
+use crate::request::hash;
 use crate::spec::Reduction;
-use crate::tree::TREE_VERSION;
 
 /// The most characters of the part that people read.
 const MOST_READ: usize = 80;

@@ -1,9 +1,9 @@
 //! How a compiler is made.
 
 use super::Compiler;
-use crate::cache::Cache;
+use super::cache::Cache;
 use crate::error::Error;
-use crate::perf::PerfMap;
+use crate::inspect::perf::PerfMap;
 use crate::target::Target;
 
 /// The most codes kept where nothing is said.

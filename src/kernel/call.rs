@@ -1,9 +1,10 @@
 //! A call part by part: for executors and any other scheduler.
 
+use super::check::check;
 use super::{FEW, Input, Kernel, Line, Output, scratch};
 use crate::error::{CallError, panic_message};
 use crate::executor::Executor;
-use crate::jit::SCRATCH_ALIGN;
+use crate::link::SCRATCH_ALIGN;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -179,7 +180,7 @@ impl Kernel {
         scratch: *mut u8,
         own: Vec<Line>,
     ) -> Result<Call<'a>, CallError> {
-        self.0.request.check(inputs, outputs)?;
+        check(&self.0.request, inputs, outputs)?;
         if self.0.compiled.codes.iter().any(|code| code.entry().is_none()) {
             return Err(self.foreign());
         }

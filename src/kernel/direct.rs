@@ -1,8 +1,8 @@
 //! Calls of one input and one output: where there is one part and no scratch memory, the code is entered at once.
 
 use super::{Input, Output, is_default_environment};
-use crate::compiled::Compiled;
-use crate::jit::Entry;
+use crate::kernel::code::Compiled;
+use crate::link::Entry;
 use crate::request::{Expected, Request};
 
 /// The function that a call enters, and what its buffers have to be.

@@ -1,10 +1,10 @@
 //! What is known of a kernel.
 
-use crate::compiled::Compiled;
+use crate::kernel::code::Compiled;
 use crate::problem::Region;
+use crate::problem::tree::Tree;
 use crate::schedule::{Schedule, Shared};
 use crate::spec::Reduction;
-use crate::tree::Tree;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
 /// What is known of a kernel.

@@ -2,6 +2,8 @@
 #![allow(unsafe_code, reason = "calls compiled code")]
 
 mod call;
+mod check;
+pub(crate) mod code;
 mod direct;
 mod element;
 mod facts;
@@ -12,11 +14,9 @@ pub use element::{Element, Input, Output};
 pub use facts::{Facts, StepLoops, Tiles};
 pub(crate) use routine::{Memory, Routine};
 
-use crate::compiled::Compiled;
-use crate::dump;
-use crate::error::{CallError, Error};
-use crate::explain;
-use crate::jit::SCRATCH_ALIGN;
+use crate::error::CallError;
+use crate::kernel::code::Compiled;
+use crate::link::SCRATCH_ALIGN;
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::spec::Reduction;
@@ -121,7 +121,7 @@ impl Kernel {
 
     /// As [`run`](Kernel::run), of any kernel.
     fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        self.0.request.check(inputs, outputs)?;
+        check::check(&self.0.request, inputs, outputs)?;
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
         // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); shared
         // borrows of the inputs and unique ones of the outputs.
@@ -149,7 +149,7 @@ impl Kernel {
             return Err(CallError::InPlace);
         }
         let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
-        self.0.request.check_inputs(inputs.collect::<Vec<_>>().into_iter())?;
+        check::check_inputs(&self.0.request, inputs.collect::<Vec<_>>().into_iter())?;
         let buffers = std::iter::once(data.start).chain(others.iter().map(|i| i.start.cast_mut()));
         // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
         // and the output are one buffer with the same places: the kernel has read a slice's elements but those
@@ -245,36 +245,6 @@ impl Kernel {
     /// What is known of the kernel.
     pub fn facts(&self) -> Facts {
         facts::facts(self.spec(), &self.0.compiled)
-    }
-
-    /// The text of one stage of the way from the spec to this kernel's code, or of `all`.
-    ///
-    /// The stages are made again, from the kernel's own problem and schedule: the way is
-    /// deterministic, so what is shown is what ran.
-    ///
-    /// # Errors
-    /// [`Error::Stage`] if there is no stage of that name.
-    pub fn dump(&self, stage: &str) -> Result<String, Error> {
-        dump::dump(self.spec(), &self.0.compiled, stage)
-    }
-
-    /// Why the kernel is as it is, as a page of text: bytes, operations and where the data lies, the tree, the order
-    /// of the loops, the schedule and what else there was, which generator made what, and what a call is expected
-    /// to take on [`Machine::TYPICAL`](crate::schedule::Machine::TYPICAL).
-    ///
-    /// ```
-    /// use cranefold::{Compiler, Reduction};
-    ///
-    /// let spec: Reduction = "sum f32[1024,1024] axes=[1]".parse()?;
-    /// let page = Compiler::host()?.compile(&spec)?.explain()?;
-    /// assert!(page.contains("moves      4,194,304 bytes read, 4,096 written\n"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Internal`] if the nest cannot be made again: a bug of ours.
-    pub fn explain(&self) -> Result<String, Error> {
-        explain::explain(self.spec(), &self.0.compiled, &self.facts())
     }
 }
 

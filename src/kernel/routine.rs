@@ -2,7 +2,7 @@
 
 use super::{FEW, is_default_environment, scratch};
 use crate::error::CallError;
-use crate::jit::Code;
+use crate::link::Code;
 use crate::target::Target;
 use cranefold_ir::{BufferRole, Nest};
 

@@ -2,7 +2,7 @@
 
 use super::{At, Lowering, State};
 use crate::problem::Dim;
-use crate::tree::Tree;
+use crate::problem::tree::Tree;
 use cranefold_ir::ops::{Apply, Phase, Reducer, Source, in_memory};
 use cranefold_ir::{BufId, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
 

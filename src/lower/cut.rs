@@ -5,11 +5,11 @@
 //! cut are several to a part, and the last of them have the padding with them. Where blocks are shared out, part c has the blocks from c * 2^k on, up to 2^k
 //! of them, which is a subtree of its own: to merge its blocks, and then its state as if of one block, is to merge all blocks.
 
-use super::{Share, Stored, lower_share};
+use super::{Share, lower_share};
+use crate::lower::program::Program;
+use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{Place, Problem, Region};
-use crate::program::Program;
 use crate::schedule::{Parts, Schedule, Shared};
-use crate::tree::Tree;
 use cranefold_ir::Nest;
 use std::ops::Range;
 
@@ -101,28 +101,4 @@ fn of_blocks(problem: &Problem, count: u64) -> Vec<Share> {
     let parts = blocks.div_ceil(each);
     let share = |part: u64| Share::Blocks { blocks: part * each..((part + 1) * each).min(blocks), part, parts };
     (0..parts).map(share).collect()
-}
-
-/// How many blocks each part has, if there are to be at least `count`: a power of two.
-fn blocks_of_part(blocks: u64, count: u64) -> u64 {
-    1 << ((blocks - 1) / (count.max(2) - 1)).max(1).ilog2()
-}
-
-/// How many blocks may be shared out: those of one reduction tree that are more than one, where a slice has one result
-/// and is reduced as its elements lie.
-pub fn blocks(problem: &Problem) -> Option<u64> {
-    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty() && !problem.gathers())?;
-    if problem.applies() || reducer.method.phases().is_empty() {
-        return None;
-    }
-    Some(Tree::of(problem, &reducer.method).blocks()).filter(|&blocks| blocks > 1)
-}
-
-/// Bytes of the states that parts store, of blocks that are shared out.
-pub fn stored_bytes(problem: &Problem, count: u64) -> u64 {
-    let (Some(blocks), Some(stored)) = (blocks(problem), Stored::of(problem)) else { return 0 };
-    let parts = blocks.div_ceil(blocks_of_part(blocks, count));
-    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
-    let each = stored.types().iter().map(|t| t.bytes()).sum::<u64>();
-    parts.saturating_mul(slices).saturating_mul(stored.lanes).saturating_mul(each)
 }

@@ -26,16 +26,16 @@
 mod after;
 mod at;
 mod cut;
+pub mod program;
 mod search;
 mod states;
 mod walk;
 
-pub use cut::{blocks, cut, stored_bytes};
-pub(crate) use states::Stored;
+pub use cut::cut;
 
+use crate::problem::search_windows::Windows;
+use crate::problem::tree::Tree;
 use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
-use crate::tree::Tree;
-use crate::windows::Windows;
 use at::At;
 use cranefold_ir::ops::{Method, Phase, Reducer, in_memory};
 use cranefold_ir::{

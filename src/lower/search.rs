@@ -1,8 +1,8 @@
 //! The search for one element.
 
 use super::{At, Lowering, fold};
-use crate::tree::Tree;
-use crate::windows::Windows;
+use crate::problem::search_windows::Windows;
+use crate::problem::tree::Tree;
 use cranefold_ir::ops::{Phase, Reducer, Search};
 use cranefold_ir::{Expr, Index, LoopKind, Over, Stmt};
 

@@ -5,10 +5,10 @@
 //! slice, in each lane after lane.
 
 use super::{At, Lowering, Share, State};
+use crate::problem::blocks::Stored;
+use crate::problem::tree::Tree;
 use crate::problem::{Problem, Region};
-use crate::tree::Tree;
-use cranefold_ir::ops::Method;
-use cranefold_ir::{BufId, Buffer, BufferRole, DType, Def, Expr, Index, LoopKind, Over, Stmt};
+use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over, Stmt};
 use std::ops::Range;
 
 impl Share {
@@ -32,34 +32,6 @@ impl Share {
             Share::Finish { parts } => parts,
             _ => self.blocks(tree).count() as u64,
         }
-    }
-}
-
-/// What a part stores of a slice.
-pub(crate) struct Stored {
-    /// (older state, newer state) -> state, value by value.
-    pub merge: Def,
-    /// How many states there are, one for each lane.
-    pub lanes: u64,
-}
-
-impl Stored {
-    /// Of a problem; none where nothing is reduced by blocks.
-    pub fn of(problem: &Problem) -> Option<Stored> {
-        let reducer = problem.reducer().filter(|_| !problem.elements.is_empty())?;
-        let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
-        Some(match phases.as_slice() {
-            [phase] if phase.close.is_none() => {
-                let lanes = Tree::of(problem, &reducer.method).lanes_present();
-                Stored { merge: phase.combine.clone(), lanes }
-            }
-            _ => Stored { merge: merge.clone(), lanes: 1 },
-        })
-    }
-
-    /// The types of the values of a state.
-    pub fn types(&self) -> Vec<DType> {
-        self.merge.results.iter().map(Expr::dtype).collect()
     }
 }
 

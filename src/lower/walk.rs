@@ -2,7 +2,7 @@
 
 use super::{At, Lowering};
 use crate::problem::Region;
-use crate::tree::{Grid, Tree};
+use crate::problem::tree::{Grid, Tree};
 use cranefold_ir::{Index, LoopKind, Over, Stmt};
 use std::ops::Range;
 

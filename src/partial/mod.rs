@@ -1,6 +1,6 @@
 //! Partial results: states of some blocks of a reduction, which other processes and machines merge and finish.
 //!
-//! A slice is reduced in blocks (see [`tree`](crate::tree)), whose states merge pairwise. So the state of the blocks
+//! A slice is reduced in blocks (see [`tree`](crate::problem::tree)), whose states merge pairwise. So the state of the blocks
 //! `a..b` of all slices is that of the largest aligned subtrees that lie in that range, in order, at most two of each size
 //! ([`subtrees`]). Two ranges of which one follows the other combine: their subtrees are put in a row, and what are
 //! halves of one subtree merge. What comes out depends on the range alone: in whatever brackets a row of ranges is
@@ -33,7 +33,7 @@
 //! | --- | --- |
 //! | 0 | u64: a mark |
 //! | 8 | u32: the version of this layout |
-//! | 12 | u32: [`TREE_VERSION`](crate::tree::TREE_VERSION) |
+//! | 12 | u32: [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) |
 //! | 16 | u128: a hash of the problem; specs of one problem have the same states |
 //! | 32 | u64: the first block |
 //! | 40 | u64: how many blocks |
@@ -57,19 +57,19 @@ pub use ranges::subtrees;
 pub use shard::{InputSpan, Shard};
 pub use state::{StateLayout, StateValue};
 
+use crate::codegen::x86::Plan;
 use crate::compiler::Compiler;
 use crate::error::Error;
-use crate::jit::{self, Memory};
 use crate::kernel::Routine;
-use crate::lower::Stored;
+use crate::link::{self, Memory};
 use crate::pipeline;
+use crate::problem::blocks::Stored;
+use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Parts, Schedule};
 use crate::spec::Reduction;
 use crate::target::Target;
-use crate::tree::Tree;
 use crate::vectors::Vectors;
-use crate::wide::Plan;
 use cranefold_ir::Nest;
 use cranefold_ir::ops::{Method, Source};
 use nests::Keep;
@@ -162,7 +162,7 @@ impl Maker {
     fn code(&self, naive: Nest, schedule: &Schedule) -> Result<Routine, Error> {
         let legal = self.legal(naive, schedule)?;
         let plan = Plan { vectors: self.vectors.at_most(schedule.width), prefetch_bytes: schedule.prefetch };
-        let code = jit::compile([&legal].into_iter(), plan, self.target.isa(), Some(&self.memory))?.remove(0);
+        let code = link::compile([&legal].into_iter(), plan, self.target.isa(), Some(&self.memory))?.remove(0);
         Ok(Routine::new(&legal, code, &self.target))
     }
 

@@ -3,9 +3,10 @@
 //! Each goes through the same passes as a kernel's. A NaN is made canonical before it is stored in a state: which one an
 //! operation gives differs between instruction sets, and the bytes of a state are the same on all.
 
-use crate::lower::{Share, Stored, lower_share};
+use crate::lower::program::from_start;
+use crate::lower::{Share, lower_share};
 use crate::problem::Problem;
-use crate::program::from_start;
+use crate::problem::blocks::Stored;
 use cranefold_ir::{Buffer, BufferRole, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, math};
 use std::ops::Range;
 

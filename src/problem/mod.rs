@@ -22,11 +22,14 @@
 //! outputs are cut by all operands.
 //! A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the slice.
 
+pub mod blocks;
 mod canonical;
 mod check;
 mod form;
 mod padding;
+pub mod search_windows;
 mod text;
+pub mod tree;
 
 pub(crate) use form::operations;
 pub use text::ProblemError;

@@ -3,7 +3,7 @@
 use super::facts::{OutputLoop, output_loops, states_kept};
 use super::{Schedule, ScheduleError};
 use crate::problem::Problem;
-use crate::tree::Tree;
+use crate::problem::tree::Tree;
 use cranefold_ir::ops::Reducer;
 
 impl Schedule {

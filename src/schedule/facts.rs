@@ -1,9 +1,9 @@
 //! What a choice depends on.
 
 use super::Depth;
+use crate::problem::search_windows::Windows;
+use crate::problem::tree::Tree;
 use crate::problem::{Dim, Problem, Region, operations};
-use crate::tree::Tree;
-use crate::windows::Windows;
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::Method;
 

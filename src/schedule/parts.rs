@@ -2,7 +2,7 @@
 
 use super::facts::bytes_read;
 use super::{Cost, Schedule, ScheduleError};
-use crate::lower::{blocks, stored_bytes};
+use crate::problem::blocks::{blocks, stored_bytes};
 use crate::problem::{Dim, Problem};
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,9 @@
 //! Compiling, running and checking a request against the reference.
 
 use cranefold::spec::Operand;
-use cranefold::{Compiler, DType, Input, Output, Reduction, Scalar, reference};
+use cranefold::{Compiler, DType, Input, Output, Reduction, Scalar};
 use cranefold_fuzz::data::{Buffer, elements};
+use cranefold_reference as reference;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 

@@ -3,9 +3,9 @@
 
 use crate::cases;
 use cranefold::ir::eval::Terms;
+use cranefold::problem::search_windows::Windows;
+use cranefold::problem::tree::Tree;
 use cranefold::schedule::{Shared, choose};
-use cranefold::tree::Tree;
-use cranefold::windows::Windows;
 use cranefold::{Problem, Reduction, Vectors, lower, pipeline};
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use crate::cases;
 use cranefold::ir::Nest;
-use cranefold::program::Program;
+use cranefold::lower::program::Program;
 use cranefold::schedule::choose;
 use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
 use cranefold_fuzz::data::Random;

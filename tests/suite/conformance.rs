@@ -3,7 +3,8 @@
 //! Each element must be near the published value and within the reference's derived bound.
 
 use super::{Execute, data, run};
-use cranefold::{DType, Reduction, Scalar, reference, spec::Builder};
+use cranefold::{DType, Reduction, Scalar, spec::Builder};
+use cranefold_reference as reference;
 use serde_json::Value;
 
 fn cases(text: &str) -> Vec<Value> {

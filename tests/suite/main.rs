@@ -24,7 +24,7 @@ pub fn run(execute: Execute, spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8
 fn reference(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
     let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    cranefold::reference::run(spec, &inputs, &mut slices).expect("buffers of the right length");
+    cranefold_reference::run(spec, &inputs, &mut slices).expect("buffers of the right length");
     outputs
 }
 

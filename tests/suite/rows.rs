@@ -4,7 +4,8 @@
 use super::{Execute, data};
 use cranefold::ir::ops::ROWS;
 use cranefold::spec::Operand;
-use cranefold::{DType, Reduction, Scalar, reference};
+use cranefold::{DType, Reduction, Scalar};
+use cranefold_reference as reference;
 
 /// Where the reduced axes lie.
 const SHAPES: &[&str] = &[

@@ -1,0 +1,309 @@
+//! An exact result, its rounding to the output, and the check of another executor's.
+
+use super::known::Known;
+use super::real::Real;
+use super::wide::Integer;
+use cranefold_ir::{DType, Scalar};
+use cranefold_spec::{Reduction, Rounding};
+use std::cmp::Ordering;
+
+/// The exact result of one output element, before it is rounded, wrapped or clamped to the output's
+/// type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exact {
+    /// The result.
+    pub value: Value,
+    /// The sum of the magnitudes of the terms, which errors are measured by: of the finite x, |x|,
+    /// x^2 or |x|^p; of exp(x - max); for a product its magnitude. 0 where the result is certain, and after
+    /// formulas.
+    pub scale: f64,
+    allowed: Allowed,
+    /// Whether an integer is taken modulo 2^bits of the output, rather than clamped to it.
+    wraps: bool,
+    /// The output it is for, by its number.
+    output: usize,
+}
+
+/// A result by kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Of integers.
+    Int(Integer),
+    /// Of floats, or finished in f64.
+    Float(Real),
+    /// Of truth values.
+    Bool(bool),
+}
+
+/// Results that the order and rounding of the accumulation may give, before the output's rounding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Allowed {
+    /// A partial result may overflow or underflow, and then anything.
+    Anything,
+    /// From `low` to `high`; and a NaN if `nan`. A NaN for both means a NaN.
+    Between { low: Real, high: Real, nan: bool },
+}
+
+impl Allowed {
+    /// This value alone.
+    pub fn exactly(value: Real) -> Allowed {
+        Allowed::Between { low: value, high: value, nan: false }
+    }
+
+    /// With NaN among what is allowed between numbers, where the result itself is NaN.
+    fn with_nan(self, is_nan: bool) -> Allowed {
+        match self {
+            Allowed::Between { low, high, nan } if low != Real::Nan => {
+                Allowed::Between { low, high, nan: nan || is_nan }
+            }
+            other => other,
+        }
+    }
+
+    /// From `low` to `high`.
+    pub fn between(low: Real, high: Real) -> Allowed {
+        Allowed::Between { low, high, nan: false }
+    }
+
+    /// After an increasing function; where it is undefined below a point, a NaN and all from there.
+    pub fn mapped(self, function: impl Fn(Real) -> Real) -> Allowed {
+        match self {
+            Allowed::Anything => self,
+            Allowed::Between { low, high, nan } => match (function(low), function(high)) {
+                (Real::Nan, high) if high != Real::Nan => {
+                    // Roots are defined from 0 on, where they are 0; logarithms start below all.
+                    Allowed::Between { low: function(Real::ZERO), high, nan: true }
+                }
+                (low, high) => Allowed::Between { low, high, nan },
+            },
+        }
+    }
+
+    /// With both ends replaced, by a function that keeps their order.
+    pub fn ends(self, function: impl Fn(Real) -> Real) -> Allowed {
+        match self {
+            Allowed::Anything => self,
+            Allowed::Between { low, high, nan } => Allowed::Between { low: function(low), high: function(high), nan },
+        }
+    }
+
+    /// One of these or one of those, and all between.
+    pub fn or(self, other: Allowed) -> Allowed {
+        match (self, other) {
+            (Allowed::Between { low: Real::Nan, .. }, Allowed::Between { low, high, nan }) => {
+                Allowed::Between { low, high, nan: nan || low != Real::Nan }
+            }
+            (Allowed::Between { low, high, .. }, Allowed::Between { low: Real::Nan, .. }) => {
+                Allowed::Between { low, high, nan: true }
+            }
+            (Allowed::Between { low: a, high: b, nan }, Allowed::Between { low: c, high: d, nan: other_nan }) => {
+                Allowed::Between { low: a.min(c), high: b.max(d), nan: nan || other_nan }
+            }
+            _ => Allowed::Anything,
+        }
+    }
+
+    /// Or a NaN, if there may be one.
+    pub fn or_nan(self, nan: bool) -> Allowed {
+        if nan { self.or(Allowed::exactly(Real::Nan)) } else { self }
+    }
+
+    /// Both bounds moved outwards.
+    pub fn widened(self, by: impl Fn(Real) -> Real) -> Allowed {
+        let moved = |bound: Real, sign: fn(Real) -> Real| {
+            if matches!(bound, Real::Finite { .. }) { bound.plus(sign(by(bound))) } else { bound }
+        };
+        match self {
+            Allowed::Anything => self,
+            Allowed::Between { low, high, nan } => {
+                Allowed::Between { low: moved(low, Real::minus), high: moved(high, |by| by), nan }
+            }
+        }
+    }
+}
+
+/// A result outside what the spec allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{got} is not in {low} to {high}, expected {expected}")]
+pub struct Mismatch {
+    /// The result.
+    pub got: Scalar,
+    /// The exact result, rounded once.
+    pub expected: Scalar,
+    /// The least result allowed.
+    pub low: Scalar,
+    /// The greatest result allowed.
+    pub high: Scalar,
+}
+
+impl Exact {
+    /// A result that leaves no choice.
+    pub(super) fn certain(value: Value) -> Exact {
+        Exact { value, scale: 0.0, allowed: Allowed::exactly(real(value)), wraps: false, output: 0 }
+    }
+
+    /// A result with its bounds. Where they leave one value, that is the result.
+    pub(super) fn float(value: Real, scale: Real, allowed: Allowed) -> Exact {
+        let value = match allowed {
+            Allowed::Between { low, high, nan: false } if low == high => low,
+            _ => value,
+        };
+        let allowed = allowed.with_nan(value == Real::Nan);
+        Exact { value: Value::Float(value), scale: scale.to_f64(), allowed, wraps: false, output: 0 }
+    }
+
+    /// The value of a formula.
+    pub(super) fn known(known: Known, wraps: bool) -> Exact {
+        let value = match known.dtype {
+            DType::Bool => Value::Bool(!known.value.is_zero()),
+            dtype if dtype.is_float() => Value::Float(known.value),
+            _ => Value::Int(Integer::from(known.whole())),
+        };
+        Exact { value, scale: 0.0, allowed: known.allowed.with_nan(known.value == Real::Nan), wraps, output: 0 }
+    }
+
+    /// With an integer that is taken modulo 2^bits of the output, if `wraps`.
+    pub(super) fn wrapping(self, wraps: bool) -> Exact {
+        Exact { wraps, ..self }
+    }
+
+    /// For this output.
+    pub(super) fn of_output(self, output: usize) -> Exact {
+        Exact { output, ..self }
+    }
+
+    /// What is allowed, before the output's rounding.
+    pub(super) fn allowed(&self) -> Allowed {
+        self.allowed
+    }
+
+    /// With other bounds around the result.
+    pub(super) fn within(self, allowed: Allowed) -> Exact {
+        Exact { allowed, ..self }
+    }
+
+    /// The result as formulas see it, in a type of its kind.
+    pub(super) fn in_formula(&self, dtype: DType) -> Known {
+        let settle = |value| Known::element(self.settled(value, dtype, false)).value;
+        let allowed = match self.value {
+            Value::Float(_) => self.allowed.ends(|bound| settle(Value::Float(bound))),
+            _ => Allowed::exactly(settle(self.value)),
+        };
+        Known { dtype, value: settle(self.value), allowed }
+    }
+
+    /// The result in the output's type, rounded, wrapped or clamped once.
+    ///
+    /// The spec must be the one that the result was reduced for.
+    pub fn round(&self, spec: &Reduction) -> Scalar {
+        self.in_output(spec, self.value)
+    }
+
+    /// A value like this result's, in the output's type.
+    fn in_output(&self, spec: &Reduction, value: Value) -> Scalar {
+        self.settled(value, spec.outputs()[self.output].dtype(), spec.rounding() == Rounding::HalfEven)
+    }
+
+    fn settled(&self, value: Value, to: DType, half_even: bool) -> Scalar {
+        match (value, to.int_range()) {
+            (Value::Bool(value), _) => Scalar::bool(value),
+            (Value::Float(value), None) => value.to_float(to),
+            (Value::Float(value), Some((low, high))) => Scalar::int(to, value.to_int(half_even, low, high)),
+            (Value::Int(value), None) => Real::from(Real::from(value).to_f64()).to_float(to),
+            (Value::Int(value), Some(_)) if self.wraps => Scalar::int(to, value.wrapped()),
+            (Value::Int(value), Some((low, high))) => Scalar::int(to, value.clamped(low, high)),
+        }
+    }
+
+    /// The least and the greatest result allowed, in the output's type, and whether a NaN is too;
+    /// nothing if the order of accumulation decides.
+    fn limits(&self, spec: &Reduction) -> Option<(Scalar, Scalar, bool)> {
+        let Allowed::Between { low, high, nan } = self.allowed else { return None };
+        if low == high {
+            // Integers of more than 128 bits are not in the bounds.
+            let bound = if let Value::Float(_) = self.value { Value::Float(low) } else { self.value };
+            let only = self.in_output(spec, bound);
+            return Some((only, only, nan));
+        }
+        match self.value {
+            Value::Float(_) => {
+                Some((self.in_output(spec, Value::Float(low)), self.in_output(spec, Value::Float(high)), nan))
+            }
+            Value::Bool(_) => None,
+            Value::Int(_) => {
+                let range = (i128::from(i64::MIN), i128::from(u64::MAX));
+                let end = |bound: Real| Value::Int(Integer::from(bound.to_int(false, range.0, range.1)));
+                let (low, high) = (self.in_output(spec, end(low)), self.in_output(spec, end(high)));
+                // Modulo 2^bits the ends may change places.
+                ordered(low, high).then_some((low, high, false)).filter(|_| !self.wraps)
+            }
+        }
+    }
+
+    /// The most that a right result may differ from the exact one: 0 for integers and truth values,
+    /// infinite where the order of accumulation may decide that it overflows or is no number.
+    pub fn error_bound(&self, spec: &Reduction) -> f64 {
+        match self.limits(spec) {
+            None => f64::INFINITY,
+            Some((_, _, true)) => f64::INFINITY,
+            Some((low, high, _)) if low == high && !matches!(self.value, Value::Float(_)) => 0.0,
+            Some((low, high, _)) => self.error(low).max(self.error(high)),
+        }
+    }
+
+    /// How much a result differs from the exact one; 0 where both are the same infinity or NaN.
+    ///
+    /// Of results that are integers or truth values, it is 0 or infinite.
+    pub fn error(&self, got: Scalar) -> f64 {
+        let Value::Float(value) = self.value else {
+            let same = match self.value {
+                Value::Int(value) => got.as_int().is_none_or(|got| Integer::from(got) == value),
+                Value::Bool(value) => got == Scalar::bool(value),
+                Value::Float(_) => unreachable!("matched above"),
+            };
+            return if same { 0.0 } else { f64::INFINITY };
+        };
+        let got = Real::from(got.as_f64());
+        match got.plus(value.minus()).abs() {
+            _ if got == value => 0.0,
+            Real::Nan => f64::INFINITY,
+            difference => difference.to_f64(),
+        }
+    }
+}
+
+/// Checks one element of another executor's output.
+///
+/// Integer and truth results, minima, maxima and copies must be equal in bits; float results must
+/// lie within the bounds that `bound.rs` derives, and be of the same class (NaN,
+/// infinite, finite) wherever that does not depend on the order of accumulation.
+///
+/// # Errors
+/// What was expected, where `got` is not allowed.
+pub fn check(spec: &Reduction, exact: &Exact, got: Scalar) -> Result<(), Mismatch> {
+    let Some((low, high, nan)) = exact.limits(spec) else { return Ok(()) };
+    let between = if low == high { got == low } else { ordered(low, got) && ordered(got, high) };
+    let is_nan = if got.dtype().is_float() { got == Scalar::nan(got.dtype()) } else { got.bits() == 0 };
+    if got.dtype() == low.dtype() && (between || (nan && is_nan)) {
+        return Ok(());
+    }
+    Err(Mismatch { got, expected: exact.round(spec), low, high })
+}
+
+/// Whether `a` is at most `b`; false with a NaN.
+fn ordered(a: Scalar, b: Scalar) -> bool {
+    let order = match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64().partial_cmp(&b.as_f64()),
+    };
+    matches!(order, Some(Ordering::Less | Ordering::Equal))
+}
+
+/// A result as a number; integers beyond 128 bits are not exact.
+fn real(value: Value) -> Real {
+    match value {
+        Value::Int(value) => Real::from(value),
+        Value::Float(value) => value,
+        Value::Bool(value) => Known::truth(value).value,
+    }
+}

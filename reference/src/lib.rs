@@ -1,0 +1,355 @@
+//! The reference: slow and obviously right.
+//!
+//! It walks indices straight from the spec, knows the ops by their names, and shares nothing with
+//! the compiler. Integers are exact, floats carry 128 significant bits, and each result is rounded
+//! once at the end. Every other way of execution is held against it: [`check`] says whether a
+//! result is one that the reduction tree can give.
+//!
+//! ```
+//! use cranefold_ir::{DType, Scalar};
+//! use cranefold_reference as reference;
+//! use cranefold_spec::Reduction;
+//!
+//! let spec: Reduction = "mean i32[2,3] axes=[1] round_half_even".parse()?;
+//! let input: Vec<u8> = [1, 2, 3, 7, 8, 8].into_iter().flat_map(i32::to_ne_bytes).collect();
+//! let exact = reference::reduce(&spec, &[&input])?;
+//! assert_eq!(exact[0][1].round(&spec).as_int(), Some(8));
+//!
+//! let mut output = [0; 8];
+//! reference::run(&spec, &[&input], &mut [&mut output])?;
+//! assert_eq!(Scalar::read(DType::I32, &output, 0).as_int(), Some(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What the words of the ops leave open is decided here so:
+//!
+//! - parameters (`p`, `eps`) and the count that a mean divides by are first rounded to the
+//!   accumulator type;
+//! - over no axes, copies wrap or clamp as a reduction of the same op would;
+//! - the least and greatest of no integers are the limits of the *input's* type, then converted.
+
+mod bound;
+mod combine;
+mod elements;
+mod exact;
+mod floats;
+mod formula;
+mod functions;
+mod integers;
+mod known;
+mod logic;
+mod moments;
+mod normalize;
+mod position;
+mod real;
+mod rows;
+mod selection;
+mod walk;
+mod wide;
+
+pub use exact::{Exact, Mismatch, Value, check};
+pub use real::Real;
+pub use wide::{Integer, U256};
+
+use cranefold_ir::DType::{self, Bool, F32, F64, I64, U64};
+use cranefold_ir::Scalar;
+use cranefold_ir::ops::{Call, Output};
+use cranefold_spec::{Operand, Reduction, Role, Rounding};
+use elements::Elements;
+use formula::{Names, evaluate, literal_after, seen};
+use known::Known;
+use rows::Task;
+use walk::{Indices, Slice};
+
+/// Buffers that do not fit the spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages define the variants and their fields")]
+pub enum BufferError {
+    #[error("{given} {kind} buffers for a spec with {expected}")]
+    Count { kind: &'static str, given: usize, expected: usize },
+    #[error("{kind} {index} has {given} bytes and needs {needed}")]
+    TooShort { kind: &'static str, index: usize, given: usize, needed: u64 },
+}
+
+/// The exact result of every element of every output, in the row-major order of the output's shape.
+///
+/// A buffer holds the operand's elements in the machine's byte order, from the lowest address that
+/// one of them touches; it may be longer.
+///
+/// # Errors
+/// If there are too few or too many buffers, or one is too short; also of those that the outputs held
+/// before, where [`then`](Reduction::then) reads them: use [`reduce_over`].
+pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, BufferError> {
+    let reads_old = spec.then().iter().any(|formula| formula.uses("d"));
+    if reads_old {
+        return reduce_over(spec, inputs, &[]);
+    }
+    walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
+    Ok(Request::of(spec, inputs, &[]).outputs())
+}
+
+/// As [`reduce`], where `then` may read what the outputs' buffers hold before they are written.
+///
+/// ```
+/// use cranefold_reference as reference;
+/// use cranefold_spec::{DType, Reduction};
+///
+/// let spec: Reduction = "sum i32[3] then=\"r0 + d\"".parse()?;
+/// let input: Vec<u8> = [1, 2, 3].into_iter().flat_map(i32::to_ne_bytes).collect();
+/// let exact = reference::reduce_over(&spec, &[&input], &[&100i32.to_ne_bytes()])?;
+/// assert_eq!(exact[0][0].round(&spec).as_int(), Some(106));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If there are too few or too many buffers, or one is too short.
+pub fn reduce_over(spec: &Reduction, inputs: &[&[u8]], old: &[&[u8]]) -> Result<Vec<Vec<Exact>>, BufferError> {
+    walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
+    walk::check_buffers("output", spec.outputs(), old.iter().map(|b| b.len()))?;
+    Ok(Request::of(spec, inputs, old).outputs())
+}
+
+/// A spec and its buffers.
+struct Request<'a> {
+    spec: &'a Reduction,
+    inputs: &'a [&'a [u8]],
+    old: &'a [&'a [u8]],
+    /// The names of the inputs in formulas.
+    names: Vec<String>,
+    /// The type of floats in formulas.
+    accumulator: DType,
+}
+
+impl<'a> Request<'a> {
+    fn of(spec: &'a Reduction, inputs: &'a [&'a [u8]], old: &'a [&'a [u8]]) -> Request<'a> {
+        let number = |i: usize| {
+            let before = spec.inputs()[..i].iter();
+            before.filter(|operand| operand.role() == spec.inputs()[i].role()).count()
+        };
+        let name = |(i, operand): (usize, &Operand)| match operand.role() {
+            Role::Scalar(name) => name.clone(),
+            Role::Then => format!("y{}", number(i)),
+            _ => format!("x{}", number(i)),
+        };
+        let widest = if spec.inputs().iter().any(|operand| operand.dtype() == F64) { F64 } else { F32 };
+        let accumulator = spec.accumulator().unwrap_or(widest);
+        Request { spec, inputs, old, names: spec.inputs().iter().enumerate().map(name).collect(), accumulator }
+    }
+
+    /// The results of all outputs.
+    fn outputs(&self) -> Vec<Vec<Exact>> {
+        if self.spec.applies() {
+            // Slices of nothing have no positions, and their results need not exist.
+            let none = self.spec.reduced_count() == 0;
+            return vec![if none { vec![] } else { self.applied() }];
+        }
+        let mut outputs = vec![vec![]; self.spec.outputs().len()];
+        let mut beside = self.beside();
+        for elements in self.slices() {
+            let results = self.results(&elements);
+            let results = match self.spec.then().is_empty() {
+                true => results.into_iter().map(|(_, exact)| exact).collect(),
+                false => self.then(&results, &mut beside),
+            };
+            for (output, exact) in results.into_iter().enumerate() {
+                outputs[output].push(exact.of_output(output));
+            }
+        }
+        outputs
+    }
+
+    /// What each output element is reduced from, in the row-major order of the axes that are kept.
+    fn slices(&self) -> impl Iterator<Item = Elements<'_>> {
+        let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
+        let operands = operands.filter(|((operand, _), _)| *operand.role() != Role::Then);
+        let mut inputs: Vec<_> =
+            operands.map(|((operand, bytes), name)| (name, Slice::all(self.spec, operand, bytes))).collect();
+        std::iter::from_fn(move || {
+            let slices = inputs.iter_mut().map(|(name, slices)| Some((name.as_str(), slices.next()?)));
+            Some(Elements {
+                inputs: slices.collect::<Option<_>>()?,
+                map: self.spec.map(),
+                accumulator: self.accumulator,
+            })
+        })
+    }
+
+    /// The results of the reducers over a slice with the types that formulas see them in; where there are
+    /// none, with those of the outputs.
+    fn results(&self, elements: &Elements) -> Vec<(DType, Exact)> {
+        let spec = self.spec;
+        let input = elements.dtype();
+        if spec.is_identity() {
+            let element = elements.iter().next().expect("one element over no axes");
+            return vec![(input, Exact::known(element, wraps(&spec.reducers()[0]) && !spec.saturate()))];
+        }
+        let plain = spec.then().is_empty() && spec.apply().is_none();
+        let mut results = vec![];
+        for call in spec.reducers() {
+            let Call::Row { name, .. } = call else {
+                results.extend(self.combined(call, elements));
+                continue;
+            };
+            let kinds = call.results();
+            let first = kinds.iter().position(|&kind| kind == Output::Value).unwrap_or(0);
+            let to = |result: usize| match plain {
+                true => spec.outputs()[results.len() + result].dtype(),
+                false => self.working_type(kinds[result], input),
+            };
+            let task = self.task(name, call.params(), input, to(first));
+            let types: Vec<DType> = (0..kinds.len()).map(to).collect();
+            results.extend(types.into_iter().zip(rows::reduce(&task, elements)));
+        }
+        results
+    }
+
+    /// The results of a combiner.
+    fn combined(&self, call: &Call, elements: &Elements) -> Vec<(DType, Exact)> {
+        let Call::Own(combiner) = call else { unreachable!("rows are elsewhere") };
+        let one = |value: Known| (self.working_type(Output::Value, value.dtype), self.given(value));
+        combine::reduce(combiner, elements).into_iter().map(one).collect()
+    }
+
+    fn task(&self, name: &'static str, params: Vec<f64>, input: DType, to: DType) -> Task {
+        Task {
+            name,
+            params,
+            input,
+            to,
+            accumulator: self.accumulator,
+            saturate: self.spec.saturate(),
+            half_even: self.spec.rounding() == Rounding::HalfEven,
+        }
+    }
+
+    /// The type that a result has in formulas: floats the accumulator's, integers 64 bits, or f64 where an
+    /// output is a float.
+    fn working_type(&self, kind: Output, element: DType) -> DType {
+        match (kind, element) {
+            (Output::Count, _) => I64,
+            (_, Bool) => Bool,
+            (_, d) if d.is_float() => self.accumulator,
+            _ if self.spec.outputs().iter().any(|output| output.dtype().is_float()) => F64,
+            (_, d) if d.is_signed() => I64,
+            _ => U64,
+        }
+    }
+
+    /// What `then` reads beside the results, in the order of the output's elements.
+    fn beside(&self) -> Beside<'_> {
+        let shape = self.spec.outputs()[0].shape();
+        let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
+        let operands = operands.filter(|((operand, _), _)| *operand.role() != Role::Element);
+        let inputs = operands
+            .map(|((operand, bytes), name)| (name.clone(), read(operand, Indices::broadcast(operand, shape), bytes)));
+        let old = self.spec.outputs().iter().zip(self.old);
+        Beside {
+            inputs: inputs.collect(),
+            old: old
+                .map(|(operand, bytes)| read(operand, Indices::broadcast(operand, operand.shape()), bytes))
+                .collect(),
+        }
+    }
+
+    /// The outputs of the results, at the next output element.
+    fn then(&self, results: &[(DType, Exact)], beside: &mut Beside) -> Vec<Exact> {
+        let next = |elements: &mut Walk| elements.next().expect("as many as outputs");
+        let mut names = named(results);
+        names.extend(beside.inputs.iter_mut().map(|(name, walk)| (name.clone(), seen(next(walk), self.accumulator))));
+        let first = results[0].0;
+        let mut outputs = vec![];
+        for (output, formula) in self.spec.then().iter().enumerate() {
+            let old = beside.old.get_mut(output).map(next);
+            let old = old.map(|d| match d.dtype.is_int() && first.is_int() {
+                true => d.cast(first),
+                false => seen(d, self.accumulator),
+            });
+            let mut names = names.clone();
+            names.extend(old.map(|d| ("d".to_string(), d)));
+            outputs.push(self.given(evaluate(formula, &names, literal_after(Some(first)))));
+        }
+        outputs
+    }
+
+    /// The value of a formula as the result.
+    fn given(&self, value: Known) -> Exact {
+        Exact::known(value, !self.spec.saturate())
+    }
+
+    /// The output at each position of input 0's shape, in row-major order.
+    fn applied(&self) -> Vec<Exact> {
+        let mut output = vec![None; self.spec.inputs()[0].elems() as usize];
+        for (elements, places) in self.slices().zip(walk::places(self.spec)) {
+            for (place, exact) in places.zip(self.applied_to(&elements)) {
+                output[place as usize] = Some(exact);
+            }
+        }
+        output.into_iter().map(|exact| exact.expect("every element is in a slice")).collect()
+    }
+
+    /// The output at the positions of a slice.
+    fn applied_to(&self, elements: &Elements) -> Vec<Exact> {
+        let Some(formula) = self.spec.apply() else {
+            let call = &self.spec.reducers()[0];
+            let Call::Row { name, .. } = call else { unreachable!("a combiner does not apply") };
+            let task = self.task(name, call.params(), elements.dtype(), self.spec.outputs()[0].dtype());
+            let further: Vec<Slice> = match elements.map {
+                Some(_) => vec![],
+                None => elements.inputs[1..].iter().map(|(_, slice)| slice.clone()).collect(),
+            };
+            return normalize::apply(&task, elements, &further);
+        };
+        let results = self.results(elements);
+        let named = named(&results);
+        let literal = literal_after(results.first().map(|&(dtype, _)| dtype));
+        let one = |mut names: Names| {
+            names.extend(named.iter().cloned());
+            self.given(evaluate(formula, &names, literal))
+        };
+        elements.names().map(one).collect()
+    }
+}
+
+/// What `then` reads, element by element.
+struct Beside<'a> {
+    inputs: Vec<(String, Walk<'a>)>,
+    old: Vec<Walk<'a>>,
+}
+
+type Walk<'a> = Box<dyn Iterator<Item = Known> + 'a>;
+
+fn read<'a>(operand: &'a Operand, indices: Indices<'a>, bytes: &'a [u8]) -> Walk<'a> {
+    Box::new(indices.map(|index| Known::element(Scalar::read(operand.dtype(), bytes, index as usize))))
+}
+
+/// `r0`, `r1` and so on.
+fn named(results: &[(DType, Exact)]) -> Names {
+    results.iter().enumerate().map(|(i, (dtype, exact))| (format!("r{i}"), exact.in_formula(*dtype))).collect()
+}
+
+/// Whether results of integers are taken modulo 2^bits, where nothing else is said.
+fn wraps(call: &Call) -> bool {
+    let modular = ["sum", "prod", "l1", "sum_squares", "bit_and", "bit_or", "bit_xor"];
+    matches!(call, Call::Row { name, .. } if modular.contains(name))
+}
+
+/// Runs the spec: writes every output element through the output's layout, and zeros to the padding of
+/// blocks. What else lies between the elements is left alone.
+///
+/// # Errors
+/// If there are too few or too many buffers, or one is too short.
+pub fn run(spec: &Reduction, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), BufferError> {
+    let old: Vec<&[u8]> = outputs.iter().map(|bytes| &**bytes).collect();
+    let results = reduce_over(spec, inputs, &old)?;
+    for ((output, exact), bytes) in spec.outputs().iter().zip(results).zip(outputs) {
+        let size = output.dtype().bytes() as usize;
+        for index in output.padding() {
+            bytes[index * size..][..size].fill(0);
+        }
+        for (index, exact) in output.places().zip(exact) {
+            exact.round(spec).write(bytes, index);
+        }
+    }
+    Ok(())
+}

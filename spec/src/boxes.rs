@@ -1,0 +1,61 @@
+//! How blocks of a request's operands cut its axes.
+//!
+//! An axis is cut where a block of an operand ends that its extent is no multiple of, so a request is
+//! computed in boxes: combinations of a piece of each axis. Where sizes of blocks do not divide one another, it is
+//! cut at the end of each block.
+
+use super::{Operand, Reduction, SpecError};
+use crate::layout::split::{cutting, most_pieces, split};
+
+/// The most boxes of a request: those of parallel axes times those of reduced ones.
+pub const MAX_BOXES: u64 = 64;
+
+/// For each axis of input 0 the sizes of blocks that cut it, the smallest first.
+#[derive(Clone, Debug)]
+pub struct BlockSizes {
+    /// Of mapped inputs.
+    pub mapped: Vec<Vec<u64>>,
+    /// Of all operands.
+    pub all: Vec<Vec<u64>>,
+}
+
+impl BlockSizes {
+    /// Those of a request.
+    pub fn of(spec: &Reduction) -> BlockSizes {
+        let mut found = BlockSizes { mapped: vec![vec![]; spec.rank()], all: vec![vec![]; spec.rank()] };
+        if spec.inputs.iter().chain(&spec.outputs).all(|o| o.placement.blocks.is_empty()) {
+            return found;
+        }
+        let mapped = spec.mapped();
+        for (axis, &extent) in spec.inputs[0].shape.iter().enumerate() {
+            let sizes = |o: &Operand, own: usize| o.placement.block_sizes(own).collect::<Vec<_>>();
+            let input = |i: usize| spec.input_axis(i, axis).map_or(vec![], |own| sizes(&spec.inputs[i], own));
+            let output = |o: &Operand| spec.output_axis(axis).map_or(vec![], |own| sizes(o, own));
+            let all = (0..spec.inputs.len()).flat_map(input).chain(spec.outputs.iter().flat_map(output));
+            found.all[axis] = cutting(extent, all);
+            found.mapped[axis] = cutting(extent, mapped.iter().flat_map(|&i| input(i)));
+        }
+        found
+    }
+}
+
+/// Checks that there are not too many boxes.
+pub(super) fn check(spec: &Reduction) -> Result<(), SpecError> {
+    let sizes = BlockSizes::of(spec);
+    let (mut parallel, mut reduced) = (1u64, 1u64);
+    let mut most = (0, 0);
+    for (axis, &extent) in spec.inputs[0].shape.iter().enumerate().filter(|(_, extent)| **extent > 0) {
+        let pieces = match most_pieces(extent, &sizes.all[axis]) {
+            many if many > MAX_BOXES => many,
+            _ => split(0, extent, &sizes.all[axis]).len() as u64,
+        };
+        let boxes = if spec.reduced[axis] { &mut reduced } else { &mut parallel };
+        *boxes = boxes.saturating_mul(pieces);
+        most = most.max((pieces, axis));
+    }
+    let given = parallel.saturating_mul(reduced);
+    if given > MAX_BOXES {
+        return Err(SpecError::TooManyBoxes { given, pieces: most.0, axis: most.1, limit: MAX_BOXES });
+    }
+    Ok(())
+}

@@ -1,0 +1,305 @@
+//! Building and validating a request. Text and oneDNN's dims come through here too.
+
+use super::{Reduction, Rounding, SpecError};
+use crate::layout::Layout;
+use cranefold_ir::DType;
+use cranefold_ir::formula::{Formula, FormulaError};
+use cranefold_ir::ops::{self, Call, Combiner};
+
+/// A request in the making. Nothing is checked before [`build`](Builder::build).
+///
+/// ```
+/// use cranefold_spec::{DType, Layout, Reduction};
+///
+/// let spec = Reduction::builder("lp_max")
+///     .param("p", 3.0)
+///     .param("eps", 1e-6)
+///     .input_at(DType::F16, &[8, 32, 7, 7], Layout::tag("acdb").expect("a tag"))
+///     .axes([2, 3])
+///     .output(DType::F32)
+///     .build()?;
+/// assert_eq!(spec.to_string(), "lp_max(p=3,eps=1e-6) f16[8,32,7,7]@acdb axes=[2,3] -> f32");
+/// # Ok::<(), cranefold_spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    pub(super) reducers: Vec<Named>,
+    pub(super) inputs: Vec<Given>,
+    pub(super) thens: Vec<Given>,
+    pub(super) scalars: Vec<(String, DType)>,
+    pub(super) outputs: Vec<(Option<DType>, Option<Layout>)>,
+    pub(super) map: Option<Formulas>,
+    pub(super) then: Option<Formulas>,
+    pub(super) apply: Option<Formulas>,
+    pub(super) axes: Option<Vec<i64>>,
+    pub(super) keep_dims: bool,
+    pub(super) lift: Option<bool>,
+    pub(super) accumulator: Option<DType>,
+    pub(super) saturate: bool,
+    pub(super) trunc: bool,
+    pub(super) half_even: bool,
+}
+
+/// An input as given.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub dtype: DType,
+    pub shape: Vec<u64>,
+    pub layout: Layout,
+}
+
+/// An op by name, with parameters by name, or a combiner.
+#[derive(Clone, Debug)]
+pub(super) enum Named {
+    Op { op: String, params: Vec<(String, f64)> },
+    Own(Combiner),
+}
+
+/// One or more formulas, or text of such.
+///
+/// ```
+/// use cranefold_spec::Reduction;
+/// use cranefold_ir::formula::name;
+///
+/// let builder = Reduction::builder("sum").input(cranefold_spec::DType::F32, &[64, 512]).axes([1]);
+/// let text = builder.clone().map("x0*x0").then("sqrt(r0)").build()?;
+/// assert_eq!(text, builder.map(name("x0") * name("x0")).then(name("r0").sqrt()).build()?);
+/// # Ok::<(), cranefold_spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Formulas(pub(super) Result<Vec<Formula>, FormulaError>);
+
+impl From<&str> for Formulas {
+    fn from(text: &str) -> Formulas {
+        Formulas(Formula::list(text))
+    }
+}
+
+impl From<Formula> for Formulas {
+    fn from(formula: Formula) -> Formulas {
+        Formulas(Ok(vec![formula]))
+    }
+}
+
+impl From<Vec<Formula>> for Formulas {
+    fn from(formulas: Vec<Formula>) -> Formulas {
+        Formulas(Ok(formulas))
+    }
+}
+
+impl Builder {
+    pub(super) fn new(op: &str) -> Builder {
+        Builder::of(Named::Op { op: op.into(), params: vec![] })
+    }
+
+    pub(super) fn of(reducer: Named) -> Builder {
+        Builder {
+            reducers: vec![reducer],
+            inputs: vec![],
+            thens: vec![],
+            scalars: vec![],
+            outputs: vec![],
+            map: None,
+            then: None,
+            apply: None,
+            axes: None,
+            keep_dims: false,
+            lift: None,
+            accumulator: None,
+            saturate: false,
+            trunc: false,
+            half_even: false,
+        }
+    }
+
+    /// Adds a further reducer, as given.
+    pub(super) fn with(mut self, reducer: Named) -> Builder {
+        self.reducers.push(reducer);
+        self
+    }
+
+    /// Adds a further reducer of the same elements.
+    pub fn reducer(self, op: &str) -> Builder {
+        self.with(Named::Op { op: op.into(), params: vec![] })
+    }
+
+    /// Adds a combiner of one's own over the same elements.
+    pub fn own(self, combiner: Combiner) -> Builder {
+        self.with(Named::Own(combiner))
+    }
+
+    /// Sets a parameter of the reducer named last; of a combiner, which has none, nothing.
+    pub fn param(mut self, name: &str, value: f64) -> Builder {
+        if let Some(Named::Op { params, .. }) = self.reducers.last_mut() {
+            params.push((name.into(), value));
+        }
+        self
+    }
+
+    /// Adds an input in row-major layout.
+    pub fn input(self, dtype: DType, shape: &[u64]) -> Builder {
+        self.input_at(dtype, shape, Layout::row_major())
+    }
+
+    /// Adds an input in a layout. The first has the shape that is reduced, others broadcast to it.
+    pub fn input_at(mut self, dtype: DType, shape: &[u64], layout: Layout) -> Builder {
+        self.inputs.push(Given { dtype, shape: shape.into(), layout });
+        self
+    }
+
+    /// Adds an input that [`then`](Builder::then) reads as `y0`, `y1` and so on, in row-major layout; it
+    /// broadcasts to the output's shape.
+    pub fn then_input(self, dtype: DType, shape: &[u64]) -> Builder {
+        self.then_input_at(dtype, shape, Layout::row_major())
+    }
+
+    /// Adds an input that [`then`](Builder::then) reads, in a layout.
+    pub fn then_input_at(mut self, dtype: DType, shape: &[u64], layout: Layout) -> Builder {
+        self.thens.push(Given { dtype, shape: shape.into(), layout });
+        self
+    }
+
+    /// Adds a value that formulas read by its name, given at each call.
+    pub fn scalar(mut self, name: &str, dtype: DType) -> Builder {
+        self.scalars.push((name.into(), dtype));
+        self
+    }
+
+    /// The element that is reduced, made of inputs and scalars.
+    pub fn map(mut self, formula: impl Into<Formulas>) -> Builder {
+        self.map = Some(formula.into());
+        self
+    }
+
+    /// The outputs, one a formula, made of the results `r0`, `r1` and so on, of inputs added by
+    /// [`then_input`](Builder::then_input), of scalars, and of the output's old element `d`.
+    pub fn then(mut self, formulas: impl Into<Formulas>) -> Builder {
+        self.then = Some(formulas.into());
+        self
+    }
+
+    /// The output at each position of the slice, made of inputs, scalars and the results.
+    pub fn apply(mut self, formula: impl Into<Formulas>) -> Builder {
+        self.apply = Some(formula.into());
+        self
+    }
+
+    /// The axes to reduce, negative ones counted from the end; all, if this is not called.
+    pub fn axes(mut self, axes: impl IntoIterator<Item = i64>) -> Builder {
+        self.axes = Some(axes.into_iter().collect());
+        self
+    }
+
+    /// Keeps the reduced axes in the output's shape, with extent 1.
+    pub fn keep_dims(mut self) -> Builder {
+        self.keep_dims = true;
+        self
+    }
+
+    /// Over no axes, copies; the default of most ops.
+    pub fn empty_axes_identity(mut self) -> Builder {
+        self.lift = Some(false);
+        self
+    }
+
+    /// Over no axes, reduces groups of one: `l1` gives |x|, as in ONNX and NumPy.
+    pub fn empty_axes_lift(mut self) -> Builder {
+        self.lift = Some(true);
+        self
+    }
+
+    /// The accumulator type of float inputs, `F32` or `F64`, at least as wide as the input.
+    pub fn accumulator(mut self, dtype: DType) -> Builder {
+        self.accumulator = Some(dtype);
+        self
+    }
+
+    /// Clamps integer results to the output's range, rather than taking them modulo 2^bits.
+    pub fn saturate(mut self) -> Builder {
+        self.saturate = true;
+        self
+    }
+
+    /// How results become integers.
+    pub fn round(mut self, rounding: Rounding) -> Builder {
+        match rounding {
+            Rounding::Trunc => self.trunc = true,
+            Rounding::HalfEven => self.half_even = true,
+        }
+        self
+    }
+
+    /// Adds an output of this type. Outputs that are not said are `i64` for positions and counts; floats have
+    /// the type of input 0 if that is a float, integers that of the elements that are reduced.
+    pub fn output(mut self, dtype: DType) -> Builder {
+        self.outputs.push((Some(dtype), None));
+        self
+    }
+
+    /// Sets the layout of the output added last, or of the first where none was.
+    pub fn output_layout(mut self, layout: Layout) -> Builder {
+        if self.outputs.is_empty() {
+            self.outputs.push((None, None));
+        }
+        self.outputs.last_mut().expect("there is one").1 = Some(layout);
+        self
+    }
+
+    /// Adds an output of which either part may be left open.
+    pub(super) fn output_parts(mut self, dtype: Option<DType>, layout: Option<Layout>) -> Builder {
+        self.outputs.push((dtype, layout));
+        self
+    }
+
+    /// Validates the request.
+    ///
+    /// # Errors
+    /// Everything a [`SpecError`] says that is not about text.
+    pub fn build(self) -> Result<Reduction, SpecError> {
+        super::check::checked(self)
+    }
+}
+
+impl Named {
+    /// Finds the row and its parameters' values, and the simpler row that means the same.
+    pub(super) fn resolve(&self) -> Result<Call, SpecError> {
+        let (op, given) = match self {
+            Named::Own(combiner) => return combiner.clone().whole().map(Call::Own).map_err(SpecError::Recipe),
+            Named::Op { op, params } => (op, params),
+        };
+        let shown = || op.chars().take(40).collect();
+        let row = ops::find(op).ok_or_else(|| SpecError::UnknownOp { name: shown() })?;
+        let mut values = vec![None; row.params.len()];
+        for (name, value) in given {
+            let param = || name.chars().take(40).collect();
+            let index = row.params.iter().position(|p| p.name == name);
+            let index = index.ok_or_else(|| SpecError::UnknownParam { op: row.name, param: param() })?;
+            if values[index].replace(*value).is_some() {
+                return Err(SpecError::RepeatedParam { op: row.name, param: param() });
+            }
+        }
+        let mut params = vec![];
+        for (param, value) in row.params.iter().zip(values) {
+            let (op, name, at_least, at_most) = (row.name, param.name, param.at_least, param.at_most);
+            let given = value.or(param.default).ok_or(SpecError::MissingParam { op, param: name })?;
+            if !given.is_finite() && at_least == f64::MIN {
+                return Err(SpecError::ParamNotFinite { op, param: name, given });
+            }
+            if param.is_flag && given != 0.0 && given != 1.0 {
+                return Err(SpecError::FlagValue { op, param: name, given });
+            }
+            if given.is_finite() && given > at_most {
+                return Err(SpecError::ParamTooLarge { op, param: name, given, at_most });
+            }
+            if !given.is_finite() || given < at_least {
+                return Err(SpecError::ParamOutOfRange { op, param: name, given, at_least });
+            }
+            params.push(given);
+        }
+        Ok(match (row.canonical)(&params) {
+            Some((name, params)) => Call::row(ops::find(name).expect("a canonical row"), &params),
+            None => Call::row(row, &params),
+        })
+    }
+}

@@ -1,0 +1,546 @@
+//! Validating a request: everything that text, dims and builder have in common.
+
+use super::boxes;
+use super::build::{Builder, Given, Named};
+use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, formula_names};
+use crate::layout::{Layout, list};
+use cranefold_ir::DType::{self, *};
+use cranefold_ir::formula::{self, Formula};
+use cranefold_ir::ops::{Call, Output, Recipe, RecipeError, Row, Types};
+
+/// The request, if nothing is wrong with it.
+pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
+    let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
+    let formulas = Texts::of(&builder)?;
+    let name = name_of(&reducers);
+    check_together(&reducers, &formulas)?;
+    let inputs = inputs(&builder, name, &reducers, &formulas)?;
+    let shape = inputs[0].shape.clone();
+    let reduced = mask(builder.axes.as_deref(), shape.len())?;
+    let none_reduced = !reduced.contains(&true);
+    let applies = formulas.apply.is_some() || reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies));
+    let keep_dims = builder.keep_dims && !none_reduced && !applies;
+    let out_shape = if applies { shape.clone() } else { super::shape_without(&shape, &reduced, keep_dims) };
+
+    let recipe = recipe(&builder, &reducers, &formulas, &inputs)?;
+    let outputs = output_types(&builder, &recipe, &inputs, &shape, &reduced)?;
+    check_used(&inputs, &reducers, &formulas)?;
+    let element = recipe.element(&typed(&inputs)).map_err(in_spec)?;
+    check_types(&builder, &recipe, element, &outputs)?;
+    let alone = formulas.map.is_none() && formulas.then.is_empty() && formulas.apply.is_none() && reducers.len() == 1;
+    let copies = alone && reducers[0].as_row().is_some_and(|row| row.identity_over_no_axes);
+    if none_reduced && builder.lift == Some(false) && !copies {
+        return Err(SpecError::NoIdentity { op: name });
+    }
+    let nothing = (0..shape.len()).find(|&axis| reduced[axis] && shape[axis] == 0);
+    if let Some(axis) = nothing
+        && !out_shape.contains(&0)
+        && let Some(row) = without_value(&recipe, element, &outputs)
+    {
+        return Err(match row.takes_position {
+            true => SpecError::PositionOverNothing { op: row.name, axis },
+            false => SpecError::IntegerOverNothing { op: row.name, axis },
+        });
+    }
+    let mut spec = Reduction {
+        hash: 0,
+        lift: none_reduced && copies && builder.lift == Some(true),
+        inputs,
+        outputs: vec![],
+        map: formulas.map,
+        then: formulas.then,
+        apply: formulas.apply,
+        accumulator: element.is_float().then_some(recipe.accumulator),
+        saturate: builder.saturate,
+        rounding: match (builder.trunc, builder.half_even) {
+            (true, _) if outputs.iter().any(|o| o.rounded) => Some(Rounding::Trunc),
+            (_, true) => Some(Rounding::HalfEven),
+            _ => None,
+        },
+        reducers,
+        reduced,
+        keep_dims,
+    };
+    place_outputs(&mut spec, &builder, &outputs, out_shape, applies)?;
+    check_then_inputs(&spec)?;
+    boxes::check(&spec)?;
+    let selects = spec.reducers[0].as_row().is_some_and(|row| row.selects);
+    if !alone || selects || matches!(spec.reducers[0], Call::Own(_)) {
+        let types = Types {
+            inputs: typed(&spec.inputs),
+            mapped: spec.mapped(),
+            outputs: outputs.iter().map(|o| o.dtype).collect(),
+            count: spec.reduced_count(),
+        };
+        let reducer = spec.recipe_as_written().reducer(&types).map_err(in_spec)?;
+        let (given, element_bytes) = (spec.reduced_count(), reducer.method.state_bytes());
+        let gathered = given.checked_mul(element_bytes).filter(|&bytes| bytes <= MAX_GATHERED_BYTES);
+        if selects && gathered.is_none() && spec.outputs[0].elems() > 0 {
+            return Err(SpecError::TooManyToSelect { op: name, given, element_bytes, limit: MAX_GATHERED_BYTES });
+        }
+    }
+    Ok(spec.hashed())
+}
+
+/// Adds the outputs, each in its layout.
+fn place_outputs(
+    spec: &mut Reduction,
+    builder: &Builder,
+    outputs: &[OutputType],
+    shape: Vec<u64>,
+    applies: bool,
+) -> Result<(), SpecError> {
+    for (o, output) in outputs.iter().enumerate() {
+        let given = builder.outputs.get(o).and_then(|(_, layout)| layout.clone()).unwrap_or_default();
+        let layout = match given.is_any() {
+            true => spec.inputs[0].layout.kept(&spec.reduced, spec.keep_dims || applies, &shape, &given),
+            false => given,
+        };
+        let name = format!("output {o}");
+        let output = operand(Role::Output, &name, output.dtype, shape.clone(), layout)?;
+        let disjoint = output.placement.check_disjoint();
+        disjoint.map_err(|error| SpecError::Layout { operand: name, error })?;
+        spec.outputs.push(output);
+    }
+    Ok(())
+}
+
+fn in_spec(error: RecipeError) -> SpecError {
+    SpecError::Recipe(error)
+}
+
+/// The formulas of a request.
+struct Texts {
+    map: Option<Formula>,
+    then: Vec<Formula>,
+    apply: Option<Formula>,
+}
+
+impl Texts {
+    fn of(builder: &Builder) -> Result<Texts, SpecError> {
+        let list = |part: &'static str, given: &Option<super::build::Formulas>| match given {
+            None => Ok(vec![]),
+            Some(formulas) => formulas.0.clone().map_err(|error| in_spec(RecipeError::Formula { part, error })),
+        };
+        let one = |part: &'static str, given| match <[Formula; 1]>::try_from(list(part, given)?) {
+            Ok([one]) => Ok(Some(one)),
+            Err(list) if list.is_empty() => Ok(None),
+            Err(list) => Err(SpecError::OneFormula { part, given: list.len() }),
+        };
+        Ok(Texts {
+            map: one("map", &builder.map)?,
+            then: list("then", &builder.then)?,
+            apply: one("apply", &builder.apply)?,
+        })
+    }
+}
+
+/// What messages call the op.
+fn name_of(reducers: &[Call]) -> &'static str {
+    match &reducers[0] {
+        Call::Row { name, .. } => name,
+        Call::Own(_) => "combiner",
+    }
+}
+
+/// That the reducers and formulas may stand together.
+fn check_together(reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
+    let phases = |c: &Call| if let Call::Own(own) = c { own.phases.len() } else { 1 };
+    let results: usize = reducers.iter().map(|c| c.results().len()).sum();
+    let most = reducers.iter().map(phases).max().unwrap_or(0).max(results).max(formulas.then.len());
+    if most > MAX_OPERANDS {
+        return Err(SpecError::TooManyParts { given: most, limit: MAX_OPERANDS });
+    }
+    for call in reducers {
+        let Some(row) = call.as_row() else { continue };
+        let with = match () {
+            _ if reducers.len() > 1 && (row.applies || row.selects) => "other reducers",
+            _ if row.applies && !formulas.then.is_empty() => "`then`",
+            _ if row.applies && formulas.apply.is_some() => "`apply`",
+            _ => continue,
+        };
+        return Err(SpecError::StandsAlone { op: row.name, with });
+    }
+    if !formulas.then.is_empty() && formulas.apply.is_some() {
+        return Err(SpecError::ThenAndApply);
+    }
+    if formulas.map.is_some() && reducers.iter().any(|c| matches!(c, Call::Own(_))) {
+        return Err(SpecError::MapWithCombiner);
+    }
+    Ok(())
+}
+
+/// Names in formulas, and types.
+fn typed(inputs: &[Operand]) -> Vec<(String, DType)> {
+    formula_names(inputs).into_iter().zip(inputs.iter().map(|i| i.dtype)).collect()
+}
+
+/// The inputs in the order of a call.
+fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Texts) -> Result<Vec<Operand>, SpecError> {
+    let row = reducers[0].as_row();
+    let own = reducers.iter().any(|c| matches!(c, Call::Own(_)));
+    let free = formulas.map.is_some() || formulas.apply.is_some() || own;
+    let most = if free { usize::MAX } else { row.map_or(1, |row| row.inputs) };
+    if builder.inputs.is_empty() || builder.inputs.len() > most {
+        return Err(SpecError::InputCount { op, expected: most.min(MAX_OPERANDS), given: builder.inputs.len() });
+    }
+    if let Some(row) = row
+        && builder.inputs.iter().take(row.inputs).skip(1).any(|given| given.dtype == Bool)
+        && !free
+    {
+        return Err(SpecError::TypeRefused {
+            op: row.name,
+            given: Bool,
+            accepted: "numbers for its further inputs".into(),
+        });
+    }
+    if let Some(row) = row
+        && formulas.map.is_some()
+        && row.inputs > 1
+        && builder.inputs.len() > 1
+    {
+        return Err(SpecError::StandsAlone { op: row.name, with: "`map` of several inputs" });
+    }
+    let operands = builder.inputs.len() + builder.thens.len() + builder.scalars.len();
+    if operands > MAX_OPERANDS {
+        return Err(SpecError::TooManyInputs { given: operands, limit: MAX_OPERANDS });
+    }
+    let given = |role: Role, letter: char| {
+        move |(i, g): (usize, &Given)| {
+            let name = if letter == 'x' { format!("input {i}") } else { format!("input {letter}{i}") };
+            operand(role.clone(), &name, g.dtype, g.shape.clone(), g.layout.clone())
+        }
+    };
+    let mut inputs: Vec<Operand> =
+        builder.inputs.iter().enumerate().map(given(Role::Element, 'x')).collect::<Result<_, _>>()?;
+    inputs.extend(builder.thens.iter().enumerate().map(given(Role::Then, 'y')).collect::<Result<Vec<_>, _>>()?);
+    for (n, (name, dtype)) in builder.scalars.iter().enumerate() {
+        let numbered = |c: char| name.strip_prefix(c).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        let taken = ["d", "i", "n", "x", "y", "r", "a", "b"].contains(&name.as_str()) || "xyrab".chars().any(numbered);
+        if !formula::is_name(name) || taken {
+            return Err(SpecError::ScalarName { name: shorten(name) });
+        }
+        if builder.scalars[..n].iter().any(|(other, _)| other == name) {
+            return Err(SpecError::RepeatedScalar { name: shorten(name) });
+        }
+        inputs.push(operand(Role::Scalar(name.clone()), name, *dtype, vec![], Layout::row_major())?);
+    }
+    check_elements(&inputs, formulas)?;
+    Ok(inputs)
+}
+
+/// The beginning of a name, for messages.
+fn shorten(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+/// The most inputs, results, formulas and phases of a request.
+pub const MAX_OPERANDS: usize = 64;
+
+/// The most bytes of a slice that is selected from, which a call gathers.
+const MAX_GATHERED_BYTES: u64 = 1 << 62;
+
+/// That elements broadcast to input 0.
+fn check_elements(inputs: &[Operand], formulas: &Texts) -> Result<(), SpecError> {
+    let names = formula_names(inputs);
+    for (i, input) in inputs.iter().enumerate().skip(1).filter(|(_, o)| o.role == Role::Element) {
+        if !broadcasts(&input.shape, &inputs[0].shape) {
+            let (own, to) = (list(&input.shape, '[', ']'), list(&inputs[0].shape, '[', ']'));
+            let message = format!("x{i} of shape {own} does not broadcast to x0 of shape {to}");
+            return Err(refused_at(&names[i], message, formulas));
+        }
+    }
+    Ok(())
+}
+
+/// An error at the use of an input in a formula, if there is one.
+fn refused_at(name: &str, message: String, formulas: &Texts) -> SpecError {
+    let parts = [
+        ("map", formulas.map.iter().collect::<Vec<_>>()),
+        ("then", formulas.then.iter().collect()),
+        ("apply", formulas.apply.iter().collect()),
+    ];
+    for (part, formulas) in parts {
+        if let Some(formula) = formulas.into_iter().find(|f| f.uses(name)) {
+            return in_spec(RecipeError::Formula { part, error: formula.error_at_name(name, message) });
+        }
+    }
+    SpecError::Broadcast { message }
+}
+
+fn broadcasts(shape: &[u64], to: &[u64]) -> bool {
+    let pairs = shape.iter().rev().zip(to.iter().rev());
+    shape.len() <= to.len() && pairs.into_iter().all(|(own, to)| own == to || *own == 1)
+}
+
+/// That what `then` reads broadcasts to the output.
+fn check_then_inputs(spec: &Reduction) -> Result<(), SpecError> {
+    let names = formula_names(&spec.inputs);
+    let to = spec.outputs[0].shape();
+    for (i, input) in spec.inputs.iter().enumerate().filter(|(_, o)| o.role == Role::Then) {
+        if !broadcasts(&input.shape, to) {
+            let (own, to) = (list(&input.shape, '[', ']'), list(to, '[', ']'));
+            let message = format!("{} of shape {own} does not broadcast to the output's shape {to}", names[i]);
+            let formula = spec.then.iter().find(|f| f.uses(&names[i])).expect("inputs are used");
+            let error = formula.error_at_name(&names[i], message);
+            return Err(in_spec(RecipeError::Formula { part: "then", error }));
+        }
+    }
+    Ok(())
+}
+
+/// That each input is read, by what may read it.
+fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
+    let in_own = |name: &str| reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name)));
+    for ((i, input), name) in inputs.iter().enumerate().zip(formula_names(inputs)) {
+        let in_map = formulas.map.as_ref().is_some_and(|f| f.uses(&name));
+        let in_then = formulas.then.iter().any(|f| f.uses(&name));
+        let in_apply = formulas.apply.as_ref().is_some_and(|f| f.uses(&name));
+        let by_row = i == 0 && formulas.map.is_none() || reducers[0].as_row().is_some_and(|row| i < row.inputs);
+        let used = match input.role {
+            Role::Element => in_map || in_apply || in_own(&name) || by_row && formulas.map.is_none(),
+            Role::Then => in_then,
+            _ => in_map || in_then || in_apply || in_own(&name),
+        };
+        if !used && !in_then && !in_map && !in_apply && !in_own(&name) {
+            let what = if matches!(input.role, Role::Scalar(_)) { "scalar" } else { "input" };
+            return Err(SpecError::Unused { what, name: shorten(&name) });
+        }
+        let message = match input.role {
+            Role::Element if in_then => {
+                format!("`{name}` is an element; `then` reads results and inputs marked `:then`")
+            }
+            Role::Then if in_map || in_apply || in_own(&name) => {
+                format!("`{name}` is marked `:then`, and only `then` reads it")
+            }
+            _ => continue,
+        };
+        let formula = match input.role {
+            Role::Element => formulas.then.iter().find(|f| f.uses(&name)).map(|f| ("then", f)),
+            _ if in_map => formulas.map.as_ref().map(|f| ("map", f)),
+            _ => formulas.apply.as_ref().filter(|_| in_apply).map(|f| ("apply", f)),
+        };
+        return Err(match formula {
+            Some((part, formula)) => {
+                in_spec(RecipeError::Formula { part, error: formula.error_at_name(&name, message) })
+            }
+            None => SpecError::Broadcast { message },
+        });
+    }
+    Ok(())
+}
+
+/// The recipe in the words of the request.
+fn recipe(builder: &Builder, reducers: &[Call], formulas: &Texts, inputs: &[Operand]) -> Result<Recipe, SpecError> {
+    let mut recipe = Recipe {
+        calls: reducers.to_vec(),
+        map: formulas.map.clone(),
+        then: formulas.then.clone(),
+        apply: formulas.apply.clone(),
+        // Said or not, it is what floats are in the map.
+        accumulator: if builder.accumulator == Some(F64) { F64 } else { default_accumulator(inputs) },
+        saturate: builder.saturate,
+        half_even: builder.half_even,
+        direct: false,
+    };
+    let element = recipe.element(&typed(inputs)).map_err(in_spec)?;
+    if element == F64 {
+        recipe.accumulator = F64;
+    }
+    match builder.accumulator {
+        Some(_) if !element.is_float() => return Err(SpecError::AccumulatorWithoutFloat { input: element }),
+        Some(given) if given != F64 && (given != F32 || recipe.accumulator == F64) => {
+            let accepted = if recipe.accumulator == F64 { "f64" } else { "f32 or f64" };
+            let input = if formulas.map.is_some() { element } else { inputs[0].dtype };
+            return Err(SpecError::AccumulatorRefused { input, given, accepted });
+        }
+        Some(given) => recipe.accumulator = given,
+        None => {}
+    }
+    Ok(recipe)
+}
+
+/// The accumulator type when nothing is said: as wide as the widest float.
+pub(super) fn default_accumulator(inputs: &[Operand]) -> DType {
+    if inputs.iter().any(|i| i.dtype == F64) { F64 } else { F32 }
+}
+
+/// An output's type, and what the value is before it is rounded to it.
+struct OutputType {
+    dtype: DType,
+    /// The type of the value.
+    from: DType,
+    /// Whether it is a position or a number of elements.
+    counts: bool,
+    /// Whether a float becomes an integer.
+    rounded: bool,
+}
+
+fn output_types(
+    builder: &Builder,
+    recipe: &Recipe,
+    inputs: &[Operand],
+    shape: &[u64],
+    reduced: &[bool],
+) -> Result<Vec<OutputType>, SpecError> {
+    let given: Vec<Option<DType>> = builder.outputs.iter().map(|(dtype, _)| *dtype).collect();
+    let values = values(recipe, inputs, &given).map_err(in_spec)?;
+    if !given.is_empty() && given.len() != values.len() {
+        let by = match (recipe.then.is_empty(), &recipe.apply) {
+            (false, _) => "then".into(),
+            (_, Some(_)) => "apply".into(),
+            _ => recipe.name(),
+        };
+        return Err(SpecError::OutputCount { by, expected: values.len(), given: given.len() });
+    }
+    let slice = shape.iter().zip(reduced).filter(|(_, reduced)| **reduced).map(|(&n, _)| n);
+    let most = slice.fold(1u64, u64::saturating_mul);
+    let one = |(kind, from, dtype): (Output, DType, DType)| {
+        let counts = kind == Output::Count;
+        if counts && dtype != I64 && (dtype != I32 || most > i32::MAX as u64) {
+            return Err(SpecError::CountType { given: dtype, most });
+        }
+        let rounded = from.is_float() && dtype.is_int();
+        Ok(OutputType { dtype, from, counts, rounded })
+    };
+    values.into_iter().map(one).collect()
+}
+
+/// For each output what it is, the type of the value, and its own: the one given, else the default.
+///
+/// Where an output is a float, formulas see results of integers as floats; so if one that is not given turns
+/// out to be a float, the values are typed again.
+fn values(
+    recipe: &Recipe,
+    inputs: &[Operand],
+    given: &[Option<DType>],
+) -> Result<Vec<(Output, DType, DType)>, RecipeError> {
+    let types = typed(inputs);
+    let with_defaults = |values: Vec<(Output, DType)>| {
+        let one = |(o, (kind, value)): (usize, (Output, DType))| {
+            let dtype = given.get(o).copied().flatten();
+            Ok((kind, value, dtype.map_or_else(|| default_output(recipe, inputs, kind, value), Ok)?))
+        };
+        values.into_iter().enumerate().map(one).collect::<Result<Vec<_>, RecipeError>>()
+    };
+    let values = with_defaults(recipe.values(&types, given)?)?;
+    let is_float = |dtype: &Option<DType>| dtype.is_some_and(|dtype| dtype.is_float());
+    let outputs: Vec<Option<DType>> = values.iter().map(|&(_, _, dtype)| Some(dtype)).collect();
+    let made = !recipe.then.is_empty() || recipe.apply.is_some();
+    if !made || given.iter().any(is_float) || !outputs.iter().any(is_float) {
+        return Ok(values);
+    }
+    with_defaults(recipe.values(&types, &outputs)?)
+}
+
+/// The type of an output where none is said: positions are i64, floats as input 0 if that is one, integers
+/// as what is reduced; else the type of the value.
+fn default_output(recipe: &Recipe, inputs: &[Operand], kind: Output, value: DType) -> Result<DType, RecipeError> {
+    let element = recipe.element(&typed(inputs))?;
+    let input = inputs[0].dtype;
+    let only_counts = recipe.calls.iter().all(|c| c.results().iter().all(|&r| r == Output::Count));
+    Ok(match (kind, value) {
+        (Output::Count, _) => I64,
+        (_, value) if value.is_float() => {
+            if input.is_float() {
+                input
+            } else {
+                value
+            }
+        }
+        (_, value) if value.is_int() && element.is_int() && !only_counts => element,
+        (_, value) => value,
+    })
+}
+
+/// The types of a request's outputs where none is said.
+pub(super) fn default_outputs(spec: &Reduction) -> Vec<DType> {
+    let recipe = spec.recipe_as_written();
+    let values = values(&recipe, &spec.inputs, &[]).unwrap_or_default();
+    values.into_iter().map(|(_, _, dtype)| dtype).collect()
+}
+
+/// Checks all that depends on element types.
+fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Result<(), SpecError> {
+    for call in &recipe.calls {
+        if let Some(row) = call.as_row()
+            && !row.takes(element)
+        {
+            return Err(SpecError::TypeRefused { op: row.name, given: element, accepted: row.takes_words() });
+        }
+    }
+    let values = || outputs.iter().filter(|o| !o.counts);
+    if (builder.saturate || builder.trunc || builder.half_even) && values().next().is_none() {
+        return Err(SpecError::ExactCount);
+    }
+    if let Some(o) = values().find(|o| (o.from == Bool) != (o.dtype == Bool)) {
+        return Err(SpecError::BoolMismatch { input: o.from, output: o.dtype });
+    }
+    let is_integer = |o: &OutputType| o.from.is_int() && o.dtype.is_int();
+    if builder.saturate && !values().any(is_integer) {
+        let o = &outputs[0];
+        return Err(SpecError::SaturateRefused { input: o.from, output: o.dtype });
+    }
+    if builder.trunc && builder.half_even {
+        return Err(SpecError::TwoRoundings);
+    }
+    if (builder.trunc || builder.half_even) && !values().any(|o| o.dtype.is_int()) {
+        let rounding = if builder.trunc { Rounding::Trunc } else { Rounding::HalfEven };
+        return Err(SpecError::RoundingWithoutInteger { word: rounding.word(), output: outputs[0].dtype });
+    }
+    if let Some(o) = outputs.iter().find(|o| o.rounded)
+        && !builder.trunc
+        && !builder.half_even
+    {
+        return Err(SpecError::RoundingNeeded { input: o.from, output: o.dtype });
+    }
+    for call in recipe.calls.iter().filter(|_| element.is_float() && recipe.accumulator == F32) {
+        let Some(row) = call.as_row() else { continue };
+        let mut named = row.params.iter().map(|p| p.name).zip(call.params());
+        if let Some((param, given)) = named.find(|(_, value)| (*value as f32).is_infinite()) {
+            return Err(SpecError::ParamOverflow { op: row.name, param, given, accumulator: F32 });
+        }
+    }
+    Ok(())
+}
+
+/// The reducer that has no value over nothing, if there is one.
+fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Option<&'static Row> {
+    let mut rows = recipe.calls.iter().filter_map(Call::as_row).filter(|row| !row.integer_of_nothing);
+    let formulas = !recipe.then.is_empty() || recipe.apply.is_some();
+    // In formulas results of integers are integers unless an output is a float.
+    let integers = match formulas {
+        true => !outputs.iter().any(|o| o.dtype.is_float()),
+        false => outputs.iter().any(|o| !o.counts && o.dtype.is_int()),
+    };
+    rows.find(|row| row.takes_position || element.is_int() && integers)
+}
+
+fn operand(role: Role, name: &str, dtype: DType, shape: Vec<u64>, layout: Layout) -> Result<Operand, SpecError> {
+    if shape.len() > MAX_RANK {
+        return Err(SpecError::RankTooLarge { given: shape.len(), limit: MAX_RANK });
+    }
+    match layout.resolve(&shape, dtype.bytes()) {
+        Ok(placement) => Ok(Operand { role, dtype, shape, layout, placement }),
+        Err(error) => Err(SpecError::Layout { operand: name.into(), error }),
+    }
+}
+
+/// For each axis of this rank, whether it is reduced.
+fn mask(axes: Option<&[i64]>, rank: usize) -> Result<Vec<bool>, SpecError> {
+    let Some(axes) = axes else { return Ok(vec![true; rank]) };
+    let mut reduced = vec![false; rank];
+    for &axis in axes {
+        let index = if axis < 0 { axis + rank as i64 } else { axis };
+        if rank == 0 {
+            return Err(SpecError::AxisOfRankZero { axis });
+        }
+        if index < 0 || index >= rank as i64 {
+            return Err(SpecError::AxisOutOfRange { axis, rank });
+        }
+        if std::mem::replace(&mut reduced[index as usize], true) {
+            return Err(SpecError::RepeatedAxis { axis: index as usize, rank });
+        }
+    }
+    Ok(reduced)
+}

@@ -1,0 +1,63 @@
+//! What outputs are, for those who allocate them.
+
+use super::Reduction;
+use crate::layout::{PlacedBlock, Placement};
+use cranefold_ir::DType;
+
+/// An output: where its elements lie, as oneDNN's memory descriptors say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputDesc {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, as the user sees them.
+    pub shape: Vec<u64>,
+    /// Extents in whole blocks.
+    pub padded_shape: Vec<u64>,
+    /// Strides in elements; of whole blocks where an axis is blocked.
+    pub strides: Vec<i64>,
+    /// The blocks, from the outermost to the innermost.
+    pub blocks: Vec<PlacedBlock>,
+    /// Index in the buffer of the element whose indices are all 0.
+    pub origin: u64,
+    /// Length of the buffer in elements.
+    pub span_elems: u64,
+    /// Length of the buffer in bytes.
+    pub span_bytes: u64,
+}
+
+impl Reduction {
+    /// Whether the output may be the memory of input 0: it has an element for each of the slice, of the same type and in
+    /// the same place.
+    pub fn runs_in_place(&self) -> bool {
+        let place = |o: &super::Operand| (o.dtype, o.placement.clone());
+        self.applies() && matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0]))
+    }
+
+    /// What the outputs are: shapes, strides and lengths of their buffers.
+    ///
+    /// ```
+    /// use cranefold_spec::Reduction;
+    ///
+    /// let spec: Reduction = "sum f32[8,20,7,7]@nChw16c axes=[2,3] keep_dims -> @any".parse()?;
+    /// let output = &spec.output_desc()[0];
+    /// assert_eq!((output.shape.as_slice(), output.padded_shape.as_slice()), (&[8, 20, 1, 1][..], &[8, 32, 1, 1][..]));
+    /// assert_eq!((output.strides.as_slice(), output.span_bytes), (&[32, 16, 16, 16][..], 1024));
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    pub fn output_desc(&self) -> Vec<OutputDesc> {
+        let desc = |o: &super::Operand| {
+            let Placement { strides, blocks, padded, origin, span_elems } = o.placement.clone();
+            OutputDesc {
+                dtype: o.dtype,
+                shape: o.shape.clone(),
+                padded_shape: padded,
+                strides,
+                blocks,
+                origin,
+                span_elems,
+                span_bytes: o.span_bytes(),
+            }
+        };
+        self.outputs.iter().map(desc).collect()
+    }
+}

@@ -1,0 +1,423 @@
+//! The request: what to reduce, over which axes, from and to what.
+
+pub mod boxes;
+mod build;
+pub mod check;
+mod desc;
+mod dims;
+mod error;
+pub mod layout;
+pub mod onednn;
+mod print;
+pub mod text;
+
+pub use boxes::MAX_BOXES;
+pub use build::{Builder, Formulas};
+pub use cranefold_ir::DType;
+pub use desc::OutputDesc;
+pub use dims::Dims;
+pub use error::SpecError;
+pub use layout::Layout;
+
+use crate::layout::{Placement, Places};
+use cranefold_ir::formula::Formula;
+use cranefold_ir::ops::{Call, Combiner, Recipe};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The greatest rank of an operand.
+pub const MAX_RANK: usize = 64;
+
+/// The longest text that is parsed, in bytes.
+pub const MAX_TEXT: usize = 100_000;
+
+/// A reduction as the user means it, validated.
+///
+/// Two requests that mean the same in the same words of layout are equal, however they were
+/// spelled: axes are sorted and not negative, aliases and defaults are resolved. The text form
+/// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal request.
+///
+/// ```
+/// use cranefold_spec::{DType, Reduction};
+///
+/// let built = Reduction::builder("ReduceMean").input(DType::F32, &[6, 12, 10, 24]).axes([-2]).keep_dims().build()?;
+/// let parsed: Reduction = "mean keep_dims f32[6,12,10,24] axes=2".parse()?;
+/// assert_eq!(built, parsed);
+/// assert_eq!(built.to_string(), "mean f32[6,12,10,24] axes=[2] keep_dims");
+/// assert_eq!(built.outputs()[0].shape(), [6, 12, 1, 24]);
+/// assert_eq!(built.outputs()[0].strides(), [288, 24, 24, 1]);
+/// # Ok::<(), cranefold_spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    /// Of all else, worked out once: those that ask a compiler for a kernel again look it up by this.
+    hash: u64,
+    reducers: Vec<Call>,
+    /// Elements, then what `then` reads, then scalars.
+    inputs: Vec<Operand>,
+    outputs: Vec<Operand>,
+    map: Option<Formula>,
+    then: Vec<Formula>,
+    apply: Option<Formula>,
+    reduced: Vec<bool>,
+    keep_dims: bool,
+    /// Whether a reduction over no axes reduces groups of one, where the row would copy.
+    lift: bool,
+    /// The accumulator of floats, if there are any.
+    accumulator: Option<DType>,
+    saturate: bool,
+    /// What was said, where it is not the default.
+    rounding: Option<Rounding>,
+}
+
+impl Reduction {
+    /// The same with the hash of its fields.
+    fn hashed(mut self) -> Reduction {
+        let Reduction { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
+        let mut hasher = DefaultHasher::new();
+        (reducers, inputs, outputs, map, then, apply, reduced).hash(&mut hasher);
+        (self.keep_dims, self.lift, self.accumulator, self.saturate, self.rounding).hash(&mut hasher);
+        self.hash = hasher.finish();
+        self
+    }
+}
+
+impl Reduction {
+    /// The hash of all of it.
+    pub fn known_hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl Hash for Reduction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// How a value that is no integer becomes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// Towards zero; `trunc` in text. What integer means do when nothing is said.
+    Trunc,
+    /// To the nearest integer, ties to the even one; `round_half_even` in text.
+    HalfEven,
+}
+
+impl Rounding {
+    /// The word in text.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Rounding::Trunc => "trunc",
+            Rounding::HalfEven => "round_half_even",
+        }
+    }
+}
+
+/// What an input is to the reduction; its name in formulas.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `x0`, `x1` and so on: elements. Input 0 has the shape that is reduced; others broadcast to it,
+    /// right-aligned.
+    Element,
+    /// `y0`, `y1` and so on: read by `then`, broadcast to the output's shape, right-aligned.
+    Then,
+    /// One value by its name, given at each call.
+    Scalar(String),
+    /// An output.
+    Output,
+}
+
+/// An input or output: element type, shape as the user sees it, and where the elements lie.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    role: Role,
+    dtype: DType,
+    shape: Vec<u64>,
+    layout: Layout,
+    placement: Placement,
+}
+
+impl Operand {
+    /// What all else follows from: the placement does from shape and layout.
+    fn key(&self) -> (&Role, DType, &[u64], &Layout) {
+        (&self.role, self.dtype, &self.shape, &self.layout)
+    }
+}
+
+impl PartialEq for Operand {
+    fn eq(&self, other: &Operand) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Operand {}
+
+impl Hash for Operand {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Operand {
+    /// What it is to the reduction.
+    pub fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// The element type; a `bool` is one byte.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The extents. An output's are those after reduction, with ones under `keep_dims`.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The layout as it was said; what it stands for, where that was `any`.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where the elements lie.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Elements between neighbours along each axis of the shape; between neighbouring blocks where it is blocked.
+    pub fn strides(&self) -> &[i64] {
+        &self.placement.strides
+    }
+
+    /// Index in the buffer of the element whose indices are all 0.
+    pub fn origin(&self) -> u64 {
+        self.placement.origin
+    }
+
+    /// Length of the buffer in elements, from its start to the last that belongs to the operand, padding
+    /// included; 0 if there are none.
+    pub fn span_elems(&self) -> u64 {
+        self.placement.span_elems
+    }
+
+    /// Length of the buffer in bytes.
+    pub fn span_bytes(&self) -> u64 {
+        self.placement.span_elems * self.dtype.bytes()
+    }
+
+    /// The index in the buffer of each element, in row-major order.
+    pub fn places(&self) -> Places<'_> {
+        self.placement.places(&self.shape)
+    }
+
+    /// The index in the buffer of each element of the padding.
+    pub fn padding(&self) -> impl Iterator<Item = usize> + '_ {
+        self.placement.padding(&self.shape)
+    }
+
+    /// How many elements the shape has.
+    pub fn elems(&self) -> u64 {
+        count(self.shape.iter().copied())
+    }
+}
+
+impl Reduction {
+    /// Starts a request for one op, by its name or an alias.
+    pub fn builder(op: &str) -> Builder {
+        Builder::new(op)
+    }
+
+    /// Starts a request for a combiner of one's own.
+    pub fn own(combiner: Combiner) -> Builder {
+        Builder::of(build::Named::Own(combiner))
+    }
+
+    /// The reducers, with their parameters.
+    pub fn reducers(&self) -> &[Call] {
+        &self.reducers
+    }
+
+    /// The inputs in the order of a call: elements, then what `then` reads, then scalars.
+    pub fn inputs(&self) -> &[Operand] {
+        &self.inputs
+    }
+
+    /// The outputs, in the order of a call.
+    pub fn outputs(&self) -> &[Operand] {
+        &self.outputs
+    }
+
+    /// The element that is reduced, where it is not that of input 0.
+    pub fn map(&self) -> Option<&Formula> {
+        self.map.as_ref()
+    }
+
+    /// The outputs of the results, where they are not the results.
+    pub fn then(&self) -> &[Formula] {
+        &self.then
+    }
+
+    /// The output at each position of a slice, where there is such.
+    pub fn apply(&self) -> Option<&Formula> {
+        self.apply.as_ref()
+    }
+
+    /// Whether outputs have the shape of input 0, each element made of one there and the results.
+    pub fn applies(&self) -> bool {
+        self.apply.is_some() || self.reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
+    }
+
+    /// The rank of input 0.
+    pub fn rank(&self) -> usize {
+        self.reduced.len()
+    }
+
+    /// For each axis of input 0, whether it is reduced.
+    pub fn reduced(&self) -> &[bool] {
+        &self.reduced
+    }
+
+    /// The reduced axes in ascending order.
+    pub fn axes(&self) -> Vec<usize> {
+        (0..self.rank()).filter(|&axis| self.reduced[axis]).collect()
+    }
+
+    /// Whether reduced axes stay in the output's shape, with extent 1. Over no axes, and where
+    /// each position of the slice is written, this is false, for it makes no difference.
+    pub fn keep_dims(&self) -> bool {
+        self.keep_dims
+    }
+
+    /// How many elements each output element is reduced from: the product of the reduced extents.
+    pub fn reduced_count(&self) -> u64 {
+        count(self.axes().into_iter().map(|axis| self.inputs[0].shape[axis]))
+    }
+
+    /// Whether this only copies: each element is converted to the output's type, and a NaN made
+    /// canonical. So it is over no axes, unless groups of one are asked for or the op's nature.
+    pub fn is_identity(&self) -> bool {
+        let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none();
+        let copies = |c: &Call| c.as_row().is_some_and(|row| row.identity_over_no_axes);
+        !self.reduced.contains(&true) && alone && self.reducers.len() == 1 && copies(&self.reducers[0]) && !self.lift
+    }
+
+    /// The accumulator type of floats, `F32` or `F64`; none where there are none.
+    pub fn accumulator(&self) -> Option<DType> {
+        self.accumulator
+    }
+
+    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    pub fn saturate(&self) -> bool {
+        self.saturate
+    }
+
+    /// How results become integers where the output is one.
+    pub fn rounding(&self) -> Rounding {
+        self.rounding.unwrap_or(Rounding::Trunc)
+    }
+
+    /// The axis of each output that goes along an axis of input 0; none along reduced ones, unless there is an
+    /// output at each position.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn output_axis(&self, axis: usize) -> Option<usize> {
+        if self.applies() {
+            return Some(axis);
+        }
+        let stays = |axis: &usize| self.keep_dims || !self.reduced[*axis];
+        (!self.reduced[axis]).then(|| (0..axis).filter(stays).count())
+    }
+
+    /// The axis of an input that goes along an axis of input 0; none where it is broadcast.
+    ///
+    /// # Panics
+    /// If there is no such input or axis.
+    pub fn input_axis(&self, input: usize, axis: usize) -> Option<usize> {
+        let operand = &self.inputs[input];
+        let (shape, axis) = match operand.role {
+            Role::Then => (self.outputs[0].shape(), self.output_axis(axis)?),
+            _ => (self.inputs[0].shape(), axis),
+        };
+        let own = axis.checked_sub(shape.len() - operand.shape.len())?;
+        (operand.shape[own] == shape[axis]).then_some(own)
+    }
+
+    /// The inputs that lift reads, by their numbers.
+    pub fn mapped(&self) -> Vec<usize> {
+        let names = self.formula_names();
+        let read = |name: &str| match &self.map {
+            Some(map) => map.uses(name),
+            None => self.reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name))),
+        };
+        let by_default = self.map.is_none() && !self.reducers.iter().all(|c| matches!(c, Call::Own(_)));
+        let mapped: Vec<usize> =
+            (0..self.inputs.len()).filter(|&i| read(&names[i]) || (i == 0 && by_default)).collect();
+        // The shape of input 0 is walked even where nothing is read.
+        if mapped.is_empty() { vec![0] } else { mapped }
+    }
+
+    /// What the inputs are called in formulas.
+    fn formula_names(&self) -> Vec<String> {
+        formula_names(&self.inputs)
+    }
+
+    /// The types that outputs have where none is said.
+    fn default_outputs(&self) -> Vec<DType> {
+        check::default_outputs(self)
+    }
+
+    /// What is computed, with `x` and its number for every input.
+    pub fn recipe(&self) -> Recipe {
+        let names = self.formula_names();
+        let number = |name: &str| names.iter().position(|known| known == name).map(|i| format!("x{i}"));
+        let rename = |f: &Formula| f.renamed(number);
+        let own = |call: &Call| match call {
+            Call::Own(own) => Call::Own(own.renamed(number)),
+            row => row.clone(),
+        };
+        Recipe {
+            calls: self.reducers.iter().map(own).collect(),
+            map: self.map.as_ref().map(rename),
+            then: self.then.iter().map(rename).collect(),
+            apply: self.apply.as_ref().map(rename),
+            ..self.recipe_as_written()
+        }
+    }
+
+    /// What is computed, in the request's own names.
+    fn recipe_as_written(&self) -> Recipe {
+        Recipe {
+            calls: self.reducers.clone(),
+            map: self.map.clone(),
+            then: self.then.clone(),
+            apply: self.apply.clone(),
+            accumulator: self.accumulator.unwrap_or(check::default_accumulator(&self.inputs)),
+            saturate: self.saturate,
+            half_even: self.rounding == Some(Rounding::HalfEven),
+            direct: false,
+        }
+    }
+}
+
+/// `x0`, `x1`, ..., `y0`, ... and the names of scalars, for inputs in the order of a call.
+fn formula_names(inputs: &[Operand]) -> Vec<String> {
+    let (mut elements, mut thens) = (0.., 0..);
+    let mut name = |o: &Operand| match &o.role {
+        Role::Scalar(name) => name.clone(),
+        Role::Then => format!("y{}", thens.next().expect("a number")),
+        _ => format!("x{}", elements.next().expect("a number")),
+    };
+    inputs.iter().map(&mut name).collect()
+}
+
+/// The shape that is left when the marked axes are reduced.
+fn shape_without(shape: &[u64], reduced: &[bool], keep_dims: bool) -> Vec<u64> {
+    let kept = shape.iter().zip(reduced).filter(|&(_, &reduced)| keep_dims || !reduced);
+    kept.map(|(&extent, &reduced)| if reduced { 1 } else { extent }).collect()
+}
+
+/// The product. A validated operand's cannot overflow, but a 0 may come after large extents.
+fn count(extents: impl Iterator<Item = u64>) -> u64 {
+    extents.fold(1, u64::saturating_mul)
+}

@@ -1,0 +1,341 @@
+//! oneDNN's reduction primitive, translated to a request.
+//!
+//! | oneDNN | here |
+//! | --- | --- |
+//! | algorithm, p, eps | the reducer; norms alone have p and eps, as there |
+//! | source and destination | the axes, `keep_dims` and both layouts ([`Reduction::from_dims`]) |
+//! | an integer destination | `saturate round_half_even`, as far as the types allow the words |
+//! | post-ops | one `then` expression over the result, the old destination `d` and the operands `y0`, `y1`, ... |
+//!
+//! Post-ops are computed in f32, each rounded by itself, and what comes out is converted to the destination
+//! once: to nearest even, and clamped where that is an integer. Before them the result of a float source is in
+//! f32 (f64 for f64), that of an integer source exact, then rounded to f32 once; a mean is divided in f32 where
+//! the destination is an integer and in f64 before that rounding where it is a float; a product that post-ops
+//! take to an integer destination is accumulated in f64. oneDNN itself accumulates integers in s32, which may
+//! overflow, so results differ where that does, or where its x64 code counts in f32.
+//!
+//! What is no number in `max`, `min`, `clip` and the like gives NaN; in oneDNN that depends on the implementation.
+
+mod eltwise;
+
+use super::check::MAX_OPERANDS;
+use super::dims::{Dims, reduced_axes};
+use super::{Reduction, Rounding, SpecError};
+use cranefold_ir::DType::{self, F32, F64, I8, U8};
+use cranefold_ir::formula::{Formula, name};
+
+/// The reduction algorithms, by what oneDNN calls them after `reduction_`.
+const ALGORITHMS: &[&str] =
+    &["max", "min", "sum", "mul", "mean", "norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum"];
+
+/// The binary post-ops, by what oneDNN calls them after `binary_`.
+const BINARY: &[&str] = &["add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq", "ne"];
+
+/// A reduction primitive: what oneDNN's `reduction::primitive_desc` is made from.
+///
+/// ```
+/// use cranefold_spec::Dims;
+/// use cranefold_spec::onednn::{PostOp, Primitive};
+/// use cranefold_spec::{DType, Layout};
+///
+/// let blocked = Layout::tag("nChw16c").expect("a tag");
+/// let src = Dims::new(DType::I8, &[8, 20, 7, 7]).at(blocked);
+/// let dst = Dims::new(DType::U8, &[8, 20, 1, 1]).at(Layout::any());
+/// let spec = Primitive::new("reduction_max", src, dst)
+///     .post_op(PostOp::sum(2.0))
+///     .post_op(PostOp::eltwise("eltwise_relu", 0.0, 0.0))
+///     .post_op(PostOp::binary("binary_mul", Dims::new(DType::F32, &[1, 20, 1, 1])))
+///     .translate()?;
+/// assert_eq!(
+///     spec.to_string(),
+///     "max i8[8,20,7,7]@aBcd16b, f32[1,20,1,1]:then axes=[2,3] keep_dims \
+///      then=\"max(f32(r0) + 2 * f32(u8(d)), 0) * y0\" round_half_even -> u8@aBcd16b"
+/// );
+/// # Ok::<(), cranefold_spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Primitive<'a> {
+    alg: &'a str,
+    p: Option<f32>,
+    eps: f32,
+    src: Dims<'a>,
+    dst: Dims<'a>,
+    post_ops: Vec<PostOp<'a>>,
+}
+
+/// What is done to a result before it is written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum PostOp<'a> {
+    /// `r + scale * (d - zero_point)`, d being the old element of the destination.
+    Sum {
+        /// The factor.
+        scale: f32,
+        /// What is taken from d.
+        zero_point: i32,
+        /// The type that d is read as, where that is not the destination's: i8 for u8, or u8 for i8.
+        dtype: Option<DType>,
+    },
+    /// A function of the result.
+    Eltwise {
+        /// oneDNN's name, with `eltwise_` or without.
+        alg: &'a str,
+        /// Its first parameter.
+        alpha: f32,
+        /// Its second parameter.
+        beta: f32,
+    },
+    /// An operation on the result and an operand.
+    Binary {
+        /// oneDNN's name, with `binary_` or without.
+        alg: &'a str,
+        /// The operand, each of whose dims is the destination's or 1.
+        src1: Dims<'a>,
+    },
+}
+
+impl<'a> PostOp<'a> {
+    /// `r + scale * d`, d being the old element of the destination.
+    pub fn sum(scale: f32) -> PostOp<'a> {
+        PostOp::Sum { scale, zero_point: 0, dtype: None }
+    }
+
+    /// A function of the result s, by oneDNN's name, with `eltwise_` or without:
+    ///
+    /// | name | |
+    /// | --- | --- |
+    /// | `relu` | s above 0, else `alpha s`; `max(s, 0)` where alpha is 0 |
+    /// | `elu` | s above 0, else `alpha (e^s - 1)` |
+    /// | `abs square sqrt exp log tanh` | |
+    /// | `linear` | `alpha s + beta` |
+    /// | `pow` | `alpha s^beta` |
+    /// | `clip clip_v2` | `min(max(s, alpha), beta)` |
+    /// | `soft_relu` | `log(1 + e^(alpha s)) / alpha` |
+    /// | `logistic` | `1 / (1 + e^-s)` |
+    /// | `swish` | `s / (1 + e^(-alpha s))` |
+    /// | `hardsigmoid` | `min(max(alpha s + beta, 0), 1)` |
+    /// | `hardswish` | `s min(max(alpha s + beta, 0), 1)` |
+    /// | `mish` | `s tanh(log(1 + e^s))` |
+    /// | `gelu_tanh` | `s (1 + tanh(sqrt(2 / pi) (s + 0.044715 s^3))) / 2` |
+    /// | `round` | to the nearest integer, ties to even; zeros are +0 |
+    ///
+    /// `gelu_erf` is refused: formulas have no error function. Forms for training (`relu_use_dst_for_bwd`)
+    /// mean the same. Those with an exponential, but for `exp`, are computed in f64 and rounded to f32 once.
+    pub fn eltwise(alg: &'a str, alpha: f32, beta: f32) -> PostOp<'a> {
+        PostOp::Eltwise { alg, alpha, beta }
+    }
+
+    /// An operation on the result and an operand, by oneDNN's name, with `binary_` or without: `add sub mul div
+    /// max min`, or a comparison `ge gt le lt eq ne`, which gives 1 or 0.
+    pub fn binary(alg: &'a str, src1: Dims<'a>) -> PostOp<'a> {
+        PostOp::Binary { alg, src1 }
+    }
+}
+
+impl<'a> Primitive<'a> {
+    /// A primitive without post-ops. The algorithm is oneDNN's name, with `dnnl_reduction_` or `reduction_` before
+    /// it or without, as benchdnn has it.
+    pub fn new(alg: &'a str, src: Dims<'a>, dst: Dims<'a>) -> Primitive<'a> {
+        Primitive { alg, p: None, eps: 0.0, src, dst, post_ops: vec![] }
+    }
+
+    /// The power of a norm, finite and at least 1; of another algorithm it means nothing.
+    pub fn p(self, p: f32) -> Primitive<'a> {
+        Primitive { p: Some(p), ..self }
+    }
+
+    /// The epsilon of a norm, finite, 0 if it is not said; of another algorithm it means nothing.
+    pub fn eps(self, eps: f32) -> Primitive<'a> {
+        Primitive { eps, ..self }
+    }
+
+    /// Adds a post-op; they are done in order.
+    pub fn post_op(mut self, post_op: PostOp<'a>) -> Primitive<'a> {
+        self.post_ops.push(post_op);
+        self
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    /// Names that oneDNN does not have or that are not supported, a `clip` whose bounds cross, a type of a sum that
+    /// is not the destination's; more than 64 post-ops (oneDNN takes 32); norms of integers or with a p below 1 or
+    /// not finite; and all that
+    /// [`Reduction::from_dims`] refuses.
+    pub fn translate(&self) -> Result<Reduction, SpecError> {
+        let (src, dst) = (self.src.dtype, self.dst.dtype);
+        if self.post_ops.len() > MAX_OPERANDS {
+            return Err(SpecError::TooManyParts { given: self.post_ops.len(), limit: MAX_OPERANDS });
+        }
+        let alg = known("reduction algorithm", self.alg, &["dnnl_reduction_", "reduction_"], ALGORITHMS)?;
+        let (axes, count) = reduced_axes(&self.src, &self.dst)?;
+        let by_formula = !self.post_ops.is_empty();
+        // In formulas results of integers are integers where the output is one.
+        let integral = by_formula && src.is_int() && dst.is_int();
+        let own_division = integral && alg == "mean" && count > 0;
+        let own_product = integral && alg == "mul";
+
+        let mut builder = Reduction::builder(if own_division { "sum" } else { alg });
+        if alg.starts_with("norm") {
+            builder = self.p.iter().fold(builder, |b, &p| b.param("p", shortest(p)));
+            builder = builder.param("eps", shortest(self.eps));
+        }
+        if own_product {
+            builder = builder.map(name("x0").cast(F64));
+        }
+        builder = builder.input_at(src, &self.src.extents()?, self.src.layout.clone()).axes(axes).keep_dims();
+        builder = builder.output_parts(Some(dst), Some(self.dst.layout.clone()));
+        if dst.is_int() {
+            builder = builder.round(Rounding::HalfEven);
+            builder = if src.is_int() && !by_formula { builder.saturate() } else { builder };
+        }
+        if !by_formula {
+            return builder.build();
+        }
+
+        let operands = self.operands();
+        // What the accumulator is, and so floats in formulas.
+        let wide = own_product || src == F64 || operands.iter().any(|src1| src1.dtype == F64);
+        let result = match (own_product, own_division) {
+            // Of integers, NaN is an infinity times zero.
+            (true, _) => name("r0").abs().gt(0).select(name("r0"), 0).cast(F32),
+            (_, true) => name("r0").cast(F32) / count,
+            _ if wide || !src.is_float() => name("r0").cast(F32),
+            _ => name("r0"),
+        };
+        let seen = Seen { wide, integer_result: (src.is_int() && !own_product).then(|| src.is_signed()), dst };
+        let (mut value, mut next) = (result, 0);
+        for post_op in &self.post_ops {
+            value = match post_op {
+                PostOp::Sum { scale, zero_point, dtype } => seen.sum(value, *scale, *zero_point, *dtype)?,
+                PostOp::Eltwise { alg, alpha, beta } => eltwise::formula(alg, value, *alpha, *beta)?,
+                PostOp::Binary { alg, src1 } => {
+                    next += 1;
+                    binary(alg, value, seen.float(&format!("y{}", next - 1), src1.dtype))?
+                }
+            };
+        }
+        for src1 in operands {
+            builder = builder.then_input_at(src1.dtype, &src1.extents()?, src1.layout.clone());
+        }
+        builder.then(value).build()
+    }
+
+    /// The operands of binary post-ops.
+    fn operands(&self) -> Vec<&Dims<'a>> {
+        let mut operands = vec![];
+        for post_op in &self.post_ops {
+            if let PostOp::Binary { src1, .. } = post_op {
+                operands.push(src1);
+            }
+        }
+        operands
+    }
+}
+
+/// What types names have in the formula.
+struct Seen {
+    /// Whether floats are f64.
+    wide: bool,
+    /// Whether the result is a signed integer, if it is an integer.
+    integer_result: Option<bool>,
+    dst: DType,
+}
+
+impl Seen {
+    /// A named value as an f32.
+    fn float(&self, named: &str, dtype: DType) -> Formula {
+        let is_f32 = dtype.is_float() && !self.wide;
+        if is_f32 { name(named) } else { name(named).cast(F32) }
+    }
+
+    fn sum(&self, value: Formula, scale: f32, zero_point: i32, dtype: Option<DType>) -> Result<Formula, SpecError> {
+        let given = dtype.unwrap_or(self.dst);
+        let bytes = |d| matches!(d, I8 | U8);
+        if given != self.dst && !(bytes(given) && bytes(self.dst)) {
+            return Err(SpecError::SumType { given, destination: self.dst });
+        }
+        // Beside the result of integers an old integer has the result's type, as which a negative one is large.
+        let is_other = given != self.dst || self.integer_result.is_some_and(|signed| signed != given.is_signed());
+        let mut old = match given.is_int() && is_other {
+            true => name("d").cast(given).cast(F32),
+            false => self.float("d", given),
+        };
+        if zero_point != 0 {
+            old = old - zero_point;
+        }
+        Ok(value + if scale == 1.0 { old } else { number(scale) * old })
+    }
+}
+
+fn binary(alg: &str, a: Formula, b: Formula) -> Result<Formula, SpecError> {
+    Ok(match known("binary post-op", alg, &["dnnl_binary_", "binary_"], BINARY)? {
+        "add" => a + b,
+        "sub" => a - b,
+        "mul" => a * b,
+        "div" => a / b,
+        "max" => a.max(b),
+        "min" => a.min(b),
+        "ge" => a.ge(b).cast(F32),
+        "gt" => a.gt(b).cast(F32),
+        "le" => a.le(b).cast(F32),
+        "lt" => a.lt(b).cast(F32),
+        "eq" => a.eq(b).cast(F32),
+        _ => a.ne(b).cast(F32),
+    })
+}
+
+/// The name without the first of these prefixes that it has, if it is among the known ones.
+fn known(
+    what: &'static str,
+    given: &str,
+    prefixes: &[&str],
+    names: &'static [&'static str],
+) -> Result<&'static str, SpecError> {
+    let bare = prefixes.iter().find_map(|prefix| given.strip_prefix(prefix)).unwrap_or(given);
+    let found = names.iter().find(|name| name.eq_ignore_ascii_case(bare));
+    let refused = || SpecError::OneDnnName { what, name: given.chars().take(40).collect(), names };
+    found.copied().ok_or_else(refused)
+}
+
+/// A number beside an f32, in few digits.
+fn number(value: f32) -> Formula {
+    literal(value, shortest(value))
+}
+
+/// A number beside an f64, exactly.
+fn wide_number(value: f32) -> Formula {
+    literal(value, value.into())
+}
+
+/// An integer where the value is a small one.
+fn literal(value: f32, otherwise: f64) -> Formula {
+    let small = value.fract() == 0.0 && value.abs() < 1e6 && (value != 0.0 || value.is_sign_positive());
+    if small { Formula::from(value as i64) } else { Formula::from(otherwise) }
+}
+
+/// The f64 of the fewest digits that is this f32: 0.1 rather than 0.10000000149.
+fn shortest(value: f32) -> f64 {
+    let short: f64 = value.to_string().parse().unwrap_or(f64::NAN);
+    if short as f32 == value { short } else { value.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_exact() {
+        for value in [0.1f32, -2.5, 1e-45, f32::MAX, 3.0, -0.0, f32::INFINITY, 16777217.0, 1.0 / 3.0] {
+            assert_eq!((shortest(value) as f32).to_bits(), value.to_bits());
+            let text = number(value).to_string();
+            assert_eq!(text.parse::<Formula>().unwrap(), number(value), "{text}");
+        }
+        assert_eq!(number(0.1).to_string(), "0.1");
+        assert_eq!(number(-3.0).to_string(), "-3");
+        assert_eq!(number(-0.0).to_string(), "-0.0");
+        assert_eq!(wide_number(0.1).to_string(), "0.10000000149011612");
+        assert!(shortest(f32::NAN).is_nan());
+    }
+}

@@ -1,0 +1,403 @@
+//! The parser of the one-line text form.
+//!
+//! ```text
+//! spec    = op { "," op } { word } [ "->" output { "," output } { word } ]
+//! op      = NAME [ "(" [ param { "," param } ] ")" ]
+//!         | "combiner" "(" part { "," part } ")"
+//! param   = NAME "=" NUMBER
+//!         | NAME                            a flag: 1
+//! part    = ( "identity" | "lift" | "combine" | "close" | "merge" | "finish" ) "=" QUOTED
+//!         | "commutative"
+//! word    = operand { "," operand }         each input, in order
+//!         | "scalar" NAME ":" DTYPE         each after the inputs, in order
+//!         | ( "map" | "then" | "apply" ) "=" QUOTED
+//!         | "axes" "=" ( INT | "[" [ INT { "," INT } ] "]" )
+//!         | "keep_dims"
+//!         | "empty_axes" "=" ( "identity" | "lift" )
+//!         | "acc" "=" DTYPE
+//!         | "saturate" | "trunc" | "round_half_even"
+//! operand = DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ] [ ":" "then" ]
+//! output  = DTYPE [ "@" layout ] | "@" layout
+//! layout  = ( TAG | "any" | "(" [ INT { "," INT } ] ")" [ BLOCKS ] | ) [ "+" INT ]
+//! ```
+//!
+//! QUOTED is an expression, or several separated by commas, between two `"`
+//! ([`formula`](cranefold_ir::formula) has their grammar). A combiner's parts are in the order of its
+//! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits
+//! ([`layout`](crate::layout) says which), BLOCKS is its end after the letters; INT is decimal
+//! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any
+//! two tokens and must stand between two words. Words come in any order, each at most once, but for
+//! operands and scalars. Names of ops are read without regard to case.
+
+use super::build::Named;
+use super::{Builder, MAX_TEXT, Reduction, Rounding, SpecError};
+use crate::layout::Layout;
+use cranefold_ir::DType;
+use cranefold_ir::ops::{Call, Combiner, RecipeError};
+use std::str::FromStr;
+
+impl FromStr for Reduction {
+    type Err = SpecError;
+
+    /// Reads the one-line text form.
+    ///
+    /// # Errors
+    /// Text outside the grammar, with the column; a request that [`Builder::build`] refuses.
+    fn from_str(text: &str) -> Result<Reduction, SpecError> {
+        if text.len() > MAX_TEXT {
+            return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });
+        }
+        Parser { text, at: 0, seen: vec![] }.spec()?.build()
+    }
+}
+
+/// Ops with their parameters as a spec has them, and nothing after.
+///
+/// # Errors
+/// Text outside the grammar, an op that is refused.
+pub fn calls(text: &str) -> Result<Vec<Call>, SpecError> {
+    let mut parser = Parser { text, at: 0, seen: vec![] };
+    let mut calls = vec![parser.op()?.resolve()?];
+    while parser.eat(',') {
+        calls.push(parser.op()?.resolve()?);
+    }
+    parser.skip_space();
+    if parser.rest().is_empty() { Ok(calls) } else { Err(parser.expected("`,` or the end")) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    /// Byte offset of what is to be read next.
+    at: usize,
+    /// Words that may come once, and have.
+    seen: Vec<&'static str>,
+}
+
+impl<'a> Parser<'a> {
+    fn spec(&mut self) -> Result<Builder, SpecError> {
+        let mut builder = Builder::of(self.op()?);
+        while self.eat(',') {
+            builder = builder.with(self.op()?);
+        }
+        loop {
+            self.skip_space();
+            let start = self.at;
+            if self.rest().is_empty() {
+                return Ok(builder);
+            }
+            if self.at > 0 && !self.text[..start].ends_with(|c: char| c.is_ascii_whitespace()) {
+                return Err(self.expected("a space"));
+            }
+            if self.rest().starts_with("->") {
+                self.once("->", start)?;
+                self.at += 2;
+                builder = self.output(builder)?;
+                while self.eat(',') {
+                    builder = self.output(builder)?;
+                }
+            } else {
+                builder = self.word(builder)?;
+            }
+        }
+    }
+
+    /// An op with its parameters, or a combiner.
+    fn op(&mut self) -> Result<Named, SpecError> {
+        let op = self.name("the name of an op")?.to_string();
+        if op.eq_ignore_ascii_case("combiner") {
+            return self.combiner().map(Named::Own);
+        }
+        let mut params = vec![];
+        if !self.eat('(') || self.eat(')') {
+            return Ok(Named::Op { op, params });
+        }
+        loop {
+            let name = self.name("the name of a parameter")?.to_string();
+            let flag = self.eat(',') || self.eat(')');
+            if flag {
+                params.push((name, 1.0));
+            } else {
+                self.expect('=', "`=`")?;
+                self.skip_space();
+                let start = self.at;
+                let digits = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
+                let Ok(value) = digits.parse() else {
+                    self.at = start;
+                    return Err(self.expected("a number"));
+                };
+                params.push((name, value));
+                if !self.eat(',') && !self.eat(')') {
+                    return Err(self.expected("`,` or `)`"));
+                }
+            }
+            if self.text[..self.at].ends_with(')') {
+                return Ok(Named::Op { op, params });
+            }
+        }
+    }
+
+    /// What follows the word `combiner`.
+    fn combiner(&mut self) -> Result<Combiner, SpecError> {
+        let mut combiner = Combiner { phases: vec![], merge: vec![], finish: vec![], commutative: false };
+        self.expect('(', "`(`")?;
+        loop {
+            self.skip_space();
+            let at = self.at;
+            let word = self.name("a part of the combiner")?;
+            if word == "commutative" {
+                if std::mem::replace(&mut combiner.commutative, true) {
+                    let error = RecipeError::RepeatedPart { part: "commutative" };
+                    return Err(SpecError::CombinerText { column: self.column(at), error });
+                }
+            } else {
+                self.expect('=', "`=`")?;
+                let list = self.quoted()?;
+                let refused = |error| SpecError::CombinerText { column: self.column(at), error };
+                combiner.add(word, list).map_err(refused)?;
+            }
+            if self.eat(')') {
+                let refused = |error| SpecError::CombinerText { column: self.column(at), error };
+                return combiner.whole().map_err(refused);
+            }
+            self.expect(',', "`,` or `)`")?;
+        }
+    }
+
+    /// Text between two quotes.
+    fn quoted(&mut self) -> Result<&'a str, SpecError> {
+        self.expect('"', "`\"`")?;
+        let rest = self.rest();
+        let Some(end) = rest.find('"') else {
+            self.at = self.text.len();
+            return Err(self.expected("`\"`"));
+        };
+        self.at += end + 1;
+        Ok(&rest[..end])
+    }
+
+    fn word(&mut self, builder: Builder) -> Result<Builder, SpecError> {
+        let start = self.at;
+        let name = self.name("a word")?;
+        let (at, bracket) = (self.at, self.eat('['));
+        self.at = at;
+        match name {
+            _ if bracket || DType::from_str(name).is_ok() => self.operands(builder, name, start),
+            "axes" => {
+                self.once("axes", start)?;
+                self.expect('=', "`=`")?;
+                let axes = if self.eat('[') { self.ints(']', "an axis or `]`")? } else { vec![self.int("an axis")?] };
+                Ok(builder.axes(axes))
+            }
+            "scalar" => {
+                let name = self.name("the name of a scalar")?;
+                self.expect(':', "`:`")?;
+                Ok(builder.scalar(name, self.dtype()?))
+            }
+            "map" | "then" | "apply" => {
+                let word = ["map", "then", "apply"].into_iter().find(|&w| w == name).expect("one of them");
+                self.once(word, start)?;
+                self.expect('=', "`=`")?;
+                let text = self.quoted()?;
+                Ok(match word {
+                    "map" => builder.map(text),
+                    "then" => builder.then(text),
+                    _ => builder.apply(text),
+                })
+            }
+            "keep_dims" => self.once("keep_dims", start).map(|()| builder.keep_dims()),
+            "saturate" => self.once("saturate", start).map(|()| builder.saturate()),
+            "trunc" => self.once("trunc", start).map(|()| builder.round(Rounding::Trunc)),
+            "round_half_even" => self.once("round_half_even", start).map(|()| builder.round(Rounding::HalfEven)),
+            "acc" => {
+                self.once("acc", start)?;
+                self.expect('=', "`=`")?;
+                Ok(builder.accumulator(self.dtype()?))
+            }
+            "empty_axes" => {
+                self.once("empty_axes", start)?;
+                self.expect('=', "`=`")?;
+                self.skip_space();
+                let at = self.at;
+                match self.name("`identity` or `lift`")? {
+                    "identity" => Ok(builder.empty_axes_identity()),
+                    "lift" => Ok(builder.empty_axes_lift()),
+                    _ => {
+                        self.at = at;
+                        Err(self.expected("`identity` or `lift`"))
+                    }
+                }
+            }
+            _ => Err(SpecError::UnknownWord { column: self.column(start), word: shorten(name) }),
+        }
+    }
+
+    /// One operand, or several with commas between.
+    fn operands(&mut self, builder: Builder, dtype: &'a str, start: usize) -> Result<Builder, SpecError> {
+        let mut builder = self.operand(builder, dtype, start)?;
+        while self.eat(',') {
+            self.skip_space();
+            let start = self.at;
+            let dtype = self.name("an operand")?;
+            builder = self.operand(builder, dtype, start)?;
+        }
+        Ok(builder)
+    }
+
+    fn operand(&mut self, builder: Builder, dtype: &str, start: usize) -> Result<Builder, SpecError> {
+        let dtype =
+            DType::from_str(dtype).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })?;
+        self.expect('[', "`[`")?;
+        let mut shape = vec![];
+        for (axis, extent) in self.ints(']', "an extent or `]`")?.into_iter().enumerate() {
+            shape.push(u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent })?);
+        }
+        let layout = if self.eat('@') { self.layout()? } else { Layout::row_major() };
+        if !self.eat(':') {
+            return Ok(builder.input_at(dtype, &shape, layout));
+        }
+        self.skip_space();
+        let at = self.at;
+        if self.name("`then`")? != "then" {
+            self.at = at;
+            return Err(self.expected("`then`"));
+        }
+        Ok(builder.then_input_at(dtype, &shape, layout))
+    }
+
+    fn output(&mut self, builder: Builder) -> Result<Builder, SpecError> {
+        if self.eat('@') {
+            let layout = self.layout()?;
+            return Ok(builder.output_parts(None, Some(layout)));
+        }
+        self.skip_space();
+        if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return Err(self.expected("a dtype or `@` and a layout"));
+        }
+        let dtype = self.dtype()?;
+        let layout = if self.eat('@') { Some(self.layout()?) } else { None };
+        Ok(builder.output_parts(Some(dtype), layout))
+    }
+
+    fn layout(&mut self) -> Result<Layout, SpecError> {
+        self.skip_space();
+        let start = self.at;
+        let column = self.column(start);
+        let refused = |error| SpecError::LayoutText { column, error };
+        let strides = if self.eat('(') { Some(self.ints(')', "a stride or `)`")?) } else { None };
+        let word = self.run(|c| c.is_ascii_alphanumeric());
+        let layout = match (strides, word) {
+            (Some(strides), blocks) => Layout::blocked_strides(strides, blocks).map_err(refused)?,
+            (None, "any") => Layout::any(),
+            (None, "") if self.rest().starts_with('+') => Layout::row_major(),
+            (None, "") => return Err(self.expected("a layout tag, `any`, `(` or `+`")),
+            (None, tag) => Layout::tag(tag).map_err(refused)?,
+        };
+        if !self.eat('+') {
+            return Ok(layout);
+        }
+        let offset = self.int("an offset")?;
+        let negative = || SpecError::NegativeOffset { offset };
+        Ok(layout.offset(u64::try_from(offset).map_err(|_| negative())?))
+    }
+
+    fn dtype(&mut self) -> Result<DType, SpecError> {
+        self.skip_space();
+        let start = self.at;
+        let name = self.name("a dtype")?;
+        DType::from_str(name).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })
+    }
+
+    /// Integers with commas between, up to and with the closing bracket.
+    fn ints(&mut self, close: char, expected: &'static str) -> Result<Vec<i64>, SpecError> {
+        let mut ints = vec![];
+        if self.eat(close) {
+            return Ok(ints);
+        }
+        loop {
+            ints.push(self.int(expected)?);
+            if self.eat(close) {
+                return Ok(ints);
+            }
+            self.expect(',', if close == ']' { "`,` or `]`" } else { "`,` or `)`" })?;
+        }
+    }
+
+    fn int(&mut self, expected: &'static str) -> Result<i64, SpecError> {
+        self.skip_space();
+        let start = self.at;
+        if self.rest().starts_with('-') {
+            self.at += 1;
+        }
+        if self.run(|c| c.is_ascii_digit()).is_empty() {
+            self.at = start;
+            return Err(self.expected(expected));
+        }
+        let text = &self.text[start..self.at];
+        text.parse().map_err(|_| SpecError::IntegerTooLarge { column: self.column(start), text: shorten(text) })
+    }
+
+    fn name(&mut self, expected: &'static str) -> Result<&'a str, SpecError> {
+        self.skip_space();
+        if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return Err(self.expected(expected));
+        }
+        Ok(self.run(|c| c.is_ascii_alphanumeric() || c == '_'))
+    }
+
+    fn once(&mut self, word: &'static str, start: usize) -> Result<(), SpecError> {
+        if self.seen.contains(&word) {
+            return Err(SpecError::RepeatedWord { column: self.column(start), word });
+        }
+        self.seen.push(word);
+        Ok(())
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn skip_space(&mut self) {
+        self.run(|c| c.is_ascii_whitespace());
+    }
+
+    /// Takes the characters, all of them ASCII, that `is` accepts.
+    fn run(&mut self, is: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !is(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Takes this character, and white space before it, if it is what comes next.
+    fn eat(&mut self, c: char) -> bool {
+        let start = self.at;
+        self.skip_space();
+        let found = self.rest().starts_with(c);
+        self.at = if found { self.at + c.len_utf8() } else { start };
+        found
+    }
+
+    fn expect(&mut self, c: char, expected: &'static str) -> Result<(), SpecError> {
+        if self.eat(c) { Ok(()) } else { Err(self.expected(expected)) }
+    }
+
+    fn expected(&mut self, expected: &'static str) -> SpecError {
+        self.skip_space();
+        let rest = self.rest();
+        let found = match rest.chars().next() {
+            None => "the end".to_string(),
+            Some(c) if c.is_ascii_alphanumeric() => format!("`{}`", shorten(self.run(|c| c.is_ascii_alphanumeric()))),
+            Some(c) => format!("`{c}`"),
+        };
+        SpecError::Syntax { column: self.column(self.text.len() - rest.len()), expected, found }
+    }
+
+    /// The column, in characters from 1, of a byte offset.
+    fn column(&self, at: usize) -> usize {
+        self.text[..at].chars().count() + 1
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(40).collect()
+}

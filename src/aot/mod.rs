@@ -1,0 +1,95 @@
+//! Ahead of time: a reduction as an object file and the C header that declares its function.
+//!
+//! # The function
+//!
+//! | | |
+//! | --- | --- |
+//! | name | `cranefold_`, the ops, the type and shape of input 0, a hash of the spec; or one that is given |
+//! | calling convention | the target's C convention |
+//! | arguments | a pointer to each input, to each output, and where there are any to scratch memory |
+//! | result | none |
+//!
+//! The name is the same on every target, so that one C source links with the object of each. The function is all of the
+//! reduction, for one thread: it may be called from several at once. What it promises and asks for is what a kernel does
+//! (see [`run_raw`](crate::Kernel::run_raw)), but that pointers are aligned as their C types are; the header says it.
+//!
+//! # The object
+//! ELF, position independent, with one global symbol: whatever else there is (the loops, `…_loops`; the tiles, `…_tile0`)
+//! is local to it. It refers to nothing but, where the target lacks the instruction, `fma`, `fmaf`, `nearbyint` and
+//! `nearbyintf` of the C library's mathematics, which are exact there as everywhere.
+
+mod header;
+mod object;
+mod pshufb;
+mod symbol;
+
+use crate::codegen::x86::Plan;
+use crate::compiler::Options;
+use crate::error::Error;
+use crate::link;
+use crate::pipeline::{self, Decided};
+use crate::problem::Problem;
+use crate::schedule::{Parts, Schedule};
+use crate::spec::Reduction;
+use crate::target::Target;
+
+/// A compiled reduction, to be linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// The object file.
+    pub bytes: Vec<u8>,
+    /// The C header, which C++ reads too.
+    pub header: String,
+    /// The name of the function.
+    pub symbol: String,
+    /// Bytes of scratch memory that a call needs, aligned to 64.
+    pub scratch_bytes: u64,
+}
+
+/// The object of a reduction for a target, and its function's name if it is not to be made of the spec: two objects of
+/// one spec, for machines with other features, need two to be linked together. Whatever a forced schedule shares out is
+/// done by the one function.
+///
+/// ```
+/// use cranefold::{Options, Reduction, Target, aot};
+///
+/// let target = Target::new("s390x-unknown-linux-gnu", "arch13")?;
+/// let spec: Reduction = "mean f32[4,10] axes=[1]".parse()?;
+/// let object = aot::emit(&target, &spec, &Options::default(), Some("row_means"))?;
+/// assert!(object.bytes.starts_with(b"\x7fELF"));
+/// assert!(object.header.contains("void row_means("));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Object`] if the name is no C identifier or that of a function it calls, the target's objects are not ELF, or the reduction selects elements
+/// by their order (`median`, `mode` and the like), which functions of this library do;
+/// [`Error::Schedule`] if a forced schedule does not fit the problem.
+pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option<&str>) -> Result<Object, Error> {
+    let refused = |what: String, reason: &str| Error::Object { what, reason: reason.into() };
+    if let Some(row) = spec.reducers().iter().filter_map(|call| call.as_row()).find(|row| row.selects) {
+        let reason = "it selects elements by their order, which functions of the library do";
+        return Err(refused(format!("`{}`", row.name), reason));
+    }
+    let symbol = match symbol {
+        Some(name) if symbol::is_identifier(name) => name.to_string(),
+        Some(name) => return Err(refused(format!("`{}`", name.escape_default()), "the name is no identifier of C")),
+        None => symbol::of(spec),
+    };
+    let problem = Problem::of(spec);
+    // One function does all of the work.
+    let forced = options.schedule.clone().map(|schedule| Schedule { parts: Parts::ONE, ..schedule });
+    let width = options.width_of(target.vectors())?;
+    let Decided { schedule, vectors, program, .. } =
+        pipeline::decided(&problem, forced.as_ref(), target.vectors(), width, 1)?;
+    let nest = &program.nests[0];
+    let isa = target.isa_of_objects()?;
+    let generated = link::generate(nest, Plan { vectors, prefetch_bytes: schedule.prefetch }, &isa)?;
+    let scratch_bytes = generated.scratch_bytes;
+    let object::Linked { bytes, needs } = object::object(generated, nest.buffers.len(), &symbol, isa)?;
+    if needs.contains(&symbol) {
+        return Err(refused(format!("`{symbol}`"), "the object calls a function of that name"));
+    }
+    let header = header::Header { spec, target, symbol: &symbol, scratch_bytes, needs: &needs }.to_string();
+    Ok(Object { bytes, header, symbol, scratch_bytes })
+}

@@ -1,0 +1,113 @@
+//! Calls of tiles, and the part of the frame that they share with the function.
+
+use super::{Generator, Unsupported};
+use crate::codegen::storage::SCRATCH_ALIGN;
+use crate::codegen::x86;
+use cranefold_ir::{Nest, Stmt};
+use cranelift_codegen::ir::{
+    AbiParam, ExtFuncData, ExternalName, Function, InstBuilder, MemFlagsData, Signature, StackSlot, StackSlotData,
+    StackSlotKind, UserExternalName, Value, types,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::FunctionBuilder;
+
+/// The name of a tile, by its number, until the loader gives it another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileName(pub u32);
+
+impl TileName {
+    const NAMESPACE: u32 = 2;
+
+    /// The tile of this name, if it is that of one.
+    pub fn of(name: &UserExternalName) -> Option<TileName> {
+        (name.namespace == TileName::NAMESPACE).then_some(TileName(name.index))
+    }
+
+    /// How tiles are called: with the array of pointers and the shared part of the frame.
+    pub fn signature() -> Signature {
+        let mut signature = Signature::new(CallConv::SystemV);
+        signature.params.extend([AbiParam::new(types::I64); 2]);
+        signature
+    }
+}
+
+/// The shared part of the frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    slot: StackSlot,
+    /// Its address, a multiple of [`SCRATCH_ALIGN`].
+    pub base: Value,
+    /// The array of pointers.
+    buffers: Value,
+}
+
+impl Shared {
+    /// That of a nest with tiles; the builder is at the start of the function, whose argument is `buffers`.
+    pub(super) fn of(builder: &mut FunctionBuilder, nest: &Nest, buffers: Value) -> Option<Shared> {
+        let mut has_tiles = false;
+        nest.visit(&mut |s| has_tiles |= matches!(s, Stmt::Tile { .. }));
+        if !has_tiles {
+            return None;
+        }
+        let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 0, 4));
+        let address = builder.ins().stack_addr(types::I64, slot, 0);
+        let last = builder.ins().iadd_imm_s(address, SCRATCH_ALIGN as i64 - 1);
+        let base = builder.ins().band_imm_s(last, -(SCRATCH_ALIGN as i64));
+        Some(Shared { slot, base, buffers })
+    }
+
+    /// Makes room for so many bytes.
+    pub(super) fn resize(self, function: &mut Function, bytes: u64) -> Result<(), String> {
+        let size = u32::try_from(bytes + SCRATCH_ALIGN).map_err(|_| format!("a frame of {bytes} bytes"))?;
+        function.sized_stack_slots[self.slot].size = size;
+        Ok(())
+    }
+}
+
+/// Calls `f` on the statement and on every one nested in it, but not in tiles.
+pub(super) fn visit_outside<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Stmt)) {
+    match stmt {
+        Stmt::Tile { .. } => {}
+        Stmt::For(l) => {
+            f(stmt);
+            l.body.iter().for_each(|s| visit_outside(s, f));
+        }
+        _ => f(stmt),
+    }
+}
+
+impl<'a> Generator<'a> {
+    /// Writes what the tile takes from around it, and calls it.
+    pub(super) fn tile(&mut self, body: &'a [Stmt]) -> Result<(), Unsupported> {
+        let around = x86::Around {
+            nest: self.nest,
+            cells: &self.cells,
+            scratch: &self.scratch,
+            frame: &self.frame,
+            plan: self.plan,
+        };
+        let tile = x86::tile(&around, body).map_err(|e| Unsupported(e.to_string()))?;
+        let number = self.tiles.len() as u32;
+        self.tiles.push(tile);
+        let shared = self.shared.expect("a nest with tiles");
+        let flags = MemFlagsData::trusted();
+        let taken = self.frame.taken(body);
+        for (var, at) in taken.counters {
+            let value = self.number_of(var);
+            self.builder.ins().store(flags, value, shared.base, at as i32);
+        }
+        for (var, _, at) in taken.values {
+            let value = self.values[&var];
+            let value = self.scalar(value)?.value;
+            self.builder.ins().store(flags, value, shared.base, at as i32);
+        }
+        let signature = self.builder.import_signature(TileName::signature());
+        let name = UserExternalName::new(TileName::NAMESPACE, number);
+        let name = self.builder.func.declare_imported_user_function(name);
+        // Other memory may lie between the functions of a module.
+        let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: false, patchable: false };
+        let function = self.builder.import_function(data);
+        self.builder.ins().call(function, &[shared.buffers, shared.base]);
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! Sums of bytes that lie side by side.
+//!
+//! A lane of 4 bytes takes the 4 bytes of memory under it, one of 8 bytes the 8 under it, so that a vector of lanes
+//! is one of bytes in memory. With ones, products of bytes are the bytes:
+//!
+//! | lane | bytes | instructions | why it is exact |
+//! | --- | --- | --- | --- |
+//! | 4 | signed | `vpdpbusd acc, ones, x` | products and sums in 32 bits |
+//! | 4 | unsigned | `vpdpbusd acc, x, ones` | the same |
+//! | 4 | either, without VNNI | `vpmaddubsw`, `vpmaddwd`, `vpaddd` | two bytes are below 2^10 |
+//! | 8 | unsigned | `vpsadbw x, 0`, `vpaddq` | eight bytes are below 2^11 |
+//! | 8 | signed | `vpxor x, 128`, `vpsadbw`, `vpsubq 1024`, `vpaddq` | x ^ 128 is x + 128 without sign |
+//! | 8 | either, in a loop, with VNNI | `vpdpbusd narrow, ..`; after the loop `vpmuldq`, `vpsraq`, `vpaddq` twice | so many iterations cannot overflow 32 bits |
+
+use super::address::Base;
+use super::machine::code::{Arg, First, Inst, Item, Reg};
+use super::{Generator, Lanes, Place, Refused, Val};
+use cranefold_ir::{BufId, DType, Expr, Extent, Index, Loop, LoopKind, Op, Stmt};
+use iced_x86::Code::*;
+
+/// Iterations of a loop whose sums of bytes fit 32 bits: each adds at most 4 * 255.
+const MOST_NARROW: u64 = (1 << 31) / (4 * 256);
+
+/// Iterations from which on narrow sums gain more than it costs to widen them: of signed bytes, of unsigned ones
+/// (rows of 4 iterations: 128 and 110 GB/s, without them 87 and 129).
+const FEWEST_NARROW: [u64; 2] = [4, 8];
+
+/// A sum of neighbours in each lane.
+pub(super) struct SumOfBytes<'e> {
+    /// What they are added to, if anything.
+    plus: Option<&'e Expr>,
+    buf: BufId,
+    from: DType,
+    dtype: DType,
+    /// Of the first byte.
+    index: &'e Index,
+}
+
+impl Generator<'_> {
+    /// An expression as a sum of the bytes under a vector of lanes; `None` where it is anything else.
+    pub(super) fn sum_of_bytes<'e>(&self, e: &'e Expr) -> Option<SumOfBytes<'e>> {
+        let Expr::Op(Op::Add, _, args) = e else { return None };
+        self.bytes_of(e).or_else(|| self.bytes_of(&args[1]).map(|sum| SumOfBytes { plus: Some(&args[0]), ..sum }))
+    }
+
+    fn bytes_of<'e>(&self, e: &'e Expr) -> Option<SumOfBytes<'e>> {
+        let (var, lanes) = self.lane?;
+        let dtype = e.dtype();
+        let count = dtype.bytes();
+        if !dtype.is_int() || count < 4 || lanes * count != self.tier.bytes() {
+            return None;
+        }
+        // From the last one, `((first + second) + third) + ..`.
+        let mut rest = e;
+        let mut last: Option<(BufId, DType, &Index)> = None;
+        for n in (0..count).rev() {
+            let (before, one) = match rest {
+                Expr::Op(Op::Add, _, args) if n > 0 => (&args[0], &args[1]),
+                one => (one, one),
+            };
+            let Expr::Op(Op::Cast, _, args) = one else { return None };
+            let Expr::Load(buf, from, index) = &args[0] else { return None };
+            let follows = last.is_none_or(|(b, f, i)| b == *buf && f == *from && *i == index.clone().offset_by(1));
+            if !follows || (n > 0 && std::ptr::eq(before, one)) {
+                return None;
+            }
+            last = Some((*buf, *from, index));
+            rest = before;
+        }
+        let (buf, from, index) = last?;
+        let in_lanes = from.is_int() && from.bytes() == 1 && index.coefficient(var) == count as i64;
+        in_lanes.then_some(SumOfBytes { plus: None, buf, from, dtype, index })
+    }
+
+    pub(super) fn add_bytes(&mut self, sum: SumOfBytes, to: Option<Reg>) -> Result<Val, Refused> {
+        let SumOfBytes { plus, buf, from, dtype, index } = sum;
+        let lanes = self.tier.bytes() / dtype.bytes();
+        let plus = plus.map(|e| self.expr(e, None)).transpose()?;
+        let (pointer, offset, _) = self.address(Base::Buf(buf), index);
+        let (place, lanes) = (Place::Mem(pointer, offset), Lanes::First(lanes));
+        let bytes = Val { place, dtype: from, lanes: Lanes::First(self.tier.bytes()), bytes: 1 };
+        let done = |reg| Val { place: Place::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
+        if dtype.bytes() == 4 && self.around.plan.vectors.dot && self.tier.is_512() {
+            return Ok(done(self.dot_with_ones(bytes, plus, to)));
+        }
+        if let Some(Val { place: Place::Reg(wide), .. }) = plus
+            && let Some(&narrow) = self.narrow.get(&wide)
+        {
+            let so_far = Val { place: Place::Reg(narrow), dtype: DType::I32, lanes: Lanes::Same, bytes: 4 };
+            self.dot_with_ones(bytes, Some(so_far), Some(narrow));
+            return Ok(done(wide));
+        }
+        let sums = match dtype.bytes() {
+            4 => self.sums_of_four(bytes),
+            _ => self.sums_of_eight(bytes),
+        };
+        match plus {
+            Some(plus) => self.op(Op::Add, dtype, &[plus, done(sums)], to),
+            None => Ok(done(sums)),
+        }
+    }
+
+    /// The bytes' sums added in place to what they are added to.
+    fn dot_with_ones(&mut self, bytes: Val, plus: Option<Val>, to: Option<Reg>) -> Reg {
+        let plus = match plus {
+            Some(plus) => self.reg(plus),
+            None => self.splat(0, 8),
+        };
+        let sum = self.target(to);
+        if sum != plus {
+            self.program.items.push(Item::Copy { to: sum, from: plus });
+        }
+        let (unsigned, signed) = self.with_ones(bytes);
+        let args = [self.full(sum), self.full(unsigned), signed];
+        self.emit(Inst::new(EVEX_Vpdpbusd_zmm_k1z_zmm_zmmm512b32, &args).first(First::Mod));
+        sum
+    }
+
+    /// Where all that a loop does is to sum bytes into 64-bit lanes, zeros to sum them in 32-bit lanes first.
+    pub(super) fn start_narrow_sums(&mut self, l: &Loop) {
+        let Extent::Const(extent) = l.extent else { return };
+        if !self.around.plan.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
+            return;
+        }
+        let sums: Option<Vec<Reg>> = l.body.iter().map(|s| self.wide_sum(s, extent)).collect();
+        for wide in sums.unwrap_or_default() {
+            let (narrow, zero) = (self.vector(), self.splat(0, 8));
+            self.program.items.push(Item::Copy { to: narrow, from: zero });
+            self.narrow.insert(wide, narrow);
+        }
+    }
+
+    /// The register of 64-bit lanes to which a statement adds bytes, where that is all it does, often enough.
+    fn wide_sum(&mut self, stmt: &Stmt, extent: u64) -> Option<Reg> {
+        let Stmt::For(Loop { var, kind: LoopKind::Lanes, extent: Extent::Const(lanes), body }) = stmt else {
+            return None;
+        };
+        let [Stmt::Set { acc, index, value }] = body.as_slice() else { return None };
+        self.lane = Some((*var, *lanes));
+        let sum = self.sum_of_bytes(value);
+        let cell = self.run(*acc, index).filter(|&(cell, at, lanes)| at == 0 && lanes == cell.lanes);
+        self.lane = None;
+        let (sum, (cell, ..)) = (sum?, cell?);
+        let adds = matches!(sum.plus, Some(Expr::Read(a, _, at)) if a == acc && at == index);
+        let wide = self.cells.get(&(*acc, cell)).copied();
+        let fewest = FEWEST_NARROW[usize::from(!sum.from.is_signed())];
+        wide.filter(|_| adds && sum.dtype.bytes() == 8 && extent >= fewest)
+    }
+
+    /// Adds 32-bit sums to those beside which they stood: the lower one of each lane, and the upper one.
+    pub(super) fn end_narrow_sums(&mut self) {
+        let mut sums: Vec<(Reg, Reg)> = self.narrow.drain().collect();
+        sums.sort();
+        for (wide, narrow) in sums {
+            let one = self.splat(1, 8);
+            let lower = self.both(EVEX_Vpmuldq_zmm_k1z_zmm_zmmm512b64, narrow, one, 8);
+            let upper = self.by_number(EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, narrow, 32);
+            let both = self.both(EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, lower, upper, 8);
+            let both = self.full(both);
+            self.pair(EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, wide, both, 8, Some(wide));
+        }
+    }
+
+    /// Bytes without and with a sign whose products are the bytes: the ones take the other side.
+    fn with_ones(&mut self, bytes: Val) -> (Reg, Arg) {
+        let ones = self.splat(1, 1);
+        if bytes.dtype.is_signed() {
+            return (ones, self.operand(bytes, self.tier.bytes()));
+        }
+        (self.reg(bytes), self.full(ones))
+    }
+
+    fn sums_of_four(&mut self, bytes: Val) -> Reg {
+        let (unsigned, signed) = self.with_ones(bytes);
+        let pairs = self.tier.pick(VEX_Vpmaddubsw_ymm_ymm_ymmm256, EVEX_Vpmaddubsw_zmm_k1z_zmm_zmmm512);
+        let pairs = self.pair(pairs, unsigned, signed, 0, None);
+        let ones = self.splat(1, 2);
+        let fours = self.tier.pick(VEX_Vpmaddwd_ymm_ymm_ymmm256, EVEX_Vpmaddwd_zmm_k1z_zmm_zmmm512);
+        self.both(fours, pairs, ones, 2)
+    }
+
+    fn sums_of_eight(&mut self, bytes: Val) -> Reg {
+        let differences = self.tier.pick(VEX_Vpsadbw_ymm_ymm_ymmm256, EVEX_Vpsadbw_zmm_zmm_zmmm512);
+        let zero = self.splat(0, 8);
+        let memory = self.operand(bytes, self.tier.bytes());
+        if !bytes.dtype.is_signed() {
+            return self.pair(differences, zero, memory, 0, None);
+        }
+        let sign = self.splat(0x80, 1);
+        let flip = self.tier.pick(VEX_Vpxor_ymm_ymm_ymmm256, EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32);
+        let unsigned = self.pair(flip, sign, memory, 0, None);
+        let sums = self.both(differences, unsigned, zero, 0);
+        let excess = self.splat(8 * 128, 8);
+        let subtract = self.tier.pick(VEX_Vpsubq_ymm_ymm_ymmm256, EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64);
+        self.both(subtract, sums, excess, 8)
+    }
+}

@@ -1,0 +1,206 @@
+//! Conversions of lanes.
+
+use super::machine::code::masked_load;
+use super::machine::code::{Arg, Inst, Reg, View};
+use super::{Generator, Lanes, Place, Refused, Val};
+use cranefold_ir::DType;
+use iced_x86::Code::{self, *};
+
+/// A conversion: its instruction in AVX2 and AVX-512, if there is one.
+type Codes = (Option<Code>, Code);
+
+/// Conversions by one instruction between floats, or from integers to floats.
+fn convert(from: DType, to: DType) -> Option<Codes> {
+    use DType::{F16, F32, F64, I32, I64, U32, U64};
+    Some(match (from, to) {
+        (F32, F64) => (Some(VEX_Vcvtps2pd_ymm_xmmm128), EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae),
+        (F64, F32) => (Some(VEX_Vcvtpd2ps_xmm_ymmm256), EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er),
+        (F16, F32) => (Some(VEX_Vcvtph2ps_ymm_xmmm128), EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae),
+        (I32, F32) => (Some(VEX_Vcvtdq2ps_ymm_ymmm256), EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er),
+        (I32, F64) => (Some(VEX_Vcvtdq2pd_ymm_xmmm128), EVEX_Vcvtdq2pd_zmm_k1z_ymmm256b32_er),
+        (U32, F32) => (None, EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er),
+        (U32, F64) => (None, EVEX_Vcvtudq2pd_zmm_k1z_ymmm256b32_er),
+        (I64, F32) => (None, EVEX_Vcvtqq2ps_ymm_k1z_zmmm512b64_er),
+        (I64, F64) => (None, EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er),
+        (U64, F32) => (None, EVEX_Vcvtuqq2ps_ymm_k1z_zmmm512b64_er),
+        (U64, F64) => (None, EVEX_Vcvtuqq2pd_zmm_k1z_zmmm512b64_er),
+        _ => return None,
+    })
+}
+
+/// Integers to wider ones.
+fn widen(from: u64, to: u64, signed: bool) -> (Code, Code) {
+    match (from, to, signed) {
+        (1, 2, true) => (VEX_Vpmovsxbw_ymm_xmmm128, EVEX_Vpmovsxbw_zmm_k1z_ymmm256),
+        (1, 4, true) => (VEX_Vpmovsxbd_ymm_xmmm64, EVEX_Vpmovsxbd_zmm_k1z_xmmm128),
+        (1, _, true) => (VEX_Vpmovsxbq_ymm_xmmm32, EVEX_Vpmovsxbq_zmm_k1z_xmmm64),
+        (2, 4, true) => (VEX_Vpmovsxwd_ymm_xmmm128, EVEX_Vpmovsxwd_zmm_k1z_ymmm256),
+        (2, _, true) => (VEX_Vpmovsxwq_ymm_xmmm64, EVEX_Vpmovsxwq_zmm_k1z_xmmm128),
+        (_, _, true) => (VEX_Vpmovsxdq_ymm_xmmm128, EVEX_Vpmovsxdq_zmm_k1z_ymmm256),
+        (1, 2, false) => (VEX_Vpmovzxbw_ymm_xmmm128, EVEX_Vpmovzxbw_zmm_k1z_ymmm256),
+        (1, 4, false) => (VEX_Vpmovzxbd_ymm_xmmm64, EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
+        (1, _, false) => (VEX_Vpmovzxbq_ymm_xmmm32, EVEX_Vpmovzxbq_zmm_k1z_xmmm64),
+        (2, 4, false) => (VEX_Vpmovzxwd_ymm_xmmm128, EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
+        (2, _, false) => (VEX_Vpmovzxwq_ymm_xmmm64, EVEX_Vpmovzxwq_zmm_k1z_xmmm128),
+        (_, _, false) => (VEX_Vpmovzxdq_ymm_xmmm128, EVEX_Vpmovzxdq_zmm_k1z_ymmm256),
+    }
+}
+
+/// Integers to narrower ones in AVX-512, and the bytes of the result.
+fn narrow(from: u64, to: u64) -> (Code, u64) {
+    match (from, to) {
+        (8, 4) => (EVEX_Vpmovqd_ymmm256_k1z_zmm, 32),
+        (8, 2) => (EVEX_Vpmovqw_xmmm128_k1z_zmm, 16),
+        (8, _) => (EVEX_Vpmovqb_xmmm64_k1z_zmm, 16),
+        (4, 2) => (EVEX_Vpmovdw_ymmm256_k1z_zmm, 32),
+        (4, _) => (EVEX_Vpmovdb_xmmm128_k1z_zmm, 16),
+        _ => (EVEX_Vpmovwb_ymmm256_k1z_zmm, 32),
+    }
+}
+
+impl Generator<'_> {
+    /// Converts lanes.
+    pub(super) fn cast(&mut self, a: Val, result: DType, to: Option<Reg>) -> Result<Val, Refused> {
+        let from = a.dtype;
+        let value = match (from, result) {
+            (DType::Bool, _) => self.number_of_truth(a, result, to)?,
+            _ if from.is_int() && result.is_int() => self.resized(a, result, to),
+            (DType::F32, DType::F16) => self.half_of(a, to),
+            (DType::Bf16, DType::F32) => self.of_bf16(a, to),
+            _ => match convert(from, result) {
+                Some((vex, evex)) => {
+                    let code = if self.tier.is_512() { Some(evex) } else { vex };
+                    let code = code.ok_or_else(|| Refused(format!("{result} of {from}")))?;
+                    self.converted(code, a, result, to)
+                }
+                None if from.is_int() && from.bytes() < 4 => {
+                    let wide = self.resized(a, DType::I32, None);
+                    return self.cast(wide, result, to);
+                }
+                None => return Err(Refused(format!("{result} of {from}"))),
+            },
+        };
+        // A narrower result fills a part of the register alone.
+        Ok(if a.lanes == Lanes::Same && result.bytes() < from.bytes() { self.broadcast(value) } else { value })
+    }
+
+    pub(super) fn value(&self, reg: Reg, dtype: DType, lanes: Lanes) -> Val {
+        Val { place: Place::Reg(reg), dtype, lanes, bytes: dtype.bytes() }
+    }
+
+    /// A conversion by one instruction.
+    fn converted(&mut self, code: Code, a: Val, result: DType, to: Option<Reg>) -> Val {
+        let all = self.tier.bytes();
+        let (from_bytes, to_bytes) = (a.dtype.bytes(), result.bytes());
+        let lanes = all / from_bytes.max(to_bytes);
+        let from = self.operand(a, lanes * from_bytes);
+        let to = self.target(to);
+        let args = [Arg::Reg(to, self.tier.view_of(lanes * to_bytes)), from];
+        self.emit(Inst::new(code, &args));
+        self.value(to, result, a.lanes)
+    }
+
+    /// Integers to another size, modulo 2^bits.
+    fn resized(&mut self, a: Val, result: DType, to: Option<Reg>) -> Val {
+        let (from_bytes, to_bytes) = (a.dtype.bytes(), result.bytes());
+        if from_bytes == to_bytes {
+            return Val { dtype: result, ..a };
+        }
+        if from_bytes < to_bytes {
+            let (vex, evex) = widen(from_bytes, to_bytes, a.dtype.is_signed());
+            return self.converted(self.tier.pick(vex, evex), a, result, to);
+        }
+        let from = self.reg(a);
+        let to = self.target(to);
+        if self.tier.is_512() {
+            let (code, bytes) = narrow(from_bytes, to_bytes);
+            let args = [Arg::Reg(to, self.tier.view_of(bytes)), self.full(from)];
+            self.emit(Inst::new(code, &args));
+        } else {
+            self.narrowed(from, from_bytes as usize, to_bytes as usize, to);
+        }
+        self.value(to, result, a.lanes)
+    }
+
+    /// Integers to narrower ones in AVX2: those of each half are brought together, then the halves.
+    fn narrowed(&mut self, from: Reg, wide: usize, small: usize, to: Reg) {
+        let in_half = 16 / wide * small;
+        let gather = self.table(|i| {
+            let i = i % 16;
+            if i < in_half { (i / small * wide + i % small) as u8 } else { 0x80 }
+        });
+        let gather = self.full(gather);
+        let parts = self.pair(VEX_Vpshufb_ymm_ymm_ymmm256, from, gather, 0, None);
+        let upper = self.group(parts, 1);
+        // The upper half's elements follow those of the lower.
+        let args = [Arg::Reg(to, View::Xmm), Arg::Reg(parts, View::Xmm), Arg::Reg(upper, View::Xmm)];
+        match in_half {
+            8 => self.emit(Inst::new(VEX_Vpunpcklqdq_xmm_xmm_xmmm128, &args)),
+            4 => self.emit(Inst::new(VEX_Vpunpckldq_xmm_xmm_xmmm128, &args)),
+            _ => self.emit(Inst::new(VEX_Vpunpcklwd_xmm_xmm_xmmm128, &args)),
+        }
+    }
+
+    /// Nearest even, to f16.
+    fn half_of(&mut self, a: Val, to: Option<Reg>) -> Val {
+        let from = self.reg(a);
+        let to = self.target(to);
+        let code = self.tier.pick(VEX_Vcvtps2ph_xmmm128_ymm_imm8, EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae);
+        let view = self.tier.pick_view(View::Xmm, View::Ymm);
+        let args = [Arg::Reg(to, view), self.full(from), Arg::Imm(0)];
+        self.emit(Inst::new(code, &args));
+        self.value(to, DType::F16, a.lanes)
+    }
+
+    /// The bits of a bf16 are the upper half of those of an f32.
+    fn of_bf16(&mut self, a: Val, to: Option<Reg>) -> Val {
+        let all = self.tier.bytes();
+        if self.tier.is_512() {
+            // Element n goes to the upper half of lane n, zeros to the lower.
+            let from = self.reg(a);
+            let places = self.table(|i| if i % 2 == 0 { (i / 4) as u8 } else { 0 });
+            let upper = self.program.constant(super::machine::code::Constant::Mask(0xaaaa_aaaa));
+            let to = self.target(to);
+            let args = [self.full(to), self.full(places), self.full(from)];
+            self.emit(Inst::new(EVEX_Vpermw_zmm_k1z_zmm_zmmm512, &args).masked(upper, true));
+            return self.value(to, DType::F32, a.lanes);
+        }
+        let from = self.operand(a, all / 2);
+        let wide = self.vector();
+        let args = [self.full(wide), from];
+        self.emit(Inst::new(VEX_Vpmovzxwd_ymm_xmmm128, &args));
+        let to = self.target(to);
+        let args = [self.full(to), self.full(wide), Arg::Imm(16)];
+        self.emit(Inst::new(VEX_Vpslld_ymm_ymm_imm8, &args));
+        self.value(to, DType::F32, a.lanes)
+    }
+
+    /// 1 where true, else 0.
+    fn number_of_truth(&mut self, a: Val, result: DType, to: Option<Reg>) -> Result<Val, Refused> {
+        if result.is_float() {
+            return Err(Refused(format!("{result} of bool")));
+        }
+        if self.tier.is_512() {
+            let a = if a.lanes == Lanes::Same && a.bytes > result.bytes() { self.broadcast_truth(a) } else { a };
+            let mask = self.reg(a);
+            let one = self.splat(1, result.bytes());
+            let to = self.target(to);
+            let args = [self.full(to), self.full(one)];
+            self.emit(Inst::new(masked_load(result.bytes()), &args).masked(mask, true));
+            return Ok(self.value(to, result, a.lanes));
+        }
+        let mask = self.reg(a);
+        let as_int = |bytes| match bytes {
+            1 => DType::U8,
+            2 => DType::U16,
+            4 => DType::U32,
+            _ => DType::U64,
+        };
+        let one = self.splat(1, a.bytes);
+        let one = self.full(one);
+        let number = self.pair(VEX_Vpand_ymm_ymm_ymmm256, mask, one, a.bytes, None);
+        let number = self.value(number, as_int(a.bytes), a.lanes);
+        let value = self.resized(number, result, to);
+        Ok(if a.lanes == Lanes::Same && result.bytes() < a.bytes { self.broadcast(value) } else { value })
+    }
+}

@@ -1,0 +1,328 @@
+//! Lanes in and out of registers: constants, loads and stores.
+
+use super::address::Base;
+use super::machine::code::{Arg, Constant, First, Inst, Item, Reg, View, masked_load};
+use super::{Generator, Lanes, Place, Refused, Val};
+use cranefold_ir::{BufferRole, DType, Index, Scalar};
+use iced_x86::Code::{self, *};
+
+impl<'a> Generator<'a> {
+    /// A value in a register.
+    pub(super) fn reg(&mut self, val: Val) -> Reg {
+        match val.place {
+            Place::Reg(reg) => reg,
+            Place::Const(s) => self.constant_reg(s),
+            Place::Mem(base, offset) => {
+                let to = self.vector();
+                self.load_bytes(to, base, offset, self.known_bytes(val));
+                to
+            }
+        }
+    }
+
+    /// The register of a constant in all lanes. One of a truth value is a mask in AVX-512.
+    pub(super) fn constant_reg(&mut self, s: Scalar) -> Reg {
+        if s.dtype() == DType::Bool {
+            let bits = 0u64.wrapping_sub(s.bits());
+            return self.program.constant(match self.tier.is_512() {
+                true => Constant::Mask(bits),
+                false => Constant::Splat(bits, 8),
+            });
+        }
+        self.splat(s.bits(), s.dtype().bytes())
+    }
+
+    /// The register with an element in all lanes.
+    pub(super) fn splat(&mut self, bits: u64, bytes: u64) -> Reg {
+        let bits = if bytes < 8 { bits & ((1 << (8 * bytes)) - 1) } else { bits };
+        self.program.constant(Constant::Splat(bits, bytes as u8))
+    }
+
+    /// A register with these bytes.
+    pub(super) fn bytes_constant(&mut self, bytes: Vec<u8>) -> Reg {
+        self.program.constant(Constant::Bytes(bytes))
+    }
+
+    /// The mask of the first lanes.
+    pub(super) fn mask_of(&mut self, start: u64, lanes: u64) -> Reg {
+        let ones = if lanes >= 64 { u64::MAX } else { (1 << lanes) - 1 };
+        self.program.constant(Constant::Mask(ones << start))
+    }
+
+    /// Bytes of the lanes that are known of a value in memory.
+    pub(super) fn known_bytes(&self, val: Val) -> u64 {
+        match val.lanes {
+            Lanes::First(n) => n * val.bytes,
+            Lanes::Same => self.tier.bytes(),
+        }
+    }
+
+    /// The value as an operand that may be memory: a register, or memory of just `bytes` bytes.
+    pub(super) fn operand(&mut self, val: Val, bytes: u64) -> Arg {
+        let view = self.tier.view_of(bytes);
+        match val.place {
+            Place::Mem(base, offset) if self.known_bytes(val) == bytes => Arg::Mem(base, offset),
+            _ => Arg::Reg(self.reg(val), view),
+        }
+    }
+
+    /// Loads just so many bytes: a power of two.
+    pub(super) fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
+        let memory = Arg::Mem(base, offset);
+        let x = |reg| Arg::Reg(reg, View::Xmm);
+        let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
+        let inst = match bytes {
+            64 => Inst::new(EVEX_Vmovdqu32_zmm_k1z_zmmm512, &[Arg::Reg(to, View::Zmm), memory]),
+            32 => {
+                let code = pick(VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_ymm_k1z_ymmm256);
+                Inst::new(code, &[Arg::Reg(to, View::Ymm), memory])
+            }
+            16 => Inst::new(pick(VEX_Vmovdqu_xmm_xmmm128, EVEX_Vmovdqu32_xmm_k1z_xmmm128), &[x(to), memory]),
+            8 => Inst::new(pick(VEX_Vmovq_xmm_xmmm64, EVEX_Vmovq_xmm_xmmm64), &[x(to), memory]),
+            4 => Inst::new(pick(VEX_Vmovd_xmm_rm32, EVEX_Vmovd_xmm_rm32), &[x(to), memory]),
+            _ => {
+                let zero = self.splat(0, 8);
+                let code = insert_code(self.tier, bytes);
+                Inst::new(code, &[x(to), x(zero), memory, Arg::Imm(0)])
+            }
+        };
+        self.emit(inst);
+    }
+
+    /// An element in all lanes.
+    pub(super) fn broadcast_load(&mut self, dtype: DType, base: Reg, offset: i32) -> Val {
+        let bytes = dtype.bytes();
+        let to = self.vector();
+        let args = [self.full(to), Arg::Mem(base, offset)];
+        let (vex, evex) = match bytes {
+            1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
+            2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
+            4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
+            _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+        };
+        self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+        let val = Val { place: Place::Reg(to), dtype, lanes: Lanes::Same, bytes };
+        match dtype {
+            // In memory a byte.
+            DType::Bool => self.is_nonzero(Val { dtype: DType::U8, ..val }),
+            _ => val,
+        }
+    }
+
+    /// Lane 0 in all lanes.
+    pub(super) fn broadcast(&mut self, val: Val) -> Val {
+        if val.dtype == DType::Bool {
+            return self.broadcast_truth(val);
+        }
+        let from = self.reg(val);
+        let to = self.vector();
+        let (vex, evex) = match val.bytes {
+            1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
+            2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
+            4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
+            _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+        };
+        let args = [self.full(to), Arg::Reg(from, View::Xmm)];
+        self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+        Val { place: Place::Reg(to), lanes: Lanes::Same, ..val }
+    }
+
+    /// An element of memory, or the lanes of a vector.
+    pub(super) fn load(&mut self, base: Base, dtype: DType, index: &Index) -> Result<Val, Refused> {
+        self.one_loop(base)?;
+        let (pointer, offset, stride) = self.address(base, index);
+        let bytes = dtype.bytes();
+        let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
+            return Ok(self.broadcast_load(dtype, pointer, offset));
+        };
+        let val = |place| Val { place, dtype, lanes: Lanes::First(lanes), bytes };
+        if let Base::Buf(buf) = base
+            && let Some(reg) = self.strided(buf, index, stride)
+        {
+            return Ok(val(Place::Reg(reg)));
+        }
+        if let Base::Buf(buf) = base
+            && let Some(reg) = self.turned(buf, index, stride)
+        {
+            return Ok(val(Place::Reg(reg)));
+        }
+        if stride != 1 {
+            return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
+        }
+        if (lanes * bytes).is_power_of_two() {
+            self.prefetch(base, pointer, offset, lanes * bytes);
+            if let Some(mask) = self.edge {
+                return Ok(self.load_edge(mask, pointer, offset, val(Place::Mem(pointer, offset))));
+            }
+            return Ok(val(Place::Mem(pointer, offset)));
+        }
+        if !self.tier.is_512() {
+            return Err(Refused(format!("{lanes} lanes of {dtype}")));
+        }
+        let to = self.vector();
+        let mask = self.mask_of(0, lanes);
+        let args = [self.full(to), Arg::Mem(pointer, offset)];
+        self.emit(Inst::new(masked_load(bytes), &args).masked(mask, true));
+        Ok(val(Place::Reg(to)))
+    }
+
+    /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.
+    fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
+        let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
+        let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
+        let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+        if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
+            self.emit(Inst::new(Prefetcht0_m8, &[Arg::Mem(pointer, ahead)]).first(First::Use));
+        }
+    }
+
+    /// Says of the last instruction that it should stay in the order of memory.
+    pub(super) fn stays_in_order(&mut self) {
+        if let Some(Item::Inst(inst)) = self.program.items.last_mut() {
+            inst.in_order = true;
+        }
+    }
+
+    /// Elements that do not lie side by side, one by one.
+    fn gather(&mut self, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) -> Reg {
+        let in_group = 16 / bytes;
+        let mut whole = None;
+        for group in 0..lanes.div_ceil(in_group) {
+            let mut part = self.splat(0, 8);
+            for lane in 0..in_group.min(lanes - group * in_group) {
+                let distance = (group * in_group + lane) as i64 * stride * bytes as i64;
+                let (base, offset) = self.near(base, i64::from(offset) + distance);
+                let to = self.vector();
+                let inst = match (bytes, lane) {
+                    (4 | 8, 0) => {
+                        let code = match bytes {
+                            4 => self.tier.pick(VEX_Vmovd_xmm_rm32, EVEX_Vmovd_xmm_rm32),
+                            _ => self.tier.pick(VEX_Vmovq_xmm_xmmm64, EVEX_Vmovq_xmm_xmmm64),
+                        };
+                        Inst::new(code, &[Arg::Reg(to, View::Xmm), Arg::Mem(base, offset)])
+                    }
+                    _ => {
+                        let args = [
+                            Arg::Reg(to, View::Xmm),
+                            Arg::Reg(part, View::Xmm),
+                            Arg::Mem(base, offset),
+                            Arg::Imm(lane as i64),
+                        ];
+                        Inst::new(insert_code(self.tier, bytes), &args)
+                    }
+                };
+                self.emit(inst);
+                self.stays_in_order();
+                part = to;
+            }
+            whole = Some(match whole {
+                None => part,
+                Some(whole) => {
+                    let to = self.vector();
+                    let args = [self.full(to), self.full(whole), Arg::Reg(part, View::Xmm), Arg::Imm(group as i64)];
+                    let code = self
+                        .tier
+                        .pick(VEX_Vinserti128_ymm_ymm_xmmm128_imm8, EVEX_Vinserti32x4_zmm_k1z_zmm_xmmm128_imm8);
+                    self.emit(Inst::new(code, &args));
+                    to
+                }
+            });
+        }
+        whole.expect("a lane")
+    }
+
+    /// Writes an element, or the lanes of a vector.
+    pub(super) fn store(&mut self, base: Base, dtype: DType, index: &Index, val: Val) -> Result<(), Refused> {
+        self.one_loop(base)?;
+        let (pointer, offset, stride) = self.address(base, index);
+        let bytes = dtype.bytes();
+        let reg = self.reg(val);
+        match self.lane.filter(|_| stride != 0) {
+            None => self.store_bytes(reg, pointer, offset, bytes),
+            Some((_, lanes)) if stride == 1 && (lanes * bytes).is_power_of_two() => {
+                self.store_bytes(reg, pointer, offset, lanes * bytes);
+            }
+            Some((_, lanes)) if stride == 1 && self.tier.is_512() => {
+                let mask = self.mask_of(0, lanes);
+                let args = [Arg::Mem(pointer, offset), self.full(reg)];
+                self.emit(Inst::new(masked_store(bytes), &args).first(First::Use).masked(mask, false));
+            }
+            Some((_, lanes)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
+        }
+        Ok(())
+    }
+
+    /// Elements to places that do not lie side by side, one by one.
+    fn scatter(&mut self, reg: Reg, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) {
+        let in_group = 16 / bytes;
+        for group in 0..lanes.div_ceil(in_group) {
+            let part = self.group(reg, group);
+            for lane in 0..in_group.min(lanes - group * in_group) {
+                let distance = (group * in_group + lane) as i64 * stride * bytes as i64;
+                let (base, offset) = self.near(base, i64::from(offset) + distance);
+                let args = [Arg::Mem(base, offset), Arg::Reg(part, View::Xmm), Arg::Imm(lane as i64)];
+                self.emit(Inst::new(extract_code(self.tier, bytes), &args).first(First::Use));
+            }
+        }
+    }
+
+    /// The `n`-th 16 bytes of a vector.
+    pub(super) fn group(&mut self, reg: Reg, n: u64) -> Reg {
+        if n == 0 {
+            return reg;
+        }
+        let to = self.vector();
+        let args = [Arg::Reg(to, View::Xmm), self.full(reg), Arg::Imm(n as i64)];
+        let code = self.tier.pick(VEX_Vextracti128_xmmm128_ymm_imm8, EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8);
+        self.emit(Inst::new(code, &args));
+        to
+    }
+
+    /// Stores just so many bytes: a power of two.
+    pub(super) fn store_bytes(&mut self, reg: Reg, base: Reg, offset: i32, bytes: u64) {
+        let memory = Arg::Mem(base, offset);
+        let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
+        let x = Arg::Reg(reg, View::Xmm);
+        let inst = match bytes {
+            64 => Inst::new(EVEX_Vmovdqu32_zmmm512_k1z_zmm, &[memory, Arg::Reg(reg, View::Zmm)]),
+            32 => {
+                let code = pick(VEX_Vmovdqu_ymmm256_ymm, EVEX_Vmovdqu32_ymmm256_k1z_ymm);
+                Inst::new(code, &[memory, Arg::Reg(reg, View::Ymm)])
+            }
+            16 => Inst::new(pick(VEX_Vmovdqu_xmmm128_xmm, EVEX_Vmovdqu32_xmmm128_k1z_xmm), &[memory, x]),
+            8 => Inst::new(pick(VEX_Vmovq_xmmm64_xmm, EVEX_Vmovq_xmmm64_xmm), &[memory, x]),
+            4 => Inst::new(pick(VEX_Vmovd_rm32_xmm, EVEX_Vmovd_rm32_xmm), &[memory, x]),
+            _ => Inst::new(extract_code(self.tier, bytes), &[memory, x, Arg::Imm(0)]),
+        };
+        self.emit(inst.first(First::Use));
+    }
+}
+
+/// The instruction that puts an element from memory into a lane.
+fn insert_code(tier: super::machine::tier::Tier, bytes: u64) -> Code {
+    match bytes {
+        1 => tier.pick(VEX_Vpinsrb_xmm_xmm_r32m8_imm8, EVEX_Vpinsrb_xmm_xmm_r32m8_imm8),
+        2 => tier.pick(VEX_Vpinsrw_xmm_xmm_r32m16_imm8, EVEX_Vpinsrw_xmm_xmm_r32m16_imm8),
+        4 => tier.pick(VEX_Vpinsrd_xmm_xmm_rm32_imm8, EVEX_Vpinsrd_xmm_xmm_rm32_imm8),
+        _ => tier.pick(VEX_Vpinsrq_xmm_xmm_rm64_imm8, EVEX_Vpinsrq_xmm_xmm_rm64_imm8),
+    }
+}
+
+/// The instruction that stores the element of a lane.
+fn extract_code(tier: super::machine::tier::Tier, bytes: u64) -> Code {
+    match bytes {
+        1 => tier.pick(VEX_Vpextrb_r32m8_xmm_imm8, EVEX_Vpextrb_r32m8_xmm_imm8),
+        2 => tier.pick(VEX_Vpextrw_r32m16_xmm_imm8, EVEX_Vpextrw_r32m16_xmm_imm8),
+        4 => tier.pick(VEX_Vpextrd_rm32_xmm_imm8, EVEX_Vpextrd_rm32_xmm_imm8),
+        _ => tier.pick(VEX_Vpextrq_rm64_xmm_imm8, EVEX_Vpextrq_rm64_xmm_imm8),
+    }
+}
+
+fn masked_store(bytes: u64) -> Code {
+    match bytes {
+        1 => EVEX_Vmovdqu8_zmmm512_k1z_zmm,
+        2 => EVEX_Vmovdqu16_zmmm512_k1z_zmm,
+        4 => EVEX_Vmovdqu32_zmmm512_k1z_zmm,
+        _ => EVEX_Vmovdqu64_zmmm512_k1z_zmm,
+    }
+}

@@ -1,0 +1,399 @@
+//! Bytes of a program whose registers are given out.
+
+use super::code::{Arg, Class, First, Inst, Item, Label, Program, Reg, View};
+use super::constants::Pool;
+use super::registers::{GENERAL, Home, Homes, SCRATCH};
+use super::tier::Tier;
+use crate::codegen::marks::Mark;
+use crate::codegen::x86::Refused;
+use iced_x86::{Code, Encoder, Instruction, OpKind, Register};
+
+/// Machine code.
+#[derive(Debug)]
+pub struct Encoded {
+    /// Code, then constants.
+    pub bytes: Vec<u8>,
+    /// Bytes of code.
+    pub code_bytes: usize,
+    /// What begins or ends where: offsets in bytes.
+    pub marks: Vec<(usize, Mark)>,
+}
+
+/// The bytes; `frame` is where in the frame what did not fit the registers lies.
+///
+/// # Errors
+/// If the encoder refuses an instruction: a bug of ours.
+pub fn encode(program: &Program, homes: &Homes, pool: &Pool, tier: Tier, frame: u64) -> Result<Encoded, Refused> {
+    let mut writer = Writer {
+        program,
+        homes,
+        tier,
+        frame,
+        encoder: Encoder::new(64),
+        at: 0,
+        labels: vec![None; program.labels()],
+        jumps: vec![],
+        constants: vec![],
+        marks: vec![],
+    };
+    let saved: Vec<Register> =
+        (8..GENERAL.len()).filter(|&r| homes.general >> r & 1 == 1).map(|r| GENERAL[r]).collect();
+    for &r in &saved {
+        writer.plain(Code::Push_r64, r)?;
+    }
+    for item in &program.items {
+        writer.item(item)?;
+    }
+    writer.write(Instruction::with(Code::VEX_Vzeroupper))?;
+    for &r in saved.iter().rev() {
+        writer.plain(Code::Pop_r64, r)?;
+    }
+    writer.write(Instruction::with(Code::Retnq))?;
+    writer.finish(pool)
+}
+
+/// The alignment of the first instruction of a loop, in bytes.
+const LOOP_ALIGN: usize = 32;
+
+/// Instructions that do nothing, of 1 to 9 bytes, as both makers of processors recommend them.
+const NOTHING: [&[u8]; 9] = [
+    &[0x90],
+    &[0x66, 0x90],
+    &[0x0f, 0x1f, 0x00],
+    &[0x0f, 0x1f, 0x40, 0x00],
+    &[0x0f, 0x1f, 0x44, 0x00, 0x00],
+    &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
+    &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00],
+    &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+    &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+];
+
+struct Writer<'a> {
+    program: &'a Program,
+    homes: &'a Homes,
+    tier: Tier,
+    frame: u64,
+    encoder: Encoder,
+    at: usize,
+    labels: Vec<Option<usize>>,
+    /// Places of distances to labels, 4 bytes each.
+    jumps: Vec<(usize, Label)>,
+    /// Places of distances to constants, and where the next instruction begins.
+    constants: Vec<(usize, usize, u32)>,
+    marks: Vec<(usize, Mark)>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, instruction: Instruction) -> Result<(), Refused> {
+        let refused = |e: iced_x86::IcedError| Refused(format!("{:?}: {e}", instruction.code()));
+        self.at += self.encoder.encode(&instruction, self.at as u64).map_err(refused)?;
+        Ok(())
+    }
+
+    fn plain(&mut self, code: Code, register: Register) -> Result<(), Refused> {
+        let mut i = Instruction::default();
+        i.set_code(code);
+        i.set_op0_register(register);
+        self.write(i)
+    }
+
+    fn item(&mut self, item: &Item) -> Result<(), Refused> {
+        match *item {
+            Item::Inst(inst) => self.inst(inst),
+            Item::Copy { to, from } => self.copy(to, from),
+            Item::Fma { to, a, b, c, double } => self.fma(to, a, b, c, double),
+            Item::Enter(number) => {
+                self.align();
+                self.marks.push((self.at, Mark::Enter(number)));
+                Ok(())
+            }
+            Item::Leave => {
+                self.marks.push((self.at, Mark::Leave));
+                Ok(())
+            }
+            Item::Label(label) => {
+                self.labels[label.0 as usize] = Some(self.at);
+                Ok(())
+            }
+            Item::Jump(code, label) => {
+                let mut i = Instruction::default();
+                i.set_code(code);
+                i.set_op0_kind(OpKind::NearBranch64);
+                i.set_near_branch64(self.at as u64);
+                self.write(i)?;
+                self.jumps.push((self.at - 4, label));
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a loop begin where the processor reads instructions from.
+    fn align(&mut self) {
+        let mut missing = self.at.next_multiple_of(LOOP_ALIGN) - self.at;
+        while missing > 0 {
+            // One instruction of up to 9 bytes that does nothing.
+            let bytes = missing.min(NOTHING.len());
+            NOTHING[bytes - 1].iter().for_each(|&byte| self.encoder.write_u8(byte));
+            self.at += bytes;
+            missing -= bytes;
+        }
+    }
+
+    fn copy(&mut self, to: Reg, from: Reg) -> Result<(), Refused> {
+        if self.homes.of(to) == self.homes.of(from) || self.homes.of(to) == Home::None {
+            return Ok(());
+        }
+        let (code, view) = match self.program.classes[to.0 as usize] {
+            Class::General => (Code::Mov_r64_rm64, View::R64),
+            Class::Mask => (Code::VEX_Kmovq_kr_km64, View::K),
+            Class::Vector => {
+                (self.tier.pick(Code::VEX_Vmovdqa_ymm_ymmm256, Code::EVEX_Vmovdqa64_zmm_k1z_zmmm512), self.tier.view())
+            }
+        };
+        self.inst(Inst::new(code, &[Arg::Reg(to, view), Arg::Reg(from, view)]))
+    }
+
+    /// The form whose first operand, which the result replaces, is where the result goes.
+    fn fma(&mut self, to: Reg, a: Reg, b: Arg, c: Arg, double: bool) -> Result<(), Refused> {
+        use Code::*;
+        // Of x and y, in the order of the operands: to + x * y, x * to + y, to * y + x.
+        let (adds_to, multiplies, multiplies_by_last) = match double {
+            false => (
+                self.tier.pick(VEX_Vfmadd231ps_ymm_ymm_ymmm256, EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er),
+                self.tier.pick(VEX_Vfmadd213ps_ymm_ymm_ymmm256, EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er),
+                self.tier.pick(VEX_Vfmadd132ps_ymm_ymm_ymmm256, EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er),
+            ),
+            true => (
+                self.tier.pick(VEX_Vfmadd231pd_ymm_ymm_ymmm256, EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er),
+                self.tier.pick(VEX_Vfmadd213pd_ymm_ymm_ymmm256, EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er),
+                self.tier.pick(VEX_Vfmadd132pd_ymm_ymm_ymmm256, EVEX_Vfmadd132pd_zmm_k1z_zmm_zmmm512b64_er),
+            ),
+        };
+        let view = self.tier.view();
+        let home = |arg: Arg| if let Arg::Reg(r, _) = arg { Some(self.homes.of(r)) } else { None };
+        let target = self.homes.of(to);
+        let (to_arg, a_arg) = (Arg::Reg(to, view), Arg::Reg(a, view));
+        let is_target = |arg: Arg| home(arg) == Some(target);
+        let three = |code, x: Arg, y: Arg| Inst::new(code, &[to_arg, x, y]).first(First::Mod);
+        if is_target(c) {
+            // to = a * b + to
+            return self.inst(three(adds_to, a_arg, b));
+        }
+        let as_memory = |arg: Arg| !matches!(arg, Arg::Reg(..));
+        if is_target(b) {
+            // to = a * to + c
+            return self.inst(three(multiplies, a_arg, c));
+        }
+        if is_target(a_arg) && !as_memory(b) {
+            return self.inst(three(multiplies, b, c));
+        }
+        if is_target(a_arg) {
+            // to = to * [b] + c
+            return self.inst(three(multiplies_by_last, c, b));
+        }
+        if as_memory(c) {
+            self.copy(to, a)?;
+            return self.inst(three(multiplies, b, c));
+        }
+        let Arg::Reg(c, _) = c else { unreachable!("a register") };
+        self.copy(to, c)?;
+        self.inst(three(adds_to, a_arg, b))
+    }
+
+    /// An instruction, whose operands in the frame come and go through scratch registers.
+    fn inst(&mut self, inst: Inst) -> Result<(), Refused> {
+        let mut scratch: [Vec<(Reg, u8)>; 3] = Default::default();
+        let mut stores: Vec<(Reg, u8)> = vec![];
+        let item = Item::Inst(inst);
+        let mut spilled: Vec<Reg> = vec![];
+        item.uses(|r| {
+            if matches!(self.homes.of(r), Home::Frame(_)) && !spilled.contains(&r) {
+                spilled.push(r);
+            }
+        });
+        for &reg in &spilled {
+            let register = self.scratch(reg, &mut scratch);
+            self.frame_access(reg, register, true)?;
+        }
+        if let Some((reg, _)) = item.def() {
+            match self.homes.of(reg) {
+                Home::Frame(_) => {
+                    let known = scratch.iter().flatten().find(|(r, _)| *r == reg).map(|(_, n)| *n);
+                    let register = known.unwrap_or_else(|| self.scratch(reg, &mut scratch));
+                    stores.push((reg, register));
+                }
+                // What nobody reads needs no instruction.
+                Home::None => return Ok(()),
+                Home::Register(_) => {}
+            }
+        }
+        let mut i = Instruction::default();
+        i.set_code(inst.code);
+        let mut constant = None;
+        for (n, arg) in inst.args.iter().enumerate() {
+            let n = n as u32;
+            match *arg {
+                Arg::None => break,
+                Arg::Reg(reg, view) => {
+                    i.set_op_kind(n, OpKind::Register);
+                    i.set_op_register(n, self.register(reg, view, &scratch));
+                }
+                Arg::Mem(base, offset) => {
+                    i.set_op_kind(n, OpKind::Memory);
+                    let base = if base == FRAME { Register::RSI } else { self.register(base, View::R64, &scratch) };
+                    i.set_memory_base(base);
+                    i.set_memory_displacement64(offset as i64 as u64);
+                    i.set_memory_displ_size(if offset == 0 { 0 } else { 1 });
+                }
+                Arg::Pool(entry, broadcast) => {
+                    i.set_op_kind(n, OpKind::Memory);
+                    i.set_memory_base(Register::RIP);
+                    i.set_memory_displacement64(self.at as u64);
+                    i.set_memory_displ_size(8);
+                    i.set_is_broadcast(broadcast);
+                    constant = Some(entry);
+                }
+                Arg::Imm(value) => {
+                    let kind = match inst.code {
+                        Code::Mov_r64_imm64 => OpKind::Immediate64,
+                        Code::Add_rm64_imm32
+                        | Code::And_rm64_imm32
+                        | Code::Imul_r64_rm64_imm32
+                        | Code::Cmp_rm64_imm32
+                        | Code::Sub_rm64_imm32
+                        | Code::Test_rm64_imm32 => OpKind::Immediate32to64,
+                        Code::Mov_r32_imm32 => OpKind::Immediate32,
+                        _ => OpKind::Immediate8,
+                    };
+                    i.set_op_kind(n, kind);
+                    match kind {
+                        OpKind::Immediate64 => i.set_immediate64(value as u64),
+                        OpKind::Immediate32to64 => i.set_immediate32to64(value),
+                        OpKind::Immediate32 => i.set_immediate32(value as u32),
+                        _ => i.set_immediate8(value as u8),
+                    }
+                }
+            }
+        }
+        if let Some(mask) = inst.mask {
+            i.set_op_mask(self.register(mask, View::K, &scratch));
+            i.set_zeroing_masking(inst.zeroing);
+        }
+        let start = self.at;
+        self.write(i)?;
+        if let Some(entry) = constant {
+            let place = start + self.encoder.get_constant_offsets().displacement_offset();
+            self.constants.push((place, self.at, entry));
+        }
+        for (reg, register) in stores {
+            self.frame_access(reg, register, false)?;
+        }
+        Ok(())
+    }
+
+    /// A free scratch register for one that lies in the frame.
+    fn scratch(&self, reg: Reg, taken: &mut [Vec<(Reg, u8)>; 3]) -> u8 {
+        let class = self.program.classes[reg.0 as usize];
+        let (n, last) = match class {
+            Class::General => (0, GENERAL.len()),
+            Class::Vector => (1, self.tier.registers()),
+            Class::Mask => (2, 7),
+        };
+        let nth = taken[n].len();
+        assert!(nth < usize::from(SCRATCH), "an instruction names four registers of a class at most");
+        let number = (last - 1 - nth) as u8;
+        taken[n].push((reg, number));
+        number
+    }
+
+    /// Loads or stores what lies in the frame.
+    fn frame_access(&mut self, reg: Reg, number: u8, load: bool) -> Result<(), Refused> {
+        use Code::*;
+        let Home::Frame(offset) = self.homes.of(reg) else { unreachable!("it lies in the frame") };
+        let code = match (self.program.classes[reg.0 as usize], load) {
+            (Class::General, true) => Mov_r64_rm64,
+            (Class::General, false) => Mov_rm64_r64,
+            (Class::Mask, true) => VEX_Kmovq_kr_km64,
+            (Class::Mask, false) => VEX_Kmovq_m64_kr,
+            (Class::Vector, true) => self.tier.pick(VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_zmm_k1z_zmmm512),
+            (Class::Vector, false) => self.tier.pick(VEX_Vmovdqu_ymmm256_ymm, EVEX_Vmovdqu32_zmmm512_k1z_zmm),
+        };
+        let mut i = Instruction::default();
+        i.set_code(code);
+        let (at, memory) = if load { (0, 1) } else { (1, 0) };
+        i.set_op_kind(at, OpKind::Register);
+        let class = self.program.classes[reg.0 as usize];
+        i.set_op_register(at, physical(class, number, full_view(class, self.tier)));
+        i.set_op_kind(memory, OpKind::Memory);
+        i.set_memory_base(Register::RSI);
+        i.set_memory_displacement64(self.frame + u64::from(offset));
+        i.set_memory_displ_size(1);
+        self.write(i)
+    }
+
+    fn register(&self, reg: Reg, view: View, scratch: &[Vec<(Reg, u8)>; 3]) -> Register {
+        if reg == FRAME {
+            return Register::RSI;
+        }
+        let class = self.program.classes[reg.0 as usize];
+        match self.homes.of(reg) {
+            Home::Register(n) => physical(class, n, view),
+            Home::Frame(_) => {
+                let (_, n) = scratch.iter().flatten().find(|(r, _)| *r == reg).expect("a scratch register");
+                physical(class, *n, view)
+            }
+            Home::None => physical(class, 0, view),
+        }
+    }
+
+    fn finish(mut self, pool: &Pool) -> Result<Encoded, Refused> {
+        let mut bytes = self.encoder.take_buffer();
+        let code_bytes = bytes.len();
+        for (place, label) in &self.jumps {
+            let target = self.labels[label.0 as usize].ok_or_else(|| Refused("a jump to nowhere".into()))?;
+            let distance = target as i64 - (*place as i64 + 4);
+            bytes[*place..place + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+        }
+        // The largest first, so that each is aligned to its size.
+        let mut order: Vec<usize> = (0..pool.entries.len()).collect();
+        order.sort_by_key(|&n| std::cmp::Reverse(pool.entries[n].len()));
+        let mut places = vec![0; pool.entries.len()];
+        if !order.is_empty() {
+            bytes.resize(bytes.len().next_multiple_of(64), 0xcc);
+        }
+        for n in order {
+            bytes.resize(bytes.len().next_multiple_of(pool.entries[n].len().next_power_of_two()), 0);
+            places[n] = bytes.len();
+            bytes.extend(&pool.entries[n]);
+        }
+        for &(place, next, entry) in &self.constants {
+            let distance = places[entry as usize] as i64 - next as i64;
+            bytes[place..place + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+        }
+        Ok(Encoded { bytes, code_bytes, marks: std::mem::take(&mut self.marks) })
+    }
+}
+
+/// The register that holds the frame; it is the machine's `rsi` throughout.
+pub const FRAME: Reg = Reg(0);
+
+fn full_view(class: Class, tier: Tier) -> View {
+    match class {
+        Class::General => View::R64,
+        Class::Vector => tier.view(),
+        Class::Mask => View::K,
+    }
+}
+
+/// The machine's register of a number. Mask 0 means no mask, and is never given out.
+fn physical(class: Class, n: u8, view: View) -> Register {
+    match (class, view) {
+        // The halves have the order of the wholes.
+        (Class::General, View::R32) => Register::EAX + (GENERAL[usize::from(n)] as u32 - Register::RAX as u32),
+        (Class::General, _) => GENERAL[usize::from(n)],
+        (Class::Mask, _) => Register::K1 + u32::from(n),
+        (_, View::Xmm) => Register::XMM0 + u32::from(n),
+        (_, View::Ymm) => Register::YMM0 + u32::from(n),
+        (_, _) => Register::ZMM0 + u32::from(n),
+    }
+}

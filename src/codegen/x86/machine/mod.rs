@@ -1,0 +1,55 @@
+//! Instructions over virtual registers -> bytes: the machine passes, in their order.
+//!
+//! | pass | effect |
+//! | --- | --- |
+//! | [`maxima`] | joins maxima that follow one another (AVX-512) |
+//! | [`dead`] | removes instructions whose results nothing reads |
+//! | [`coalesce`] | removes copies |
+//! | [`order`] | list scheduling: independent chains run side by side |
+//! | [`constants`] | gives each constant a register around a loop, or a place in memory |
+//! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; what does not fit lies in the frame |
+//! | [`encode`] | writes the bytes |
+
+mod coalesce;
+pub mod code;
+mod constants;
+mod dead;
+pub mod encode;
+mod live;
+mod maxima;
+mod order;
+mod registers;
+pub mod tier;
+
+use crate::codegen::x86::Refused;
+use code::{Program, Reg};
+use encode::Encoded;
+use tier::Tier;
+
+/// The bytes of a program, and the facts of them that its caller needs.
+#[derive(Debug)]
+pub struct Assembled {
+    /// The bytes.
+    pub code: Encoded,
+    /// Bytes of the frame that spilled registers take.
+    pub frame_bytes: u64,
+    /// The name of each loop.
+    pub loops: Vec<String>,
+}
+
+/// The bytes of a program whose arguments are the frame and `buffers`; spilled registers lie `spills_at` bytes into the frame.
+///
+/// # Errors
+/// If the encoder refuses an instruction: a bug of ours.
+pub fn assemble(mut program: Program, tier: Tier, buffers: Reg, spills_at: u64) -> Result<Assembled, Refused> {
+    if tier.is_512() {
+        maxima::join_maxima(&mut program);
+    }
+    dead::remove_dead(&mut program);
+    coalesce::coalesce(&mut program);
+    order::order(&mut program, tier);
+    let pool = constants::place(&mut program, tier, &[buffers]);
+    let homes = registers::allocate(&program, tier, buffers);
+    let code = encode::encode(&program, &homes, &pool, tier, spills_at)?;
+    Ok(Assembled { code, frame_bytes: homes.frame_bytes.into(), loops: program.loops })
+}

@@ -1,0 +1,155 @@
+//! Values of indices: vectors of positions.
+
+use super::machine::code::{Arg, First, Inst, Reg, View};
+use super::{Generator, Lanes, Refused, Val};
+use cranefold_ir::{DType, Expr, Index, Loop, LoopKind, LoopVar, Scalar, Stmt};
+use iced_x86::Code::*;
+
+/// The most vectors of positions that a loop counts up: each takes a register.
+const MOST_MOVING: usize = 4;
+
+/// A vector of positions that a loop counts up.
+#[derive(Clone, Debug)]
+pub(super) struct Moving {
+    /// The loop.
+    pub var: LoopVar,
+    dtype: DType,
+    /// The index without its constant and its lanes.
+    start: Index,
+    /// What it moves by from lane to lane.
+    lane: i64,
+    reg: Reg,
+}
+
+impl<'a> Generator<'a> {
+    /// Makes a vector for each position in the lanes of a loop that moves with it, before the loop.
+    pub(super) fn count_positions(&mut self, l: &'a Loop) {
+        let mut found: Vec<(DType, Index, i64)> = vec![];
+        for stmt in &l.body {
+            let Stmt::For(inner) = stmt else { continue };
+            if inner.kind != LoopKind::Lanes {
+                continue;
+            }
+            super::each_expr(&inner.body, &mut |e| {
+                let Expr::At(dtype, index) = e else { return };
+                let lane = index.coefficient(inner.var);
+                let start = index.clone().plus(inner.var, -lane).offset_by(-index.offset);
+                let moves = start.coefficient(l.var) != 0 && matches!(dtype.bytes(), 4 | 8);
+                if moves && !found.contains(&(*dtype, start.clone(), lane)) {
+                    found.push((*dtype, start, lane));
+                }
+            });
+        }
+        if found.len() > MOST_MOVING {
+            return;
+        }
+        for (dtype, start, lane) in found {
+            let outside = start.clone().plus(l.var, -start.coefficient(l.var));
+            let steps = self.steps_of(dtype, 0, lane);
+            let first = if outside.is_constant() { steps } else { self.position(dtype, &outside) };
+            let reg = self.vector();
+            if outside.is_constant() {
+                self.program.items.push(super::machine::code::Item::Copy { to: reg, from: first });
+            } else {
+                let args = [self.full(reg), self.full(first), self.full(steps)];
+                self.emit(Inst::new(self.add_code(dtype), &args).folding(0));
+            }
+            self.moving.push(Moving { var: l.var, dtype, start, lane, reg });
+        }
+    }
+
+    /// Counts up those of a loop, at its end.
+    pub(super) fn step_positions(&mut self, var: LoopVar) {
+        let moving: Vec<Moving> = self.moving.iter().filter(|m| m.var == var).cloned().collect();
+        for m in moving {
+            let step = Scalar::int(m.dtype, m.start.coefficient(var).into());
+            let step = self.splat(step.bits(), m.dtype.bytes());
+            let args = [self.full(m.reg), self.full(m.reg), self.full(step)];
+            self.emit(Inst::new(self.add_code(m.dtype), &args).folding(m.dtype.bytes()));
+        }
+        self.moving.retain(|m| m.var != var);
+    }
+
+    fn add_code(&self, dtype: DType) -> iced_x86::Code {
+        match dtype.bytes() {
+            4 => self.tier.pick(VEX_Vpaddd_ymm_ymm_ymmm256, EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32),
+            _ => self.tier.pick(VEX_Vpaddq_ymm_ymm_ymmm256, EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64),
+        }
+    }
+
+    /// The vector `offset, offset + c, offset + 2 c` and so on.
+    fn steps_of(&mut self, dtype: DType, offset: i64, c: i64) -> Reg {
+        let bytes = dtype.bytes();
+        let lane = |n: i128| Scalar::int(dtype, i128::from(offset) + i128::from(c) * n).bits().to_le_bytes();
+        let lanes = (self.tier.bytes() / bytes) as i128;
+        let steps = (0..lanes).flat_map(|n| lane(n)[..bytes as usize].to_vec()).collect();
+        self.bytes_constant(steps)
+    }
+
+    /// The value of an index: the same in all lanes, or a vector where it moves with them.
+    pub(super) fn at(&mut self, dtype: DType, index: &Index) -> Result<Val, Refused> {
+        if index.is_constant() {
+            return Ok(self.constant(Scalar::int(dtype, index.offset.into())));
+        }
+        let bytes = dtype.bytes();
+        if !matches!(bytes, 4 | 8) {
+            return Err(Refused(format!("positions of {dtype}")));
+        }
+        let moving = self.lane.map(|(var, _)| (var, index.coefficient(var))).filter(|&(_, c)| c != 0);
+        let Some((var, c)) = moving else {
+            let reg = self.position(dtype, index);
+            return Ok(self.value(reg, dtype, Lanes::Same));
+        };
+        let lanes = self.lane.map_or(1, |(_, n)| n);
+        let first = index.clone().plus(var, -c).offset_by(-index.offset);
+        let known = self.moving.iter().find(|m| m.dtype == dtype && m.start == first && m.lane == c).map(|m| m.reg);
+        if let Some(known) = known {
+            if index.offset == 0 {
+                return Ok(self.value(known, dtype, Lanes::First(lanes)));
+            }
+            let offset = self.splat(Scalar::int(dtype, index.offset.into()).bits(), bytes);
+            let offset = self.full(offset);
+            let sum = self.pair(self.add_code(dtype), known, offset, bytes, None);
+            return Ok(self.value(sum, dtype, Lanes::First(lanes)));
+        }
+        // Vectors of one loop differ by constants.
+        let steps = self.steps_of(dtype, index.offset, c);
+        if first.is_constant() {
+            return Ok(self.value(steps, dtype, Lanes::First(lanes)));
+        }
+        let start = self.position(dtype, &first);
+        let steps = self.full(steps);
+        let sum = self.pair(self.add_code(dtype), start, steps, bytes, None);
+        Ok(self.value(sum, dtype, Lanes::First(lanes)))
+    }
+
+    /// The value of an index that is the same in all lanes, in all of them.
+    fn position(&mut self, dtype: DType, index: &Index) -> Reg {
+        let key = (dtype, index.clone());
+        if let Some(&known) = self.positions.get(&key) {
+            return known;
+        }
+        let number = self.index_value(index);
+        let to = self.vector();
+        let wide = dtype.bytes() == 8;
+        if self.tier.is_512() {
+            let (code, view) = match wide {
+                true => (EVEX_Vpbroadcastq_zmm_k1z_r64, View::R64),
+                false => (EVEX_Vpbroadcastd_zmm_k1z_r32, View::R32),
+            };
+            let args = [self.full(to), Arg::Reg(number, view)];
+            self.emit(Inst::new(code, &args));
+        } else {
+            let (code, view, spread) = match wide {
+                true => (VEX_Vmovq_xmm_rm64, View::R64, VEX_Vpbroadcastq_ymm_xmmm64),
+                false => (VEX_Vmovd_xmm_rm32, View::R32, VEX_Vpbroadcastd_ymm_xmmm32),
+            };
+            let low = self.vector();
+            self.emit(Inst::new(code, &[Arg::Reg(low, View::Xmm), Arg::Reg(number, view)]).first(First::Def));
+            let args = [self.full(to), Arg::Reg(low, View::Xmm)];
+            self.emit(Inst::new(spread, &args));
+        }
+        self.positions.insert(key, to);
+        to
+    }
+}

@@ -1,0 +1,276 @@
+//! The codes that a compiler keeps: by signature, bounded in number and in bytes, each made once.
+//!
+//! Threads that ask for a signature which another is making wait for it, and get what that one got, be it an error. A
+//! failure, and a panic, which is one, leave nothing behind: the next request tries again. What is evicted or cleared
+//! lives on for as long as a kernel holds it.
+//!
+//! A thread finds again what it has asked for in a front ([`fronts`]), which it shares with few others; one of so many hits
+//! there is told to the cache behind, which evicts what has not been asked for lately.
+
+mod fronts;
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Error, panic_message};
+use crate::kernel::Kernel;
+use crate::kernel::code::Compiled;
+use crate::request::Request;
+use crate::request::Signature;
+use crate::spec::Reduction;
+use fronts::{Fronts, Holders};
+use quick_cache::sync::Cache as Ready;
+use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What becomes of one making, for all who wait for it.
+type Flight = Arc<OnceLock<Result<Kept, Error>>>;
+
+/// A code that the cache keeps, and where kernels of it are held.
+#[derive(Clone, Debug)]
+struct Kept {
+    compiled: Arc<Compiled>,
+    holders: Arc<Holders>,
+}
+
+/// The codes.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    fronts: Arc<Fronts>,
+    ready: Ready<Signature, Kept, Weight, DefaultHashBuilder, Evictions>,
+    /// What is being made.
+    flights: Mutex<HashMap<Signature, Flight>>,
+    misses: AtomicU64,
+    compiles: AtomicU64,
+    failures: AtomicU64,
+    evictions: Arc<AtomicU64>,
+}
+
+/// What a compiler has done so far and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Requests that found code ready.
+    pub hits: u64,
+    /// Requests that found none: those that compiled, those that waited for another thread's compilation, and
+    /// [`get`](crate::Compiler::get), which does neither.
+    pub misses: u64,
+    /// Compilations, failed ones included.
+    pub compiles: u64,
+    /// Compilations that failed.
+    pub failures: u64,
+    /// Codes that were let go to make room.
+    pub evictions: u64,
+    /// Codes that are held.
+    pub kernels: u64,
+    /// Bytes of executable memory of those.
+    pub code_bytes: u64,
+}
+
+/// The weight of a code is its bytes, or its share of the most bytes, whichever is more: so both bounds hold.
+#[derive(Clone, Copy, Debug)]
+struct Weight {
+    least: u64,
+}
+
+impl Weighter<Signature, Kept> for Weight {
+    fn weight(&self, _: &Signature, kept: &Kept) -> u64 {
+        kept.compiled.memory_bytes().max(self.least)
+    }
+}
+
+/// Counts what is evicted, and lets go of it after the cache's lock is.
+#[derive(Clone, Debug)]
+struct Evictions {
+    count: Arc<AtomicU64>,
+    fronts: Arc<Fronts>,
+}
+
+impl Lifecycle<Signature, Kept> for Evictions {
+    type RequestState = Evicted;
+
+    fn on_evict(&self, evicted: &mut Evicted, _: Signature, kept: Kept) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        evicted.0.push((self.fronts.clone(), kept));
+    }
+}
+
+/// What one insertion has evicted, with the fronts that may hold it.
+#[derive(Debug, Default)]
+struct Evicted(Vec<(Arc<Fronts>, Kept)>);
+
+impl Drop for Evicted {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|(fronts, kept)| fronts.remove(&kept.holders));
+    }
+}
+
+impl Cache {
+    /// A cache of at most so many codes and bytes of them.
+    pub fn new(most_kernels: usize, most_code_bytes: u64) -> Cache {
+        let (most_kernels, most_code_bytes) = (most_kernels.max(1), most_code_bytes.max(1));
+        let evictions = Arc::new(AtomicU64::new(0));
+        let fronts = Arc::new(Fronts::new(most_kernels));
+        let shards = (most_kernels / SHARD_KERNELS).min((most_code_bytes / SHARD_BYTES) as usize).clamp(1, SHARDS);
+        // A power of two, as the cache has them.
+        let shards = 1 << shards.ilog2();
+        // It remembers signatures that it let go of by the number of codes that it may have.
+        let expected = most_kernels.min((most_code_bytes / LEAST_CODE_BYTES).max(1) as usize);
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(expected)
+            .weight_capacity(most_code_bytes)
+            .shards(shards)
+            .build()
+            .expect("both capacities are given");
+        // Nothing stays that weighs nearly all there may be.
+        let share = most_code_bytes.div_ceil(most_kernels as u64);
+        let weight = Weight { least: share.min(most_code_bytes - most_code_bytes / 16).max(1) };
+        let lifecycle = Evictions { count: evictions.clone(), fronts: fronts.clone() };
+        let ready = Ready::with_options(options, weight, Default::default(), lifecycle);
+        let [misses, compiles, failures] = [(); 3].map(|()| AtomicU64::new(0));
+        Cache { fronts, ready, flights: Default::default(), misses, compiles, failures, evictions }
+    }
+
+    /// The kernel of a spec that nothing was forced for, if this thread has asked for it before.
+    pub fn get_asked(&self, spec: &Reduction) -> Option<Kernel> {
+        let kernel = self.fronts.own().get_asked(spec)?;
+        self.hit(&kernel);
+        Some(kernel)
+    }
+
+    /// The kernel of a request, if its code is ready.
+    pub fn get(&self, request: &Request) -> Option<Kernel> {
+        let kernel = self.found(request);
+        if kernel.is_none() {
+            self.misses.fetch_add(1, Ordering::Relaxed);
+        }
+        kernel
+    }
+
+    fn found(&self, request: &Request) -> Option<Kernel> {
+        if let Some(kernel) = self.fronts.own().get(request) {
+            self.hit(&kernel);
+            return Some(kernel);
+        }
+        let kept = self.ready.get(request.signature())?;
+        self.fronts.own().count_hit();
+        Some(self.held(request, kept))
+    }
+
+    fn hit(&self, kernel: &Kernel) {
+        // One of so many, at no fixed distance: requests that repeat all have their turn.
+        if self.fronts.own().count_hit().wrapping_mul(SCATTER) < u64::MAX / HITS_TOLD {
+            self.ready.get(kernel.request().signature());
+        }
+    }
+
+    /// A kernel, held in front unless its code has been let go of meanwhile.
+    fn held(&self, request: &Request, kept: Kept) -> Kernel {
+        let kernel = self.fronts.hold(request, &kept);
+        let is_same = |now: Kept| Arc::ptr_eq(&now.compiled, &kept.compiled);
+        if !self.ready.peek(request.signature()).is_some_and(is_same) {
+            self.fronts.remove(&kept.holders);
+        }
+        kernel
+    }
+
+    /// The request of a spec that nothing was forced for, if this thread has asked for its kernel before.
+    pub fn request(&self, spec: &Reduction) -> Option<Request> {
+        self.fronts.own().get_asked(spec).map(|kernel| kernel.request().clone())
+    }
+
+    /// The equal request of a kernel that is held, if there is one; else this.
+    pub fn known(&self, request: Request) -> Request {
+        let kept = self.ready.peek(request.signature());
+        kept.and_then(|kept| kept.holders.known(&request)).unwrap_or(request)
+    }
+
+    /// The kernel of a request: ready, or of code made by `make`, by one thread at a time.
+    ///
+    /// # Errors
+    /// Those of `make`; [`Error::Internal`] if it panics.
+    pub fn get_or_make(
+        &self,
+        request: &Request,
+        make: impl FnOnce() -> Result<Compiled, Error>,
+    ) -> Result<Kernel, Error> {
+        if let Some(kernel) = self.get(request) {
+            return Ok(kernel);
+        }
+        let signature = request.signature();
+        let flight = {
+            let mut flights = self.flights();
+            // One that landed since.
+            match self.ready.peek(signature) {
+                Some(kept) => Arc::new(OnceLock::from(Ok(kept))),
+                None => flights.entry(signature.clone()).or_default().clone(),
+            }
+        };
+        let result = flight.get_or_init(|| {
+            let made = self.made(make);
+            if let Ok(kept) = &made {
+                self.ready.insert(signature.clone(), kept.clone());
+            }
+            self.flights().remove(signature);
+            made
+        });
+        Ok(self.held(request, result.clone()?))
+    }
+
+    fn made(&self, make: impl FnOnce() -> Result<Compiled, Error>) -> Result<Kept, Error> {
+        self.compiles.fetch_add(1, Ordering::Relaxed);
+        let made = catch_unwind(AssertUnwindSafe(make))
+            .unwrap_or_else(|panic| Err(Error::Internal { stage: "compile", message: panic_message(&*panic) }));
+        if made.is_err() {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        made.map(|compiled| Kept { compiled: Arc::new(compiled), holders: Arc::default() })
+    }
+
+    fn flights(&self) -> MutexGuard<'_, HashMap<Signature, Flight>> {
+        // Nothing under the lock panics half-way.
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of all codes.
+    pub fn clear(&self) {
+        // The last owners let go after the cache's locks are.
+        let held: Vec<Kept> = self.ready.iter().map(|(_, kept)| kept).collect();
+        self.ready.clear();
+        self.fronts.clear();
+        drop(held);
+    }
+
+    /// What was done so far, and what is held.
+    pub fn statistics(&self) -> Statistics {
+        let bytes = self.ready.iter().map(|(_, kept)| kept.compiled.memory_bytes());
+        let (kernels, code_bytes) = bytes.fold((0, 0), |(kernels, sum), bytes| (kernels + 1, sum + bytes));
+        Statistics {
+            hits: self.fronts.hits(),
+            misses: self.misses.load(Ordering::Relaxed),
+            compiles: self.compiles.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+            evictions: self.evictions.load(Ordering::Relaxed),
+            kernels,
+            code_bytes,
+        }
+    }
+}
+
+/// One of so many hits in front is told to the cache.
+const HITS_TOLD: u64 = 64;
+
+/// Scatters counts over all numbers (2^64 by the golden ratio).
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The least bytes of a code: a page.
+const LEAST_CODE_BYTES: u64 = 4096;
+
+/// The least codes of a shard, and bytes of them: a shard evicts for itself.
+const SHARD_KERNELS: usize = 256;
+const SHARD_BYTES: u64 = 4 << 20;
+
+/// The most shards, each behind a lock of its own.
+const SHARDS: usize = 32;

@@ -1,0 +1,213 @@
+//! The compiler: a target, and the code it has made so far.
+
+mod builder;
+mod cache;
+
+pub use builder::Builder;
+pub use cache::Statistics;
+
+use crate::codegen::x86::Plan;
+use crate::error::Error;
+use crate::inspect::perf::PerfMap;
+use crate::kernel::Kernel;
+use crate::kernel::code::Compiled;
+use crate::link::{self, Memory};
+use crate::pipeline;
+use crate::problem::Problem;
+use crate::problem::tree::TREE_VERSION;
+use crate::request::Request;
+use crate::request::{Key, Signature};
+use crate::schedule::{Schedule, ScheduleError};
+use crate::spec::Reduction;
+use crate::target::Target;
+use crate::vectors::Vectors;
+use cache::Cache;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Compiles reductions to kernels and keeps the code by signature.
+///
+/// Threads may share it; two that ask for one signature at once compile it once.
+///
+/// ```
+/// use cranefold::{Compiler, Reduction};
+///
+/// let compiler = Compiler::host()?;
+/// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
+/// let kernel = compiler.compile(&spec)?;
+/// let mut sums = [0.0f32; 2];
+/// kernel.run_one(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &mut sums)?;
+/// assert_eq!(sums, [6.0, 15.0]);
+///
+/// // The same problem in other words: no second compilation.
+/// compiler.compile(&"sum f32[1,2,3,1] axes=[2,3]".parse()?)?;
+/// assert_eq!((compiler.statistics().compiles, compiler.statistics().hits), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Compiler {
+    target: Target,
+    vectors: Vectors,
+    /// The target as signatures say it.
+    target_text: Arc<str>,
+    threads: usize,
+    pub(crate) cache: Cache,
+    pub(crate) memory: Memory,
+    perf_map: Option<PerfMap>,
+}
+
+/// What a request may force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The schedule; none lets the compiler choose.
+    pub schedule: Option<Schedule>,
+    /// Bits of the widest vector; none allows the target's.
+    pub width: Option<u32>,
+}
+
+impl Options {
+    /// Bits of the widest vector of a target with these vectors: what the choice of a schedule is given, or where one is
+    /// forced, which is told the width by the vectors alone, bits of the vectors its code is made of.
+    ///
+    /// # Errors
+    /// If there is no such width.
+    pub(crate) fn width_of(&self, vectors: Vectors) -> Result<u32, ScheduleError> {
+        let widest = match self.width {
+            None => vectors.bits,
+            Some(width) => Schedule::checked_width(width)?.min(vectors.bits),
+        };
+        Ok(self.schedule.as_ref().map_or(widest, |s| vectors.at_most(s.width.min(widest)).bits))
+    }
+}
+
+impl Compiler {
+    /// A compiler for this machine, with every instruction it has.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if Cranelift does not know the machine.
+    pub fn host() -> Result<Compiler, Error> {
+        Compiler::builder().build()
+    }
+
+    /// What makes a compiler for another target, for threads, or with other bounds of what it keeps.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// How many threads it compiles for.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The widest vectors it makes code of.
+    pub fn vectors(&self) -> Vectors {
+        self.vectors
+    }
+
+    /// The kernel of a reduction: compiled, or from the cache.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
+        match self.cache.get_asked(spec) {
+            Some(kernel) => Ok(kernel),
+            None => self.compile_request(&self.new_request(spec, self.vectors.bits, None, false)),
+        }
+    }
+
+    /// As [`compile`](Compiler::compile), with something forced.
+    ///
+    /// # Errors
+    /// [`Error::Schedule`] if the schedule does not fit the problem.
+    pub fn compile_with(&self, spec: &Reduction, options: &Options) -> Result<Kernel, Error> {
+        self.compile_request(&self.request_with(spec, options)?)
+    }
+
+    /// A spec with the signature of its code, so that [`compile_request`](Compiler::compile_request) and
+    /// [`get`](Compiler::get) need not work it out.
+    pub fn request(&self, spec: &Reduction) -> Request {
+        let known = self.cache.request(spec);
+        known.unwrap_or_else(|| self.cache.known(self.new_request(spec, self.vectors.bits, None, false)))
+    }
+
+    /// As [`request`](Compiler::request), with something forced.
+    ///
+    /// # Errors
+    /// [`Error::Schedule`] if the width is none.
+    pub fn request_with(&self, spec: &Reduction, options: &Options) -> Result<Request, Error> {
+        let width = options.width_of(self.vectors)?;
+        if options.schedule.is_none() && width == self.vectors.bits {
+            return Ok(self.request(spec));
+        }
+        Ok(self.cache.known(self.new_request(spec, width, options.schedule.clone(), true)))
+    }
+
+    fn new_request(&self, spec: &Reduction, width: u32, schedule: Option<Schedule>, is_forced: bool) -> Request {
+        let key = Key {
+            problem: Problem::of(spec),
+            target: self.target_text.clone(),
+            width,
+            threads: if schedule.is_some() { 1 } else { self.threads },
+            schedule,
+            tree_version: TREE_VERSION,
+        };
+        Request::new(spec.clone(), Signature::new(key), is_forced)
+    }
+
+    /// The kernel of a request: compiled, or from the cache.
+    ///
+    /// # Errors
+    /// As [`compile_with`](Compiler::compile_with); [`Error::Target`] if the request is of a compiler for another target.
+    pub fn compile_request(&self, request: &Request) -> Result<Kernel, Error> {
+        self.cache.get_or_make(request, || self.make(request.signature()))
+    }
+
+    /// The kernel of a request if its code is ready; compiles nothing.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Reduction};
+    ///
+    /// let compiler = Compiler::host()?;
+    /// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
+    /// let request = compiler.request(&spec);
+    /// assert!(compiler.get(&request).is_none());
+    /// compiler.compile(&spec)?;
+    /// assert!(compiler.get(&request).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get(&self, request: &Request) -> Option<Kernel> {
+        self.cache.get(request)
+    }
+
+    /// Lets go of all code. What kernels hold lives on with them.
+    pub fn clear(&self) {
+        self.cache.clear();
+    }
+
+    fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
+        let start = Instant::now();
+        if signature.target != self.target_text {
+            let reason = format!("the compiler is for {}", self.target_text);
+            return Err(Error::Target { target: signature.target.to_string(), reason });
+        }
+        let Key { problem, width, schedule: forced, threads, .. } = &**signature;
+        let decided = pipeline::decided(problem, forced.as_ref(), self.vectors, *width, *threads)?;
+        let plan = Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch };
+        let memory = self.target.is_host().then_some(&self.memory);
+        let codes = link::compile(decided.program.all_nests(), plan, self.target.isa(), memory)?;
+        let (signature, target) = (signature.clone(), self.target.clone());
+        let compiled = Compiled::new(signature, target, decided, codes, start);
+        self.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
+        Ok(compiled)
+    }
+
+    /// What was done so far, and what is held.
+    pub fn statistics(&self) -> Statistics {
+        self.cache.statistics()
+    }
+}

@@ -1,0 +1,94 @@
+//! Code as text: CLIF, and machine code disassembled.
+
+use crate::codegen::clif::{self, Generated, HostFunction, LoopName, TileName, loop_at};
+use crate::codegen::marks::marks;
+use crate::codegen::x86::Plan;
+use crate::error::Error;
+use crate::inspect::disassembly::{Part, disassembly};
+use crate::link::{Code, generate, host_calls, tile_calls, together};
+use cranefold_ir::Nest;
+use cranelift_codegen::ir::{ExternalName, Function, UserExternalNameRef};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::{CompiledCode, Context, FinalizedRelocTarget};
+use cranelift_module::default_libcall_names;
+use target_lexicon::Architecture;
+
+/// The CLIF of a legal nest.
+///
+/// # Errors
+/// [`Error::Internal`] if the nest holds what code generation has no form for.
+pub fn clif(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Function, Error> {
+    let mut function = generate(nest, plan, isa)?.function;
+    clif::forget(&mut function);
+    Ok(function)
+}
+
+/// The CLIF of a legal nest as text, after lines that say which functions of the host it calls.
+///
+/// # Errors
+/// As [`clif`].
+pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let function = clif(nest, plan, isa)?;
+    let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
+        format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
+    };
+    let tiles = tile_calls(&function)
+        .map(|(place, TileName(number))| format!("; {} is tile {number}\n", function.params.user_named_funcs()[place]));
+    let legend: String = host_calls(&function).map(legend).chain(tiles).collect();
+    Ok(legend + &function.to_string())
+}
+
+/// The assembly of a legal nest, whose code is `of`: on x86-64 disassembled, else as Cranelift prints it.
+///
+/// # Errors
+/// As [`compile`](crate::link::compile); [`Error::Internal`] also if the nest gives other code than that.
+pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let Generated { function, tiles, loops, .. } = generate(nest, plan, isa)?;
+    let is_x86 = isa.triple().architecture == Architecture::X86_64;
+    let mut context = Context::for_function(function);
+    context.set_disasm(!is_x86);
+    let refused = |message: String| Error::Internal { stage: "clif", message };
+    context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+    let code = context.compiled_code().expect("compiled above");
+    if together(code.code_buffer(), &tiles) != of.bytes() {
+        return Err(Error::Internal { stage: "asm", message: "other code than that of the kernel".into() });
+    }
+    if !is_x86 {
+        return Ok(code.vcode.clone().unwrap_or_default());
+    }
+    let mut text = format!("function:\n{}", function_text(&context.func, code, &loops));
+    for (number, tile) in tiles.iter().enumerate() {
+        let loops: Vec<&str> = tile.loops.iter().map(String::as_str).collect();
+        let (bytes, code_bytes, marks) = (&tile.bytes, tile.code_bytes, &tile.marks);
+        let part = Part { bytes, code_bytes, loops: &loops, marks, addresses: &[] };
+        text += &format!("\ntile {number}:\n{}", disassembly(&part));
+    }
+    Ok(text)
+}
+
+/// The disassembly of what Cranelift made.
+fn function_text(function: &Function, code: &CompiledCode, loops: &[LoopName]) -> String {
+    let around: Vec<Option<u32>> = loops.iter().map(|l| l.around).collect();
+    let pieces = code.buffer.get_srclocs_sorted().iter().map(|piece| (piece.end as usize, loop_at(piece.loc)));
+    let code_bytes = pieces.clone().map(|(end, _)| end).max().unwrap_or(code.code_buffer().len());
+    let marks = marks(pieces, &around);
+    let loops: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
+    let relocations = code.buffer.relocs().iter();
+    let addresses: Vec<(usize, String)> =
+        relocations.map(|r| (r.offset as usize, target_name(function, &r.target))).collect();
+    let bytes = code.code_buffer();
+    disassembly(&Part { bytes, code_bytes, loops: &loops, marks: &marks, addresses: &addresses })
+}
+
+/// What an address is of.
+fn target_name(function: &Function, target: &FinalizedRelocTarget) -> String {
+    match target {
+        FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => default_libcall_names()(*call),
+        FinalizedRelocTarget::ExternalName(ExternalName::User(place)) => {
+            let name = &function.params.user_named_funcs()[*place];
+            let tile = TileName::of(name).map(|TileName(number)| format!("tile {number}"));
+            tile.or_else(|| HostFunction::of(name).map(HostFunction::symbol)).unwrap_or_else(|| name.to_string())
+        }
+        other => other.display(Some(&function.params)),
+    }
+}

@@ -1,0 +1,101 @@
+//! Every stage of a kernel as text.
+
+use super::assembly::{assembly, clif_text};
+use crate::codegen::x86::Plan;
+use crate::error::Error;
+use crate::kernel::code::Compiled;
+use crate::lower::program::Program;
+use crate::passes::PASSES;
+use crate::pipeline;
+use crate::spec::Reduction;
+use cranefold_ir::Nest;
+use std::fmt::Write;
+
+/// The stages in order: `spec problem schedule nest`, the passes, `clif asm`.
+pub fn stage_names() -> impl Iterator<Item = &'static str> {
+    let passes = PASSES.iter().map(|p| p.name);
+    ["spec", "problem", "schedule", "nest"].into_iter().chain(passes).chain(["clif", "asm"])
+}
+
+/// The text of a stage; of `all`, each under a heading, unchanged nests as one line.
+pub(crate) fn dump(spec: &Reduction, compiled: &Compiled, stage: &str) -> Result<String, Error> {
+    if stage == "all" {
+        return all(spec, compiled);
+    }
+    let Some(stage) = stage_names().find(|&name| name == stage) else {
+        let stages = stage_names().chain(["all"]).collect::<Vec<_>>().join(" ");
+        return Err(Error::Stage { name: stage.chars().take(40).collect(), stages });
+    };
+    one(spec, compiled, stage)
+}
+
+fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
+    let isa = compiled.target.isa();
+    let vectors = compiled.vectors.at_most(compiled.schedule.width);
+    let plan = Plan { vectors, prefetch_bytes: compiled.schedule.prefetch };
+    Ok(match stage {
+        "spec" => spec.to_string(),
+        "problem" => compiled.problem.to_string(),
+        "schedule" => compiled.schedule.to_string(),
+        "clif" => of_each(&legal(compiled)?, "; ", |_, nest| clif_text(nest, plan, isa))?,
+        "asm" => of_each(&legal(compiled)?, "", |code, nest| assembly(&compiled.codes[code], nest, plan, isa))?,
+        pass => {
+            let stages = pipeline::program_stages(&compiled.problem, &compiled.schedule, compiled.vectors)?;
+            let nest = stages.into_iter().find(|(name, _)| *name == pass);
+            nest.expect("a stage of the pipeline").1.to_string()
+        }
+    })
+}
+
+fn legal(compiled: &Compiled) -> Result<Program, Error> {
+    pipeline::legal_program(&compiled.problem, &compiled.schedule, compiled.vectors)
+}
+
+/// The text that is made of each nest; where there are several, after a line that says which parts run it.
+fn of_each(
+    program: &Program,
+    mark: &str,
+    mut text: impl FnMut(usize, &Nest) -> Result<String, Error>,
+) -> Result<String, Error> {
+    if program.parts.len() == 1 {
+        return text(0, &program.nests[0]);
+    }
+    let mut all = String::new();
+    for (number, nest) in program.all_nests().enumerate() {
+        let parts = (0..).zip(&program.parts).filter(|(_, part)| part.nest == number);
+        let parts: Vec<String> = parts.map(|(n, _): (u32, _)| n.to_string()).collect();
+        let whose = match parts.as_slice() {
+            [] => "finish".to_string(),
+            [part] => format!("part {part}"),
+            parts => format!("parts {}", parts.join(" ")),
+        };
+        let gap = if number == 0 { "" } else { "\n" };
+        all += &format!("{gap}{mark}{whose}:\n{}\n", text(number, nest)?.trim_end());
+    }
+    Ok(all)
+}
+
+fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
+    let mut text = String::new();
+    let mut before: Option<Program> = None;
+    let stages = pipeline::program_stages(&compiled.problem, &compiled.schedule, compiled.vectors)?;
+    let mut section = |name: &str, body: &str| {
+        let done = match body {
+            "" => writeln!(text, "== {name} == (no change)"),
+            body => writeln!(text, "== {name} ==\n{}", body.trim_end()),
+        };
+        done.expect("a string takes all text");
+    };
+    for name in ["spec", "problem", "schedule"] {
+        section(name, &one(spec, compiled, name)?);
+    }
+    for (name, program) in stages {
+        let changed = before.as_ref() != Some(&program);
+        section(name, &if changed { program.to_string() } else { String::new() });
+        before = Some(program);
+    }
+    for name in ["clif", "asm"] {
+        section(name, &one(spec, compiled, name)?);
+    }
+    Ok(text)
+}

@@ -1,0 +1,316 @@
+//! Why a kernel is as it is, on one page.
+//!
+//! ```text
+//! sum f32[1024,1024] axes=[1]
+//! problem    what is compiled: types, then dims as they lie in memory, the reduced ones in parentheses
+//! signature  what else the code is kept by
+//! moves      bytes of elements read and written, each once
+//! operations of the nest after its last pass, which are close to instructions
+//! level      where so many bytes lie, call after call
+//! tree       the order of accumulation, which is part of the meaning
+//! order      the loops around the body that does most of the work, outermost first
+//! schedule   what was chosen, and why it
+//! parts      which generator made what
+//! predicted  what a call is expected to take
+//! ```
+
+mod work;
+
+use crate::error::Error;
+use crate::kernel::Facts;
+use crate::kernel::code::Compiled;
+use crate::pipeline;
+use crate::problem::tree::{Grid, TREE_VERSION, Tree};
+use crate::problem::{Problem, Region};
+use crate::schedule::{self, Level, Machine, Shared, Time};
+use crate::spec::Reduction;
+use cranefold_ir::ops::Method;
+use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
+use std::fmt::Write;
+use work::Work;
+
+/// The most schedules that are named beside the one that was chosen.
+const MOST_OTHERS: usize = 3;
+
+/// The page.
+pub(crate) fn explain(spec: &Reduction, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
+    let problem = &compiled.problem;
+    let program = pipeline::legal_program(problem, &compiled.schedule, compiled.vectors)?;
+    let nest = &program.nests[0];
+    let work = Work::of(&program);
+    let mut page = Page(format!("{spec}\n"));
+    // A name without extents has two blanks where they would stand.
+    page.line("problem", &nest.name.replace("  ", " "));
+    page.line("signature", &signature(compiled));
+    let written: u64 = spec.outputs().iter().map(|o| o.elems().saturating_mul(o.dtype().bytes())).sum();
+    let read = facts.bytes.saturating_sub(written);
+    page.line("moves", &format!("{} bytes read, {} written", grouped(read), grouped(written)));
+    page.line("operations", &operations(problem, &work));
+    page.line("level", &level(facts.bytes));
+    page.line("tree", &tree(compiled));
+    page.line("order", &order(&work));
+    page.line("schedule", &compiled.schedule.to_string());
+    why(compiled).iter().for_each(|reason| page.line("", reason));
+    parts(compiled, facts, nest, &work).iter().enumerate().for_each(|(n, part)| {
+        page.line(if n == 0 { "parts" } else { "" }, part);
+    });
+    page.line("predicted", &predicted(compiled, facts));
+    Ok(page.0)
+}
+
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, name: &str, text: &str) {
+        writeln!(self.0, "{name:<10} {text}").expect("a string takes all text");
+    }
+}
+
+fn signature(compiled: &Compiled) -> String {
+    let forced = if compiled.signature.schedule.is_some() { ", the schedule" } else { "" };
+    let threads = match compiled.signature.threads {
+        1 => String::new(),
+        threads => format!(", {threads} threads"),
+    };
+    format!("the problem, {} bits{threads}{forced}, version {TREE_VERSION} of the tree", compiled.signature.width)
+}
+
+fn operations(problem: &Problem, work: &Work) -> String {
+    if work.operations == 0 {
+        return "none: elements are only moved".into();
+    }
+    let elements = elements_read(problem);
+    let each = match elements {
+        0 => String::new(),
+        elements => {
+            format!(", {:.2} for each of {} elements", work.operations as f64 / elements as f64, grouped(elements))
+        }
+    };
+    format!("{}{each}; {} where a vector is one", grouped(work.operations), grouped(work.executed))
+}
+
+/// How many elements are reduced or converted, over all slices.
+fn elements_read(problem: &Problem) -> u64 {
+    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let each = problem.elements.iter().map(Region::positions).fold(0, u64::saturating_add);
+    if problem.reducer().is_some() { slices.saturating_mul(each) } else { slices }
+}
+
+fn level(bytes: u64) -> String {
+    let machine = Machine::TYPICAL;
+    let level = machine.level(bytes);
+    let caches = [Level::L1, Level::L2, Level::L3].into_iter().zip(machine.cache_bytes);
+    let bound = match caches.clone().find(|&(cache, _)| cache == level) {
+        Some((_, most)) => format!("at most {}", grouped(most)),
+        None => format!("more than the {} of the last-level cache", grouped(machine.cache_bytes[2])),
+    };
+    format!("{level}: {} bytes, {bound}", grouped(bytes))
+}
+
+fn tree(compiled: &Compiled) -> String {
+    let problem = &compiled.problem;
+    let Some(reducer) = problem.reducer() else { return "none: elements are converted one by one".into() };
+    if problem.elements.is_empty() {
+        return "none: there is nothing to reduce".into();
+    }
+    if matches!(reducer.method, Method::Select { .. }) {
+        return "none: elements are selected from each slice".into();
+    }
+    let tree = Tree::of(problem, &reducer.method);
+    let present = tree.lanes_present();
+    let mut text = several(tree.lanes, "lane");
+    if present < tree.lanes {
+        text += &format!(", {present} of them taken");
+    }
+    let times = |extents: &[u64]| extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+    let steps: Vec<String> = tree.grids.iter().map(|grid| times(&grid.steps)).collect();
+    let steps = if steps == ["1"] { "1 step".into() } else { format!("{} steps", steps.join(" + ")) };
+    let in_block = |grid: &Grid| grid.block * grid.steps[grid.cut + 1..].iter().product::<u64>();
+    text += &format!("; {steps}");
+    text += &match tree.blocks() {
+        1 => " in one block".to_string(),
+        blocks => {
+            let most = tree.grids.iter().map(in_block).max().unwrap_or(1);
+            format!(" in {} blocks of at most {most}", grouped(blocks))
+        }
+    };
+    match (compiled.windows(), reducer.method.phases().len()) {
+        (Some(windows), _) => {
+            let (all, elements) = (windows.whole + u64::from(windows.last % windows.elements != 0), windows.elements);
+            format!("{text}; searched in {} of {}", several(all, "window"), several(elements, "element"))
+        }
+        (None, 0 | 1) => text,
+        (None, looks) => format!("{text}, each looked at {looks} times"),
+    }
+}
+
+/// What a loop runs over.
+fn over(var: LoopVar) -> &'static str {
+    match var.over {
+        Over::Output => "outputs",
+        Over::Block => "blocks",
+        Over::Step => "steps",
+        Over::Row => "rows",
+        Over::Lane => "lanes",
+        Over::Element => "states",
+        Over::Level => "levels",
+        Over::Position => "positions",
+        Over::Start => "windows",
+    }
+}
+
+fn order(work: &Work) -> String {
+    let main = &work.main;
+    if main.weight == 0 {
+        return "no loop does any work".into();
+    }
+    let extent = |extent| match extent {
+        cranefold_ir::Extent::Const(n) => n.to_string(),
+        cranefold_ir::Extent::Carry(var) => var.to_string(),
+    };
+    let mut levels: Vec<String> =
+        main.loops.iter().map(|l| format!("{} {} in 0..{}", over(l.var), l.var, extent(l.extent))).collect();
+    levels.push(match (main.selected, main.loads, main.lanes) {
+        (0, 0, 1) => "scalars".into(),
+        (0, 0, lanes) => format!("vectors of {lanes} lanes"),
+        (0, loads, 1) => several(loads, "load"),
+        (0, loads, lanes) => format!("{} of {lanes} lanes", several(loads, "load")),
+        (selected, ..) => format!("selection from {}", several(selected, "element")),
+    });
+    if let Some((number, outside)) = main.tile {
+        levels.insert(outside, format!("tile {number}"));
+    }
+    let share = 100.0 * main.weight as f64 / work.weight as f64;
+    let share = if share < 99.5 { format!(", {share:.0} % of the work") } else { String::new() };
+    levels.join(" > ") + &share
+}
+
+/// Why the schedule is as it is, a line each.
+fn why(compiled: &Compiled) -> Vec<String> {
+    let (given, width) = (compiled.signature.width, compiled.schedule.width);
+    if compiled.signature.schedule.is_some() {
+        return vec![format!("forced; vectors are of {} bits", compiled.vectors.bits)];
+    }
+    let width = if width == 0 {
+        "scalar code: no vectors are allowed".to_string()
+    } else if width < given {
+        format!("{width} bits: so few bytes are not worth a call of wider code")
+    } else if width < compiled.target.vectors().bits {
+        format!("{width} bits: no more are allowed")
+    } else {
+        format!("{width} bits: the widest vectors of the target")
+    };
+    let reasons = schedule::consider(&compiled.problem, given).reasons();
+    let more = reasons.len().saturating_sub(MOST_OTHERS);
+    let rest = (more > 0).then(|| format!("and {more} more that are slower still"));
+    let none = reasons.is_empty().then(|| "nothing else to choose".to_string());
+    [width].into_iter().chain(reasons.into_iter().take(MOST_OTHERS)).chain(rest).chain(none).collect()
+}
+
+/// What each generator made, a line each.
+fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<String> {
+    if facts.parts > 1 {
+        return shared_out(compiled, facts);
+    }
+    let of_tiles = compiled.codes[0].tile_bytes();
+    let outside = facts.code_bytes - facts.tiles.code_bytes;
+    let mut function = format!("Cranelift, at most 128 bits: {} bytes", grouped(outside));
+    let mut selects = false;
+    nest.visit(&mut |s| selects |= matches!(s, Stmt::Select { .. }));
+    if selects {
+        function += ", which call a function of the host to select";
+    }
+    if facts.scratch_bytes > 0 {
+        function += &format!(", with {} bytes of scratch memory", grouped(facts.scratch_bytes));
+    }
+    if of_tiles.is_empty() && compiled.vectors.bits > 128 {
+        function += "; nothing is in wide vectors";
+    }
+    let loops = |body: &[Stmt]| {
+        let (mut all, mut steps) = (0u64, 0u64);
+        body.iter().for_each(|s| {
+            s.visit(&mut |s| {
+                if let Stmt::For(l) = s
+                    && l.kind != LoopKind::Lanes
+                {
+                    all += 1;
+                    steps += u64::from(l.var.over == Over::Step);
+                }
+            });
+        });
+        (all, steps)
+    };
+    let tile = |(number, (bytes, body)): (usize, (&u64, &&[Stmt]))| {
+        let (all, steps) = loops(body);
+        let bits = compiled.vectors.bits;
+        format!("tile {number}, {bits} bits: {} bytes, {}, {steps} over steps", grouped(*bytes), several(all, "loop"))
+    };
+    let mut parts = vec![function];
+    parts.extend(of_tiles.iter().zip(&work.tiles).enumerate().map(tile));
+    if !of_tiles.is_empty() {
+        parts.push(match work.share_in_tiles() {
+            1.0 => "all operations are in tiles".into(),
+            share => format!("{:.1} % of the operations are in tiles", 100.0 * share),
+        });
+    }
+    parts
+}
+
+/// What threads share out, a line for each code.
+fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
+    let of = match compiled.schedule.parts.of {
+        Shared::Outputs => "outputs",
+        Shared::Blocks => "blocks, whose states a finish merges",
+    };
+    let mut parts = vec![format!("{} of {of}", several(facts.parts, "part"))];
+    for (number, code) in compiled.codes.iter().enumerate() {
+        let run = compiled.layout.parts.iter().filter(|part| part.code == number).count() as u64;
+        let whose = if run == 0 { "the finish".into() } else { several(run, "part") };
+        let (all, tiles) = (code.bytes().len() as u64, code.tile_bytes().iter().sum::<u64>());
+        let bits = compiled.vectors.bits;
+        parts.push(format!("{whose}: {} bytes, {} in tiles of {bits} bits", grouped(all), grouped(tiles)));
+    }
+    parts
+}
+
+fn predicted(compiled: &Compiled, facts: &Facts) -> String {
+    match schedule::predict(&compiled.problem, &compiled.schedule) {
+        None => "nothing: there is no model of what only moves, converts or selects".into(),
+        Some(cost) => {
+            let terms = cost.terms().into_iter().filter(|&(_, ns)| ns > 0.0);
+            let terms: Vec<String> = terms.map(|(name, ns)| format!("{name} {}", Time(ns))).collect();
+            let rate = facts.bytes as f64 / cost.total_ns();
+            let alone = if facts.parts > 1 { " on one thread" } else { "" };
+            format!("{}{alone}, {rate:.1} GB/s: {}", Time(cost.total_ns()), terms.join(", "))
+        }
+    }
+}
+
+/// So many of something that has a plural in s.
+fn several(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// A number with a comma before every three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        let text = [0, 999, 1000, 102_760_448, u64::MAX].map(grouped);
+        assert_eq!(text, ["0", "999", "1,000", "102,760,448", "18,446,744,073,709,551,615"]);
+    }
+}

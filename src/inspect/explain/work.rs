@@ -1,0 +1,151 @@
+//! What a legal program does in a call: how many operations, and in which loops most of them.
+
+use crate::lower::program::Program;
+use cranefold_ir::{DefId, Expr, Extent, Loop, LoopKind, Nest, Stmt};
+
+/// The work of a program.
+///
+/// Operations are those of nests after their last pass, which are close to instructions; a load is none. Blocks
+/// merge once each, which is one time too many for as many as there are ones in the number of blocks.
+#[derive(Debug, Default)]
+pub(super) struct Work<'n> {
+    /// Operations, each lane of a vector counted.
+    pub operations: u64,
+    /// The same, a vector counted once.
+    pub executed: u64,
+    /// Those of the operations that are in tiles.
+    pub in_tiles: u64,
+    /// Operations, loads and elements selected from, each lane counted.
+    pub weight: u64,
+    /// The statements of the tiles, in the order of their numbers.
+    pub tiles: Vec<&'n [Stmt]>,
+    /// Where most work is done.
+    pub main: Main<'n>,
+}
+
+/// A body of a loop, or of none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Main<'n> {
+    /// What of the weight is in it, over all times that it runs.
+    pub weight: u64,
+    /// The loops around it, outermost first.
+    pub loops: Vec<&'n Loop>,
+    /// The tile it is in, and how many of the loops are around that.
+    pub tile: Option<(usize, usize)>,
+    /// Loads of inputs in it.
+    pub loads: u64,
+    /// Lanes of its widest vector; 1 for scalars.
+    pub lanes: u64,
+    /// Elements that are selected from in it, which weigh as much as operations on them.
+    pub selected: u64,
+}
+
+struct Walk<'n> {
+    nest: &'n Nest,
+    around: Vec<&'n Loop>,
+    tile: Option<(usize, usize)>,
+    work: Work<'n>,
+}
+
+impl<'n> Work<'n> {
+    /// That of all parts and the finish; tiles and the main body are of the first nest.
+    pub fn of(program: &'n Program) -> Work<'n> {
+        let mut all = Work::default();
+        for (number, nest) in program.all_nests().enumerate() {
+            let parts = program.parts.iter().filter(|part| part.nest == number).count();
+            let mut walk = Walk { nest, around: vec![], tile: None, work: Work::default() };
+            // The finish is no part, and runs once.
+            walk.body(&nest.body, parts.max(1) as u64);
+            all.add(walk.work);
+        }
+        all
+    }
+
+    fn add(&mut self, other: Work<'n>) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.executed = self.executed.saturating_add(other.executed);
+        self.in_tiles = self.in_tiles.saturating_add(other.in_tiles);
+        self.weight = self.weight.saturating_add(other.weight);
+        if self.main.weight == 0 {
+            (self.main, self.tiles) = (other.main, other.tiles);
+        }
+    }
+
+    /// The share of the operations that is in tiles.
+    pub fn share_in_tiles(&self) -> f64 {
+        if self.operations == 0 { 0.0 } else { self.in_tiles as f64 / self.operations as f64 }
+    }
+}
+
+impl<'n> Walk<'n> {
+    /// Statements that run so many times.
+    fn body(&mut self, stmts: &'n [Stmt], times: u64) {
+        let mut here = Main { lanes: 1, ..Main::default() };
+        for stmt in stmts {
+            match stmt {
+                Stmt::For(Loop { kind: LoopKind::Lanes, extent: Extent::Const(lanes), body, .. }) => {
+                    body.iter().for_each(|s| self.vector(s, *lanes, times, &mut here));
+                }
+                Stmt::For(l) => {
+                    let extent = if let Extent::Const(extent) = l.extent { extent } else { 1 };
+                    self.around.push(l);
+                    self.body(&l.body, times.saturating_mul(extent));
+                    self.around.pop();
+                }
+                Stmt::Tile { body } => {
+                    self.tile = Some((self.work.tiles.len(), self.around.len()));
+                    self.work.tiles.push(body);
+                    self.body(body, times);
+                    self.tile = None;
+                }
+                Stmt::Select { len, .. } => {
+                    here.selected = here.selected.max(*len);
+                    here.weight = here.weight.saturating_add(len.saturating_mul(times));
+                }
+                other => self.vector(other, 1, times, &mut here),
+            }
+        }
+        self.work.weight = self.work.weight.saturating_add(here.weight);
+        if here.weight > self.work.main.weight {
+            self.work.main = Main { loops: self.around.clone(), tile: self.tile, ..here };
+        }
+    }
+
+    /// A statement on vectors of so many lanes.
+    fn vector(&mut self, stmt: &Stmt, lanes: u64, times: u64, here: &mut Main) {
+        let mut operations: u64 = stmt.exprs().iter().map(|e| self.operations(e)).sum();
+        if let Stmt::Call { def, .. } = stmt {
+            operations += self.of_def(*def);
+        }
+        let mut loads = 0;
+        stmt.exprs().iter().for_each(|e| e.visit(&mut |e| loads += u64::from(matches!(e, Expr::Load(..)))));
+        let executed = operations.saturating_mul(times);
+        let all = executed.saturating_mul(lanes);
+        let work = &mut self.work;
+        work.executed = work.executed.saturating_add(executed);
+        work.operations = work.operations.saturating_add(all);
+        if self.tile.is_some() {
+            work.in_tiles = work.in_tiles.saturating_add(all);
+        }
+        here.weight = here.weight.saturating_add(all).saturating_add((loads * lanes).saturating_mul(times));
+        here.loads += loads;
+        here.lanes = here.lanes.max(lanes);
+    }
+
+    fn operations(&self, expr: &Expr) -> u64 {
+        let mut all = 0;
+        expr.visit(&mut |e| {
+            all += match e {
+                Expr::Op(..) => 1,
+                Expr::Call(def, ..) => self.of_def(*def),
+                _ => 0,
+            }
+        });
+        all
+    }
+
+    fn of_def(&self, def: DefId) -> u64 {
+        let def = self.nest.def(def);
+        def.lets.iter().chain(&def.results).map(|e| self.operations(e)).sum()
+    }
+}

@@ -1,0 +1,63 @@
+//! The buffers of a call against those that its request expects.
+
+use super::{Input, Output};
+use crate::error::CallError;
+use crate::request::Request;
+use crate::spec::Operand;
+use cranefold_ir::DType;
+
+/// Checks the number, element types and lengths of all buffers.
+pub(super) fn check(request: &Request, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
+    let (of_inputs, of_outputs) = request.expected();
+    let all = inputs.len() == of_inputs.len()
+        && outputs.len() == of_outputs.len()
+        && of_inputs.iter().zip(inputs).all(|(of, i)| of.is(i.dtype, i.bytes))
+        && of_outputs.iter().zip(outputs).all(|(of, o)| of.is(o.dtype, o.bytes));
+    if all {
+        return Ok(());
+    }
+    wrong(request, inputs, outputs)
+}
+
+/// Finds the first buffer that is wrong.
+#[cold]
+fn wrong(request: &Request, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
+    check_inputs(request, inputs.iter().map(|i| (i.dtype, i.bytes)))?;
+    check_all("output", request.spec().outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))
+}
+
+/// Checks the number, element types and lengths of the inputs alone.
+pub(super) fn check_inputs(
+    request: &Request,
+    given: impl ExactSizeIterator<Item = (DType, usize)>,
+) -> Result<(), CallError> {
+    check_all("input", request.spec().inputs(), given)
+}
+
+fn check_all(
+    role: &'static str,
+    operands: &[Operand],
+    given: impl ExactSizeIterator<Item = (DType, usize)>,
+) -> Result<(), CallError> {
+    if given.len() != operands.len() {
+        return Err(CallError::Count { role, given: given.len(), expected: operands.len() });
+    }
+    for (position, ((dtype, bytes), operand)) in given.zip(operands).enumerate() {
+        if dtype != operand.dtype() {
+            return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
+        }
+        if bytes as u64 != operand.span_bytes() {
+            return Err(wrong_length(role, position, bytes as u64, operand));
+        }
+    }
+    Ok(())
+}
+
+/// Why so many bytes are not an operand's.
+fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Operand) -> CallError {
+    let (dtype, element_bytes) = (operand.dtype(), operand.dtype().bytes());
+    match given.is_multiple_of(element_bytes) {
+        false => CallError::PartialElement { role, position, given, dtype, element_bytes },
+        true => CallError::Length { role, position, given: given / element_bytes, expected: operand.span_elems() },
+    }
+}

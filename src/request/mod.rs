@@ -1,0 +1,102 @@
+//! A spec that has been asked for: what its code is kept by, and what its calls are held to.
+
+mod signature;
+
+pub(crate) use signature::hash;
+pub use signature::{Key, Signature};
+
+use crate::spec::{Operand, Reduction};
+use cranefold_ir::DType;
+use quick_cache::Equivalent;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A spec and the signature of its code, worked out once by [`Compiler::request`](crate::Compiler::request), so that
+/// asking for its kernel again costs little. Cheap to clone.
+///
+/// Specs that mean one problem have equal signatures, and share code.
+#[derive(Clone, Debug)]
+pub struct Request(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Whether a compiler was told more than the spec; so the signature says.
+    is_forced: bool,
+    spec: Reduction,
+    signature: Signature,
+    inputs: Box<[Expected]>,
+    outputs: Box<[Expected]>,
+}
+
+/// What a buffer of a call has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Expected {
+    dtype: DType,
+    bytes: usize,
+}
+
+impl Expected {
+    /// Whether a buffer is so.
+    #[inline]
+    pub fn is(&self, dtype: DType, bytes: usize) -> bool {
+        (self.dtype == dtype) & (self.bytes == bytes)
+    }
+}
+
+impl Request {
+    pub(crate) fn new(spec: Reduction, signature: Signature, is_forced: bool) -> Request {
+        // What fits no address space is no buffer's length.
+        let bytes = |o: &Operand| usize::try_from(o.span_bytes()).unwrap_or(usize::MAX);
+        let expected = |o: &Operand| Expected { dtype: o.dtype(), bytes: bytes(o) };
+        let inputs = spec.inputs().iter().map(expected).collect();
+        let outputs = spec.outputs().iter().map(expected).collect();
+        Request(Arc::new(Inner { is_forced, spec, signature, inputs, outputs }))
+    }
+
+    /// The spec.
+    pub fn spec(&self) -> &Reduction {
+        &self.0.spec
+    }
+
+    /// What its code is kept by.
+    pub fn signature(&self) -> &Signature {
+        &self.0.signature
+    }
+
+    /// What the inputs and the outputs of a call have to be.
+    pub(crate) fn expected(&self) -> (&[Expected], &[Expected]) {
+        (&self.0.inputs, &self.0.outputs)
+    }
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Request) -> bool {
+        let same = |a: &Inner, b: &Inner| a.spec == b.spec && a.signature == b.signature;
+        Arc::ptr_eq(&self.0, &other.0) || same(&self.0, &other.0)
+    }
+}
+
+impl Eq for Request {}
+
+impl Hash for Request {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let forced = if self.0.is_forced { self.0.signature.hash() as u64 } else { 0 };
+        state.write_u64(self.0.spec.known_hash() ^ forced);
+    }
+}
+
+/// A spec, which a request that forces nothing is known by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a>(pub &'a Reduction);
+
+impl Hash for Asked<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.known_hash());
+    }
+}
+
+impl Equivalent<Request> for Asked<'_> {
+    fn equivalent(&self, request: &Request) -> bool {
+        !request.0.is_forced && request.0.spec == *self.0
+    }
+}

@@ -1,0 +1,101 @@
+//! What identifies code.
+
+use crate::problem::Problem;
+use crate::schedule::Schedule;
+use std::fmt::{self, Write};
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
+
+/// What identifies code: everything that changes it, and nothing else. Cheap to clone.
+///
+/// Its hash is of the canonical text of all of it: it is the same on every machine and in every process, for as long as
+/// that text and [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) stay. Two signatures are equal where all they hold is,
+/// whatever their hashes.
+#[derive(Clone)]
+pub struct Signature(Arc<(u128, Key)>);
+
+/// What a [`Signature`] holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The problem.
+    pub problem: Problem,
+    /// The target with its features, as text.
+    pub target: Arc<str>,
+    /// Bits of the widest vector: what the choice of a schedule is given, or where one is forced, bits of the
+    /// vectors its code is made of.
+    pub width: u32,
+    /// The schedule that was forced, if any.
+    pub schedule: Option<Schedule>,
+    /// The threads that the choice of a schedule is given; 1 where one is forced, which says its parts itself.
+    pub threads: usize,
+    /// The version of the reduction tree.
+    pub tree_version: u32,
+}
+
+impl Signature {
+    pub(crate) fn new(key: Key) -> Signature {
+        let Key { problem, target, width, schedule, threads, tree_version } = &key;
+        let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
+        let hash = hash(format_args!("{problem}\n{target}\n{width} {threads} {tree_version}\n{schedule}"));
+        Signature(Arc::new((hash, key)))
+    }
+
+    /// The hash.
+    pub fn hash(&self) -> u128 {
+        self.0.0
+    }
+}
+
+/// A hash of text that is the same on every machine (XXH3 of 128 bits).
+pub(crate) fn hash(text: fmt::Arguments<'_>) -> u128 {
+    let mut hash = Hashed(Xxh3::new());
+    hash.write_fmt(text).expect("hashing takes all text");
+    hash.0.digest128()
+}
+
+/// Text that goes to a hash.
+struct Hashed(Xxh3);
+
+impl Write for Hashed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl Deref for Signature {
+    type Target = Key;
+
+    fn deref(&self) -> &Key {
+        &self.0.1
+    }
+}
+
+impl PartialEq for Signature {
+    fn eq(&self, other: &Signature) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for Signature {}
+
+impl Hash for Signature {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.0 as u64);
+    }
+}
+
+/// The hash in 32 hexadecimal digits.
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0.0)
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signature({self})")
+    }
+}

@@ -1,0 +1,185 @@
+//! The layout of the house: the directions in which modules and crates may depend on one another.
+//!
+//! Dependencies are read from the sources: paths that begin with `crate::`, comments and unit tests left out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each module of `src/`, with the modules that it may name. Every module stands after those it names, so there is no cycle.
+const ALLOWED: [(&str, &[&str]); 17] = [
+    ("vectors", &[]),
+    ("problem", &["layout", "spec"]),
+    ("schedule", &["problem", "vectors"]),
+    ("lower", &["problem", "schedule"]),
+    ("passes", &["schedule", "vectors"]),
+    ("error", &["schedule", "spec"]),
+    ("executor", &[]),
+    ("target", &["error", "vectors"]),
+    ("pipeline", &["error", "lower", "passes", "problem", "schedule", "vectors"]),
+    ("codegen", &["schedule", "vectors"]),
+    ("link", &["codegen", "error"]),
+    ("request", &["problem", "schedule", "spec"]),
+    (
+        "kernel",
+        &[
+            "error", "executor", "link", "lower", "pipeline", "problem", "request", "schedule", "spec", "target",
+            "vectors",
+        ],
+    ),
+    ("inspect", &["codegen", "error", "kernel", "link", "lower", "passes", "pipeline", "problem", "schedule", "spec"]),
+    (
+        "compiler",
+        &[
+            "codegen", "error", "inspect", "kernel", "link", "pipeline", "problem", "request", "schedule", "spec",
+            "target", "vectors",
+        ],
+    ),
+    (
+        "aot",
+        &[
+            "codegen", "compiler", "error", "layout", "link", "pipeline", "problem", "request", "schedule", "spec",
+            "target",
+        ],
+    ),
+    (
+        "partial",
+        &[
+            "codegen", "compiler", "error", "kernel", "link", "lower", "pipeline", "problem", "request", "schedule",
+            "spec", "target", "vectors",
+        ],
+    ),
+];
+
+/// The places that alone may name a crate.
+const ONLY: [(&str, &[&str]); 3] = [
+    ("cranelift", &["src/codegen/clif/", "src/link/", "src/aot/", "src/inspect/", "src/target.rs"]),
+    ("iced_x86", &["src/codegen/x86/", "src/inspect/disassembly.rs"]),
+    ("rayon", &["src/executor"]),
+];
+
+/// The crates of this workspace that each crate may name in its sources, its own name among them.
+const CRATES: [(&str, &[&str]); 4] = [
+    ("ir/src", &["cranefold_ir"]),
+    ("spec/src", &["cranefold_ir", "cranefold_spec"]),
+    ("reference/src", &["cranefold_ir", "cranefold_reference", "cranefold_spec"]),
+    ("src", &["cranefold", "cranefold_ir", "cranefold_spec"]),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust source under a folder, from the workspace's root.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let mut found = vec![];
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").map(|e| e.expect("an entry").path()) {
+            match entry.is_dir() {
+                true => folders.push(entry),
+                false if entry.extension().is_some_and(|e| e == "rs") => found.push(entry),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The code of a source: lines of comments and the unit tests at its end are left out.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source");
+    let text = text.split("#[cfg(test)]\nmod tests {").next().expect("the start").to_string();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
+/// The path from the workspace's root, with `/`.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).expect("a source of the workspace").to_string_lossy().replace('\\', "/")
+}
+
+/// Whether a file holds unit tests alone.
+fn is_test(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "tests.rs")
+}
+
+/// The words that follow `crate::`, also those of a list in braces.
+fn named_modules(code: &str) -> Vec<String> {
+    let mut found = vec![];
+    for (at, _) in code.match_indices("crate::") {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => found.push(word(rest)),
+            Some(list) => {
+                let list = list.split('}').next().expect("the start");
+                found.extend(list.split(',').map(|item| word(item.trim())));
+            }
+        }
+    }
+    found
+}
+
+fn word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[test]
+fn modules_depend_one_way() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    for (place, (module, uses)) in ALLOWED.iter().enumerate() {
+        let before = |name: &&str| ALLOWED[..place].iter().any(|(m, _)| m == name) || ["spec", "layout"].contains(name);
+        let late: Vec<&&str> = uses.iter().filter(|name| !before(name)).collect();
+        assert!(late.is_empty(), "{module} may name {late:?}, which stand after it in the list");
+    }
+    let mut wrong = vec![];
+    for path in sources("src").into_iter().filter(|path| !is_test(path)) {
+        let name = shown(&path);
+        let module = name["src/".len()..].split(['/', '.']).next().expect("a first part").to_string();
+        if module == "lib" {
+            continue;
+        }
+        let uses = allowed.get(module.as_str()).unwrap_or_else(|| panic!("{module} is not in the list of modules"));
+        let others = named_modules(&code(&path)).into_iter().filter(|used| *used != module);
+        wrong.extend(others.filter(|used| !uses.contains(&used.as_str())).map(|used| format!("{name} names {used}")));
+    }
+    assert!(wrong.is_empty(), "not in the list of allowed directions:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn foreign_crates_stay_in_their_places() {
+    for (crate_name, places) in ONLY {
+        for path in sources("src") {
+            let name = shown(&path);
+            let is_named = code(&path).contains(crate_name);
+            let may = places.iter().any(|place| name.starts_with(place)) || is_test(&path);
+            assert!(may || !is_named, "{name} names {crate_name}, which only {places:?} may");
+        }
+    }
+}
+
+#[test]
+fn crates_know_only_those_before_them() {
+    let all = ["cranefold_ir", "cranefold_spec", "cranefold_reference", "cranefold"];
+    for (folder, may) in CRATES {
+        for path in sources(folder).into_iter().filter(|path| !is_test(path)) {
+            let code = code(&path);
+            for other in all.iter().filter(|other| !may.contains(other)) {
+                let is_named = code
+                    .match_indices(&format!("{other}::"))
+                    .any(|(at, _)| !code[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_'));
+                assert!(!is_named, "{} names {other}", shown(&path));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_paths_sees_all_forms() {
+    assert_eq!(named_modules("use crate::a::B;\nuse crate::{c, d::E};\nlet x = crate::f();"), ["a", "c", "d", "f"]);
+    assert_eq!(named_modules("$crate::a; mycrate::b"), [""; 0]);
+}
