@@ -53,7 +53,7 @@
 //! | mean, var | one division by n, by n - ddof, in the accumulator's type; where n <= ddof a division by 0 |
 //! | var | the sum of squares of what is left when the mean, a pair of floats, is taken away; never below 0 |
 //! | argmax, argmin | row-major position in the reduced axes in ascending order; of equal elements (-0 equals +0) the first, or the last; NaN is the extreme, the first one, or the last |
-//! | median, quantile | NaN if there is one; the mean of the middle two elements; linear between the two nearest |
+//! | median, quantile | NaN if there is one; the mean of the middle two elements; linear between the two nearest, infinite beside an infinite one, NaN between -inf and +inf |
 //! | mode | the least of the most frequent elements: -0 equals +0 and is given as +0, NaN equals NaN and is greatest |
 //! | log_sum_exp | any NaN: NaN; else any +inf: +inf; all -inf: -inf |
 //! | float accumulators | f16 and bf16 in f32; f32 in f32, f64 in f64, or f64 for all on request; one rounding to the output |

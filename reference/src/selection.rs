@@ -19,7 +19,8 @@ fn order(a: Real, b: Real) -> Ordering {
 
 /// `median` is the mean of the middle two, `median_low` the lower of them, and `quantile` lies between the
 /// neighbours of q (n - 1), in proportion, that place being rounded to 53 bits. Between equal elements it is
-/// the lower. NaN if an element is, and over nothing.
+/// the lower; beside an infinite one it is infinite, and NaN between -inf and +inf. NaN if an element is, and over
+/// nothing.
 pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
     let mut sorted: Vec<Real> = values.collect();
     sorted.sort_by(|&a, &b| order(a, b));
@@ -46,7 +47,12 @@ pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
             if share == 0.0 || low.compare(high) == Some(Ordering::Equal) {
                 return Exact::certain(Value::Float(low));
             }
-            let between = low.plus(high.plus(low.minus()).times(Real::from(share)));
+            // Both weights are above 0: with one infinite neighbour this is that one, with two it is NaN.
+            let weights = (Real::from(1.0 - share), Real::from(share));
+            let between = low.times(weights.0).plus(high.times(weights.1));
+            if !between.is_finite() {
+                return Exact::certain(Value::Float(between));
+            }
             Exact::float(between, Real::ZERO, acc.interpolated(low, high, between))
         }
     }

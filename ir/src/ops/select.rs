@@ -78,7 +78,8 @@ pub(super) fn median_low(request: &Request) -> Reducer {
     })
 }
 
-/// Linear interpolation between the elements around position q (n - 1).
+/// Linear interpolation between the elements around position q (n - 1): an infinite one of them is the value, and
+/// NaN lies between -inf and +inf.
 pub(super) fn quantile(request: &Request) -> Reducer {
     let last = request.count.saturating_sub(1);
     let at = request.params[0] * last as f64;
@@ -86,18 +87,25 @@ pub(super) fn quantile(request: &Request) -> Reducer {
     let part = at - low as f64;
     nth(request, vec![low, (low + 1).min(last), last], |lets, args| {
         let [low, high, greatest] = [0, 1, 2].map(|i| args[i].clone().cast(request.accumulator));
+        // On an element nothing is computed.
+        if part == 0.0 {
+            return give_unless_nan(lets, low, &greatest, request);
+        }
         let share = low.float(part);
         let distance = lets.bind(high.clone().sub(low.clone()));
-        // Where the distance of finite elements overflows, parts of them do not; between infinite ones it is NaN.
+        // Where the distance of finite elements overflows, parts of them do not.
         let rest = low.float(1.0 - part);
         let of_parts = low.clone().mul(rest).add(high.clone().mul(share.clone()));
         let infinity = || low.float(f64::INFINITY);
         let finite = |x: &Expr| x.clone().abs().lt(infinity());
-        let overflows = finite(&low).and(finite(&high)).and(finite(&distance).not());
-        let between = overflows.select(of_parts, low.clone().add(distance.mul(share.clone())));
-        // On an element, and between equal ones, nothing is computed: infinities stay.
-        let exact = share.clone().eq(share.float(0.0)).or(low.clone().eq(high));
-        let value = exact.select(low, between);
+        let by_distance = low.clone().add(distance.clone().mul(share.clone()));
+        let between = finite(&distance).select(by_distance, of_parts);
+        // Between equal elements nothing is computed, nor where the share is 0 in the accumulator's type.
+        let exact = share.clone().eq(share.float(0.0)).or(low.clone().eq(high.clone()));
+        let of_finite = exact.select(low.clone(), between);
+        // Any share of an infinite element is infinite, and the two infinities have nothing between them.
+        let of_infinite = low.clone().add(high.clone());
+        let value = finite(&low).and(finite(&high)).select(of_finite, of_infinite);
         give_unless_nan(lets, value, &greatest, request)
     })
 }

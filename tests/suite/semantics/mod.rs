@@ -8,6 +8,7 @@ mod formulas;
 mod moments;
 mod normalize;
 mod plain;
+mod selections;
 
 pub use plain::{check_nan_positions, check_truth_bytes};
 
@@ -28,7 +29,7 @@ fn buffers(dtypes: impl Iterator<Item = DType>, text: &str) -> Vec<Vec<u8>> {
 /// Runs the tables.
 pub fn check(execute: Execute) {
     let mut failed = vec![];
-    let tables = [plain::CASES, extremes::CASES, moments::CASES, normalize::CASES, formulas::CASES];
+    let tables = [plain::CASES, extremes::CASES, moments::CASES, normalize::CASES, formulas::CASES, selections::CASES];
     for &(text, given, expected) in tables.into_iter().flatten() {
         let spec: Reduction = match text.parse() {
             Ok(spec) => spec,
