@@ -43,12 +43,17 @@ impl Compiled {
         Compiled { signature, problem, schedule, vectors, target, codes, bytes, layout, step_loops, compile_ns }
     }
 
-    /// The function that a call enters as it is: where there is one part and no scratch memory.
-    pub fn direct(&self) -> Option<Entry> {
+    /// The function of the one part, where there is no more and the code is for this machine.
+    pub fn alone(&self) -> Option<Entry> {
         match self.codes.as_slice() {
-            [code] if self.layout.parts.len() == 1 && self.layout.scratch_bytes == 0 => code.entry(),
+            [code] if self.layout.parts.len() == 1 => code.entry(),
             _ => None,
         }
+    }
+
+    /// The function that a call enters as it is: where there is one part and no scratch memory.
+    pub fn direct(&self) -> Option<Entry> {
+        self.alone().filter(|_| self.layout.scratch_bytes == 0)
     }
 
     /// Bytes of the memory that the code has to itself.

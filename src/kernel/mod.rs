@@ -16,7 +16,7 @@ pub(crate) use routine::{Memory, Routine};
 
 use crate::error::CallError;
 use crate::kernel::code::Compiled;
-use crate::link::SCRATCH_ALIGN;
+use crate::link::{Entry, SCRATCH_ALIGN};
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::spec::Reduction;
@@ -38,6 +38,9 @@ pub struct Kernel(Arc<Inner>);
 struct Inner {
     request: Request,
     compiled: Arc<Compiled>,
+    /// The function of the one part, where there is no more and the code is for this machine: it takes the pointers of a
+    /// call as they are.
+    alone: Option<Entry>,
     direct: Option<Direct>,
 }
 
@@ -47,7 +50,7 @@ const FEW: usize = 8;
 impl Kernel {
     pub(crate) fn new(request: Request, compiled: Arc<Compiled>) -> Kernel {
         let direct = Direct::of(&request, &compiled);
-        Kernel(Arc::new(Inner { request, compiled, direct }))
+        Kernel(Arc::new(Inner { request, alone: compiled.alone(), compiled, direct }))
     }
 
     pub(crate) fn compiled(&self) -> &Compiled {
@@ -192,6 +195,7 @@ impl Kernel {
     /// - No output overlaps any other buffer, but that one of input 0's type and strides, with an element for
     ///   each of the slice, may be input 0 itself; nothing overlaps the scratch memory.
     /// - The floating-point environment is the default one.
+    #[inline]
     pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
         // SAFETY: the caller keeps the contract; there is no less scratch memory.
         unsafe { self.run_in_turn(buffers) }
@@ -201,11 +205,24 @@ impl Kernel {
     ///
     /// # Safety
     /// As [`run_raw`](Kernel::run_raw), but the scratch memory may be that of one part.
+    #[inline]
     unsafe fn run_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
-        if let [_] = self.0.compiled.layout.parts[..] {
-            // SAFETY: one part takes its buffers as they are; the caller keeps the contract.
-            return unsafe { self.enter(0, buffers) };
-        }
+        let Some(entry) = self.0.alone else {
+            // SAFETY: the caller keeps the contract.
+            return unsafe { self.run_parts_in_turn(buffers) };
+        };
+        debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+        // SAFETY: one part takes its buffers as they are; the code was made for this problem on this machine; the caller
+        // keeps the contract.
+        unsafe { entry(buffers) };
+        Ok(())
+    }
+
+    /// Runs one part after the other, of a kernel of any number of parts and for any machine.
+    ///
+    /// # Safety
+    /// As [`run_in_turn`](Kernel::run_in_turn).
+    unsafe fn run_parts_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
         for part in 0..self.parts() {
             // SAFETY: the caller keeps the contract; each part runs once.
             unsafe { self.run_part_in(part, 0, buffers)? };
