@@ -138,32 +138,12 @@ impl Expected {
 
 /// The reduction of one slice, its elements all in a row; inputs that are broadcast have as many.
 fn slice_spec(spec: &Reduction, elems: u64) -> Reduction {
-    let list = |items: Vec<String>| items.join(", ");
-    let operand = |operand: &Operand| match operand.role() {
-        Role::Scalar(name) => (vec![], vec![format!("scalar {name}:{}", operand.dtype())]),
-        Role::Then => (vec![format!("{}[]:then", operand.dtype())], vec![]),
-        _ => (vec![format!("{}[{elems}]", operand.dtype())], vec![]),
+    let shape = |input: usize| match spec.inputs()[input].role() {
+        Role::Then => vec![],
+        _ => vec![elems],
     };
-    let (operands, mut words): (Vec<_>, Vec<_>) = spec.inputs().iter().map(operand).unzip();
-    let formulas = |name: &str, formulas: Vec<String>| format!("{name}=\"{}\"", list(formulas));
-    words.push(spec.map().iter().map(|f| formulas("map", vec![f.to_string()])).collect());
-    if !spec.then().is_empty() {
-        words.push(vec![formulas("then", spec.then().iter().map(ToString::to_string).collect())]);
-    }
-    words.push(spec.apply().iter().map(|f| formulas("apply", vec![f.to_string()])).collect());
-    // What stands outside of formulas.
-    let text = spec.to_string();
-    let is_option = |word: &&str| word.starts_with("acc=") || ["saturate", "trunc", "round_half_even"].contains(word);
-    let options = text.split('"').step_by(2).flat_map(str::split_whitespace).filter(is_option);
-    words.push(options.map(String::from).collect());
-    let text = format!(
-        "{} {} {} -> {}",
-        list(spec.reducers().iter().map(ToString::to_string).collect()),
-        list(operands.concat()),
-        words.concat().join(" "),
-        list(spec.outputs().iter().map(|output| output.dtype().to_string()).collect()),
-    );
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    let axes = if spec.axes().is_empty() { vec![] } else { vec![0] };
+    spec.to_builder().reshape(shape).axes(axes).build().unwrap_or_else(|error| panic!("a slice of {spec}: {error}"))
 }
 
 /// The numbers of a slice's elements in the row-major order of an output's shape: of each slice's first, and

@@ -7,8 +7,7 @@
 
 use crate::failure::Failure;
 use crate::timing;
-use cranefold::ops::{Call, Output};
-use cranefold::spec::{Builder, Operand, Role};
+use cranefold::spec::{Operand, Role};
 use cranefold::{Reduction, Scalar, SpecError};
 use cranefold_reference as reference;
 use cranefold_reference::{Exact, Value};
@@ -67,7 +66,7 @@ pub struct Given<'a> {
 /// Holds outputs against the reference.
 ///
 /// # Errors
-/// If the buffers do not fit the spec.
+/// If the buffers do not fit the spec; [`Failure::Check`] if the check cannot be made, which is a fault of ours.
 pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
     let kept: Vec<u64> = extents(spec, |(reduced, extent)| if reduced { 1 } else { extent });
     let slices = kept.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
@@ -82,7 +81,7 @@ pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> R
     if each_ns > BUDGET_NS {
         return Ok(Verdict::NotChecked { needed_ns: each_ns });
     }
-    let one = spec_of_one(spec, u64::MAX)?;
+    let one = spec_of_one(spec, u64::MAX).map_err(Failure::check)?;
     let samples = ((BUDGET_NS / each_ns) as u64).clamp(1, slices);
     for sample in 0..samples {
         let number = u128::from(sample) * u128::from(slices - 1) / u128::from(samples.max(2) - 1);
@@ -103,7 +102,7 @@ fn extents(spec: &Reduction, with: impl FnMut((bool, u64)) -> u64) -> Vec<u64> {
 /// About how long the reference takes for a slice: the time for the first, or for a part of it, in
 /// proportion.
 fn time_of_one(spec: &Reduction, given: Given) -> Result<f64, Failure> {
-    let part = spec_of_one(spec, TIMED)?;
+    let part = spec_of_one(spec, TIMED).map_err(Failure::check)?;
     let (_, part_ns) = timing::once_ns(|| one_slice(spec, &part, given, &vec![0; spec.rank()]))?;
     Ok(part_ns * spec.reduced_count() as f64 / part.reduced_count().max(1) as f64)
 }
@@ -230,7 +229,7 @@ fn one_slice(spec: &Reduction, one: &Reduction, given: Given, at: &[u64]) -> Res
     let (inputs, old): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (inputs.collect(), old.collect());
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
     let old: Vec<&[u8]> = old.iter().map(Vec::as_slice).collect();
-    Ok(reference::reduce_over(one, &inputs, &old)?)
+    reference::reduce_over(one, &inputs, &old).map_err(Failure::check)
 }
 
 /// A copy of so many elements of an operand along each axis, the one with the indices `first` first, in
@@ -253,78 +252,17 @@ fn spec_of_one(spec: &Reduction, most: u64) -> Result<Reduction, SpecError> {
         left = (left / taken.max(1)).max(1);
         taken
     });
-    let mut calls = spec.reducers().iter();
-    let mut builder = match calls.next().expect("a reducer") {
-        Call::Row { name, .. } => Reduction::builder(name),
-        Call::Own(own) => Reduction::own(own.clone()),
-    };
-    builder = with_params(builder, &spec.reducers()[0]);
-    for call in calls {
-        builder = match call {
-            Call::Row { name, .. } => with_params(builder.reducer(name), call),
-            Call::Own(own) => builder.own(own.clone()),
-        };
-    }
-    for operand in spec.inputs() {
-        let dtype = operand.dtype();
-        builder = match operand.role() {
-            Role::Scalar(name) => builder.scalar(name, dtype),
-            Role::Then => builder.then_input(dtype, &vec![1; operand.shape().len()]),
+    let shape = |input: usize| {
+        let operand = &spec.inputs()[input];
+        match operand.role() {
+            Role::Then => vec![1; operand.shape().len()],
             _ => {
-                let broadcast = taken.len() - operand.shape().len();
-                let own = operand.shape().iter().zip(&taken[broadcast..]);
-                let shape: Vec<u64> = own.map(|(&own, &taken)| if own == 1 { 1 } else { taken }).collect();
-                builder.input(dtype, &shape)
+                let own = operand.shape().iter().zip(&taken[taken.len() - operand.shape().len()..]);
+                own.map(|(&own, &taken)| if own == 1 { 1 } else { taken }).collect()
             }
-        };
-    }
-    if let Some(map) = spec.map() {
-        builder = builder.map(map.clone());
-    }
-    if !spec.then().is_empty() {
-        builder = builder.then(spec.then().to_vec());
-    }
-    if let Some(apply) = spec.apply() {
-        builder = builder.apply(apply.clone());
-    }
-    builder = builder.axes(spec.axes().into_iter().map(|axis| axis as i64));
-    for output in spec.outputs() {
-        builder = builder.output(output.dtype());
-    }
-    if let Some(accumulator) = spec.accumulator() {
-        builder = builder.accumulator(accumulator);
-    }
-    if spec.saturate() {
-        builder = builder.saturate();
-    }
-    if has_integer_value(spec) {
-        builder = builder.round(spec.rounding());
-    }
-    let copies = |call: &Call| call.as_row().is_some_and(|row| row.identity_over_no_axes);
-    let alone = spec.map().is_none() && spec.then().is_empty() && spec.apply().is_none();
-    if spec.axes().is_empty()
-        && !spec.is_identity()
-        && alone
-        && spec.reducers().len() == 1
-        && copies(&spec.reducers()[0])
-    {
-        builder = builder.empty_axes_lift();
-    }
-    builder.build()
-}
-
-fn with_params(builder: Builder, call: &Call) -> Builder {
-    let params = call.as_row().into_iter().flat_map(|row| row.params).zip(call.params());
-    params.fold(builder, |builder, (param, value)| builder.param(param.name, value))
-}
-
-/// Whether an output that is no position or count is an integer.
-fn has_integer_value(spec: &Reduction) -> bool {
-    let results = spec.reducers().iter().flat_map(Call::results);
-    let made = !spec.then().is_empty() || spec.apply().is_some();
-    let kinds = results.map(Some).chain(std::iter::repeat(None));
-    let counts = kinds.map(|kind| !made && kind == Some(Output::Count));
-    spec.outputs().iter().zip(counts).any(|(output, counts)| output.dtype().is_int() && !counts)
+        }
+    };
+    spec.to_builder().reshape(shape).build()
 }
 
 #[cfg(test)]
@@ -379,6 +317,8 @@ mod tests {
             r#"mean f32[3,4], f32[3]@(-1):then axes=[1] scalar k:i8 then="max(r0, f32(k)) + y0""#,
             r#"sum i32[3,5]@ba axes=[1] then="r0 / 2 + d" -> i16@(-2)"#,
             r#"min,max f32[3,4] axes=[0] keep_dims then="r0, r1 * d" -> f32, f64@ba"#,
+            r#"sum f32[5,6], f32[1,1]:then axes=[1] keep_dims then="r0 + y0""#,
+            r#"max f16[2,5,6]@cab, f32[2,1,6]@cab:then axes=[1] keep_dims then="r0 * y0 + d" -> f32@cab"#,
             "softmax f32[3,10]@ba axes=[1]",
             r#"sum f32[3,10] axes=[0] apply="x0 / r0" -> f64@(-10,1)"#,
             "layer_norm f32[3,10], f32[10], f32[3,1] axes=[1]",
@@ -399,7 +339,11 @@ mod tests {
         for (text, one) in [
             ("max,argmax f32[32,1000] axes=[1]", "max, argmax f32[1,1000] axes=[1]"),
             ("argmax(last) i8[4,5] axes=[0] -> i32", "argmax(last) i8[4,1] axes=[0] -> i32"),
-            ("var(ddof=1) f16[4,5] axes=[1] keep_dims", "var(ddof=1) f16[1,5] axes=[1]"),
+            ("var(ddof=1) f16[4,5] axes=[1] keep_dims", "var(ddof=1) f16[1,5] axes=[1] keep_dims"),
+            (
+                "sum f32[5,6]@ba, f32[1,1]:then axes=[1] keep_dims then=\"r0 + y0\" -> f64@ba",
+                "sum f32[1,6], f32[1,1]:then axes=[1] keep_dims then=\"r0 + y0\" -> f64",
+            ),
             ("sum f32[64,512], f32[512] axes=[1] map=\"x0*x1\"", "sum f32[1,512], f32[512] axes=[1] map=\"x0 * x1\""),
             ("sum f32[4,8], f32[4,1] axes=[1] map=\"x0*x1\"", "sum f32[1,8], f32[1,1] axes=[1] map=\"x0 * x1\""),
             (

@@ -55,6 +55,8 @@ pub enum Failure {
     Stdout(io::Error),
     #[error("this is a bug in cranefold: {wrong}")]
     WrongAnswer { wrong: String },
+    #[error("this is a bug in cranefold: the result is not checked, for its check fails: {error}")]
+    Check { error: String },
 }
 
 /// A path on one line, whatever its name holds.
@@ -74,11 +76,32 @@ pub fn without_controls(text: &str, lines: bool) -> String {
 }
 
 impl Failure {
+    /// What the check of a result raises about what it has made itself: a fault of ours, whatever its type says.
+    pub fn check(error: impl std::fmt::Display) -> Failure {
+        Failure::Check { error: error.to_string() }
+    }
+
     /// 2 where the request is wrong, 1 where we are.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Compile(Error::Internal { .. }) | Failure::WrongAnswer { .. } => 1,
+            Failure::Compile(Error::Internal { .. }) | Failure::WrongAnswer { .. } | Failure::Check { .. } => 1,
             _ => 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error has one code as the user's, another where the check of a result meets it.
+    #[test]
+    fn a_check_that_fails_is_no_fault_of_the_request() {
+        let error = "sum f32[4] axes=[1]".parse::<cranefold::Reduction>().expect_err("no such axis");
+        assert_eq!(Failure::Spec(error.clone()).exit_code(), 2);
+        let ours = Failure::check(error);
+        assert_eq!(ours.exit_code(), 1);
+        let message = "the result is not checked, for its check fails: axis 1 is out of range for rank 1";
+        assert_eq!(ours.to_string(), format!("this is a bug in cranefold: {message}"));
     }
 }

@@ -1,8 +1,8 @@
 //! The command `cranefold`: runs, dumps, explains, times, emits and lists tensor reductions.
 //!
 //! It exits with 0; with 2 and a line on stderr where the request is wrong, below it the place where an
-//! expression is; with 1 and a line where cranefold is: an answer out of its bound, or a bug that the compiler
-//! found in itself, with the code it is about.
+//! expression is; with 1 and a line where cranefold is: an answer out of its bound, one that it cannot check, or a
+//! bug that the compiler found in itself, with the code it is about.
 
 mod args;
 mod arrays;

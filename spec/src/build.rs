@@ -1,6 +1,6 @@
 //! Building and validating a request. Text and oneDNN's dims come through here too.
 
-use super::{Reduction, Rounding, SpecError};
+use super::{Operand, Reduction, Role, Rounding, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::formula::{Formula, FormulaError};
@@ -252,6 +252,25 @@ impl Builder {
         self
     }
 
+    /// Gives each input that is no scalar the shape that `shape` has for its number in the order of a call, and every
+    /// operand the row-major layout.
+    ///
+    /// ```
+    /// use cranefold_spec::Reduction;
+    ///
+    /// let spec: Reduction = "mean f16[64,512]@ba, f32[64,1]:then axes=[1] keep_dims then=\"r0 * y0\"".parse()?;
+    /// let row = spec.to_builder().reshape(|input| [[1, 512], [1, 1]][input].into()).build()?;
+    /// assert_eq!(row.to_string(), "mean f16[1,512], f32[1,1]:then axes=[1] keep_dims then=\"r0 * y0\"");
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    pub fn reshape(mut self, mut shape: impl FnMut(usize) -> Vec<u64>) -> Builder {
+        for (number, given) in self.inputs.iter_mut().chain(&mut self.thens).enumerate() {
+            *given = Given { dtype: given.dtype, shape: shape(number), layout: Layout::row_major() };
+        }
+        self.outputs.iter_mut().for_each(|(_, layout)| *layout = None);
+        self
+    }
+
     /// Validates the request.
     ///
     /// # Errors
@@ -261,7 +280,72 @@ impl Builder {
     }
 }
 
+impl Reduction {
+    /// Returns the request in the making that builds an equal request: to be changed and built again.
+    ///
+    /// ```
+    /// use cranefold_spec::Reduction;
+    ///
+    /// let spec: Reduction = "sum f32[64,512] axes=[1] keep_dims".parse()?;
+    /// assert_eq!(spec.to_builder().build()?, spec);
+    /// assert_eq!(spec.to_builder().axes([0]).build()?.to_string(), "sum f32[64,512] axes=[0] keep_dims");
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    pub fn to_builder(&self) -> Builder {
+        // Each field by its name, so that a new one does not compile until it is carried.
+        let Reduction {
+            hash: _,
+            reducers,
+            inputs,
+            outputs,
+            map,
+            then,
+            apply,
+            reduced: _,
+            keep_dims,
+            lift,
+            accumulator,
+            saturate,
+            rounding,
+        } = self;
+        let given = |o: &Operand| Given { dtype: o.dtype, shape: o.shape.clone(), layout: o.layout.clone() };
+        let of_role = |role: Role| inputs.iter().filter(move |o| o.role == role).map(given).collect();
+        let scalar = |o: &Operand| match &o.role {
+            Role::Scalar(name) => Some((name.clone(), o.dtype)),
+            _ => None,
+        };
+        Builder {
+            reducers: reducers.iter().map(Named::of).collect(),
+            inputs: of_role(Role::Element),
+            thens: of_role(Role::Then),
+            scalars: inputs.iter().filter_map(scalar).collect(),
+            outputs: outputs.iter().map(|o| (Some(o.dtype), Some(o.layout.clone()))).collect(),
+            map: map.clone().map(Formulas::from),
+            then: (!then.is_empty()).then(|| Formulas::from(then.clone())),
+            apply: apply.clone().map(Formulas::from),
+            axes: Some(self.axes().into_iter().map(|axis| axis as i64).collect()),
+            keep_dims: *keep_dims,
+            lift: lift.then_some(true),
+            accumulator: *accumulator,
+            saturate: *saturate,
+            trunc: *rounding == Some(Rounding::Trunc),
+            half_even: *rounding == Some(Rounding::HalfEven),
+        }
+    }
+}
+
 impl Named {
+    /// A reducer by the name of its row and its parameters' names, or its combiner.
+    fn of(call: &Call) -> Named {
+        match call {
+            Call::Own(combiner) => Named::Own(combiner.clone()),
+            Call::Row { name, .. } => {
+                let params = call.as_row().into_iter().flat_map(|row| row.params).zip(call.params());
+                Named::Op { op: name.to_string(), params: params.map(|(p, value)| (p.name.into(), value)).collect() }
+            }
+        }
+    }
+
     /// Finds the row and its parameters' values, and the simpler row that means the same.
     pub(super) fn resolve(&self) -> Result<Call, SpecError> {
         let (op, given) = match self {
@@ -301,5 +385,79 @@ impl Named {
             Some((name, params)) => Call::row(ops::find(name).expect("a canonical row"), &params),
             None => Call::row(row, &params),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fields of a request by their names; a new one does not compile until it stands here.
+    fn fields(spec: &Reduction) -> [(&'static str, String); 12] {
+        let Reduction {
+            hash: _,
+            reducers,
+            inputs,
+            outputs,
+            map,
+            then,
+            apply,
+            reduced,
+            keep_dims,
+            lift,
+            accumulator,
+            saturate,
+            rounding,
+        } = spec;
+        [
+            ("reducers", format!("{reducers:?}")),
+            ("inputs", format!("{inputs:?}")),
+            ("outputs", format!("{outputs:?}")),
+            ("map", format!("{map:?}")),
+            ("then", format!("{then:?}")),
+            ("apply", format!("{apply:?}")),
+            ("reduced", format!("{reduced:?}")),
+            ("keep_dims", format!("{keep_dims:?}")),
+            ("lift", format!("{lift:?}")),
+            ("accumulator", format!("{accumulator:?}")),
+            ("saturate", format!("{saturate:?}")),
+            ("rounding", format!("{rounding:?}")),
+        ]
+    }
+
+    #[test]
+    fn a_builder_of_a_request_carries_every_field() {
+        let plain: Reduction = "sum f32[4,5]".parse().expect("a spec");
+        let others = [
+            ("reducers", "max,argmax(last),lp_max(p=2.5,eps=1e-6) f32[4,5]"),
+            ("reducers", r#"combiner(identity="0",lift="x0",combine="a0+b0",commutative), min f32[4,5]"#),
+            (
+                "inputs",
+                r#"sum f16[4,5]@ba, i8[5]@(-1)+3, f32[]:then scalar k:i32 map="x0*f32(x1)" then="r0*y0+f32(k)""#,
+            ),
+            ("outputs", "max,argmax f32[4,5,6]@aBc8b axes=[0] -> f64@Ab4a+2, i32@any"),
+            ("map", r#"sum f32[4,5] map="x0*x0""#),
+            ("then", r#"sum,max f32[4,5] axes=[1] then="r0 + d, r1" -> f16, f32@(3)"#),
+            ("apply", r#"sum f32[4,5] axes=[1] apply="x0 / r0" -> @ba"#),
+            ("reduced", "sum f32[4,5] axes=[0]"),
+            ("keep_dims", "sum f32[4,5] axes=[0] keep_dims"),
+            ("lift", "l1 f32[4,5] axes=[] empty_axes=lift"),
+            ("accumulator", "sum f32[4,5] acc=f64"),
+            ("saturate", "sum i8[4,5] saturate"),
+            ("rounding", "mean i8[4,5] round_half_even"),
+            ("rounding", "mean f32[4,5] trunc -> i8"),
+        ];
+        for (name, plain) in fields(&plain) {
+            let differs = |text: &str| {
+                let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+                let again = spec.to_builder().build().unwrap_or_else(|e| panic!("{text} again: {e}"));
+                assert_eq!(fields(&again), fields(&spec), "{text}");
+                assert_eq!((again.to_string(), again.hash), (spec.to_string(), spec.hash), "{text}");
+                fields(&spec).into_iter().any(|(other, value)| other == name && value != plain)
+            };
+            let mut texts = others.iter().filter(|(other, _)| *other == name).peekable();
+            assert!(texts.peek().is_some(), "no request sets {name}");
+            texts.for_each(|(_, text)| assert!(differs(text), "{text} has the plain {name}"));
+        }
     }
 }

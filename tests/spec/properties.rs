@@ -127,7 +127,8 @@ proptest! {
         // Requests that are refused are the concern of other tests.
         if let Ok(spec) = request.build() {
             let text = spec.to_string();
-            prop_assert_eq!(text.parse::<Reduction>(), Ok(spec), "{}", text);
+            prop_assert_eq!(&text.parse::<Reduction>(), &Ok(spec.clone()), "{}", text);
+            prop_assert_eq!(spec.to_builder().build(), Ok(spec), "{}", text);
         }
     }
 
@@ -139,6 +140,7 @@ proptest! {
             let again: Reduction = canonical.parse().unwrap_or_else(|e| panic!("`{text}` as `{canonical}`: {e}"));
             prop_assert_eq!(again.to_string(), canonical);
             prop_assert_eq!(&again, &spec, "{}", text);
+            prop_assert_eq!(&spec.to_builder().build(), &Ok(again.clone()), "{}", text);
             let types = |spec: &Reduction| spec.outputs().iter().map(|o| o.dtype()).collect::<Vec<_>>();
             prop_assert_eq!(types(&again), types(&spec));
             prop_assert_eq!(cranefold::Problem::of(&spec).outputs.len(), spec.outputs().len());

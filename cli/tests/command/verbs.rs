@@ -23,6 +23,19 @@ fn run_prints_what_a_person_wants() {
     assert!(error.ends_with("(all 128 outputs checked)"), "{out}");
 }
 
+/// The check reduces slices of their own, which keep the reduced axes as the whole does.
+#[test]
+fn results_that_keep_their_axes_are_checked() {
+    for spec in [
+        r#"sum f32[5,6], f32[1,1]:then axes=[1] keep_dims then="r0 + y0""#,
+        r#"mean f16[2,5,6]@cab, f32[2,1,6]:then axes=[1] keep_dims then="r0 * y0 + d" -> f32@cab"#,
+    ] {
+        let out = works(&["run", spec]);
+        let error = out.lines().find(|line| line.starts_with("error")).unwrap_or_else(|| panic!("{spec}: {out}"));
+        assert!(error.contains("(all "), "{out}");
+    }
+}
+
 fn output_line(args: &[&str]) -> String {
     let out = works(args);
     out.lines().find(|line| line.starts_with("output")).unwrap().to_string()
