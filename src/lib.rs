@@ -30,7 +30,7 @@
 //! Dependencies point one way, and `tests/layout.rs` holds the list. [`ir`] knows none of these. Spec, problem,
 //! lowering, schedule and passes never mention Cranelift, which only code generation, `link`, `aot`, `inspect` and `target` do,
 //! nor `iced_x86`, which only `codegen::x86` and `inspect` do. Nothing here prints, reads the environment or exits. Unsafe
-//! code stands in `link` and in `kernel` alone. The oracle, crate `cranefold-reference`, shares nothing with the compiler but the spec.
+//! code stands in the file that enters machine code, the file that maps memory for it, and the functions of the host that it calls. The oracle, crate `cranefold-reference`, shares nothing with the compiler but the spec.
 
 pub mod aot;
 mod codegen;

@@ -75,6 +75,30 @@ pub(crate) fn decided(
     Ok(Decided { problem, schedule, vectors, program })
 }
 
+/// The decision for a naive nest of a problem, of which the schedule was chosen for the whole. The legal nest is verified: the
+/// ranges of blocks that partial results are made of are the caller's, and no test has seen them all.
+///
+/// # Errors
+/// As [`program_stages`].
+pub(crate) fn decided_nest(
+    problem: &Problem,
+    nest: &Nest,
+    schedule: &Schedule,
+    vectors: Vectors,
+) -> Result<Decided, Error> {
+    let program = Program::of(legal_nest_of(nest.clone(), schedule, vectors)?);
+    let vectors = vectors.at_most(schedule.width);
+    Ok(Decided { problem: problem.clone(), schedule: schedule.clone(), vectors, program })
+}
+
+/// The legal nest of a naive one, verified.
+///
+/// # Errors
+/// As [`program_stages`].
+pub(crate) fn legal_nest_of(naive: Nest, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
+    checked("legalize", passed(naive, schedule, vectors.at_most(schedule.width))?)
+}
+
 /// As [`program_stages`], of all in one part.
 ///
 /// # Errors
@@ -100,7 +124,7 @@ pub fn legal_nest(problem: &Problem, schedule: &Schedule, vectors: Vectors) -> R
 }
 
 /// A naive nest after all passes.
-pub(crate) fn passed(naive: Nest, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
+fn passed(naive: Nest, schedule: &Schedule, vectors: Vectors) -> Result<Nest, Error> {
     let check = |stage, nest| if cfg!(debug_assertions) { checked(stage, nest) } else { Ok(nest) };
     PASSES.iter().try_fold(check("nest", naive)?, |nest, pass| check(pass.name, (pass.run)(nest, schedule, vectors)))
 }

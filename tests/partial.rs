@@ -377,3 +377,28 @@ fn threads_share_a_partial() {
     let all = combined(&partial, states, 1, &mut Random::new(1));
     assert_eq!(finished(&partial, &all, &[&memory]), whole);
 }
+
+#[test]
+fn the_compilers_cache_keeps_the_code_of_partial_results() {
+    let spec: Reduction = "sum f32[1000003]".parse().expect("a spec");
+    let compiler = Compiler::host().expect("this machine");
+    let partial = compiler.partial(&spec).expect("blocks");
+    let after_partial = compiler.statistics();
+    assert!(
+        after_partial.compiles > 0 && after_partial.kernels > 0,
+        "what merges and finishes is kept: {after_partial:?}"
+    );
+    partial.shard(0..64).expect("a range");
+    let after_shard = compiler.statistics();
+    assert_eq!(after_shard.compiles, after_partial.compiles + 1);
+    // An equal subtree elsewhere, and the same nests asked for again, from another `Partial` of the same compiler.
+    partial.shard(64..128).expect("a range");
+    compiler.clone().partial(&spec).expect("blocks").shard(0..64).expect("a range");
+    let again = compiler.statistics();
+    assert_eq!(again.compiles, after_shard.compiles);
+    assert!(again.hits > after_shard.hits);
+    compiler.clear();
+    assert_eq!(compiler.statistics().kernels, 0);
+    partial.shard(0..64).expect("a range");
+    assert_eq!(compiler.statistics().compiles, again.compiles + 1, "what was let go of is made again");
+}

@@ -1,10 +1,11 @@
 //! How a compiler is made.
 
-use super::Compiler;
 use super::cache::Cache;
+use super::{Compiler, Inner};
 use crate::error::Error;
 use crate::inspect::perf::PerfMap;
 use crate::target::Target;
+use std::sync::Arc;
 
 /// The most codes kept where nothing is said.
 const MOST_KERNELS: usize = 16_000;
@@ -56,7 +57,6 @@ impl Builder {
 
     /// Writes where codes lie to `/tmp/perf-PID.map`, in which `perf report` looks for names:
     /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents, and that of a tile with its number.
-    /// Code of partial results is not in it.
     pub fn perf_map(self) -> Builder {
         Builder { perf_map: true, ..self }
     }
@@ -70,7 +70,7 @@ impl Builder {
         let target = self.target.map_or_else(Target::host, Ok)?;
         let most_kernels = self.most_kernels.unwrap_or(MOST_KERNELS);
         let perf_map = self.perf_map.then(PerfMap::open).transpose()?;
-        Ok(Compiler {
+        Ok(Compiler(Arc::new(Inner {
             vectors: target.vectors(),
             target_text: target.to_string().into(),
             target,
@@ -78,6 +78,6 @@ impl Builder {
             cache: Cache::new(most_kernels, self.most_code_bytes.unwrap_or(MOST_CODE_BYTES)),
             memory: Default::default(),
             perf_map,
-        })
+        })))
     }
 }

@@ -9,8 +9,8 @@ pub use cache::Statistics;
 use crate::codegen::x86::Plan;
 use crate::error::Error;
 use crate::inspect::perf::PerfMap;
-use crate::kernel::Kernel;
 use crate::kernel::code::Compiled;
+use crate::kernel::{Kernel, Routine};
 use crate::link::{self, Memory};
 use crate::pipeline;
 use crate::problem::Problem;
@@ -22,12 +22,13 @@ use crate::spec::Reduction;
 use crate::target::Target;
 use crate::vectors::Vectors;
 use cache::Cache;
+use cranefold_ir::Nest;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Compiles reductions to kernels and keeps the code by signature.
 ///
-/// Threads may share it; two that ask for one signature at once compile it once.
+/// Cheap to clone: clones share the cache. Threads may share it too; two that ask for one signature at once compile it once.
 ///
 /// ```
 /// use cranefold::{Compiler, Reduction};
@@ -44,15 +45,18 @@ use std::time::Instant;
 /// assert_eq!((compiler.statistics().compiles, compiler.statistics().hits), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone, Debug)]
+pub struct Compiler(Arc<Inner>);
+
 #[derive(Debug)]
-pub struct Compiler {
+struct Inner {
     target: Target,
     vectors: Vectors,
     /// The target as signatures say it.
     target_text: Arc<str>,
     threads: usize,
-    pub(crate) cache: Cache,
-    pub(crate) memory: Memory,
+    cache: Cache,
+    memory: Memory,
     perf_map: Option<PerfMap>,
 }
 
@@ -96,17 +100,17 @@ impl Compiler {
 
     /// How many threads it compiles for.
     pub fn threads(&self) -> usize {
-        self.threads
+        self.0.threads
     }
 
     /// The target.
     pub fn target(&self) -> &Target {
-        &self.target
+        &self.0.target
     }
 
     /// The widest vectors it makes code of.
     pub fn vectors(&self) -> Vectors {
-        self.vectors
+        self.0.vectors
     }
 
     /// The kernel of a reduction: compiled, or from the cache.
@@ -114,9 +118,9 @@ impl Compiler {
     /// # Errors
     /// See [`Error`].
     pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
-        match self.cache.get_asked(spec) {
+        match self.0.cache.get_asked(spec) {
             Some(kernel) => Ok(kernel),
-            None => self.compile_request(&self.new_request(spec, self.vectors.bits, None, false)),
+            None => self.compile_request(&self.new_request(spec, self.0.vectors.bits, None, false)),
         }
     }
 
@@ -131,8 +135,8 @@ impl Compiler {
     /// A spec with the signature of its code, so that [`compile_request`](Compiler::compile_request) and
     /// [`get`](Compiler::get) need not work it out.
     pub fn request(&self, spec: &Reduction) -> Request {
-        let known = self.cache.request(spec);
-        known.unwrap_or_else(|| self.cache.known(self.new_request(spec, self.vectors.bits, None, false)))
+        let known = self.0.cache.request(spec);
+        known.unwrap_or_else(|| self.0.cache.known(self.new_request(spec, self.0.vectors.bits, None, false)))
     }
 
     /// As [`request`](Compiler::request), with something forced.
@@ -140,20 +144,21 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if the width is none.
     pub fn request_with(&self, spec: &Reduction, options: &Options) -> Result<Request, Error> {
-        let width = options.width_of(self.vectors)?;
-        if options.schedule.is_none() && width == self.vectors.bits {
+        let width = options.width_of(self.0.vectors)?;
+        if options.schedule.is_none() && width == self.0.vectors.bits {
             return Ok(self.request(spec));
         }
-        Ok(self.cache.known(self.new_request(spec, width, options.schedule.clone(), true)))
+        Ok(self.0.cache.known(self.new_request(spec, width, options.schedule.clone(), true)))
     }
 
     fn new_request(&self, spec: &Reduction, width: u32, schedule: Option<Schedule>, is_forced: bool) -> Request {
         let key = Key {
             problem: Problem::of(spec),
-            target: self.target_text.clone(),
+            target: self.0.target_text.clone(),
             width,
-            threads: if schedule.is_some() { 1 } else { self.threads },
+            threads: if schedule.is_some() { 1 } else { self.0.threads },
             schedule,
+            nest: None,
             tree_version: TREE_VERSION,
         };
         Request::new(spec.clone(), Signature::new(key), is_forced)
@@ -164,7 +169,7 @@ impl Compiler {
     /// # Errors
     /// As [`compile_with`](Compiler::compile_with); [`Error::Target`] if the request is of a compiler for another target.
     pub fn compile_request(&self, request: &Request) -> Result<Kernel, Error> {
-        self.cache.get_or_make(request, || self.make(request.signature()))
+        self.0.cache.get_or_make(request, || self.make(request.signature()))
     }
 
     /// The kernel of a request if its code is ready; compiles nothing.
@@ -181,33 +186,55 @@ impl Compiler {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get(&self, request: &Request) -> Option<Kernel> {
-        self.cache.get(request)
+        self.0.cache.get(request)
     }
 
     /// Lets go of all code. What kernels hold lives on with them.
     pub fn clear(&self) {
-        self.cache.clear();
+        self.0.cache.clear();
+    }
+
+    /// The code of a naive nest of a problem by a schedule that was chosen for the problem: compiled, or from the cache.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn routine(&self, problem: &Problem, nest: Nest, schedule: &Schedule) -> Result<Routine, Error> {
+        let key = Key {
+            problem: problem.clone(),
+            target: self.0.target_text.clone(),
+            width: self.0.vectors.at_most(schedule.width).bits,
+            threads: 1,
+            schedule: Some(schedule.clone()),
+            nest: Some(nest.clone()),
+            tree_version: TREE_VERSION,
+        };
+        let signature = Signature::new(key);
+        let compiled = self.0.cache.code(&signature, || self.make(&signature))?;
+        Ok(Routine::new(&nest, compiled))
     }
 
     fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
         let start = Instant::now();
-        if signature.target != self.target_text {
-            let reason = format!("the compiler is for {}", self.target_text);
+        if signature.target != self.0.target_text {
+            let reason = format!("the compiler is for {}", self.0.target_text);
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
-        let Key { problem, width, schedule: forced, threads, .. } = &**signature;
-        let decided = pipeline::decided(problem, forced.as_ref(), self.vectors, *width, *threads)?;
+        let Key { problem, width, schedule: forced, threads, nest, .. } = &**signature;
+        let decided = match (nest, forced) {
+            (Some(nest), Some(schedule)) => pipeline::decided_nest(problem, nest, schedule, self.0.vectors)?,
+            _ => pipeline::decided(problem, forced.as_ref(), self.0.vectors, *width, *threads)?,
+        };
         let plan = Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch };
-        let memory = self.target.is_host().then_some(&self.memory);
-        let codes = link::compile(decided.program.all_nests(), plan, self.target.isa(), memory)?;
-        let (signature, target) = (signature.clone(), self.target.clone());
+        let memory = self.0.target.is_host().then_some(&self.0.memory);
+        let codes = link::compile(decided.program.all_nests(), plan, self.0.target.isa(), memory)?;
+        let (signature, target) = (signature.clone(), self.0.target.clone());
         let compiled = Compiled::new(signature, target, decided, codes, start);
-        self.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
+        self.0.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
         Ok(compiled)
     }
 
     /// What was done so far, and what is held.
     pub fn statistics(&self) -> Statistics {
-        self.cache.statistics()
+        self.0.cache.statistics()
     }
 }

@@ -5,6 +5,7 @@
 //! have become the canonical one; no other selection from them can tell.
 //!
 //! None of them unwinds or allocates: a panic, which would be a bug here, ends the process.
+#![allow(unsafe_code, reason = "takes slices from pointers that compiled code gives")]
 
 use crate::codegen::clif::{HostFunction, HostName};
 use cranefold_ir::DType;

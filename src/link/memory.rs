@@ -15,6 +15,9 @@ use memmap2::{MmapMut, MmapRaw};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The type of the compiled function.
+pub type Entry = unsafe extern "C" fn(*const *mut u8);
+
 /// Pages of a slab: bits of a word say which are free.
 const SLAB_PAGES: usize = 64;
 
@@ -107,6 +110,18 @@ impl Pages {
     /// Bytes of all the pages.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The function at an address in these pages, which were made executable. To call it is safe under the contract at the head
+    /// of [`link`](crate::link), for as long as the pages live.
+    ///
+    /// # Panics
+    /// If the address is not in these pages: a bug of ours.
+    pub fn entry(&self, address: *const u8) -> Entry {
+        let is_ours = (self.start.addr()..self.start.addr() + self.bytes).contains(&address.addr());
+        assert!(is_ours, "a function lies in the pages of its program");
+        // SAFETY: the address is not null, and to call what is there is unsafe: the caller's contract.
+        unsafe { std::mem::transmute::<*const u8, Entry>(address) }
     }
 
     /// Makes them executable, and no longer writable.

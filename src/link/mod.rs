@@ -19,7 +19,6 @@
 //! # Memory
 //! The functions of a program and their tiles lie together, in pages of their own ([`memory`]), which are given back when
 //! the last [`Code`] of them is dropped.
-#![allow(unsafe_code, reason = "takes an address for a function")]
 
 mod host;
 mod libcalls;
@@ -41,10 +40,7 @@ use memory::{Pages, Provider};
 use std::sync::Arc;
 
 pub use crate::codegen::storage::SCRATCH_ALIGN;
-pub use memory::Memory;
-
-/// The type of the compiled function.
-pub type Entry = unsafe extern "C" fn(*const *mut u8);
+pub use memory::{Entry, Memory};
 
 /// The machine code of a nest, and the memory it lives in.
 #[derive(Debug)]
@@ -192,10 +188,10 @@ fn load(codes: &mut [Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<
         codes.iter_mut().map(|code| define(&mut module, code, isa)).collect::<Result<Vec<_>, _>>().map_err(refused)?;
     module.finalize_definitions().map_err(|e| no_memory(&e))?;
     let address = |&id: &FuncId| module.get_finalized_function(id);
-    let loaded = |(function, tiles): &(FuncId, Vec<FuncId>)| {
-        // SAFETY: the address is that of a finalized function with the signature at the head of this file.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address(function)) };
-        Loaded { entry, tiles: tiles.iter().map(|id| address(id).addr()).collect(), pages: pages.clone() }
+    let loaded = |(function, tiles): &(FuncId, Vec<FuncId>)| Loaded {
+        entry: pages.entry(address(function)),
+        tiles: tiles.iter().map(|id| address(id).addr()).collect(),
+        pages: pages.clone(),
     };
     Ok(ids.iter().map(loaded).collect())
 }

@@ -118,8 +118,8 @@ impl Partial {
     fn merge(&self, read: &[u8], kept: &mut [u8], keep: Keep) -> Result<(), PartialError> {
         let inner = &self.inner;
         let code = if keep == Keep::Older { &inner.merge_into_older } else { &inner.merge_into_newer };
-        let read = inner.layout.values_of(read).map(Memory::Read);
-        let kept = inner.layout.values_mut(kept).into_iter().map(Memory::Write);
+        let read = inner.layout.values_of(read).map(read_bytes);
+        let kept = inner.layout.values_mut(kept).into_iter().map(write_bytes);
         Ok(code.run(read.chain(kept))?)
     }
 
@@ -143,7 +143,7 @@ impl Partial {
         self.check_length(from, states)?;
         let of = |o: &crate::spec::Operand| (o.dtype(), o.span_elems().saturating_mul(states as u64));
         let operands = inner.finish_inputs.iter().map(|&i| of(&inner.spec.inputs()[i]));
-        check("input", operands, inputs.iter().map(|i| (i.dtype(), i.as_bytes().len())))?;
+        check("input", operands, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
         let operands = inner.spec.outputs().iter().map(of);
         check("output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
         for state in 0..states {
@@ -185,16 +185,17 @@ impl Partial {
         let inner = &self.inner;
         let operands = inner.spec.inputs();
         // Of the problem's inputs some are not read here.
-        let mut given = vec![&[][..]; operands.len()];
+        let mut given = vec![Input::from_bytes(DType::U8, &[]); operands.len()];
         for (&number, input) in inner.finish_inputs.iter().zip(inputs) {
-            given[number] = &input.as_bytes()[state * operands[number].span_bytes() as usize..];
+            let bytes = operands[number].span_bytes() as usize;
+            given[number] = input.part(state * bytes, bytes);
         }
         let operands = inner.spec.outputs().iter().zip(outputs);
         let places = operands.map(|(o, output)| {
             let bytes = o.span_bytes() as usize;
-            Memory::Write(&mut output.as_bytes_mut()[state * bytes..][..bytes])
+            Memory::Write(output.part(state * bytes, bytes))
         });
-        let values = inner.layout.values_of(all).map(Memory::Read);
+        let values = inner.layout.values_of(all).map(read_bytes);
         Ok(inner.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
     }
 
@@ -230,6 +231,16 @@ impl Partial {
             false => Err(PartialError::Length { given: given.len(), states, expected }),
         }
     }
+}
+
+/// Bytes of a state that a routine reads.
+fn read_bytes(bytes: &[u8]) -> Memory<'_> {
+    Memory::Read(Input::from_bytes(DType::U8, bytes))
+}
+
+/// Bytes of a state that a routine writes.
+pub(super) fn write_bytes(bytes: &mut [u8]) -> Memory<'_> {
+    Memory::Write(Output::from_bytes(DType::U8, bytes))
 }
 
 /// The subtrees of the entries of a state.

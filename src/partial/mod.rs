@@ -57,28 +57,21 @@ pub use ranges::subtrees;
 pub use shard::{InputSpan, Shard};
 pub use state::{StateLayout, StateValue};
 
-use crate::codegen::x86::Plan;
 use crate::compiler::Compiler;
 use crate::error::Error;
 use crate::kernel::Routine;
-use crate::link::{self, Memory};
 use crate::pipeline;
 use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Parts, Schedule};
 use crate::spec::Reduction;
-use crate::target::Target;
-use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranefold_ir::ops::{Method, Source};
 use nests::Keep;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
-
-/// Codes of blocks that are kept for further shards.
-const MOST_CODES: usize = 64;
+use std::sync::Arc;
 
 /// The partial results of a reduction: the states of ranges of its blocks. Cheap to clone; threads may share it.
 ///
@@ -120,8 +113,6 @@ pub struct Partial {
 
 struct Inner {
     spec: Reduction,
-    problem: Problem,
-    name: String,
     layout: StateLayout,
     maker: Maker,
     /// Of two states the older is kept, or the newer.
@@ -130,8 +121,6 @@ struct Inner {
     finish: Routine,
     /// Inputs that the finish reads, by their numbers.
     finish_inputs: Vec<usize>,
-    /// The codes of blocks, those used last at the end.
-    codes: Mutex<Vec<(Nest, Arc<Routine>)>>,
 }
 
 impl fmt::Debug for Partial {
@@ -143,32 +132,24 @@ impl fmt::Debug for Partial {
 /// The most ranges that blocks are put in.
 pub const MOST_RANGES: usize = 1 << 20;
 
-/// What makes code.
+/// The compiler of the nests of partial results, and the reduction that they belong to.
 struct Maker {
-    target: Target,
-    memory: Memory,
-    vectors: Vectors,
+    compiler: Compiler,
+    problem: Problem,
+    name: String,
     schedule: Schedule,
 }
 
 impl Maker {
-    /// The legal nest of a naive one.
-    fn legal(&self, naive: Nest, schedule: &Schedule) -> Result<Nest, Error> {
-        // Ranges are the caller's: no test has seen them all.
-        pipeline::checked("legalize", pipeline::passed(naive, schedule, self.vectors.at_most(schedule.width))?)
-    }
-
-    /// The code of a naive nest, by the schedule or by a plain one: all code of partial results is made here.
+    /// The code of a naive nest by a schedule, compiled or from the compiler's cache.
     fn code(&self, naive: Nest, schedule: &Schedule) -> Result<Routine, Error> {
-        let legal = self.legal(naive, schedule)?;
-        let plan = Plan { vectors: self.vectors.at_most(schedule.width), prefetch_bytes: schedule.prefetch };
-        let code = link::compile([&legal].into_iter(), plan, self.target.isa(), Some(&self.memory))?.remove(0);
-        Ok(Routine::new(&legal, code, &self.target))
+        self.compiler.routine(&self.problem, naive, schedule)
     }
 
     /// What merges states into the older and into the newer, and what finishes them: a name, the naive nest and its
     /// schedule.
-    fn nests(&self, problem: &Problem, name: &str, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
+    fn nests(&self, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
+        let (problem, name) = (&self.problem, &self.name);
         let stored = Stored::of(problem);
         let len = layout.slices * layout.lanes;
         let merge = |keep| match &stored {
@@ -184,7 +165,7 @@ impl Maker {
 
     /// A naive nest and the legal one as text, under headings.
     fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
-        let legal = self.legal(naive.clone(), schedule)?;
+        let legal = pipeline::legal_nest_of(naive.clone(), schedule, self.compiler.vectors())?;
         Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
     }
 
@@ -197,7 +178,7 @@ impl Maker {
 
 impl Compiler {
     /// The partial results of a reduction: what merges and finishes them is compiled here, what makes those of a range
-    /// of blocks by [`Partial::shard`]. Nothing of it is kept in the cache.
+    /// of blocks by [`Partial::shard`]; the cache keeps the code of both.
     ///
     /// # Errors
     /// [`Error::NotInBlocks`] for what does not reduce slices in blocks to a result for each: what writes every position
@@ -212,30 +193,17 @@ impl Compiler {
         let blocks = blocks(&problem).map_err(|why| Error::NotInBlocks { why })?;
         let layout = StateLayout::of(&problem, Stored::of(&problem).as_ref(), blocks)?;
         let schedule = schedule::choose(&problem, self.vectors().bits);
-        let maker =
-            Maker { target: self.target().clone(), memory: self.memory.clone(), vectors: self.vectors(), schedule };
-        let name = pipeline::name(&problem);
-        let [older, newer, finish] = maker.nests(&problem, &name, &layout);
+        let maker = Maker { compiler: self.clone(), name: pipeline::name(&problem), problem, schedule };
+        let [older, newer, finish] = maker.nests(&layout);
         let code = |(_, naive, schedule): (_, _, Schedule)| maker.code(naive, &schedule);
         let (merge_into_older, merge_into_newer, finish) = (code(older)?, code(newer)?, code(finish)?);
-        let reads = problem.reducer().map_or(vec![], |reducer| reducer.reads);
+        let reads = maker.problem.reducer().map_or(vec![], |reducer| reducer.reads);
         let read = |source: &Source| if let Source::Input(input) = *source { Some(input) } else { None };
         let mut finish_inputs: Vec<usize> = reads.iter().filter_map(read).collect();
         finish_inputs.sort_unstable();
         finish_inputs.dedup();
-        let (spec, codes) = (spec.clone(), Mutex::default());
-        let inner = Inner {
-            spec,
-            problem,
-            name,
-            layout,
-            maker,
-            merge_into_older,
-            merge_into_newer,
-            finish,
-            finish_inputs,
-            codes,
-        };
+        let spec = spec.clone();
+        let inner = Inner { spec, layout, maker, merge_into_older, merge_into_newer, finish, finish_inputs };
         Ok(Partial { inner: Arc::new(inner) })
     }
 }
@@ -279,8 +247,8 @@ impl Partial {
     /// # Errors
     /// [`Error::Internal`] if a nest cannot be made again: a bug of ours.
     pub fn dump(&self) -> Result<String, Error> {
-        let Inner { problem, name, layout, maker, .. } = &*self.inner;
-        let nests = maker.nests(problem, name, layout).into_iter();
+        let Inner { layout, maker, .. } = &*self.inner;
+        let nests = maker.nests(layout).into_iter();
         nests.map(|(what, naive, schedule)| maker.dump(what, naive, &schedule)).collect()
     }
 

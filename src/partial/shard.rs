@@ -1,11 +1,12 @@
 //! A range of blocks: what it reads, and its code.
 
-use super::{MOST_CODES, Partial, nests, subtrees};
+use super::call::write_bytes;
+use super::{Partial, nests, subtrees};
 use crate::error::{Error, PartialError};
 use crate::kernel::{Input, Memory, Routine};
-use cranefold_ir::Nest;
+use cranefold_ir::DType;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The part of an input that a range of blocks reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct Shard {
 /// A subtree.
 #[derive(Debug)]
 struct Part {
-    code: Arc<Routine>,
+    code: Routine,
     /// For each input of the shard, how many elements of its span come before what the code reads.
     starts: Vec<u64>,
 }
@@ -37,20 +38,20 @@ struct Part {
 impl Partial {
     /// The range of blocks, compiled: one code for each of its [`subtrees`] that is not like another. Where blocks follow one
     /// another in memory, subtrees of one size are alike, but for those with the last block, and where elements are
-    /// reduced with their positions. The codes used last are kept for further shards.
+    /// reduced with their positions. The compiler's cache keeps the codes for further shards.
     ///
     /// # Errors
     /// [`Error::NoBlocks`] if it is no range of the blocks; else as [`compile`](crate::Compiler::compile).
     pub fn shard(&self, blocks: Range<u64>) -> Result<Shard, Error> {
         let inputs = self.inputs_of(blocks.clone())?;
         let part = |subtree| {
-            let (nest, starts) = nests::of_blocks(&self.inner.problem, &self.inner.name, subtree);
+            let (nest, starts) = nests::of_blocks(&self.inner.maker.problem, &self.inner.maker.name, subtree);
             let before = |span: &InputSpan| match nest.buffers[span.input].len {
                 0 => 0,
                 _ => starts[span.input] - span.elems.start,
             };
             let starts = inputs.iter().map(before).collect();
-            Ok(Part { code: self.code(nest)?, starts })
+            Ok(Part { code: self.inner.maker.code(nest, &self.inner.maker.schedule)?, starts })
         };
         let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
         Ok(Shard { partial: self.clone(), blocks, inputs, parts })
@@ -67,8 +68,8 @@ impl Partial {
     }
 
     fn spans(&self, blocks: Range<u64>) -> Vec<InputSpan> {
-        let problem = &self.inner.problem;
-        let read = (!blocks.is_empty()).then(|| nests::of_blocks(problem, &self.inner.name, blocks));
+        let problem = &self.inner.maker.problem;
+        let read = (!blocks.is_empty()).then(|| nests::of_blocks(problem, &self.inner.maker.name, blocks));
         let span = |input: usize| {
             let read = read.as_ref().map(|(nest, starts)| starts[input]..starts[input] + nest.buffers[input].len);
             InputSpan { input, elems: read.unwrap_or(0..0) }
@@ -81,32 +82,6 @@ impl Partial {
         let inputs = self.spec().inputs();
         let bytes = |span: &InputSpan| (span.elems.end - span.elems.start) * inputs[span.input].dtype().bytes();
         self.spans(blocks).iter().map(bytes).fold(0, u64::saturating_add)
-    }
-
-    /// The code of a nest of blocks.
-    fn code(&self, nest: Nest) -> Result<Arc<Routine>, Error> {
-        // A panic leaves the list as it was.
-        let list = || self.inner.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |codes: &mut Vec<(Nest, Arc<Routine>)>| {
-            let at = codes.iter().position(|(known, _)| *known == nest)?;
-            codes[at..].rotate_left(1);
-            codes.last().map(|(_, code)| code.clone())
-        };
-        if let Some(code) = known(&mut list()) {
-            return Ok(code);
-        }
-        // Others need not wait; two that want one code at once make it twice.
-        let maker = &self.inner.maker;
-        let code = Arc::new(maker.code(nest.clone(), &maker.schedule)?);
-        let mut codes = list();
-        if let Some(code) = known(&mut codes) {
-            return Ok(code);
-        }
-        if codes.len() == MOST_CODES {
-            codes.remove(0);
-        }
-        codes.push((nest, code.clone()));
-        Ok(code)
     }
 }
 
@@ -124,7 +99,7 @@ impl Shard {
         let inner = &self.partial.inner;
         let one = |subtree: Range<u64>| {
             let what = format!("blocks {}..{}", subtree.start, subtree.end);
-            let (naive, _) = nests::of_blocks(&inner.problem, &inner.name, subtree);
+            let (naive, _) = nests::of_blocks(&inner.maker.problem, &inner.maker.name, subtree);
             inner.maker.dump(&what, naive, &inner.maker.schedule)
         };
         subtrees(self.blocks()).map(one).collect()
@@ -146,18 +121,18 @@ impl Shard {
         let inner = &self.partial.inner;
         let operands = inner.spec.inputs();
         let expected = self.inputs.iter().map(|s| (operands[s.input].dtype(), s.elems.end - s.elems.start));
-        super::call::check("input", expected, inputs.iter().map(|i| (i.dtype(), i.as_bytes().len())))?;
+        super::call::check("input", expected, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
         self.partial.check_length(state, 1)?;
         for (number, part) in self.parts.iter().enumerate() {
             let entry = &mut state[inner.layout.entry(number)];
             inner.layout.clear_gaps(entry);
             // Of the problem's inputs some are not read here.
-            let mut given = vec![&[][..]; operands.len()];
+            let mut given = vec![Input::from_bytes(DType::U8, &[]); operands.len()];
             for ((span, input), &start) in self.inputs.iter().zip(inputs).zip(&part.starts) {
-                given[span.input] = &input.as_bytes()[(start * input.dtype().bytes()) as usize..];
+                given[span.input] = input.part((start * input.dtype().bytes()) as usize, usize::MAX);
             }
-            let outputs = inner.spec.outputs().iter().map(|_| Memory::Write(&mut []));
-            let values = inner.layout.values_mut(entry).into_iter().map(Memory::Write);
+            let outputs = inner.spec.outputs().iter().map(|_| write_bytes(&mut []));
+            let values = inner.layout.values_mut(entry).into_iter().map(write_bytes);
             part.code.run(given.into_iter().map(Memory::Read).chain(outputs).chain(values))?;
         }
         inner.layout.write_header(state, &self.blocks);

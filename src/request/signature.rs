@@ -2,6 +2,7 @@
 
 use crate::problem::Problem;
 use crate::schedule::Schedule;
+use cranefold_ir::Nest;
 use std::fmt::{self, Write};
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -28,6 +29,8 @@ pub struct Key {
     pub width: u32,
     /// The schedule that was forced, if any.
     pub schedule: Option<Schedule>,
+    /// The naive nest, where the code is one nest of the problem's partial results and not the whole.
+    pub nest: Option<Nest>,
     /// The threads that the choice of a schedule is given; 1 where one is forced, which says its parts itself.
     pub threads: usize,
     /// The version of the reduction tree.
@@ -36,9 +39,10 @@ pub struct Key {
 
 impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
-        let Key { problem, target, width, schedule, threads, tree_version } = &key;
+        let Key { problem, target, width, schedule, threads, nest, tree_version } = &key;
+        let nest = nest.as_ref().map_or(String::new(), |nest| format!("\n{nest}"));
         let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
-        let hash = hash(format_args!("{problem}\n{target}\n{width} {threads} {tree_version}\n{schedule}"));
+        let hash = hash(format_args!("{problem}\n{target}\n{width} {threads} {tree_version}\n{schedule}{nest}"));
         Signature(Arc::new((hash, key)))
     }
 

@@ -199,7 +199,28 @@ impl Cache {
         if let Some(kernel) = self.get(request) {
             return Ok(kernel);
         }
-        let signature = request.signature();
+        Ok(self.held(request, self.kept(request.signature(), make)?))
+    }
+
+    /// The code of a signature that no kernel is asked for: ready, or made by `make`, by one thread at a time.
+    ///
+    /// # Errors
+    /// As [`get_or_make`](Cache::get_or_make).
+    pub fn code(
+        &self,
+        signature: &Signature,
+        make: impl FnOnce() -> Result<Compiled, Error>,
+    ) -> Result<Arc<Compiled>, Error> {
+        if let Some(kept) = self.ready.get(signature) {
+            self.fronts.own().count_hit();
+            return Ok(kept.compiled);
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        Ok(self.kept(signature, make)?.compiled)
+    }
+
+    /// The code of a signature, which one thread makes and others wait for.
+    fn kept(&self, signature: &Signature, make: impl FnOnce() -> Result<Compiled, Error>) -> Result<Kept, Error> {
         let flight = {
             let mut flights = self.flights();
             // One that landed since.
@@ -216,7 +237,7 @@ impl Cache {
             self.flights().remove(signature);
             made
         });
-        Ok(self.held(request, result.clone()?))
+        result.clone()
     }
 
     fn made(&self, make: impl FnOnce() -> Result<Compiled, Error>) -> Result<Kept, Error> {

@@ -56,10 +56,15 @@ impl<'a> Input<'a> {
         self.dtype
     }
 
-    /// The bytes of the elements.
-    pub(crate) fn as_bytes(&self) -> &'a [u8] {
-        // SAFETY: `start` and `bytes` are of a slice that is borrowed for 'a; elements have no padding.
-        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    /// The number of bytes.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The bytes from `start` on, at most `bytes` of them, as elements of the same type.
+    pub(crate) fn part(&self, start: usize, bytes: usize) -> Input<'a> {
+        let start = start.min(self.bytes);
+        Input { bytes: bytes.min(self.bytes - start), start: self.start.wrapping_add(start), ..*self }
     }
 }
 
@@ -90,15 +95,15 @@ impl<'a> Output<'a> {
         self.dtype
     }
 
-    /// How many bytes the elements have.
+    /// The number of bytes.
     pub(crate) fn len_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The bytes of the elements. What is written to them must be elements.
-    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `start` and `bytes` are of a slice that is borrowed alone for 'a, and through `self` alone meanwhile;
-        // elements have no padding.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+    /// The bytes from `start` on, at most `bytes` of them, as elements of the same type.
+    pub(crate) fn part(&mut self, start: usize, bytes: usize) -> Output<'_> {
+        let start = start.min(self.bytes);
+        let bytes = bytes.min(self.bytes - start);
+        Output { bytes, start: self.start.wrapping_add(start), dtype: self.dtype, borrow: PhantomData }
     }
 }

@@ -1,0 +1,504 @@
+//! The one place that enters machine code.
+//!
+//! A call checks its buffers against the spec, here or in [`check`](super::check), makes the array of pointers that the
+//! code takes (see [`link`](crate::link)), and enters it. The raw calls leave the checks to their caller.
+#![allow(unsafe_code, reason = "enters machine code")]
+
+use super::check::{check, check_inputs};
+use super::code::Compiled;
+use super::{Element, Input, Kernel, Output};
+use crate::error::CallError;
+use crate::link::{Entry, SCRATCH_ALIGN};
+use crate::request::{Expected, Request};
+use cranefold_ir::{Buffer, BufferRole, Nest};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Pointers that a call passes without a list on the heap.
+const FEW: usize = 8;
+
+/// The function that a call of one input and one output enters at once, and the buffers it takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Direct {
+    entry: Entry,
+    input: Expected,
+    output: Expected,
+}
+
+impl Direct {
+    /// The entry of a request with one input and one output, where its code has one part and no scratch memory.
+    pub fn of(request: &Request, compiled: &Compiled) -> Option<Direct> {
+        let ([input], [output]) = request.expected() else { return None };
+        Some(Direct { entry: compiled.direct()?, input: *input, output: *output })
+    }
+
+    /// Runs the code, if the buffers are those of the spec.
+    #[inline]
+    fn run(&self, input: &Input<'_>, output: &mut Output<'_>) -> bool {
+        if !self.input.is(input.dtype, input.bytes) || !self.output.is(output.dtype, output.bytes) {
+            return false;
+        }
+        debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+        let buffers = [input.start.cast_mut(), output.start];
+        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); a shared
+        // borrow of the input and a unique one of the output. The code was made for this problem on this machine, and reads
+        // no more pointers.
+        unsafe { (self.entry)(buffers.as_ptr()) };
+        true
+    }
+}
+
+impl Kernel {
+    /// Runs the kernel of a reduction with one input and one output. The borrows say that they do not overlap:
+    ///
+    /// ```compile_fail,E0502
+    /// # let kernel = cranefold::Compiler::host().unwrap().compile(&"sum f32[4]".parse().unwrap()).unwrap();
+    /// let mut x = [1.0f32; 4];
+    /// kernel.run_one(&x[..], &mut x[..1]).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError`] if an element type or length is not that of the spec: nothing is written then.
+    #[inline]
+    pub fn run_one<T: Element, U: Element>(&self, input: &[T], output: &mut [U]) -> Result<(), CallError> {
+        self.run(&[Input::from(input)], &mut [Output::from(output)])
+    }
+
+    /// Runs the kernel on the calling thread alone.
+    ///
+    /// That no output overlaps another buffer is known from the borrows.
+    ///
+    /// # Errors
+    /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec, or
+    /// there is no memory for [`scratch_bytes`](Kernel::scratch_bytes): nothing is written then.
+    #[inline]
+    pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
+        match self.run_direct(inputs, outputs) {
+            true => Ok(()),
+            false => self.run_indirect(inputs, outputs),
+        }
+    }
+
+    /// Runs the kernel if its code may be entered at once and the buffers are those of the spec.
+    #[inline]
+    pub(super) fn run_direct(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> bool {
+        match (&self.0.direct, inputs, outputs) {
+            (Some(direct), [input], [output]) => direct.run(input, output),
+            _ => false,
+        }
+    }
+
+    /// As [`run`](Kernel::run), of any kernel.
+    pub(super) fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
+        check(&self.0.request, inputs, outputs)?;
+        let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
+        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); shared
+        // borrows of the inputs and unique ones of the outputs.
+        unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
+    }
+
+    /// Runs the kernel of a reduction that writes each element of the slice, such as `softmax`, over its
+    /// own input 0: the output takes its place, and padding becomes zero. `others` are the further inputs.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Output, Reduction};
+    ///
+    /// let spec: Reduction = "softmax f32[2,2] axes=[1]".parse()?;
+    /// let mut data = [0.0f32, 0.0, 1.0, f32::NEG_INFINITY];
+    /// Compiler::host()?.compile(&spec)?.run_in_place(&mut Output::from(&mut data[..]), &[])?;
+    /// assert_eq!(data, [0.5, 0.5, 1.0, 0.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::InPlace`] if the output is not of input 0's type and layout or is one for each slice;
+    /// else as [`run`](Kernel::run).
+    pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
+        if !self.spec().runs_in_place() {
+            return Err(CallError::InPlace);
+        }
+        let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
+        check_inputs(&self.0.request, inputs.collect::<Vec<_>>().into_iter())?;
+        let buffers = std::iter::once(data.start).chain(others.iter().map(|i| i.start.cast_mut()));
+        // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
+        // and the output are one buffer with the same places: the kernel has read a slice's elements but those
+        // of the position it writes, and reads that one before.
+        unsafe { self.run_at(others.len() + 2, buffers.chain([data.start])) }
+    }
+
+    /// Runs the kernel on so many buffers and its scratch memory.
+    ///
+    /// # Safety
+    /// As [`run_raw`](Kernel::run_raw), but for the scratch memory.
+    unsafe fn run_at(&self, count: usize, buffers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
+        let mut scratch = scratch(self.0.compiled.layout.serial_scratch_bytes)?;
+        let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
+        if count < FEW {
+            let mut list = [std::ptr::null_mut(); FEW];
+            list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
+            // SAFETY: the caller keeps the contract; the last pointer goes to as much scratch memory as one part after
+            // the other wants, which nothing else knows.
+            unsafe { self.run_in_turn(list.as_ptr()) }
+        } else {
+            let list: Vec<*mut u8> = pointers.collect();
+            // SAFETY: as above.
+            unsafe { self.run_in_turn(list.as_ptr()) }
+        }
+    }
+
+    /// Runs the kernel on raw pointers.
+    ///
+    /// # Errors
+    /// [`CallError::Foreign`] if the kernel is for another machine.
+    ///
+    /// # Safety
+    /// - `buffers` points to one pointer for each input, then one for each output, then one to
+    ///   scratch memory, which may be absent where [`scratch_bytes`](Kernel::scratch_bytes) is 0.
+    /// - Each of the first points to as many readable (inputs) or writable (outputs) elements as the operand's
+    ///   span in the spec. No alignment is needed.
+    /// - The scratch memory is that many writable bytes, aligned to 64, whatever they hold. Calls in
+    ///   several threads at once have one each.
+    /// - No output overlaps any other buffer, but that one of input 0's type and strides, with an element for
+    ///   each of the slice, may be input 0 itself; nothing overlaps the scratch memory.
+    /// - The floating-point environment is the default one.
+    #[inline]
+    pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        // SAFETY: the caller keeps the contract; there is no less scratch memory.
+        unsafe { self.run_in_turn(buffers) }
+    }
+
+    /// Runs one part after the other, each in the scratch memory of part 0.
+    ///
+    /// # Safety
+    /// As [`run_raw`](Kernel::run_raw), but the scratch memory may be that of one part.
+    #[inline]
+    unsafe fn run_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        let Some(entry) = self.0.alone else {
+            // SAFETY: the caller keeps the contract.
+            return unsafe { self.run_parts_in_turn(buffers) };
+        };
+        debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+        // SAFETY: one part takes its buffers as they are; the code was made for this problem on this machine; the caller
+        // keeps the contract.
+        unsafe { entry(buffers) };
+        Ok(())
+    }
+
+    /// Runs one part after the other, of a kernel of any number of parts and for any machine.
+    ///
+    /// # Safety
+    /// As [`run_in_turn`](Kernel::run_in_turn).
+    unsafe fn run_parts_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        for part in 0..self.parts() {
+            // SAFETY: the caller keeps the contract; each part runs once.
+            unsafe { self.run_part_in(part, 0, buffers)? };
+        }
+        // SAFETY: the caller keeps the contract; all parts have run.
+        unsafe { self.finish_raw(buffers) }
+    }
+
+    /// Enters a code.
+    ///
+    /// # Safety
+    /// `buffers` points to the pointers that the code takes (see `jit`).
+    unsafe fn enter(&self, code: usize, buffers: *const *mut u8) -> Result<(), CallError> {
+        debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+        let entry = self.0.compiled.codes[code].entry().ok_or_else(|| self.foreign())?;
+        // SAFETY: the code was made for this problem on this machine; the caller keeps the contract.
+        unsafe { entry(buffers) };
+        Ok(())
+    }
+
+    fn foreign(&self) -> CallError {
+        CallError::Foreign { target: self.0.compiled.target.to_string() }
+    }
+
+    /// Runs a part on raw pointers.
+    ///
+    /// # Errors
+    /// [`CallError::Part`] if there is no such part, [`CallError::Foreign`] if the kernel is for another machine.
+    ///
+    /// # Safety
+    /// As [`run_raw`](Kernel::run_raw), where all parts of a call, and what finishes it, have the same pointers. Parts may
+    /// run in any order and at once, each once.
+    pub unsafe fn run_part_raw(&self, part: usize, buffers: *const *mut u8) -> Result<(), CallError> {
+        // SAFETY: the caller keeps the contract; each part has scratch memory of its own.
+        unsafe { self.run_part_in(part, part, buffers) }
+    }
+
+    /// Runs a part in the scratch memory of another.
+    ///
+    /// # Safety
+    /// As [`run_part_raw`](Kernel::run_part_raw), and no part that runs at the same time has that memory.
+    unsafe fn run_part_in(&self, part: usize, memory: usize, buffers: *const *mut u8) -> Result<(), CallError> {
+        let layout = &self.0.compiled.layout;
+        let parts = layout.parts.len();
+        let of = layout.parts.get(part).ok_or(CallError::Part { given: part, parts })?;
+        // SAFETY: the starts are those of the part; its nest keeps within what is left of each buffer, as `program` asserts.
+        unsafe { self.enter_at(of.code, buffers, memory, |buffer| of.starts.get(buffer).copied().unwrap_or(0)) }
+    }
+
+    /// Ends a call on raw pointers, after all its parts.
+    ///
+    /// # Errors
+    /// [`CallError::Foreign`] if the kernel is for another machine.
+    ///
+    /// # Safety
+    /// As [`run_part_raw`](Kernel::run_part_raw); all parts have been run, and what they wrote is seen.
+    pub unsafe fn finish_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
+        if !self.0.compiled.layout.has_finish {
+            return Ok(());
+        }
+        // SAFETY: the caller keeps the contract; the last code is that of the finish.
+        unsafe { self.enter_at(self.0.compiled.codes.len() - 1, buffers, 0, |_| 0) }
+    }
+
+    /// Enters a code with its buffers from `starts` on, and the scratch memory of a part.
+    ///
+    /// # Safety
+    /// As [`run_part_raw`](Kernel::run_part_raw); the starts are bytes, within the buffers.
+    unsafe fn enter_at(
+        &self,
+        code: usize,
+        buffers: *const *mut u8,
+        part: usize,
+        start: impl Fn(usize) -> usize,
+    ) -> Result<(), CallError> {
+        let layout = &self.0.compiled.layout;
+        let operands = self.spec().inputs().len() + self.spec().outputs().len();
+        let scratch = match layout.scratch_bytes {
+            0 => std::ptr::null_mut(),
+            // SAFETY: the caller gives a pointer to scratch memory after those to buffers where there is any.
+            _ => unsafe { *buffers.add(operands) },
+        };
+        let pointer = |buffer: usize| {
+            let base = match buffer.checked_sub(operands) {
+                // SAFETY: the caller gives a pointer for each input and output.
+                None => unsafe { *buffers.add(buffer) },
+                Some(state) => scratch.wrapping_add(layout.states[state]),
+            };
+            base.wrapping_add(start(buffer))
+        };
+        let all = operands + layout.states.len();
+        let own = scratch.wrapping_add(layout.scratch + part * layout.scratch_each);
+        let pointers = (0..all).map(pointer).chain([own]);
+        if all < FEW {
+            let mut list = [std::ptr::null_mut(); FEW];
+            list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
+            // SAFETY: the buffers of the code in its order, moved to where the part begins in each, then scratch memory
+            // that no other part has: `layout` was made with the code.
+            unsafe { self.enter(code, list.as_ptr()) }
+        } else {
+            let list: Vec<*mut u8> = pointers.collect();
+            // SAFETY: as above.
+            unsafe { self.enter(code, list.as_ptr()) }
+        }
+    }
+}
+
+/// A part has not been run, is being run, has been run.
+const LEFT: u8 = 0;
+const BEGUN: u8 = 1;
+const DONE: u8 = 2;
+
+/// A call whose parts any scheduler may run: each once, in any order and on any threads, and then [`finish`](Call::finish).
+/// What the outputs hold before that is not said.
+///
+/// ```
+/// use cranefold::{Compiler, Input, Output, Reduction};
+///
+/// let compiler = Compiler::builder().threads(2).build()?;
+/// let spec: Reduction = "sum f32[1000000]".parse()?;
+/// let kernel = compiler.compile(&spec)?;
+/// let (x, mut sum) = (vec![1.0f32; 1_000_000], [0.0f32]);
+/// let (inputs, mut outputs) = ([Input::from(&x[..])], [Output::from(&mut sum[..])]);
+/// let call = kernel.call(&inputs, &mut outputs)?;
+/// for part in (0..call.parts()).rev() {
+///     call.run_part(part)?;
+/// }
+/// call.finish()?;
+/// assert_eq!(sum, [1e6]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Call<'a> {
+    kernel: &'a Kernel,
+    /// One for each input and output, then that of the scratch memory.
+    buffers: Vec<*mut u8>,
+    /// The scratch memory, where the call owns it.
+    _scratch: Vec<Line>,
+    parts: Box<[AtomicU8]>,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: the pointers go to inputs, which are shared borrows, and to outputs and scratch memory, which the call borrows
+// alone or owns; all for 'a. Through `&Call` each part is run at most once, by `parts`, and no two parts write one byte or
+// one reads what another writes.
+unsafe impl Sync for Call<'_> {}
+// SAFETY: as above; nothing in it belongs to a thread.
+unsafe impl Send for Call<'_> {}
+
+impl<'a> Call<'a> {
+    /// A call of a kernel on these buffers, in scratch memory at `scratch`, which `own` holds where the call owns it.
+    ///
+    /// # Errors
+    /// [`CallError`] if the buffers are not those of the spec, or the kernel is for another machine.
+    pub(super) fn new(
+        kernel: &'a Kernel,
+        inputs: &'a [Input<'_>],
+        outputs: &'a mut [Output<'_>],
+        scratch: *mut u8,
+        own: Vec<Line>,
+    ) -> Result<Call<'a>, CallError> {
+        check(&kernel.0.request, inputs, outputs)?;
+        if kernel.0.compiled.codes.iter().any(|code| code.entry().is_none()) {
+            return Err(kernel.foreign());
+        }
+        let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
+        let buffers = buffers.chain([scratch]).collect();
+        let parts = (0..kernel.parts()).map(|_| AtomicU8::new(LEFT)).collect();
+        Ok(Call { kernel, buffers, _scratch: own, parts, borrow: PhantomData })
+    }
+
+    /// How many parts there are, at least one.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Runs a part.
+    ///
+    /// # Errors
+    /// [`CallError::Part`] if there is no such part, [`CallError::PartTwice`] if it was run before: nothing is done then.
+    pub fn run_part(&self, part: usize) -> Result<(), CallError> {
+        let parts = self.parts();
+        let state = self.parts.get(part).ok_or(CallError::Part { given: part, parts })?;
+        if state.compare_exchange(LEFT, BEGUN, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Err(CallError::PartTwice { part, parts });
+        }
+        // SAFETY: the buffers were checked when the call was made, and are borrowed as long as it lives; the part has not
+        // been run before.
+        unsafe { self.kernel.run_part_raw(part, self.buffers.as_ptr())? };
+        state.store(DONE, Ordering::Release);
+        Ok(())
+    }
+
+    /// Ends the call: after this the outputs hold the results.
+    ///
+    /// # Errors
+    /// [`CallError::PartLeft`] if a part has not been run.
+    pub fn finish(self) -> Result<(), CallError> {
+        let parts = self.parts();
+        if let Some(part) = self.parts.iter().position(|state| state.load(Ordering::Acquire) != DONE) {
+            return Err(CallError::PartLeft { part, parts });
+        }
+        // SAFETY: as in `run_part`; all parts have been run, and no thread runs one, for nothing else has the call.
+        unsafe { self.kernel.finish_raw(self.buffers.as_ptr()) }
+    }
+}
+
+/// A buffer of a routine's call.
+#[derive(Debug)]
+pub(crate) enum Memory<'a> {
+    Read(Input<'a>),
+    Write(Output<'a>),
+}
+
+/// The code of one nest, called with a buffer for each of the nest's.
+#[derive(Clone, Debug)]
+pub(crate) struct Routine {
+    compiled: Arc<Compiled>,
+    /// For each buffer of the nest, whether it is written, and its bytes.
+    takes: Arc<[(bool, usize)]>,
+}
+
+impl Routine {
+    /// The routine of a code that was made of this nest, in one part.
+    pub fn new(nest: &Nest, compiled: Arc<Compiled>) -> Routine {
+        debug_assert!(compiled.layout.parts.len() == 1 && !compiled.layout.has_finish, "one nest");
+        let bytes = |b: &Buffer| usize::try_from(b.len.saturating_mul(b.dtype.bytes())).unwrap_or(usize::MAX);
+        let takes = nest.buffers.iter().map(|b| (b.role != BufferRole::In, bytes(b))).collect();
+        Routine { compiled, takes }
+    }
+
+    /// Runs the code on a buffer for each of the nest's, each as long as that or longer.
+    ///
+    /// # Errors
+    /// [`CallError::Foreign`] if the code is for another machine, [`CallError::Scratch`] if there is no memory to work in:
+    /// nothing is written then.
+    ///
+    /// # Panics
+    /// If there is another number of buffers, one is shorter, or one that is written may only be read: a bug of ours.
+    pub fn run<'a>(&self, buffers: impl IntoIterator<Item = Memory<'a>>) -> Result<(), CallError> {
+        let compiled = &self.compiled;
+        let foreign = || CallError::Foreign { target: compiled.target.to_string() };
+        let entry = compiled.alone().ok_or_else(foreign)?;
+        let mut own = scratch(compiled.layout.serial_scratch_bytes)?;
+        let mut takes = self.takes.iter();
+        let mut list = Vec::with_capacity(FEW.max(self.takes.len() + 1));
+        for buffer in buffers {
+            let &(writes, takes) = takes.next().expect("as many buffers as the nest has");
+            let (start, bytes, may_write) = match buffer {
+                Memory::Read(input) => (input.start.cast_mut(), input.bytes, false),
+                Memory::Write(output) => (output.start, output.bytes, true),
+            };
+            let fits = bytes >= takes && (may_write || !writes || takes == 0);
+            assert!(fits, "{bytes} bytes for buffer {}, which takes {takes}", list.len());
+            list.push(start);
+        }
+        assert!(takes.next().is_none(), "as many buffers as the nest has");
+        list.push(own.as_mut_ptr().cast());
+        debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
+        // SAFETY: the code was made of the nest on this machine. For each buffer of it there is a pointer to as many bytes
+        // or more, borrowed as long as this call runs: those that are written by this call alone. The last goes to as much
+        // scratch memory as the code takes, which nothing else knows.
+        unsafe { entry(list.as_ptr()) };
+        Ok(())
+    }
+}
+
+/// Memory with the alignment of scratch memory.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Line {
+    _bytes: MaybeUninit<[u8; SCRATCH_ALIGN as usize]>,
+}
+
+const _: () = assert!(align_of::<Line>() == SCRATCH_ALIGN as usize);
+
+/// Room for as many bytes, in the list's capacity.
+pub(super) fn scratch(bytes: u64) -> Result<Vec<Line>, CallError> {
+    let mut lines = Vec::new();
+    let count = usize::try_from(bytes.div_ceil(SCRATCH_ALIGN)).unwrap_or(usize::MAX);
+    lines.try_reserve_exact(count).map_err(|_| CallError::Scratch { bytes })?;
+    Ok(lines)
+}
+
+/// Whether rounding is to nearest even and subnormals are kept, as far as two operations show it.
+fn is_default_environment() -> bool {
+    use std::hint::black_box;
+    let subnormal = black_box(f32::MIN_POSITIVE) * black_box(0.5);
+    let above = black_box(1.0f32) + black_box(f32::EPSILON * 0.75);
+    let below = black_box(-1.0f32) - black_box(f32::EPSILON * 0.25);
+    subnormal > 0.0 && above == 1.0 + f32::EPSILON && below == -1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_memory_is_aligned_and_its_lack_is_an_error() {
+        assert_eq!(scratch(0).expect("nothing").capacity(), 0);
+        for bytes in [1, 64, 65, 1_000_000] {
+            let mut lines = scratch(bytes).expect("little memory");
+            assert!(lines.capacity() as u64 * SCRATCH_ALIGN >= bytes);
+            assert_eq!(lines.as_mut_ptr().addr() as u64 % SCRATCH_ALIGN, 0);
+        }
+        for bytes in [1 << 62, i64::MAX as u64, u64::MAX] {
+            let error = scratch(bytes).map(drop).expect_err("too much");
+            assert_eq!(error.to_string(), format!("there is no memory for {bytes} bytes of scratch"));
+        }
+    }
+}
