@@ -322,7 +322,7 @@ mod on_x86_64_linux {
                 let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
                 let counts = row.results.contains(&cranefold::ops::Output::Count);
                 for output in if counts && row.results.len() == 1 {
-                    &["", "-> i32"]
+                    &["", "-> i32", "-> u64", "-> u8"]
                 } else if counts {
                     &[""]
                 } else {

@@ -72,8 +72,8 @@ fn gives(row: &Row) -> String {
     }
     let word = |output: &Output| match output {
         Output::Value => "a value",
-        Output::Count if row.takes_position => "a position, i64 or i32",
-        Output::Count => "a count, i64 or i32",
+        Output::Count if row.takes_position => "a position, i64 or another integer type that holds it",
+        Output::Count => "a count, i64 or another integer type that holds it",
     };
     row.results.iter().map(word).collect::<Vec<_>>().join("; ")
 }

@@ -279,8 +279,10 @@ impl Request<'_> {
     /// An output's type for a value's; a float or none where that is said.
     fn output(&mut self, kind: Output, from: DType, float: Option<bool>) -> DType {
         let same = if self.case.flags.same_output { Some(from) } else { None };
+        let reduced = self.case.reduced();
+        let slice: u64 = reduced.into_iter().map(|axis| self.shape[axis as usize]).product();
         let fits = |d: DType| match (kind, from) {
-            (Output::Count, _) => matches!(d, I32 | I64),
+            (Output::Count, _) => d.holds(slice),
             (_, Bool) => d == Bool,
             _ => d != Bool && float.is_none_or(|float| d.is_float() == float),
         };

@@ -111,6 +111,11 @@ impl DType {
         }
     }
 
+    /// Whether this is an integer type that holds this number.
+    pub fn holds(self, number: u64) -> bool {
+        self.int_range().is_some_and(|(_, highest)| i128::from(number) <= highest)
+    }
+
     /// Bits of a float's significand, the hidden one included; `None` for the others.
     pub const fn significand_bits(self) -> Option<u32> {
         match self {

@@ -230,8 +230,9 @@ impl Builder {
         self
     }
 
-    /// Adds an output of this type. Outputs that are not said are `i64` for positions and counts; floats have
-    /// the type of input 0 if that is a float, integers that of the elements that are reduced.
+    /// Adds an output of this type. Outputs that are not said are `i64` for positions and counts, which any integer type
+    /// takes that holds the greatest there may be; floats have the type of input 0 if that is a float, integers that of
+    /// the elements that are reduced.
     pub fn output(mut self, dtype: DType) -> Builder {
         self.outputs.push((Some(dtype), None));
         self

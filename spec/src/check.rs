@@ -395,15 +395,20 @@ fn output_types(
     }
     let slice = shape.iter().zip(reduced).filter(|(_, reduced)| **reduced).map(|(&n, _)| n);
     let most = slice.fold(1u64, u64::saturating_mul);
-    let one = |(kind, from, dtype): (Output, DType, DType)| {
+    let greatest = recipe.greatest_counts(most);
+    let one = |(o, (kind, from, dtype)): (usize, (Output, DType, DType))| {
         let counts = kind == Output::Count;
-        if counts && dtype != I64 && (dtype != I32 || most > i32::MAX as u64) {
-            return Err(SpecError::CountType { given: dtype, most });
+        if counts && !dtype.is_int() {
+            return Err(SpecError::CountType { given: dtype });
+        }
+        // What formulas make of a count is a value.
+        if let Some(most) = greatest.get(o).copied().flatten().filter(|&most| counts && !dtype.holds(most)) {
+            return Err(SpecError::CountRange { given: dtype, most });
         }
         let rounded = from.is_float() && dtype.is_int();
         Ok(OutputType { dtype, from, counts, rounded })
     };
-    values.into_iter().map(one).collect()
+    values.into_iter().enumerate().map(one).collect()
 }
 
 /// For each output what it is, the type of the value, and its own: the one given, else the default.

@@ -83,11 +83,10 @@ pub enum SpecError {
     ScalarName { name: String },
     #[error("the scalar `{name}` is given twice")]
     RepeatedScalar { name: String },
-    #[error(
-        "{given} output is refused for positions and counts: i64 is accepted, and i32 up to {} elements ({most} given)",
-        i32::MAX
-    )]
-    CountType { given: DType, most: u64 },
+    #[error("{given} output is refused for positions and counts, which are integers")]
+    CountType { given: DType },
+    #[error("{given} output is refused for positions and counts up to {most}: it holds {} at most", highest(*.given))]
+    CountRange { given: DType, most: u64 },
 
     #[error("rank {given} is above the limit of {limit}")]
     RankTooLarge { given: usize, limit: usize },
@@ -151,6 +150,11 @@ pub enum SpecError {
         "a `sum` post-op cannot read the old {destination} destination as {given}: only i8 and u8 stand for another"
     )]
     SumType { given: DType, destination: DType },
+}
+
+/// The greatest number of an integer type.
+fn highest(dtype: DType) -> i128 {
+    dtype.int_range().map_or(0, |(_, highest)| highest)
 }
 
 fn plural(n: usize) -> &'static str {

@@ -128,9 +128,11 @@ impl Problem {
         if values.len() != self.outputs.len() {
             return Err(format!("there are {} results for {} outputs", values.len(), self.outputs.len()));
         }
-        for (&(kind, value), &output) in values.iter().zip(&types.outputs) {
+        let greatest = recipe.greatest_counts(types.count);
+        for (o, (&(kind, value), &output)) in values.iter().zip(&types.outputs).enumerate() {
             let bool_mismatch = (value == DType::Bool) != (output == DType::Bool);
-            let no_count = kind == Output::Count && !matches!(output, DType::I32 | DType::I64);
+            let holds = || greatest.get(o).copied().flatten().is_none_or(|most| output.holds(most));
+            let no_count = kind == Output::Count && !(output.is_int() && holds());
             if bool_mismatch || no_count {
                 return Err(format!("{output} is no output for {value}"));
             }

@@ -111,7 +111,11 @@ fn texts() {
                 .into(),
         ),
         ("sum f32[2,3]@abc", "input 0: layout tag `abc` (`ncw`) names 3 axes for rank 2".into()),
-        ("sum f32[2,3]@ac", "column 14: layout tag `ac` is neither one of each of the letters from `a` on nor a name such as `nchw`".into()),
+        (
+            "sum f32[2,3]@ac",
+            "column 14: layout tag `ac` is neither one of each of the letters from `a` on nor a name such as `nchw`"
+                .into(),
+        ),
         ("sum f32[2,3]@ab16b", "column 14: layout tag `ab16b` blocks axis `b`, whose letter must be a capital".into()),
         ("sum f32[2,3]@aB", "column 14: layout tag `aB` has the capital `B` but no block of that axis".into()),
         ("sum f32[2,3]@aB1b", "column 14: a block of 1 elements: blocks have from 2 to 65536".into()),
@@ -147,27 +151,28 @@ fn texts() {
         ("max,var i32[2]", "`var` does not take i32; it takes floats".into()),
         ("any f32[2] map=\"x0\"", "`any` does not take f32; it takes bool".into()),
         ("sum f32[2] map=\"x0 > 0\"", "`sum` does not take bool; it takes integers and floats".into()),
+        ("argmax f32[2] -> f32", "f32 output is refused for positions and counts, which are integers".into()),
+        ("count_nonzero bool[2] -> bool", "bool output is refused for positions and counts, which are integers".into()),
+        // A position is less than the number of elements, a count may be that.
         (
-            "argmax f32[2] -> f32",
-            "f32 output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements (2 given)"
-                .into(),
+            "max,argmax f32[2,257] axes=[1] -> f32, u8",
+            "u8 output is refused for positions and counts up to 256: it holds 255 at most".into(),
         ),
         (
-            "max,argmax f32[2,3] axes=[1] -> f32, i16",
-            "i16 output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements (3 given)"
-                .into(),
+            "count_nonzero f32[256] -> u8",
+            "u8 output is refused for positions and counts up to 256: it holds 255 at most".into(),
         ),
         (
-            "count_nonzero bool[2] -> bool",
-            "bool output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements (2 \
-             given)"
-                .into(),
+            "argmax i8[129] -> i8",
+            "i8 output is refused for positions and counts up to 128: it holds 127 at most".into(),
         ),
         (
             "argmin u8[3,1000000000] -> i32",
-            "i32 output is refused for positions and counts: i64 is accepted, and i32 up to 2147483647 elements \
-             (3000000000 given)"
-                .into(),
+            "i32 output is refused for positions and counts up to 2999999999: it holds 2147483647 at most".into(),
+        ),
+        (
+            "mode f32[70000] -> f32, u16",
+            "u16 output is refused for positions and counts up to 70000: it holds 65535 at most".into(),
         ),
         (
             "layer_norm f32[4], bool[4]",
@@ -212,14 +217,8 @@ fn texts() {
             "mean i32[2,0] axes=1",
             "`mean` of integers over nothing has no integer value: reduced axis 1 has extent 0".into(),
         ),
-        (
-            "sum,ptp i32[0]",
-            "`ptp` of integers over nothing has no integer value: reduced axis 0 has extent 0".into(),
-        ),
-        (
-            "mode i32[0]",
-            "`mode` of integers over nothing has no integer value: reduced axis 0 has extent 0".into(),
-        ),
+        ("sum,ptp i32[0]", "`ptp` of integers over nothing has no integer value: reduced axis 0 has extent 0".into()),
+        ("mode i32[0]", "`mode` of integers over nothing has no integer value: reduced axis 0 has extent 0".into()),
         ("mode,max f32[2]", "`mode` does not stand with other reducers".into()),
         ("max,median f32[2]", "`median` does not stand with other reducers".into()),
         ("mode f32[2] -> f32", "`mode` gives 2 outputs, 1 given".into()),
@@ -263,10 +262,7 @@ fn texts() {
         ("sum f32[2], f32[2] map=\"x0\"", "input `x1` is not used".into()),
         ("sum f32[2], f32[]:then then=\"r0\"", "input `y0` is not used".into()),
         ("sum f32[2], f32[]:then", "input `y0` is not used".into()),
-        (
-            "layer_norm f32[2,3], f32[2] axes=[1]",
-            "x1 of shape [2] does not broadcast to x0 of shape [2,3]".into(),
-        ),
+        ("layer_norm f32[2,3], f32[2] axes=[1]", "x1 of shape [2] does not broadcast to x0 of shape [2,3]".into()),
     ] {
         let error = text.parse::<Reduction>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
         assert_eq!(error.to_string(), message, "{text}");

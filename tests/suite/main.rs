@@ -115,6 +115,11 @@ macro_rules! suite {
             }
 
             #[test]
+            fn counts_of_every_type() {
+                super::rows::check_counts($execute);
+            }
+
+            #[test]
             fn requests() {
                 super::rows::check_requests($execute);
             }

@@ -3,7 +3,7 @@
 
 use super::{Execute, data};
 use cranefold::ir::ops::ROWS;
-use cranefold::spec::Operand;
+use cranefold::spec::{Operand, SpecError};
 use cranefold::{DType, Reduction, Scalar};
 use cranefold_reference as reference;
 
@@ -125,6 +125,28 @@ pub fn check(execute: Execute) {
                     // Every kind for every row, and every kind for every shape.
                     for kind in [r + s, r + s + 3] {
                         tally.check(execute, &spec, kind % 6);
+                    }
+                }
+            }
+        }
+    }
+    tally.conclude();
+}
+
+/// Positions and counts in every integer type that holds them: the same numbers in each.
+pub fn check_counts(execute: Execute) {
+    let mut tally = Tally::default();
+    for op in ["argmax", "argmin(last)", "count_nonzero", "max, argmax", "mode"] {
+        for dtype in ["f32", "f64", "i8", "bool"] {
+            for (shape, slice) in [("[2,100] axes=[1]", 100), ("[250,3] axes=[0]", 250), ("[1,300] axes=[1]", 300)] {
+                for output in DType::ALL.into_iter().filter(|output| output.is_int()) {
+                    let value = if op.contains(',') || op == "mode" { format!("{dtype}, ") } else { String::new() };
+                    let text = format!("{op} {dtype}{shape} -> {value}{output}");
+                    match text.parse::<Reduction>() {
+                        Ok(spec) => tally.check(execute, &spec, 3),
+                        Err(SpecError::TypeRefused { .. }) => {}
+                        Err(SpecError::CountRange { most, .. }) if !output.holds(most) && slice > 127 => {}
+                        Err(error) => tally.failed.push(format!("{text}: {error}")),
                     }
                 }
             }

@@ -193,11 +193,13 @@ fn list_shows_the_op_table() {
     assert_eq!(
         block("argmax([last])"),
         "argmax([last]) = position of the greatest x\n  aliases   ArgMax arg_max\n  takes     bool, integers and \
-         floats\n  gives     a position, i64 or i32\n  last      a word, there or not\n  nothing   bool: refused, i32: \
+         floats\n  gives     a position, i64 or another integer type that holds it\n  last      a word, there or not\n  nothing   bool: refused, i32: \
          refused, f32: refused\n  axes=[]   groups of one"
     );
     assert!(
-        block("count_nonzero").contains("gives     a count, i64 or i32\n  nothing   bool: 0, i32: 0, f32: 0"),
+        block("count_nonzero").contains(
+            "gives     a count, i64 or another integer type that holds it\n  nothing   bool: 0, i32: 0, f32: 0"
+        ),
         "{out}"
     );
     assert!(block("var(ddof=0)").contains("ddof      finite, at least 0\n  nothing   f32: nan"), "{out}");

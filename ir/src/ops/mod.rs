@@ -66,7 +66,7 @@ pub struct Row {
 pub enum Output {
     /// A value of the elements' kind, by default of their type.
     Value,
-    /// A position in the slice or a number of elements: `i64`, or `i32` where the slice is small enough.
+    /// A position in the slice or a number of elements: `i64`, or any integer type that holds the greatest there may be.
     Count,
 }
 

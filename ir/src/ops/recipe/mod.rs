@@ -213,6 +213,16 @@ impl Recipe {
         self.calls.iter().map(name).collect::<Vec<_>>().join(", ")
     }
 
+    /// For each result of the reducers, the greatest position or number of elements that it may be in slices of `count`
+    /// elements; none where it is a value.
+    pub fn greatest_counts(&self, count: u64) -> Vec<Option<u64>> {
+        let of_call = |call: &Call| {
+            let greatest = if call.takes_position() { count.saturating_sub(1) } else { count };
+            call.results().into_iter().map(move |kind| (kind == Output::Count).then_some(greatest)).collect::<Vec<_>>()
+        };
+        self.calls.iter().flat_map(of_call).collect()
+    }
+
     /// Whether lift takes the position of the element, after the inputs.
     pub fn takes_position(&self) -> bool {
         self.calls.iter().any(Call::takes_position)
