@@ -3,6 +3,7 @@
 use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::npy::Form;
+use crate::place::Places;
 use crate::{npy, random, scalars};
 use cranefold::spec::{Operand, Role};
 use cranefold::{Reduction, Scalar};
@@ -95,13 +96,14 @@ impl Arrays {
         }
     }
 
-    /// Writes the outputs to files; none, if `paths` is empty.
+    /// Writes the outputs to files, all or none of them; none, if there are no places.
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, spec: &Reduction, form: Form, paths: &[PathBuf]) -> Result<(), Failure> {
-        let files = spec.outputs().iter().zip(&self.outputs).zip(paths);
-        files.into_iter().try_for_each(|((operand, buffer), path)| npy::write(path, form, operand, buffer.bytes()))
+    pub fn write(&self, spec: &Reduction, form: Form, places: &Places) -> Result<(), Failure> {
+        places.write(|output, given, file| {
+            npy::write(file, given, form, &spec.outputs()[output], self.outputs[output].bytes())
+        })
     }
 
     /// The bytes of the inputs.

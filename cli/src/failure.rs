@@ -41,8 +41,8 @@ pub enum Failure {
     Read { path: PathBuf, error: io::Error },
     #[error("cannot write {}: {error}", shown(path))]
     Write { path: PathBuf, error: io::Error },
-    #[error("{} is the object and the header: they are two files", shown(path))]
-    OneFile { path: PathBuf },
+    #[error("{} is {first} and {second}: they are two files", shown(path))]
+    OneFile { path: PathBuf, first: String, second: String },
     #[error("{}: {error}", shown(path))]
     Npy { path: PathBuf, error: NpyError },
     #[error("{}:{line}: {error}", shown(path))]

@@ -17,6 +17,7 @@ mod failure;
 mod figures;
 mod list;
 mod npy;
+mod place;
 mod random;
 mod run;
 mod scalars;

@@ -193,11 +193,11 @@ fn gather<const SIZE: usize>(from: &[u8], places: Places, to: &mut [u8]) {
     to.iter_mut().zip(places).for_each(|(element, place)| *element = from[place]);
 }
 
-/// Writes an operand to a file.
+/// Writes an operand to a file, which messages call by `path`.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(path: &Path, form: Form, operand: &Operand, bytes: &[u8]) -> Result<(), Failure> {
+pub fn write(file: &mut File, path: &Path, form: Form, operand: &Operand, bytes: &[u8]) -> Result<(), Failure> {
     let shape = form.shape(operand);
     let mut elements = Buffer::zeroed(shape.iter().product::<u64>() * operand.dtype().bytes())?;
     let to = elements.bytes_mut();
@@ -211,9 +211,9 @@ pub fn write(path: &Path, form: Form, operand: &Operand, bytes: &[u8]) -> Result
     if Endianness::of_machine() == Endianness::Big {
         to.chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
     }
-    let write = || -> io::Result<()> {
+    let mut write = || -> io::Result<()> {
         let options = npyz::WriteOptions::new_header_only().dtype(npyz::DType::Plain(type_str(operand.dtype())));
-        let mut file = options.shape(&shape).writer(File::create(path)?).write_header_only()?;
+        options.shape(&shape).writer(&mut *file).write_header_only()?;
         file.write_all(elements.bytes())
     };
     write().map_err(|error| Failure::Write { path: path.into(), error })

@@ -7,6 +7,7 @@ use crate::execute::Executor;
 use crate::failure::Failure;
 use crate::figures;
 use crate::npy::Form;
+use crate::place::Places;
 use crate::scalars::{self, ScalarError};
 use crate::threads::compiler;
 use crate::timing::{self, Call, Samples};
@@ -14,6 +15,7 @@ use cranefold::kernel::Facts;
 use cranefold::schedule::Shared;
 use cranefold::{Reduction, Scalar};
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Output elements that are shown.
 const SHOWN: usize = 6;
@@ -32,6 +34,7 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     let compiler = compiler(request.threads)?;
     let scalars = check_request(request, &spec)?;
     let options = request.forced.options()?;
+    let places = places(request)?;
     let seed = request.random.unwrap_or(0);
     let form = if request.raw { Form::Raw } else { Form::Logical };
     let mut arrays = match request.input.as_slice() {
@@ -60,7 +63,7 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Verdict::NotChecked { needed_ns }) => Err(unchecked(needed_ns)),
         None => Err("none: this is the reference".into()),
     };
-    arrays.write(&spec, form, &request.output)?;
+    arrays.write(&spec, form, &places)?;
     let mut lines = vec![("spec".to_string(), spec.to_string()), ("input".into(), data(request, &spec, &arrays, seed))];
     let several = spec.outputs().len() > 1;
     let numbered = |name: &str, n: usize| if several { format!("{name} {n}") } else { name.into() };
@@ -80,6 +83,15 @@ fn data(request: &Run, spec: &Reduction, arrays: &Arrays, seed: u64) -> String {
     let from = if request.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
     let parts = [format!("{} of elements, {from}", figures::size(input_bytes(spec)))];
     parts.into_iter().chain(arrays.scalars(spec)).collect::<Vec<_>>().join(", ")
+}
+
+/// The places of the outputs' files: none of them another's or an input's. An old file may be the output's, for it is
+/// what that held before.
+fn places(request: &Run) -> Result<Places, Failure> {
+    let named = |role: &str, paths: &'_ [PathBuf]| -> Vec<(PathBuf, String)> {
+        paths.iter().enumerate().map(|(n, path)| (path.clone(), format!("{role} {n}"))).collect()
+    };
+    Places::of(&named("output", &request.output), &named("input", &request.input))
 }
 
 /// Checks what needs neither data nor code; gives the scalars.

@@ -1,6 +1,7 @@
 //! Several inputs and outputs, scalars, old destinations, and what is refused of them.
 
 use crate::{Files, bytes, folder, read_npy, refuses, works};
+use std::fs;
 use std::path::Path;
 
 #[test]
@@ -13,6 +14,49 @@ fn every_output_has_a_file() {
     let outputs = files.run("max,argmax(last) f32[2,3] axes=[1] keep_dims -> f64, i32@(7,1)", 2, &["--input", &input]);
     assert_eq!(outputs[0], ("'<f8'".into(), vec![2, 1], bytes!([5.0f64, -1.0])));
     assert_eq!(outputs[1], ("'<i4'".into(), vec![2, 1], bytes!([1i32, 2])));
+}
+
+/// All outputs have files of their own, or none is written.
+#[test]
+fn outputs_are_written_together_or_not_at_all() {
+    let files = Files::of("outputs_are_written_together_or_not_at_all");
+    let folder = files.0.to_str().expect("text").to_string();
+    let (spec, x) = ("max,argmax f32[2]", files.write("x.npy", "<f4", &[2], &bytes!([1.0f32, 2.0])));
+    let (first, new) = (files.path("first.npy"), files.path("new.npy"));
+    fs::write(&first, "before").expect("a file");
+    let refused = |outputs: [&str; 2], message: &str| {
+        refuses(&["run", spec, "--input", &x, "--output", outputs[0], "--output", outputs[1]], message);
+        assert_eq!(fs::read_to_string(&first).expect("a file"), "before");
+        assert!(!Path::new(&new).exists(), "{outputs:?}");
+    };
+    let twice = |path: &str| format!("{path} is output 0 and output 1: they are two files");
+    refused([&first, &first], &twice(&first));
+    refused([&new, &new], &twice(&new));
+    let spelled = format!("{folder}/../outputs_are_written_together_or_not_at_all/./new.npy");
+    refused([&new, &spelled], &twice(&new));
+    refused([&new, &x], &format!("{x} is input 0 and output 1: they are two files"));
+    let missing = "/no/such/k.npy";
+    refused([&first, missing], &format!("cannot write {missing}: No such file or directory (os error 2)"));
+    refused([&new, &folder], &format!("cannot write {folder}: is a directory"));
+    #[cfg(target_os = "linux")]
+    {
+        let (linked, hard) = (files.path("linked.npy"), files.path("hard.npy"));
+        std::os::unix::fs::symlink(&first, &linked).expect("a link");
+        fs::hard_link(&first, &hard).expect("a link");
+        refused([&linked, &first], &twice(&linked));
+        refused([&first, &hard], &twice(&first));
+        // Nothing can be made in a folder of the system's.
+        let denied = "/proc/self/k.npy";
+        refused([&first, denied], &format!("cannot write {denied}: No such file or directory (os error 2)"));
+        fs::remove_file(linked).and_then(|()| fs::remove_file(hard)).expect("links");
+        // A stream may take several.
+        works(&["run", spec, "--input", &x, "--output", "/dev/null", "--output", "/dev/null"]);
+    }
+    works(&["run", spec, "--input", &x, "--output", &first, "--output", &new]);
+    assert_eq!((read_npy(Path::new(&first)).2, read_npy(Path::new(&new)).2), (bytes!([2.0f32]), bytes!([1i64])));
+    let mut left: Vec<_> = fs::read_dir(&files.0).expect("a folder").map(|f| f.expect("a file").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["first.npy", "new.npy", "x.npy"]);
 }
 
 #[test]
