@@ -2,11 +2,13 @@
 
 use super::boxes;
 use super::build::{Builder, Given, Named};
+use super::error::INPUT;
 use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, formula_names};
 use crate::layout::{Layout, list};
 use cranefold_ir::DType::{self, *};
 use cranefold_ir::formula::{self, Formula};
 use cranefold_ir::ops::{Call, Output, Recipe, RecipeError, Row, Types};
+use std::slice;
 
 /// The request, if nothing is wrong with it.
 pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
@@ -22,6 +24,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
     let keep_dims = builder.keep_dims && !none_reduced && !applies;
     let out_shape = if applies { shape.clone() } else { super::shape_without(&shape, &reduced, keep_dims) };
 
+    check_roles(&inputs, &reducers, &formulas)?;
     let recipe = recipe(&builder, &reducers, &formulas, &inputs)?;
     let outputs = output_types(&builder, &recipe, &inputs, &shape, &reduced)?;
     check_used(&inputs, &reducers, &formulas)?;
@@ -175,6 +178,11 @@ fn typed(inputs: &[Operand]) -> Vec<(String, DType)> {
     formula_names(inputs).into_iter().zip(inputs.iter().map(|i| i.dtype)).collect()
 }
 
+/// The names and types of all inputs but those of a role.
+fn typed_but(role: &Role, inputs: &[Operand]) -> Vec<(String, DType)> {
+    typed(inputs).into_iter().zip(inputs).filter(|(_, input)| input.role != *role).map(|(typed, _)| typed).collect()
+}
+
 /// The inputs in the order of a call.
 fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Texts) -> Result<Vec<Operand>, SpecError> {
     let row = reducers[0].as_row();
@@ -199,7 +207,7 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
         && row.inputs > 1
         && builder.inputs.len() > 1
     {
-        return Err(SpecError::StandsAlone { op: row.name, with: "`map` of several inputs" });
+        return Err(SpecError::InputsWithMap { op: row.name, given: builder.inputs.len() });
     }
     let operands = builder.inputs.len() + builder.thens.len() + builder.scalars.len();
     if operands > MAX_OPERANDS {
@@ -289,43 +297,52 @@ fn check_then_inputs(spec: &Reduction) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// That each input is read, by what may read it.
-fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
-    let in_own = |name: &str| reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name)));
-    for ((i, input), name) in inputs.iter().enumerate().zip(formula_names(inputs)) {
-        let in_map = formulas.map.as_ref().is_some_and(|f| f.uses(&name));
-        let in_then = formulas.then.iter().any(|f| f.uses(&name));
-        let in_apply = formulas.apply.as_ref().is_some_and(|f| f.uses(&name));
-        let by_row = i == 0 && formulas.map.is_none() || reducers[0].as_row().is_some_and(|row| i < row.inputs);
-        let used = match input.role {
-            Role::Element => in_map || in_apply || in_own(&name) || by_row && formulas.map.is_none(),
-            Role::Then => in_then,
-            _ => in_map || in_then || in_apply || in_own(&name),
+/// Whether a combiner's lift reads a name.
+fn is_lifted(reducers: &[Call], name: &str) -> bool {
+    reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name)))
+}
+
+/// That no input is read by what may not read it.
+fn check_roles(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
+    for (input, name) in inputs.iter().zip(formula_names(inputs)) {
+        let reads = |part: &'static str, list: &[Formula]| {
+            let formula = list.iter().find(|f| f.uses(&name))?;
+            Some((part, formula.clone()))
         };
-        if !used && !in_then && !in_map && !in_apply && !in_own(&name) {
+        let [map, apply] =
+            [&formulas.map, &formulas.apply].map(|formula| formula.as_ref().map_or(&[][..], slice::from_ref));
+        let (read, message) = match input.role {
+            Role::Element => (
+                reads("then", &formulas.then),
+                format!("`{name}` is an element; `then` reads results and inputs marked `:then`"),
+            ),
+            Role::Then => (
+                reads("map", map).or_else(|| reads("apply", apply)),
+                format!("`{name}` is marked `:then`, and only `then` reads it"),
+            ),
+            _ => continue,
+        };
+        if let Some((part, formula)) = read {
+            let error = formula.error_at_name(&name, message);
+            return Err(in_spec(RecipeError::Formula { part, error }));
+        }
+        if input.role == Role::Then && is_lifted(reducers, &name) {
+            return Err(SpecError::Broadcast { message });
+        }
+    }
+    Ok(())
+}
+
+/// That each input is read.
+fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
+    let all = formulas.map.iter().chain(&formulas.then).chain(&formulas.apply);
+    for ((i, input), name) in inputs.iter().enumerate().zip(formula_names(inputs)) {
+        let by_row = i == 0 || reducers[0].as_row().is_some_and(|row| i < row.inputs);
+        let by_row = by_row && formulas.map.is_none() && input.role == Role::Element;
+        if !by_row && !all.clone().any(|f| f.uses(&name)) && !is_lifted(reducers, &name) {
             let what = if matches!(input.role, Role::Scalar(_)) { "scalar" } else { "input" };
             return Err(SpecError::Unused { what, name: shorten(&name) });
         }
-        let message = match input.role {
-            Role::Element if in_then => {
-                format!("`{name}` is an element; `then` reads results and inputs marked `:then`")
-            }
-            Role::Then if in_map || in_apply || in_own(&name) => {
-                format!("`{name}` is marked `:then`, and only `then` reads it")
-            }
-            _ => continue,
-        };
-        let formula = match input.role {
-            Role::Element => formulas.then.iter().find(|f| f.uses(&name)).map(|f| ("then", f)),
-            _ if in_map => formulas.map.as_ref().map(|f| ("map", f)),
-            _ => formulas.apply.as_ref().filter(|_| in_apply).map(|f| ("apply", f)),
-        };
-        return Err(match formula {
-            Some((part, formula)) => {
-                in_spec(RecipeError::Formula { part, error: formula.error_at_name(&name, message) })
-            }
-            None => SpecError::Broadcast { message },
-        });
     }
     Ok(())
 }
@@ -343,16 +360,18 @@ fn recipe(builder: &Builder, reducers: &[Call], formulas: &Texts, inputs: &[Oper
         half_even: builder.half_even,
         direct: false,
     };
-    let element = recipe.element(&typed(inputs)).map_err(in_spec)?;
+    let element = recipe.element(&typed_but(&Role::Then, inputs)).map_err(in_spec)?;
     if element == F64 {
         recipe.accumulator = F64;
     }
     match builder.accumulator {
-        Some(_) if !element.is_float() => return Err(SpecError::AccumulatorWithoutFloat { input: element }),
+        Some(_) if !element.is_float() => {
+            return Err(SpecError::AccumulatorWithoutFloat { given: element, by: element_by(&recipe) });
+        }
         Some(given) if given != F64 && (given != F32 || recipe.accumulator == F64) => {
             let accepted = if recipe.accumulator == F64 { "f64" } else { "f32 or f64" };
             let input = if formulas.map.is_some() { element } else { inputs[0].dtype };
-            return Err(SpecError::AccumulatorRefused { input, given, accepted });
+            return Err(SpecError::AccumulatorRefused { input, by: element_by(&recipe), given, accepted });
         }
         Some(given) => recipe.accumulator = given,
         None => {}
@@ -370,6 +389,8 @@ struct OutputType {
     dtype: DType,
     /// The type of the value.
     from: DType,
+    /// What gave the value its type.
+    by: &'static str,
     /// Whether it is a position or a number of elements.
     counts: bool,
     /// Whether a float becomes an integer.
@@ -406,9 +427,27 @@ fn output_types(
             return Err(SpecError::CountRange { given: dtype, most });
         }
         let rounded = from.is_float() && dtype.is_int();
-        Ok(OutputType { dtype, from, counts, rounded })
+        Ok(OutputType { dtype, from, by: given_by(recipe, o), counts, rounded })
     };
     values.into_iter().enumerate().map(one).collect()
+}
+
+/// What gave the elements that are reduced their type: the input, or the map.
+fn element_by(recipe: &Recipe) -> &'static str {
+    if recipe.map.is_some() { "map" } else { INPUT }
+}
+
+/// What gave the value of an output its type: the last expression that made it, else the input.
+fn given_by(recipe: &Recipe, output: usize) -> &'static str {
+    let of_call = |call: &Call| match call {
+        Call::Row { .. } => vec![element_by(recipe); call.results().len()],
+        Call::Own(own) => vec![if own.finish.is_empty() { "lift" } else { "finish" }; own.outputs()],
+    };
+    match () {
+        () if !recipe.then.is_empty() => "then",
+        () if recipe.apply.is_some() => "apply",
+        () => recipe.calls.iter().flat_map(of_call).nth(output).unwrap_or(INPUT),
+    }
 }
 
 /// For each output what it is, the type of the value, and its own: the one given, else the default.
@@ -420,7 +459,7 @@ fn values(
     inputs: &[Operand],
     given: &[Option<DType>],
 ) -> Result<Vec<(Output, DType, DType)>, RecipeError> {
-    let types = typed(inputs);
+    let (elements, beside) = (typed_but(&Role::Then, inputs), typed_but(&Role::Element, inputs));
     let with_defaults = |values: Vec<(Output, DType)>| {
         let one = |(o, (kind, value)): (usize, (Output, DType))| {
             let dtype = given.get(o).copied().flatten();
@@ -428,14 +467,14 @@ fn values(
         };
         values.into_iter().enumerate().map(one).collect::<Result<Vec<_>, RecipeError>>()
     };
-    let values = with_defaults(recipe.values(&types, given)?)?;
+    let values = with_defaults(recipe.values(&elements, &beside, given)?)?;
     let is_float = |dtype: &Option<DType>| dtype.is_some_and(|dtype| dtype.is_float());
     let outputs: Vec<Option<DType>> = values.iter().map(|&(_, _, dtype)| Some(dtype)).collect();
     let made = !recipe.then.is_empty() || recipe.apply.is_some();
     if !made || given.iter().any(is_float) || !outputs.iter().any(is_float) {
         return Ok(values);
     }
-    with_defaults(recipe.values(&types, &outputs)?)
+    with_defaults(recipe.values(&elements, &beside, &outputs)?)
 }
 
 /// The type of an output where none is said: positions are i64, floats as input 0 if that is one, integers
@@ -479,12 +518,12 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
         return Err(SpecError::ExactCount);
     }
     if let Some(o) = values().find(|o| (o.from == Bool) != (o.dtype == Bool)) {
-        return Err(SpecError::BoolMismatch { input: o.from, output: o.dtype });
+        return Err(SpecError::BoolMismatch { given: o.from, by: o.by, output: o.dtype });
     }
     let is_integer = |o: &OutputType| o.from.is_int() && o.dtype.is_int();
     if builder.saturate && !values().any(is_integer) {
         let o = &outputs[0];
-        return Err(SpecError::SaturateRefused { input: o.from, output: o.dtype });
+        return Err(SpecError::SaturateRefused { given: o.from, by: o.by, output: o.dtype });
     }
     if builder.trunc && builder.half_even {
         return Err(SpecError::TwoRoundings);
@@ -497,7 +536,7 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
         && !builder.trunc
         && !builder.half_even
     {
-        return Err(SpecError::RoundingNeeded { input: o.from, output: o.dtype });
+        return Err(SpecError::RoundingNeeded { given: o.from, by: o.by, output: o.dtype });
     }
     for call in recipe.calls.iter().filter(|_| element.is_float() && recipe.accumulator == F32) {
         let Some(row) = call.as_row() else { continue };

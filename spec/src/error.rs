@@ -60,6 +60,8 @@ pub enum SpecError {
     TooManyParts { given: usize, limit: usize },
     #[error("positions and counts are exact: there is nothing to round or clamp")]
     ExactCount,
+    #[error("`{op}` with `map` takes 1 input, {given} given: its further inputs stand without `map`")]
+    InputsWithMap { op: &'static str, given: usize },
     #[error("`{op}` does not stand with {with}")]
     StandsAlone { op: &'static str, with: &'static str },
     #[error("`then` and `apply` exclude each other: `apply` reads the results itself")]
@@ -114,23 +116,27 @@ pub enum SpecError {
 
     #[error("`{op}` does not take {given}; it takes {accepted}")]
     TypeRefused { op: &'static str, given: DType, accepted: String },
-    #[error("{input} input to {output} output is refused: bool goes to bool only, and only bool goes to bool")]
-    BoolMismatch { input: DType, output: DType },
-    #[error("{input} input to {output} output needs `trunc` or `round_half_even`")]
-    RoundingNeeded { input: DType, output: DType },
+    #[error(
+        "{} to {output} output is refused: bool goes to bool only, and only bool goes to bool",
+        value(*.given, by)
+    )]
+    BoolMismatch { given: DType, by: &'static str, output: DType },
+    #[error("{} to {output} output needs `trunc` or `round_half_even`", value(*.given, by))]
+    RoundingNeeded { given: DType, by: &'static str, output: DType },
     #[error("`trunc` and `round_half_even` exclude each other")]
     TwoRoundings,
     #[error("`{word}` is for integer outputs, the output is {output}")]
     RoundingWithoutInteger { word: &'static str, output: DType },
     #[error(
-        "`saturate` is for integer inputs and outputs, given {input} to {output}; floats always saturate where they \
-         become integers"
+        "`saturate` is for integers to integers, given {} to {output} output; floats always saturate where they become \
+         integers",
+        value(*.given, by)
     )]
-    SaturateRefused { input: DType, output: DType },
-    #[error("`acc` is for float inputs, the input is {input}")]
-    AccumulatorWithoutFloat { input: DType },
-    #[error("acc={given} is refused for {input} input: {accepted} would be accepted")]
-    AccumulatorRefused { input: DType, given: DType, accepted: &'static str },
+    SaturateRefused { given: DType, by: &'static str, output: DType },
+    #[error("`acc` is for floats, given {}", value(*.given, by))]
+    AccumulatorWithoutFloat { given: DType, by: &'static str },
+    #[error("acc={given} is refused for {}: {accepted} would be accepted", value(*.input, by))]
+    AccumulatorRefused { input: DType, by: &'static str, given: DType, accepted: &'static str },
     #[error("`{op}` of integers over nothing has no integer value: reduced axis {axis} has extent 0")]
     IntegerOverNothing { op: &'static str, axis: usize },
     #[error("`{op}` of nothing has no position: reduced axis {axis} has extent 0")]
@@ -150,6 +156,14 @@ pub enum SpecError {
         "a `sum` post-op cannot read the old {destination} destination as {given}: only i8 and u8 stand for another"
     )]
     SumType { given: DType, destination: DType },
+}
+
+/// What gave a value its type, where no expression did.
+pub(super) const INPUT: &str = "input";
+
+/// A value of a type by what gave it: `f32 input`, or ``bool from `map` ``.
+fn value(dtype: DType, by: &str) -> String {
+    if by == INPUT { format!("{dtype} input") } else { format!("{dtype} from `{by}`") }
 }
 
 /// The greatest number of an integer type.

@@ -124,7 +124,7 @@ impl Problem {
             return Err(format!("{} is no accumulator of {element}", recipe.accumulator));
         }
         let given: Vec<Option<DType>> = types.outputs.iter().map(|&d| Some(d)).collect();
-        let values = recipe.values(&types.inputs, &given).map_err(|e| e.to_string())?;
+        let values = recipe.values(&types.inputs, &types.inputs, &given).map_err(|e| e.to_string())?;
         if values.len() != self.outputs.len() {
             return Err(format!("there are {} results for {} outputs", values.len(), self.outputs.len()));
         }

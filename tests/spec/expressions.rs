@@ -21,6 +21,27 @@ const REFUSED: &[(&str, &[&str])] = &[
         &["then: unknown name `Eps`; the names here are eps, r0, d", "  r0 / (eps + Eps)", "              ^"],
     ),
     (r#"sum f32[2,3] apply="x0 + d""#, &["apply: unknown name `d`; the names here are x0, r0", "  x0 + d", "       ^"]),
+    // All names that are there, used or not, and none that is refused.
+    (
+        r#"sum f32[2], f32[2], f32[]:then scalar k:f32 map="x0*z" then="r0+y0""#,
+        &["map: unknown name `z`; the names here are x0, x1, k", "  x0*z", "     ^"],
+    ),
+    (
+        r#"sum,max f32[2], f32[]:then, i8[]:then scalar k:f32 then="r0+z""#,
+        &["then: unknown name `z`; the names here are y0, y1, k, r0, r1, d", "  r0+z", "     ^"],
+    ),
+    (
+        r#"sum f32[2], f32[2], f32[]:then scalar k:f32 apply="x0/z""#,
+        &["apply: unknown name `z`; the names here are x0, x1, k, r0", "  x0/z", "     ^"],
+    ),
+    (
+        r#"combiner(identity="0", lift="x0*z", combine="a0+b0") f32[2], f32[2], f32[]:then scalar k:f32"#,
+        &["lift: unknown name `z`; the names here are x0, x1, k, i", "  x0*z", "     ^"],
+    ),
+    (
+        r#"combiner(identity="0", lift="x0", combine="a0+b0", identity="0", lift="z", combine="a0+b0", merge="a0+b0, a1+b1") f32[2]"#,
+        &["lift: unknown name `z`; the names here are x0, i, r0", "  z", "  ^"],
+    ),
     // What each may read.
     (
         r#"sum f32[2] then="r0 + x0""#,

@@ -182,7 +182,7 @@ fn texts() {
         ("min,max f32[2] -> f32, i32", "f32 input to i32 output needs `trunc` or `round_half_even`".into()),
         (
             "sum f32[2] then=\"r0 > 0\" -> u8",
-            "bool input to u8 output is refused: bool goes to bool only, and only bool goes to bool".into(),
+            "bool from `then` to u8 output is refused: bool goes to bool only, and only bool goes to bool".into(),
         ),
         (
             "max bool[2] -> u8",
@@ -199,17 +199,46 @@ fn texts() {
         ("any bool[2] trunc", "`trunc` is for integer outputs, the output is bool".into()),
         (
             "sum f32[2] trunc saturate -> i32",
-            "`saturate` is for integer inputs and outputs, given f32 to i32; floats always saturate where they become \
-             integers"
+            "`saturate` is for integers to integers, given f32 input to i32 output; floats always saturate where they \
+             become integers"
                 .into(),
         ),
         (
             "sum i32[2] saturate -> f32",
-            "`saturate` is for integer inputs and outputs, given i32 to f32; floats always saturate where they become \
-             integers"
+            "`saturate` is for integers to integers, given i32 input to f32 output; floats always saturate where they \
+             become integers"
                 .into(),
         ),
-        ("sum i32[2] acc=f64", "`acc` is for float inputs, the input is i32".into()),
+        // What an expression gave its type is no input.
+        (
+            "max f32[2] map=\"x0 > 0\" -> f32",
+            "bool from `map` to f32 output is refused: bool goes to bool only, and only bool goes to bool".into(),
+        ),
+        ("any f32[2] map=\"x0 > 0\" acc=f64", "`acc` is for floats, given bool from `map`".into()),
+        (
+            "sum i32[2] map=\"f32(x0)\" acc=f16",
+            "acc=f16 is refused for f32 from `map`: f32 or f64 would be accepted".into(),
+        ),
+        ("sum i32[2] map=\"f32(x0)\" -> i32", "f32 from `map` to i32 output needs `trunc` or `round_half_even`".into()),
+        (
+            "sum i32[2] then=\"f64(r0)\" -> i32",
+            "f64 from `then` to i32 output needs `trunc` or `round_half_even`".into(),
+        ),
+        (
+            "sum f32[2] apply=\"x0 > r0\" -> u8",
+            "bool from `apply` to u8 output is refused: bool goes to bool only, and only bool goes to bool".into(),
+        ),
+        (
+            "max, combiner(identity=\"0\", lift=\"x0\", combine=\"a0+b0\") f32[2] -> f32, i32",
+            "f32 from `lift` to i32 output needs `trunc` or `round_half_even`".into(),
+        ),
+        (
+            "sum i32[2] map=\"f32(x0)\" trunc saturate -> i32",
+            "`saturate` is for integers to integers, given f32 from `map` to i32 output; floats always saturate where \
+             they become integers"
+                .into(),
+        ),
+        ("sum i32[2] acc=f64", "`acc` is for floats, given i32 input".into()),
         ("sum f16[2] acc=f16", "acc=f16 is refused for f16 input: f32 or f64 would be accepted".into()),
         ("sum f64[2] acc=f32", "acc=f32 is refused for f64 input: f64 would be accepted".into()),
         ("sum f32[2] acc=i32", "acc=i32 is refused for f32 input: f32 or f64 would be accepted".into()),
@@ -230,7 +259,11 @@ fn texts() {
         ("softmax f32[2,3] apply=\"x0\"", "`softmax` does not stand with `apply`".into()),
         (
             "layer_norm f32[2,3], f32[3] map=\"x0*x1\"",
-            "`layer_norm` does not stand with `map` of several inputs".into(),
+            "`layer_norm` with `map` takes 1 input, 2 given: its further inputs stand without `map`".into(),
+        ),
+        (
+            "layer_norm f32[2,3], f32[3], f32[3] map=\"x0*2\"",
+            "`layer_norm` with `map` takes 1 input, 3 given: its further inputs stand without `map`".into(),
         ),
         (
             "sum f32[2,3] then=\"r0\" apply=\"x0/r0\"",

@@ -80,7 +80,8 @@ impl Combiner {
     ) -> Result<Vec<DType>, RecipeError> {
         let all: Vec<usize> = (0..inputs.len()).collect();
         let types = Types { inputs: inputs.to_vec(), mapped: all, outputs: vec![], count: 1 };
-        let state = self.method(recipe, &types)?.1;
+        // Lift may read the position, whether any part does or not.
+        let state = self.method(recipe, &types, true)?.1;
         let def = self.values(recipe, &types, &state)?;
         Ok(results(&def))
     }
@@ -92,7 +93,7 @@ impl Combiner {
         types: &Types,
         results: &[DType],
     ) -> Result<Reducer, RecipeError> {
-        let (method, state) = self.method(recipe, types)?;
+        let (method, state) = self.method(recipe, types, recipe.takes_position())?;
         let values = self.values(recipe, types, &state)?;
         let finish = Def::build("finish", &state.stored(), |lets, args| {
             let values = lets.splice(&values, args);
@@ -101,10 +102,9 @@ impl Combiner {
         Ok(Reducer { method, finish, reads: vec![], nothing: state.nothing, apply: None })
     }
 
-    /// The phases, and the state of a block.
-    fn method(&self, recipe: &Recipe, types: &Types) -> Result<(Method, States), RecipeError> {
+    /// The phases, whose lifts take the position where `positions` says so, and the state of a block.
+    fn method(&self, recipe: &Recipe, types: &Types, positions: bool) -> Result<(Method, States), RecipeError> {
         let literal = recipe.accumulator;
-        let positions = recipe.takes_position();
         let mut state = States { nothing: vec![], types: vec![] };
         let mut phases = vec![];
         for (k, own) in self.phases.iter().enumerate() {

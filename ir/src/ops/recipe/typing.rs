@@ -53,14 +53,15 @@ impl Recipe {
         Ok(def.map_err(in_part(part))?.results[0].dtype())
     }
 
-    /// What the outputs are and the types of their values before these are rounded to the outputs'; `given`
-    /// are the types of outputs that are said.
+    /// What the outputs are and the types of their values before these are rounded to the outputs'. `inputs` are what
+    /// map, lifts and `apply` may read, `beside` what `then` may; `given` are the types of outputs that are said.
     ///
     /// # Errors
     /// A formula that is refused.
     pub fn values(
         &self,
         inputs: &[(String, DType)],
+        beside: &[(String, DType)],
         given: &[Option<DType>],
     ) -> Result<Vec<(Output, DType)>, RecipeError> {
         let element = self.element(inputs)?;
@@ -81,16 +82,13 @@ impl Recipe {
         if self.then.is_empty() {
             return Ok(plain);
         }
-        // Of inputs `then` knows those that it uses.
-        let used = |name: &str| self.then.iter().any(|f| f.uses(name));
-        let inputs: Vec<(String, DType)> = inputs.iter().filter(|(name, _)| used(name)).cloned().collect();
         let typed = self.then.iter().enumerate().map(|(o, formula)| {
             // The old element is of the output's type; where that is not said, of the first result's.
             let results: Vec<DType> = named.iter().map(|&(_, d)| d).collect();
             let old = given.get(o).copied().flatten();
             let old = old.map_or(results[0], |d| old_type(d, &results, self.accumulator));
             named.push(("d".into(), old));
-            let typed = self.type_of(formula, "then", &inputs, &named);
+            let typed = self.type_of(formula, "then", beside, &named);
             named.pop();
             Ok((Output::Value, typed?))
         });
