@@ -7,8 +7,9 @@
 
 use crate::failure::Failure;
 use crate::timing;
+use cranefold::ops::{Call, RecipeError};
 use cranefold::spec::{Operand, Role};
-use cranefold::{Reduction, Scalar, SpecError};
+use cranefold::{DType, Reduction, Scalar, SpecError};
 use cranefold_reference as reference;
 use cranefold_reference::{Exact, Value};
 
@@ -92,6 +93,31 @@ pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> R
         }
     }
     Ok(Verdict::Right(tally.found))
+}
+
+/// Whose fault a wrong answer is: the spec's, if a combiner of it breaks its contract, else ours.
+pub fn blame(spec: &Reduction, wrong: String) -> Failure {
+    match broken_law(spec) {
+        Some(law) => Failure::Contract { law },
+        None => Failure::WrongAnswer { wrong },
+    }
+}
+
+/// The law that a combiner of the spec breaks, if one does: results depend on the order of combining then.
+pub fn broken_law(spec: &Reduction) -> Option<String> {
+    let recipe = spec.recipe();
+    let types: Vec<DType> = spec.inputs().iter().map(Operand::dtype).collect();
+    recipe.calls.iter().find_map(|call| match call {
+        Call::Row { .. } => None,
+        Call::Own(own) => match own.check(&types, recipe.accumulator) {
+            Err(
+                law @ (RecipeError::Identity { .. }
+                | RecipeError::Associativity { .. }
+                | RecipeError::Commutativity { .. }),
+            ) => Some(law.to_string()),
+            _ => None,
+        },
+    })
 }
 
 /// Something of each axis of input 0, made of whether it is reduced and its extent.

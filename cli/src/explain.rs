@@ -3,6 +3,7 @@
 use crate::args::Explain;
 use crate::arrays::moved_bytes;
 use crate::bench::{Case, Measured, Order, measure};
+use crate::check::broken_law;
 use crate::failure::Failure;
 use crate::figures;
 use crate::threads::{compiler, pool};
@@ -22,6 +23,9 @@ pub fn explain(request: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     let compiler = compiler(request.threads)?;
     let page = compiler.compile_with(&spec, &options)?.explain()?;
     write!(out, "{page}").map_err(Failure::Stdout)?;
+    if let Some(law) = broken_law(&spec) {
+        writeln!(out, "{:<10} broken, as `Combiner::check` finds: {law}", "contract").map_err(Failure::Stdout)?;
+    }
     if !request.measure {
         return Ok(());
     }

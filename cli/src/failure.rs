@@ -53,6 +53,8 @@ pub enum Failure {
     Memory { bytes: u64, error: io::Error },
     #[error("cannot write to stdout: {0}")]
     Stdout(io::Error),
+    #[error("a combiner breaks its contract, as `Combiner::check` finds: {law}")]
+    Contract { law: String },
     #[error("this is a bug in cranefold: {wrong}")]
     WrongAnswer { wrong: String },
     #[error("this is a bug in cranefold: the result is not checked, for its check fails: {error}")]

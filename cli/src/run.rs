@@ -28,7 +28,8 @@ const SLOW_NS: f64 = 5e8;
 /// Runs a reduction.
 ///
 /// # Errors
-/// If the request is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is.
+/// If the request is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is, or
+/// [`Failure::Contract`] if a combiner makes it so.
 pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Reduction = request.spec.parse()?;
     let compiler = compiler(request.threads)?;
@@ -58,7 +59,7 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         }
     };
     let found = match verdict {
-        Some(Verdict::Wrong(wrong)) => return Err(Failure::WrongAnswer { wrong }),
+        Some(Verdict::Wrong(wrong)) => return Err(check::blame(&spec, wrong)),
         Some(Verdict::Right(found)) => Ok(found),
         Some(Verdict::NotChecked { needed_ns }) => Err(unchecked(needed_ns)),
         None => Err("none: this is the reference".into()),

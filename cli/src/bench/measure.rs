@@ -5,6 +5,7 @@ use super::ceiling::Ceiling;
 use super::memory;
 use crate::arrays::{Arrays, outputs};
 use crate::buffer::Buffer;
+use crate::check::blame;
 use crate::execute::{interpret, native};
 use crate::failure::Failure;
 use crate::timing;
@@ -139,7 +140,7 @@ fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> 
         false => Ok(interpreter_ns),
         true => {
             let wrong = format!("`{}` gives other bits in the kernel than in {other}", case.spec);
-            Err(Failure::WrongAnswer { wrong })
+            Err(blame(&case.spec, wrong))
         }
     }
 }

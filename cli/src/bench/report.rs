@@ -4,6 +4,7 @@ use super::cases::{Case, Entry};
 use super::measure::{MOST_INTERPRETED, Measured};
 use super::memory;
 use crate::arrays::{input_bytes, moved_bytes};
+use crate::check::broken_law;
 use crate::failure::Failure;
 use crate::figures;
 use std::io::{self, Write};
@@ -70,7 +71,13 @@ impl<'a> Report<'a> {
             true => json(self.threads, case, measured),
             false => row(self.name, case, measured),
         };
-        self.line(&line)
+        self.line(&line)?;
+        match broken_law(&case.spec) {
+            Some(law) if !self.json => {
+                self.line(&format!("  its combiner breaks its contract, as `Combiner::check` finds: {law}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Prints that a case was not timed.

@@ -1,6 +1,6 @@
 //! What each verb prints.
 
-use crate::{cranefold, folder, works};
+use crate::{cranefold, folder, refuses, works};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -34,6 +34,33 @@ fn results_that_keep_their_axes_are_checked() {
         let error = out.lines().find(|line| line.starts_with("error")).unwrap_or_else(|| panic!("{spec}: {out}"));
         assert!(error.contains("(all "), "{out}");
     }
+}
+
+/// A combiner of the user's that breaks its contract is no bug of ours: the law is named.
+#[test]
+fn combiners_that_break_their_contract_are_told() {
+    let law = "the identity of phase 1 is not neutral: combined with (3.0) it gives (4.0)";
+    let found = "contract, as `Combiner::check` finds: ";
+    let neutral = r#"combiner(identity="1", lift="x0", combine="a0+b0", commutative) f32[1000]"#;
+    refuses(&["run", neutral], &format!("a combiner breaks its {found}{law}"));
+    // Inputs are named as they are in the spec.
+    let squares = r#"combiner(identity="i64(0)", lift="i64(x1)*i64(k)", combine="a0 + b0 + a0*a0*b0") f32[70,30], i32[30] axes=[0] scalar k:i8"#;
+    let done = cranefold(&["run", squares]);
+    assert!(
+        done.err.starts_with(&format!("error: a combiner breaks its {found}`combine` is not associative: ")),
+        "{}",
+        done.err
+    );
+    assert_eq!(done.code, Some(2));
+    let page = works(&["explain", neutral]);
+    assert!(page.ends_with(&format!("contract   broken, as `Combiner::check` finds: {law}\n")), "{page}");
+    let table = works(&["bench", neutral, "--budget-ms", "0"]);
+    assert!(table.contains(&format!("  its combiner breaks its {found}{law}\n")), "{table}");
+    let kept = r#"combiner(identity="0", lift="x0", combine="a0+b0", commutative) f32[1000]"#;
+    assert!(
+        !works(&["explain", kept]).contains("contract")
+            && !works(&["bench", kept, "--budget-ms", "0"]).contains("contract")
+    );
 }
 
 fn output_line(args: &[&str]) -> String {
