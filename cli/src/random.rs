@@ -25,8 +25,9 @@ struct Draw {
     one: bool,
 }
 
-/// Fills the inputs. Elements are drawn in row-major order, so that they are the same in every layout, and what
-/// lies between them would show in the results: it is no number, or the limit of a type.
+/// Fills the inputs. Elements are drawn in row-major order, so that they are the same in every layout that gives each a
+/// place of its own, and what lies between them would show in the results: it is no number, or the limit of a type. What
+/// lies in one place is drawn once.
 pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
     let mut rng = Rng::with_seed(seed);
     let one = has_identity_one(spec);
@@ -36,11 +37,28 @@ pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
             continue;
         }
         let draw = Draw { dtype: operand.dtype(), count: spec.reduced_count().max(1) as f64, one };
+        let extents = apart(operand);
+        let count = extents.iter().fold(1, |count: u64, &extent| count.saturating_mul(extent));
+        if count > operand.span_elems() {
+            // Strides that overlap put several elements in most places: all are drawn, and none is a gap.
+            draw.fill(0..operand.span_elems() as usize, &mut rng, buffer.bytes_mut());
+            continue;
+        }
         if !operand.layout().is_row_major() {
             draw.fill_gaps(buffer.bytes_mut());
         }
-        draw.fill(operand, &mut rng, buffer.bytes_mut());
+        draw.fill(operand.placement().places(&extents), &mut rng, buffer.bytes_mut());
     }
+}
+
+/// The extents of an operand without what a stride of 0 repeats.
+fn apart(operand: &Operand) -> Vec<u64> {
+    let placement = operand.placement();
+    let is_cut = |axis: usize| placement.blocks.iter().any(|block| block.axis == axis);
+    let extent = |(axis, (&extent, &stride)): (usize, (&u64, &i64))| {
+        if stride == 0 && !is_cut(axis) { extent.min(1) } else { extent }
+    };
+    operand.shape().iter().zip(&placement.strides).enumerate().map(extent).collect()
 }
 
 fn scalar(dtype: DType, rng: &mut Rng) -> Scalar {
@@ -73,8 +91,8 @@ impl Draw {
         (0..span).for_each(|i| if i % 2 == 0 { even } else { odd }.write(bytes, i));
     }
 
-    fn fill(self, operand: &Operand, rng: &mut Rng, bytes: &mut [u8]) {
-        let places = operand.places();
+    /// Draws an element for each of these places.
+    fn fill(self, places: impl Iterator<Item = usize>, rng: &mut Rng, bytes: &mut [u8]) {
         match self.dtype {
             DType::Bool => {
                 let other = 1.0 - 0.5f64.powf(1.0 / self.count);
@@ -96,5 +114,40 @@ impl Draw {
         } else {
             uniform + (2.0 / self.count.sqrt()).min(0.5)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The elements of an input by their places, and how many of them are numbers.
+    fn filled(text: &str) -> (Vec<f32>, usize) {
+        let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let mut inputs = [Buffer::zeroed(spec.inputs()[0].span_bytes()).expect("memory")];
+        fill(&spec, 7, &mut inputs);
+        let elements = inputs[0].bytes().chunks_exact(4).map(|e| f32::from_ne_bytes(e.try_into().expect("four bytes")));
+        let elements: Vec<f32> = elements.collect();
+        let numbers = elements.iter().filter(|x| !x.is_nan()).count();
+        (elements, numbers)
+    }
+
+    /// As many as these elements would take hours to draw, in places that are few.
+    #[test]
+    fn what_lies_in_one_place_is_drawn_once() {
+        assert_eq!(filled("max f32[1000000000000]@(0)").1, 1);
+        assert_eq!(filled("max f32[1000000000,3,1000]@(0,2,0)+1 axes=[0]").1, 3);
+        let (overlapping, numbers) = filled("max f32[1000000,1000000]@(1,1) axes=[1]");
+        assert_eq!((overlapping.len(), numbers), (1_999_999, 1_999_999));
+        assert_eq!(filled("max f32[1000000000,37]@(0,8)8b").1, 37);
+    }
+
+    #[test]
+    fn layouts_that_repeat_nothing_hold_the_same_elements() {
+        let (rows, _) = filled("max f32[2,3]");
+        let (columns, _) = filled("max f32[2,3]@ba");
+        assert_eq!(columns, [0, 3, 1, 4, 2, 5].map(|n| rows[n]));
+        let (apart, numbers) = filled("max f32[2,3]@(8,-2)");
+        assert_eq!(([4, 2, 0, 12, 10, 8].map(|n| apart[n]).to_vec(), numbers), (rows, 6));
     }
 }
