@@ -126,6 +126,10 @@ pub enum ScheduleError {
          blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
+    #[error(
+        "the schedule is empty: it names a decision, as `width=512` does; the chosen one is used where none is given"
+    )]
+    Empty,
     #[error("`{key}` of the schedule is given twice")]
     Repeated { key: &'static str },
     #[error("width={0} is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits")]
@@ -162,6 +166,9 @@ impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
+        if text.trim().is_empty() {
+            return Err(ScheduleError::Empty);
+        }
         let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
         let (mut width, mut tiles, mut rows, mut blocks) = (None, vec![], None, None);
         let (mut interleave, mut prefetch, mut parts) = (None, None, None);

@@ -38,7 +38,7 @@ fn command_lines() {
 
 #[test]
 fn requests() {
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["run", "sum f32[2,3] axes=[3]"], "axis 3 is out of range for rank 2"),
         (&["dump", "sum f32[2,3] axes=[0,0]"], "axis 0 is listed twice for rank 2"),
         (&["bench", "any f32[2]"], "`any` does not take f32; it takes bool"),
@@ -51,6 +51,14 @@ fn requests() {
         (
             &["dump", "sum f32[2]", "--schedule", "width=5"],
             "width=5 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits",
+        ),
+        (
+            &["run", "sum f32[2]", "--schedule", ""],
+            "the schedule is empty: it names a decision, as `width=512` does; the chosen one is used where none is given",
+        ),
+        (
+            &["dump", "sum f32[2]", "--schedule", "  "],
+            "the schedule is empty: it names a decision, as `width=512` does; the chosen one is used where none is given",
         ),
         (
             &["run", "sum f32[2,3] axes=[1]", "--schedule", "tile=i7:4"],
