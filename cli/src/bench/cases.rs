@@ -51,7 +51,7 @@ fn named_by_itself(spec: Reduction) -> Case {
 /// a comment.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is wrong but for an op that there is not.
+/// If the file cannot be read, or a line is wrong; but the peers may have ops that there are not yet.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     let unreadable = |error| Failure::Read { path: path.into(), error };
     let size = fs::metadata(path).map_err(unreadable)?.len();
@@ -61,8 +61,11 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     }
     let text = fs::read_to_string(path).map_err(unreadable)?;
     let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or("").trim()));
-    let entry =
-        |(line, text)| entry(text).map_err(|error| Failure::Line { path: path.into(), line, error: Box::new(error) });
+    let entry = |(line, text)| match entry(text) {
+        Ok(Entry::Skipped { name, reason }) => Ok(Entry::Skipped { name, reason: format!("line {line}: {reason}") }),
+        Ok(case) => Ok(case),
+        Err(error) => Err(Failure::Line { path: path.into(), line, error: Box::new(error) }),
+    };
     lines.filter(|(_, line)| !line.is_empty()).map(entry).collect()
 }
 
@@ -75,15 +78,13 @@ fn entry(line: &str) -> Result<Entry, Failure> {
         }
         _ => (None, line.parse()),
     };
-    match spec {
-        Ok(spec) => Ok(Entry::Case(Box::new(match name {
-            Some(id) => Case { name: id.into(), spec },
-            None => named_by_itself(spec),
-        }))),
-        Err(SpecError::UnknownOp { name: op }) => {
-            Ok(Entry::Skipped { name: name.unwrap_or(line).into(), reason: format!("there is no op `{op}` yet") })
+    match (spec, name) {
+        (Ok(spec), Some(id)) => Ok(Entry::Case(Box::new(Case { name: id.into(), spec }))),
+        (Ok(spec), None) => Ok(Entry::Case(Box::new(named_by_itself(spec)))),
+        (Err(SpecError::UnknownOp { name: op }), Some(id)) => {
+            Ok(Entry::Skipped { name: id.into(), reason: format!("there is no op `{op}` yet") })
         }
-        Err(error) => Err(error.into()),
+        (Err(error), _) => Err(error.into()),
     }
 }
 
@@ -227,5 +228,6 @@ mod tests {
             assert_eq!(spec(&line), format!("`{line}` is no case: `{layout}` is no layout for rank 2"));
         }
         assert_eq!(spec("a sum f32 8 1 c grid"), "axis 1 is out of range for rank 1");
+        assert!(spec("wish f32[8]").starts_with("unknown op `wish`; the ops are "));
     }
 }

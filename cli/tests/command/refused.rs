@@ -180,6 +180,7 @@ fn files_of_cases() {
         ("a sum f32 8 1 c grid", "axis 1 is out of range for rank 1"),
         ("sum f32[2", "column 10: expected "),
         ("a b c", "column 3: unknown word `b`; "),
+        ("no_such_op f32[3]", "unknown op `no_such_op`; the ops are "),
     ];
     for (line, message) in cases {
         fs::write(&path, format!("sum f32[2]\n# second\n{line}\n")).unwrap();
