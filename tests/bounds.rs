@@ -200,11 +200,28 @@ fn the_reference_allows_itself() {
                 let rounded = exact.round(&spec);
                 reference::check(&spec, exact, rounded)
                     .unwrap_or_else(|e| panic!("{spec}, inputs of kind {kind}: {e}"));
-                let (error, bound) = (exact.error(rounded), exact.error_bound(&spec));
+                let (error, bound) = (exact.error(&spec, rounded), exact.error_bound(&spec));
                 assert!(error <= bound, "{spec}, inputs of kind {kind}: {error} {bound}");
             }
         }
     }
+}
+
+/// What becomes an integer is off by what it is off as one: 0 where it is clamped on both sides.
+#[test]
+fn errors_of_integer_outputs_are_of_integers() {
+    let one = |text: &str, x: &[f32], got: Scalar| {
+        let spec: Reduction = text.parse().unwrap();
+        let exact = &reference::reduce(&spec, &[&bytes(x)]).unwrap()[0][0];
+        (exact.error(&spec, got), exact.error_bound(&spec))
+    };
+    let i8_of = |value| Scalar::int(cranefold::DType::I8, value);
+    assert_eq!(one("sum f32[2] trunc -> i8", &[3e4, 5.0], i8_of(127)), (0.0, 0.0));
+    assert_eq!(one("sum f32[2] trunc -> i8", &[-3e4, 5.0], i8_of(-128)), (0.0, 0.0));
+    assert_eq!(one("sum f32[2] trunc -> i8", &[2.25, 5.5], i8_of(7)), (0.0, 0.0));
+    assert_eq!(one("sum f32[2] trunc -> i8", &[2.25, 5.5], i8_of(5)), (2.0, 0.0));
+    // Rounding may decide whether it is one integer or the next.
+    assert_eq!(one("mean f32[3] trunc -> i8", &[0.1, 0.2, 20.7], i8_of(6)).1, 1.0);
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Expected {
                 let tolerance = magnitudes.fold(0.0, f64::max) * may_be_off;
                 for (&number, exact) in numbers.iter().zip(exact) {
                     let got = answers[number];
-                    let is_near = may_be_off > 0.0 && exact.error(got) <= tolerance;
+                    let is_near = may_be_off > 0.0 && exact.error(&self.slice, got) <= tolerance;
                     match reference::check(&self.slice, exact, got) {
                         Err(mismatch) if !is_near => {
                             return Err(format!("output {output}, element {number}: {mismatch}"));

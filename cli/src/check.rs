@@ -193,7 +193,7 @@ impl<'a> Tally<'a> {
         let found = &mut self.found[output];
         found.checked += 1;
         if let Value::Float(_) = exact.value {
-            let error = Worst { error: exact.error(got), bound: exact.error_bound(self.spec) };
+            let error = Worst { error: exact.error(self.spec, got), bound: exact.error_bound(self.spec) };
             if error.bound.is_infinite() {
                 found.unbounded += 1;
             } else if found.worst.is_none_or(|worst| error.error > worst.error) {

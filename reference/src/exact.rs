@@ -247,22 +247,24 @@ impl Exact {
             None => f64::INFINITY,
             Some((_, _, true)) => f64::INFINITY,
             Some((low, high, _)) if low == high && !matches!(self.value, Value::Float(_)) => 0.0,
-            Some((low, high, _)) => self.error(low).max(self.error(high)),
+            Some((low, high, _)) => self.error(spec, low).max(self.error(spec, high)),
         }
     }
 
-    /// How much a result differs from the exact one; 0 where both are the same infinity or NaN.
+    /// How much a result differs from the exact one; 0 where both are the same infinity or NaN. A result that is
+    /// rounded to an integer output differs from the exact one so rounded, and clamped.
     ///
-    /// Of results that are integers or truth values, it is 0 or infinite.
-    pub fn error(&self, got: Scalar) -> f64 {
-        let Value::Float(value) = self.value else {
-            let same = match self.value {
-                Value::Int(value) => got.as_int().is_none_or(|got| Integer::from(got) == value),
-                Value::Bool(value) => got == Scalar::bool(value),
-                Value::Float(_) => unreachable!("matched above"),
-            };
-            return if same { 0.0 } else { f64::INFINITY };
+    /// Of results that are integers or truth values from the start, it is 0 or infinite.
+    pub fn error(&self, spec: &Reduction, got: Scalar) -> f64 {
+        let value = match self.value {
+            Value::Float(value) => value,
+            Value::Int(value) if got.as_int().is_none_or(|got| Integer::from(got) == value) => return 0.0,
+            Value::Bool(value) if got == Scalar::bool(value) => return 0.0,
+            _ => return f64::INFINITY,
         };
+        if let (Some(got), Some(expected)) = (got.as_int(), self.round(spec).as_int()) {
+            return got.abs_diff(expected) as f64;
+        }
         let got = Real::from(got.as_f64());
         match got.plus(value.minus()).abs() {
             _ if got == value => 0.0,

@@ -63,6 +63,13 @@ fn combiners_that_break_their_contract_are_told() {
     );
 }
 
+/// Of results that are clamped, the error is that of what is written.
+#[test]
+fn errors_are_those_of_what_is_written() {
+    let out = works(&["run", "sum f32[9,1000] axes=[1] map=\"x0*1e4\" trunc -> i8"]);
+    assert!(out.contains("error    0 at most against the reference, bound 0 (all 9 outputs checked)"), "{out}");
+}
+
 fn output_line(args: &[&str]) -> String {
     let out = works(args);
     out.lines().find(|line| line.starts_with("output")).unwrap().to_string()
