@@ -82,13 +82,10 @@ fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
     let spec = spec?;
     let (make_problem, problem) = timed(|| Problem::of(&spec));
     let width = compiler.vectors().bits;
-    let (choose, (problem, chosen)) = timed(|| {
-        let problem = schedule::as_compiled(&problem, None, width);
-        let chosen = schedule::choose(&problem, width);
-        (problem, chosen)
-    });
+    let (choose, chosen) = timed(|| schedule::choose(&problem, width));
     assert_eq!(&chosen, kernel.schedule(), "{text}: the compiler's own choice");
-    let (lower, nest) = timed(|| lower::lower(&problem, "a nest of the bench"));
+    let (lower, nest) =
+        timed(|| lower::lower_share(&problem, chosen.form, "a nest of the bench", &lower::Share::Whole));
     let passes = passes(nest, &chosen, kernel.vectors());
     let before_code = make_problem + choose + lower + passes.iter().sum::<f64>();
 

@@ -74,15 +74,16 @@ fn measure(group: &mut BenchmarkGroup<WallTime>, compiler: &Compiler, spec: &Red
     });
 
     if spec.inputs()[0].span_elems() <= INTERPRETED_ELEMS {
-        let nest = pipeline::legal_nest(&problem, kernel.schedule(), kernel.vectors()).expect("a nest that verifies");
+        let program = pipeline::legal(kernel.decided()).expect("nests that verify");
+        let nest = &program.nests[0];
         let bytes = LazyCell::new(|| answers::bytes(&data));
         let mut unchecked = true;
         group.bench_function("interpreter", |b| {
             if mem::take(&mut unchecked) {
-                answers::interpret(&nest, &bytes, &mut buffers);
+                answers::interpret(nest, &bytes, &mut buffers);
                 check("interpreter", &answers::scalars(spec, &buffers), 0.0);
             }
-            b.iter(|| answers::interpret(&nest, &bytes, black_box(&mut buffers)));
+            b.iter(|| answers::interpret(nest, &bytes, black_box(&mut buffers)));
         });
     }
 

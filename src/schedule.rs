@@ -12,16 +12,22 @@ mod candidates;
 mod check;
 mod choose;
 mod cost;
+mod decided;
 mod facts;
+mod form;
 mod machine;
 mod parts;
 
-pub use choose::{Choice, as_compiled, choose, choose_for, consider, decide, predict};
+pub use choose::{Choice, choose, choose_for, choose_in, consider, predict};
 pub use cost::Cost;
 pub(crate) use cost::Time;
+pub use decided::{Bounds, Decided};
+pub use form::{choose_form, slice_operations};
 pub use machine::{Level, Machine};
 pub use parts::{Parts, Shared};
 
+use crate::vectors::Vectors;
+use cranefold_ir::ops::Form;
 use cranefold_ir::{LoopVar, Over};
 use std::fmt;
 use std::str::FromStr;
@@ -31,6 +37,8 @@ use std::str::FromStr;
 pub struct Schedule {
     /// Bits of a vector; 0 for scalar code. Lanes beyond the target's width are split for it.
     pub width: u32,
+    /// The form of the reducer, one that it has for the problem.
+    pub form: Form,
     /// The tiles of outputs that are taken together, at most one for each box of slices.
     pub tiles: Vec<Tile>,
     /// Steps taken together in one visit of an accumulator.
@@ -43,6 +51,23 @@ pub struct Schedule {
     pub prefetch: u64,
     /// The parts that threads may run at once.
     pub parts: Parts,
+}
+
+/// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one row and one block at once, nothing
+/// interleaved or asked for ahead, in one part.
+impl Default for Schedule {
+    fn default() -> Schedule {
+        Schedule {
+            width: Vectors::BASE.bits,
+            form: Form::Plain,
+            tiles: vec![],
+            rows: 1,
+            blocks: 1,
+            interleave: 1,
+            prefetch: 0,
+            parts: Parts::ONE,
+        }
+    }
 }
 
 /// How far a tile moves into the reduction.
@@ -104,6 +129,9 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "width={}", self.width)?;
+        if self.form != Form::Plain {
+            write!(f, " form={}", self.form)?;
+        }
         self.tiles.iter().try_for_each(|tile| write!(f, " {tile}"))?;
         write!(f, " rows={} blocks={}", self.rows, self.blocks)?;
         if self.interleave > 1 {
@@ -122,7 +150,7 @@ impl fmt::Display for Schedule {
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS tile=LOOP:ITERATIONS[@blocks|@runs|@folds] rows=STEPS \
+        "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] rows=STEPS \
          blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
@@ -134,6 +162,8 @@ pub enum ScheduleError {
     Repeated { key: &'static str },
     #[error("width={0} is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits")]
     Width(u32),
+    #[error("form={form}: {work} has no such form")]
+    NoForm { form: Form, work: String },
     #[error("rows={given} is outside 1 to {limit}")]
     Rows { given: u64, limit: u64 },
     #[error("blocks={given} is outside 1 to {limit}")]
@@ -160,8 +190,7 @@ pub enum ScheduleError {
     StateTooLarge { bytes: u64, limit: u64 },
 }
 
-/// Reads the text form, with decisions left out at their defaults: width 128, no tile, 1 row, 1 block, nothing interleaved or
-/// asked for ahead, 1 part.
+/// Reads the text form, in which a decision that is left out is that of the default schedule.
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
@@ -170,35 +199,23 @@ impl FromStr for Schedule {
             return Err(ScheduleError::Empty);
         }
         let unknown = |word: &str| ScheduleError::Unknown(word.chars().take(60).collect());
-        let (mut width, mut tiles, mut rows, mut blocks) = (None, vec![], None, None);
-        let (mut interleave, mut prefetch, mut parts) = (None, None, None);
+        let mut schedule = Schedule::default();
+        let mut given: Vec<&str> = vec![];
         for word in text.split_whitespace() {
             let (key, value) = word.split_once('=').ok_or_else(|| unknown(word))?;
-            match key {
-                "width" => once("width", &mut width, value.parse().map_err(|_| unknown(word))?)?,
-                "tile" => tiles.push(parse_tile(value).ok_or_else(|| unknown(word))?),
-                "rows" => once("rows", &mut rows, value.parse().map_err(|_| unknown(word))?)?,
-                "blocks" => once("blocks", &mut blocks, value.parse().map_err(|_| unknown(word))?)?,
-                "prefetch" => once("prefetch", &mut prefetch, value.parse().map_err(|_| unknown(word))?)?,
-                "interleave" => once("interleave", &mut interleave, value.parse().map_err(|_| unknown(word))?)?,
-                "parts" => once("parts", &mut parts, value.parse().map_err(|_| unknown(word))?)?,
-                _ => return Err(unknown(word)),
+            let known = schedule.read(key, value).ok_or_else(|| unknown(word))?;
+            if known != "tile" && given.contains(&known) {
+                return Err(ScheduleError::Repeated { key: known });
             }
+            given.push(known);
         }
-        let (width, rows, blocks) = (width.unwrap_or(128), rows.unwrap_or(1), blocks.unwrap_or(1));
-        let (interleave, prefetch) = (interleave.unwrap_or(1), prefetch.unwrap_or(0));
-        let parts = parts.unwrap_or(Parts::ONE);
-        let schedule = Schedule { width, tiles, rows, blocks, interleave, prefetch, parts };
         schedule.check_numbers()?;
         Ok(schedule)
     }
 }
 
-fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), ScheduleError> {
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(ScheduleError::Repeated { key }),
-    }
+fn parse_form(text: &str) -> Option<Form> {
+    [Form::Plain, Form::Direct].into_iter().find(|form| form.to_string() == text)
 }
 
 fn parse_tile(text: &str) -> Option<Tile> {
@@ -215,6 +232,23 @@ fn parse_tile(text: &str) -> Option<Tile> {
 }
 
 impl Schedule {
+    /// Takes a decision from its text and returns its key; none where there is no such decision.
+    fn read(&mut self, key: &str, value: &str) -> Option<&'static str> {
+        let number = || value.parse::<u64>().ok();
+        let (key, ()) = match key {
+            "width" => ("width", self.width = value.parse().ok()?),
+            "form" => ("form", self.form = parse_form(value)?),
+            "tile" => ("tile", self.tiles.push(parse_tile(value)?)),
+            "rows" => ("rows", self.rows = number()?),
+            "blocks" => ("blocks", self.blocks = number()?),
+            "interleave" => ("interleave", self.interleave = number()?),
+            "prefetch" => ("prefetch", self.prefetch = number()?),
+            "parts" => ("parts", self.parts = value.parse().ok()?),
+            _ => return None,
+        };
+        Some(key)
+    }
+
     /// A number of bits that a vector may have.
     ///
     /// # Errors

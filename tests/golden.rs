@@ -17,7 +17,7 @@
 //! rewrites sections and messages, and adds a section that is missing; counts are asserted all the same.
 
 use cranefold::ir::{Nest, verify};
-use cranefold::schedule::{as_compiled, choose};
+use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, Kernel, Options, Problem, Reduction, Schedule, Target, Vectors, inspect::dump, pipeline};
 use std::collections::HashMap;
 use std::fs;
@@ -74,11 +74,9 @@ impl Golden {
     /// The nests for the vectors named, which this machine need not have.
     fn nests(&self, bits: &str) -> Result<HashMap<&'static str, String>, Box<dyn std::error::Error>> {
         let (problem, width) = (Problem::of(&self.spec()?), bits.parse()?);
-        let forced = self.schedule()?;
-        let problem = as_compiled(&problem, forced.as_ref(), width);
-        let schedule = forced.unwrap_or_else(|| choose(&problem, width));
-        let stages = pipeline::stages(&problem, &schedule, Vectors { bits: width, dot: false })?;
-        Ok(stages.into_iter().map(|(stage, nest)| (stage, nest.to_string())).collect())
+        let bounds = Bounds::new(Vectors { bits: width, dot: false });
+        let stages = pipeline::stages(&Decided::of(problem, self.schedule()?.as_ref(), bounds)?)?;
+        Ok(stages.into_iter().map(|(stage, program)| (stage, program.to_string())).collect())
     }
 
     fn kernel(&self) -> Result<Kernel, Box<dyn std::error::Error>> {

@@ -18,7 +18,7 @@ mod rows;
 mod search;
 
 use cranefold::ir::eval;
-use cranefold::schedule::choose;
+use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Scalar, Schedule, Vectors, pipeline};
 use cranefold_fuzz::data::{Random, elements};
 
@@ -299,8 +299,11 @@ fn the_way_is_deterministic() {
     for (op, dtype) in OPS {
         let spec: Reduction = format!("{op} {dtype}[33,70,5] axes=[1]").parse().expect("a spec");
         let problem = Problem::of(&spec);
-        let stages =
-            |width| pipeline::stages(&problem, &choose(&problem, width), Vectors::WIDEST).expect("stages that verify");
+        let stages = |width| {
+            let bounds = Bounds::new(Vectors::WIDEST).at_most(width);
+            let decided = Decided::of(problem.clone(), None, bounds).expect("a choice");
+            pipeline::stages(&decided).expect("stages that verify")
+        };
         assert!(stages(128) == stages(128) && stages(512) == stages(512), "{spec}");
         assert_eq!(stages(0)[0], stages(128)[0]);
     }

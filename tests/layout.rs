@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("error", &["schedule", "spec"]),
     ("executor", &[]),
     ("target", &["error", "vectors"]),
-    ("pipeline", &["error", "lower", "passes", "problem", "schedule", "vectors"]),
+    ("pipeline", &["error", "lower", "passes", "problem", "schedule"]),
     ("codegen", &["schedule", "vectors"]),
     ("link", &["codegen", "error"]),
     ("request", &["problem", "schedule", "spec"]),

@@ -1,6 +1,8 @@
 //! Problems of blocked layouts: which are one, and which texts are none.
 
-use cranefold::{Problem, Reduction};
+use cranefold::ops::Form;
+use cranefold::schedule::{choose, choose_form};
+use cranefold::{Problem, Reduction, Schedule};
 
 fn problem(text: &str) -> Problem {
     Problem::of(&text.parse::<Reduction>().unwrap_or_else(|error| panic!("{text}: {error}")))
@@ -153,23 +155,28 @@ const MALFORMED: &[(&str, &str, &str)] = &[
     ("  out x1: f32[144]", "  out x1: f32[143]", "line 20: x1 has 143 elements, and 36 to 143 are touched"),
 ];
 
-/// The form that wide vectors favour is another problem, and reads back; what has none is refused.
+/// The form is a decision: it reads back in a schedule, and what has none is refused.
 #[test]
-fn the_direct_form_is_text() {
-    let plain = problem("max f32[8,1000] axes=[1] then=\"r0 * 2\"");
-    let direct = plain.on_vectors(512).into_owned();
-    assert!(direct != plain && direct.to_string().contains("\n  reduce max in f32 over 1000 direct\n"), "{direct}");
-    assert_eq!(direct.to_string().parse(), Ok(direct.clone()));
-    assert_eq!(*direct.on_vectors(128), direct);
+fn the_form_is_a_word_of_the_schedule() {
+    let chosen = choose(&problem("max f32[8,1000] axes=[1] then=\"r0 * 2\""), 512);
+    assert_eq!(chosen.to_string(), "width=512 form=direct rows=1 blocks=1");
+    assert_eq!(chosen.to_string().parse(), Ok(chosen));
     // Of two elements each vector favours it, of f16 and beside another reducer none.
-    assert!(*problem("min f32[8,2] axes=[1]").on_vectors(128) != problem("min f32[8,2] axes=[1]"));
-    for text in ["max f16[8,2] axes=[1]", "max f64[8,2] axes=[1]", "min,max f32[8,2] axes=[1]", "sum f32[8,2] axes=[1]"]
-    {
-        assert_eq!(*problem(text).on_vectors(512), problem(text), "{text}");
+    assert_eq!(choose_form(&problem("min f32[8,2] axes=[1]"), 128), Form::Direct);
+    let forced: Schedule = "form=direct".parse().expect("a schedule");
+    for (text, work) in [
+        ("max f16[8,2] axes=[1]", "`max` of f16"),
+        ("max f64[8,2] axes=[1]", "`max` of f64"),
+        ("min,max f32[8,2] axes=[1]", "`min, max` of f32"),
+        ("sum f32[8,2] axes=[1]", "`sum` of f32"),
+        ("copy f32[8,2]", "a conversion"),
+    ] {
+        let problem = problem(text);
+        assert_eq!(choose_form(&problem, 512), Form::Plain, "{text}");
+        let error = forced.check(&problem).expect_err("no form").to_string();
+        assert_eq!(error, format!("form=direct: {work} has no such form"), "{text}");
     }
-    let none = problem("sum f32[8,1000] axes=[1]").to_string().replace("over 1000", "over 1000 direct");
-    let error = none.parse::<Problem>().expect_err("no form");
-    assert_eq!(error.message, "`sum` has no direct form");
+    assert_eq!("form=direct".parse::<Schedule>().map(|s| s.check(&problem("max f32[8,9] axes=[1]"))), Ok(Ok(())));
 }
 
 #[test]

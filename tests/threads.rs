@@ -10,7 +10,7 @@ use cranefold::ir::eval::Terms;
 use cranefold::lower::program::Program;
 use cranefold::problem::search_windows::Windows;
 use cranefold::problem::tree::Tree;
-use cranefold::schedule::{Parts, Shared, choose, choose_for};
+use cranefold::schedule::{Bounds, Decided, Parts, Shared, choose, choose_for};
 use cranefold::{
     CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Reduction, Schedule, Serial,
     Spinning, Vectors, lower, pipeline,
@@ -93,12 +93,14 @@ fn programs_have_the_terms_and_bits_of_the_whole() {
     let mut split = [0, 0];
     for spec in specs() {
         let problem = Problem::of(&spec);
-        let whole = lower::lower(&problem, "whole");
+        let form = choose(&problem, 512).form;
+        let whole = lower::lower_share(&problem, form, "whole", &lower::Share::Whole);
         let expected = Terms::of(&whole);
         let memory = Memory::of(&spec, 3, 7, (4, 8));
         let bits = memory.interpreted(&whole);
         for schedule in schedules(&problem, 512).into_iter().filter(|s| s.parts.count != 64) {
-            let stages = pipeline::program_stages(&problem, &schedule, Vectors::WIDEST);
+            let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
+            let stages = pipeline::stages(&decided.expect("a schedule that fits"));
             let stages = stages.unwrap_or_else(|e| panic!("{spec}: {schedule}: {e}"));
             for (stage, program) in [&stages[0], &stages[stages.len() - 1]] {
                 let found = terms(program, &whole, spec.outputs().len());

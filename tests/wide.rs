@@ -4,7 +4,7 @@
 use cranefold::ir::{Def, DefId, Expr, Extent, Loop, LoopKind, Nest, Over, Stmt, eval};
 use cranefold::lower::lower;
 use cranefold::ops::{ROWS, Row};
-use cranefold::schedule::{as_compiled, choose};
+use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, DType, Input, Kernel, Options, Output, Problem, Reduction, Vectors, pipeline};
 use cranefold_fuzz::data;
 
@@ -114,8 +114,8 @@ fn ops() -> impl Iterator<Item = (&'static Row, &'static str, DType)> {
 /// The nest that a target with these vectors is given.
 fn legal(spec: &Reduction, vectors: Vectors) -> Nest {
     let problem = Problem::of(spec);
-    let problem = as_compiled(&problem, None, vectors.bits);
-    pipeline::legal_nest(&problem, &choose(&problem, vectors.bits), vectors).expect("a legal nest")
+    let decided = Decided::of(problem, None, Bounds::new(vectors)).expect("a choice");
+    pipeline::legal(&decided).expect("a legal nest").nests.remove(0)
 }
 
 /// What of the main loops is not wide; nothing where all are.
@@ -316,7 +316,9 @@ fn rows_that_share_folds_have_the_interpreters_bits() {
             let expected = interpreted(&spec, &naive, &input);
             for bits in [256, 512] {
                 let schedule = format!("width={bits} tile=i0:{outputs}@folds").parse().expect("a schedule");
-                let nest = pipeline::legal_nest(&problem, &schedule, Vectors { bits, dot: false }).expect("a nest");
+                let bounds = Bounds::new(Vectors { bits, dot: false });
+                let decided = Decided::of(problem.clone(), Some(&schedule), bounds).expect("a schedule that fits");
+                let nest = pipeline::legal(&decided).expect("a nest").nests.remove(0);
                 let fills = u64::from(bits / 8) / dtype.bytes() == outputs;
                 let is_plain = ["sum", "prod", "mean"].contains(&row.name) && [DType::F32, DType::F64].contains(&dtype);
                 assert!(shares_vectors(&nest) || !(fills && is_plain), "{spec}, {schedule}: {nest}");

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::threads::pool;
 use cranefold::ir::eval;
 use cranefold::lower::program::Program;
-use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Spinning, pipeline, schedule};
+use cranefold::schedule::Decided;
+use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Spinning, pipeline};
 use cranefold_reference as reference;
 
 /// A spec made ready to run.
@@ -37,14 +38,10 @@ impl Executor {
                 Ok(Executor::Native(compiler.compile_with(spec, options)?, pool(compiler.threads())?))
             }
             ExecutorName::Interpreter => {
-                let widest = compiler.vectors();
-                let vectors = options.width.map_or(widest, |width| widest.at_most(width));
-                let width = options.width.map_or(widest.bits, |width| width.min(widest.bits));
-                let problem = Problem::of(spec);
-                let problem = schedule::as_compiled(&problem, options.schedule.as_ref(), width);
-                let schedule = schedule::decide(&problem, options.schedule.as_ref(), width, compiler.threads())?;
-                let program = pipeline::legal_program(&problem, &schedule, vectors)?;
-                Ok(Executor::Interpreter(Box::new(program), schedule))
+                let bounds = options.bounds(compiler.vectors(), compiler.threads())?;
+                let decided = Decided::of(Problem::of(spec), options.schedule.as_ref(), bounds)?;
+                let program = pipeline::legal(&decided)?;
+                Ok(Executor::Interpreter(Box::new(program), decided.schedule))
             }
             ExecutorName::Reference => Ok(Executor::Reference),
         }

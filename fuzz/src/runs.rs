@@ -4,7 +4,7 @@ use crate::bits::{are_equal, difference, is_allowed, native, only_elements_are_w
 use crate::execute::Memory;
 use crate::specs::Case;
 use crate::texts::text;
-use cranefold::schedule::choose;
+use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, Options, Problem, Reduction, Schedule, Vectors, lower, pipeline};
 use std::sync::LazyLock;
 
@@ -31,18 +31,21 @@ fn request(text: &str) -> Option<(Reduction, Option<Schedule>)> {
 pub fn stages(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let width = WIDTHS[text.len() % WIDTHS.len()];
-    let through = |problem: &Problem, schedule: &Schedule| pipeline::program_stages(problem, schedule, Vectors::WIDEST);
+    let bounds = Bounds::new(Vectors::WIDEST).at_most(width);
+    let through = |problem: &Problem, forced: Option<&Schedule>| {
+        let bounds = forced.map_or(bounds, |_| Bounds::new(Vectors::WIDEST));
+        pipeline::stages(&Decided::of(problem.clone(), forced, bounds).expect("a schedule that fits"))
+    };
     if let Ok(problem) = text.parse::<Problem>() {
         // Boxes of outputs may overlap: that is the verifier's to find.
-        let _ = through(&problem, &choose(&problem, width));
+        let _ = through(&problem, None);
         return true;
     }
     let Some((spec, forced)) = request(&text) else { return false };
     let problem = Problem::of(&spec);
     let forced = forced.filter(|schedule| schedule.check(&problem).is_ok());
-    let schedule = forced.unwrap_or_else(|| choose(&problem, width));
-    if let Err(error) = through(&problem, &schedule) {
-        panic!("{spec}, {schedule}: {error}");
+    if let Err(error) = through(&problem, forced.as_ref()) {
+        panic!("{spec}, {forced:?}: {error}");
     }
     true
 }

@@ -1,6 +1,6 @@
 //! Texts that inputs are made of: those of the golden files and of the lists of specs, and what the compiler makes of them.
 
-use cranefold::schedule::choose;
+use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{DType, Problem, Reduction, Schedule, Vectors, ops, pipeline};
 use std::fs;
 use std::path::Path;
@@ -101,9 +101,8 @@ pub fn programs() -> Vec<String> {
         let problem = Problem::of(&spec.parse().expect("a spec"));
         let of_parts = |parts| -> Option<String> {
             let schedule: Schedule = format!("width=0 parts={parts}").parse().expect("a schedule");
-            schedule.check(&problem).ok()?;
-            let stages = pipeline::program_stages(&problem, &schedule, Vectors::WIDEST).expect("nests that verify");
-            Some(stages[0].1.to_string())
+            let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST)).ok()?;
+            Some(pipeline::lowered(&decided).to_string())
         };
         ["2", "3@blocks", "4"].into_iter().filter_map(of_parts).collect::<Vec<_>>()
     });

@@ -7,6 +7,7 @@ use crate::bytes::Bytes;
 use crate::data::Random;
 use crate::requests::{self, builder};
 use cranefold::ir::{LoopVar, Over};
+use cranefold::ops;
 use cranefold::schedule::{Depth, Parts, Shared, Tile};
 use cranefold::{Layout, Options, Problem, Reduction, Schedule, SpecError};
 use std::fmt;
@@ -306,7 +307,9 @@ impl Case {
             }
             let parts = Parts { count, of: if of_blocks { Shared::Blocks } else { Shared::Outputs } };
             let (interleave, prefetch) = (1 + rows % 4, 64 * (blocks % 3));
-            let mut schedule = Schedule { width, tiles, rows, blocks, interleave, prefetch, parts };
+            let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
+            let form = if has_direct && rows % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
+            let mut schedule = Schedule { width, form, tiles, rows, blocks, interleave, prefetch, parts };
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Shared::Outputs;
             }

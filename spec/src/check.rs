@@ -7,7 +7,7 @@ use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, formula_nam
 use crate::layout::{Layout, list};
 use cranefold_ir::DType::{self, *};
 use cranefold_ir::formula::{self, Formula};
-use cranefold_ir::ops::{Call, Output, Recipe, RecipeError, Row, Types};
+use cranefold_ir::ops::{Call, Form, Output, Recipe, RecipeError, Row, Types};
 use std::slice;
 
 /// The request, if nothing is wrong with it.
@@ -75,7 +75,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
         };
-        let reducer = spec.recipe_as_written().reducer(&types).map_err(in_spec)?;
+        let reducer = spec.recipe_as_written().reducer(&types, Form::Plain).map_err(in_spec)?;
         let (given, element_bytes) = (spec.reduced_count(), reducer.method.state_bytes());
         let gathered = given.checked_mul(element_bytes).filter(|&bytes| bytes <= MAX_GATHERED_BYTES);
         if selects && gathered.is_none() && spec.outputs[0].elems() > 0 {
@@ -358,7 +358,6 @@ fn recipe(builder: &Builder, reducers: &[Call], formulas: &Texts, inputs: &[Oper
         accumulator: if builder.accumulator == Some(F64) { F64 } else { default_accumulator(inputs) },
         saturate: builder.saturate,
         half_even: builder.half_even,
-        direct: false,
     };
     let element = recipe.element(&typed_but(&Role::Then, inputs)).map_err(in_spec)?;
     if element == F64 {

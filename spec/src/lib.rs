@@ -395,7 +395,6 @@ impl Reduction {
             accumulator: self.accumulator.unwrap_or(check::default_accumulator(&self.inputs)),
             saturate: self.saturate,
             half_even: self.rounding == Some(Rounding::HalfEven),
-            direct: false,
         }
     }
 }

@@ -27,9 +27,9 @@ use crate::codegen::x86::Plan;
 use crate::compiler::Options;
 use crate::error::Error;
 use crate::link;
-use crate::pipeline::{self, Decided};
+use crate::pipeline;
 use crate::problem::Problem;
-use crate::schedule::{Parts, Schedule};
+use crate::schedule::{Decided, Parts, Schedule};
 use crate::spec::Reduction;
 use crate::target::Target;
 
@@ -76,15 +76,13 @@ pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option
         Some(name) => return Err(refused(format!("`{}`", name.escape_default()), "the name is no identifier of C")),
         None => symbol::of(spec),
     };
-    let problem = Problem::of(spec);
     // One function does all of the work.
     let forced = options.schedule.clone().map(|schedule| Schedule { parts: Parts::ONE, ..schedule });
-    let width = options.width_of(target.vectors())?;
-    let Decided { schedule, vectors, program, .. } =
-        pipeline::decided(&problem, forced.as_ref(), target.vectors(), width, 1)?;
+    let decided = Decided::of(Problem::of(spec), forced.as_ref(), options.bounds(target.vectors(), 1)?)?;
+    let program = pipeline::legal(&decided)?;
     let nest = &program.nests[0];
     let isa = target.isa_of_objects()?;
-    let generated = link::generate(nest, Plan { vectors, prefetch_bytes: schedule.prefetch }, &isa)?;
+    let generated = link::generate(nest, Plan::of(&decided), &isa)?;
     let scratch_bytes = generated.scratch_bytes;
     let object::Linked { bytes, needs } = object::object(generated, nest.buffers.len(), &symbol, isa)?;
     if needs.contains(&symbol) {

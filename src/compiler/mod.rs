@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
 use crate::request::Request;
 use crate::request::{Key, Signature};
-use crate::schedule::{Schedule, ScheduleError};
+use crate::schedule::{Bounds, Decided, Schedule, ScheduleError};
 use crate::spec::Reduction;
 use crate::target::Target;
 use crate::vectors::Vectors;
@@ -70,17 +70,17 @@ pub struct Options {
 }
 
 impl Options {
-    /// Bits of the widest vector of a target with these vectors: what the choice of a schedule is given, or where one is
-    /// forced, which is told the width by the vectors alone, bits of the vectors its code is made of.
+    /// The bounds of what is decided on a target with these vectors, for so many threads.
     ///
     /// # Errors
-    /// If there is no such width.
-    pub(crate) fn width_of(&self, vectors: Vectors) -> Result<u32, ScheduleError> {
-        let widest = match self.width {
-            None => vectors.bits,
-            Some(width) => Schedule::checked_width(width)?.min(vectors.bits),
+    /// [`ScheduleError::Width`] if there is no such width.
+    pub fn bounds(&self, vectors: Vectors, threads: usize) -> Result<Bounds, ScheduleError> {
+        let all = Bounds { threads, ..Bounds::new(vectors) };
+        let bounds = match self.width {
+            None => all,
+            Some(width) => all.at_most(Schedule::checked_width(width)?),
         };
-        Ok(self.schedule.as_ref().map_or(widest, |s| vectors.at_most(s.width.min(widest)).bits))
+        Ok(self.schedule.as_ref().map_or(bounds, |schedule| bounds.of_forced(schedule)))
     }
 }
 
@@ -113,6 +113,11 @@ impl Compiler {
         self.0.vectors
     }
 
+    /// The bounds of what it decides where nothing is asked for.
+    fn bounds(&self) -> Bounds {
+        Bounds { threads: self.0.threads, ..Bounds::new(self.0.vectors) }
+    }
+
     /// The kernel of a reduction: compiled, or from the cache.
     ///
     /// # Errors
@@ -120,7 +125,7 @@ impl Compiler {
     pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
         match self.0.cache.get_asked(spec) {
             Some(kernel) => Ok(kernel),
-            None => self.compile_request(&self.new_request(spec, self.0.vectors.bits, None, false)),
+            None => self.compile_request(&self.new_request(spec, self.bounds(), None, false)),
         }
     }
 
@@ -136,7 +141,7 @@ impl Compiler {
     /// [`get`](Compiler::get) need not work it out.
     pub fn request(&self, spec: &Reduction) -> Request {
         let known = self.0.cache.request(spec);
-        known.unwrap_or_else(|| self.0.cache.known(self.new_request(spec, self.0.vectors.bits, None, false)))
+        known.unwrap_or_else(|| self.0.cache.known(self.new_request(spec, self.bounds(), None, false)))
     }
 
     /// As [`request`](Compiler::request), with something forced.
@@ -144,19 +149,18 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if the width is none.
     pub fn request_with(&self, spec: &Reduction, options: &Options) -> Result<Request, Error> {
-        let width = options.width_of(self.0.vectors)?;
-        if options.schedule.is_none() && width == self.0.vectors.bits {
+        let bounds = options.bounds(self.0.vectors, self.0.threads)?;
+        if options.schedule.is_none() && bounds == self.bounds() {
             return Ok(self.request(spec));
         }
-        Ok(self.0.cache.known(self.new_request(spec, width, options.schedule.clone(), true)))
+        Ok(self.0.cache.known(self.new_request(spec, bounds, options.schedule.clone(), true)))
     }
 
-    fn new_request(&self, spec: &Reduction, width: u32, schedule: Option<Schedule>, is_forced: bool) -> Request {
+    fn new_request(&self, spec: &Reduction, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> Request {
         let key = Key {
-            problem: Problem::of(spec),
+            problem: Arc::new(Problem::of(spec)),
             target: self.0.target_text.clone(),
-            width,
-            threads: if schedule.is_some() { 1 } else { self.0.threads },
+            bounds,
             schedule,
             nest: None,
             tree_version: TREE_VERSION,
@@ -198,12 +202,11 @@ impl Compiler {
     ///
     /// # Errors
     /// See [`Error`].
-    pub(crate) fn routine(&self, problem: &Problem, nest: Nest, schedule: &Schedule) -> Result<Routine, Error> {
+    pub(crate) fn routine(&self, problem: &Arc<Problem>, nest: Nest, schedule: &Schedule) -> Result<Routine, Error> {
         let key = Key {
             problem: problem.clone(),
             target: self.0.target_text.clone(),
-            width: self.0.vectors.at_most(schedule.width).bits,
-            threads: 1,
+            bounds: self.bounds().of_forced(schedule),
             schedule: Some(schedule.clone()),
             nest: Some(nest.clone()),
             tree_version: TREE_VERSION,
@@ -219,16 +222,23 @@ impl Compiler {
             let reason = format!("the compiler is for {}", self.0.target_text);
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
-        let Key { problem, width, schedule: forced, threads, nest, .. } = &**signature;
-        let decided = match (nest, forced) {
-            (Some(nest), Some(schedule)) => pipeline::decided_nest(problem, nest, schedule, self.0.vectors)?,
-            _ => pipeline::decided(problem, forced.as_ref(), self.0.vectors, *width, *threads)?,
+        let Key { problem, bounds, schedule: forced, nest, .. } = &**signature;
+        let (decided, program) = match (nest, forced) {
+            (Some(nest), Some(schedule)) => {
+                let decided = Decided::for_nest(problem.clone(), schedule.clone(), bounds.vectors);
+                let program = pipeline::legal_nest(nest.clone(), &decided)?;
+                (decided, program)
+            }
+            _ => {
+                let decided = Decided::of(problem.clone(), forced.as_ref(), *bounds)?;
+                let program = pipeline::legal(&decided)?;
+                (decided, program)
+            }
         };
-        let plan = Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch };
         let memory = self.0.target.is_host().then_some(&self.0.memory);
-        let codes = link::compile(decided.program.all_nests(), plan, self.0.target.isa(), memory)?;
+        let codes = link::compile(program.all_nests(), Plan::of(&decided), self.0.target.isa(), memory)?;
         let (signature, target) = (signature.clone(), self.0.target.clone());
-        let compiled = Compiled::new(signature, target, decided, codes, start);
+        let compiled = Compiled::new(signature, target, decided, &program, codes, start);
         self.0.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
         Ok(compiled)
     }

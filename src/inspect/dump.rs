@@ -31,24 +31,21 @@ pub(crate) fn dump(spec: &Reduction, compiled: &Compiled, stage: &str) -> Result
 
 fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
     let isa = compiled.target.isa();
-    let vectors = compiled.vectors.at_most(compiled.schedule.width);
-    let plan = Plan { vectors, prefetch_bytes: compiled.schedule.prefetch };
+    let decided = &compiled.decided;
+    let plan = Plan::of(decided);
     Ok(match stage {
         "spec" => spec.to_string(),
-        "problem" => compiled.problem.to_string(),
-        "schedule" => compiled.schedule.to_string(),
-        "clif" => of_each(&legal(compiled)?, "; ", |_, nest| clif_text(nest, plan, isa))?,
-        "asm" => of_each(&legal(compiled)?, "", |code, nest| assembly(&compiled.codes[code], nest, plan, isa))?,
+        "problem" => decided.problem.to_string(),
+        "schedule" => decided.schedule.to_string(),
+        "clif" => of_each(&pipeline::legal(decided)?, "; ", |_, nest| clif_text(nest, plan, isa))?,
+        "asm" => {
+            of_each(&pipeline::legal(decided)?, "", |code, nest| assembly(&compiled.codes[code], nest, plan, isa))?
+        }
         pass => {
-            let stages = pipeline::program_stages(&compiled.problem, &compiled.schedule, compiled.vectors)?;
-            let nest = stages.into_iter().find(|(name, _)| *name == pass);
-            nest.expect("a stage of the pipeline").1.to_string()
+            let stage = pipeline::stages(decided)?.into_iter().find(|(name, _)| *name == pass);
+            stage.expect("a stage of the pipeline").1.to_string()
         }
     })
-}
-
-fn legal(compiled: &Compiled) -> Result<Program, Error> {
-    pipeline::legal_program(&compiled.problem, &compiled.schedule, compiled.vectors)
 }
 
 /// The text that is made of each nest; where there are several, after a line that says which parts run it.
@@ -78,7 +75,7 @@ fn of_each(
 fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
     let mut text = String::new();
     let mut before: Option<Program> = None;
-    let stages = pipeline::program_stages(&compiled.problem, &compiled.schedule, compiled.vectors)?;
+    let stages = pipeline::stages(&compiled.decided)?;
     let mut section = |name: &str, body: &str| {
         let done = match body {
             "" => writeln!(text, "== {name} == (no change)"),

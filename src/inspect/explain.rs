@@ -22,9 +22,9 @@ use crate::kernel::code::Compiled;
 use crate::pipeline;
 use crate::problem::tree::{Grid, TREE_VERSION, Tree};
 use crate::problem::{Problem, Region};
-use crate::schedule::{self, Level, Machine, Shared, Time};
+use crate::schedule::{self, Decided, Level, Machine, Shared, Time};
 use crate::spec::Reduction;
-use cranefold_ir::ops::Method;
+use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
 use std::fmt::Write;
 use work::Work;
@@ -34,8 +34,8 @@ const MOST_OTHERS: usize = 3;
 
 /// The page.
 pub(crate) fn explain(spec: &Reduction, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
-    let problem = &compiled.problem;
-    let program = pipeline::legal_program(problem, &compiled.schedule, compiled.vectors)?;
+    let Decided { problem, schedule, .. } = &compiled.decided;
+    let program = pipeline::legal(&compiled.decided)?;
     let nest = &program.nests[0];
     let work = Work::of(&program);
     let mut page = Page(format!("{spec}\n"));
@@ -49,7 +49,7 @@ pub(crate) fn explain(spec: &Reduction, compiled: &Compiled, facts: &Facts) -> R
     page.line("level", &level(facts.bytes));
     page.line("tree", &tree(compiled));
     page.line("order", &order(&work));
-    page.line("schedule", &compiled.schedule.to_string());
+    page.line("schedule", &schedule.to_string());
     why(compiled).iter().for_each(|reason| page.line("", reason));
     parts(compiled, facts, nest, &work).iter().enumerate().for_each(|(n, part)| {
         page.line(if n == 0 { "parts" } else { "" }, part);
@@ -67,12 +67,13 @@ impl Page {
 }
 
 fn signature(compiled: &Compiled) -> String {
-    let forced = if compiled.signature.schedule.is_some() { ", the schedule" } else { "" };
-    let threads = match compiled.signature.threads {
+    let bounds = &compiled.signature.bounds;
+    let forced = if compiled.decided.is_forced { ", the schedule" } else { "" };
+    let threads = match bounds.threads {
         1 => String::new(),
         threads => format!(", {threads} threads"),
     };
-    format!("the problem, {} bits{threads}{forced}, version {TREE_VERSION} of the tree", compiled.signature.width)
+    format!("the problem, {} bits{threads}{forced}, version {TREE_VERSION} of the tree", bounds.width)
 }
 
 fn operations(problem: &Problem, work: &Work) -> String {
@@ -108,8 +109,10 @@ fn level(bytes: u64) -> String {
 }
 
 fn tree(compiled: &Compiled) -> String {
-    let problem = &compiled.problem;
-    let Some(reducer) = problem.reducer() else { return "none: elements are converted one by one".into() };
+    let Decided { problem, schedule, .. } = &compiled.decided;
+    let Some(reducer) = problem.reducer_in(schedule.form) else {
+        return "none: elements are converted one by one".into();
+    };
     if problem.elements.is_empty() {
         return "none: there is nothing to reduce".into();
     }
@@ -187,10 +190,12 @@ fn order(work: &Work) -> String {
 
 /// Why the schedule is as it is, a line each.
 fn why(compiled: &Compiled) -> Vec<String> {
-    let (given, width) = (compiled.signature.width, compiled.schedule.width);
-    if compiled.signature.schedule.is_some() {
-        return vec![format!("forced; vectors are of {} bits", compiled.vectors.bits)];
+    let Decided { problem, schedule, vectors, is_forced } = &compiled.decided;
+    if *is_forced {
+        let forced = format!("forced; vectors are of {} bits", vectors.bits);
+        return [forced].into_iter().chain(why_form(problem, schedule.form, vectors.bits)).collect();
     }
+    let (given, width) = (compiled.signature.bounds.width, schedule.width);
     let width = if width == 0 {
         "scalar code: no vectors are allowed".to_string()
     } else if width < given {
@@ -200,11 +205,20 @@ fn why(compiled: &Compiled) -> Vec<String> {
     } else {
         format!("{width} bits: the widest vectors of the target")
     };
-    let reasons = schedule::consider(&compiled.problem, given).reasons();
+    let reasons = schedule::consider(problem, given).reasons();
     let more = reasons.len().saturating_sub(MOST_OTHERS);
     let rest = (more > 0).then(|| format!("and {more} more that are slower still"));
     let none = reasons.is_empty().then(|| "nothing else to choose".to_string());
-    [width].into_iter().chain(reasons.into_iter().take(MOST_OTHERS)).chain(rest).chain(none).collect()
+    let form = why_form(problem, schedule.form, schedule.width);
+    [width].into_iter().chain(form).chain(reasons.into_iter().take(MOST_OTHERS)).chain(rest).chain(none).collect()
+}
+
+/// The form of the reducer beside the other one, where the problem has two.
+fn why_form(problem: &Problem, form: Form, width: u32) -> Option<String> {
+    let other = if form == Form::Plain { Form::Direct } else { Form::Plain };
+    let of = |form| schedule::slice_operations(problem, form, width);
+    let (own, others) = (of(form)?, of(other)?);
+    Some(format!("{form} form: {} operations a slice, {} in the {other} one", grouped(own), grouped(others)))
 }
 
 /// What each generator made, a line each.
@@ -223,7 +237,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     if facts.scratch_bytes > 0 {
         function += &format!(", with {} bytes of scratch memory", grouped(facts.scratch_bytes));
     }
-    if of_tiles.is_empty() && compiled.vectors.bits > 128 {
+    if of_tiles.is_empty() && compiled.decided.vectors.bits > 128 {
         function += "; nothing is in wide vectors";
     }
     let loops = |body: &[Stmt]| {
@@ -242,7 +256,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     };
     let tile = |(number, (bytes, body)): (usize, (&u64, &&[Stmt]))| {
         let (all, steps) = loops(body);
-        let bits = compiled.vectors.bits;
+        let bits = compiled.decided.vectors.bits;
         format!("tile {number}, {bits} bits: {} bytes, {}, {steps} over steps", grouped(*bytes), several(all, "loop"))
     };
     let mut parts = vec![function];
@@ -258,7 +272,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
 
 /// What threads share out, a line for each code.
 fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
-    let of = match compiled.schedule.parts.of {
+    let of = match compiled.decided.schedule.parts.of {
         Shared::Outputs => "outputs",
         Shared::Blocks => "blocks, whose states a finish merges",
     };
@@ -267,14 +281,14 @@ fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
         let run = compiled.layout.parts.iter().filter(|part| part.code == number).count() as u64;
         let whose = if run == 0 { "the finish".into() } else { several(run, "part") };
         let (all, tiles) = (code.bytes().len() as u64, code.tile_bytes().iter().sum::<u64>());
-        let bits = compiled.vectors.bits;
+        let bits = compiled.decided.vectors.bits;
         parts.push(format!("{whose}: {} bytes, {} in tiles of {bits} bits", grouped(all), grouped(tiles)));
     }
     parts
 }
 
 fn predicted(compiled: &Compiled, facts: &Facts) -> String {
-    match schedule::predict(&compiled.problem, &compiled.schedule) {
+    match schedule::predict(&compiled.decided.problem, &compiled.decided.schedule) {
         None => "nothing: there is no model of what only moves, converts or selects".into(),
         Some(cost) => {
             let terms = cost.terms().into_iter().filter(|&(_, ns)| ns > 0.0);

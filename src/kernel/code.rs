@@ -3,25 +3,19 @@
 use super::StepLoops;
 use crate::link::{Code, Entry, SCRATCH_ALIGN};
 use crate::lower::program::{Part, Program};
-use crate::pipeline::{self, Decided};
-use crate::problem::Problem;
+use crate::pipeline;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::request::Signature;
-use crate::schedule::Schedule;
+use crate::schedule::Decided;
 use crate::target::Target;
-use crate::vectors::Vectors;
 use std::time::Instant;
 
 /// The code of a signature and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub signature: Signature,
-    /// The problem of the signature, in the form that was compiled.
-    pub problem: Problem,
-    pub schedule: Schedule,
-    /// What the code is made of.
-    pub vectors: Vectors,
+    pub decided: Decided,
     pub target: Target,
     /// The code of each nest of the program, that of the finish last.
     pub codes: Vec<Code>,
@@ -33,14 +27,20 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Of what was decided and its codes, which were begun to be made at `start`.
-    pub fn new(signature: Signature, target: Target, decided: Decided, codes: Vec<Code>, start: Instant) -> Compiled {
-        let Decided { problem, schedule, vectors, program } = decided;
+    /// Of what was decided, its legal program and the codes of that, which were begun to be made at `start`.
+    pub fn new(
+        signature: Signature,
+        target: Target,
+        decided: Decided,
+        program: &Program,
+        codes: Vec<Code>,
+        start: Instant,
+    ) -> Compiled {
         let bytes = codes.iter().map(Code::bytes).collect::<Vec<_>>().concat();
-        let layout = Layout::of(&program, &codes);
+        let layout = Layout::of(program, &codes);
         let step_loops = StepLoops::of(program.all_nests());
         let compile_ns = start.elapsed().as_nanos() as u64;
-        Compiled { signature, problem, schedule, vectors, target, codes, bytes, layout, step_loops, compile_ns }
+        Compiled { signature, decided, target, codes, bytes, layout, step_loops, compile_ns }
     }
 
     /// The function of the one part, where there is no more and the code is for this machine.
@@ -80,11 +80,11 @@ impl Compiled {
 
     /// The windows in which each slice is searched, if it is.
     pub fn windows(&self) -> Option<Windows> {
-        let problem = &self.problem;
+        let Decided { problem, schedule, .. } = &self.decided;
         if self.layout.has_finish || problem.elements.is_empty() {
             return None;
         }
-        let reducer = problem.reducer()?;
+        let reducer = problem.reducer_in(schedule.form)?;
         Windows::of(problem, &reducer, &Tree::of(problem, &reducer.method))
     }
 }

@@ -3,7 +3,7 @@
 use crate::kernel::code::Compiled;
 use crate::problem::Region;
 use crate::problem::tree::Tree;
-use crate::schedule::{Schedule, Shared};
+use crate::schedule::{Decided, Schedule, Shared};
 use crate::spec::Reduction;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
@@ -83,9 +83,9 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
     Facts {
         bytes: operands.fold(0, |sum: u64, o| sum.saturating_add(o.elems().saturating_mul(o.dtype().bytes()))),
         combines: combines(compiled),
-        schedule: compiled.schedule.clone(),
+        schedule: compiled.decided.schedule.clone(),
         parts: parts as u64,
-        shared: (parts > 1).then_some(compiled.schedule.parts.of),
+        shared: (parts > 1).then_some(compiled.decided.schedule.parts.of),
         codes: compiled.codes.len() as u64,
         scratch_bytes: compiled.layout.scratch_bytes,
         code_bytes: compiled.bytes.len() as u64,
@@ -97,9 +97,9 @@ pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
 }
 
 fn combines(compiled: &Compiled) -> u64 {
-    let problem = &compiled.problem;
+    let Decided { problem, schedule, .. } = &compiled.decided;
     let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
-    let reducer = problem.reducer().filter(|r| !r.method.phases().is_empty());
+    let reducer = problem.reducer_in(schedule.form).filter(|r| !r.method.phases().is_empty());
     let Some(reducer) = reducer.filter(|_| !problem.elements.is_empty() && slices > 0) else { return 0 };
     let tree = Tree::of(problem, &reducer.method);
     let lanes = tree.lanes_present();
@@ -113,6 +113,6 @@ fn combines(compiled: &Compiled) -> u64 {
 
 fn tiles(compiled: &Compiled) -> Tiles {
     let bytes: Vec<u64> = compiled.codes.iter().flat_map(|code| code.tile_bytes()).copied().collect();
-    let vector_bits = if bytes.is_empty() { 0 } else { compiled.vectors.bits };
+    let vector_bits = if bytes.is_empty() { 0 } else { compiled.decided.vectors.bits };
     Tiles { count: bytes.len() as u64, code_bytes: bytes.iter().sum(), vector_bits }
 }

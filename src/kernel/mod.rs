@@ -15,7 +15,7 @@ pub use facts::{Facts, StepLoops, Tiles};
 use crate::kernel::code::Compiled;
 use crate::link::Entry;
 use crate::request::Request;
-use crate::schedule::Schedule;
+use crate::schedule::{Decided, Schedule};
 use crate::spec::Reduction;
 use crate::vectors::Vectors;
 use enter::Direct;
@@ -60,14 +60,19 @@ impl Kernel {
         &self.0.request
     }
 
+    /// The problem with all that was decided of its code.
+    pub fn decided(&self) -> &Decided {
+        &self.0.compiled.decided
+    }
+
     /// The schedule the code was made by.
     pub fn schedule(&self) -> &Schedule {
-        &self.0.compiled.schedule
+        &self.0.compiled.decided.schedule
     }
 
     /// The vectors the code is made of.
     pub fn vectors(&self) -> Vectors {
-        self.0.compiled.vectors
+        self.0.compiled.decided.vectors
     }
 
     /// The machine code: that of the function that a call enters, then that of its tiles; of several parts, one code after

@@ -9,8 +9,9 @@ use super::{Share, lower_share};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{Place, Problem, Region};
-use crate::schedule::{Parts, Schedule, Shared};
+use crate::schedule::{Schedule, Shared};
 use cranefold_ir::Nest;
+use cranefold_ir::ops::Form;
 use std::ops::Range;
 
 /// Elements along the innermost dim that long pieces begin at multiples of: a cache line of f32, so that two parts store to
@@ -19,8 +20,8 @@ const LINE: u64 = 16;
 
 /// The naive nests of a problem in the parts of a schedule.
 pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
-    let shares = shares(problem, schedule.parts);
-    let lower = |share: &Share| lower_share(problem, name, share);
+    let (form, shares) = (schedule.form, shares(problem, schedule));
+    let lower = |share: &Share| lower_share(problem, form, name, share);
     let finish = match shares[..] {
         [Share::Blocks { parts, .. }, ..] => {
             Some(Nest { name: format!("{name}, finish"), ..lower(&Share::Finish { parts }) })
@@ -34,11 +35,12 @@ pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
 }
 
 /// The shares of the parts, at least one.
-fn shares(problem: &Problem, parts: Parts) -> Vec<Share> {
+fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
+    let parts = schedule.parts;
     let shares = match parts.of {
         _ if parts.count <= 1 => vec![],
         Shared::Outputs => of_slices(problem, parts.count),
-        Shared::Blocks => of_blocks(problem, parts.count),
+        Shared::Blocks => of_blocks(problem, schedule.form, parts.count),
     };
     if shares.len() > 1 { shares } else { vec![Share::Whole] }
 }
@@ -95,8 +97,8 @@ fn piece(slices: &Region, level: usize, range: Range<u64>) -> Region {
     piece
 }
 
-fn of_blocks(problem: &Problem, count: u64) -> Vec<Share> {
-    let Some(blocks) = blocks(problem) else { return vec![] };
+fn of_blocks(problem: &Problem, form: Form, count: u64) -> Vec<Share> {
+    let Some(blocks) = blocks(problem, form) else { return vec![] };
     let each = blocks_of_part(blocks, count);
     let parts = blocks.div_ceil(each);
     let share = |part: u64| Share::Blocks { blocks: part * each..((part + 1) * each).min(blocks), part, parts };

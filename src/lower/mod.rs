@@ -37,7 +37,7 @@ use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
 use at::At;
-use cranefold_ir::ops::{Method, Phase, Reducer, in_memory};
+use cranefold_ir::ops::{Form, Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over,
     Scalar, Stmt,
@@ -72,24 +72,24 @@ pub enum Share {
     },
 }
 
-/// The naive nest of a problem, named `name`.
+/// The naive nest of a problem in its plain form, named `name`.
 pub fn lower(problem: &Problem, name: &str) -> Nest {
-    lower_share(problem, name, &Share::Whole)
+    lower_share(problem, Form::Plain, name, &Share::Whole)
 }
 
-/// The naive nest of a share of a problem. Its buffers are those of the problem, then those of states.
-pub fn lower_share(problem: &Problem, name: &str, share: &Share) -> Nest {
+/// The naive nest of a share of a problem in a form that it has. Its buffers are those of the problem, then those of states.
+pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
     let buffer = |role, o: &Operand| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
-    let buffers = inputs.chain(outputs).chain(states::buffers(problem, share)).collect();
+    let buffers = inputs.chain(outputs).chain(states::buffers(problem, form, share)).collect();
     let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
     let boxes = match problem.gathers() {
         true => vec![in_a_row(problem)],
         false => problem.elements.clone(),
     };
-    let mut lowering = Lowering { problem, share, boxes, gathered: None, nest, names: Names::default() };
+    let mut lowering = Lowering { problem, form, share, boxes, gathered: None, nest, names: Names::default() };
     lowering.whole();
     lowering.nest
 }
@@ -103,6 +103,7 @@ fn in_a_row(problem: &Problem) -> Region {
 
 struct Lowering<'a> {
     problem: &'a Problem,
+    form: Form,
     share: &'a Share,
     /// What the tree is over.
     boxes: Vec<Region>,
@@ -200,7 +201,7 @@ impl<'p> Lowering<'p> {
 
     /// Everything for the slice at a position.
     fn element(&mut self, at: &At) -> Vec<Stmt> {
-        let Some(reducer) = self.problem.reducer() else {
+        let Some(reducer) = self.problem.reducer_in(self.form) else {
             let def = self.problem.conversion().expect("a conversion where nothing is reduced");
             let value = vec![self.load(0, at)];
             let (mut stmts, values) = self.apply(&def, value);

@@ -8,6 +8,7 @@ use super::{At, Lowering, Share, State};
 use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
 use crate::problem::{Problem, Region};
+use cranefold_ir::ops::Form;
 use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over, Stmt};
 use std::ops::Range;
 
@@ -36,13 +37,13 @@ impl Share {
 }
 
 /// The buffers of states.
-pub(super) fn buffers(problem: &Problem, share: &Share) -> Vec<Buffer> {
+pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffer> {
     let (role, parts) = match *share {
         Share::Blocks { parts, .. } => (BufferRole::Out, parts),
         Share::Finish { parts } => (BufferRole::In, parts),
         _ => return vec![],
     };
-    let stored = Stored::of(problem).expect("only blocks are shared out so");
+    let stored = Stored::of(problem, form).expect("only blocks are shared out so");
     let len = parts * slices(problem) * stored.lanes;
     stored.types().into_iter().map(|dtype| Buffer { role, dtype, len }).collect()
 }

@@ -64,10 +64,10 @@ use crate::pipeline;
 use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
-use crate::schedule::{self, Parts, Schedule};
+use crate::schedule::{self, Decided, Schedule};
 use crate::spec::Reduction;
 use cranefold_ir::Nest;
-use cranefold_ir::ops::{Method, Source};
+use cranefold_ir::ops::{Form, Method, Source};
 use nests::Keep;
 use std::fmt;
 use std::ops::Range;
@@ -135,7 +135,7 @@ pub const MOST_RANGES: usize = 1 << 20;
 /// The compiler of the nests of partial results, and the reduction that they belong to.
 struct Maker {
     compiler: Compiler,
-    problem: Problem,
+    problem: Arc<Problem>,
     name: String,
     schedule: Schedule,
 }
@@ -150,7 +150,7 @@ impl Maker {
     /// schedule.
     fn nests(&self, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
         let (problem, name) = (&self.problem, &self.name);
-        let stored = Stored::of(problem);
+        let stored = Stored::of(problem, Form::Plain);
         let len = layout.slices * layout.lanes;
         let merge = |keep| match &stored {
             Some(stored) => nests::merge(stored, name, len, keep),
@@ -165,14 +165,14 @@ impl Maker {
 
     /// A naive nest and the legal one as text, under headings.
     fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
-        let legal = pipeline::legal_nest_of(naive.clone(), schedule, self.compiler.vectors())?;
+        let decided = Decided::for_nest(self.problem.clone(), schedule.clone(), self.compiler.vectors());
+        let legal = pipeline::legal_nest(naive.clone(), &decided)?;
         Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
     }
 
     /// A schedule for loops over elements.
     fn plain(&self) -> Schedule {
-        let width = self.schedule.width;
-        Schedule { width, tiles: vec![], rows: 1, blocks: 1, interleave: 1, prefetch: 0, parts: Parts::ONE }
+        Schedule { width: self.schedule.width, ..Schedule::default() }
     }
 }
 
@@ -189,10 +189,10 @@ impl Compiler {
             let reason = "partial results are made on this machine alone".into();
             return Err(Error::Target { target: self.target().to_string(), reason });
         }
-        let problem = Problem::of(spec);
+        let problem = Arc::new(Problem::of(spec));
         let blocks = blocks(&problem).map_err(|why| Error::NotInBlocks { why })?;
-        let layout = StateLayout::of(&problem, Stored::of(&problem).as_ref(), blocks)?;
-        let schedule = schedule::choose(&problem, self.vectors().bits);
+        let layout = StateLayout::of(&problem, Stored::of(&problem, Form::Plain).as_ref(), blocks)?;
+        let schedule = schedule::choose_in(&problem, Form::Plain, self.vectors().bits);
         let maker = Maker { compiler: self.clone(), name: pipeline::name(&problem), problem, schedule };
         let [older, newer, finish] = maker.nests(&layout);
         let code = |(_, naive, schedule): (_, _, Schedule)| maker.code(naive, &schedule);

@@ -7,6 +7,7 @@ use crate::lower::program::from_start;
 use crate::lower::{Share, lower_share};
 use crate::problem::Problem;
 use crate::problem::blocks::Stored;
+use cranefold_ir::ops::Form;
 use cranefold_ir::{Buffer, BufferRole, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, math};
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ pub enum Keep {
 /// Stores the state of a range of blocks, on buffers that are no more than what it touches; and where they begin. The
 /// buffers are those of the problem, then one for each value of the state.
 pub fn of_blocks(problem: &Problem, name: &str, blocks: Range<u64>) -> (Nest, Vec<u64>) {
-    let mut nest = lower_share(problem, name, &Share::Blocks { blocks, part: 0, parts: 1 });
+    let mut nest = lower_share(problem, Form::Plain, name, &Share::Blocks { blocks, part: 0, parts: 1 });
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = body.into_iter().map(|stmt| canonical(stmt, &mut nest, &mut names)).collect();
@@ -82,7 +83,7 @@ pub fn merge(stored: &Stored, name: &str, len: u64, keep: Keep) -> Nest {
 /// for each value of the state, if there are blocks.
 pub fn finish(problem: &Problem, name: &str, blocks: u64) -> Nest {
     let share = if blocks == 0 { Share::Whole } else { Share::Finish { parts: 1 } };
-    let mut nest = lower_share(problem, &format!("{name}, finish"), &share);
+    let mut nest = lower_share(problem, Form::Plain, &format!("{name}, finish"), &share);
     let (touched, _) = from_start(nest.clone());
     let pairs = nest.buffers.iter_mut().zip(touched.buffers);
     pairs.filter(|(_, touched)| touched.len == 0).for_each(|(buffer, _)| buffer.len = 0);

@@ -2,7 +2,7 @@
 
 use super::tree::Tree;
 use super::{Problem, Region};
-use cranefold_ir::ops::Method;
+use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{DType, Def, Expr};
 
 /// What a part stores of a slice.
@@ -14,9 +14,9 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Of a problem; none where nothing is reduced by blocks.
-    pub fn of(problem: &Problem) -> Option<Stored> {
-        let reducer = problem.reducer().filter(|_| !problem.elements.is_empty())?;
+    /// The states of a problem in a form; none where nothing is reduced by blocks.
+    pub fn of(problem: &Problem, form: Form) -> Option<Stored> {
+        let reducer = problem.reducer_in(form).filter(|_| !problem.elements.is_empty())?;
         let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
         Some(match phases.as_slice() {
             [phase] if phase.close.is_none() => {
@@ -40,8 +40,8 @@ pub fn blocks_of_part(blocks: u64, count: u64) -> u64 {
 
 /// How many blocks may be shared out: those of one reduction tree that are more than one, where a slice has one result
 /// and is reduced as its elements lie.
-pub fn blocks(problem: &Problem) -> Option<u64> {
-    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty() && !problem.gathers())?;
+pub fn blocks(problem: &Problem, form: Form) -> Option<u64> {
+    let reducer = problem.reducer_in(form).filter(|_| !problem.elements.is_empty() && !problem.gathers())?;
     if problem.applies() || reducer.method.phases().is_empty() {
         return None;
     }
@@ -49,8 +49,8 @@ pub fn blocks(problem: &Problem) -> Option<u64> {
 }
 
 /// Bytes of the states that parts store, of blocks that are shared out.
-pub fn stored_bytes(problem: &Problem, count: u64) -> u64 {
-    let (Some(blocks), Some(stored)) = (blocks(problem), Stored::of(problem)) else { return 0 };
+pub fn stored_bytes(problem: &Problem, form: Form, count: u64) -> u64 {
+    let (Some(blocks), Some(stored)) = (blocks(problem, form), Stored::of(problem, form)) else { return 0 };
     let parts = blocks.div_ceil(blocks_of_part(blocks, count));
     let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
     let each = stored.types().iter().map(|t| t.bytes()).sum::<u64>();

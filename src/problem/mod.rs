@@ -25,16 +25,14 @@
 pub mod blocks;
 mod canonical;
 mod check;
-mod form;
 mod padding;
 pub mod search_windows;
 mod text;
 pub mod tree;
 
-pub(crate) use form::operations;
 pub use text::ProblemError;
 
-use cranefold_ir::ops::{Call, Recipe, Reducer, Types};
+use cranefold_ir::ops::{Call, Form, Recipe, Reducer, Types};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 
 /// A canonical reduction.
@@ -138,10 +136,19 @@ pub struct Padding {
 }
 
 impl Problem {
-    /// The reducer, for work of that kind.
+    /// The reducer in its plain form, for work of that kind.
     pub fn reducer(&self) -> Option<Reducer> {
+        self.reducer_in(Form::Plain)
+    }
+
+    /// The reducer in a form; none where the work is of another kind or has no such form.
+    pub fn reducer_in(&self, form: Form) -> Option<Reducer> {
         let Work::Reduce(recipe) = &self.work else { return None };
-        Some(recipe.reducer(&self.types()).expect("a recipe that the spec has checked"))
+        let reducer = recipe.reducer(&self.types(), form);
+        match form {
+            Form::Plain => Some(reducer.expect("a recipe that the spec has checked")),
+            Form::Direct => reducer.ok(),
+        }
     }
 
     /// The types of the operands.

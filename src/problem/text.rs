@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The first line is `reduce` or `convert`, the ops with their parameters and `in` the accumulator type,
-//! `over` the number of elements of each slice, then the words `saturate`, `half_even` and `direct` that hold.
+//! `over` the number of elements of each slice, then the words `saturate` and `half_even` that hold.
 //! Lines for expressions follow, `map`, `then` (one for each output) and `apply`, in which inputs are `x`
 //! and their number. Operands have their element type and length; lift reads those marked `in`, `with` is read
 //! once a slice is reduced. `takes position` says that lift takes the position in the slice.
@@ -39,18 +39,18 @@ use std::str::FromStr;
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "problem {{")?;
-        let (saturate, half_even, direct) = match &self.work {
+        let (saturate, half_even) = match &self.work {
             Work::Convert { saturate, half_even } => {
                 write!(f, "  convert over {}", self.count)?;
-                (*saturate, *half_even, false)
+                (*saturate, *half_even)
             }
             Work::Reduce(recipe) => {
                 let calls: Vec<String> = recipe.calls.iter().map(|c| c.to_string()).collect();
                 write!(f, "  reduce {} in {} over {}", calls.join(", "), recipe.accumulator, self.count)?;
-                (recipe.saturate, recipe.half_even, recipe.direct)
+                (recipe.saturate, recipe.half_even)
             }
         };
-        let words = [(saturate, " saturate"), (half_even, " half_even"), (direct, " direct")];
+        let words = [(saturate, " saturate"), (half_even, " half_even")];
         words.iter().filter(|(holds, _)| *holds).try_for_each(|(_, word)| f.write_str(word))?;
         writeln!(f)?;
         if let Work::Reduce(recipe) = &self.work {
@@ -293,13 +293,12 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
     };
     let mut words = tail.split(' ');
     let count = number(words.next().unwrap_or(""))?;
-    let (mut saturate, mut half_even, mut direct) = (false, false, false);
+    let (mut saturate, mut half_even) = (false, false);
     for word in words {
         match word {
             "saturate" => saturate = true,
             "half_even" => half_even = true,
-            "direct" if kind == "reduce" => direct = true,
-            _ => return Err(format!("`{}` is neither saturate nor half_even nor direct", shorten(word))),
+            _ => return Err(format!("`{}` is neither saturate nor half_even", shorten(word))),
         }
     }
     let work = match (kind, head) {
@@ -310,16 +309,7 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
             let calls = calls(ops).map_err(|e| e.to_string())?;
             within("ops", calls.len() - 1, MAX_OPERANDS)?;
             let accumulator = dtype(accumulator)?;
-            Work::Reduce(Recipe {
-                calls,
-                map: None,
-                then: vec![],
-                apply: None,
-                accumulator,
-                saturate,
-                half_even,
-                direct,
-            })
+            Work::Reduce(Recipe { calls, map: None, then: vec![], apply: None, accumulator, saturate, half_even })
         }
     };
     Ok(Problem {

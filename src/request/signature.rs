@@ -1,7 +1,7 @@
 //! What identifies code.
 
 use crate::problem::Problem;
-use crate::schedule::Schedule;
+use crate::schedule::{Bounds, Schedule};
 use cranefold_ir::Nest;
 use std::fmt::{self, Write};
 use std::hash::{Hash, Hasher};
@@ -21,25 +21,22 @@ pub struct Signature(Arc<(u128, Key)>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The problem.
-    pub problem: Problem,
+    pub problem: Arc<Problem>,
     /// The target with its features, as text.
     pub target: Arc<str>,
-    /// Bits of the widest vector: what the choice of a schedule is given, or where one is forced, bits of the
-    /// vectors its code is made of.
-    pub width: u32,
+    /// The bounds of what is decided.
+    pub bounds: Bounds,
     /// The schedule that was forced, if any.
     pub schedule: Option<Schedule>,
     /// The naive nest, where the code is one nest of the problem's partial results and not the whole.
     pub nest: Option<Nest>,
-    /// The threads that the choice of a schedule is given; 1 where one is forced, which says its parts itself.
-    pub threads: usize,
     /// The version of the reduction tree.
     pub tree_version: u32,
 }
 
 impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
-        let Key { problem, target, width, schedule, threads, nest, tree_version } = &key;
+        let Key { problem, target, bounds: Bounds { width, threads, .. }, schedule, nest, tree_version } = &key;
         let nest = nest.as_ref().map_or(String::new(), |nest| format!("\n{nest}"));
         let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
         let hash = hash(format_args!("{problem}\n{target}\n{width} {threads} {tree_version}\n{schedule}{nest}"));

@@ -1,7 +1,7 @@
 //! The schedules that may be worth it.
 
 use super::facts::{Facts, LINE_BYTES, OutputLoop, Runs, states_kept};
-use super::{Depth, Parts, Schedule, Tile};
+use super::{Depth, Schedule, Tile};
 use crate::vectors::Vectors;
 
 /// Bytes of accumulators of a tile whose loops are inside the steps, beside what registers hold: parts of the first-level
@@ -54,7 +54,7 @@ const LEAST_OUTPUTS: u64 = 4;
 
 /// Every schedule that may be the fastest on vectors of `width` bits, at least one.
 pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
-    let plain = Schedule { width, tiles: vec![], rows: 1, blocks: 1, interleave: 1, prefetch: 0, parts: Parts::ONE };
+    let plain = Schedule { width, form: facts.form, ..Schedule::default() };
     match facts.is_inner() {
         true => of_rows(facts, &plain),
         false => of_columns(facts, &plain),

@@ -2,9 +2,9 @@
 
 use super::facts::{OutputLoop, output_loops, states_kept};
 use super::{Schedule, ScheduleError};
-use crate::problem::Problem;
 use crate::problem::tree::Tree;
-use cranefold_ir::ops::Reducer;
+use crate::problem::{Problem, Work};
+use cranefold_ir::ops::{Form, Reducer};
 
 impl Schedule {
     /// Checks a forced schedule against the problem.
@@ -13,7 +13,10 @@ impl Schedule {
     /// What the schedule names that the problem does not have, or a limit it exceeds.
     pub fn check(&self, problem: &Problem) -> Result<(), ScheduleError> {
         self.check_numbers()?;
-        self.parts.check(problem)?;
+        if self.form != Form::Plain && problem.reducer_in(self.form).is_none() {
+            return Err(ScheduleError::NoForm { form: self.form, work: work(problem) });
+        }
+        self.parts.check(problem, self.form)?;
         let loops = output_loops(problem);
         for tile in &self.tiles {
             if !loops.iter().flatten().any(|l| l.var == tile.var) {
@@ -28,7 +31,9 @@ impl Schedule {
                 return Err(ScheduleError::TwoTiles { first: first.var, second: second.var });
             }
         }
-        let Some(reducer) = problem.reducer().filter(|_| !problem.elements.is_empty()) else { return Ok(()) };
+        let Some(reducer) = problem.reducer_in(self.form).filter(|_| !problem.elements.is_empty()) else {
+            return Ok(());
+        };
         let bytes = loops.iter().map(|loops| self.state_bytes(problem, &reducer, loops)).max().unwrap_or(0);
         match bytes <= Schedule::MAX_STATE_BYTES {
             true => Ok(()),
@@ -47,5 +52,13 @@ impl Schedule {
             .saturating_mul(reducer.method.state_bytes())
             .saturating_mul(states_kept(&tree, self.blocks))
             .saturating_mul(self.interleave)
+    }
+}
+
+/// The work of a problem in words, for a message.
+fn work(problem: &Problem) -> String {
+    match &problem.work {
+        Work::Convert { .. } => "a conversion".into(),
+        Work::Reduce(recipe) => format!("`{}` of {}", recipe.name(), problem.inputs[0].operand.dtype),
     }
 }

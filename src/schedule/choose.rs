@@ -3,35 +3,15 @@
 use super::candidates::candidates;
 use super::cost::{Cost, Time, cost};
 use super::facts::{Facts, bytes_read};
+use super::form::choose_form;
 use super::parts::parts;
-use super::{Machine, Parts, Schedule, ScheduleError};
+use super::{Machine, Schedule};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
-use std::borrow::Cow;
+use cranefold_ir::ops::Form;
 
 /// Input bytes up to which vectors stay at 128 bits: a call of wider code costs more than it gains.
 const TINY_BYTES: u64 = 512;
-
-/// The problem in the form in which it is compiled for vectors of `width` bits: those of the forced schedule, if there is
-/// one, or else those that are chosen. What a schedule is chosen for, and what it is checked against, is this. A forced one
-/// that does not fit that form, for its states are others, is for the problem as it is.
-///
-/// ```
-/// use cranefold::{Problem, Reduction, schedule::as_compiled};
-///
-/// let spec: Reduction = "max f32[8,1000] axes=[1]".parse()?;
-/// let problem = Problem::of(&spec);
-/// assert_ne!(*as_compiled(&problem, None, 512), problem, "by value");
-/// assert_eq!(*as_compiled(&problem, None, 128), problem, "on the bits");
-/// # Ok::<(), cranefold::SpecError>(())
-/// ```
-pub fn as_compiled<'p>(problem: &'p Problem, forced: Option<&Schedule>, width: u32) -> Cow<'p, Problem> {
-    let form = problem.on_vectors(forced.map_or(worthwhile(problem, width), |schedule| schedule.width.min(width)));
-    match forced {
-        Some(schedule) if schedule.check(&form).is_err() => Cow::Borrowed(problem),
-        _ => form,
-    }
-}
 
 /// The bits of vectors that the problem is long enough for.
 fn worthwhile(problem: &Problem, width: u32) -> u32 {
@@ -54,29 +34,19 @@ pub fn choose(problem: &Problem, width: u32) -> Schedule {
     consider(problem, width).schedule
 }
 
+/// The schedule for a problem in a form that it has, on a target with vectors of `width` bits.
+pub fn choose_in(problem: &Problem, form: Form, width: u32) -> Schedule {
+    consider_in(problem, form, worthwhile(problem, width)).schedule
+}
+
 /// As [`choose`], for so many threads: small work stays in one part.
 pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
     let Choice { schedule, cost, .. } = consider(problem, width);
-    Schedule { parts: parts(problem, cost, threads as u64), ..schedule }
-}
-
-/// The schedule that is forced, if it fits the problem, or else the one that [`choose_for`] gives.
-///
-/// # Errors
-/// [`ScheduleError`] if the forced one does not fit.
-pub fn decide(
-    problem: &Problem,
-    forced: Option<&Schedule>,
-    width: u32,
-    threads: usize,
-) -> Result<Schedule, ScheduleError> {
-    let Some(forced) = forced else { return Ok(choose_for(problem, width, threads)) };
-    forced.check(problem)?;
-    Ok(forced.clone())
+    Schedule { parts: parts(problem, schedule.form, cost, threads as u64), ..schedule }
 }
 
 /// The schedule for a problem on a target with vectors of `width` bits, and why it: of all candidates the one that is
-/// expected to take least on [`Machine::TYPICAL`].
+/// expected to take least on [`Machine::TYPICAL`], all in the form that takes fewer operations ([`choose_form`]).
 ///
 /// ```
 /// use cranefold::{Problem, Reduction, schedule::consider};
@@ -89,10 +59,13 @@ pub fn decide(
 /// ```
 pub fn consider(problem: &Problem, width: u32) -> Choice {
     let width = worthwhile(problem, width);
-    let Some(facts) = Facts::of(problem, width) else {
-        let schedule =
-            Schedule { width, tiles: vec![], rows: 1, blocks: 1, interleave: 1, prefetch: 0, parts: Parts::ONE };
-        return Choice { schedule, cost: None, others: vec![] };
+    consider_in(problem, choose_form(problem, width), width)
+}
+
+/// The choice among schedules of vectors of `width` bits in a form.
+fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
+    let Some(facts) = Facts::of(problem, form, width) else {
+        return Choice { schedule: Schedule { width, form, ..Schedule::default() }, cost: None, others: vec![] };
     };
     let priced = |schedule| {
         let cost = cost(&facts, &schedule, &Machine::TYPICAL);
@@ -107,7 +80,7 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
 
 /// What a schedule is expected to take on [`Machine::TYPICAL`]; none where there is nothing to choose.
 pub fn predict(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
-    Some(cost(&Facts::of(problem, schedule.width)?, schedule, &Machine::TYPICAL))
+    Some(cost(&Facts::of(problem, schedule.form, schedule.width)?, schedule, &Machine::TYPICAL))
 }
 
 impl Choice {

@@ -1,11 +1,12 @@
 //! What a choice depends on.
 
 use super::Depth;
+use super::form::operations;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, Region, operations};
+use crate::problem::{Dim, Problem, Region};
 use cranefold_ir::LoopVar;
-use cranefold_ir::ops::Method;
+use cranefold_ir::ops::{Form, Method};
 
 /// Bytes of a line of memory.
 pub(super) const LINE_BYTES: u64 = 64;
@@ -51,6 +52,8 @@ pub(super) fn states_kept(tree: &Tree, in_flight: u64) -> u64 {
 /// A reduction over at least one element, as far as a choice depends on it.
 pub(super) struct Facts<'p> {
     pub problem: &'p Problem,
+    /// The form of the reducer.
+    pub form: Form,
     pub tree: Tree,
     /// The loops of each box of slices.
     pub loops: Vec<Vec<OutputLoop>>,
@@ -79,10 +82,10 @@ pub(super) struct Facts<'p> {
 }
 
 impl<'p> Facts<'p> {
-    /// On vectors of so many bits. None where there is nothing to choose but the width: nothing is reduced, or slices are
+    /// The facts of a problem in a form, on vectors of so many bits. None where there is nothing to choose but the width: nothing is reduced, or slices are
     /// selected from.
-    pub fn of(problem: &'p Problem, width: u32) -> Option<Facts<'p>> {
-        let reducer = problem.reducer()?;
+    pub fn of(problem: &'p Problem, form: Form, width: u32) -> Option<Facts<'p>> {
+        let reducer = problem.reducer_in(form)?;
         if matches!(reducer.method, Method::Select { .. }) || problem.elements.is_empty() || problem.slices.is_empty() {
             return None;
         }
@@ -93,6 +96,7 @@ impl<'p> Facts<'p> {
         let operations = operations(&reducer, width);
         Some(Facts {
             problem,
+            form,
             tree,
             loops: output_loops(problem),
             input_bytes: problem.elements_read().saturating_mul(element_bytes),

@@ -4,6 +4,7 @@ use super::facts::bytes_read;
 use super::{Cost, Schedule, ScheduleError};
 use crate::problem::blocks::{blocks, stored_bytes};
 use crate::problem::{Dim, Problem};
+use cranefold_ir::ops::Form;
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,17 +47,17 @@ impl Parts {
     pub const ONE: Parts = Parts { count: 1, of: Shared::Outputs };
 
     /// Checks that the problem can be shared out so.
-    pub(super) fn check(self, problem: &Problem) -> Result<(), ScheduleError> {
+    pub(super) fn check(self, problem: &Problem, form: Form) -> Result<(), ScheduleError> {
         let Parts { count, of } = self;
         if of == Shared::Outputs {
             return Ok(());
         }
-        if blocks(problem).is_none() {
+        if blocks(problem, form).is_none() {
             let why =
                 "only blocks of reductions with one result for each slice, of more than one block, are shared out";
             return Err(ScheduleError::NoBlocks { count, why });
         }
-        let (bytes, limit) = (stored_bytes(problem, count), Schedule::MAX_STORED_BYTES);
+        let (bytes, limit) = (stored_bytes(problem, form, count), Schedule::MAX_STORED_BYTES);
         if bytes > limit { Err(ScheduleError::StoredTooLarge { count, bytes, limit }) } else { Ok(()) }
     }
 }
@@ -82,7 +83,7 @@ impl FromStr for Parts {
 /// Outputs outside of the reduction dims are shared out first: parts read memory as one thread would. Where these are too few,
 /// but not one, rows are cut besides, if what is left of them is long enough. Else blocks are shared out, where their states are
 /// few; else what outputs there are.
-pub(super) fn parts(problem: &Problem, cost: Option<Cost>, threads: u64) -> Parts {
+pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: u64) -> Parts {
     let bytes = bytes_read(problem);
     let ns = cost.map_or(bytes as f64 * BYTE_NS, |cost| cost.total_ns());
     let worth = (ns / PART_NS) as u64;
@@ -103,12 +104,12 @@ pub(super) fn parts(problem: &Problem, cost: Option<Cost>, threads: u64) -> Part
     let run_bytes = positions(inside).saturating_mul(problem.inputs[0].operand.dtype.bytes());
     let rows_are_long = run_bytes / count.div_ceil(outside) >= RUN_BYTES;
     let stored = Parts { count, of: Shared::Blocks };
-    let few_states = stored_bytes(problem, count) <= bytes / STORED_SHARE;
+    let few_states = stored_bytes(problem, form, count) <= bytes / STORED_SHARE;
     if outside > 1 && rows_are_long {
         return outputs;
     }
-    match blocks(problem) {
-        Some(blocks) if blocks >= 2 * count && few_states && stored.check(problem).is_ok() => stored,
+    match blocks(problem, form) {
+        Some(blocks) if blocks >= 2 * count && few_states && stored.check(problem, form).is_ok() => stored,
         _ if rows_are_long || outside >= threads => outputs,
         _ => Parts::ONE,
     }

@@ -1,13 +1,13 @@
 //! Every row of the table by name, in every form it has, and what stands beside rows: several outputs
 //! from one pass, combiners, maps and what follows. In plain layouts, and in blocks that cut axes.
 
+use cranefold::ir::Nest;
 use cranefold::ir::eval::Terms;
-use cranefold::ops::ROWS;
+use cranefold::ops::{Form, ROWS};
 use cranefold::problem::Region;
-use cranefold::schedule::choose;
+use cranefold::schedule::{Bounds, Decided, choose_in};
 use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, Vectors, pipeline};
 use cranefold_fuzz::execute::{Memory, is_written};
-use std::borrow::Cow;
 
 /// Ops, the first input's type, and what follows the first input.
 const CASES: &[(&str, &[&str], &str)] = &[
@@ -205,19 +205,25 @@ fn every_row_keeps_its_terms() {
 
 pub fn terms_are_kept(spec: &Reduction, n: usize) {
     let problem = Problem::of(spec);
-    terms_of_form_are_kept(spec, &problem, n);
-    // In the form for wide vectors, where that is another, terms are others.
-    if let Cow::Owned(direct) = problem.on_vectors(512) {
-        terms_of_form_are_kept(spec, &direct, n);
+    // Terms of another form are others.
+    for form in [Form::Plain, Form::Direct] {
+        if form == Form::Plain || problem.reducer_in(form).is_some() {
+            terms_of_form_are_kept(spec, &problem, form, n);
+        }
     }
 }
 
-fn terms_of_form_are_kept(spec: &Reduction, problem: &Problem, n: usize) {
+fn terms_of_form_are_kept(spec: &Reduction, problem: &Problem, form: Form, n: usize) {
     let mut naive = None;
-    for schedule in forced(problem, n).into_iter().chain([128, 256, 512].map(|width| choose(problem, width))) {
-        let stages = pipeline::stages(problem, &schedule, Vectors::WIDEST).unwrap_or_else(|e| panic!("{spec}: {e}"));
+    let forced = forced(problem, n).map(|schedule| Schedule { form, ..schedule });
+    let forced = forced.filter(|schedule| schedule.check(problem).is_ok());
+    for schedule in forced.into_iter().chain([128, 256, 512].map(|width| choose_in(problem, form, width))) {
+        let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
+        let stages =
+            pipeline::stages(&decided.expect("a schedule that fits")).unwrap_or_else(|e| panic!("{spec}: {e}"));
         let mut before = None;
-        for (stage, nest) in stages {
+        for (stage, program) in stages {
+            let [nest] = <[Nest; 1]>::try_from(program.nests).expect("one part");
             if before.as_ref() == Some(&nest) {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! and a result that the reference allows.
 
 use crate::cases;
-use cranefold::schedule::{as_compiled, choose};
+use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{Compiler, Options, Problem, Reduction, Vectors, pipeline};
 use cranefold_fuzz::bits::{are_equal, difference, is_allowed, native, only_elements_are_written};
 use cranefold_fuzz::execute::Memory;
@@ -55,16 +55,16 @@ fn check(case: &Case, stages: bool) -> Result<(), TestCaseError> {
     let spec = case.spec();
     let memory = memory(case, &spec);
     let problem = Problem::of(&spec);
-    let chosen = choose(&as_compiled(&problem, None, case.width()), case.width());
+    let chosen = choose(&problem, case.width());
     let forced = case.schedules(&problem);
     let first = pipeline::checked("nest", cranefold::lower::lower(&problem, "naive"));
     let naive = memory.interpreted(&first.map_err(|e| TestCaseError::fail(e.to_string()))?);
     only_elements_are_written(&spec, &memory, &naive).map_err(TestCaseError::fail)?;
     if stages {
         for schedule in forced.iter().chain([&chosen]) {
-            let compiled = as_compiled(&problem, Some(schedule), case.width());
-            let stages = pipeline::program_stages(&compiled, schedule, Vectors::WIDEST)
-                .map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));
+            let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let stages = pipeline::stages(&decided).map_err(|e| TestCaseError::fail(e.to_string()))?;
             let same = are_equal(&memory.interpreted_program(&stages[0].1), &naive);
             prop_assert!(same, "the interpreter gives other bits in parts, {schedule}\n{}", stages[0].1);
             for pair in stages.windows(2) {

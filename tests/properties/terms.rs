@@ -3,13 +3,14 @@
 
 use crate::cases;
 use cranefold::ir::eval::Terms;
+use cranefold::lower::{self, Share};
+use cranefold::ops::Form;
 use cranefold::problem::search_windows::Windows;
 use cranefold::problem::tree::Tree;
-use cranefold::schedule::{Shared, choose};
-use cranefold::{Problem, Reduction, Vectors, lower, pipeline};
+use cranefold::schedule::{Bounds, Decided, Shared, choose_in};
+use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
-use std::borrow::Cow;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -32,23 +33,26 @@ proptest! {
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let spec = case.spec();
     let problem = Problem::of(&spec);
-    check_form(case, &spec, &problem)?;
-    // In the form for wide vectors, where that is another, terms are others.
-    match problem.on_vectors(512) {
-        Cow::Owned(direct) => check_form(case, &spec, &direct),
-        Cow::Borrowed(_) => Ok(()),
+    // Terms of another form are others.
+    check_form(case, &spec, &problem, Form::Plain)?;
+    match problem.reducer_in(Form::Direct) {
+        Some(_) => check_form(case, &spec, &problem, Form::Direct),
+        None => Ok(()),
     }
 }
 
-fn check_form(case: &Case, spec: &Reduction, problem: &Problem) -> Result<(), TestCaseError> {
-    let whole = lower::lower(problem, "whole");
-    let mut schedules = case.schedules(problem);
-    schedules.push(choose(problem, case.width()));
+fn check_form(case: &Case, spec: &Reduction, problem: &Problem, form: Form) -> Result<(), TestCaseError> {
+    let whole = lower::lower_share(problem, form, "whole", &Share::Whole);
+    let in_form = |schedule| Schedule { form, ..schedule };
+    let mut schedules: Vec<Schedule> = case.schedules(problem).into_iter().map(in_form).collect();
+    schedules.retain(|schedule| schedule.check(problem).is_ok());
+    schedules.push(choose_in(problem, form, case.width()));
     let mut naives: [Option<Vec<Vec<Option<u128>>>>; 2] = [None, None];
     for schedule in &schedules {
         let naive = &mut naives[usize::from(is_searched(problem) && schedule.parts.of == Shared::Blocks)];
-        let stages = pipeline::program_stages(problem, schedule, Vectors::WIDEST)
-            .map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));
+        let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let stages = pipeline::stages(&decided).map_err(|e| TestCaseError::fail(e.to_string()))?;
         let mut before = None;
         for (stage, program) in stages {
             if before.as_ref() == Some(&program) {

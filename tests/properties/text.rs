@@ -3,11 +3,17 @@
 use crate::cases;
 use cranefold::ir::Nest;
 use cranefold::lower::program::Program;
-use cranefold::schedule::choose;
+use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
 use cranefold_fuzz::data::Random;
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
+
+/// The stages by a schedule, each verified.
+fn stages(problem: &Problem, schedule: &Schedule) -> Result<Vec<(&'static str, Program)>, String> {
+    let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));
+    pipeline::stages(&decided.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
@@ -24,16 +30,14 @@ proptest! {
             prop_assert_eq!(other.to_string().parse::<Reduction>(), Ok(other.clone()));
             let problem = Problem::of(&other);
             prop_assert_eq!(problem.to_string().parse::<Problem>(), Ok(problem.clone()), "{}", problem);
-            pipeline::stages(&problem, &choose(&problem, 512), Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            stages(&problem, &choose(&problem, 512)).map_err(TestCaseError::fail)?;
         }
         let mut schedules = case.schedules(&problem);
         schedules.extend([0, 128, 256, 512].map(|width| choose(&problem, width)));
         for schedule in schedules {
             prop_assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule.clone()), "{}", schedule);
             // Each nest is verified on the way.
-            let stages =
-                pipeline::program_stages(&problem, &schedule, Vectors::WIDEST).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            for (stage, program) in stages {
+            for (stage, program) in stages(&problem, &schedule).map_err(TestCaseError::fail)? {
                 prop_assert_eq!(program.to_string().parse::<Program>(), Ok(program.clone()), "after {}", stage);
                 for nest in program.all_nests() {
                     prop_assert_eq!(nest.to_string().parse::<Nest>(), Ok(nest.clone()), "after {}", stage);
@@ -66,8 +70,8 @@ proptest! {
             // Accepted or refused with a reason; what is accepted makes nests that verify.
             let problem = Problem::of(&case.spec());
             if schedule.check(&problem).is_ok() {
-                let stages = pipeline::stages(&problem, &schedule, Vectors::WIDEST);
-                prop_assert!(stages.is_ok(), "{text}: {}", stages.err().map_or(String::new(), |e| e.to_string()));
+                let stages = stages(&problem, &schedule);
+                prop_assert!(stages.is_ok(), "{text}: {}", stages.err().unwrap_or_default());
             }
         }
     }
@@ -84,7 +88,7 @@ proptest! {
             prop_assert_eq!(problem.to_string().parse(), Ok(problem.clone()), "{}", text);
             // What is read is whole: it goes all the way, if perhaps to outputs that overlap.
             let schedule = cranefold::schedule::choose(&problem, 512);
-            let _ = pipeline::stages(&problem, &schedule, Vectors::WIDEST);
+            let _ = stages(&problem, &schedule);
         }
     }
 

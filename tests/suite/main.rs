@@ -7,7 +7,9 @@ mod layouts;
 mod rows;
 mod semantics;
 
-use cranefold::ir::{Nest, eval};
+use cranefold::ir::eval;
+use cranefold::lower::program::Program;
+use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, Input, Output, Reduction, Vectors};
 use std::sync::LazyLock;
 
@@ -31,12 +33,12 @@ fn reference(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) ->
 /// The interpreter, on the nest after every pass: all give the same bits.
 fn interpreter(spec: &Reduction, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let problem = cranefold::Problem::of(spec);
-    let mut before: Option<(Nest, Vec<Vec<u8>>)> = None;
+    let mut before: Option<(Program, Vec<Vec<u8>>)> = None;
     for width in [128, 256, 512] {
-        let schedule = cranefold::schedule::choose(&problem, width);
-        let stages = cranefold::pipeline::stages(&problem, &schedule, Vectors::WIDEST).expect("stages that verify");
-        for (stage, nest) in stages {
-            if before.as_ref().is_some_and(|(known, _)| *known == nest) {
+        let decided = Decided::of(problem.clone(), None, Bounds::new(Vectors::WIDEST).at_most(width));
+        let decided = decided.expect("a choice");
+        for (stage, program) in cranefold::pipeline::stages(&decided).expect("stages that verify") {
+            if before.as_ref().is_some_and(|(known, _)| *known == program) {
                 continue;
             }
             let mut outputs = old.clone();
@@ -44,10 +46,10 @@ fn interpreter(spec: &Reduction, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<V
                 inputs: inputs.iter().map(Vec::as_slice).collect(),
                 outputs: outputs.iter_mut().map(Vec::as_mut_slice).collect(),
             };
-            eval::run(&nest, &mut domain);
+            program.interpret(&mut domain);
             let same = before.as_ref().is_none_or(|(_, known)| *known == outputs);
-            assert!(same, "{spec}: other bits after {stage}, {schedule}");
-            before = Some((nest, outputs));
+            assert!(same, "{spec}: other bits after {stage}, {}", decided.schedule);
+            before = Some((program, outputs));
         }
     }
     before.expect("a stage").1

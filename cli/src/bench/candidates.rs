@@ -7,7 +7,7 @@ use crate::execute::native;
 use crate::failure::Failure;
 use crate::figures;
 use crate::timing::{self, Call};
-use cranefold::schedule::{Cost, as_compiled, consider};
+use cranefold::schedule::{Cost, consider};
 use cranefold::{Compiler, Kernel, Options, Problem, Schedule};
 use std::io::Write;
 
@@ -79,7 +79,7 @@ pub fn candidates(entries: &[Entry], width: Option<u32>, json: bool, out: &mut d
 /// The candidates of a case, the chosen one first; none where there is no choice.
 fn measure(case: &Case, width: u32) -> Result<Vec<Candidate>, Failure> {
     let problem = Problem::of(&case.spec);
-    let choice = consider(&as_compiled(&problem, None, width), width);
+    let choice = consider(&problem, width);
     let Some(cost) = choice.cost else { return Ok(vec![]) };
     if choice.others.is_empty() {
         return Ok(vec![]);

@@ -9,7 +9,7 @@ use crate::check::blame;
 use crate::execute::{interpret, native};
 use crate::failure::Failure;
 use crate::timing;
-use cranefold::{Compiler, Executor, Kernel, Options, Problem, Schedule, Serial, Target, pipeline};
+use cranefold::{Compiler, Executor, Kernel, Options, Schedule, Serial, Target, pipeline};
 use std::hint::black_box;
 
 /// The most elements the interpreter is given; it takes some 50 ns for each, and 1 us for an exponential.
@@ -122,7 +122,7 @@ fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> 
     let mut expected = outputs(&case.spec)?;
     let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();
     let (other, interpreter_ns) = if elements <= MOST_INTERPRETED {
-        let program = pipeline::legal_program(&Problem::of(&case.spec), kernel.schedule(), kernel.vectors())?;
+        let program = pipeline::legal(kernel.decided())?;
         let ((), ns) = timing::once_ns(|| {
             interpret(&program, &arrays.inputs, &mut expected);
             Ok(())

@@ -24,6 +24,7 @@ pub use recipe::{Call, Recipe, RecipeError, Types, in_memory};
 pub use table::ROWS;
 
 use crate::{DType, Def, Expr, Op, Scalar, Selection};
+use std::fmt;
 
 /// One reduction.
 #[derive(Debug)]
@@ -89,6 +90,28 @@ pub struct Forms {
     /// Floats in another form, which takes fewer operations where vectors have those it is made of or slices are short.
     /// Of both forms the results are exact: they do not depend on the order in which elements are combined.
     pub direct: Option<BuildOther>,
+}
+
+/// The form of a reducer: the operations and the state by which a row comes to its results, which are the same to the bit
+/// in each form.
+///
+/// A row has a second form only where both are exact in every order of the elements: another state has another tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The form that every row has.
+    #[default]
+    Plain,
+    /// The form of [`Forms::direct`].
+    Direct,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Form::Plain => "plain",
+            Form::Direct => "direct",
+        })
+    }
 }
 
 impl Row {

@@ -27,6 +27,7 @@ mod turned;
 
 use crate::codegen::marks::Mark;
 use crate::codegen::storage::{Cell, Frame, Scratch, Vector, set_before_read};
+use crate::schedule::Decided;
 use crate::vectors::Vectors;
 use address::{Base, Pointers};
 use cranefold_ir::{AccId, DType, Def, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Stmt, Var};
@@ -84,6 +85,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan of what was decided.
+    pub fn of(decided: &Decided) -> Plan {
+        Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch }
+    }
+
     /// That of nests without tiles.
     #[cfg(test)]
     pub const BASE: Plan = Plan { vectors: Vectors::BASE, prefetch_bytes: 0 };

@@ -4,7 +4,7 @@ use super::element::Element;
 use super::typing::{literal_of, old_type};
 use super::{Call, Recipe, RecipeError, Types, in_formula, in_memory, in_part, try_def};
 use crate::formula::Formula;
-use crate::ops::{Apply, Output, Reducer, Request, Source, float, integer, invariant, product, truth};
+use crate::ops::{Apply, Form, Output, Reducer, Request, Source, float, integer, invariant, product, truth};
 use crate::{DType, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
@@ -26,14 +26,15 @@ impl Recipe {
         named.collect()
     }
 
-    /// The reducer.
+    /// The reducer in a form. A row among others has the plain one only: in another, what they have in common, and with it
+    /// the tree of their floats, would be another.
     ///
     /// # Errors
-    /// A formula that is refused.
+    /// A formula that is refused, or [`RecipeError::NoForm`].
     ///
     /// # Panics
     /// If a row does not take the elements' type, which the spec has refused.
-    pub fn reducer(&self, types: &Types) -> Result<Reducer, RecipeError> {
+    pub fn reducer(&self, types: &Types, form: Form) -> Result<Reducer, RecipeError> {
         let element = Element::of(self, types)?;
         let mut outputs = types.outputs.iter().copied();
         let mut results: Vec<DType> = vec![];
@@ -42,7 +43,7 @@ impl Recipe {
             let plain = self.plain_types(call, element.dtype, &types.inputs)?;
             let own: Vec<DType> =
                 plain.into_iter().map(|(kind, value)| self.result_type(kind, value, types, &mut outputs)).collect();
-            reducers.push(self.one(call, &element, types, &own)?);
+            reducers.push(self.one(call, &element, types, &own, form)?);
             results.extend(own);
         }
         let mut whole = product::product(reducers, &element.params(), self.takes_position(), types.count);
@@ -74,8 +75,18 @@ impl Recipe {
     }
 
     /// The reducer of one call, whose lifts take the elements of the mapped inputs.
-    fn one(&self, call: &Call, element: &Element, types: &Types, results: &[DType]) -> Result<Reducer, RecipeError> {
+    fn one(
+        &self,
+        call: &Call,
+        element: &Element,
+        types: &Types,
+        results: &[DType],
+        form: Form,
+    ) -> Result<Reducer, RecipeError> {
+        let no_form = || RecipeError::NoForm { name: self.name(), dtype: element.dtype, form };
         let row = match call {
+            _ if form == Form::Direct && self.calls.len() > 1 => return Err(no_form()),
+            Call::Own(_) if form == Form::Direct => return Err(no_form()),
             Call::Own(own) => return own.reducer(self, types, results),
             Call::Row { .. } => call.as_row().expect("a row of the table"),
         };
@@ -97,8 +108,10 @@ impl Recipe {
             saturate: self.saturate,
             half_even: self.half_even,
         };
-        let direct = if self.direct { row.build_direct(&request) } else { None };
-        let reducer = direct.unwrap_or_else(|| row.build(&request));
+        let reducer = match form {
+            Form::Plain => row.build(&request),
+            Form::Direct => row.build_direct(&request).ok_or_else(no_form)?,
+        };
         Ok(element.adapt(reducer, row.takes_position, types, self.takes_position()))
     }
 

@@ -18,7 +18,7 @@ mod typing;
 pub(super) use typing::{in_formula, try_def};
 
 use super::combiner::Combiner;
-use super::{Output, Row, find};
+use super::{Form, Output, Row, find};
 use crate::DType;
 use crate::formula::{Formula, FormulaError};
 use DType::{Bool, I32, I64, U8};
@@ -41,8 +41,6 @@ pub struct Recipe {
     pub saturate: bool,
     /// Whether results are rounded to integers to nearest, ties to even, rather than towards zero.
     pub half_even: bool,
-    /// Whether the one reducer is in its row's direct form, where that has one: the same results by other operations.
-    pub direct: bool,
 }
 
 /// A reducer by name with the values of its parameters, or one of the user's own.
@@ -139,6 +137,8 @@ pub enum RecipeError {
     Width { part: &'static str, given: usize, expected: usize },
     #[error("value {index} of `{part}` of the combiner is {given} where the state has {expected}")]
     Type { part: &'static str, index: usize, given: DType, expected: DType },
+    #[error("`{name}` of {dtype} has no {form} form")]
+    NoForm { name: String, dtype: DType, form: Form },
     #[error("the identity of phase {phase} is not neutral: combined with {state} it gives {result}")]
     Identity { phase: usize, state: String, result: String },
     #[error("`{part}` is not associative: {sides}")]
@@ -193,15 +193,7 @@ impl Recipe {
             accumulator,
             saturate: false,
             half_even: false,
-            direct: false,
         }
-    }
-
-    /// The recipe in the direct form; none where there is no such form. A row among others has none: what they have in
-    /// common, and with it the tree of their floats, would be another.
-    pub fn in_direct_form(&self) -> Option<Recipe> {
-        let has_form = matches!(&self.calls[..], [call] if call.as_row().is_some_and(|row| row.forms.direct.is_some()));
-        (has_form && !self.direct).then(|| Recipe { direct: true, ..self.clone() })
     }
 
     /// The names of the reducers, for people.

@@ -1,18 +1,16 @@
-//! The form in which a problem is computed on some vectors.
+//! The form in which a reducer is computed.
 //!
 //! A row of the op table may have a second form, the direct one: the same results by other operations on another
 //! state. Which takes less depends on what is an operation of the vectors, and on how many elements share what comes once
-//! a slice. So the form is no part of what a problem means: it is chosen for the width, before a schedule is, and the
-//! problem in that form goes through lowering and passes as any other.
+//! a slice. So the form is no part of what a problem means: it is a decision of the schedule.
 //!
-//! A state of another size has another tree, so that elements are combined in another order where the width is another.
+//! A state of another size has another tree, so that elements are combined in another order where the form is another.
 //! That cannot show: a row has such a form only where both are exact in every order (`tests/laws/forms.rs` names these
 //! rows, and holds both forms to a walk over the slice). What is not exact has one form on all machines.
 
-use super::{Problem, Work};
-use cranefold_ir::ops::{Phase, Reducer};
+use crate::problem::Problem;
+use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::{Def, Expr, Op};
-use std::borrow::Cow;
 
 /// Operations in the time of a division or a square root.
 const DIVISION: usize = 6;
@@ -22,26 +20,31 @@ const DIVISION: usize = 6;
 const EXTREME: usize = 2;
 const EXTREME_OF_NARROW: usize = 5;
 
-impl Problem {
-    /// The problem in the form that takes fewer operations on vectors of `width` bits.
-    ///
-    /// ```
-    /// use cranefold::{Problem, Reduction};
-    ///
-    /// let rows = |spec: &str| Ok::<_, cranefold::SpecError>(Problem::of(&spec.parse::<Reduction>()?));
-    /// let is_direct = |problem: &Problem, width| problem.on_vectors(width).to_string().contains("over 1000 direct");
-    /// let (one, two) = (rows("max f32[8,1000] axes=[1]")?, rows("min,max f32[8,1000] axes=[1]")?);
-    /// assert!(is_direct(&one, 512) && !is_direct(&one, 256) && !is_direct(&two, 512));
-    /// # Ok::<(), cranefold::SpecError>(())
-    /// ```
-    pub fn on_vectors(&self, width: u32) -> Cow<'_, Problem> {
-        let Work::Reduce(recipe) = &self.work else { return Cow::Borrowed(self) };
-        let Some(direct) = recipe.in_direct_form() else { return Cow::Borrowed(self) };
-        let direct = Problem { work: Work::Reduce(direct), ..self.clone() };
-        let [of_plain, of_direct] =
-            [self, &direct].map(|problem| problem.reducer().map(|r| weight_of_slice(&r, self.count, width)));
-        if of_direct < of_plain { Cow::Owned(direct) } else { Cow::Borrowed(self) }
+/// The form of a problem that takes fewer operations on vectors of `width` bits.
+///
+/// ```
+/// use cranefold::ops::Form;
+/// use cranefold::schedule::choose_form;
+/// use cranefold::{Problem, Reduction};
+///
+/// let problem = |spec: &str| Ok::<_, cranefold::SpecError>(Problem::of(&spec.parse::<Reduction>()?));
+/// let (one, two) = (problem("max f32[8,1000] axes=[1]")?, problem("min,max f32[8,1000] axes=[1]")?);
+/// assert_eq!(choose_form(&one, 512), Form::Direct, "by value");
+/// assert_eq!(choose_form(&one, 256), Form::Plain, "on the bits");
+/// assert_eq!(choose_form(&two, 512), Form::Plain, "there is one form alone");
+/// # Ok::<(), cranefold::SpecError>(())
+/// ```
+pub fn choose_form(problem: &Problem, width: u32) -> Form {
+    let of = |form| slice_operations(problem, form, width);
+    match (of(Form::Direct), of(Form::Plain)) {
+        (Some(direct), Some(plain)) if direct < plain => Form::Direct,
+        _ => Form::Plain,
     }
+}
+
+/// The operations that a slice takes in a form on vectors of `width` bits; none where the problem has no such form.
+pub fn slice_operations(problem: &Problem, form: Form, width: u32) -> Option<u64> {
+    Some(weight_of_slice(&problem.reducer_in(form)?, problem.count, width))
 }
 
 /// How many operations a slice of so many elements takes. The first element is the state.
@@ -55,7 +58,7 @@ fn weight_of_slice(reducer: &Reducer, count: u64, width: u32) -> u64 {
 }
 
 /// The operations of a lane on an element, by phase, on vectors of so many bits.
-pub(crate) fn operations(reducer: &Reducer, width: u32) -> Vec<usize> {
+pub(super) fn operations(reducer: &Reducer, width: u32) -> Vec<usize> {
     let of = |p: &Phase| match &p.update {
         Some(update) => weight(update, width),
         None => weight(&p.lift, width) + weight(&p.combine, width),
