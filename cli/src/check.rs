@@ -95,7 +95,7 @@ pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> R
     Ok(Verdict::Right(tally.found))
 }
 
-/// Whose fault a wrong answer is: the spec's, if a combiner of it breaks its contract, else ours.
+/// Returns the failure of a wrong answer: the spec's, if a combiner of it breaks its contract, else ours.
 pub fn blame(spec: &Reduction, wrong: String) -> Failure {
     match broken_law(spec) {
         Some(law) => Failure::Contract { law },

@@ -78,7 +78,7 @@ pub fn without_controls(text: &str, lines: bool) -> String {
 }
 
 impl Failure {
-    /// What the check of a result raises about what it has made itself: a fault of ours, whatever its type says.
+    /// An error that the check of a result meets in a request of its own: a fault of ours, whatever its type says.
     pub fn check(error: impl std::fmt::Display) -> Failure {
         Failure::Check { error: error.to_string() }
     }

@@ -5,7 +5,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::{io, process};
 
-/// A path with what messages call its file.
+/// A path with the name that messages have for its file.
 pub type Named = (PathBuf, String);
 
 /// Files to be written. Each is written beside its place first, so that where one cannot be written none is replaced,
@@ -15,11 +15,11 @@ pub struct Places(Vec<Place>);
 
 #[derive(Debug)]
 struct Place {
-    /// As it was given.
+    /// The path as it was given.
     given: PathBuf,
-    /// What messages call it.
+    /// The name that messages have for it.
     name: String,
-    /// Where it is: in a folder that exists, behind links.
+    /// The path behind links, in a folder that exists.
     path: PathBuf,
     beside: PathBuf,
 }
@@ -87,7 +87,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Whether it is no file that another may take the place of, such as a terminal.
+    /// Returns whether this is no file that another may take the place of, such as a terminal.
     fn is_stream(&self) -> bool {
         self.path.exists() && !self.path.is_file()
     }
@@ -113,7 +113,7 @@ impl Place {
     }
 }
 
-/// Whether paths behind links are of one file, which may have several names.
+/// Returns whether two paths behind links are of one file, which may have several names.
 fn is_one_file(a: &Path, b: &Path) -> bool {
     let same = |a: &Metadata, b: &Metadata| numbers(a).is_some() && numbers(a) == numbers(b);
     a == b || matches!((a.metadata(), b.metadata()), (Ok(a), Ok(b)) if same(&a, &b))

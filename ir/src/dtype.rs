@@ -111,7 +111,7 @@ impl DType {
         }
     }
 
-    /// Whether this is an integer type that holds this number.
+    /// Returns whether this is an integer type that holds this number.
     pub fn holds(self, number: u64) -> bool {
         self.int_range().is_some_and(|(_, highest)| i128::from(number) <= highest)
     }

@@ -297,12 +297,12 @@ fn check_then_inputs(spec: &Reduction) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Whether a combiner's lift reads a name.
+/// Returns whether a combiner's lift reads a name.
 fn is_lifted(reducers: &[Call], name: &str) -> bool {
     reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name)))
 }
 
-/// That no input is read by what may not read it.
+/// Refuses an input that is read by a part which may not read it.
 fn check_roles(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
     for (input, name) in inputs.iter().zip(formula_names(inputs)) {
         let reads = |part: &'static str, list: &[Formula]| {
@@ -333,7 +333,7 @@ fn check_roles(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Resul
     Ok(())
 }
 
-/// That each input is read.
+/// Refuses an input that nothing reads.
 fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
     let all = formulas.map.iter().chain(&formulas.then).chain(&formulas.apply);
     for ((i, input), name) in inputs.iter().enumerate().zip(formula_names(inputs)) {
@@ -388,7 +388,7 @@ struct OutputType {
     dtype: DType,
     /// The type of the value.
     from: DType,
-    /// What gave the value its type.
+    /// The source of that type.
     by: &'static str,
     /// Whether it is a position or a number of elements.
     counts: bool,
@@ -431,12 +431,12 @@ fn output_types(
     values.into_iter().enumerate().map(one).collect()
 }
 
-/// What gave the elements that are reduced their type: the input, or the map.
+/// Returns the source of the type of the elements that are reduced: the input, or the map.
 fn element_by(recipe: &Recipe) -> &'static str {
     if recipe.map.is_some() { "map" } else { INPUT }
 }
 
-/// What gave the value of an output its type: the last expression that made it, else the input.
+/// Returns the source of the type of an output's value: the last expression that made it, else the input.
 fn given_by(recipe: &Recipe, output: usize) -> &'static str {
     let of_call = |call: &Call| match call {
         Call::Row { .. } => vec![element_by(recipe); call.results().len()],

@@ -158,10 +158,10 @@ pub enum SpecError {
     SumType { given: DType, destination: DType },
 }
 
-/// What gave a value its type, where no expression did.
+/// The source of a value's type where that is no expression.
 pub(super) const INPUT: &str = "input";
 
-/// A value of a type by what gave it: `f32 input`, or ``bool from `map` ``.
+/// A value by its type and the source of that: `f32 input`, or ``bool from `map` ``.
 fn value(dtype: DType, by: &str) -> String {
     if by == INPUT { format!("{dtype} input") } else { format!("{dtype} from `{by}`") }
 }

@@ -205,7 +205,7 @@ impl Recipe {
         self.calls.iter().map(name).collect::<Vec<_>>().join(", ")
     }
 
-    /// For each result of the reducers, the greatest position or number of elements that it may be in slices of `count`
+    /// Returns for each result of the reducers the greatest position or number of elements that it may be in slices of `count`
     /// elements; none where it is a value.
     pub fn greatest_counts(&self, count: u64) -> Vec<Option<u64>> {
         let of_call = |call: &Call| {
