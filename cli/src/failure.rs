@@ -3,7 +3,7 @@
 use crate::npy::NpyError;
 use crate::scalars::ScalarError;
 use cranefold::{CallError, Error, ScheduleError, SpecError};
-use cranefold_reference::BufferError;
+use cranefold_reference::ReferenceError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub enum Failure {
     #[error(transparent)]
     Call(#[from] CallError),
     #[error(transparent)]
-    Buffer(#[from] BufferError),
+    Reference(#[from] ReferenceError),
     #[error("threads={given} is outside 1 to {limit}")]
     Threads { given: usize, limit: usize },
     #[error("there are no {threads} threads: {error}")]
@@ -87,6 +87,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Compile(Error::Internal { .. }) | Failure::WrongAnswer { .. } | Failure::Check { .. } => 1,
+            Failure::Reference(ReferenceError::Unknown { .. }) => 1,
             _ => 2,
         }
     }

@@ -2,55 +2,61 @@
 
 use super::bound::{Accumulator, Sum, non_negative};
 use super::exact::{Exact, Value};
+use super::meaning::{Eps, Norm, OfSlice};
 use super::real::Real;
 use super::rows::Task;
-use super::selection;
+use super::selection::{self, Place};
 
-/// Reduces floats.
-pub fn reduce<I: Iterator<Item = Real>>(task: &Task, count: u64, values: impl Fn() -> I) -> Exact {
+/// The result of floats; none where the reduction takes none, or needs more of them than their values.
+pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, values: impl Fn() -> I) -> Option<Exact> {
     let acc = task.acc();
     let greatest = || values().fold(Real::INFINITY.minus(), Real::max);
-    match task.name {
-        "max" => Exact::certain(Value::Float(greatest())),
-        "min" => Exact::certain(Value::Float(values().fold(Real::INFINITY, Real::min))),
-        "linf" => Exact::certain(Value::Float(values().map(Real::abs).fold(Real::ZERO, Real::max))),
-        "ptp" if count == 0 => Exact::certain(Value::Float(Real::Nan)),
-        "ptp" => {
+    Some(match op {
+        OfSlice::Max => Exact::certain(Value::Float(greatest())),
+        OfSlice::Min => Exact::certain(Value::Float(values().fold(Real::INFINITY, Real::min))),
+        OfSlice::Linf => Exact::certain(Value::Float(values().map(Real::abs).fold(Real::ZERO, Real::max))),
+        OfSlice::Ptp if count == 0 => Exact::certain(Value::Float(Real::Nan)),
+        OfSlice::Ptp => {
             let least = values().fold(Real::INFINITY, Real::min);
             Exact::certain(Value::Float(acc.nearest(greatest().plus(least.minus()))))
         }
-        "median" | "median_low" | "quantile" => selection::quantile(task, values()),
-        "sum" => {
+        OfSlice::Median => selection::quantile(Place::Middle, task, values()),
+        OfSlice::MedianLow => selection::quantile(Place::LowerMiddle, task, values()),
+        OfSlice::Quantile => selection::quantile(Place::Share(task.params[0]), task, values()),
+        OfSlice::Sum => {
             let sum = sum(values());
             Exact::float(acc.held(sum.total), sum.scale, acc.sum(sum, 0.0))
         }
-        "l1" => {
+        OfSlice::L1 => {
             let sum = sum(values().map(Real::abs));
             Exact::float(acc.held(sum.total), sum.scale, acc.sum(sum, 0.0))
         }
-        "sum_squares" => {
+        OfSlice::SumSquares => {
             let sum = sum(values().map(|x| x.times(x)));
             Exact::float(acc.held(sum.total), sum.scale, acc.sum(sum, 1.0))
         }
-        "l2" => {
+        OfSlice::L2 => {
             let sum = sum(values().map(|x| x.times(x)));
             let bounds = acc.rounded_once(non_negative(acc.sum(sum, 1.0)), Real::square_root);
             Exact::float(acc.held(sum.total).square_root(), sum.scale, bounds)
         }
-        "mean" => {
+        OfSlice::Mean => {
             let sum = sum(values());
             let n = acc.rounded(count as f64);
             let bounds = acc.rounded_once(acc.sum(sum, 0.0), |x| x.over(n));
             Exact::float(acc.held(sum.total).over(n), sum.scale, bounds)
         }
-        "log_sum" => {
+        OfSlice::LogSum => {
             let sum = sum(values());
             Exact::float(acc.held(sum.total).ln(), sum.scale, acc.logarithm(acc.sum(sum, 0.0)))
         }
-        "log_sum_exp" => log_sum_exp(acc, count, greatest(), values()),
-        "prod" => product(acc, count, values()),
-        _ => norm(task, values()),
-    }
+        OfSlice::LogSumExp => log_sum_exp(acc, count, greatest(), values()),
+        OfSlice::Prod => product(acc, count, values()),
+        OfSlice::Norm(kind) => norm(kind, task, values()),
+        OfSlice::Any | OfSlice::All | OfSlice::BitAnd | OfSlice::BitOr | OfSlice::BitXor => return None,
+        OfSlice::ArgMax | OfSlice::ArgMin | OfSlice::CountNonzero | OfSlice::Mode => return None,
+        OfSlice::Var | OfSlice::Std => return None,
+    })
 }
 
 /// The sum; that of nothing is +0, that of negative zeros -0.
@@ -100,22 +106,19 @@ fn log_sum_exp(acc: Accumulator, count: u64, greatest: Real, values: impl Iterat
 }
 
 /// `lp` and oneDNN's norms: of S = sum |x|^p, S or one of max(S, eps) and S + eps, and its p-th root.
-fn norm(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
+fn norm(kind: Norm, task: &Task, values: impl Iterator<Item = Real>) -> Exact {
     let (acc, p) = (task.acc(), task.param(0));
     let eps = || task.param(1);
     let sum = sum(values.map(|x| x.abs().power(p)));
     let bounds = non_negative(acc.sum(sum, Accumulator::power_roundings(p.to_f64())));
     let total = acc.held(sum.total);
-    let (base, bounds) = match task.name {
-        "lp" => (total, bounds),
-        "lp_max" | "lp_power_p_max" => (total.max(eps()), bounds.mapped(|s| s.max(eps()))),
-        "lp_sum" | "lp_power_p_sum" => (total.plus(eps()), acc.rounded_once(bounds, |s| s.plus(eps()))),
-        name => unreachable!("the reference does not know {name}"),
+    let (base, bounds) = match kind.eps {
+        Eps::Absent => (total, bounds),
+        Eps::Least => (total.max(eps()), bounds.mapped(|s| s.max(eps()))),
+        Eps::Added => (total.plus(eps()), acc.rounded_once(bounds, |s| s.plus(eps()))),
     };
-    match task.name {
-        "lp" | "lp_max" | "lp_sum" if p != Real::ONE => {
-            Exact::float(base.power(Real::ONE.over(p)), sum.scale, acc.root(bounds, p))
-        }
-        _ => Exact::float(base, sum.scale, bounds),
+    match kind.root && p != Real::ONE {
+        true => Exact::float(base.power(Real::ONE.over(p)), sum.scale, acc.root(bounds, p)),
+        false => Exact::float(base, sum.scale, bounds),
     }
 }

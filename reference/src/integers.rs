@@ -15,14 +15,15 @@
 //! | `mean l2` to a float | total to the nearest f64, then divided or the root taken in f64 |
 
 use super::exact::{Exact, Value};
+use super::meaning::OfSlice;
 use super::real::Real;
 use super::rows::Task;
 use super::selection;
 use super::wide::{Integer, U256};
 use cranefold_ir::{DType, Scalar};
 
-/// Reduces integers.
-pub fn reduce<I: Iterator<Item = i128>>(task: &Task, count: u64, values: impl Fn() -> I) -> Exact {
+/// The result of integers; none where the reduction takes none.
+pub fn reduce<I: Iterator<Item = i128>>(op: OfSlice, task: &Task, count: u64, values: impl Fn() -> I) -> Option<Exact> {
     let to_int = task.to.is_int();
     let (low, high) = task.input.int_range().expect("an integer type");
     let total = |lift: fn(i128) -> Integer| values().map(lift).fold(Integer::default(), Integer::plus);
@@ -30,38 +31,41 @@ pub fn reduce<I: Iterator<Item = i128>>(task: &Task, count: u64, values: impl Fn
     let bits = |x: i128| Integer::from(Scalar::int(task.input, x).as_int().expect("an integer"));
     let (least, greatest) = (|| values().fold(high, i128::min), || values().fold(low, i128::max));
 
-    let result = match task.name {
-        "sum" => total(Integer::from),
-        "l1" => total(|x| Integer::from(x.abs())),
-        "sum_squares" => total(square),
-        "prod" if to_int && !task.saturate => {
+    let of_nothing = Exact::certain(Value::Float(Real::Nan));
+    let result = match op {
+        OfSlice::Sum => total(Integer::from),
+        OfSlice::L1 => total(|x| Integer::from(x.abs())),
+        OfSlice::SumSquares => total(square),
+        OfSlice::Prod if to_int && !task.saturate => {
             Integer::from(values().fold(1, |product: i128, x| i128::from((product as u64).wrapping_mul(x as u64))))
         }
-        "prod" => sticking_product(values()),
-        "min" => Integer::from(least()),
-        "max" => Integer::from(greatest()),
-        "linf" => Integer::from(values().map(i128::abs).fold(0, i128::max)),
-        "ptp" if count == 0 => return Exact::certain(Value::Float(Real::Nan)),
-        "ptp" => Integer::from(greatest() - least()),
-        "bit_and" => bits(values().fold(-1, |a, b| a & b)),
-        "bit_or" => bits(values().fold(0, |a, b| a | b)),
-        "bit_xor" => bits(values().fold(0, |a, b| a ^ b)),
-        "median" | "median_low" | "quantile" if count == 0 => return Exact::certain(Value::Float(Real::Nan)),
-        "median" | "median_low" => return selection::middle(task, values()),
-        "mean" if to_int => total(Integer::from).divided_by(count, task.half_even),
-        "l2" if to_int => {
+        OfSlice::Prod => sticking_product(values()),
+        OfSlice::Min => Integer::from(least()),
+        OfSlice::Max => Integer::from(greatest()),
+        OfSlice::Linf => Integer::from(values().map(i128::abs).fold(0, i128::max)),
+        OfSlice::Ptp if count == 0 => return Some(of_nothing),
+        OfSlice::Ptp => Integer::from(greatest() - least()),
+        OfSlice::BitAnd => bits(values().fold(-1, |a, b| a & b)),
+        OfSlice::BitOr => bits(values().fold(0, |a, b| a | b)),
+        OfSlice::BitXor => bits(values().fold(0, |a, b| a ^ b)),
+        OfSlice::Median | OfSlice::MedianLow if count == 0 => return Some(of_nothing),
+        OfSlice::Median => return Some(selection::middle(true, task, values())),
+        OfSlice::MedianLow => return Some(selection::middle(false, task, values())),
+        OfSlice::Mean if to_int => total(Integer::from).divided_by(count, task.half_even),
+        OfSlice::L2 if to_int => {
             let total = total(square).magnitude();
             let root = total.square_root();
             // root + 1/2 is never the root of an integer, so there are no ties.
             let past_half = task.half_even && total.minus(U256::product(root, root)) > U256::new(0, root);
             Integer::new(false, U256::new(0, root).plus(U256::new(0, u128::from(past_half))))
         }
-        "mean" => return finished(as_f64(total(Integer::from)) / count as f64),
-        "l2" => return finished(as_f64(total(square)).sqrt()),
-        name => unreachable!("{name} takes no integers"),
+        OfSlice::Mean => return Some(finished(as_f64(total(Integer::from)) / count as f64)),
+        OfSlice::L2 => return Some(finished(as_f64(total(square)).sqrt())),
+        OfSlice::Any | OfSlice::All | OfSlice::LogSum | OfSlice::LogSumExp | OfSlice::Norm(_) => return None,
+        OfSlice::ArgMax | OfSlice::ArgMin | OfSlice::CountNonzero | OfSlice::Mode => return None,
+        OfSlice::Var | OfSlice::Std | OfSlice::Quantile => return None,
     };
-    let modular = ["sum", "prod", "l1", "sum_squares", "bit_and", "bit_or", "bit_xor"].contains(&task.name);
-    Exact::certain(Value::Int(result)).wrapping(modular && !task.saturate)
+    Some(Exact::certain(Value::Int(result)).wrapping(task.wraps))
 }
 
 fn sticking_product(values: impl Iterator<Item = i128>) -> Integer {

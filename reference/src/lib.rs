@@ -1,7 +1,8 @@
 //! The reference: slow and obviously right.
 //!
-//! It walks indices straight from the spec, knows the ops by their names, and shares nothing with
-//! the compiler. Integers are exact, floats carry 128 significant bits, and each result is rounded
+//! It walks indices straight from the spec, knows the ops by their names, and shares no code with
+//! the compiler: of the op table it reads what a row declares (the kinds of its results, whether it wraps, whether it
+//! writes every position), which is the spec, and nothing of what a row builds. Integers are exact, floats carry 128 significant bits, and each result is rounded
 //! once at the end. Every other way of execution is held against it: [`check`] says whether a
 //! result is one that the reduction tree can give.
 //!
@@ -38,6 +39,7 @@ mod functions;
 mod integers;
 mod known;
 mod logic;
+mod meaning;
 mod moments;
 mod normalize;
 mod position;
@@ -53,23 +55,26 @@ pub use wide::{Integer, U256};
 
 use cranefold_ir::DType::{self, Bool, F32, F64, I64, U64};
 use cranefold_ir::Scalar;
-use cranefold_ir::ops::{Call, Output};
+use cranefold_ir::ops::{Call, Combiner, Output};
 use cranefold_spec::{Operand, Reduction, Role, Rounding};
 use elements::Elements;
 use formula::{Names, evaluate, literal_after, seen};
 use known::Known;
+use meaning::Meaning;
 use rows::Task;
 use walk::{Indices, Slice};
 
-/// Buffers that do not fit the spec.
+/// A reason for which there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
-pub enum BufferError {
+pub enum ReferenceError {
     #[error("{given} {kind} buffers for a spec with {expected}")]
     Count { kind: &'static str, given: usize, expected: usize },
     #[error("{kind} {index} has {given} bytes and needs {needed}")]
     TooShort { kind: &'static str, index: usize, given: usize, needed: u64 },
+    #[error("the reference has no arm for {op} of {elements}, a row of the op table")]
+    Unknown { op: &'static str, elements: DType },
 }
 
 /// The exact result of every element of every output, in the row-major order of the output's shape.
@@ -78,15 +83,15 @@ pub enum BufferError {
 /// one of them touches; it may be longer.
 ///
 /// # Errors
-/// If there are too few or too many buffers, or one is too short; also of those that the outputs held
+/// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also of those that the outputs held
 /// before, where [`then`](Reduction::then) reads them: use [`reduce_over`].
-pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, BufferError> {
+pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     let reads_old = spec.then().iter().any(|formula| formula.uses("d"));
     if reads_old {
         return reduce_over(spec, inputs, &[]);
     }
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
-    Ok(Request::of(spec, inputs, &[]).outputs())
+    Request::of(spec, inputs, &[]).outputs()
 }
 
 /// As [`reduce`], where `then` may read what the outputs' buffers hold before they are written.
@@ -103,11 +108,11 @@ pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Buf
 /// ```
 ///
 /// # Errors
-/// If there are too few or too many buffers, or one is too short.
-pub fn reduce_over(spec: &Reduction, inputs: &[&[u8]], old: &[&[u8]]) -> Result<Vec<Vec<Exact>>, BufferError> {
+/// [`ReferenceError`] if there are too few or too many buffers, or one is too short.
+pub fn reduce_over(spec: &Reduction, inputs: &[&[u8]], old: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
     walk::check_buffers("output", spec.outputs(), old.iter().map(|b| b.len()))?;
-    Ok(Request::of(spec, inputs, old).outputs())
+    Request::of(spec, inputs, old).outputs()
 }
 
 /// A spec and its buffers.
@@ -138,16 +143,16 @@ impl<'a> Request<'a> {
     }
 
     /// The results of all outputs.
-    fn outputs(&self) -> Vec<Vec<Exact>> {
+    fn outputs(&self) -> Result<Vec<Vec<Exact>>, ReferenceError> {
         if self.spec.applies() {
             // Slices of nothing have no positions, and their results need not exist.
             let none = self.spec.reduced_count() == 0;
-            return vec![if none { vec![] } else { self.applied() }];
+            return Ok(vec![if none { vec![] } else { self.applied()? }]);
         }
         let mut outputs = vec![vec![]; self.spec.outputs().len()];
         let mut beside = self.beside();
         for elements in self.slices() {
-            let results = self.results(&elements);
+            let results = self.results(&elements)?;
             let results = match self.spec.then().is_empty() {
                 true => results.into_iter().map(|(_, exact)| exact).collect(),
                 false => self.then(&results, &mut beside),
@@ -156,7 +161,7 @@ impl<'a> Request<'a> {
                 outputs[output].push(exact.of_output(output));
             }
         }
-        outputs
+        Ok(outputs)
     }
 
     /// What each output element is reduced from, in the row-major order of the axes that are kept.
@@ -177,50 +182,59 @@ impl<'a> Request<'a> {
 
     /// The results of the reducers over a slice with the types that formulas see them in; where there are
     /// none, with those of the outputs.
-    fn results(&self, elements: &Elements) -> Vec<(DType, Exact)> {
+    fn results(&self, elements: &Elements) -> Result<Vec<(DType, Exact)>, ReferenceError> {
         let spec = self.spec;
         let input = elements.dtype();
         if spec.is_identity() {
             let element = elements.iter().next().expect("one element over no axes");
-            return vec![(input, Exact::known(element, wraps(&spec.reducers()[0]) && !spec.saturate()))];
+            return Ok(vec![(input, Exact::known(element, self.wraps(&spec.reducers()[0])))]);
         }
         let plain = spec.then().is_empty() && spec.apply().is_none();
         let mut results = vec![];
         for call in spec.reducers() {
-            let Call::Row { name, .. } = call else {
-                results.extend(self.combined(call, elements));
-                continue;
+            let name = match call {
+                Call::Row { name, .. } => name,
+                Call::Own(combiner) => {
+                    results.extend(self.combined(combiner, elements));
+                    continue;
+                }
             };
+            let unknown = ReferenceError::Unknown { op: name, elements: input };
+            let Some(Meaning::Slice(op)) = Meaning::of(name) else { return Err(unknown) };
             let kinds = call.results();
             let first = kinds.iter().position(|&kind| kind == Output::Value).unwrap_or(0);
             let to = |result: usize| match plain {
                 true => spec.outputs()[results.len() + result].dtype(),
                 false => self.working_type(kinds[result], input),
             };
-            let task = self.task(name, call.params(), input, to(first));
+            let task = self.task(call, input, to(first));
             let types: Vec<DType> = (0..kinds.len()).map(to).collect();
-            results.extend(types.into_iter().zip(rows::reduce(&task, elements)));
+            results.extend(types.into_iter().zip(rows::reduce(op, &task, elements).ok_or(unknown)?));
         }
-        results
+        Ok(results)
     }
 
     /// The results of a combiner.
-    fn combined(&self, call: &Call, elements: &Elements) -> Vec<(DType, Exact)> {
-        let Call::Own(combiner) = call else { unreachable!("rows are elsewhere") };
+    fn combined(&self, combiner: &Combiner, elements: &Elements) -> Vec<(DType, Exact)> {
         let one = |value: Known| (self.working_type(Output::Value, value.dtype), self.given(value));
         combine::reduce(combiner, elements).into_iter().map(one).collect()
     }
 
-    fn task(&self, name: &'static str, params: Vec<f64>, input: DType, to: DType) -> Task {
+    fn task(&self, call: &Call, input: DType, to: DType) -> Task {
         Task {
-            name,
-            params,
+            params: call.params(),
             input,
             to,
             accumulator: self.accumulator,
             saturate: self.spec.saturate(),
+            wraps: self.wraps(call),
             half_even: self.spec.rounding() == Rounding::HalfEven,
         }
+    }
+
+    /// Whether results of integers are taken modulo 2^bits.
+    fn wraps(&self, call: &Call) -> bool {
+        call.as_row().is_some_and(|row| row.wraps) && !self.spec.saturate()
     }
 
     /// The type that a result has in formulas: floats the accumulator's, integers 64 bits, or f64 where an
@@ -278,36 +292,38 @@ impl<'a> Request<'a> {
     }
 
     /// The output at each position of input 0's shape, in row-major order.
-    fn applied(&self) -> Vec<Exact> {
+    fn applied(&self) -> Result<Vec<Exact>, ReferenceError> {
         let mut output = vec![None; self.spec.inputs()[0].elems() as usize];
         for (elements, places) in self.slices().zip(walk::places(self.spec)) {
-            for (place, exact) in places.zip(self.applied_to(&elements)) {
+            for (place, exact) in places.zip(self.applied_to(&elements)?) {
                 output[place as usize] = Some(exact);
             }
         }
-        output.into_iter().map(|exact| exact.expect("every element is in a slice")).collect()
+        Ok(output.into_iter().map(|exact| exact.expect("every element is in a slice")).collect())
     }
 
     /// The output at the positions of a slice.
-    fn applied_to(&self, elements: &Elements) -> Vec<Exact> {
+    fn applied_to(&self, elements: &Elements) -> Result<Vec<Exact>, ReferenceError> {
         let Some(formula) = self.spec.apply() else {
             let call = &self.spec.reducers()[0];
-            let Call::Row { name, .. } = call else { unreachable!("a combiner does not apply") };
-            let task = self.task(name, call.params(), elements.dtype(), self.spec.outputs()[0].dtype());
+            let (input, name) = (elements.dtype(), call.as_row().map_or("a combiner", |row| row.name));
+            let unknown = ReferenceError::Unknown { op: name, elements: input };
+            let Some(Meaning::Positions(op)) = Meaning::of(name) else { return Err(unknown) };
+            let task = self.task(call, input, self.spec.outputs()[0].dtype());
             let further: Vec<Slice> = match elements.map {
                 Some(_) => vec![],
                 None => elements.inputs[1..].iter().map(|(_, slice)| slice.clone()).collect(),
             };
-            return normalize::apply(&task, elements, &further);
+            return normalize::apply(op, &task, elements, &further).ok_or(unknown);
         };
-        let results = self.results(elements);
+        let results = self.results(elements)?;
         let named = named(&results);
         let literal = literal_after(results.first().map(|&(dtype, _)| dtype));
         let one = |mut names: Names| {
             names.extend(named.iter().cloned());
             self.given(evaluate(formula, &names, literal))
         };
-        elements.names().map(one).collect()
+        Ok(elements.names().map(one).collect())
     }
 }
 
@@ -328,18 +344,12 @@ fn named(results: &[(DType, Exact)]) -> Names {
     results.iter().enumerate().map(|(i, (dtype, exact))| (format!("r{i}"), exact.in_formula(*dtype))).collect()
 }
 
-/// Whether results of integers are taken modulo 2^bits, where nothing else is said.
-fn wraps(call: &Call) -> bool {
-    let modular = ["sum", "prod", "l1", "sum_squares", "bit_and", "bit_or", "bit_xor"];
-    matches!(call, Call::Row { name, .. } if modular.contains(name))
-}
-
 /// Runs the spec: writes every output element through the output's layout, and zeros to the padding of
 /// blocks. What else lies between the elements is left alone.
 ///
 /// # Errors
-/// If there are too few or too many buffers, or one is too short.
-pub fn run(spec: &Reduction, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), BufferError> {
+/// [`ReferenceError`] if there are too few or too many buffers, or one is too short.
+pub fn run(spec: &Reduction, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), ReferenceError> {
     let old: Vec<&[u8]> = outputs.iter().map(|bytes| &**bytes).collect();
     let results = reduce_over(spec, inputs, &old)?;
     for ((output, exact), bytes) in spec.outputs().iter().zip(results).zip(outputs) {

@@ -38,7 +38,7 @@ use super::exact::{Allowed, Exact};
 use super::floats;
 use super::known::Known;
 use super::real::Real;
-use super::rows::{Task, whole};
+use super::rows::whole;
 
 /// Elements' mean and the squares of their deviations from it.
 #[derive(Clone, Copy, Debug)]
@@ -90,9 +90,9 @@ impl Moments {
         Moments { acc, count, mean, squares, allowed, spread, mean_error }
     }
 
-    /// M2 / (n - ddof), over nothing and below M2 / 0; the root of it for `std`.
-    pub fn variance(&self, task: &Task) -> Exact {
-        let result = self.known_variance(self.acc.rounded(task.params[0]), task.name == "std");
+    /// M2 / (n - ddof), over nothing and below M2 / 0; or the root of it.
+    pub fn variance(&self, ddof: Real, root: bool) -> Exact {
+        let result = self.known_variance(ddof, root);
         Exact::float(result.value, self.squares, result.allowed)
     }
 

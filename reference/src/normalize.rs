@@ -5,13 +5,18 @@ use super::elements::Elements;
 use super::exact::Exact;
 use super::formula::seen;
 use super::known::Known;
+use super::meaning::{Divisor, OfPositions, OfSlice};
 use super::moments::Moments;
 use super::real::Real;
 use super::rows::{self, Task};
 use super::walk::Slice;
 
-/// The outputs at the positions of a slice, in row-major order; `further` are the inputs after the first.
-pub fn apply(task: &Task, elements: &Elements, further: &[Slice]) -> Vec<Exact> {
+/// The outputs at the positions of a slice, in row-major order; `further` are the inputs after the first. None where the
+/// oracle has no arm for such elements.
+pub fn apply(op: OfPositions, task: &Task, elements: &Elements, further: &[Slice]) -> Option<Vec<Exact>> {
+    if !task.input.is_float() {
+        return None;
+    }
     let acc = task.accumulator;
     let mut further: Vec<_> = further.iter().map(Slice::elements).collect();
     // Scale and bias at the next position.
@@ -25,57 +30,58 @@ pub fn apply(task: &Task, elements: &Elements, further: &[Slice]) -> Vec<Exact> 
         }
     };
     let values = elements.iter().map(|element| seen(element, acc));
-    let one: Box<dyn Fn(Known) -> Known> = match task.name {
-        "softmax" | "log_softmax" => exponentials(task, elements),
-        "layer_norm" | "standardize" => deviations(task, elements),
-        _ => quotients(task, elements),
+    let one: Box<dyn Fn(Known) -> Known> = match op {
+        OfPositions::Exponential { log } => exponentials(log, task, elements),
+        OfPositions::LayerNorm => {
+            let eps = Known::exactly(acc, task.param(0));
+            deviations(task, elements, |moments| moments.known_variance(Real::ZERO, false).plus(eps).root())
+        }
+        OfPositions::Standardize => deviations(task, elements, |moments| moments.known_variance(task.param(0), true)),
+        OfPositions::Quotient(divisor) => quotients(divisor, task, elements)?,
     };
-    values.map(|x| Exact::known(scaled(one(x)), false)).collect()
+    Some(values.map(|x| Exact::known(scaled(one(x)), false)).collect())
 }
 
-/// x over what a row and eps make.
-fn quotients(task: &Task, elements: &Elements) -> Box<dyn Fn(Known) -> Known> {
+/// x over a norm.
+fn quotients(divisor: Divisor, task: &Task, elements: &Elements) -> Option<Box<dyn Fn(Known) -> Known>> {
     let acc = task.accumulator;
     let eps = Known::exactly(acc, task.param(0));
-    let row = |name| {
-        let task = Task { name, params: vec![], to: acc, ..task.clone() };
-        rows::reduce(&task, elements).remove(0).in_formula(acc)
+    let of = |op| {
+        let task = Task { params: vec![], to: acc, ..task.clone() };
+        Some(rows::reduce(op, &task, elements)?.remove(0).in_formula(acc))
     };
-    let divisor = match task.name {
-        "l1_normalize_add" => row("l1").plus(eps),
-        "l1_normalize_max" => row("l1").max(eps),
-        "linf_normalize_add" => row("linf").plus(eps),
-        "linf_normalize_max" => row("linf").max(eps),
+    let divisor = match divisor {
+        Divisor::L1Add => of(OfSlice::L1)?.plus(eps),
+        Divisor::L1Max => of(OfSlice::L1)?.max(eps),
+        Divisor::LinfAdd => of(OfSlice::Linf)?.plus(eps),
+        Divisor::LinfMax => of(OfSlice::Linf)?.max(eps),
         // OpenVINO, eps added; OpenVINO with the greater, and TensorFlow; PyTorch.
-        "l2_normalize_add" => row("sum_squares").plus(eps).root(),
-        "l2_normalize_max" => row("sum_squares").max(eps).root(),
-        "l2_normalize_max_root" => row("sum_squares").root().max(eps),
-        "rms_norm" => {
+        Divisor::L2Add => of(OfSlice::SumSquares)?.plus(eps).root(),
+        Divisor::L2Max => of(OfSlice::SumSquares)?.max(eps).root(),
+        Divisor::L2MaxRoot => of(OfSlice::SumSquares)?.root().max(eps),
+        Divisor::RootMeanSquare => {
             let n = Accumulator::of(acc).rounded(elements.count() as f64);
-            row("sum_squares").over(Known::exactly(acc, n)).plus(eps).root()
+            of(OfSlice::SumSquares)?.over(Known::exactly(acc, n)).plus(eps).root()
         }
-        name => unreachable!("the reference does not know {name}"),
     };
-    Box::new(move |x| x.over(divisor))
+    Some(Box::new(move |x| x.over(divisor)))
 }
 
-/// (x - mean) / sqrt(var + eps), (x - mean) / std.
-fn deviations(task: &Task, elements: &Elements) -> Box<dyn Fn(Known) -> Known> {
+/// (x - mean) / a divisor made of the moments.
+fn deviations(
+    task: &Task,
+    elements: &Elements,
+    divisor: impl FnOnce(&Moments) -> Known,
+) -> Box<dyn Fn(Known) -> Known> {
     let moments = Moments::of(task.acc(), elements);
-    let divisor = match task.name {
-        "standardize" => moments.known_variance(task.param(0), true),
-        _ => {
-            let variance = moments.known_variance(Real::ZERO, false);
-            variance.plus(Known::exactly(task.accumulator, task.param(0))).root()
-        }
-    };
+    let divisor = divisor(&moments);
     Box::new(move |x| moments.deviation(x).over(divisor))
 }
 
 /// exp(x - m) times 1 / S, and x - m - log S, with S = sum exp(x - m), m the greatest element. A row with
 /// +inf or NaN, or of nothing but -inf, is NaN.
-fn exponentials(task: &Task, elements: &Elements) -> Box<dyn Fn(Known) -> Known> {
-    let (acc, dtype, log) = (task.acc(), task.accumulator, task.name == "log_softmax");
+fn exponentials(log: bool, task: &Task, elements: &Elements) -> Box<dyn Fn(Known) -> Known> {
+    let (acc, dtype) = (task.acc(), task.accumulator);
     let values = || elements.iter().map(|element| element.value);
     let greatest = values().fold(Real::INFINITY.minus(), Real::max);
     if !greatest.is_finite() {

@@ -4,7 +4,6 @@ use super::elements::Elements;
 use super::exact::{Allowed, Exact, Value};
 use super::known::{Known, integer};
 use super::real::Real;
-use super::rows::Task;
 use super::wide::Integer;
 use std::cmp::Ordering;
 
@@ -12,10 +11,8 @@ fn number(value: usize) -> Exact {
     Exact::certain(Value::Int(Integer::from(value as i128)))
 }
 
-/// Where the greatest or least element is, counted in row-major order: the first such, or with `last` the
-/// last. NaN is beyond all; -0 equals +0. Of intervals it may be anywhere.
-pub fn extreme(task: &Task, elements: &Elements) -> Exact {
-    let (least, last) = (task.name == "argmin", task.params[0] == 1.0);
+/// The place of the greatest or `least` element, counted in row-major order: of the first such, or of the `last`. NaN is beyond all; -0 equals +0. Of intervals it may be anywhere.
+pub fn extreme(elements: &Elements, least: bool, last: bool) -> Exact {
     // How the element stands to the best one so far: beyond it is `Greater`.
     let order = |new: Real, best: Real| match (new, best) {
         (Real::Nan, Real::Nan) => Ordering::Equal,

@@ -1,19 +1,18 @@
-//! The rows of the op table by their names.
+//! The reductions of a slice, whatever its elements.
 
 use super::bound::Accumulator;
 use super::elements::Elements;
 use super::exact::{Allowed, Exact};
 use super::known::{Known, integer};
+use super::meaning::{Dependence, OfSlice};
 use super::moments::Moments;
 use super::real::Real;
 use super::{floats, integers, logic, position, selection};
 use cranefold_ir::DType;
 
-/// What a row computes, and to what.
+/// The parameters and types of a reduction.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The row.
-    pub name: &'static str,
     /// The values of its parameters.
     pub params: Vec<f64>,
     /// Type of the elements.
@@ -22,8 +21,10 @@ pub struct Task {
     pub to: DType,
     /// Type of the accumulator of floats.
     pub accumulator: DType,
-    /// Whether integers are clamped rather than taken modulo 2^bits.
+    /// Whether integers are clamped rather than taken modulo 2^bits, whatever the row does by itself.
     pub saturate: bool,
+    /// Whether the result of integers is taken modulo 2^bits of the output.
+    pub wraps: bool,
     /// Whether means and roots of integers are rounded to nearest even.
     pub half_even: bool,
 }
@@ -40,45 +41,49 @@ impl Task {
     }
 }
 
-/// The results.
-pub fn reduce(task: &Task, elements: &Elements) -> Vec<Exact> {
-    match task.name {
-        "argmax" | "argmin" => return vec![position::extreme(task, elements)],
-        "count_nonzero" => return vec![position::count_nonzero(elements)],
-        "mode" => return selection::mode(elements),
-        _ => {}
-    }
-    vec![match task.input {
-        d if d.is_float() => of_floats(task, elements),
+/// The results; none where the oracle has no arm for the reduction of such elements.
+pub fn reduce(op: OfSlice, task: &Task, elements: &Elements) -> Option<Vec<Exact>> {
+    let least = op == OfSlice::ArgMin;
+    Some(match op {
+        OfSlice::ArgMax | OfSlice::ArgMin => vec![position::extreme(elements, least, task.params[0] == 1.0)],
+        OfSlice::CountNonzero => vec![position::count_nonzero(elements)],
+        OfSlice::Mode => selection::mode(elements),
+        _ => vec![one(op, task, elements)?],
+    })
+}
+
+/// The result of a reduction that has one of a value's type.
+fn one(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
+    match task.input {
+        d if d.is_float() => of_floats(op, task, elements),
         _ if !elements.are_known() => {
             let all = Known::anything(task.to, Real::ZERO).allowed;
-            exactly(task, elements).within(all)
+            Some(exactly(op, task, elements)?.within(all))
         }
-        _ => exactly(task, elements),
-    }]
+        _ => exactly(op, task, elements),
+    }
 }
 
-/// Of integers and truth values.
-fn exactly(task: &Task, elements: &Elements) -> Exact {
+/// The result of integers and truth values.
+fn exactly(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     if task.input == DType::Bool {
-        return logic::reduce(task.name, elements.iter().map(|element| !element.value.is_zero()));
+        return logic::reduce(op, elements.iter().map(|element| !element.value.is_zero()));
     }
-    integers::reduce(task, elements.count(), || elements.iter().map(Known::whole))
+    integers::reduce(op, task, elements.count(), || elements.iter().map(Known::whole))
 }
 
-/// Of floats. Where elements are intervals, a row that is monotone in each, or in its magnitude, goes
-/// from its result of the lower ends to that of the upper.
-fn of_floats(task: &Task, elements: &Elements) -> Exact {
+/// The result of floats. Where elements are intervals, a reduction that rises with each, or with its magnitude, goes
+/// from its result of the lower ends to the one of the upper.
+fn of_floats(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     let count = elements.count();
-    let of_values = || floats::reduce(task, count, || elements.iter().map(|element| element.value));
-    if matches!(task.name, "var" | "std") {
-        return Moments::of(task.acc(), elements).variance(task);
+    if matches!(op, OfSlice::Var | OfSlice::Std) {
+        return Some(Moments::of(task.acc(), elements).variance(task.param(0), op == OfSlice::Std));
     }
+    let of_values = floats::reduce(op, task, count, || elements.iter().map(|element| element.value))?;
     if elements.are_known() {
-        return of_values();
+        return Some(of_values);
     }
-    let is_norm = task.name.starts_with('l') && !task.name.starts_with("log");
-    let of_magnitudes = is_norm || task.name == "sum_squares";
+    let of_magnitudes = op.dependence() == Dependence::RisingInMagnitude;
     let (anything, nan) = elements.doubt();
     let end = |upper: bool| {
         let value = move |element: Known| {
@@ -89,18 +94,17 @@ fn of_floats(task: &Task, elements: &Elements) -> Exact {
                 Allowed::Anything => Real::Nan,
             }
         };
-        floats::reduce(task, count, || elements.iter().map(value)).allowed()
+        Some(floats::reduce(op, task, count, || elements.iter().map(value))?.allowed())
     };
-    let (low, high) = (end(false), end(true));
+    let (low, high) = (end(false)?, end(true)?);
     let is_nan = |bounds| bounds == Allowed::exactly(Real::Nan);
-    let may_cancel = task.name == "prod" || task.name == "ptp";
     let allowed = match (low, high) {
-        _ if anything || may_cancel => Allowed::Anything,
+        _ if anything || op.dependence() == Dependence::Free => Allowed::Anything,
         // A sum of opposite infinities, or the logarithm of what may be below zero.
         _ if is_nan(low) != is_nan(high) => Allowed::Anything,
         _ => low.or(high).or_nan(nan),
     };
-    of_values().within(allowed)
+    Some(of_values.within(allowed))
 }
 
 /// How many elements there are, as a result.

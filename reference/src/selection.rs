@@ -17,11 +17,20 @@ fn order(a: Real, b: Real) -> Ordering {
     }
 }
 
-/// `median` is the mean of the middle two, `median_low` the lower of them, and `quantile` lies between the
-/// neighbours of q (n - 1), in proportion, that place being rounded to 53 bits. Between equal elements it is
-/// the lower; beside an infinite one it is infinite, and NaN between -inf and +inf. NaN if an element is, and over
-/// nothing.
-pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
+/// A place among the elements in order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// The mean of the middle two.
+    Middle,
+    /// The lower of the middle two.
+    LowerMiddle,
+    /// Between the neighbours of q (n - 1), in proportion, that place being rounded to 53 bits.
+    Share(f64),
+}
+
+/// The element at a place of all in order. Between equal elements it is the lower; beside an infinite one it is
+/// infinite, and NaN between -inf and +inf. NaN if an element is, and over nothing.
+pub fn quantile(place: Place, task: &Task, values: impl Iterator<Item = Real>) -> Exact {
     let mut sorted: Vec<Real> = values.collect();
     sorted.sort_by(|&a, &b| order(a, b));
     let Some(&last) = sorted.last() else { return Exact::certain(Value::Float(Real::Nan)) };
@@ -29,10 +38,10 @@ pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
         return Exact::certain(Value::Float(Real::Nan));
     }
     let (acc, top) = (task.acc(), sorted.len() - 1);
-    match task.name {
-        "median_low" => Exact::certain(Value::Float(sorted[top / 2])),
-        "median" if top % 2 == 0 => Exact::certain(Value::Float(sorted[top / 2])),
-        "median" => {
+    match place {
+        Place::LowerMiddle => Exact::certain(Value::Float(sorted[top / 2])),
+        Place::Middle if top % 2 == 0 => Exact::certain(Value::Float(sorted[top / 2])),
+        Place::Middle => {
             let (low, high) = (sorted[top / 2], sorted[top / 2 + 1]);
             if low.compare(high) == Some(Ordering::Equal) {
                 return Exact::certain(Value::Float(low));
@@ -40,8 +49,8 @@ pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
             let mean = low.plus(high).over(Real::from(2.0));
             Exact::float(mean, Real::ZERO, acc.mean_of_two(mean))
         }
-        _ => {
-            let at = Real::from(task.params[0]).times(super::rows::whole(top as u64)).to_f64();
+        Place::Share(q) => {
+            let at = Real::from(q).times(super::rows::whole(top as u64)).to_f64();
             let (low, share) = (sorted[at.floor() as usize], at.fract());
             let high = sorted[(at.floor() as usize + 1).min(top)];
             if share == 0.0 || low.compare(high) == Some(Ordering::Equal) {
@@ -58,12 +67,12 @@ pub fn quantile(task: &Task, values: impl Iterator<Item = Real>) -> Exact {
     }
 }
 
-/// The same of integers, before they become a result: `median` is the mean of the middle two.
-pub fn middle(task: &Task, values: impl Iterator<Item = i128>) -> Exact {
+/// The middle of integers, before they become a result: the lower of two, or their mean.
+pub fn middle(mean_of_two: bool, task: &Task, values: impl Iterator<Item = i128>) -> Exact {
     let mut sorted: Vec<i128> = values.collect();
     sorted.sort_unstable();
     let top = sorted.len() - 1;
-    if task.name == "median" && top % 2 == 1 {
+    if mean_of_two && top % 2 == 1 {
         let total = Integer::from(sorted[top / 2] + sorted[top / 2 + 1]);
         return match task.to.is_int() {
             true => Exact::certain(Value::Int(total.divided_by(2, task.half_even))),

@@ -1,6 +1,6 @@
 //! The elements of an operand, index by index in row-major order.
 
-use super::BufferError;
+use super::ReferenceError;
 use cranefold_ir::{DType, Scalar};
 use cranefold_spec::layout::Placement;
 use cranefold_spec::{Operand, Reduction};
@@ -138,14 +138,14 @@ pub fn check_buffers(
     kind: &'static str,
     operands: &[Operand],
     lengths: impl ExactSizeIterator<Item = usize>,
-) -> Result<(), BufferError> {
+) -> Result<(), ReferenceError> {
     if lengths.len() != operands.len() {
-        return Err(BufferError::Count { kind, given: lengths.len(), expected: operands.len() });
+        return Err(ReferenceError::Count { kind, given: lengths.len(), expected: operands.len() });
     }
     for (index, (operand, given)) in operands.iter().zip(lengths).enumerate() {
         let needed = operand.span_bytes();
         if (given as u64) < needed {
-            return Err(BufferError::TooShort { kind, index, given, needed });
+            return Err(ReferenceError::TooShort { kind, index, given, needed });
         }
     }
     Ok(())
