@@ -1,6 +1,6 @@
 //! The loop that each instruction belongs to, for the disassembly.
 
-/// What begins or ends at a place in code.
+/// The begin or the end of a loop's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Code of a loop, by its number.
@@ -10,7 +10,7 @@ pub enum Mark {
 }
 
 /// The marks of code that is known in pieces: the end of each and the innermost loop that it is of, in their order.
-/// What lies between two pieces is of the second. `around` has for each loop the one around it.
+/// The code between two pieces is of the second. `around` has for each loop the one around it.
 pub fn marks(pieces: impl Iterator<Item = (usize, Option<u32>)>, around: &[Option<u32>]) -> Vec<(usize, Mark)> {
     let loops_around = |innermost: Option<u32>| {
         let mut loops: Vec<u32> = std::iter::successors(innermost, |&n| around[n as usize]).collect();

@@ -1,52 +1,32 @@
 //! Accumulators: cells in registers, and runs of elements in memory.
 
-use super::memory::Base;
-use super::{Generator, Operand, Unsupported, Val, scalar_type, vector_type};
-use crate::codegen::storage::{cell_of, is_dead};
+use super::{Generator, Number, Operand, Val, Walk, scalar_type, vector_type};
+use crate::codegen::Refused;
+use crate::codegen::address::Base;
+use crate::codegen::emit::{Accumulators, Numbers, Part};
+use crate::codegen::storage::{Cell, cell_of};
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, DType, Index, Scalar};
+use cranefold_ir::{AccId, DType, Expr, Index, Scalar, Stmt};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, types};
+use cranelift_frontend::Variable;
 
-impl Generator<'_> {
-    /// Makes an accumulator: registers or memory, all elements equal to `init`.
-    pub(super) fn declare(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        if let Some(cells) = self.cells.get(&acc).cloned() {
-            // One constant for all registers: each of its own would want one more register to be made in.
-            let (mut scalar, mut vector) = (None, None);
-            for cell in cells {
-                let ty = if cell.lanes == 1 { scalar_type(dtype) } else { vector_type(dtype) };
-                let builder = &mut self.builder;
-                let register = *self.registers.entry((acc, cell)).or_insert_with(|| builder.declare_var(ty));
-                let value = match cell.lanes {
-                    1 => *scalar.get_or_insert_with(|| self.constant(init)),
-                    _ => *vector.get_or_insert_with(|| self.splat_constant(init)),
-                };
-                self.builder.def_var(register, value);
-                self.fresh.insert((acc, cell), init);
-            }
-            return;
-        }
-        if !self.set_before_read.contains(&acc) {
-            self.fill(acc, dtype, len, init);
-        }
-    }
-
-    /// Fills an accumulator in memory, a vector at a time where there are any.
+impl Accumulators for Generator<'_> {
+    /// A vector at a time where there are any.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        let base = self.pointers.bases[&Base::Acc(acc)];
+        let base = self.bases[&Base::Acc(acc)];
         let flags = MemFlagsData::new().with_notrap();
         let lanes = if self.plan.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
         let (vectors, step) = (len / lanes, (lanes * dtype.bytes()) as i64);
         if vectors > 0 {
-            let value = if lanes == 1 { self.constant(init) } else { self.splat_constant(init) };
+            let value = if lanes == 1 { self.scalar_constant(init) } else { self.splat_constant(init) };
             let end = self.builder.ins().iadd_imm_s(base, vectors as i64 * step);
             let at = self.builder.declare_var(types::I64);
             self.builder.def_var(at, base);
             let (header, body, exit) =
                 (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
             self.builder.ins().jump(header, &[]);
-            let around = self.begin_loop(format!("fill {acc}"));
+            let around = self.enter_place(format!("fill {acc}"));
             self.builder.switch_to_block(header);
             let pointer = self.builder.use_var(at);
             let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, pointer, end);
@@ -58,74 +38,90 @@ impl Generator<'_> {
             self.builder.def_var(at, next);
             self.builder.ins().jump(header, &[]);
             self.builder.seal_block(header);
-            self.end_loop(around);
+            self.leave_place(around);
             self.builder.switch_to_block(exit);
             self.builder.seal_block(exit);
         }
-        let value = self.constant(init);
+        let value = self.scalar_constant(init);
         for element in vectors * lanes..len {
-            let (base, offset) = self.displaced(base, 0, (element * dtype.bytes()) as i64);
+            let (base, offset) = self.near(Number::Fixed(base), (element * dtype.bytes()) as i64);
+            let base = self.value_of(base);
             self.builder.ins().store(flags, value, base, offset);
         }
     }
 
-    /// An element of an accumulator, or the lanes of a vector.
-    pub(super) fn read(&mut self, acc: AccId, dtype: DType, index: &Index) -> Operand {
-        let Some(cells) = self.cells.get(&acc) else {
-            return Operand::Val(self.load(Base::Acc(acc), dtype, index));
-        };
-        let lanes = self.lanes_of(index);
-        let cell = cell_of(cells, index.offset as u64);
-        if let Some(&init) = self.fresh.get(&(acc, cell)) {
-            return Operand::Const(init);
-        }
-        let whole = self.builder.use_var(self.registers[&(acc, cell)]);
-        let lane = index.offset as u64 - cell.start;
-        let value = match (cell.lanes, lanes) {
-            (1, _) => whole,
-            (_, 1) => self.builder.ins().extractlane(whole, lane as u8),
-            _ => self.take_lanes(whole, dtype, lane),
-        };
-        Operand::Val(Val { value, dtype, lanes })
+    fn register(&mut self, dtype: DType, lanes: u64) -> Variable {
+        self.builder.declare_var(if lanes == 1 { scalar_type(dtype) } else { vector_type(dtype) })
     }
 
-    /// Writes an element of an accumulator, or the lanes of a vector.
-    pub(super) fn set(&mut self, acc: AccId, index: &Index, value: Operand) -> Result<(), Unsupported> {
-        let dtype = self.types[&acc];
-        let Some(cells) = self.cells.get(&acc) else { return self.store(Base::Acc(acc), dtype, index, value) };
-        let lanes = self.lanes_of(index);
-        let cell = cell_of(cells, index.offset as u64);
-        let register = self.registers[&(acc, cell)];
-        let lane = index.offset as u64 - cell.start;
-        self.fresh.remove(&(acc, cell));
-        let value = if lanes == 1 { self.scalar(value)?.value } else { self.vector(value, lanes).value };
-        let written = if self.one_lane { 1 } else { lanes };
-        let is_all = lanes == cell.lanes
-            && (written == lanes || self.is_dead(acc, cell.start + written, cell.start + lanes))
-            || lanes > 1 && lane == 0 && self.is_dead(acc, cell.start + written, cell.start + cell.lanes);
-        let whole = match is_all {
-            true => value,
-            false => {
+    fn start(&mut self, registers: &[(Variable, u64, Scalar)]) {
+        for &(register, lanes, init) in registers {
+            let value = if lanes == 1 { self.scalar_constant(init) } else { self.splat_constant(init) };
+            self.builder.def_var(register, value);
+        }
+    }
+
+    fn read(&mut self, register: Variable, part: Part) -> Operand {
+        let Part { dtype, cell, at, lanes } = part;
+        let whole = self.builder.use_var(register);
+        let value = match (cell.lanes, lanes) {
+            (1, _) => whole,
+            (_, None) => self.builder.ins().extractlane(whole, at as u8),
+            _ => self.take_lanes(whole, dtype, at),
+        };
+        Operand::Val(Val { value, dtype, lanes: lanes.unwrap_or(1) })
+    }
+
+    fn halves(&mut self, _: [Operand; 2], _: u64) -> Result<[Operand; 2], Refused> {
+        Err(Refused("halves of vectors".into()))
+    }
+
+    fn write(&mut self, register: Variable, part: Part, value: Operand) -> Result<(), Refused> {
+        let value = match part.cell.lanes {
+            1 => self.scalar(value)?.value,
+            lanes => self.vector(value, part.lanes.unwrap_or(lanes)).value,
+        };
+        self.builder.def_var(register, value);
+        Ok(())
+    }
+
+    fn write_part(&mut self, register: Variable, part: Part, written: u64, value: Operand) -> Result<(), Refused> {
+        let Part { dtype, at, lanes, .. } = part;
+        let whole = match lanes {
+            None => {
+                let value = self.scalar(value)?.value;
                 let old = self.builder.use_var(register);
-                match lanes {
-                    1 => self.builder.ins().insertlane(old, value, lane as u8),
-                    _ => self.put_lanes(old, value, dtype, lane, written),
-                }
+                self.builder.ins().insertlane(old, value, at as u8)
+            }
+            Some(lanes) => {
+                let value = self.vector(value, lanes).value;
+                let old = self.builder.use_var(register);
+                self.put_lanes(old, value, dtype, at, written)
             }
         };
         self.builder.def_var(register, whole);
         Ok(())
     }
+}
 
-    /// Whether no later statement of the current body reads these elements, and the accumulator ends with it.
-    fn is_dead(&self, acc: AccId, start: u64, end: u64) -> bool {
-        // The body of the lanes, and the body in which its loop stands.
-        let (Some(_), Some(after)) = (self.lane, self.rest.last_chunk::<2>()) else { return false };
-        self.declared_here.last().is_some_and(|declared| declared.contains(&acc)) && is_dead(acc, start, end, after)
+/// Returns whether the body is about accumulators in vector registers alone.
+pub(super) fn in_vectors(walk: &Walk, body: &[Stmt]) -> bool {
+    let in_vector = |acc: &AccId, index: &Index| {
+        let cell = |cells: &Vec<Cell>| cell_of(cells, index.offset as u64).lanes > 1;
+        walk.storage.cells.get(acc).is_some_and(cell)
+    };
+    let mut all = true;
+    for stmt in body {
+        if let Stmt::Set { acc, index, .. } = stmt {
+            all &= in_vector(acc, index);
+        }
+        stmt.exprs().iter().for_each(|e| {
+            e.visit(&mut |e| {
+                if let Expr::Read(acc, _, index) = e {
+                    all &= in_vector(acc, index);
+                }
+            })
+        });
     }
-
-    /// How many elements an access takes: the lanes where it moves with them, else one.
-    fn lanes_of(&self, index: &Index) -> u64 {
-        self.lane.map_or(1, |(var, lanes)| if index.coefficient(var) == 0 { 1 } else { lanes })
-    }
+    all
 }

@@ -16,10 +16,10 @@
 //!   lanes can be halved. What lies behind the last element is not read: a vector that would reach there begins before,
 //!   and is moved along.
 
-use super::memory::Base;
-use super::{Generator, vector_type};
+use super::{Generator, Number, Walk, vector_type};
+use crate::codegen::address::Access;
 use cranefold_ir::{BufId, BufferRole, DType, Expr, Extent, Index, LoopKind, Stmt};
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 
 /// Columns side by side.
 pub(super) struct Matrix {
@@ -44,7 +44,7 @@ impl Matrix {
 
 impl<'a> Generator<'a> {
     /// The matrices among the loads of a body, those in its lanes.
-    pub(super) fn matrices(&self, body: &'a [Stmt]) -> Vec<Matrix> {
+    pub(super) fn matrices(walk: &Walk<'a>, body: &'a [Stmt]) -> Vec<Matrix> {
         let mut loads: Vec<(BufId, i64, i64, Index)> = vec![];
         for stmt in body {
             let Stmt::For(l) = stmt else { continue };
@@ -52,7 +52,7 @@ impl<'a> Generator<'a> {
             let mut see = |e: &Expr| {
                 let Expr::Load(buf, dtype, index) = e else { return };
                 let stride = index.coefficient(l.var);
-                let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+                let is_input = walk.nest.buffers[buf.0 as usize].role == BufferRole::In;
                 if is_input && stride > 1 && lanes * dtype.bytes() == 16 {
                     loads.push((*buf, stride, index.offset, index.clone().plus(l.var, -stride)));
                 }
@@ -77,25 +77,22 @@ impl<'a> Generator<'a> {
         matrices
     }
 
-    /// The lanes of a load, where it is a column of a matrix; the first lane's element lies `offset` from `pointer` on.
+    /// The lanes of a load, where it is a column of a matrix; its index without the lanes is `start`.
     pub(super) fn column(
         &mut self,
-        (buf, dtype, index): (BufId, DType, &Index),
-        pointer: Value,
-        offset: i32,
-        stride: i64,
+        buf: BufId,
+        start: &Index,
+        from: &Access<Number>,
+        flags: MemFlagsData,
     ) -> Option<Value> {
-        let (var, _) = self.lane.filter(|&(_, lanes)| lanes * dtype.bytes() == 16)?;
-        let start = index.clone().plus(var, -stride);
-        let is_column = |(n, m): (usize, &Matrix)| m.column(buf, &start, stride).map(|column| (n, column));
+        let (dtype, bytes) = (from.dtype, from.dtype.bytes());
+        let (_, stride) = from.lanes.filter(|&(lanes, _)| lanes * bytes == 16)?;
+        let is_column = |(n, m): (usize, &Matrix)| m.column(buf, start, stride).map(|column| (n, column));
         let (number, column) = self.matrices.iter().enumerate().find_map(is_column)?;
         if self.matrices[number].made.is_empty() {
             let columns = self.matrices[number].columns;
-            let origin = i64::from(offset) - (column * dtype.bytes()) as i64;
-            let (pointer, offset) = self.displaced(pointer, 0, origin);
-            let mut load = |generator: &mut Self, from: u64| {
-                let (pointer, offset) = generator.displaced(pointer, offset, (from * dtype.bytes()) as i64);
-                let flags = generator.load_flags(Base::Buf(buf));
+            let mut load = |generator: &mut Self, element: u64| {
+                let (pointer, offset) = generator.behind(from, (element as i64 - column as i64) * bytes as i64);
                 generator.builder.ins().load(vector_type(dtype), flags, pointer, offset)
             };
             self.matrices[number].made = self.turned(dtype, stride as u64, columns, &mut load);

@@ -9,7 +9,8 @@
 //! elements about, and touch no other memory but the results'. Fewer positions than three are given with
 //! the last one repeated.
 
-use super::{Base, Generator, Operand, Val, scalar_type};
+use super::{Generator, Operand, Val, Walk, scalar_type};
+use crate::codegen::address::Base;
 use cranefold_ir::{AccId, DType, Selection, Var};
 use cranelift_codegen::ir::{
     AbiParam, ExtFuncData, ExternalName, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind,
@@ -27,7 +28,7 @@ pub struct HostFunction {
     pub dtype: DType,
 }
 
-/// What a function of the host does.
+/// The work of a function of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostName {
     Nth,
@@ -57,7 +58,7 @@ impl HostFunction {
         format!("cranefold_{name}_{}", self.dtype)
     }
 
-    /// As a call names it.
+    /// The name in a call.
     fn external(self) -> UserExternalName {
         let index = Self::all().position(|f| f == self).expect("one of all");
         UserExternalName::new(NAMESPACE, index as u32)
@@ -76,16 +77,22 @@ impl HostFunction {
     }
 }
 
-impl Generator<'_> {
+impl<'a> Generator<'a> {
     /// A selection: binds the results of a call.
-    pub(super) fn select_from(&mut self, vars: &[Var], what: &Selection, acc: AccId, len: u64) {
-        let dtype = self.types[&acc];
+    pub(super) fn select_from(
+        &mut self,
+        walk: &mut Walk<'a>,
+        vars: &[Var],
+        what: &Selection,
+        (acc, len): (AccId, u64),
+    ) {
+        let dtype = walk.types[&acc];
         let name = match what {
             Selection::Nth(_) => HostName::Nth,
             Selection::Mode => HostName::Mode,
         };
         let results = self.results();
-        let elements = self.pointers.base(Base::Acc(acc));
+        let elements = self.bases[&Base::Acc(acc)];
         let mut args = vec![elements, self.builder.ins().iconst(types::I64, len as i64)];
         if let Selection::Nth(positions) = what {
             let last = *positions.last().expect("a position");
@@ -106,7 +113,7 @@ impl Generator<'_> {
                     Val { value, dtype, lanes: 1 }
                 }
             };
-            self.bind(var, Operand::Val(val));
+            walk.values.insert(var, Operand::Val(val));
         }
     }
 

@@ -1,14 +1,8 @@
 //! Vectors: partial loads and stores, lanes in and out of registers, conversions between sizes.
 
-use super::{Generator, Operand, Unsupported, Val, scalar_type, vector_type};
-use cranefold_ir::{DType, Scalar};
-use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
-use cranelift_codegen::ir::{
-    ConstantData, Endianness, Function, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Type,
-    Value, types,
-};
-use cranelift_frontend::FunctionBuilder;
+use super::{Generator, vector_type};
+use cranefold_ir::DType;
+use cranelift_codegen::ir::{ConstantData, Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 
 /// Reinterprets a vector as if each lane lay in memory with its lowest byte first, in the order of lanes: what a lane
 /// becomes is then the same on every target.
@@ -16,118 +10,7 @@ pub(super) fn little() -> MemFlagsData {
     MemFlagsData::new().with_endianness(Endianness::Little)
 }
 
-/// Vector constants that are kept in the frame.
-pub(super) struct Addends {
-    slot: StackSlot,
-    /// The address of the first.
-    base: Value,
-    known: Vec<Scalar>,
-}
-
-impl Addends {
-    /// None yet; the builder is at the start of the function.
-    pub(super) fn new(builder: &mut FunctionBuilder) -> Addends {
-        let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 0, 4));
-        Addends { slot, base: builder.ins().stack_addr(types::I64, slot, 0), known: vec![] }
-    }
-
-    /// The distance of a constant from the first, in bytes.
-    fn offset_bytes(&mut self, s: Scalar) -> i32 {
-        let at = self.known.iter().position(|&k| k == s).unwrap_or_else(|| {
-            self.known.push(s);
-            self.known.len() - 1
-        });
-        at as i32 * 16
-    }
-
-    /// Makes room for the constants and writes them where the function starts.
-    pub(super) fn fill(self, function: &mut Function) {
-        function.sized_stack_slots[self.slot].size = self.known.len() as u32 * 16;
-        let start = function.dfg.value_def(self.base).unwrap_inst();
-        let mut cursor = FuncCursor::new(function).after_inst(start);
-        for (at, s) in self.known.into_iter().enumerate() {
-            let data = cursor.func.dfg.constants.insert(bytes_of(s));
-            let value = cursor.ins().vconst(vector_type(s.dtype()), data);
-            cursor.ins().store(MemFlagsData::new().with_notrap(), value, self.base, at as i32 * 16);
-        }
-    }
-}
-
-/// The bytes of a vector of one constant in all lanes.
-fn bytes_of(s: Scalar) -> ConstantData {
-    let size = s.dtype().bytes() as usize;
-    let bits = if s.dtype() == DType::Bool { 0u64.wrapping_sub(s.bits()) } else { s.bits() };
-    ConstantData::from(bits.to_le_bytes()[..size].repeat(16 / size))
-}
-
 impl Generator<'_> {
-    /// A scalar constant.
-    pub(super) fn constant(&mut self, s: Scalar) -> Value {
-        match s.dtype() {
-            DType::F32 => self.builder.ins().f32const(Ieee32::with_bits(s.bits() as u32)),
-            DType::F64 => self.builder.ins().f64const(Ieee64::with_bits(s.bits())),
-            d => {
-                // `iconst` takes the bits as an unsigned number of the type's size.
-                self.builder.ins().iconst(scalar_type(d), s.bits() as i64)
-            }
-        }
-    }
-
-    /// A vector of one constant in all lanes.
-    pub(super) fn splat_constant(&mut self, s: Scalar) -> Value {
-        if let Some(&known) = self.constants.get(&s) {
-            return known;
-        }
-        let data = self.builder.func.dfg.constants.insert(bytes_of(s));
-        let value = self.builder.ins().vconst(vector_type(s.dtype()), data);
-        if self.lane.is_some() {
-            self.constants.insert(s, value);
-        }
-        value
-    }
-
-    /// The operand as a scalar.
-    pub(super) fn scalar(&mut self, operand: Operand) -> Result<Val, Unsupported> {
-        match operand {
-            Operand::Const(s) => Ok(Val { value: self.constant(s), dtype: s.dtype(), lanes: 1 }),
-            Operand::Val(v) if v.lanes == 1 => Ok(v),
-            Operand::Val(_) => Err(Unsupported("a vector where a scalar belongs".into())),
-        }
-    }
-
-    /// The operand as a vector, the same in all lanes where it was scalar.
-    pub(super) fn vector(&mut self, operand: Operand, lanes: u64) -> Val {
-        match operand {
-            Operand::Const(s) => Val { value: self.splat_constant(s), dtype: s.dtype(), lanes },
-            Operand::Val(v) if v.lanes == lanes => v,
-            Operand::Val(v) => {
-                let made = self.splats.iter().find(|(scalar, _)| *scalar == v.value).map(|(_, splat)| *splat);
-                let value = made.unwrap_or_else(|| self.splat(v));
-                Val { value, lanes, ..v }
-            }
-        }
-    }
-
-    /// The last operand of a fused multiply-add. A constant that the loop has not in a register is read
-    /// from the frame, which costs nothing as an operand of the instruction: a polynomial has more
-    /// coefficients than there are registers, and what is spilled is loaded by one instruction more.
-    pub(super) fn addend(&mut self, operand: Operand, lanes: u64) -> Value {
-        match (operand, &mut self.addends) {
-            (Operand::Const(s), Some(addends)) if self.in_lane_loop && !self.constants.contains_key(&s) => {
-                let (base, offset) = (addends.base, addends.offset_bytes(s));
-                let flags = MemFlagsData::new().with_notrap();
-                self.builder.ins().load(vector_type(s.dtype()), flags, base, offset)
-            }
-            _ => self.vector(operand, lanes).value,
-        }
-    }
-
-    /// A scalar in all lanes. A truth value is 0 or 1 as a scalar, no bits or all bits in lanes of any size.
-    pub(super) fn splat(&mut self, v: Val) -> Value {
-        let value = if v.dtype == DType::Bool { self.builder.ins().ineg(v.value) } else { v.value };
-        self.builder.ins().splat(vector_type(v.dtype), value)
-    }
-
     /// The vector read as another type of 128 bits.
     pub(super) fn reread(&mut self, value: Value, ty: Type) -> Value {
         if self.builder.func.dfg.value_type(value) == ty {

@@ -1,47 +1,20 @@
 //! The table of operations: each with its Cranelift form, for scalars and vectors.
 
-use super::{Generator, Operand, Unsupported, Val, scalar_type, vector_type};
-use cranefold_ir::{DType, Op, Scalar};
+use super::{Generator, Operand, Val, scalar_type, vector_type};
+use crate::codegen::Refused;
+use cranefold_ir::{DType, Op};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
-/// The reciprocal of a power of two: to multiply by it is to divide, to the bit, and quicker.
-fn exact_reciprocal(by: Scalar) -> Option<Scalar> {
-    let (fraction, least) = match by.dtype() {
-        DType::F32 => (by.bits() & 0x007f_ffff, f64::from(f32::MIN_POSITIVE)),
-        DType::F64 => (by.bits() & 0x000f_ffff_ffff_ffff, f64::MIN_POSITIVE),
-        _ => return None,
-    };
-    let reciprocal = Scalar::float(by.dtype(), 1.0 / by.as_f64());
-    let normal = |s: Scalar| s.as_f64().is_finite() && s.as_f64().abs() >= least;
-    (fraction == 0 && normal(by) && normal(reciprocal)).then_some(reciprocal)
-}
-
 impl Generator<'_> {
-    /// An operation on operands: scalar where all are.
-    pub(super) fn op(&mut self, op: Op, result: DType, args: &[Operand]) -> Result<Operand, Unsupported> {
-        let constants: Option<Vec<Scalar>> =
-            args.iter().map(|a| if let Operand::Const(s) = a { Some(*s) } else { None }).collect();
-        if let Some(constants) = constants {
-            return Ok(Operand::Const(op.eval(result, &constants)));
-        }
-        if let &[Operand::Const(s), other] | &[other, Operand::Const(s)] = args
-            && op.is_neutral(s)
-        {
-            return Ok(other);
-        }
+    /// An operation of which not all operands are constants: scalar where all are.
+    pub(super) fn operation(&mut self, op: Op, result: DType, args: &[Operand]) -> Result<Operand, Refused> {
         let lanes = args.iter().map(|a| if let Operand::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
         if op == Op::Select
             && lanes > 1
             && let Some(value) = self.select_by_mask(args, lanes)
         {
             return Ok(Operand::Val(Val { value, dtype: result, lanes }));
-        }
-        if op == Op::Div
-            && let Operand::Const(by) = args[1]
-            && let Some(reciprocal) = exact_reciprocal(by)
-        {
-            return self.op(Op::Mul, result, &[args[0], Operand::Const(reciprocal)]);
         }
         let vals: Vec<Val> = match lanes {
             1 => args.iter().map(|&a| self.scalar(a)).collect::<Result<_, _>>()?,
@@ -66,7 +39,7 @@ impl Generator<'_> {
         Ok(Operand::Val(Val { value, dtype: result, lanes }))
     }
 
-    fn float_op(&mut self, op: Op, args: &[Val]) -> Result<Value, Unsupported> {
+    fn float_op(&mut self, op: Op, args: &[Val]) -> Result<Value, Refused> {
         let mut a = args[0].value;
         let mut b = args.last().expect("an operand").value;
         if matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le) && args[0].lanes > 1 && self.target.without_avx {
@@ -87,7 +60,7 @@ impl Generator<'_> {
             Op::Ne => ins.fcmp(FloatCC::NotEqual, a, b),
             Op::Lt => ins.fcmp(FloatCC::LessThan, a, b),
             Op::Le => ins.fcmp(FloatCC::LessThanOrEqual, a, b),
-            _ => return Err(Unsupported(format!("{} of {}", op.name(), args[0].dtype))),
+            _ => return Err(Refused(format!("{} of {}", op.name(), args[0].dtype))),
         })
     }
 
@@ -99,7 +72,7 @@ impl Generator<'_> {
         self.reread(bits, ty)
     }
 
-    fn int_op(&mut self, op: Op, args: &[Val], lanes: u64) -> Result<Value, Unsupported> {
+    fn int_op(&mut self, op: Op, args: &[Val], lanes: u64) -> Result<Value, Refused> {
         let dtype = args[0].dtype;
         let signed = dtype.is_signed();
         let a = args[0].value;
@@ -136,7 +109,7 @@ impl Generator<'_> {
             Op::Lt => ins.icmp(IntCC::UnsignedLessThan, a, b),
             Op::Le if signed => ins.icmp(IntCC::SignedLessThanOrEqual, a, b),
             Op::Le => ins.icmp(IntCC::UnsignedLessThanOrEqual, a, b),
-            _ => return Err(Unsupported(format!("{} of {dtype}", op.name()))),
+            _ => return Err(Refused(format!("{} of {dtype}", op.name()))),
         })
     }
 
@@ -212,7 +185,7 @@ impl Generator<'_> {
     }
 
     /// Converts a scalar.
-    fn cast(&mut self, v: Val, to: DType) -> Result<Value, Unsupported> {
+    fn cast(&mut self, v: Val, to: DType) -> Result<Value, Refused> {
         let from = v.dtype;
         match (from.is_float(), to.is_float()) {
             (false, false) => Ok(self.resize(v.value, from, to)),
@@ -227,10 +200,10 @@ impl Generator<'_> {
             (true, true) => match (from, to) {
                 (DType::F32, DType::F64) => Ok(self.builder.ins().fpromote(types::F64, v.value)),
                 (DType::F64, DType::F32) => Ok(self.builder.ins().fdemote(types::F32, v.value)),
-                _ => Err(Unsupported(format!("{to} of {from}"))),
+                _ => Err(Refused(format!("{to} of {from}"))),
             },
             (true, false) if matches!(from, DType::F32 | DType::F64) => Ok(self.float_to_int(v.value, to)),
-            _ => Err(Unsupported(format!("{to} of {from}"))),
+            _ => Err(Refused(format!("{to} of {from}"))),
         }
     }
 
@@ -262,7 +235,7 @@ impl Generator<'_> {
     }
 
     /// Converts lanes.
-    fn cast_lanes(&mut self, v: Val, to: DType) -> Result<Value, Unsupported> {
+    fn cast_lanes(&mut self, v: Val, to: DType) -> Result<Value, Refused> {
         let from = v.dtype;
         Ok(match (from, to) {
             _ if from.is_int() && to.is_int() => self.resize_lanes(v.value, from, to),
@@ -276,7 +249,7 @@ impl Generator<'_> {
                 let wide = self.resize_lanes(v.value, from, DType::I32);
                 self.builder.ins().fcvt_from_sint(types::F32X4, wide)
             }
-            _ => return Err(Unsupported(format!("{to} of {from} in lanes"))),
+            _ => return Err(Refused(format!("{to} of {from} in lanes"))),
         })
     }
 }

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{Function, SourceLoc};
 /// A loop of the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopName {
-    /// What it is called.
+    /// The name.
     pub name: String,
     /// The number of the one around it.
     pub around: Option<u32>,
@@ -32,7 +32,7 @@ pub fn forget(function: &mut Function) {
 
 impl Generator<'_> {
     /// Instructions are of a loop from now on; gives the one around it.
-    pub(super) fn begin_loop(&mut self, name: String) -> Option<u32> {
+    pub(super) fn enter_place(&mut self, name: String) -> Option<u32> {
         let around = loop_at(self.builder.srcloc());
         let number = self.loops.len() as u32;
         self.loops.push(LoopName { name, around });
@@ -41,7 +41,7 @@ impl Generator<'_> {
     }
 
     /// Instructions are of the loop around again.
-    pub(super) fn end_loop(&mut self, around: Option<u32>) {
+    pub(super) fn leave_place(&mut self, around: Option<u32>) {
         self.builder.set_srcloc(location(around));
     }
 }

@@ -1,6 +1,7 @@
 //! Calls of tiles, and the part of the frame that they share with the function.
 
-use super::{Generator, Unsupported};
+use super::{Generator, Walk};
+use crate::codegen::Refused;
 use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::codegen::x86;
 use cranefold_ir::{Nest, Stmt};
@@ -23,7 +24,7 @@ impl TileName {
         (name.namespace == TileName::NAMESPACE).then_some(TileName(name.index))
     }
 
-    /// How tiles are called: with the array of pointers and the shared part of the frame.
+    /// The signature of a tile: it is called with the array of pointers and the shared part of the frame.
     pub fn signature() -> Signature {
         let mut signature = Signature::new(CallConv::SystemV);
         signature.params.extend([AbiParam::new(types::I64); 2]);
@@ -42,7 +43,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// That of a nest with tiles; the builder is at the start of the function, whose argument is `buffers`.
+    /// The shared part of the frame of a nest with tiles; the builder is at the start of the function, whose argument is `buffers`.
     pub(super) fn of(builder: &mut FunctionBuilder, nest: &Nest, buffers: Value) -> Option<Shared> {
         let mut has_tiles = false;
         nest.visit(&mut |s| has_tiles |= matches!(s, Stmt::Tile { .. }));
@@ -64,41 +65,22 @@ impl Shared {
     }
 }
 
-/// Calls `f` on the statement and on every one nested in it, but not in tiles.
-pub(super) fn visit_outside<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Stmt)) {
-    match stmt {
-        Stmt::Tile { .. } => {}
-        Stmt::For(l) => {
-            f(stmt);
-            l.body.iter().for_each(|s| visit_outside(s, f));
-        }
-        _ => f(stmt),
-    }
-}
-
 impl<'a> Generator<'a> {
     /// Writes what the tile takes from around it, and calls it.
-    pub(super) fn tile(&mut self, body: &'a [Stmt]) -> Result<(), Unsupported> {
-        let around = x86::Around {
-            nest: self.nest,
-            cells: &self.cells,
-            scratch: &self.scratch,
-            frame: &self.frame,
-            plan: self.plan,
-        };
-        let tile = x86::tile(&around, body).map_err(|e| Unsupported(e.to_string()))?;
+    pub(super) fn tile(&mut self, walk: &Walk<'a>, body: &[Stmt]) -> Result<(), Refused> {
+        let around = x86::Around { nest: walk.nest, storage: walk.storage, plan: self.plan };
+        let tile = x86::tile(&around, body)?;
         let number = self.tiles.len() as u32;
         self.tiles.push(tile);
         let shared = self.shared.expect("a nest with tiles");
         let flags = MemFlagsData::trusted();
-        let taken = self.frame.taken(body);
+        let taken = walk.storage.frame.taken(body);
         for (var, at) in taken.counters {
-            let value = self.number_of(var);
+            let value = self.value_of(walk.counters[&var]);
             self.builder.ins().store(flags, value, shared.base, at as i32);
         }
         for (var, _, at) in taken.values {
-            let value = self.values[&var];
-            let value = self.scalar(value)?.value;
+            let value = self.scalar(walk.values[&var])?.value;
             self.builder.ins().store(flags, value, shared.base, at as i32);
         }
         let signature = self.builder.import_signature(TileName::signature());

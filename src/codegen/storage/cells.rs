@@ -62,7 +62,7 @@ pub struct Vector {
     pub outer: Option<(LoopVar, u64)>,
 }
 
-/// Where lanes of a vector are in an accumulator.
+/// The place of a vector's lanes in an accumulator.
 pub enum Lanes {
     /// Side by side from here on.
     Run(Index),
@@ -84,7 +84,7 @@ impl Vector {
         }
     }
 
-    /// Where the lanes are that an index names; `None` where they are neither.
+    /// The place of the lanes that an index names; `None` where they are neither.
     pub fn place(&self, index: &Index) -> Option<Lanes> {
         let Some((outer, half)) = self.outer else { return Some(Lanes::Run(index.clone())) };
         let (own, all) = (half as i64, index.coefficient(outer));

@@ -2,7 +2,7 @@
 
 use cranefold_ir::{AccId, Expr, Extent, LoopKind, LoopVar, Stmt};
 
-/// Whether none of these statements reads the elements of an accumulator from `start` to `end`.
+/// Returns whether none of these statements reads the elements of an accumulator from `start` to `end`.
 pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
     let mut dead = true;
     for stmt in after.iter().copied().flatten() {

@@ -1,4 +1,4 @@
-//! What lies in the frame that the code around tiles shares with them.
+//! The frame that the code around tiles shares with them.
 //!
 //! First the counters and values that tiles take from around them, 8 bytes each, then the accumulators in
 //! memory, each at a multiple of 64 bytes. What a tile needs for itself comes after. A nest without tiles has
@@ -50,7 +50,7 @@ impl Frame {
     }
 }
 
-/// What is bound around the tiles.
+/// The variables bound around the tiles.
 #[derive(Default)]
 struct Around {
     loops: Vec<LoopVar>,
@@ -97,7 +97,7 @@ impl Around {
     }
 }
 
-/// What statements name, at any depth, and do not bind themselves.
+/// The variables that statements name, at any depth, and do not bind themselves.
 struct Named {
     loops: HashSet<LoopVar>,
     /// In order, with their types.
@@ -138,7 +138,7 @@ impl Named {
     }
 }
 
-/// What a tile takes from around it, each with its place in the frame.
+/// The variables that a tile takes from around it, each with its place in the frame.
 #[derive(Debug)]
 pub struct Taken {
     /// Counters and carries, from the outside in.
@@ -148,7 +148,7 @@ pub struct Taken {
 }
 
 impl Frame {
-    /// What a tile takes.
+    /// The variables that a tile takes.
     pub fn taken(&self, tile: &[Stmt]) -> Taken {
         let named = Named::of(tile);
         let counters = self.counters.iter().filter(|(v, _)| named.loops.contains(v));

@@ -34,7 +34,7 @@ fn each_body<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a [Stmt])) {
     }
 }
 
-/// Whether a statement names the accumulator, at any depth.
+/// Returns whether a statement names the accumulator, at any depth.
 fn names(stmt: &Stmt, of: AccId) -> bool {
     let mut found = false;
     stmt.visit(&mut |s| {
@@ -54,7 +54,7 @@ fn reads(expr: &Expr, of: AccId) -> bool {
     found
 }
 
-/// Whether a statement sets every element and reads none.
+/// Returns whether a statement sets every element and reads none.
 fn sets_all(stmt: &Stmt, of: AccId, len: u64) -> bool {
     let mut sets: Vec<Places> = vec![];
     if !collect(stmt, of, &mut vec![], &mut sets) {
@@ -112,7 +112,7 @@ fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut V
     }
 }
 
-/// Whether sums of multiples of the coefficients, each up to its extent, take every value below `len`: like
+/// Returns whether sums of multiples of the coefficients, each up to its extent, take every value below `len`: like
 /// digits, each counts in units of all smaller ones.
 fn counts_to(mut digits: Vec<(i64, u64)>, len: u64) -> bool {
     digits.sort_unstable();

@@ -1,6 +1,6 @@
-//! Where the accumulators of a legal nest live: registers, the function's frame, or scratch memory.
+//! The place of each accumulator of a legal nest: registers, the function's frame, or scratch memory.
 //!
-//! Both generators ask here, so that a tile and the code around it agree.
+//! A tile and the code around it walk with the same places.
 
 mod cells;
 mod dead;
@@ -8,8 +8,35 @@ mod frame;
 mod initial;
 mod scratch;
 
-pub use cells::{Cell, Lanes, Vector, cell_of, cells};
+use cells::cells;
+pub use cells::{Cell, Lanes, Vector, cell_of};
+use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
 pub use frame::Frame;
 pub use initial::set_before_read;
-pub use scratch::{SCRATCH_ALIGN, Scratch};
+pub use scratch::{SCRATCH_ALIGN, Scratch, TooLarge};
+use std::collections::HashMap;
+
+/// The place of every accumulator of a nest.
+#[derive(Debug)]
+pub struct Storage {
+    /// Accumulators in registers.
+    pub cells: HashMap<AccId, Vec<Cell>>,
+    /// Accumulators in scratch memory.
+    pub scratch: Scratch,
+    /// The part of the frame that tiles share with the code around them.
+    pub frame: Frame,
+}
+
+impl Storage {
+    /// The places of the accumulators of a legal nest.
+    ///
+    /// # Errors
+    /// If an accumulator has more bytes than an address space.
+    pub fn of(nest: &Nest) -> Result<Storage, TooLarge> {
+        let cells = cells(nest);
+        let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;
+        let frame = Frame::of(nest, &cells, &scratch);
+        Ok(Storage { cells, scratch, frame })
+    }
+}

@@ -27,7 +27,7 @@ pub struct TooLarge {
     dtype: DType,
 }
 
-/// Where accumulators lie in scratch memory.
+/// The places of accumulators in scratch memory.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The place of each, in bytes from the start.

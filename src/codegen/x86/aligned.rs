@@ -22,10 +22,11 @@
 //! Where a loop has several inputs, the first one decides; others are read as far before their vectors as that one.
 //! Nothing changes where `e` is zero, nor where elements do not begin at multiples of their size.
 
-use super::address::Base;
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
-use super::{Generator, Place, Refused, Val};
+use super::{Generator, Place, Refused, Val, Walk};
+use crate::codegen::address::Base;
+use crate::codegen::emit::Numbers;
 use crate::codegen::storage::Vector;
 use cranefold_ir::{AccId, BufId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, Over, Stmt};
 use iced_x86::Code::*;
@@ -104,7 +105,7 @@ impl<'a> Accesses<'a> {
 
 impl<'a> Generator<'a> {
     /// The lines of a loop that may read them; asked before its registers are started.
-    pub(super) fn lines(&mut self, l: &'a Loop) -> Option<Lines> {
+    pub(super) fn lines(&mut self, walk: &Walk<'a>, l: &'a Loop) -> Option<Lines> {
         let (Extent::Const(trips), Over::Step, true) = (l.extent, l.var.over, self.tier.is_512()) else { return None };
         let many = trips * l.body.len() as u64 >= FEWEST;
         let Some(Stmt::For(first)) = l.body.first().filter(|_| many) else { return None };
@@ -132,7 +133,7 @@ impl<'a> Generator<'a> {
             // Loads follow one another, from vector to vector and from iteration to iteration.
             for (&(buf, dtype, index), &(first_buf, _, from)) in all.loads.iter().zip(&first.loads) {
                 let steps = index.coefficient(l.var) == per_line * l.body.len() as i64;
-                let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+                let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
                 let follows =
                     index.clone().plus(var, -1) == from.clone().plus(vector.var, -1).offset_by(v as i64 * per_line);
                 let is_alike = buf == first_buf && dtype.bytes() == bytes && dtype != DType::Bool;
@@ -141,7 +142,7 @@ impl<'a> Generator<'a> {
                 }
             }
             for (n, &(acc, index)) in all.sets.iter().enumerate() {
-                if acc != first.sets[n].0 || !own(index, var) || self.types[&acc].bytes() != bytes {
+                if acc != first.sets[n].0 || !own(index, var) || walk.types[&acc].bytes() != bytes {
                     return None;
                 }
                 rings[n].push(index.offset as u64);
@@ -159,7 +160,7 @@ impl<'a> Generator<'a> {
         let sets = first.sets.iter().map(|set| set.0);
         let rings = sets
             .zip(rings)
-            .map(|(acc, starts)| self.ring(acc, &starts, per_line as u64))
+            .map(|(acc, starts)| ring(walk, acc, &starts, per_line as u64))
             .collect::<Option<Vec<_>>>()?;
         let mut registers: Vec<Reg> = rings.iter().flatten().copied().collect();
         registers.sort();
@@ -175,7 +176,7 @@ impl<'a> Generator<'a> {
         let of_def = |def: DefId| {
             let mut ops = 0;
             let mut count = |e: &Expr| ops += usize::from(matches!(e, Expr::Op(..)));
-            let def = self.nest.def(def);
+            let def = self.around.nest.def(def);
             def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut count));
             ops
         };
@@ -189,24 +190,8 @@ impl<'a> Generator<'a> {
         ops + calls.sum::<usize>()
     }
 
-    /// The registers that vectors go to by turns, from these elements of an accumulator on; all still hold what they
-    /// start with, the same in all lanes.
-    fn ring(&self, acc: AccId, starts: &[u64], lanes: u64) -> Option<Vec<Reg>> {
-        let len = starts.iter().skip(1).position(|s| *s == starts[0]).map_or(starts.len(), |n| n + 1);
-        let turns = len >= FEWEST_IN_RING
-            && starts.len().is_multiple_of(len)
-            && starts.iter().enumerate().all(|(v, s)| *s == starts[v % len]);
-        let cells = self.around.cells.get(&acc).filter(|_| turns)?;
-        let whole = |start: &u64| {
-            let cell = cells.iter().find(|cell| cell.start == *start && cell.lanes == lanes)?;
-            let reg = *self.cells.get(&(acc, *cell))?;
-            self.fresh.contains_key(&reg).then_some(reg)
-        };
-        starts[..len].iter().map(whole).collect()
-    }
-
     /// Lets the pointers of a loop begin at a line.
-    pub(super) fn start_lines(&mut self, lines: &Lines, pointers: &[(Reg, i64)]) -> Start {
+    pub(super) fn start_lines(&mut self, walk: &mut Walk<'a>, lines: &Lines, pointers: &[(Reg, i64)]) -> Start {
         let (buf, index) = &lines.first;
         let in_line = self.in_line(*buf, lines.bytes);
         let by_lines = index.terms().all(|(_, c)| c * lines.bytes as i64 % LINE_BYTES as i64 == 0);
@@ -215,14 +200,14 @@ impl<'a> Generator<'a> {
             Some((of, at, start)) if by_lines && (of, at) == (*buf, offset) => start,
             None if by_lines => {
                 let start = self.in_prologue(|own| {
-                    let (base, _) = own.pointer(Base::Buf(*buf), &[]);
+                    let (base, _) = own.base(Base::Buf(*buf));
                     own.start_at(base, offset as i32, in_line, lines.bytes)
                 });
                 self.starts.same = Some((*buf, offset, start));
                 start
             }
             _ => {
-                let (pointer, offset, _) = self.address(Base::Buf(*buf), index);
+                let (pointer, offset) = walk.address(self, Base::Buf(*buf), index);
                 self.start_at(pointer, offset, in_line, lines.bytes)
             }
         };
@@ -247,11 +232,11 @@ impl<'a> Generator<'a> {
         if let Some(&known) = self.starts.in_line.get(&buf) {
             return known;
         }
-        let (base, _) = self.pointer(Base::Buf(buf), &[]);
+        let (base, _) = self.base(Base::Buf(buf));
         let bits = self.in_prologue(|own| {
             let [bits, none] = [Class::General; 2].map(|class| own.program.reg(class));
-            own.number(bits, LINE_BYTES as i64 - 1);
-            own.number(none, 0);
+            own.set_number(bits, LINE_BYTES as i64 - 1);
+            own.set_number(none, 0);
             let in_element = Arg::Imm(bytes as i64 - 1);
             own.emit(Inst::new(Test_rm64_imm32, &[Arg::Reg(base, View::R64), in_element]).first(First::Use));
             let args = [Arg::Reg(bits, View::R64), Arg::Reg(none, View::R64)];
@@ -284,20 +269,26 @@ impl<'a> Generator<'a> {
     }
 
     /// The first vector of a body, for the lanes of a mask.
-    pub(super) fn edge_of_lines(&mut self, mask: Reg, body: &'a [Stmt]) -> Result<(), Refused> {
+    pub(super) fn edge_of_lines(&mut self, walk: &mut Walk<'a>, mask: Reg, body: &'a [Stmt]) -> Result<(), Refused> {
         self.edge = Some(mask);
-        let done = self.outer_body(&body[..1]);
+        let done = walk.outer_body(self, &body[..1]);
         self.edge = None;
         done
     }
 
     /// The line after the last one, and the ring as it was.
-    pub(super) fn end_lines(&mut self, lines: &Lines, start: Start, body: &'a [Stmt]) -> Result<(), Refused> {
+    pub(super) fn end_lines(
+        &mut self,
+        walk: &mut Walk<'a>,
+        lines: &Lines,
+        start: Start,
+        body: &'a [Stmt],
+    ) -> Result<(), Refused> {
         let aligned = self.program.label();
         let before = Arg::Reg(start.before, View::R64);
         self.emit(Inst::new(Test_rm64_r64, &[before, before]).first(First::Use));
         self.program.items.push(Item::Jump(Je_rel32_64, aligned));
-        self.edge_of_lines(start.last, body)?;
+        self.edge_of_lines(walk, start.last, body)?;
         match lines.bytes {
             1 => self.turn_bytes_back(lines, start.before),
             _ => self.turn_back(lines, start.before),
@@ -331,7 +322,7 @@ impl<'a> Generator<'a> {
         self.program.items.push(Item::Copy { to: bits, from: before });
         self.emit(Inst::new(And_rm64_imm32, &[bits_arg, Arg::Imm(3)]).first(First::Mod));
         self.emit(Inst::new(Imul_r64_rm64_imm32, &[bits_arg, bits_arg, Arg::Imm(8)]).first(First::Mod));
-        self.number(others, 32);
+        self.set_number(others, 32);
         self.emit(Inst::new(Sub_r64_rm64, &[others_arg, bits_arg]).first(First::Mod));
         let (four, numbers, one) = (self.in_lanes(four, 4), self.lane_numbers(4), self.splat(1, 4));
         let first = self.both(EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, four, numbers, 4);
@@ -411,6 +402,22 @@ impl<'a> Generator<'a> {
         let numbers = (0..LINE_BYTES / bytes).flat_map(|n| n.to_le_bytes()[..bytes as usize].to_vec());
         self.program.constant(Constant::Bytes(numbers.collect()))
     }
+}
+
+/// The registers that vectors go to by turns, from these elements of an accumulator on; all still hold what they
+/// start with, the same in all lanes.
+fn ring(walk: &Walk, acc: AccId, starts: &[u64], lanes: u64) -> Option<Vec<Reg>> {
+    let len = starts.iter().skip(1).position(|s| *s == starts[0]).map_or(starts.len(), |n| n + 1);
+    let turns = len >= FEWEST_IN_RING
+        && starts.len().is_multiple_of(len)
+        && starts.iter().enumerate().all(|(v, s)| *s == starts[v % len]);
+    let cells = walk.storage.cells.get(&acc).filter(|_| turns)?;
+    let whole = |start: &u64| {
+        let cell = cells.iter().find(|cell| cell.start == *start && cell.lanes == lanes)?;
+        let reg = *walk.registers.get(&(acc, *cell))?;
+        walk.initial((acc, *cell)).map(|_| reg)
+    };
+    starts[..len].iter().map(whole).collect()
 }
 
 /// Whether statements of two vectors do the same, but for the elements that they name.

@@ -12,10 +12,11 @@
 //! | 8 | signed | `vpxor x, 128`, `vpsadbw`, `vpsubq 1024`, `vpaddq` | x ^ 128 is x + 128 without sign |
 //! | 8 | either, in a loop, with VNNI | `vpdpbusd narrow, ..`; after the loop `vpmuldq`, `vpsraq`, `vpaddq` twice | so many iterations cannot overflow 32 bits |
 
-use super::address::Base;
 use super::machine::code::{Arg, First, Inst, Item, Reg};
-use super::{Generator, Lanes, Place, Refused, Val};
-use cranefold_ir::{BufId, DType, Expr, Extent, Index, Loop, LoopKind, Op, Stmt};
+use super::{Generator, Lanes, Place, Refused, Val, Walk};
+use crate::codegen::address::Base;
+use crate::codegen::storage::Vector;
+use cranefold_ir::{BufId, DType, Expr, Extent, Index, Loop, LoopVar, Op, Stmt};
 use iced_x86::Code::*;
 
 /// Iterations of a loop whose sums of bytes fit 32 bits: each adds at most 4 * 255.
@@ -36,15 +37,16 @@ pub(super) struct SumOfBytes<'e> {
     index: &'e Index,
 }
 
-impl Generator<'_> {
+impl<'a> Generator<'a> {
     /// An expression as a sum of the bytes under a vector of lanes; `None` where it is anything else.
-    pub(super) fn sum_of_bytes<'e>(&self, e: &'e Expr) -> Option<SumOfBytes<'e>> {
+    pub(super) fn sum_of_bytes<'e>(&self, lane: Option<(LoopVar, u64)>, e: &'e Expr) -> Option<SumOfBytes<'e>> {
         let Expr::Op(Op::Add, _, args) = e else { return None };
-        self.bytes_of(e).or_else(|| self.bytes_of(&args[1]).map(|sum| SumOfBytes { plus: Some(&args[0]), ..sum }))
+        self.bytes_of(lane, e)
+            .or_else(|| self.bytes_of(lane, &args[1]).map(|sum| SumOfBytes { plus: Some(&args[0]), ..sum }))
     }
 
-    fn bytes_of<'e>(&self, e: &'e Expr) -> Option<SumOfBytes<'e>> {
-        let (var, lanes) = self.lane?;
+    fn bytes_of<'e>(&self, lane: Option<(LoopVar, u64)>, e: &'e Expr) -> Option<SumOfBytes<'e>> {
+        let (var, lanes) = lane?;
         let dtype = e.dtype();
         let count = dtype.bytes();
         if !dtype.is_int() || count < 4 || lanes * count != self.tier.bytes() {
@@ -72,11 +74,11 @@ impl Generator<'_> {
         in_lanes.then_some(SumOfBytes { plus: None, buf, from, dtype, index })
     }
 
-    pub(super) fn add_bytes(&mut self, sum: SumOfBytes, to: Option<Reg>) -> Result<Val, Refused> {
+    pub(super) fn add_bytes(&mut self, walk: &mut Walk<'a>, sum: SumOfBytes, to: Option<Reg>) -> Result<Val, Refused> {
         let SumOfBytes { plus, buf, from, dtype, index } = sum;
         let lanes = self.tier.bytes() / dtype.bytes();
-        let plus = plus.map(|e| self.expr(e, None)).transpose()?;
-        let (pointer, offset, _) = self.address(Base::Buf(buf), index);
+        let plus = plus.map(|e| walk.expr(self, e, None, None)).transpose()?;
+        let (pointer, offset) = walk.address(self, Base::Buf(buf), index);
         let (place, lanes) = (Place::Mem(pointer, offset), Lanes::First(lanes));
         let bytes = Val { place, dtype: from, lanes: Lanes::First(self.tier.bytes()), bytes: 1 };
         let done = |reg| Val { place: Place::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
@@ -95,7 +97,7 @@ impl Generator<'_> {
             _ => self.sums_of_eight(bytes),
         };
         match plus {
-            Some(plus) => self.op(Op::Add, dtype, &[plus, done(sums)], to),
+            Some(plus) => walk.op(self, Op::Add, dtype, &[plus, done(sums)], to),
             None => Ok(done(sums)),
         }
     }
@@ -117,12 +119,12 @@ impl Generator<'_> {
     }
 
     /// Where all that a loop does is to sum bytes into 64-bit lanes, zeros to sum them in 32-bit lanes first.
-    pub(super) fn start_narrow_sums(&mut self, l: &Loop) {
+    pub(super) fn start_narrow_sums(&mut self, walk: &mut Walk<'a>, l: &Loop) {
         let Extent::Const(extent) = l.extent else { return };
         if !self.around.plan.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
             return;
         }
-        let sums: Option<Vec<Reg>> = l.body.iter().map(|s| self.wide_sum(s, extent)).collect();
+        let sums: Option<Vec<Reg>> = l.body.iter().map(|s| self.wide_sum(walk, s, extent)).collect();
         for wide in sums.unwrap_or_default() {
             let (narrow, zero) = (self.vector(), self.splat(0, 8));
             self.program.items.push(Item::Copy { to: narrow, from: zero });
@@ -131,18 +133,18 @@ impl Generator<'_> {
     }
 
     /// The register of 64-bit lanes to which a statement adds bytes, where that is all it does, often enough.
-    fn wide_sum(&mut self, stmt: &Stmt, extent: u64) -> Option<Reg> {
-        let Stmt::For(Loop { var, kind: LoopKind::Lanes, extent: Extent::Const(lanes), body }) = stmt else {
+    fn wide_sum(&self, walk: &mut Walk<'a>, stmt: &Stmt, extent: u64) -> Option<Reg> {
+        let Stmt::For(lanes) = stmt else { return None };
+        let (vector @ Vector { outer: None, .. }, [Stmt::Set { acc, index, value }]) = Vector::of(lanes)? else {
             return None;
         };
-        let [Stmt::Set { acc, index, value }] = body.as_slice() else { return None };
-        self.lane = Some((*var, *lanes));
-        let sum = self.sum_of_bytes(value);
-        let cell = self.run(*acc, index).filter(|&(cell, at, lanes)| at == 0 && lanes == cell.lanes);
-        self.lane = None;
-        let (sum, (cell, ..)) = (sum?, cell?);
+        walk.vector = Some(vector);
+        let sum = self.sum_of_bytes(walk.lane(), value);
+        let part = walk.part(*acc, index).filter(|part| part.at == 0 && part.lanes.unwrap_or(1) == part.cell.lanes);
+        walk.vector = None;
+        let (sum, part) = (sum?, part?);
         let adds = matches!(sum.plus, Some(Expr::Read(a, _, at)) if a == acc && at == index);
-        let wide = self.cells.get(&(*acc, cell)).copied();
+        let wide = walk.registers.get(&(*acc, part.cell)).copied();
         let fewest = FEWEST_NARROW[usize::from(!sum.from.is_signed())];
         wide.filter(|_| adds && sum.dtype.bytes() == 8 && extent >= fewest)
     }

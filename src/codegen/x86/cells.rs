@@ -1,59 +1,22 @@
 //! Accumulators: cells in registers, and runs of elements in the frame.
 
-use super::address::Base;
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Class, First, Inst, Item, Reg, View};
 use super::machine::encode::FRAME;
 use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
-use crate::codegen::storage::{Cell, Lanes as At, cell_of, is_dead};
-use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
+use crate::codegen::address::Base;
+use crate::codegen::emit::{Accumulators, Numbers, Part};
+use cranefold_ir::{AccId, DType, Scalar};
 use iced_x86::Code::*;
 
 /// Vectors up to which filling an accumulator is written out.
 const FEW_VECTORS: u64 = 8;
 
-impl<'a> Generator<'a> {
-    /// Makes an accumulator, all of whose elements are equal to `init`.
-    pub(super) fn declare(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        if let Some(cells) = self.around.cells.get(&acc) {
-            for &cell in cells {
-                let class = if dtype == DType::Bool && self.tier.is_512() { Class::Mask } else { Class::Vector };
-                let program = &mut self.program;
-                let reg = *self.cells.entry((acc, cell)).or_insert_with(|| program.reg(class));
-                self.fresh.insert(reg, init);
-                if dtype == DType::Bool {
-                    self.start_cell(reg);
-                }
-            }
-            return;
-        }
-        if !self.set_before_read.contains(&acc) {
-            self.fill(acc, dtype, len, init);
-        }
-    }
-
-    /// Lets the register of a cell hold what it starts with.
-    fn start_cell(&mut self, reg: Reg) {
-        if let Some(init) = self.fresh.remove(&reg) {
-            let from = self.constant_reg(init);
-            self.program.items.push(Item::Copy { to: reg, from });
-        }
-    }
-
-    /// The same of all registers, before a loop.
-    pub(super) fn start_cells(&mut self) {
-        let fresh: Vec<Reg> = self.fresh.keys().copied().collect();
-        fresh.into_iter().for_each(|reg| self.start_cell(reg));
-    }
-
-    /// Fills an accumulator in memory, a vector at a time; the last one overlaps that before it.
+impl Accumulators for Generator<'_> {
+    /// A vector at a time; what is left in halves of a vector, quarters and so on.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
-        let (base, offset, _) = {
-            let lane = self.lane.take();
-            let address = self.address(Base::Acc(acc), &Index::constant(0));
-            self.lane = lane;
-            address
-        };
+        let (base, offset) = self.base(Base::Acc(acc));
+        let (base, offset) = self.near(base, offset);
         let value = self.splat(init.bits(), dtype.bytes());
         let (bytes, vector) = (len * dtype.bytes(), self.tier.bytes());
         let vectors = bytes / vector;
@@ -63,13 +26,13 @@ impl<'a> Generator<'a> {
             let (at, left, head) =
                 (self.program.reg(Class::General), self.program.reg(Class::General), self.program.label());
             self.emit(Inst::new(Lea_r64_m, &[Arg::Reg(at, View::R64), Arg::Mem(base, offset)]));
-            self.number(left, vectors as i64);
+            self.set_number(left, vectors as i64);
             self.program.loops.push(format!("fill {acc}"));
             let number = self.program.loops.len() as u32 - 1;
             self.program.items.push(Item::Enter(number));
             self.program.items.push(Item::Label(head));
             self.store_bytes(value, at, 0, vector);
-            self.add(at, vector as i64);
+            self.bump(at, vector as i64);
             self.emit(Inst::new(Sub_rm64_imm32, &[Arg::Reg(left, View::R64), Arg::Imm(1)]).first(First::Mod));
             self.program.items.push(Item::Jump(Jne_rel32_64, head));
             self.program.items.push(Item::Leave);
@@ -86,49 +49,78 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The elements of an accumulator that an index names.
-    pub(super) fn run(&self, acc: AccId, index: &Index) -> Option<(Cell, u64, u64)> {
-        let cells = self.around.cells.get(&acc)?;
-        let start = index.offset as u64;
-        let lanes = match self.lane {
-            Some((var, lanes)) if index.coefficient(var) != 0 => lanes,
-            _ => 1,
-        };
-        let cell = cell_of(cells, start);
-        Some((cell, start - cell.start, lanes))
+    fn register(&mut self, dtype: DType, _: u64) -> Reg {
+        let is_mask = dtype == DType::Bool && self.tier.is_512();
+        self.program.reg(if is_mask { Class::Mask } else { Class::Vector })
     }
 
-    /// Elements of an accumulator.
-    pub(super) fn read(&mut self, acc: AccId, dtype: DType, index: &Index) -> Result<Val, Refused> {
-        match self.place(index)? {
-            At::Run(start) => self.read_run(acc, dtype, &start),
-            At::Halves { start, half, upper } => self.read_halves(acc, dtype, &start, half, upper),
+    fn start(&mut self, registers: &[(Reg, u64, Scalar)]) {
+        for &(to, _, init) in registers {
+            let from = self.constant_reg(init);
+            self.program.items.push(Item::Copy { to, from });
         }
     }
 
-    /// Elements side by side.
-    pub(super) fn read_run(&mut self, acc: AccId, dtype: DType, index: &Index) -> Result<Val, Refused> {
-        let Some((cell, at, lanes)) = self.run(acc, index) else {
-            return self.load(Base::Acc(acc), dtype, index);
-        };
-        let reg = self.cells.get(&(acc, cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))?;
-        if let Some(&init) = self.fresh.get(&reg) {
-            return Ok(self.constant(init));
-        }
+    fn read(&mut self, reg: Reg, part: Part) -> Val {
+        let Part { dtype, cell, at, lanes } = part;
         let bytes = dtype.bytes();
-        let walks = self.lane.is_some_and(|(var, _)| index.coefficient(var) != 0);
-        let val = Val { place: Place::Reg(reg), dtype, lanes: Lanes::First(cell.lanes), bytes };
+        let val = |reg, lanes| Val { place: Place::Reg(reg), dtype, lanes, bytes };
         if cell.lanes == 1 {
-            return Ok(Val { lanes: Lanes::Same, ..val });
+            return val(reg, Lanes::Same);
         }
-        let part = match at {
+        let count = lanes.unwrap_or(1);
+        let from = match at {
             0 => reg,
-            _ => self.lanes_from(reg, at * bytes, lanes * bytes),
+            _ => self.lanes_from(reg, at * bytes, count * bytes),
         };
-        let val = Val { place: Place::Reg(part), lanes: Lanes::First(lanes), ..val };
-        Ok(if walks { val } else { self.broadcast(val) })
+        let val = val(from, Lanes::First(count));
+        if lanes.is_some() { val } else { self.broadcast(val) }
     }
 
+    fn halves(&mut self, vectors: [Val; 2], half: u64) -> Result<[Val; 2], Refused> {
+        let (dtype, bytes) = (vectors[0].dtype, vectors[0].bytes);
+        let lanes = self.tier.bytes() / bytes;
+        if vectors.iter().any(|v| matches!(v.lanes, Lanes::First(n) if n != lanes)) {
+            return Err(Refused(format!("halves of vectors of {dtype} that are not full")));
+        }
+        let [first, second] = vectors.map(|v| self.reg(v));
+        let halves = self.even_and_odd(first, second, half * bytes, lanes / half);
+        Ok(halves.map(|reg| self.value(reg, dtype, Lanes::First(lanes))))
+    }
+
+    fn in_place(&self, register: Reg) -> Option<Reg> {
+        self.edge.is_none().then_some(register)
+    }
+
+    fn write(&mut self, reg: Reg, part: Part, val: Val) -> Result<(), Refused> {
+        if let Some(mask) = self.edge {
+            self.set_edge(mask, reg, val);
+            return Ok(());
+        }
+        // A cell of one element holds it in all lanes.
+        let val = match (part.cell.lanes, val) {
+            (1, Val { lanes: Lanes::First(_), place: Place::Mem(base, offset), dtype, .. }) => {
+                self.broadcast_load(dtype, base, offset)
+            }
+            (1, Val { lanes: Lanes::First(_), .. }) => self.broadcast(val),
+            _ => val,
+        };
+        let from = self.reg(val);
+        if from != reg {
+            self.program.items.push(Item::Copy { to: reg, from });
+        }
+        Ok(())
+    }
+
+    fn write_part(&mut self, register: Reg, part: Part, written: u64, value: Val) -> Result<(), Refused> {
+        let from = self.reg(value);
+        let bytes = part.dtype.bytes();
+        self.put_lanes(register, from, part.at * bytes, written * bytes, bytes);
+        Ok(())
+    }
+}
+
+impl Generator<'_> {
     /// The vector from so many bytes on, of which `len` matter.
     fn lanes_from(&mut self, reg: Reg, start: u64, len: u64) -> Reg {
         let to = self.vector();
@@ -152,73 +144,10 @@ impl<'a> Generator<'a> {
         to
     }
 
-    /// Where lanes are moved about, after what all tiles share.
+    /// The part of the frame in which lanes are moved about, after the part that all tiles share.
     fn lane_slot(&self) -> i32 {
         const { assert!(LANE_SLOT_BYTES == 128) };
-        self.around.frame.bytes as i32
-    }
-
-    /// Sets elements of an accumulator.
-    pub(super) fn set(&mut self, acc: AccId, index: &Index, value: &'a Expr) -> Result<(), Refused> {
-        let At::Run(index) = self.place(index)? else {
-            return Err(Refused(format!("{acc} set by halves")));
-        };
-        let index = &index;
-        self.halves.retain(|h| h.acc != acc);
-        let Some((cell, at, lanes)) = self.run(acc, index) else {
-            let dtype = self.types[&acc];
-            let value = self.expr(value, None)?;
-            return self.store(Base::Acc(acc), dtype, index, value);
-        };
-        let reg = self.cells.get(&(acc, cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))?;
-        if let Some(mask) = self.edge {
-            let val = self.expr(value, None)?;
-            self.set_edge(mask, reg, val);
-            return Ok(());
-        }
-        let bytes = self.types[&acc].bytes();
-        let walks = self.lane.is_some_and(|(var, _)| index.coefficient(var) != 0);
-        // What a cell of one element holds is the same in all lanes.
-        let whole = lanes == cell.lanes && (cell.lanes > 1 || !walks);
-        let rest_is_dead = at == 0 && cell.lanes > 1 && self.is_dead(acc, cell.start + lanes, cell.start + cell.lanes);
-        if whole || rest_is_dead {
-            let val = self.expr(value, Some(reg))?;
-            self.fresh.remove(&reg);
-            let from = self.reg(val);
-            if from != reg {
-                self.program.items.push(Item::Copy { to: reg, from });
-            }
-            return Ok(());
-        }
-        if cell.lanes == 1 {
-            let val = match self.expr(value, None)? {
-                val if val.lanes == Lanes::Same => val,
-                Val { place: Place::Mem(base, offset), dtype, .. } => self.broadcast_load(dtype, base, offset),
-                val => self.broadcast(val),
-            };
-            self.fresh.remove(&reg);
-            let from = self.reg(val);
-            self.program.items.push(Item::Copy { to: reg, from });
-            return Ok(());
-        }
-        self.start_cell(reg);
-        let val = self.expr(value, None)?;
-        let from = self.reg(val);
-        self.put_lanes(reg, from, at * bytes, lanes * bytes, bytes);
-        Ok(())
-    }
-
-    /// Whether no later statement of the current body reads these elements, and the accumulator ends with it.
-    fn is_dead(&self, acc: AccId, start: u64, end: u64) -> bool {
-        if self.lane.is_none() {
-            return false;
-        }
-        // The body of the lanes, and the body in which its loop stands.
-        let Some(&after) = self.rest.last_chunk::<2>() else { return false };
-        if !self.declared_here.last().is_some_and(|declared| declared.contains(&acc)) {
-            return false;
-        }
-        is_dead(acc, start, end, &after)
+        self.around.storage.frame.bytes as i32
     }
 
     /// Writes lanes into a vector, so many bytes from its start on.

@@ -1,12 +1,79 @@
 //! Lanes in and out of registers: constants, loads and stores.
 
-use super::address::Base;
 use super::machine::code::{Arg, Constant, First, Inst, Item, Reg, View, masked_load};
-use super::{Generator, Lanes, Place, Refused, Val};
-use cranefold_ir::{BufferRole, DType, Index, Scalar};
+use super::{Generator, Lanes, Place, Refused, Val, Walk, strided, turned};
+use crate::codegen::address::{Access, Base};
+use crate::codegen::emit::{Memory, Numbers};
+use cranefold_ir::{BufferRole, DType, Index, Scalar, Stmt};
 use iced_x86::Code::{self, *};
 
-impl<'a> Generator<'a> {
+impl<'a> Memory<'a> for Generator<'a> {
+    type Columns = (Vec<strided::Group>, Vec<turned::Block>);
+
+    fn begin_columns(&mut self, _: &Walk<'a>, body: &'a [Stmt]) -> Self::Columns {
+        let (groups, blocks) = (self.groups(body), self.blocks(body));
+        (std::mem::replace(&mut self.strided, groups), std::mem::replace(&mut self.turned, blocks))
+    }
+
+    fn end_columns(&mut self, around: Self::Columns) {
+        (self.strided, self.turned) = around;
+    }
+
+    fn load(&mut self, walk: &Walk<'a>, from: Access<Reg>, index: &Index) -> Result<Val, Refused> {
+        let Access { base, dtype, pointer, offset_bytes: offset, lanes } = from;
+        let bytes = dtype.bytes();
+        let Some((lanes, stride)) = lanes else { return Ok(self.broadcast_load(dtype, pointer, offset)) };
+        let val = |place| Val { place, dtype, lanes: Lanes::First(lanes), bytes };
+        if let Base::Buf(buf) = base {
+            let start = walk.without_lanes(index);
+            if let Some(reg) = self.strided(buf, &start, &from) {
+                return Ok(val(Place::Reg(reg)));
+            }
+            if let Some(reg) = self.turned(buf, &start, &from) {
+                return Ok(val(Place::Reg(reg)));
+            }
+        }
+        if stride != 1 {
+            return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
+        }
+        if (lanes * bytes).is_power_of_two() {
+            self.prefetch(base, pointer, offset, lanes * bytes);
+            if let Some(mask) = self.edge {
+                return Ok(self.load_edge(mask, pointer, offset, val(Place::Mem(pointer, offset))));
+            }
+            return Ok(val(Place::Mem(pointer, offset)));
+        }
+        if !self.tier.is_512() {
+            return Err(Refused(format!("{lanes} lanes of {dtype}")));
+        }
+        let to = self.vector();
+        let mask = self.mask_of(0, lanes);
+        let args = [self.full(to), Arg::Mem(pointer, offset)];
+        self.emit(Inst::new(masked_load(bytes), &args).masked(mask, true));
+        Ok(val(Place::Reg(to)))
+    }
+
+    fn store(&mut self, to: Access<Reg>, val: Val) -> Result<(), Refused> {
+        let Access { dtype, pointer, offset_bytes: offset, lanes, .. } = to;
+        let bytes = dtype.bytes();
+        let reg = self.reg(val);
+        match lanes {
+            None => self.store_bytes(reg, pointer, offset, bytes),
+            Some((lanes, 1)) if (lanes * bytes).is_power_of_two() => {
+                self.store_bytes(reg, pointer, offset, lanes * bytes);
+            }
+            Some((lanes, 1)) if self.tier.is_512() => {
+                let mask = self.mask_of(0, lanes);
+                let args = [Arg::Mem(pointer, offset), self.full(reg)];
+                self.emit(Inst::new(masked_store(bytes), &args).first(First::Use).masked(mask, false));
+            }
+            Some((lanes, stride)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
+        }
+        Ok(())
+    }
+}
+
+impl Generator<'_> {
     /// A value in a register.
     pub(super) fn reg(&mut self, val: Val) -> Reg {
         match val.place {
@@ -127,50 +194,11 @@ impl<'a> Generator<'a> {
         Val { place: Place::Reg(to), lanes: Lanes::Same, ..val }
     }
 
-    /// An element of memory, or the lanes of a vector.
-    pub(super) fn load(&mut self, base: Base, dtype: DType, index: &Index) -> Result<Val, Refused> {
-        self.one_loop(base)?;
-        let (pointer, offset, stride) = self.address(base, index);
-        let bytes = dtype.bytes();
-        let Some((_, lanes)) = self.lane.filter(|_| stride != 0) else {
-            return Ok(self.broadcast_load(dtype, pointer, offset));
-        };
-        let val = |place| Val { place, dtype, lanes: Lanes::First(lanes), bytes };
-        if let Base::Buf(buf) = base
-            && let Some(reg) = self.strided(buf, index, stride)
-        {
-            return Ok(val(Place::Reg(reg)));
-        }
-        if let Base::Buf(buf) = base
-            && let Some(reg) = self.turned(buf, index, stride)
-        {
-            return Ok(val(Place::Reg(reg)));
-        }
-        if stride != 1 {
-            return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
-        }
-        if (lanes * bytes).is_power_of_two() {
-            self.prefetch(base, pointer, offset, lanes * bytes);
-            if let Some(mask) = self.edge {
-                return Ok(self.load_edge(mask, pointer, offset, val(Place::Mem(pointer, offset))));
-            }
-            return Ok(val(Place::Mem(pointer, offset)));
-        }
-        if !self.tier.is_512() {
-            return Err(Refused(format!("{lanes} lanes of {dtype}")));
-        }
-        let to = self.vector();
-        let mask = self.mask_of(0, lanes);
-        let args = [self.full(to), Arg::Mem(pointer, offset)];
-        self.emit(Inst::new(masked_load(bytes), &args).masked(mask, true));
-        Ok(val(Place::Reg(to)))
-    }
-
     /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.
     fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
         let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
         let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
-        let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+        let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
         if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
             self.emit(Inst::new(Prefetcht0_m8, &[Arg::Mem(pointer, ahead)]).first(First::Use));
         }
@@ -229,27 +257,6 @@ impl<'a> Generator<'a> {
             });
         }
         whole.expect("a lane")
-    }
-
-    /// Writes an element, or the lanes of a vector.
-    pub(super) fn store(&mut self, base: Base, dtype: DType, index: &Index, val: Val) -> Result<(), Refused> {
-        self.one_loop(base)?;
-        let (pointer, offset, stride) = self.address(base, index);
-        let bytes = dtype.bytes();
-        let reg = self.reg(val);
-        match self.lane.filter(|_| stride != 0) {
-            None => self.store_bytes(reg, pointer, offset, bytes),
-            Some((_, lanes)) if stride == 1 && (lanes * bytes).is_power_of_two() => {
-                self.store_bytes(reg, pointer, offset, lanes * bytes);
-            }
-            Some((_, lanes)) if stride == 1 && self.tier.is_512() => {
-                let mask = self.mask_of(0, lanes);
-                let args = [Arg::Mem(pointer, offset), self.full(reg)];
-                self.emit(Inst::new(masked_store(bytes), &args).first(First::Use).masked(mask, false));
-            }
-            Some((_, lanes)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
-        }
-        Ok(())
     }
 
     /// Elements to places that do not lie side by side, one by one.

@@ -3,7 +3,8 @@
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
 use super::machine::tier::Tier;
-use super::{Generator, Lanes, Place, Refused, Val};
+use super::{Generator, Lanes, Place, Refused, Val, Walk};
+use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Expr, Op, Scalar};
 use iced_x86::Code::{self, *};
 
@@ -105,7 +106,7 @@ fn is_commutative(op: Op) -> bool {
     matches!(op, Op::Add | Op::Mul | Op::Min | Op::Max | Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne)
 }
 
-impl Generator<'_> {
+impl<'a> Generator<'a> {
     /// An operation of which not all operands are constants.
     pub(super) fn operation(&mut self, op: Op, result: DType, args: &[Val], to: Option<Reg>) -> Result<Val, Refused> {
         let lanes = common_lanes(args);
@@ -506,9 +507,8 @@ impl Generator<'_> {
     /// `op(a, condition ? identity : b)` in AVX-512: the lanes where the condition holds keep `a`.
     pub(super) fn combined_where(
         &mut self,
-        op: Op,
-        dtype: DType,
-        args: &[Expr],
+        walk: &mut Walk<'a>,
+        (op, dtype, args): (Op, DType, &[Expr]),
         to: Option<Reg>,
     ) -> Result<Option<Val>, Refused> {
         let [a, Expr::Op(Op::Select, _, arms)] = args else { return Ok(None) };
@@ -517,13 +517,13 @@ impl Generator<'_> {
         };
         let comparison = matches!(compare, Op::Eq | Op::Ne | Op::Lt | Op::Le);
         let Some(code) = extreme_of(op, dtype).filter(|_| comparison && op.is_neutral(*kept)) else { return Ok(None) };
-        let compared = compared.iter().map(|e| self.expr(e, None)).collect::<Result<Vec<_>, _>>()?;
+        let compared = compared.iter().map(|e| walk.expr(self, e, None, None)).collect::<Result<Vec<_>, _>>()?;
         if compared.iter().all(|v| matches!(v.place, Place::Const(_))) {
             return Ok(None);
         }
         let lanes = common_lanes(&compared);
         let condition = self.compared(*compare, true, compared[0], compared[1], lanes, None);
-        let (a, b) = (self.expr(a, None)?, self.expr(&arms[2], None)?);
+        let (a, b) = (walk.expr(self, a, None, None)?, walk.expr(self, &arms[2], None, None)?);
         let lanes = common_lanes(&[condition, a, b]);
         let condition = match condition.lanes {
             Lanes::Same if condition.bytes > dtype.bytes() => self.broadcast_truth(condition),

@@ -1,7 +1,7 @@
 //! Values of indices: vectors of positions.
 
-use super::machine::code::{Arg, First, Inst, Reg, View};
-use super::{Generator, Lanes, Refused, Val};
+use super::machine::code::{Arg, First, Inst, Item, Reg, View};
+use super::{Generator, Refused, Walk};
 use cranefold_ir::{DType, Expr, Index, Loop, LoopKind, LoopVar, Scalar, Stmt};
 use iced_x86::Code::*;
 
@@ -16,14 +16,14 @@ pub(super) struct Moving {
     dtype: DType,
     /// The index without its constant and its lanes.
     start: Index,
-    /// What it moves by from lane to lane.
+    /// The distance from lane to lane.
     lane: i64,
     reg: Reg,
 }
 
 impl<'a> Generator<'a> {
     /// Makes a vector for each position in the lanes of a loop that moves with it, before the loop.
-    pub(super) fn count_positions(&mut self, l: &'a Loop) {
+    pub(super) fn count_positions(&mut self, walk: &mut Walk<'a>, l: &'a Loop) -> Result<(), Refused> {
         let mut found: Vec<(DType, Index, i64)> = vec![];
         for stmt in &l.body {
             let Stmt::For(inner) = stmt else { continue };
@@ -41,21 +41,27 @@ impl<'a> Generator<'a> {
             });
         }
         if found.len() > MOST_MOVING {
-            return;
+            return Ok(());
         }
         for (dtype, start, lane) in found {
             let outside = start.clone().plus(l.var, -start.coefficient(l.var));
             let steps = self.steps_of(dtype, 0, lane);
-            let first = if outside.is_constant() { steps } else { self.position(dtype, &outside) };
+            let first = match outside.is_constant() {
+                true => None,
+                false => Some(walk.position(self, dtype, &outside)?),
+            };
             let reg = self.vector();
-            if outside.is_constant() {
-                self.program.items.push(super::machine::code::Item::Copy { to: reg, from: first });
-            } else {
-                let args = [self.full(reg), self.full(first), self.full(steps)];
-                self.emit(Inst::new(self.add_code(dtype), &args).folding(0));
+            match first {
+                None => self.program.items.push(Item::Copy { to: reg, from: steps }),
+                Some(first) => {
+                    let first = self.reg(first);
+                    let args = [self.full(reg), self.full(first), self.full(steps)];
+                    self.emit(Inst::new(self.add_code(dtype), &args).folding(0));
+                }
             }
             self.moving.push(Moving { var: l.var, dtype, start, lane, reg });
         }
+        Ok(())
     }
 
     /// Counts up those of a loop, at its end.
@@ -78,7 +84,7 @@ impl<'a> Generator<'a> {
     }
 
     /// The vector `offset, offset + c, offset + 2 c` and so on.
-    fn steps_of(&mut self, dtype: DType, offset: i64, c: i64) -> Reg {
+    pub(super) fn steps_of(&mut self, dtype: DType, offset: i64, c: i64) -> Reg {
         let bytes = dtype.bytes();
         let lane = |n: i128| Scalar::int(dtype, i128::from(offset) + i128::from(c) * n).bits().to_le_bytes();
         let lanes = (self.tier.bytes() / bytes) as i128;
@@ -86,50 +92,13 @@ impl<'a> Generator<'a> {
         self.bytes_constant(steps)
     }
 
-    /// The value of an index: the same in all lanes, or a vector where it moves with them.
-    pub(super) fn at(&mut self, dtype: DType, index: &Index) -> Result<Val, Refused> {
-        if index.is_constant() {
-            return Ok(self.constant(Scalar::int(dtype, index.offset.into())));
-        }
-        let bytes = dtype.bytes();
-        if !matches!(bytes, 4 | 8) {
-            return Err(Refused(format!("positions of {dtype}")));
-        }
-        let moving = self.lane.map(|(var, _)| (var, index.coefficient(var))).filter(|&(_, c)| c != 0);
-        let Some((var, c)) = moving else {
-            let reg = self.position(dtype, index);
-            return Ok(self.value(reg, dtype, Lanes::Same));
-        };
-        let lanes = self.lane.map_or(1, |(_, n)| n);
-        let first = index.clone().plus(var, -c).offset_by(-index.offset);
-        let known = self.moving.iter().find(|m| m.dtype == dtype && m.start == first && m.lane == c).map(|m| m.reg);
-        if let Some(known) = known {
-            if index.offset == 0 {
-                return Ok(self.value(known, dtype, Lanes::First(lanes)));
-            }
-            let offset = self.splat(Scalar::int(dtype, index.offset.into()).bits(), bytes);
-            let offset = self.full(offset);
-            let sum = self.pair(self.add_code(dtype), known, offset, bytes, None);
-            return Ok(self.value(sum, dtype, Lanes::First(lanes)));
-        }
-        // Vectors of one loop differ by constants.
-        let steps = self.steps_of(dtype, index.offset, c);
-        if first.is_constant() {
-            return Ok(self.value(steps, dtype, Lanes::First(lanes)));
-        }
-        let start = self.position(dtype, &first);
-        let steps = self.full(steps);
-        let sum = self.pair(self.add_code(dtype), start, steps, bytes, None);
-        Ok(self.value(sum, dtype, Lanes::First(lanes)))
+    /// The vector that a loop counts up.
+    pub(super) fn counted_up(&self, dtype: DType, start: &Index, lane: i64) -> Option<Reg> {
+        self.moving.iter().find(|m| m.dtype == dtype && m.start == *start && m.lane == lane).map(|m| m.reg)
     }
 
-    /// The value of an index that is the same in all lanes, in all of them.
-    fn position(&mut self, dtype: DType, index: &Index) -> Reg {
-        let key = (dtype, index.clone());
-        if let Some(&known) = self.positions.get(&key) {
-            return known;
-        }
-        let number = self.index_value(index);
+    /// A number in all lanes.
+    pub(super) fn number_in_lanes(&mut self, dtype: DType, number: Reg) -> Reg {
         let to = self.vector();
         let wide = dtype.bytes() == 8;
         if self.tier.is_512() {
@@ -149,7 +118,6 @@ impl<'a> Generator<'a> {
             let args = [self.full(to), Arg::Reg(low, View::Xmm)];
             self.emit(Inst::new(spread, &args));
         }
-        self.positions.insert(key, to);
         to
     }
 }

@@ -17,11 +17,12 @@
 //!   lane. So lanes are rotated among the vectors, by one, by two and by four as the bits of `q / W` say, each time by
 //!   blends, and one permutation of each result ends it.
 
-use super::address::Base;
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Constant, First, Inst, Item, Reg};
 use super::machine::tier::Tier;
 use super::{Generator, each_expr};
+use crate::codegen::address::Access;
+use crate::codegen::emit::Numbers;
 use cranefold_ir::{BufId, BufferRole, DType, Expr, Extent, Index, LoopKind, Stmt};
 use iced_x86::Code::*;
 
@@ -73,7 +74,7 @@ impl<'a> Generator<'a> {
             each_expr(&l.body, &mut |e| {
                 let Expr::Load(buf, dtype, index) = e else { return };
                 let stride = index.coefficient(l.var);
-                let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+                let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
                 if is_input && lanes > 1 && (2..=MOST).contains(&stride) {
                     let terms = index.clone().plus(l.var, -stride).offset_by(-index.offset);
                     loads.push((*buf, stride, lanes, terms, index.offset, *dtype));
@@ -109,27 +110,25 @@ impl<'a> Generator<'a> {
     }
 
     /// The lanes of a load, where it is one of a group that is worth the while.
-    pub(super) fn strided(&mut self, buf: BufId, index: &Index, stride: i64) -> Option<Reg> {
-        let (var, lanes) = self.lane?;
-        let start = index.clone().plus(var, -stride);
+    pub(super) fn strided(&mut self, buf: BufId, start: &Index, from: &Access<Reg>) -> Option<Reg> {
+        let (lanes, stride) = from.lanes?;
         let (n, ahead) = self.strided.iter().enumerate().find_map(|(n, g)| {
             let ahead = start.offset - g.first.offset;
             let is_near = g.buf == buf && g.stride == stride && g.lanes == lanes && (0..stride).contains(&ahead);
-            (is_near && g.first.clone().offset_by(ahead) == start).then_some((n, ahead))
+            (is_near && g.first.clone().offset_by(ahead) == *start).then_some((n, ahead))
         })?;
         if self.strided[n].made.is_none() {
-            let made = self.made(n)?;
+            let made = self.made(n, from, ahead)?;
             self.strided[n].made = Some(made);
         }
         self.strided[n].made.as_ref()?[ahead as usize]
     }
 
     /// The loads of a group by their starts; `None` where loading element by element costs no more.
-    fn made(&mut self, n: usize) -> Option<Vec<Option<Reg>>> {
+    fn made(&mut self, n: usize, from: &Access<Reg>, ahead: i64) -> Option<Vec<Option<Reg>>> {
         let group = &self.strided[n];
         let (bytes, stride) = (group.dtype.bytes(), group.stride as u64);
         let (span, known, starts) = (group.span(), group.known, group.starts);
-        let (base, first) = (Base::Buf(group.buf), group.first.clone());
         let width = lanes_loaded(self.tier, bytes, stride);
         let vectors = span.div_ceil(width);
         let count = u64::from(starts.count_ones());
@@ -142,7 +141,7 @@ impl<'a> Generator<'a> {
         if group.lanes > width || cost > 2 * group.lanes * count || !(ends_whole || has_masks) {
             return None;
         }
-        let (pointer, offset, _) = self.address(base, &first);
+        let (pointer, offset) = self.near(from.pointer, i64::from(from.offset_bytes) - ahead * bytes as i64);
         let loaded = (0..vectors).map(|v| {
             let (pointer, offset) = self.near(pointer, i64::from(offset) + (v * width * bytes) as i64);
             let to = self.vector();

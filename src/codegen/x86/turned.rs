@@ -17,9 +17,10 @@
 //! What is read is what the loads name and nothing else. Pieces of one line of memory are made together, row by row, as
 //! rows may push one another out of the cache, where they lie a power of two apart.
 
-use super::address::Base;
 use super::machine::code::{Arg, Inst, Reg};
 use super::{Generator, each_expr};
+use crate::codegen::address::Access;
+use crate::codegen::emit::Numbers;
 use cranefold_ir::{BufId, BufferRole, DType, Expr, Extent, Index, LoopKind, Stmt};
 use iced_x86::Code::{self, *};
 
@@ -63,7 +64,7 @@ impl<'a> Generator<'a> {
             each_expr(&l.body, &mut |e| {
                 let &Expr::Load(buf, dtype, ref index) = e else { return };
                 let stride = index.coefficient(l.var);
-                let is_input = self.nest.buffers[buf.0 as usize].role == BufferRole::In;
+                let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
                 if !is_input || lanes == 1 || matches!(stride, 0 | 1) || dtype.bytes() >= PIECE_BYTES {
                     return;
                 }
@@ -81,29 +82,29 @@ impl<'a> Generator<'a> {
     }
 
     /// The lanes of a load, where it is a column of a block.
-    pub(super) fn turned(&mut self, buf: BufId, index: &Index, stride: i64) -> Option<Reg> {
-        let (var, lanes) = self.lane?;
-        let start = index.clone().plus(var, -stride);
-        let (n, piece, column) = self.turned.iter().enumerate().find_map(|(n, b)| {
+    pub(super) fn turned(&mut self, buf: BufId, start: &Index, from: &Access<Reg>) -> Option<Reg> {
+        let (lanes, stride) = from.lanes?;
+        let (n, piece, ahead) = self.turned.iter().enumerate().find_map(|(n, b)| {
             let ahead = start.offset - b.first.offset;
             let is_of = b.buf == buf && b.stride == stride && b.lanes == lanes && ahead >= 0;
             let in_piece = |&at: &u64| (at..at + b.columns()).contains(&(ahead as u64));
             let piece = b.pieces.iter().position(in_piece).filter(|_| is_of)?;
-            (b.first.clone().offset_by(ahead) == start).then_some((n, piece, ahead as u64 - b.pieces[piece]))
+            (b.first.clone().offset_by(ahead) == *start).then_some((n, piece, ahead as u64))
         })?;
         if self.turned[n].made.is_none() {
-            let made = self.made_of(n);
+            let made = self.made_of(n, from, ahead);
             self.turned[n].made = Some(made);
         }
-        Some(self.turned[n].made.as_ref()?[piece][column as usize])
+        let block = &self.turned[n];
+        Some(block.made.as_ref()?[piece][(ahead - block.pieces[piece]) as usize])
     }
 
     /// The columns of a block, by its pieces.
-    fn made_of(&mut self, n: usize) -> Vec<Vec<Reg>> {
+    fn made_of(&mut self, n: usize, from: &Access<Reg>, ahead: u64) -> Vec<Vec<Reg>> {
         let b = &self.turned[n];
         let (bytes, columns, stride, lanes) = (b.dtype.bytes(), b.columns(), b.stride, b.lanes);
-        let (buf, first, pieces) = (b.buf, b.first.clone(), b.pieces.clone());
-        let (pointer, offset, _) = self.address(Base::Buf(buf), &first);
+        let pieces = b.pieces.clone();
+        let (pointer, offset) = self.near(from.pointer, i64::from(from.offset_bytes) - (ahead * bytes) as i64);
         let mut vectors: Vec<Vec<Reg>> = vec![vec![]; pieces.len()];
         for row in 0..lanes {
             let (group, place) = (row / columns, (row % columns) as usize);

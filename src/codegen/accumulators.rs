@@ -1,0 +1,149 @@
+//! Accumulators: declared, read and set, in registers where they live there.
+
+use super::Refused;
+use super::address::Base;
+use super::emit::{Emit, Part};
+use super::storage::{Cell, Lanes, cell_of, is_dead};
+use super::walk::Walk;
+use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
+
+/// The lower and the upper halves of two vectors that follow one another, where lanes are of two loops.
+///
+/// ```text
+/// for e0 in 0..2 lanes { for e1 in 0..8 lanes { a1[8*e0 + e1] = add(a0[16*e0 + e1], a0[16*e0 + e1 + 8]) } }
+/// ```
+///
+/// They are the even and the odd elements, if an element is as many lanes as the inner loop has.
+pub struct Halves<V> {
+    acc: AccId,
+    /// The start of the first vector.
+    start: Index,
+    halves: [V; 2],
+}
+
+impl<'a, E: Emit<'a>> Walk<'a, E> {
+    /// Makes an accumulator, all of whose elements are equal to `init`.
+    pub(super) fn declare(&mut self, out: &mut E, acc: AccId, dtype: DType, len: u64, init: Scalar) {
+        let Some(cells) = self.storage.cells.get(&acc) else {
+            if !self.set_before_read.contains(&acc) {
+                out.fill(acc, dtype, len, init);
+            }
+            return;
+        };
+        for &cell in cells {
+            let key = (acc, cell);
+            self.registers.entry(key).or_insert_with(|| out.register(dtype, cell.lanes));
+            self.forget_initial(key);
+            self.fresh.push((key, init));
+        }
+        if dtype == DType::Bool {
+            // The lanes of a truth value are as wide as what was compared; a constant's are not known.
+            self.start_cells_where(out, |&(of, _)| of == acc);
+        }
+    }
+
+    /// Lets registers hold their initial values: before a loop, whose iterations find other values there.
+    pub fn start_cells(&mut self, out: &mut E) {
+        self.start_cells_where(out, |_| true);
+    }
+
+    fn start_cells_where(&mut self, out: &mut E, is_one: impl Fn(&(AccId, Cell)) -> bool) {
+        let (starts, others): (Vec<_>, Vec<_>) = self.fresh.drain(..).partition(|(key, _)| is_one(key));
+        let start = |(key, init): ((AccId, Cell), Scalar)| (self.registers[&key], key.1.lanes, init);
+        out.start(&starts.into_iter().map(start).collect::<Vec<_>>());
+        self.fresh = others;
+    }
+
+    /// The initial value of a cell, where its register does not hold it yet.
+    pub fn initial(&self, of: (AccId, Cell)) -> Option<Scalar> {
+        self.fresh.iter().find(|(key, _)| *key == of).map(|(_, init)| *init)
+    }
+
+    fn forget_initial(&mut self, of: (AccId, Cell)) {
+        self.fresh.retain(|&(key, _)| key != of);
+    }
+
+    /// The place of the elements that an index names.
+    fn place(&self, index: &Index) -> Result<Lanes, Refused> {
+        let Some(vector) = self.vector else { return Ok(Lanes::Run(index.clone())) };
+        vector.place(index).ok_or_else(|| Refused(format!("lanes of two loops at {index}")))
+    }
+
+    /// The elements of an accumulator in registers that an index names.
+    pub fn part(&self, acc: AccId, index: &Index) -> Option<Part> {
+        let cells = self.storage.cells.get(&acc)?;
+        let cell = cell_of(cells, index.offset as u64);
+        let lanes = self.lane().filter(|&(var, _)| index.coefficient(var) != 0).map(|(_, lanes)| lanes);
+        Some(Part { dtype: self.types[&acc], cell, at: index.offset as u64 - cell.start, lanes })
+    }
+
+    fn register(&self, acc: AccId, part: &Part) -> Result<E::Register, Refused> {
+        self.registers.get(&(acc, part.cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))
+    }
+
+    /// Elements of an accumulator.
+    pub(super) fn read(&mut self, out: &mut E, acc: AccId, index: &Index) -> Result<E::Value, Refused> {
+        let (start, half, upper) = match self.place(index)? {
+            Lanes::Run(start) => return self.read_run(out, acc, &start),
+            Lanes::Halves { start, half, upper } => (start, half, upper),
+        };
+        let known = self.halves.iter().find(|h| h.acc == acc && h.start == start).map(|h| h.halves);
+        if let Some(known) = known {
+            return Ok(known[usize::from(upper)]);
+        }
+        let lanes = self.lane().map_or(0, |(_, lanes)| lanes as i64);
+        let vectors = [self.read_run(out, acc, &start)?, self.read_run(out, acc, &start.clone().offset_by(lanes))?];
+        let halves = out.halves(vectors, half)?;
+        self.halves.push(Halves { acc, start, halves });
+        Ok(halves[usize::from(upper)])
+    }
+
+    /// Elements side by side.
+    fn read_run(&mut self, out: &mut E, acc: AccId, index: &Index) -> Result<E::Value, Refused> {
+        let Some(part) = self.part(acc, index) else { return self.load(out, Base::Acc(acc), index) };
+        let register = self.register(acc, &part)?;
+        match self.initial((acc, part.cell)) {
+            Some(init) => Ok(out.constant(init)),
+            None => Ok(out.read(register, part)),
+        }
+    }
+
+    /// Sets elements of an accumulator.
+    pub(super) fn set(&mut self, out: &mut E, acc: AccId, index: &Index, value: &Expr) -> Result<(), Refused> {
+        let Lanes::Run(index) = self.place(index)? else {
+            return Err(Refused(format!("{acc} set by halves")));
+        };
+        self.halves.retain(|h| h.acc != acc);
+        let Some(part) = self.part(acc, &index) else {
+            let value = self.expr(out, value, None, None)?;
+            return self.store(out, Base::Acc(acc), &index, value);
+        };
+        let register = self.register(acc, &part)?;
+        let cell = part.cell;
+        // An element that moves with the lanes may be more of them than the nest has.
+        let written = part.lanes.map_or(1, |lanes| lanes.min(self.lanes_written));
+        // A register of one element holds it in all lanes.
+        let is_all = match part.lanes {
+            None => cell.lanes == 1,
+            Some(lanes) => lanes == cell.lanes && written == lanes && cell.lanes > 1,
+        };
+        let rest_is_dead =
+            part.at == 0 && cell.lanes > 1 && self.is_dead(acc, cell.start + written, cell.start + cell.lanes);
+        if is_all || rest_is_dead || cell.lanes == 1 {
+            let to = if is_all || rest_is_dead { out.in_place(register) } else { None };
+            let value = self.expr(out, value, None, to)?;
+            self.forget_initial((acc, cell));
+            return out.write(register, part, value);
+        }
+        self.start_cells_where(out, |&key| key == (acc, cell));
+        let value = self.expr(out, value, None, None)?;
+        out.write_part(register, part, written, value)
+    }
+
+    /// Returns whether no later statement of the current body reads these elements, and the accumulator ends with it.
+    fn is_dead(&self, acc: AccId, start: u64, end: u64) -> bool {
+        // The body of the lanes, and the body in which its loop stands.
+        let (Some(_), Some(after)) = (self.vector, self.rest.last_chunk::<2>()) else { return false };
+        self.declared_here.last().is_some_and(|declared| declared.contains(&acc)) && is_dead(acc, start, end, after)
+    }
+}

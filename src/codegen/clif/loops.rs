@@ -1,0 +1,105 @@
+//! Loops, which test at their top.
+
+use super::cells::in_vectors;
+use super::{Generator, Number, Walk};
+use crate::codegen::Refused;
+use crate::codegen::emit::Loops;
+use crate::codegen::storage::Vector;
+use cranefold_ir::{Extent, Loop, Stmt};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+
+/// An open loop.
+pub(super) struct Open {
+    header: Block,
+    exit: Block,
+    counter: Variable,
+    bound: Option<Value>,
+    /// The loop around, of which instructions are again after this one.
+    around: Option<u32>,
+    /// The number of splats before it.
+    splats: usize,
+}
+
+impl<'a> Loops<'a> for Generator<'a> {
+    type Loop = Open;
+
+    fn begin_lanes(&mut self, walk: &Walk<'a>, vector: Vector, body: &[Stmt]) -> Result<Option<Vector>, Refused> {
+        if vector.outer.is_some() {
+            return Err(Refused("lanes of two loops".into()));
+        }
+        // One lane is a scalar, unless it is in a vector and would have to be taken out.
+        let in_lanes = vector.lanes > 1 || in_vectors(walk, body);
+        Ok(in_lanes.then_some(Vector { lanes: vector.lanes.max(2), ..vector }))
+    }
+
+    fn begin_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop) -> Open {
+        walk.start_cells(self);
+        let header = self.builder.create_block();
+        let exit = self.builder.create_block();
+        let bound = match l.extent {
+            Extent::Const(_) => None,
+            Extent::Carry(var) => Some(self.value_of(walk.counters[&var])),
+        };
+        let counter = self.builder.declare_var(types::I64);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.builder.def_var(counter, zero);
+        walk.counters.insert(l.var, Number::Moving(counter));
+        Open { header, exit, counter, bound, around: None, splats: 0 }
+    }
+
+    fn enter_loop(
+        &mut self,
+        _: &mut Walk<'a>,
+        l: &'a Loop,
+        open: &mut Open,
+        _: &[(Number, i64)],
+    ) -> Result<(), Refused> {
+        self.constants.clear();
+        let (header, inside) = (open.header, self.builder.create_block());
+        self.builder.ins().jump(header, &[]);
+        open.around = self.enter_place(l.head());
+        self.builder.switch_to_block(header);
+        let i = self.builder.use_var(open.counter);
+        let more = match (open.bound, l.extent) {
+            (Some(bound), _) => self.builder.ins().icmp(IntCC::UnsignedLessThan, i, bound),
+            (None, Extent::Const(n)) => self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, i, n as i64),
+            _ => unreachable!("a carry has a bound"),
+        };
+        self.builder.ins().brif(more, inside, &[], open.exit, &[]);
+        self.builder.switch_to_block(inside);
+        self.builder.seal_block(inside);
+        open.splats = self.splats.len();
+        Ok(())
+    }
+
+    fn loop_body(&mut self, walk: &mut Walk<'a>, l: &'a Loop, _: &Open) -> Result<(), Refused> {
+        walk.outer_body(self, &l.body)
+    }
+
+    fn end_loop(&mut self, _: &mut Walk<'a>, _: &'a Loop, open: Open) -> Result<(), Refused> {
+        self.splats.truncate(open.splats);
+        let i = self.builder.use_var(open.counter);
+        let next = self.builder.ins().iadd_imm_s(i, 1);
+        self.builder.def_var(open.counter, next);
+        self.builder.ins().jump(open.header, &[]);
+        self.builder.seal_block(open.header);
+        self.leave_place(open.around);
+        self.builder.switch_to_block(open.exit);
+        self.builder.seal_block(open.exit);
+        self.constants.clear();
+        Ok(())
+    }
+
+    fn outside(&mut self, walk: &mut Walk<'a>, stmt: &'a Stmt) -> Result<(), Refused> {
+        match stmt {
+            Stmt::Select { vars, what, acc, len } => {
+                self.select_from(walk, vars, what, (*acc, *len));
+                Ok(())
+            }
+            Stmt::Tile { body } => self.tile(walk, body),
+            _ => unreachable!("all others are the walk's"),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The contract between the walk of a nest and what it emits.
+//!
+//! The walk decides which value is computed, where an element lies and what is known of an accumulator; an emitter
+//! writes the instructions. A method that takes the walk may go back into it.
+
+use super::Refused;
+use super::address::{Access, Base};
+use super::storage::{Cell, Vector};
+use super::walk::Walk;
+use cranefold_ir::{AccId, DType, Expr, Index, Loop, Op, Scalar, Stmt};
+
+/// The handles of an emitter, into which the walk does not look.
+pub trait Handles: Sized {
+    /// The value of an expression: a scalar, lanes, or a constant that no instruction has made yet.
+    type Value: Copy;
+    /// A number of 64 bits: an address, a counter of a loop, a carry. Pointers and counters change as loops run.
+    type Number: Copy;
+    /// The register of an accumulator's cell.
+    type Register: Copy;
+}
+
+/// Writes the instructions of a nest that is walked.
+pub trait Emit<'a>: Numbers + Memory<'a> + Accumulators + Values<'a> + Loops<'a> {}
+
+impl<'a, E: Numbers + Memory<'a> + Accumulators + Values<'a> + Loops<'a>> Emit<'a> for E {}
+
+/// Numbers and addresses.
+pub trait Numbers: Handles {
+    /// The number of a constant.
+    fn number(&mut self, value: i64) -> Self::Number;
+
+    /// The sum of `sum`, which has no other use, and a multiple of a number.
+    fn plus_scaled(&mut self, sum: Self::Number, number: Self::Number, factor: i64) -> Self::Number;
+
+    /// The count of trailing ones of a number, which has no other use.
+    fn trailing_ones(&mut self, number: Self::Number) -> Self::Number;
+
+    /// The start of a buffer or of an accumulator in memory: an address, and bytes from there on.
+    fn base(&mut self, base: Base) -> (Self::Number, i64);
+
+    /// A new pointer, so many bytes from an address on, and a multiple of a number of bytes further.
+    fn pointer(&mut self, from: (Self::Number, i64), multiple: Option<(Self::Number, i64)>) -> Self::Number;
+
+    /// Moves a pointer by so many bytes.
+    fn bump(&mut self, pointer: Self::Number, bytes: i64);
+
+    /// The same address with a distance that an instruction can hold, and 4096 bytes more.
+    fn near(&mut self, pointer: Self::Number, bytes: i64) -> (Self::Number, i32);
+}
+
+/// Elements in memory.
+pub trait Memory<'a>: Handles {
+    /// The loads of a body that are made together.
+    type Columns;
+
+    /// Finds the loads of a body, those of its lanes, that are made together; gives those of the body around.
+    fn begin_columns(&mut self, walk: &Walk<'a, Self>, body: &'a [Stmt]) -> Self::Columns;
+
+    /// Ends a body: the loads of the body around hold again.
+    fn end_columns(&mut self, around: Self::Columns);
+
+    /// The value of elements in memory, whose index is given too.
+    fn load(
+        &mut self,
+        walk: &Walk<'a, Self>,
+        from: Access<Self::Number>,
+        index: &Index,
+    ) -> Result<Self::Value, Refused>;
+
+    /// Writes elements to memory.
+    fn store(&mut self, to: Access<Self::Number>, value: Self::Value) -> Result<(), Refused>;
+}
+
+/// A part of an accumulator's register.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub dtype: DType,
+    /// The elements of the register.
+    pub cell: Cell,
+    /// The first element, counted from the register's first.
+    pub at: u64,
+    /// The elements, where they are the lanes of a vector; `None` is one element, the same in all lanes.
+    pub lanes: Option<u64>,
+}
+
+/// Accumulators.
+pub trait Accumulators: Handles {
+    /// Fills an accumulator in memory.
+    fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar);
+
+    /// The register of a cell of so many lanes.
+    fn register(&mut self, dtype: DType, lanes: u64) -> Self::Register;
+
+    /// Writes initial values of registers of so many lanes.
+    fn start(&mut self, registers: &[(Self::Register, u64, Scalar)]);
+
+    /// The value of elements in a register.
+    fn read(&mut self, register: Self::Register, part: Part) -> Self::Value;
+
+    /// The lower and the upper halves, of `half` lanes, of the groups of two vectors that follow one another.
+    fn halves(&mut self, vectors: [Self::Value; 2], half: u64) -> Result<[Self::Value; 2], Refused>;
+
+    /// The register to which an expression may write its value at once, if it is to be the value of this register.
+    fn in_place(&self, _: Self::Register) -> Option<Self::Register> {
+        None
+    }
+
+    /// Writes all elements of a register that matter.
+    fn write(&mut self, register: Self::Register, part: Part, value: Self::Value) -> Result<(), Refused>;
+
+    /// Writes elements of a register, of the part's lanes the first `written`, and leaves the others.
+    fn write_part(&mut self, to: Self::Register, part: Part, written: u64, value: Self::Value) -> Result<(), Refused>;
+}
+
+/// Values of expressions.
+pub trait Values<'a>: Handles {
+    /// The value of a constant.
+    fn constant(&self, s: Scalar) -> Self::Value;
+
+    /// The constant that a value is.
+    fn known(value: &Self::Value) -> Option<Scalar>;
+
+    /// The value of an operation on values that are not all constants; written to `to` where that costs nothing.
+    fn op(
+        &mut self,
+        op: Op,
+        result: DType,
+        args: &[Self::Value],
+        to: Option<Self::Register>,
+    ) -> Result<Self::Value, Refused>;
+
+    /// The value of an operation whose operands are matched as expressions; `None` where no pattern fits.
+    fn pattern(
+        &mut self,
+        _: &mut Walk<'a, Self>,
+        _: &Expr,
+        _params: Option<&[Self::Value]>,
+        _to: Option<Self::Register>,
+    ) -> Result<Option<Self::Value>, Refused> {
+        Ok(None)
+    }
+
+    /// The value, fit to be used more than once.
+    fn reused(&mut self, value: Self::Value) -> Self::Value {
+        value
+    }
+
+    /// The value, fit to be used by later statements.
+    fn kept(&mut self, walk: &Walk<'a, Self>, value: Self::Value) -> Self::Value;
+
+    /// The number that a value without sign is, at most `most`.
+    fn picked(&mut self, value: Self::Value, most: u64) -> Result<Self::Number, Refused>;
+
+    /// The value of a number in a type, the same in all lanes.
+    fn position(&mut self, dtype: DType, number: Self::Number) -> Result<Self::Value, Refused>;
+
+    /// The vector `offset`, `offset + c`, `offset + 2 c` and so on.
+    fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<Self::Value, Refused>;
+
+    /// The vector that loops around count up: lane 0 at an index, others `c` apart.
+    fn counted(&mut self, _: DType, _: &Index, _c: i64, _lanes: u64) -> Option<Self::Value> {
+        None
+    }
+}
+
+/// Loops, lanes, and the statements around tiles.
+pub trait Loops<'a>: Handles {
+    /// The facts of an open loop.
+    type Loop;
+
+    /// Begins a body of lanes; gives the lanes of its values, or `None` for scalars.
+    fn begin_lanes(&mut self, walk: &Walk<'a, Self>, vector: Vector, body: &[Stmt]) -> Result<Option<Vector>, Refused>;
+
+    /// Ends it.
+    fn end_lanes(&mut self) {}
+
+    /// Begins a loop, by [`Walk::start_cells`], and makes its counter.
+    fn begin_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop) -> Self::Loop;
+
+    /// Makes what else stands before the loop, whose pointers and the bytes that each moves are given; then its head.
+    fn enter_loop(
+        &mut self,
+        walk: &mut Walk<'a, Self>,
+        l: &'a Loop,
+        open: &mut Self::Loop,
+        pointers: &[(Self::Number, i64)],
+    ) -> Result<(), Refused>;
+
+    /// Emits the body, by [`Walk::outer_body`].
+    fn loop_body(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: &Self::Loop) -> Result<(), Refused>;
+
+    /// Ends the loop, whose pointers have been moved.
+    fn end_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: Self::Loop) -> Result<(), Refused>;
+
+    /// Emits a statement that stands outside of tiles only: a selection or a tile.
+    fn outside(&mut self, walk: &mut Walk<'a, Self>, stmt: &'a Stmt) -> Result<(), Refused>;
+}

@@ -1,0 +1,104 @@
+//! The walk of expressions and definitions.
+
+use super::Refused;
+use super::address::Base;
+use super::emit::Emit;
+use super::walk::Walk;
+use cranefold_ir::{DType, Def, Expr, Op, Scalar, Var};
+
+impl<'a, E: Emit<'a>> Walk<'a, E> {
+    /// The value of an expression, in a definition over `params`; written to `to` where that is given and costs nothing.
+    pub fn expr(
+        &mut self,
+        out: &mut E,
+        e: &Expr,
+        params: Option<&[E::Value]>,
+        to: Option<E::Register>,
+    ) -> Result<E::Value, Refused> {
+        match (e, params) {
+            (Expr::Const(s), _) => Ok(out.constant(*s)),
+            (Expr::Var(Var(v), _), Some(params)) => Ok(params[*v as usize]),
+            (Expr::Var(var, _), None) => {
+                self.values.get(var).copied().ok_or_else(|| Refused(format!("{var} from elsewhere")))
+            }
+            (Expr::Op(op, dtype, args), _) => {
+                if let Some(value) = out.pattern(self, e, params, to)? {
+                    return Ok(value);
+                }
+                let args = args.iter().map(|a| self.expr(out, a, params, None)).collect::<Result<Vec<_>, _>>()?;
+                self.op(out, *op, *dtype, &args, to)
+            }
+            (_, Some(_)) => Err(Refused("a definition that reads memory".into())),
+            (Expr::Load(buf, _, index), None) => self.load(out, Base::Buf(*buf), index),
+            (Expr::Read(acc, _, index), None) => self.read(out, *acc, index),
+            (Expr::At(dtype, index), None) => self.at(out, *dtype, index),
+            (Expr::Call(def, _, args), None) => Ok(self.call(out, self.nest.def(*def), args, to)?.remove(0)),
+        }
+    }
+
+    /// Writes out the body of a definition; a single result to `to` where that is given.
+    pub(super) fn call(
+        &mut self,
+        out: &mut E,
+        def: &Def,
+        args: &[Expr],
+        to: Option<E::Register>,
+    ) -> Result<Vec<E::Value>, Refused> {
+        let mut values = vec![];
+        for (n, arg) in args.iter().enumerate() {
+            let value = self.expr(out, arg, None, None)?;
+            values.push(if uses(def, n) <= 1 { value } else { out.reused(value) });
+        }
+        for value in &def.lets {
+            let value = self.expr(out, value, Some(&values), None)?;
+            values.push(out.reused(value));
+        }
+        let to = to.filter(|_| def.results.len() == 1);
+        def.results.iter().map(|r| self.expr(out, r, Some(&values), to)).collect()
+    }
+
+    /// An operation on values: evaluated where they are constants, one operand where the other is neutral, and a division by
+    /// a power of two as the multiplication that it is.
+    pub(super) fn op(
+        &mut self,
+        out: &mut E,
+        op: Op,
+        result: DType,
+        args: &[E::Value],
+        to: Option<E::Register>,
+    ) -> Result<E::Value, Refused> {
+        let known: Vec<Option<Scalar>> = args.iter().map(E::known).collect();
+        if let Some(constants) = known.iter().copied().collect::<Option<Vec<_>>>() {
+            return Ok(out.constant(op.eval(result, &constants)));
+        }
+        match known[..] {
+            [Some(s), _] if op.is_neutral(s) => Ok(args[1]),
+            [_, Some(s)] if op.is_neutral(s) => Ok(args[0]),
+            [_, Some(s)] if op == Op::Div => match exact_reciprocal(s) {
+                Some(reciprocal) => self.op(out, Op::Mul, result, &[args[0], out.constant(reciprocal)], to),
+                None => out.op(op, result, args, to),
+            },
+            _ => out.op(op, result, args, to),
+        }
+    }
+}
+
+/// The number of times that a definition names its parameter.
+fn uses(def: &Def, parameter: usize) -> usize {
+    let mut n = 0;
+    let mut count = |e: &Expr| n += usize::from(matches!(e, Expr::Var(Var(v), _) if *v as usize == parameter));
+    def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut count));
+    n
+}
+
+/// The reciprocal of a power of two: to multiply by it is to divide, to the bit, and quicker.
+fn exact_reciprocal(by: Scalar) -> Option<Scalar> {
+    let (fraction, least) = match by.dtype() {
+        DType::F32 => (by.bits() & 0x007f_ffff, f64::from(f32::MIN_POSITIVE)),
+        DType::F64 => (by.bits() & 0x000f_ffff_ffff_ffff, f64::MIN_POSITIVE),
+        _ => return None,
+    };
+    let reciprocal = Scalar::float(by.dtype(), 1.0 / by.as_f64());
+    let normal = |s: Scalar| s.as_f64().is_finite() && s.as_f64().abs() >= least;
+    (fraction == 0 && normal(by) && normal(reciprocal)).then_some(reciprocal)
+}

@@ -1,0 +1,194 @@
+//! The walk of a legal nest: statements and loops, in their order.
+//!
+//! - Each pattern of indices that moves with a loop has a pointer that is bumped once an iteration; constant parts of
+//!   indices are offsets in the instructions (see [`address`](super::address)). Bytes exist only here and below.
+//! - Accumulators with constant indices live in registers, others in memory (see [`storage`](super::storage)). A register
+//!   gets its initial value only where the value is needed there: reads before that are the constant.
+//! - Definitions are written out, and operations on constants are evaluated.
+
+use super::Refused;
+use super::accumulators::Halves;
+use super::address::{Base, Pointers};
+use super::emit::{Emit, Handles};
+use super::storage::{Cell, Storage, Vector, set_before_read};
+use cranefold_ir::{AccId, DType, Extent, Index, Loop, LoopVar, Nest, Scalar, Stmt, Var};
+use std::collections::{HashMap, HashSet};
+
+/// The state of a walk.
+pub struct Walk<'a, E: Handles> {
+    pub nest: &'a Nest,
+    pub storage: &'a Storage,
+    /// The type of each accumulator.
+    pub types: HashMap<AccId, DType>,
+    /// The registers of cells.
+    pub registers: HashMap<(AccId, Cell), E::Register>,
+    /// Cells that were declared, and whose registers do not hold their initial values yet; in order.
+    pub fresh: Vec<((AccId, Cell), Scalar)>,
+    /// Each bound value.
+    pub values: HashMap<Var, E::Value>,
+    /// Counters of loops, where they are needed, and carries.
+    pub counters: HashMap<LoopVar, E::Number>,
+    pub(super) pointers: Pointers<E::Number>,
+    /// The lanes of the current vector, of one loop or two.
+    pub vector: Option<Vector>,
+    /// The number of them that the nest has: the others may hold anything.
+    pub(super) lanes_written: u64,
+    /// Halves of vectors that the current body of lanes has read.
+    pub(super) halves: Vec<Halves<E::Value>>,
+    /// Values of indices that are the same in all lanes, in the current body.
+    pub(super) positions: HashMap<(DType, Index), E::Value>,
+    /// The statements after the current one in its body, and in those around it.
+    pub(super) rest: Vec<&'a [Stmt]>,
+    /// The accumulators that the bodies around declare, but for bodies of lanes.
+    pub(super) declared_here: Vec<HashSet<AccId>>,
+    /// Accumulators that need no initial value.
+    pub(super) set_before_read: HashSet<AccId>,
+}
+
+impl<'a, E: Emit<'a>> Walk<'a, E> {
+    /// The walk of a body of a nest, at its start.
+    pub fn new(nest: &'a Nest, storage: &'a Storage, body: &[Stmt]) -> Walk<'a, E> {
+        let mut types = HashMap::new();
+        nest.visit(&mut |s| {
+            if let Stmt::Acc { acc, dtype, .. } = s {
+                types.insert(*acc, *dtype);
+            }
+        });
+        Walk {
+            nest,
+            storage,
+            types,
+            registers: HashMap::new(),
+            fresh: vec![],
+            values: HashMap::new(),
+            counters: HashMap::new(),
+            pointers: Pointers::default(),
+            vector: None,
+            lanes_written: 0,
+            halves: vec![],
+            positions: HashMap::new(),
+            rest: vec![],
+            declared_here: vec![HashSet::new()],
+            set_before_read: set_before_read(body),
+        }
+    }
+
+    /// The lanes of the current vector: their loop, and how many.
+    pub fn lane(&self) -> Option<(LoopVar, u64)> {
+        self.vector.map(|vector| (vector.var, vector.lanes))
+    }
+
+    /// An index without the term that moves with the lanes.
+    pub fn without_lanes(&self, index: &Index) -> Index {
+        match self.vector {
+            Some(Vector { var, .. }) => index.clone().plus(var, -index.coefficient(var)),
+            None => index.clone(),
+        }
+    }
+
+    /// A body that is none of lanes.
+    pub fn outer_body(&mut self, out: &mut E, body: &'a [Stmt]) -> Result<(), Refused> {
+        let around = out.begin_columns(self, body);
+        let done = self.body(out, body);
+        out.end_columns(around);
+        done
+    }
+
+    fn body(&mut self, out: &mut E, body: &'a [Stmt]) -> Result<(), Refused> {
+        for (n, stmt) in body.iter().enumerate() {
+            let rest = &body[n + 1..];
+            self.rest.push(rest);
+            match stmt {
+                // Trailing ones of an index.
+                Stmt::Carry { var, of } => {
+                    let number = self.index_value(out, of);
+                    let ones = out.trailing_ones(number);
+                    self.bind_number(out, *var, ones, rest);
+                }
+                Stmt::Pick { var, value, most } => {
+                    let value = self.expr(out, value, None, None)?;
+                    let number = out.picked(value, *most)?;
+                    self.bind_number(out, *var, number, rest);
+                }
+                _ => self.stmt(out, stmt)?,
+            }
+            self.rest.pop();
+        }
+        Ok(())
+    }
+
+    /// Binds a variable of indices to a number, for the statements of `scope`.
+    pub fn bind_number(&mut self, out: &mut E, var: LoopVar, number: E::Number, scope: &[Stmt]) {
+        self.counters.insert(var, number);
+        self.enter(out, var, scope, Some(number));
+    }
+
+    fn stmt(&mut self, out: &mut E, stmt: &'a Stmt) -> Result<(), Refused> {
+        match stmt {
+            Stmt::For(l) => match Vector::of(l) {
+                Some((vector, body)) => self.lanes(out, vector, body),
+                None => self.counted(out, l),
+            },
+            Stmt::Acc { acc, dtype, len, init } => {
+                self.declared_here.last_mut().expect("the outermost body").insert(*acc);
+                self.declare(out, *acc, *dtype, *len, *init);
+                Ok(())
+            }
+            Stmt::Let { var, value } => {
+                let value = self.expr(out, value, None, None)?;
+                self.bind(out, *var, value);
+                Ok(())
+            }
+            Stmt::Call { vars, def, args } => {
+                let results = self.call(out, self.nest.def(*def), args, None)?;
+                vars.iter().zip(results).for_each(|(&var, value)| self.bind(out, var, value));
+                Ok(())
+            }
+            Stmt::Set { acc, index, value } => self.set(out, *acc, index, value),
+            Stmt::Store { buf, index, value } => {
+                let value = self.expr(out, value, None, None)?;
+                self.store(out, Base::Buf(*buf), index, value)
+            }
+            Stmt::Select { .. } | Stmt::Tile { .. } => out.outside(self, stmt),
+            Stmt::Carry { .. } | Stmt::Pick { .. } => unreachable!("they are bound in their body"),
+            Stmt::Merge { .. } | Stmt::Fold { .. } => Err(Refused("a merge or fold that was not written out".into())),
+        }
+    }
+
+    fn bind(&mut self, out: &mut E, var: Var, value: E::Value) {
+        let value = out.kept(self, value);
+        self.values.insert(var, value);
+    }
+
+    fn lanes(&mut self, out: &mut E, vector: Vector, body: &'a [Stmt]) -> Result<(), Refused> {
+        self.vector = out.begin_lanes(self, vector, body)?;
+        self.lanes_written = vector.lanes;
+        let done = self.body(out, body);
+        self.vector = None;
+        self.halves.clear();
+        out.end_lanes();
+        done
+    }
+
+    /// A loop that runs as code.
+    fn counted(&mut self, out: &mut E, l: &'a Loop) -> Result<(), Refused> {
+        if l.extent == Extent::Const(0) {
+            return Ok(());
+        }
+        let mut open = out.begin_loop(self, l);
+        let pointers = self.enter(out, l.var, &l.body, None);
+        out.enter_loop(self, l, &mut open, &pointers)?;
+        self.positions.clear();
+        self.declared_here.push(HashSet::new());
+        out.loop_body(self, l, &open)?;
+        self.fresh.clear();
+        self.declared_here.pop();
+        for (pointer, bytes) in pointers {
+            out.bump(pointer, bytes);
+        }
+        out.end_loop(self, l, open)?;
+        self.leave(l.var);
+        self.positions.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! Loops, which test at their bottom: a loop runs at least once, or is left out.
+
+use super::machine::code::{Arg, Class, First, Inst, Item, Label, Reg, View};
+use super::{Generator, Refused, Walk, aligned, each_expr};
+use crate::codegen::emit::{Loops, Numbers};
+use crate::codegen::storage::Vector;
+use cranefold_ir::{Expr, Extent, Loop, LoopVar, Over, Stmt};
+use iced_x86::Code;
+
+/// An open loop.
+pub(super) struct Open {
+    head: Label,
+    exit: Label,
+    /// The end of the part of the body that the first iteration leaves out where lines are read.
+    behind_first: Label,
+    counter: Reg,
+    /// True where the counter counts up; else it counts the iterations left.
+    counts_up: bool,
+    bound: Option<Reg>,
+    lines: Option<(aligned::Lines, Option<aligned::Start>)>,
+}
+
+impl<'a> Loops<'a> for Generator<'a> {
+    type Loop = Open;
+
+    fn begin_lanes(&mut self, _: &Walk<'a>, vector: Vector, _: &[Stmt]) -> Result<Option<Vector>, Refused> {
+        Ok(Some(vector))
+    }
+
+    fn begin_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop) -> Open {
+        let lines = self.lines(walk, l).map(|lines| (lines, None));
+        walk.start_cells(self);
+        let bound = match l.extent {
+            Extent::Const(_) => None,
+            Extent::Carry(var) => Some(walk.counters[&var]),
+        };
+        let (head, exit) = (self.program.label(), self.program.label());
+        let counter = self.program.reg(Class::General);
+        let counts_up = counts(&l.body, l.var);
+        if let Some(bound) = bound {
+            let bound = Arg::Reg(bound, View::R64);
+            self.emit(Inst::new(Code::Test_rm64_r64, &[bound, bound]).first(First::Use));
+            self.program.items.push(Item::Jump(Code::Je_rel32_64, exit));
+        }
+        match (counts_up, bound, l.extent) {
+            (false, Some(bound), _) => self.program.items.push(Item::Copy { to: counter, from: bound }),
+            (false, None, Extent::Const(n)) => self.set_number(counter, n as i64),
+            _ => self.set_number(counter, 0),
+        }
+        if counts_up {
+            walk.counters.insert(l.var, counter);
+        }
+        let behind_first = self.program.label();
+        Open { head, exit, behind_first, counter, counts_up, bound, lines }
+    }
+
+    fn enter_loop(
+        &mut self,
+        walk: &mut Walk<'a>,
+        l: &'a Loop,
+        open: &mut Open,
+        pointers: &[(Reg, i64)],
+    ) -> Result<(), Refused> {
+        if let Some((lines, start)) = &mut open.lines {
+            *start = Some(self.start_lines(walk, lines, pointers));
+        }
+        self.count_positions(walk, l)?;
+        self.start_narrow_sums(walk, l);
+        self.program.loops.push(l.head());
+        let number = self.program.loops.len() as u32 - 1;
+        if let Some((_, Some(start))) = &open.lines {
+            self.edge_of_lines(walk, start.first, &l.body)?;
+            self.program.items.push(Item::Jump(Code::Jmp_rel32_64, open.behind_first));
+        }
+        self.program.items.push(Item::Enter(number));
+        self.program.items.push(Item::Label(open.head));
+        Ok(())
+    }
+
+    fn loop_body(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: &Open) -> Result<(), Refused> {
+        let steps = u32::from(l.var.over == Over::Step);
+        self.in_steps += steps;
+        let (first, others) = l.body.split_at(usize::from(open.lines.is_some()));
+        walk.outer_body(self, first)?;
+        self.program.items.push(Item::Label(open.behind_first));
+        walk.outer_body(self, others)?;
+        self.in_steps -= steps;
+        Ok(())
+    }
+
+    fn end_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: Open) -> Result<(), Refused> {
+        self.step_positions(l.var);
+        self.count(l.extent, &open);
+        self.program.items.push(Item::Leave);
+        self.program.items.push(Item::Label(open.exit));
+        if let Some((lines, Some(start))) = &open.lines {
+            self.end_lines(walk, lines, *start, &l.body)?;
+        }
+        self.end_narrow_sums();
+        Ok(())
+    }
+
+    fn outside(&mut self, _: &mut Walk<'a>, _: &'a Stmt) -> Result<(), Refused> {
+        Err(Refused("a statement that should stand outside of a tile".into()))
+    }
+}
+
+impl Generator<'_> {
+    /// Counts, and goes back to the head where iterations are left.
+    fn count(&mut self, extent: Extent, open: &Open) {
+        let counter = Arg::Reg(open.counter, View::R64);
+        if !open.counts_up {
+            self.emit(Inst::new(Code::Sub_rm64_imm32, &[counter, Arg::Imm(1)]).first(First::Mod));
+            self.program.items.push(Item::Jump(Code::Jne_rel32_64, open.head));
+            return;
+        }
+        self.bump(open.counter, 1);
+        let compare = match (open.bound, extent) {
+            (Some(bound), _) => Inst::new(Code::Cmp_rm64_r64, &[counter, Arg::Reg(bound, View::R64)]),
+            (None, Extent::Const(n)) if i32::try_from(n).is_ok() => {
+                Inst::new(Code::Cmp_rm64_imm32, &[counter, Arg::Imm(n as i64)])
+            }
+            (None, Extent::Const(n)) => {
+                let limit = self.program.reg(Class::General);
+                self.set_number(limit, n as i64);
+                Inst::new(Code::Cmp_rm64_r64, &[counter, Arg::Reg(limit, View::R64)])
+            }
+            (None, Extent::Carry(_)) => unreachable!("a carry has a bound"),
+        };
+        self.emit(compare.first(First::Use));
+        self.program.items.push(Item::Jump(Code::Jb_rel32_64, open.head));
+    }
+}
+
+/// Returns whether the value of a loop variable is needed itself: for a position or a carry.
+fn counts(body: &[Stmt], var: LoopVar) -> bool {
+    let mut found = false;
+    each_expr(body, &mut |e| found |= matches!(e, Expr::At(_, index) if index.coefficient(var) != 0));
+    body.iter().for_each(|s| {
+        s.visit(&mut |s| found |= matches!(s, Stmt::Carry { of, .. } if of.coefficient(var) != 0));
+    });
+    found
+}
