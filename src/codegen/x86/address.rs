@@ -1,11 +1,11 @@
 //! Numbers of 64 bits: addresses and counters.
 
 use super::Generator;
-use super::machine::code::{Arg, Class, First, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Class, Inst, Item, Reg, View};
 use super::machine::encode::FRAME;
+use super::machine::table::Opcode;
 use crate::codegen::address::Base;
 use crate::codegen::emit::Numbers;
-use iced_x86::Code;
 
 impl Numbers for Generator<'_> {
     fn number(&mut self, value: i64) -> Reg {
@@ -18,7 +18,7 @@ impl Numbers for Generator<'_> {
         let term = self.program.reg(Class::General);
         self.scaled(term, number, factor);
         let args = [Arg::Reg(sum, View::R64), Arg::Reg(term, View::R64)];
-        self.emit(Inst::new(Code::Add_rm64_r64, &args).first(First::Mod));
+        self.emit(Inst::new(Opcode::Add, &args));
         sum
     }
 
@@ -26,7 +26,7 @@ impl Numbers for Generator<'_> {
         self.bump(number, 1);
         let ones = self.program.reg(Class::General);
         let args = [Arg::Reg(ones, View::R64), Arg::Reg(number, View::R64)];
-        self.emit(Inst::new(Code::Tzcnt_r64_rm64, &args));
+        self.emit(Inst::new(Opcode::Tzcnt, &args));
         ones
     }
 
@@ -46,12 +46,12 @@ impl Numbers for Generator<'_> {
             Base::Acc(acc) => (around.nest.buffers.len() as u32, around.storage.scratch.offsets[&acc]),
         };
         let args = [Arg::Reg(reg, View::R64), Arg::Mem(self.buffers, slot as i32 * 8)];
-        self.prologue.push(Item::Inst(Inst::new(Code::Mov_r64_rm64, &args)));
+        self.prologue.push(Item::Inst(Inst::new(Opcode::Mov, &args)));
         if offset > 0 {
             let distance = self.program.reg(Class::General);
             let (to, from) = (Arg::Reg(reg, View::R64), Arg::Reg(distance, View::R64));
-            self.prologue.push(Item::Inst(Inst::new(Code::Mov_r64_imm64, &[from, Arg::Imm(offset as i64)])));
-            self.prologue.push(Item::Inst(Inst::new(Code::Add_rm64_r64, &[to, from]).first(First::Mod)));
+            self.prologue.push(Item::Inst(Inst::new(Opcode::MovBy64, &[from, Arg::Imm(offset as i64)])));
+            self.prologue.push(Item::Inst(Inst::new(Opcode::Add, &[to, from])));
         }
         self.bases.insert(base, reg);
         (reg, 0)
@@ -63,7 +63,7 @@ impl Numbers for Generator<'_> {
         let Some((number, bytes)) = multiple else {
             match offset == 0 && start != FRAME {
                 true => self.program.items.push(Item::Copy { to: pointer, from: start }),
-                false => self.emit(Inst::new(Code::Lea_r64_m, &[to, Arg::Mem(start, offset)])),
+                false => self.emit(Inst::new(Opcode::Lea, &[to, Arg::Mem(start, offset)])),
             }
             return pointer;
         };
@@ -72,11 +72,11 @@ impl Numbers for Generator<'_> {
             0 => start,
             _ => {
                 let whole = self.program.reg(Class::General);
-                self.emit(Inst::new(Code::Lea_r64_m, &[Arg::Reg(whole, View::R64), Arg::Mem(start, offset)]));
+                self.emit(Inst::new(Opcode::Lea, &[Arg::Reg(whole, View::R64), Arg::Mem(start, offset)]));
                 whole
             }
         };
-        self.emit(Inst::new(Code::Add_rm64_r64, &[to, Arg::Reg(start, View::R64)]).first(First::Mod));
+        self.emit(Inst::new(Opcode::Add, &[to, Arg::Reg(start, View::R64)]));
         pointer
     }
 
@@ -86,11 +86,11 @@ impl Numbers for Generator<'_> {
             return;
         }
         if i32::try_from(value).is_ok() {
-            return self.emit(Inst::new(Code::Add_rm64_imm32, &[to, Arg::Imm(value)]).first(First::Mod));
+            return self.emit(Inst::new(Opcode::AddBy, &[to, Arg::Imm(value)]));
         }
         let distance = self.program.reg(Class::General);
         self.set_number(distance, value);
-        self.emit(Inst::new(Code::Add_rm64_r64, &[to, Arg::Reg(distance, View::R64)]).first(First::Mod));
+        self.emit(Inst::new(Opcode::Add, &[to, Arg::Reg(distance, View::R64)]));
     }
 
     fn near(&mut self, pointer: Reg, bytes: i64) -> (Reg, i32) {
@@ -99,7 +99,7 @@ impl Numbers for Generator<'_> {
             _ => {
                 let far = self.number(bytes);
                 let args = [Arg::Reg(far, View::R64), Arg::Reg(pointer, View::R64)];
-                self.emit(Inst::new(Code::Add_rm64_r64, &args).first(First::Mod));
+                self.emit(Inst::new(Opcode::Add, &args));
                 (far, 0)
             }
         }
@@ -110,8 +110,8 @@ impl Generator<'_> {
     /// `to = value`.
     pub(super) fn set_number(&mut self, to: Reg, value: i64) {
         let inst = match u32::try_from(value) {
-            Ok(small) => Inst::new(Code::Mov_r32_imm32, &[Arg::Reg(to, View::R32), Arg::Imm(i64::from(small))]),
-            Err(_) => Inst::new(Code::Mov_r64_imm64, &[Arg::Reg(to, View::R64), Arg::Imm(value)]),
+            Ok(small) => Inst::new(Opcode::MovBy32, &[Arg::Reg(to, View::R32), Arg::Imm(i64::from(small))]),
+            Err(_) => Inst::new(Opcode::MovBy64, &[Arg::Reg(to, View::R64), Arg::Imm(value)]),
         };
         self.emit(inst);
     }
@@ -120,9 +120,9 @@ impl Generator<'_> {
     pub(super) fn scaled(&mut self, to: Reg, value: Reg, factor: i64) {
         let (to_arg, value) = (Arg::Reg(to, View::R64), Arg::Reg(value, View::R64));
         if i32::try_from(factor).is_ok() {
-            return self.emit(Inst::new(Code::Imul_r64_rm64_imm32, &[to_arg, value, Arg::Imm(factor)]));
+            return self.emit(Inst::new(Opcode::ImulBy, &[to_arg, value, Arg::Imm(factor)]));
         }
         self.set_number(to, factor);
-        self.emit(Inst::new(Code::Imul_r64_rm64, &[to_arg, value]).first(First::Mod));
+        self.emit(Inst::new(Opcode::Imul, &[to_arg, value]));
     }
 }

@@ -23,13 +23,13 @@
 //! Nothing changes where `e` is zero, nor where elements do not begin at multiples of their size.
 
 use super::machine::code::masked_load;
-use super::machine::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Class, Constant, Inst, Item, Reg, View};
+use super::machine::table::Opcode;
 use super::{Generator, Place, Refused, Val, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::emit::Numbers;
 use crate::codegen::storage::Vector;
 use cranefold_ir::{AccId, BufId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, Over, Stmt};
-use iced_x86::Code::*;
 use std::collections::HashMap;
 
 /// Bytes of a line of memory.
@@ -213,7 +213,7 @@ impl<'a> Generator<'a> {
         };
         let before = Arg::Reg(start.before, View::R64);
         for &(pointer, _) in pointers {
-            self.emit(Inst::new(Sub_r64_rm64, &[Arg::Reg(pointer, View::R64), before]).first(First::Mod));
+            self.emit(Inst::new(Opcode::Sub, &[Arg::Reg(pointer, View::R64), before]));
         }
         start
     }
@@ -238,9 +238,9 @@ impl<'a> Generator<'a> {
             own.set_number(bits, LINE_BYTES as i64 - 1);
             own.set_number(none, 0);
             let in_element = Arg::Imm(bytes as i64 - 1);
-            own.emit(Inst::new(Test_rm64_imm32, &[Arg::Reg(base, View::R64), in_element]).first(First::Use));
+            own.emit(Inst::new(Opcode::TestBy, &[Arg::Reg(base, View::R64), in_element]));
             let args = [Arg::Reg(bits, View::R64), Arg::Reg(none, View::R64)];
-            own.emit(Inst::new(Cmovne_r64_rm64, &args).first(First::Mod));
+            own.emit(Inst::new(Opcode::Cmovne, &args));
             bits
         });
         self.starts.in_line.insert(buf, bits);
@@ -252,19 +252,19 @@ impl<'a> Generator<'a> {
         let before = self.program.reg(Class::General);
         let [first, last] = [Class::Mask; 2].map(|class| self.program.reg(class));
         let before_arg = Arg::Reg(before, View::R64);
-        self.emit(Inst::new(Lea_r64_m, &[before_arg, Arg::Mem(pointer, offset)]));
-        self.emit(Inst::new(And_r64_rm64, &[before_arg, Arg::Reg(in_line, View::R64)]).first(First::Mod));
+        self.emit(Inst::new(Opcode::Lea, &[before_arg, Arg::Mem(pointer, offset)]));
+        self.emit(Inst::new(Opcode::And, &[before_arg, Arg::Reg(in_line, View::R64)]));
         let elements = self.divided(before, bytes);
         let (elements, numbers) = (self.in_lanes(elements, bytes), self.lane_numbers(bytes));
         let code = match bytes {
-            1 => EVEX_Vpcmpgtb_kr_k1_zmm_zmmm512,
-            2 => EVEX_Vpcmpgtw_kr_k1_zmm_zmmm512,
-            4 => EVEX_Vpcmpgtd_kr_k1_zmm_zmmm512b32,
-            _ => EVEX_Vpcmpgtq_kr_k1_zmm_zmmm512b64,
+            1 => Opcode::Vpcmpgtb,
+            2 => Opcode::Vpcmpgtw,
+            4 => Opcode::Vpcmpgtd,
+            _ => Opcode::Vpcmpgtq,
         };
         let (first_arg, last_arg) = (Arg::Reg(first, View::K), Arg::Reg(last, View::K));
-        self.emit(Inst::new(code, &[last_arg, self.full(elements), self.full(numbers)]).folding(bytes));
-        self.emit(Inst::new(VEX_Knotq_kr_kr, &[first_arg, last_arg]));
+        self.emit(Inst::new(code, &[last_arg, self.full(elements), self.full(numbers)]));
+        self.emit(Inst::new(Opcode::Knotq, &[first_arg, last_arg]));
         Start { before, first, last }
     }
 
@@ -286,8 +286,8 @@ impl<'a> Generator<'a> {
     ) -> Result<(), Refused> {
         let aligned = self.program.label();
         let before = Arg::Reg(start.before, View::R64);
-        self.emit(Inst::new(Test_rm64_r64, &[before, before]).first(First::Use));
-        self.program.items.push(Item::Jump(Je_rel32_64, aligned));
+        self.emit(Inst::new(Opcode::Test, &[before, before]));
+        self.program.items.push(Item::Jump(Opcode::Je, aligned));
         self.edge_of_lines(walk, start.last, body)?;
         match lines.bytes {
             1 => self.turn_bytes_back(lines, start.before),
@@ -300,16 +300,16 @@ impl<'a> Generator<'a> {
     /// Each register of a ring gets the lanes of itself and of the next one, from the first element on.
     fn turn_back(&mut self, lines: &Lines, before: Reg) {
         let (add, permute) = match lines.bytes {
-            2 => (EVEX_Vpaddw_zmm_k1z_zmm_zmmm512, EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512),
-            4 => (EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32),
-            _ => (EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64),
+            2 => (Opcode::Vpaddw, Opcode::Vpermt2w),
+            4 => (Opcode::Vpaddd, Opcode::Vpermt2d),
+            _ => (Opcode::Vpaddq, Opcode::Vpermt2q),
         };
         let elements = self.divided(before, lines.bytes);
         let (elements, numbers) = (self.in_lanes(elements, lines.bytes), self.lane_numbers(lines.bytes));
-        let order = self.both(add, elements, numbers, lines.bytes);
+        let order = self.both(add, elements, numbers);
         for (reg, next) in self.neighbours(lines) {
             let args = [self.full(reg), self.full(order), self.full(next)];
-            self.emit(Inst::new(permute, &args).first(First::Mod));
+            self.emit(Inst::new(permute, &args));
         }
     }
 
@@ -320,29 +320,29 @@ impl<'a> Generator<'a> {
         let [bits, others] = [Class::General; 2].map(|class| self.program.reg(class));
         let [bits_arg, others_arg] = [bits, others].map(|reg| Arg::Reg(reg, View::R64));
         self.program.items.push(Item::Copy { to: bits, from: before });
-        self.emit(Inst::new(And_rm64_imm32, &[bits_arg, Arg::Imm(3)]).first(First::Mod));
-        self.emit(Inst::new(Imul_r64_rm64_imm32, &[bits_arg, bits_arg, Arg::Imm(8)]).first(First::Mod));
+        self.emit(Inst::new(Opcode::AndBy, &[bits_arg, Arg::Imm(3)]));
+        self.emit(Inst::new(Opcode::ImulBy, &[bits_arg, bits_arg, Arg::Imm(8)]));
         self.set_number(others, 32);
-        self.emit(Inst::new(Sub_r64_rm64, &[others_arg, bits_arg]).first(First::Mod));
+        self.emit(Inst::new(Opcode::Sub, &[others_arg, bits_arg]));
         let (four, numbers, one) = (self.in_lanes(four, 4), self.lane_numbers(4), self.splat(1, 4));
-        let first = self.both(EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, four, numbers, 4);
-        let second = self.both(EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, first, one, 4);
+        let first = self.both(Opcode::Vpaddd, four, numbers);
+        let second = self.both(Opcode::Vpaddd, first, one);
         let shifts = [bits, others].map(|number| {
             let to = self.vector();
-            self.emit(Inst::new(EVEX_Vmovd_xmm_rm32, &[Arg::Reg(to, View::Xmm), Arg::Reg(number, View::R32)]));
+            self.emit(Inst::new(Opcode::Vmovd, &[Arg::Reg(to, View::Xmm), Arg::Reg(number, View::R32)]));
             Arg::Reg(to, View::Xmm)
         });
         for (reg, next) in self.neighbours(lines) {
-            let codes = [EVEX_Vpsrld_zmm_k1z_zmm_xmmm128, EVEX_Vpslld_zmm_k1z_zmm_xmmm128];
+            let codes = [Opcode::VpsrldCount, Opcode::VpslldCount];
             let parts = [(first, codes[0], shifts[0]), (second, codes[1], shifts[1])].map(|(order, code, by)| {
                 let part = self.vector();
                 self.program.items.push(Item::Copy { to: part, from: reg });
                 let args = [self.full(part), self.full(order), self.full(next)];
-                self.emit(Inst::new(EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32, &args).first(First::Mod));
-                self.pair(code, part, by, 0, None)
+                self.emit(Inst::new(Opcode::Vpermt2d, &args));
+                self.pair(code, part, by, None)
             });
             let part = self.full(parts[1]);
-            self.pair(EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, parts[0], part, 0, Some(reg));
+            self.pair(Opcode::Vpor, parts[0], part, Some(reg));
         }
     }
 
@@ -364,7 +364,7 @@ impl<'a> Generator<'a> {
         self.program.items.push(Item::Copy { to, from: number });
         if by > 1 {
             let args = [Arg::Reg(to, View::R64), Arg::Imm(by.ilog2().into())];
-            self.emit(Inst::new(Shr_rm64_imm8, &args).first(First::Mod));
+            self.emit(Inst::new(Opcode::ShrBy, &args));
         }
         to
     }
@@ -381,17 +381,17 @@ impl<'a> Generator<'a> {
     pub(super) fn set_edge(&mut self, mask: Reg, reg: Reg, val: Val) {
         let from = self.reg(val);
         let args = [self.full(reg), self.full(from)];
-        self.emit(Inst::new(masked_load(val.bytes), &args).first(First::Mod).masked(mask, false));
+        self.emit(Inst::new(masked_load(val.bytes), &args).masked(mask, false));
     }
 
     /// A number in all lanes.
     fn in_lanes(&mut self, number: Reg, bytes: u64) -> Reg {
         let to = self.vector();
         let (code, view) = match bytes {
-            1 => (EVEX_Vpbroadcastb_zmm_k1z_r32, View::R32),
-            2 => (EVEX_Vpbroadcastw_zmm_k1z_r32, View::R32),
-            4 => (EVEX_Vpbroadcastd_zmm_k1z_r32, View::R32),
-            _ => (EVEX_Vpbroadcastq_zmm_k1z_r64, View::R64),
+            1 => (Opcode::VpbroadcastbOf, View::R32),
+            2 => (Opcode::VpbroadcastwOf, View::R32),
+            4 => (Opcode::VpbroadcastdOf, View::R32),
+            _ => (Opcode::VpbroadcastqOf, View::R64),
         };
         self.emit(Inst::new(code, &[self.full(to), Arg::Reg(number, view)]));
         to

@@ -12,12 +12,12 @@
 //! | 8 | signed | `vpxor x, 128`, `vpsadbw`, `vpsubq 1024`, `vpaddq` | x ^ 128 is x + 128 without sign |
 //! | 8 | either, in a loop, with VNNI | `vpdpbusd narrow, ..`; after the loop `vpmuldq`, `vpsraq`, `vpaddq` twice | so many iterations cannot overflow 32 bits |
 
-use super::machine::code::{Arg, First, Inst, Item, Reg};
+use super::machine::code::{Arg, Inst, Item, Reg};
+use super::machine::table::Opcode;
 use super::{Generator, Lanes, Place, Refused, Val, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::storage::Vector;
 use cranefold_ir::{BufId, DType, Expr, Extent, Index, Loop, LoopVar, Op, Stmt};
-use iced_x86::Code::*;
 
 /// Iterations of a loop whose sums of bytes fit 32 bits: each adds at most 4 * 255.
 const MOST_NARROW: u64 = (1 << 31) / (4 * 256);
@@ -114,7 +114,7 @@ impl<'a> Generator<'a> {
         }
         let (unsigned, signed) = self.with_ones(bytes);
         let args = [self.full(sum), self.full(unsigned), signed];
-        self.emit(Inst::new(EVEX_Vpdpbusd_zmm_k1z_zmm_zmmm512b32, &args).first(First::Mod));
+        self.emit(Inst::new(Opcode::Vpdpbusd, &args));
         sum
     }
 
@@ -155,11 +155,11 @@ impl<'a> Generator<'a> {
         sums.sort();
         for (wide, narrow) in sums {
             let one = self.splat(1, 8);
-            let lower = self.both(EVEX_Vpmuldq_zmm_k1z_zmm_zmmm512b64, narrow, one, 8);
-            let upper = self.by_number(EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, narrow, 32);
-            let both = self.both(EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, lower, upper, 8);
+            let lower = self.both(Opcode::Vpmuldq, narrow, one);
+            let upper = self.by_number(Opcode::Vpsraq, narrow, 32);
+            let both = self.both(Opcode::Vpaddq, lower, upper);
             let both = self.full(both);
-            self.pair(EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, wide, both, 8, Some(wide));
+            self.pair(Opcode::Vpaddq, wide, both, Some(wide));
         }
     }
 
@@ -174,26 +174,26 @@ impl<'a> Generator<'a> {
 
     fn sums_of_four(&mut self, bytes: Val) -> Reg {
         let (unsigned, signed) = self.with_ones(bytes);
-        let pairs = self.tier.pick(VEX_Vpmaddubsw_ymm_ymm_ymmm256, EVEX_Vpmaddubsw_zmm_k1z_zmm_zmmm512);
-        let pairs = self.pair(pairs, unsigned, signed, 0, None);
+        let pairs = Opcode::Vpmaddubsw;
+        let pairs = self.pair(pairs, unsigned, signed, None);
         let ones = self.splat(1, 2);
-        let fours = self.tier.pick(VEX_Vpmaddwd_ymm_ymm_ymmm256, EVEX_Vpmaddwd_zmm_k1z_zmm_zmmm512);
-        self.both(fours, pairs, ones, 2)
+        let fours = Opcode::Vpmaddwd;
+        self.both(fours, pairs, ones)
     }
 
     fn sums_of_eight(&mut self, bytes: Val) -> Reg {
-        let differences = self.tier.pick(VEX_Vpsadbw_ymm_ymm_ymmm256, EVEX_Vpsadbw_zmm_zmm_zmmm512);
+        let differences = Opcode::Vpsadbw;
         let zero = self.splat(0, 8);
         let memory = self.operand(bytes, self.tier.bytes());
         if !bytes.dtype.is_signed() {
-            return self.pair(differences, zero, memory, 0, None);
+            return self.pair(differences, zero, memory, None);
         }
         let sign = self.splat(0x80, 1);
-        let flip = self.tier.pick(VEX_Vpxor_ymm_ymm_ymmm256, EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32);
-        let unsigned = self.pair(flip, sign, memory, 0, None);
-        let sums = self.both(differences, unsigned, zero, 0);
+        let flip = Opcode::Vpxor;
+        let unsigned = self.pair(flip, sign, memory, None);
+        let sums = self.both(differences, unsigned, zero);
         let excess = self.splat(8 * 128, 8);
-        let subtract = self.tier.pick(VEX_Vpsubq_ymm_ymm_ymmm256, EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64);
-        self.both(subtract, sums, excess, 8)
+        let subtract = Opcode::Vpsubq;
+        self.both(subtract, sums, excess)
     }
 }

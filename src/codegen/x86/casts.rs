@@ -2,59 +2,56 @@
 
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Inst, Reg, View};
+use super::machine::table::Opcode;
 use super::{Generator, Lanes, Place, Refused, Val};
 use cranefold_ir::DType;
-use iced_x86::Code::{self, *};
-
-/// A conversion: its instruction in AVX2 and AVX-512, if there is one.
-type Codes = (Option<Code>, Code);
 
 /// Conversions by one instruction between floats, or from integers to floats.
-fn convert(from: DType, to: DType) -> Option<Codes> {
+fn convert(from: DType, to: DType) -> Option<Opcode> {
     use DType::{F16, F32, F64, I32, I64, U32, U64};
     Some(match (from, to) {
-        (F32, F64) => (Some(VEX_Vcvtps2pd_ymm_xmmm128), EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae),
-        (F64, F32) => (Some(VEX_Vcvtpd2ps_xmm_ymmm256), EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er),
-        (F16, F32) => (Some(VEX_Vcvtph2ps_ymm_xmmm128), EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae),
-        (I32, F32) => (Some(VEX_Vcvtdq2ps_ymm_ymmm256), EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er),
-        (I32, F64) => (Some(VEX_Vcvtdq2pd_ymm_xmmm128), EVEX_Vcvtdq2pd_zmm_k1z_ymmm256b32_er),
-        (U32, F32) => (None, EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er),
-        (U32, F64) => (None, EVEX_Vcvtudq2pd_zmm_k1z_ymmm256b32_er),
-        (I64, F32) => (None, EVEX_Vcvtqq2ps_ymm_k1z_zmmm512b64_er),
-        (I64, F64) => (None, EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er),
-        (U64, F32) => (None, EVEX_Vcvtuqq2ps_ymm_k1z_zmmm512b64_er),
-        (U64, F64) => (None, EVEX_Vcvtuqq2pd_zmm_k1z_zmmm512b64_er),
+        (F32, F64) => Opcode::Vcvtps2pd,
+        (F64, F32) => Opcode::Vcvtpd2ps,
+        (F16, F32) => Opcode::Vcvtph2ps,
+        (I32, F32) => Opcode::Vcvtdq2ps,
+        (I32, F64) => Opcode::Vcvtdq2pd,
+        (U32, F32) => Opcode::Vcvtudq2ps,
+        (U32, F64) => Opcode::Vcvtudq2pd,
+        (I64, F32) => Opcode::Vcvtqq2ps,
+        (I64, F64) => Opcode::Vcvtqq2pd,
+        (U64, F32) => Opcode::Vcvtuqq2ps,
+        (U64, F64) => Opcode::Vcvtuqq2pd,
         _ => return None,
     })
 }
 
 /// Integers to wider ones.
-fn widen(from: u64, to: u64, signed: bool) -> (Code, Code) {
+fn widen(from: u64, to: u64, signed: bool) -> Opcode {
     match (from, to, signed) {
-        (1, 2, true) => (VEX_Vpmovsxbw_ymm_xmmm128, EVEX_Vpmovsxbw_zmm_k1z_ymmm256),
-        (1, 4, true) => (VEX_Vpmovsxbd_ymm_xmmm64, EVEX_Vpmovsxbd_zmm_k1z_xmmm128),
-        (1, _, true) => (VEX_Vpmovsxbq_ymm_xmmm32, EVEX_Vpmovsxbq_zmm_k1z_xmmm64),
-        (2, 4, true) => (VEX_Vpmovsxwd_ymm_xmmm128, EVEX_Vpmovsxwd_zmm_k1z_ymmm256),
-        (2, _, true) => (VEX_Vpmovsxwq_ymm_xmmm64, EVEX_Vpmovsxwq_zmm_k1z_xmmm128),
-        (_, _, true) => (VEX_Vpmovsxdq_ymm_xmmm128, EVEX_Vpmovsxdq_zmm_k1z_ymmm256),
-        (1, 2, false) => (VEX_Vpmovzxbw_ymm_xmmm128, EVEX_Vpmovzxbw_zmm_k1z_ymmm256),
-        (1, 4, false) => (VEX_Vpmovzxbd_ymm_xmmm64, EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
-        (1, _, false) => (VEX_Vpmovzxbq_ymm_xmmm32, EVEX_Vpmovzxbq_zmm_k1z_xmmm64),
-        (2, 4, false) => (VEX_Vpmovzxwd_ymm_xmmm128, EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
-        (2, _, false) => (VEX_Vpmovzxwq_ymm_xmmm64, EVEX_Vpmovzxwq_zmm_k1z_xmmm128),
-        (_, _, false) => (VEX_Vpmovzxdq_ymm_xmmm128, EVEX_Vpmovzxdq_zmm_k1z_ymmm256),
+        (1, 2, true) => Opcode::Vpmovsxbw,
+        (1, 4, true) => Opcode::Vpmovsxbd,
+        (1, _, true) => Opcode::Vpmovsxbq,
+        (2, 4, true) => Opcode::Vpmovsxwd,
+        (2, _, true) => Opcode::Vpmovsxwq,
+        (_, _, true) => Opcode::Vpmovsxdq,
+        (1, 2, false) => Opcode::Vpmovzxbw,
+        (1, 4, false) => Opcode::Vpmovzxbd,
+        (1, _, false) => Opcode::Vpmovzxbq,
+        (2, 4, false) => Opcode::Vpmovzxwd,
+        (2, _, false) => Opcode::Vpmovzxwq,
+        (_, _, false) => Opcode::Vpmovzxdq,
     }
 }
 
 /// Integers to narrower ones in AVX-512, and the bytes of the result.
-fn narrow(from: u64, to: u64) -> (Code, u64) {
+fn narrow(from: u64, to: u64) -> (Opcode, u64) {
     match (from, to) {
-        (8, 4) => (EVEX_Vpmovqd_ymmm256_k1z_zmm, 32),
-        (8, 2) => (EVEX_Vpmovqw_xmmm128_k1z_zmm, 16),
-        (8, _) => (EVEX_Vpmovqb_xmmm64_k1z_zmm, 16),
-        (4, 2) => (EVEX_Vpmovdw_ymmm256_k1z_zmm, 32),
-        (4, _) => (EVEX_Vpmovdb_xmmm128_k1z_zmm, 16),
-        _ => (EVEX_Vpmovwb_ymmm256_k1z_zmm, 32),
+        (8, 4) => (Opcode::Vpmovqd, 32),
+        (8, 2) => (Opcode::Vpmovqw, 16),
+        (8, _) => (Opcode::Vpmovqb, 16),
+        (4, 2) => (Opcode::Vpmovdw, 32),
+        (4, _) => (Opcode::Vpmovdb, 16),
+        _ => (Opcode::Vpmovwb, 32),
     }
 }
 
@@ -68,11 +65,8 @@ impl Generator<'_> {
             (DType::F32, DType::F16) => self.half_of(a, to),
             (DType::Bf16, DType::F32) => self.of_bf16(a, to),
             _ => match convert(from, result) {
-                Some((vex, evex)) => {
-                    let code = if self.tier.is_512() { Some(evex) } else { vex };
-                    let code = code.ok_or_else(|| Refused(format!("{result} of {from}")))?;
-                    self.converted(code, a, result, to)
-                }
+                Some(opcode) if self.tier.has(opcode) => self.converted(opcode, a, result, to),
+                Some(_) => return Err(Refused(format!("{result} of {from}"))),
                 None if from.is_int() && from.bytes() < 4 => {
                     let wide = self.resized(a, DType::I32, None);
                     return self.cast(wide, result, to);
@@ -89,14 +83,14 @@ impl Generator<'_> {
     }
 
     /// A conversion by one instruction.
-    fn converted(&mut self, code: Code, a: Val, result: DType, to: Option<Reg>) -> Val {
+    fn converted(&mut self, opcode: Opcode, a: Val, result: DType, to: Option<Reg>) -> Val {
         let all = self.tier.bytes();
         let (from_bytes, to_bytes) = (a.dtype.bytes(), result.bytes());
         let lanes = all / from_bytes.max(to_bytes);
         let from = self.operand(a, lanes * from_bytes);
         let to = self.target(to);
         let args = [Arg::Reg(to, self.tier.view_of(lanes * to_bytes)), from];
-        self.emit(Inst::new(code, &args));
+        self.emit(Inst::new(opcode, &args));
         self.value(to, result, a.lanes)
     }
 
@@ -107,8 +101,7 @@ impl Generator<'_> {
             return Val { dtype: result, ..a };
         }
         if from_bytes < to_bytes {
-            let (vex, evex) = widen(from_bytes, to_bytes, a.dtype.is_signed());
-            return self.converted(self.tier.pick(vex, evex), a, result, to);
+            return self.converted(widen(from_bytes, to_bytes, a.dtype.is_signed()), a, result, to);
         }
         let from = self.reg(a);
         let to = self.target(to);
@@ -130,14 +123,14 @@ impl Generator<'_> {
             if i < in_half { (i / small * wide + i % small) as u8 } else { 0x80 }
         });
         let gather = self.full(gather);
-        let parts = self.pair(VEX_Vpshufb_ymm_ymm_ymmm256, from, gather, 0, None);
+        let parts = self.pair(Opcode::Vpshufb, from, gather, None);
         let upper = self.group(parts, 1);
         // The upper half's elements follow those of the lower.
         let args = [Arg::Reg(to, View::Xmm), Arg::Reg(parts, View::Xmm), Arg::Reg(upper, View::Xmm)];
         match in_half {
-            8 => self.emit(Inst::new(VEX_Vpunpcklqdq_xmm_xmm_xmmm128, &args)),
-            4 => self.emit(Inst::new(VEX_Vpunpckldq_xmm_xmm_xmmm128, &args)),
-            _ => self.emit(Inst::new(VEX_Vpunpcklwd_xmm_xmm_xmmm128, &args)),
+            8 => self.emit(Inst::new(Opcode::VpunpcklqdqXmm, &args)),
+            4 => self.emit(Inst::new(Opcode::VpunpckldqXmm, &args)),
+            _ => self.emit(Inst::new(Opcode::VpunpcklwdXmm, &args)),
         }
     }
 
@@ -145,7 +138,7 @@ impl Generator<'_> {
     fn half_of(&mut self, a: Val, to: Option<Reg>) -> Val {
         let from = self.reg(a);
         let to = self.target(to);
-        let code = self.tier.pick(VEX_Vcvtps2ph_xmmm128_ymm_imm8, EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae);
+        let code = Opcode::Vcvtps2ph;
         let view = self.tier.pick_view(View::Xmm, View::Ymm);
         let args = [Arg::Reg(to, view), self.full(from), Arg::Imm(0)];
         self.emit(Inst::new(code, &args));
@@ -162,16 +155,16 @@ impl Generator<'_> {
             let upper = self.program.constant(super::machine::code::Constant::Mask(0xaaaa_aaaa));
             let to = self.target(to);
             let args = [self.full(to), self.full(places), self.full(from)];
-            self.emit(Inst::new(EVEX_Vpermw_zmm_k1z_zmm_zmmm512, &args).masked(upper, true));
+            self.emit(Inst::new(Opcode::Vpermw, &args).masked(upper, true));
             return self.value(to, DType::F32, a.lanes);
         }
         let from = self.operand(a, all / 2);
         let wide = self.vector();
         let args = [self.full(wide), from];
-        self.emit(Inst::new(VEX_Vpmovzxwd_ymm_xmmm128, &args));
+        self.emit(Inst::new(Opcode::Vpmovzxwd, &args));
         let to = self.target(to);
         let args = [self.full(to), self.full(wide), Arg::Imm(16)];
-        self.emit(Inst::new(VEX_Vpslld_ymm_ymm_imm8, &args));
+        self.emit(Inst::new(Opcode::Vpslld, &args));
         self.value(to, DType::F32, a.lanes)
     }
 
@@ -198,7 +191,7 @@ impl Generator<'_> {
         };
         let one = self.splat(1, a.bytes);
         let one = self.full(one);
-        let number = self.pair(VEX_Vpand_ymm_ymm_ymmm256, mask, one, a.bytes, None);
+        let number = self.pair(Opcode::Vpand, mask, one, None);
         let number = self.value(number, as_int(a.bytes), a.lanes);
         let value = self.resized(number, result, to);
         Ok(if a.lanes == Lanes::Same && result.bytes() < a.bytes { self.broadcast(value) } else { value })

@@ -1,13 +1,13 @@
 //! Accumulators: cells in registers, and runs of elements in the frame.
 
 use super::machine::code::masked_load;
-use super::machine::code::{Arg, Class, First, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Class, Inst, Item, Reg, View};
 use super::machine::encode::FRAME;
+use super::machine::table::Opcode;
 use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
 use crate::codegen::address::Base;
 use crate::codegen::emit::{Accumulators, Numbers, Part};
 use cranefold_ir::{AccId, DType, Scalar};
-use iced_x86::Code::*;
 
 /// Vectors up to which filling an accumulator is written out.
 const FEW_VECTORS: u64 = 8;
@@ -25,7 +25,7 @@ impl Accumulators for Generator<'_> {
         } else {
             let (at, left, head) =
                 (self.program.reg(Class::General), self.program.reg(Class::General), self.program.label());
-            self.emit(Inst::new(Lea_r64_m, &[Arg::Reg(at, View::R64), Arg::Mem(base, offset)]));
+            self.emit(Inst::new(Opcode::Lea, &[Arg::Reg(at, View::R64), Arg::Mem(base, offset)]));
             self.set_number(left, vectors as i64);
             self.program.loops.push(format!("fill {acc}"));
             let number = self.program.loops.len() as u32 - 1;
@@ -33,8 +33,8 @@ impl Accumulators for Generator<'_> {
             self.program.items.push(Item::Label(head));
             self.store_bytes(value, at, 0, vector);
             self.bump(at, vector as i64);
-            self.emit(Inst::new(Sub_rm64_imm32, &[Arg::Reg(left, View::R64), Arg::Imm(1)]).first(First::Mod));
-            self.program.items.push(Item::Jump(Jne_rel32_64, head));
+            self.emit(Inst::new(Opcode::SubBy, &[Arg::Reg(left, View::R64), Arg::Imm(1)]));
+            self.program.items.push(Item::Jump(Opcode::Jne, head));
             self.program.items.push(Item::Leave);
         }
         let mut done = vectors * vector;
@@ -126,11 +126,11 @@ impl Generator<'_> {
         let to = self.vector();
         if self.tier.is_512() && start.is_multiple_of(4) {
             let args = [self.full(to), self.full(reg), self.full(reg), Arg::Imm(start as i64 / 4)];
-            self.emit(Inst::new(EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args));
+            self.emit(Inst::new(Opcode::Valignd, &args));
             return to;
         }
         if start + len <= 16 {
-            let code = self.tier.pick(VEX_Vpsrldq_xmm_xmm_imm8, EVEX_Vpsrldq_xmm_xmmm128_imm8);
+            let code = Opcode::Vpsrldq;
             let args = [Arg::Reg(to, View::Xmm), Arg::Reg(reg, View::Xmm), Arg::Imm(start as i64)];
             self.emit(Inst::new(code, &args));
             return to;
@@ -158,18 +158,18 @@ impl Generator<'_> {
                 moved = self.vector();
                 let by = 16 - start as i64 / 4;
                 let args = [self.full(moved), self.full(from), self.full(from), Arg::Imm(by)];
-                self.emit(Inst::new(EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args));
+                self.emit(Inst::new(Opcode::Valignd, &args));
             }
             let mask = self.mask_of(start / bytes, len / bytes);
             let code = masked_load(bytes);
             let args = [self.full(reg), self.full(moved)];
-            self.emit(Inst::new(code, &args).first(First::Mod).masked(mask, false));
+            self.emit(Inst::new(code, &args).masked(mask, false));
             return;
         }
         if !self.tier.is_512() && start == 0 && len.is_multiple_of(4) {
             let lanes = len / 4;
             let args = [self.full(reg), self.full(reg), self.full(from), Arg::Imm((1 << lanes) - 1)];
-            self.emit(Inst::new(VEX_Vpblendd_ymm_ymm_ymmm256_imm8, &args));
+            self.emit(Inst::new(Opcode::Vpblendd, &args));
             return;
         }
         let slot = self.lane_slot();
@@ -199,7 +199,7 @@ impl Generator<'_> {
         if start.is_multiple_of(16) {
             return whole;
         }
-        let code = self.tier.pick(VEX_Vpsrldq_xmm_xmm_imm8, EVEX_Vpsrldq_xmm_xmmm128_imm8);
+        let code = Opcode::Vpsrldq;
         let args = [Arg::Reg(to, View::Xmm), Arg::Reg(whole, View::Xmm), Arg::Imm(start as i64 % 16)];
         self.emit(Inst::new(code, &args));
         to

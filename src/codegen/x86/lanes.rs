@@ -1,11 +1,11 @@
 //! Lanes in and out of registers: constants, loads and stores.
 
-use super::machine::code::{Arg, Constant, First, Inst, Item, Reg, View, masked_load};
+use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
+use super::machine::table::Opcode;
 use super::{Generator, Lanes, Place, Refused, Val, Walk, strided, turned};
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
 use cranefold_ir::{BufferRole, DType, Index, Scalar, Stmt};
-use iced_x86::Code::{self, *};
 
 impl<'a> Memory<'a> for Generator<'a> {
     type Columns = (Vec<strided::Group>, Vec<turned::Block>);
@@ -65,7 +65,7 @@ impl<'a> Memory<'a> for Generator<'a> {
             Some((lanes, 1)) if self.tier.is_512() => {
                 let mask = self.mask_of(0, lanes);
                 let args = [Arg::Mem(pointer, offset), self.full(reg)];
-                self.emit(Inst::new(masked_store(bytes), &args).first(First::Use).masked(mask, false));
+                self.emit(Inst::new(masked_store(bytes), &args).masked(mask, false));
             }
             Some((lanes, stride)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
         }
@@ -137,19 +137,18 @@ impl Generator<'_> {
     pub(super) fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
         let x = |reg| Arg::Reg(reg, View::Xmm);
-        let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
         let inst = match bytes {
-            64 => Inst::new(EVEX_Vmovdqu32_zmm_k1z_zmmm512, &[Arg::Reg(to, View::Zmm), memory]),
+            64 => Inst::new(Opcode::Vmovdqu32, &[Arg::Reg(to, View::Zmm), memory]),
             32 => {
-                let code = pick(VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_ymm_k1z_ymmm256);
+                let code = Opcode::VmovdquYmm;
                 Inst::new(code, &[Arg::Reg(to, View::Ymm), memory])
             }
-            16 => Inst::new(pick(VEX_Vmovdqu_xmm_xmmm128, EVEX_Vmovdqu32_xmm_k1z_xmmm128), &[x(to), memory]),
-            8 => Inst::new(pick(VEX_Vmovq_xmm_xmmm64, EVEX_Vmovq_xmm_xmmm64), &[x(to), memory]),
-            4 => Inst::new(pick(VEX_Vmovd_xmm_rm32, EVEX_Vmovd_xmm_rm32), &[x(to), memory]),
+            16 => Inst::new(Opcode::VmovdquXmm, &[x(to), memory]),
+            8 => Inst::new(Opcode::Vmovq, &[x(to), memory]),
+            4 => Inst::new(Opcode::Vmovd, &[x(to), memory]),
             _ => {
                 let zero = self.splat(0, 8);
-                let code = insert_code(self.tier, bytes);
+                let code = insert_code(bytes);
                 Inst::new(code, &[x(to), x(zero), memory, Arg::Imm(0)])
             }
         };
@@ -161,13 +160,13 @@ impl Generator<'_> {
         let bytes = dtype.bytes();
         let to = self.vector();
         let args = [self.full(to), Arg::Mem(base, offset)];
-        let (vex, evex) = match bytes {
-            1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
-            2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
-            4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
-            _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+        let opcode = match bytes {
+            1 => Opcode::Vpbroadcastb,
+            2 => Opcode::Vpbroadcastw,
+            4 => Opcode::Vpbroadcastd,
+            _ => Opcode::Vpbroadcastq,
         };
-        self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+        self.emit(Inst::new(opcode, &args));
         let val = Val { place: Place::Reg(to), dtype, lanes: Lanes::Same, bytes };
         match dtype {
             // In memory a byte.
@@ -183,14 +182,14 @@ impl Generator<'_> {
         }
         let from = self.reg(val);
         let to = self.vector();
-        let (vex, evex) = match val.bytes {
-            1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
-            2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
-            4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
-            _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+        let opcode = match val.bytes {
+            1 => Opcode::Vpbroadcastb,
+            2 => Opcode::Vpbroadcastw,
+            4 => Opcode::Vpbroadcastd,
+            _ => Opcode::Vpbroadcastq,
         };
         let args = [self.full(to), Arg::Reg(from, View::Xmm)];
-        self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+        self.emit(Inst::new(opcode, &args));
         Val { place: Place::Reg(to), lanes: Lanes::Same, ..val }
     }
 
@@ -200,7 +199,7 @@ impl Generator<'_> {
         let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
         let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
         if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
-            self.emit(Inst::new(Prefetcht0_m8, &[Arg::Mem(pointer, ahead)]).first(First::Use));
+            self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, ahead)]));
         }
     }
 
@@ -224,8 +223,8 @@ impl Generator<'_> {
                 let inst = match (bytes, lane) {
                     (4 | 8, 0) => {
                         let code = match bytes {
-                            4 => self.tier.pick(VEX_Vmovd_xmm_rm32, EVEX_Vmovd_xmm_rm32),
-                            _ => self.tier.pick(VEX_Vmovq_xmm_xmmm64, EVEX_Vmovq_xmm_xmmm64),
+                            4 => Opcode::Vmovd,
+                            _ => Opcode::Vmovq,
                         };
                         Inst::new(code, &[Arg::Reg(to, View::Xmm), Arg::Mem(base, offset)])
                     }
@@ -236,7 +235,7 @@ impl Generator<'_> {
                             Arg::Mem(base, offset),
                             Arg::Imm(lane as i64),
                         ];
-                        Inst::new(insert_code(self.tier, bytes), &args)
+                        Inst::new(insert_code(bytes), &args)
                     }
                 };
                 self.emit(inst);
@@ -248,9 +247,7 @@ impl Generator<'_> {
                 Some(whole) => {
                     let to = self.vector();
                     let args = [self.full(to), self.full(whole), Arg::Reg(part, View::Xmm), Arg::Imm(group as i64)];
-                    let code = self
-                        .tier
-                        .pick(VEX_Vinserti128_ymm_ymm_xmmm128_imm8, EVEX_Vinserti32x4_zmm_k1z_zmm_xmmm128_imm8);
+                    let code = Opcode::Vinserti128;
                     self.emit(Inst::new(code, &args));
                     to
                 }
@@ -268,7 +265,7 @@ impl Generator<'_> {
                 let distance = (group * in_group + lane) as i64 * stride * bytes as i64;
                 let (base, offset) = self.near(base, i64::from(offset) + distance);
                 let args = [Arg::Mem(base, offset), Arg::Reg(part, View::Xmm), Arg::Imm(lane as i64)];
-                self.emit(Inst::new(extract_code(self.tier, bytes), &args).first(First::Use));
+                self.emit(Inst::new(extract_code(bytes), &args));
             }
         }
     }
@@ -280,7 +277,7 @@ impl Generator<'_> {
         }
         let to = self.vector();
         let args = [Arg::Reg(to, View::Xmm), self.full(reg), Arg::Imm(n as i64)];
-        let code = self.tier.pick(VEX_Vextracti128_xmmm128_ymm_imm8, EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8);
+        let code = Opcode::Vextracti128;
         self.emit(Inst::new(code, &args));
         to
     }
@@ -288,48 +285,47 @@ impl Generator<'_> {
     /// Stores just so many bytes: a power of two.
     pub(super) fn store_bytes(&mut self, reg: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
-        let pick = |vex: Code, evex: Code| self.tier.pick(vex, evex);
         let x = Arg::Reg(reg, View::Xmm);
         let inst = match bytes {
-            64 => Inst::new(EVEX_Vmovdqu32_zmmm512_k1z_zmm, &[memory, Arg::Reg(reg, View::Zmm)]),
+            64 => Inst::new(Opcode::Vmovdqu32Store, &[memory, Arg::Reg(reg, View::Zmm)]),
             32 => {
-                let code = pick(VEX_Vmovdqu_ymmm256_ymm, EVEX_Vmovdqu32_ymmm256_k1z_ymm);
+                let code = Opcode::VmovdquYmmStore;
                 Inst::new(code, &[memory, Arg::Reg(reg, View::Ymm)])
             }
-            16 => Inst::new(pick(VEX_Vmovdqu_xmmm128_xmm, EVEX_Vmovdqu32_xmmm128_k1z_xmm), &[memory, x]),
-            8 => Inst::new(pick(VEX_Vmovq_xmmm64_xmm, EVEX_Vmovq_xmmm64_xmm), &[memory, x]),
-            4 => Inst::new(pick(VEX_Vmovd_rm32_xmm, EVEX_Vmovd_rm32_xmm), &[memory, x]),
-            _ => Inst::new(extract_code(self.tier, bytes), &[memory, x, Arg::Imm(0)]),
+            16 => Inst::new(Opcode::VmovdquXmmStore, &[memory, x]),
+            8 => Inst::new(Opcode::VmovqStore, &[memory, x]),
+            4 => Inst::new(Opcode::VmovdStore, &[memory, x]),
+            _ => Inst::new(extract_code(bytes), &[memory, x, Arg::Imm(0)]),
         };
-        self.emit(inst.first(First::Use));
+        self.emit(inst);
     }
 }
 
 /// The instruction that puts an element from memory into a lane.
-fn insert_code(tier: super::machine::tier::Tier, bytes: u64) -> Code {
+fn insert_code(bytes: u64) -> Opcode {
     match bytes {
-        1 => tier.pick(VEX_Vpinsrb_xmm_xmm_r32m8_imm8, EVEX_Vpinsrb_xmm_xmm_r32m8_imm8),
-        2 => tier.pick(VEX_Vpinsrw_xmm_xmm_r32m16_imm8, EVEX_Vpinsrw_xmm_xmm_r32m16_imm8),
-        4 => tier.pick(VEX_Vpinsrd_xmm_xmm_rm32_imm8, EVEX_Vpinsrd_xmm_xmm_rm32_imm8),
-        _ => tier.pick(VEX_Vpinsrq_xmm_xmm_rm64_imm8, EVEX_Vpinsrq_xmm_xmm_rm64_imm8),
+        1 => Opcode::Vpinsrb,
+        2 => Opcode::Vpinsrw,
+        4 => Opcode::Vpinsrd,
+        _ => Opcode::Vpinsrq,
     }
 }
 
 /// The instruction that stores the element of a lane.
-fn extract_code(tier: super::machine::tier::Tier, bytes: u64) -> Code {
+fn extract_code(bytes: u64) -> Opcode {
     match bytes {
-        1 => tier.pick(VEX_Vpextrb_r32m8_xmm_imm8, EVEX_Vpextrb_r32m8_xmm_imm8),
-        2 => tier.pick(VEX_Vpextrw_r32m16_xmm_imm8, EVEX_Vpextrw_r32m16_xmm_imm8),
-        4 => tier.pick(VEX_Vpextrd_rm32_xmm_imm8, EVEX_Vpextrd_rm32_xmm_imm8),
-        _ => tier.pick(VEX_Vpextrq_rm64_xmm_imm8, EVEX_Vpextrq_rm64_xmm_imm8),
+        1 => Opcode::Vpextrb,
+        2 => Opcode::Vpextrw,
+        4 => Opcode::Vpextrd,
+        _ => Opcode::Vpextrq,
     }
 }
 
-fn masked_store(bytes: u64) -> Code {
+fn masked_store(bytes: u64) -> Opcode {
     match bytes {
-        1 => EVEX_Vmovdqu8_zmmm512_k1z_zmm,
-        2 => EVEX_Vmovdqu16_zmmm512_k1z_zmm,
-        4 => EVEX_Vmovdqu32_zmmm512_k1z_zmm,
-        _ => EVEX_Vmovdqu64_zmmm512_k1z_zmm,
+        1 => Opcode::Vmovdqu8Store,
+        2 => Opcode::Vmovdqu16Store,
+        4 => Opcode::Vmovdqu32Store,
+        _ => Opcode::Vmovdqu64Store,
     }
 }

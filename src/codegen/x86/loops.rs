@@ -1,11 +1,11 @@
 //! Loops, which test at their bottom: a loop runs at least once, or is left out.
 
-use super::machine::code::{Arg, Class, First, Inst, Item, Label, Reg, View};
+use super::machine::code::{Arg, Class, Inst, Item, Label, Reg, View};
+use super::machine::table::Opcode;
 use super::{Generator, Refused, Walk, aligned, each_expr};
 use crate::codegen::emit::{Loops, Numbers};
 use crate::codegen::storage::Vector;
 use cranefold_ir::{Expr, Extent, Loop, LoopVar, Over, Stmt};
-use iced_x86::Code;
 
 /// An open loop.
 pub(super) struct Open {
@@ -39,8 +39,8 @@ impl<'a> Loops<'a> for Generator<'a> {
         let counts_up = counts(&l.body, l.var);
         if let Some(bound) = bound {
             let bound = Arg::Reg(bound, View::R64);
-            self.emit(Inst::new(Code::Test_rm64_r64, &[bound, bound]).first(First::Use));
-            self.program.items.push(Item::Jump(Code::Je_rel32_64, exit));
+            self.emit(Inst::new(Opcode::Test, &[bound, bound]));
+            self.program.items.push(Item::Jump(Opcode::Je, exit));
         }
         match (counts_up, bound, l.extent) {
             (false, Some(bound), _) => self.program.items.push(Item::Copy { to: counter, from: bound }),
@@ -70,7 +70,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         let number = self.program.loops.len() as u32 - 1;
         if let Some((_, Some(start))) = &open.lines {
             self.edge_of_lines(walk, start.first, &l.body)?;
-            self.program.items.push(Item::Jump(Code::Jmp_rel32_64, open.behind_first));
+            self.program.items.push(Item::Jump(Opcode::Jmp, open.behind_first));
         }
         self.program.items.push(Item::Enter(number));
         self.program.items.push(Item::Label(open.head));
@@ -110,25 +110,25 @@ impl Generator<'_> {
     fn count(&mut self, extent: Extent, open: &Open) {
         let counter = Arg::Reg(open.counter, View::R64);
         if !open.counts_up {
-            self.emit(Inst::new(Code::Sub_rm64_imm32, &[counter, Arg::Imm(1)]).first(First::Mod));
-            self.program.items.push(Item::Jump(Code::Jne_rel32_64, open.head));
+            self.emit(Inst::new(Opcode::SubBy, &[counter, Arg::Imm(1)]));
+            self.program.items.push(Item::Jump(Opcode::Jne, open.head));
             return;
         }
         self.bump(open.counter, 1);
         let compare = match (open.bound, extent) {
-            (Some(bound), _) => Inst::new(Code::Cmp_rm64_r64, &[counter, Arg::Reg(bound, View::R64)]),
+            (Some(bound), _) => Inst::new(Opcode::Cmp, &[counter, Arg::Reg(bound, View::R64)]),
             (None, Extent::Const(n)) if i32::try_from(n).is_ok() => {
-                Inst::new(Code::Cmp_rm64_imm32, &[counter, Arg::Imm(n as i64)])
+                Inst::new(Opcode::CmpBy, &[counter, Arg::Imm(n as i64)])
             }
             (None, Extent::Const(n)) => {
                 let limit = self.program.reg(Class::General);
                 self.set_number(limit, n as i64);
-                Inst::new(Code::Cmp_rm64_r64, &[counter, Arg::Reg(limit, View::R64)])
+                Inst::new(Opcode::Cmp, &[counter, Arg::Reg(limit, View::R64)])
             }
             (None, Extent::Carry(_)) => unreachable!("a carry has a bound"),
         };
-        self.emit(compare.first(First::Use));
-        self.program.items.push(Item::Jump(Code::Jb_rel32_64, open.head));
+        self.emit(compare);
+        self.program.items.push(Item::Jump(Opcode::Jb, open.head));
     }
 }
 

@@ -33,9 +33,9 @@ use crate::codegen::storage::Storage;
 use crate::schedule::Decided;
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Expr, Nest, Scalar, Stmt};
-use iced_x86::Code;
 use machine::code::{Arg, Class, Inst, Item, Program, Reg, View};
 use machine::encode::FRAME;
+use machine::table::Opcode;
 use machine::tier::Tier;
 use std::collections::HashMap;
 
@@ -214,7 +214,7 @@ impl<'a> Generator<'a> {
         for (var, at) in taken.counters {
             let counter = self.program.reg(Class::General);
             let args = [Arg::Reg(counter, View::R64), Arg::Mem(FRAME, at as i32)];
-            self.emit(Inst::new(Code::Mov_r64_rm64, &args));
+            self.emit(Inst::new(Opcode::Mov, &args));
             walk.bind_number(self, var, counter, body);
         }
         for (var, dtype, at) in taken.values {

@@ -1,104 +1,98 @@
 //! The table of operations: each with its instructions in AVX2 and AVX-512.
 
 use super::machine::code::masked_load;
-use super::machine::code::{Arg, Class, Constant, First, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Class, Constant, Inst, Item, Reg, View};
+use super::machine::table::Opcode;
 use super::machine::tier::Tier;
 use super::{Generator, Lanes, Place, Refused, Val, Walk};
 use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Expr, Op, Scalar};
-use iced_x86::Code::{self, *};
 
-/// The instruction for two vectors of elements of a type, in AVX2 and AVX-512.
-fn binary(op: Op, dtype: DType) -> Option<(Code, Code)> {
+/// The instruction for two vectors of elements of a type, which AVX2 may not have.
+fn binary(op: Op, dtype: DType) -> Option<Opcode> {
     let signed = dtype.is_signed();
     Some(match (op, dtype) {
-        (Op::Add, DType::F32) => (VEX_Vaddps_ymm_ymm_ymmm256, EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er),
-        (Op::Add, DType::F64) => (VEX_Vaddpd_ymm_ymm_ymmm256, EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er),
-        (Op::Sub, DType::F32) => (VEX_Vsubps_ymm_ymm_ymmm256, EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er),
-        (Op::Sub, DType::F64) => (VEX_Vsubpd_ymm_ymm_ymmm256, EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er),
-        (Op::Mul, DType::F32) => (VEX_Vmulps_ymm_ymm_ymmm256, EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er),
-        (Op::Mul, DType::F64) => (VEX_Vmulpd_ymm_ymm_ymmm256, EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er),
-        (Op::Div, DType::F32) => (VEX_Vdivps_ymm_ymm_ymmm256, EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er),
-        (Op::Div, DType::F64) => (VEX_Vdivpd_ymm_ymm_ymmm256, EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er),
-        (Op::And, _) => (VEX_Vpand_ymm_ymm_ymmm256, EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32),
-        (Op::Or, _) => (VEX_Vpor_ymm_ymm_ymmm256, EVEX_Vpord_zmm_k1z_zmm_zmmm512b32),
-        (Op::Xor, _) => (VEX_Vpxor_ymm_ymm_ymmm256, EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32),
+        (Op::Add, DType::F32) => Opcode::Vaddps,
+        (Op::Add, DType::F64) => Opcode::Vaddpd,
+        (Op::Sub, DType::F32) => Opcode::Vsubps,
+        (Op::Sub, DType::F64) => Opcode::Vsubpd,
+        (Op::Mul, DType::F32) => Opcode::Vmulps,
+        (Op::Mul, DType::F64) => Opcode::Vmulpd,
+        (Op::Div, DType::F32) => Opcode::Vdivps,
+        (Op::Div, DType::F64) => Opcode::Vdivpd,
+        (Op::And, _) => Opcode::Vpand,
+        (Op::Or, _) => Opcode::Vpor,
+        (Op::Xor, _) => Opcode::Vpxor,
         _ => match (op, dtype.bytes(), signed) {
-            (Op::Add, 1, _) => (VEX_Vpaddb_ymm_ymm_ymmm256, EVEX_Vpaddb_zmm_k1z_zmm_zmmm512),
-            (Op::Add, 2, _) => (VEX_Vpaddw_ymm_ymm_ymmm256, EVEX_Vpaddw_zmm_k1z_zmm_zmmm512),
-            (Op::Add, 4, _) => (VEX_Vpaddd_ymm_ymm_ymmm256, EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32),
-            (Op::Add, 8, _) => (VEX_Vpaddq_ymm_ymm_ymmm256, EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64),
-            (Op::Sub, 1, _) => (VEX_Vpsubb_ymm_ymm_ymmm256, EVEX_Vpsubb_zmm_k1z_zmm_zmmm512),
-            (Op::Sub, 2, _) => (VEX_Vpsubw_ymm_ymm_ymmm256, EVEX_Vpsubw_zmm_k1z_zmm_zmmm512),
-            (Op::Sub, 4, _) => (VEX_Vpsubd_ymm_ymm_ymmm256, EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32),
-            (Op::Sub, 8, _) => (VEX_Vpsubq_ymm_ymm_ymmm256, EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64),
-            (Op::Mul, 2, _) => (VEX_Vpmullw_ymm_ymm_ymmm256, EVEX_Vpmullw_zmm_k1z_zmm_zmmm512),
-            (Op::Mul, 4, _) => (VEX_Vpmulld_ymm_ymm_ymmm256, EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32),
-            (Op::Min, 1, true) => (VEX_Vpminsb_ymm_ymm_ymmm256, EVEX_Vpminsb_zmm_k1z_zmm_zmmm512),
-            (Op::Min, 2, true) => (VEX_Vpminsw_ymm_ymm_ymmm256, EVEX_Vpminsw_zmm_k1z_zmm_zmmm512),
-            (Op::Min, 4, true) => (VEX_Vpminsd_ymm_ymm_ymmm256, EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32),
-            (Op::Max, 1, true) => (VEX_Vpmaxsb_ymm_ymm_ymmm256, EVEX_Vpmaxsb_zmm_k1z_zmm_zmmm512),
-            (Op::Max, 2, true) => (VEX_Vpmaxsw_ymm_ymm_ymmm256, EVEX_Vpmaxsw_zmm_k1z_zmm_zmmm512),
-            (Op::Max, 4, true) => (VEX_Vpmaxsd_ymm_ymm_ymmm256, EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32),
-            (Op::Min, 1, false) => (VEX_Vpminub_ymm_ymm_ymmm256, EVEX_Vpminub_zmm_k1z_zmm_zmmm512),
-            (Op::Min, 2, false) => (VEX_Vpminuw_ymm_ymm_ymmm256, EVEX_Vpminuw_zmm_k1z_zmm_zmmm512),
-            (Op::Min, 4, false) => (VEX_Vpminud_ymm_ymm_ymmm256, EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32),
-            (Op::Max, 1, false) => (VEX_Vpmaxub_ymm_ymm_ymmm256, EVEX_Vpmaxub_zmm_k1z_zmm_zmmm512),
-            (Op::Max, 2, false) => (VEX_Vpmaxuw_ymm_ymm_ymmm256, EVEX_Vpmaxuw_zmm_k1z_zmm_zmmm512),
-            (Op::Max, 4, false) => (VEX_Vpmaxud_ymm_ymm_ymmm256, EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32),
+            (Op::Add, 1, _) => Opcode::Vpaddb,
+            (Op::Add, 2, _) => Opcode::Vpaddw,
+            (Op::Add, 4, _) => Opcode::Vpaddd,
+            (Op::Add, 8, _) => Opcode::Vpaddq,
+            (Op::Sub, 1, _) => Opcode::Vpsubb,
+            (Op::Sub, 2, _) => Opcode::Vpsubw,
+            (Op::Sub, 4, _) => Opcode::Vpsubd,
+            (Op::Sub, 8, _) => Opcode::Vpsubq,
+            (Op::Mul, 2, _) => Opcode::Vpmullw,
+            (Op::Mul, 4, _) => Opcode::Vpmulld,
+            (Op::Mul, 8, _) => Opcode::Vpmullq,
+            (Op::Min, 1, true) => Opcode::Vpminsb,
+            (Op::Min, 2, true) => Opcode::Vpminsw,
+            (Op::Min, 4, true) => Opcode::Vpminsd,
+            (Op::Min, 8, true) => Opcode::Vpminsq,
+            (Op::Max, 1, true) => Opcode::Vpmaxsb,
+            (Op::Max, 2, true) => Opcode::Vpmaxsw,
+            (Op::Max, 4, true) => Opcode::Vpmaxsd,
+            (Op::Max, 8, true) => Opcode::Vpmaxsq,
+            (Op::Min, 1, false) => Opcode::Vpminub,
+            (Op::Min, 2, false) => Opcode::Vpminuw,
+            (Op::Min, 4, false) => Opcode::Vpminud,
+            (Op::Min, 8, false) => Opcode::Vpminuq,
+            (Op::Max, 1, false) => Opcode::Vpmaxub,
+            (Op::Max, 2, false) => Opcode::Vpmaxuw,
+            (Op::Max, 4, false) => Opcode::Vpmaxud,
+            (Op::Max, 8, false) => Opcode::Vpmaxuq,
             _ => return None,
         },
     })
 }
 
-/// Operations on 64-bit integers that only AVX-512 has.
-fn quads(op: Op, signed: bool) -> Option<Code> {
-    Some(match (op, signed) {
-        (Op::Mul, _) => EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64,
-        (Op::Min, true) => EVEX_Vpminsq_zmm_k1z_zmm_zmmm512b64,
-        (Op::Max, true) => EVEX_Vpmaxsq_zmm_k1z_zmm_zmmm512b64,
-        (Op::Min, false) => EVEX_Vpminuq_zmm_k1z_zmm_zmmm512b64,
-        (Op::Max, false) => EVEX_Vpmaxuq_zmm_k1z_zmm_zmmm512b64,
-        _ => return None,
-    })
-}
-
 /// Shifts by a number in the instruction: left, right, right with the sign.
-fn shift(op: Op, bytes: u64, signed: bool) -> Option<(Code, Code)> {
+fn shift(op: Op, bytes: u64, signed: bool) -> Option<Opcode> {
     Some(match (op, bytes, signed) {
-        (Op::Shl, 2, _) => (VEX_Vpsllw_ymm_ymm_imm8, EVEX_Vpsllw_zmm_k1z_zmmm512_imm8),
-        (Op::Shl, 4, _) => (VEX_Vpslld_ymm_ymm_imm8, EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8),
-        (Op::Shl, 8, _) => (VEX_Vpsllq_ymm_ymm_imm8, EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8),
-        (Op::Shr, 2, false) => (VEX_Vpsrlw_ymm_ymm_imm8, EVEX_Vpsrlw_zmm_k1z_zmmm512_imm8),
-        (Op::Shr, 4, false) => (VEX_Vpsrld_ymm_ymm_imm8, EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8),
-        (Op::Shr, 8, false) => (VEX_Vpsrlq_ymm_ymm_imm8, EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8),
-        (Op::Shr, 2, true) => (VEX_Vpsraw_ymm_ymm_imm8, EVEX_Vpsraw_zmm_k1z_zmmm512_imm8),
-        (Op::Shr, 4, true) => (VEX_Vpsrad_ymm_ymm_imm8, EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8),
+        (Op::Shl, 2, _) => Opcode::Vpsllw,
+        (Op::Shl, 4, _) => Opcode::Vpslld,
+        (Op::Shl, 8, _) => Opcode::Vpsllq,
+        (Op::Shr, 2, false) => Opcode::Vpsrlw,
+        (Op::Shr, 4, false) => Opcode::Vpsrld,
+        (Op::Shr, 8, false) => Opcode::Vpsrlq,
+        (Op::Shr, 2, true) => Opcode::Vpsraw,
+        (Op::Shr, 4, true) => Opcode::Vpsrad,
+        (Op::Shr, 8, true) => Opcode::Vpsraq,
         _ => return None,
     })
 }
 
 /// Comparison of integers in AVX2: equal, greater as signed numbers.
-fn compare_avx2(bytes: u64) -> (Code, Code) {
+fn compare_avx2(bytes: u64) -> (Opcode, Opcode) {
     match bytes {
-        1 => (VEX_Vpcmpeqb_ymm_ymm_ymmm256, VEX_Vpcmpgtb_ymm_ymm_ymmm256),
-        2 => (VEX_Vpcmpeqw_ymm_ymm_ymmm256, VEX_Vpcmpgtw_ymm_ymm_ymmm256),
-        4 => (VEX_Vpcmpeqd_ymm_ymm_ymmm256, VEX_Vpcmpgtd_ymm_ymm_ymmm256),
-        _ => (VEX_Vpcmpeqq_ymm_ymm_ymmm256, VEX_Vpcmpgtq_ymm_ymm_ymmm256),
+        1 => (Opcode::Vpcmpeqb, Opcode::Vpcmpgtb),
+        2 => (Opcode::Vpcmpeqw, Opcode::Vpcmpgtw),
+        4 => (Opcode::Vpcmpeqd, Opcode::Vpcmpgtd),
+        _ => (Opcode::Vpcmpeqq, Opcode::Vpcmpgtq),
     }
 }
 
 /// Comparison of integers in AVX-512.
-fn compare_avx512(bytes: u64, signed: bool) -> Code {
+fn compare_avx512(bytes: u64, signed: bool) -> Opcode {
     match (bytes, signed) {
-        (1, true) => EVEX_Vpcmpb_kr_k1_zmm_zmmm512_imm8,
-        (1, false) => EVEX_Vpcmpub_kr_k1_zmm_zmmm512_imm8,
-        (2, true) => EVEX_Vpcmpw_kr_k1_zmm_zmmm512_imm8,
-        (2, false) => EVEX_Vpcmpuw_kr_k1_zmm_zmmm512_imm8,
-        (4, true) => EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8,
-        (4, false) => EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8,
-        (_, true) => EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8,
-        (_, false) => EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8,
+        (1, true) => Opcode::Vpcmpb,
+        (1, false) => Opcode::Vpcmpub,
+        (2, true) => Opcode::Vpcmpw,
+        (2, false) => Opcode::Vpcmpuw,
+        (4, true) => Opcode::Vpcmpd,
+        (4, false) => Opcode::Vpcmpud,
+        (_, true) => Opcode::Vpcmpq,
+        (_, false) => Opcode::Vpcmpuq,
     }
 }
 
@@ -132,18 +126,18 @@ impl<'a> Generator<'a> {
         to.unwrap_or_else(|| self.vector())
     }
 
-    /// `to = code(a, b)`, of which `b` may be memory with elements of so many bytes.
-    pub(super) fn pair(&mut self, code: Code, a: Reg, b: Arg, bytes: u64, to: Option<Reg>) -> Reg {
+    /// `to = opcode(a, b)`.
+    pub(super) fn pair(&mut self, opcode: Opcode, a: Reg, b: Arg, to: Option<Reg>) -> Reg {
         let to = self.target(to);
         let args = [self.full(to), self.full(a), b];
-        self.emit(Inst::new(code, &args).folding(bytes));
+        self.emit(Inst::new(opcode, &args));
         to
     }
 
     /// The same with registers.
-    pub(super) fn both(&mut self, code: Code, a: Reg, b: Reg, bytes: u64) -> Reg {
+    pub(super) fn both(&mut self, opcode: Opcode, a: Reg, b: Reg) -> Reg {
         let b = self.full(b);
-        self.pair(code, a, b, bytes, None)
+        self.pair(opcode, a, b, None)
     }
 
     fn two(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Result<Reg, Refused> {
@@ -153,37 +147,23 @@ impl<'a> Generator<'a> {
             (a, b) = (b, a);
         }
         let dtype = a.dtype;
-        let bytes = dtype.bytes();
         if dtype.is_float() && matches!(op, Op::Min | Op::Max) {
             return Ok(match self.tier {
                 Tier::Avx512 => self.minimum_or_maximum(op, a, b, to),
                 Tier::Avx2 => self.minimum_or_maximum_of_two(op, a, b, to),
             });
         }
-        if let Some((vex, evex)) = binary(op, dtype) {
-            let first = self.reg(a);
+        let opcode = binary(op, dtype).ok_or_else(|| Refused(format!("{} of {dtype}", op.name())))?;
+        let first = self.reg(a);
+        if self.tier.has(opcode) {
             let second = self.operand(b, self.tier.bytes());
-            // Logical instructions have elements of 4 bytes whatever the type.
-            let bytes = if matches!(op, Op::And | Op::Or | Op::Xor) { bytes.max(4) } else { bytes };
-            let folds = if matches!(op, Op::And | Op::Or | Op::Xor) && bytes == 8 { 0 } else { bytes };
-            return Ok(self.pair(self.tier.pick(vex, evex), first, second, folds, to));
+            return Ok(self.pair(opcode, first, second, to));
         }
-        if dtype.is_int()
-            && bytes == 8
-            && let Some(code) = quads(op, dtype.is_signed())
-        {
-            let first = self.reg(a);
-            if self.tier.is_512() {
-                let second = self.operand(b, 64);
-                return Ok(self.pair(code, first, second, 8, to));
-            }
-            let second = self.reg(b);
-            return Ok(match op {
-                Op::Mul => self.multiplied(first, second, to),
-                _ => self.extreme(op, dtype.is_signed(), first, second, to),
-            });
-        }
-        Err(Refused(format!("{} of {dtype}", op.name())))
+        let second = self.reg(b);
+        Ok(match op {
+            Op::Mul => self.multiplied(first, second, to),
+            _ => self.extreme(op, dtype.is_signed(), first, second, to),
+        })
     }
 
     /// The lesser or greater of floats in AVX-512, -0 below +0: the canonical NaN where either is NaN.
@@ -192,16 +172,8 @@ impl<'a> Generator<'a> {
         let (a, b) = (self.reg(a), self.reg(b));
         let nan = self.constant_reg(Scalar::nan(dtype));
         let (range, compare, blend) = match bytes {
-            4 => (
-                EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae,
-                EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae,
-                EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32,
-            ),
-            _ => (
-                EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae,
-                EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae,
-                EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64,
-            ),
+            4 => (Opcode::Vrangeps, Opcode::Vcmpps, Opcode::Vpblendmd),
+            _ => (Opcode::Vrangepd, Opcode::Vcmppd, Opcode::Vpblendmq),
         };
         // The sign is that of the result; where one is a NaN, the other is given.
         let kind = if op == Op::Max { 5 } else { 4 };
@@ -224,9 +196,9 @@ impl<'a> Generator<'a> {
         let (m, k) = (self.float_extreme(op, a, b, None), self.float_extreme(op, b, a, None));
         let bits = |v: Val| Val { dtype: dtype.unsigned(), ..v };
         // Other bits only of zeros of two signs.
-        let (join, _) = binary(if op == Op::Max { Op::And } else { Op::Or }, dtype.unsigned()).expect("of every type");
+        let join = binary(if op == Op::Max { Op::And } else { Op::Or }, dtype.unsigned()).expect("of every type");
         let (first, second) = (self.reg(bits(m)), self.operand(bits(k), self.tier.bytes()));
-        let both = self.pair(join, first, second, 0, None);
+        let both = self.pair(join, first, second, None);
         let ordered = self.compare(Op::Eq, m, k, m.lanes, None);
         let (ordered, nan) = (self.reg(ordered), self.constant_reg(Scalar::nan(dtype)));
         self.blend(ordered, both, nan, to)
@@ -234,16 +206,16 @@ impl<'a> Generator<'a> {
 
     /// The low 64 bits of products, of three products of halves.
     fn multiplied(&mut self, a: Reg, b: Reg, to: Option<Reg>) -> Reg {
-        let multiply = VEX_Vpmuludq_ymm_ymm_ymmm256;
-        let low = self.both(multiply, a, b, 0);
-        let a_high = self.by_number(VEX_Vpsrlq_ymm_ymm_imm8, a, 32);
-        let b_high = self.by_number(VEX_Vpsrlq_ymm_ymm_imm8, b, 32);
-        let first = self.both(multiply, a_high, b, 0);
-        let second = self.both(multiply, a, b_high, 0);
-        let crossed = self.both(VEX_Vpaddq_ymm_ymm_ymmm256, first, second, 0);
-        let high = self.by_number(VEX_Vpsllq_ymm_ymm_imm8, crossed, 32);
+        let multiply = Opcode::Vpmuludq;
+        let low = self.both(multiply, a, b);
+        let a_high = self.by_number(Opcode::Vpsrlq, a, 32);
+        let b_high = self.by_number(Opcode::Vpsrlq, b, 32);
+        let first = self.both(multiply, a_high, b);
+        let second = self.both(multiply, a, b_high);
+        let crossed = self.both(Opcode::Vpaddq, first, second);
+        let high = self.by_number(Opcode::Vpsllq, crossed, 32);
         let high = self.full(high);
-        self.pair(VEX_Vpaddq_ymm_ymm_ymmm256, low, high, 0, to)
+        self.pair(Opcode::Vpaddq, low, high, to)
     }
 
     /// The lesser or greater of 64-bit integers in AVX2.
@@ -251,10 +223,10 @@ impl<'a> Generator<'a> {
         let (mut x, mut y) = (a, b);
         if !signed {
             let sign = self.splat(1 << 63, 8);
-            x = self.both(VEX_Vpxor_ymm_ymm_ymmm256, a, sign, 0);
-            y = self.both(VEX_Vpxor_ymm_ymm_ymmm256, b, sign, 0);
+            x = self.both(Opcode::Vpxor, a, sign);
+            y = self.both(Opcode::Vpxor, b, sign);
         }
-        let greater = self.both(VEX_Vpcmpgtq_ymm_ymm_ymmm256, x, y, 0);
+        let greater = self.both(Opcode::Vpcmpgtq, x, y);
         let (no, yes) = if op == Op::Max { (b, a) } else { (a, b) };
         self.blend(greater, yes, no, to)
     }
@@ -263,15 +235,15 @@ impl<'a> Generator<'a> {
     fn blend(&mut self, mask: Reg, yes: Reg, no: Reg, to: Option<Reg>) -> Reg {
         let to = self.target(to);
         let args = [self.full(to), self.full(no), self.full(yes), self.full(mask)];
-        self.emit(Inst::new(VEX_Vpblendvb_ymm_ymm_ymmm256_ymm, &args));
+        self.emit(Inst::new(Opcode::Vpblendvb, &args));
         to
     }
 
-    /// `code(a, number)`.
-    pub(super) fn by_number(&mut self, code: Code, a: Reg, number: i64) -> Reg {
+    /// `opcode(a, number)`.
+    pub(super) fn by_number(&mut self, opcode: Opcode, a: Reg, number: i64) -> Reg {
         let to = self.vector();
         let args = [self.full(to), self.full(a), Arg::Imm(number)];
-        self.emit(Inst::new(code, &args));
+        self.emit(Inst::new(opcode, &args));
         to
     }
 
@@ -282,24 +254,19 @@ impl<'a> Generator<'a> {
         let from = self.reg(a);
         let to = self.target(to);
         let args = [self.full(to), self.full(from), Arg::Imm(amount)];
-        if let Some((vex, evex)) = shift(op, bytes, signed) {
-            self.emit(Inst::new(self.tier.pick(vex, evex), &args));
-            return Ok(to);
-        }
-        if bytes != 8 {
-            return Err(Refused(format!("{} of {}", op.name(), a.dtype)));
-        }
-        if self.tier.is_512() {
-            self.emit(Inst::new(EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, &args));
+        let refused = || Refused(format!("{} of {}", op.name(), a.dtype));
+        let opcode = shift(op, bytes, signed).ok_or_else(refused)?;
+        if self.tier.has(opcode) {
+            self.emit(Inst::new(opcode, &args));
             return Ok(to);
         }
         // Zeros come in from above; where the sign is set they become ones.
         let zero = self.splat(0, 8);
-        let negative = self.both(VEX_Vpcmpgtq_ymm_ymm_ymmm256, zero, from, 0);
-        let plain = self.by_number(VEX_Vpsrlq_ymm_ymm_imm8, from, amount);
-        let ones = self.by_number(VEX_Vpsllq_ymm_ymm_imm8, negative, 64 - amount);
+        let negative = self.both(Opcode::Vpcmpgtq, zero, from);
+        let plain = self.by_number(Opcode::Vpsrlq, from, amount);
+        let ones = self.by_number(Opcode::Vpsllq, negative, 64 - amount);
         let ones = self.full(ones);
-        Ok(self.pair(VEX_Vpor_ymm_ymm_ymmm256, plain, ones, 0, Some(to)))
+        Ok(self.pair(Opcode::Vpor, plain, ones, Some(to)))
     }
 
     fn unary(&mut self, op: Op, a: Val, to: Option<Reg>) -> Result<Reg, Refused> {
@@ -307,29 +274,26 @@ impl<'a> Generator<'a> {
         let all = self.tier.bytes();
         if dtype.is_float() {
             let sign = 1u64 << (8 * bytes - 1);
-            let bitwise = |this: &mut Self, vex, evex, bits| {
+            let bitwise = |this: &mut Self, opcode, bits| {
                 let from = this.reg(a);
                 let bits = this.splat(bits, bytes);
                 let bits = this.full(bits);
-                // Broadcast of 8 bytes wants another form of the instruction.
-                let fold = if bytes == 4 || !this.tier.is_512() { bytes } else { 0 };
-                this.pair(this.tier.pick(vex, evex), from, bits, fold, to)
+                this.pair(opcode, from, bits, to)
             };
             return match op {
-                Op::Neg => Ok(bitwise(self, VEX_Vpxor_ymm_ymm_ymmm256, EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, sign)),
-                Op::Abs => Ok(bitwise(self, VEX_Vpand_ymm_ymm_ymmm256, EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, sign - 1)),
+                Op::Neg => Ok(bitwise(self, Opcode::Vpxor, sign)),
+                Op::Abs => Ok(bitwise(self, Opcode::Vpand, sign - 1)),
                 Op::Sqrt | Op::Nearest => {
                     let from = self.operand(a, all);
                     let to = self.target(to);
-                    let (vex, evex, rounds) = match (op, bytes) {
-                        (Op::Sqrt, 4) => (VEX_Vsqrtps_ymm_ymmm256, EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, false),
-                        (Op::Sqrt, _) => (VEX_Vsqrtpd_ymm_ymmm256, EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er, false),
-                        (_, 4) => (VEX_Vroundps_ymm_ymmm256_imm8, EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae, true),
-                        _ => (VEX_Vroundpd_ymm_ymmm256_imm8, EVEX_Vrndscalepd_zmm_k1z_zmmm512b64_imm8_sae, true),
+                    let (opcode, rounds) = match (op, bytes) {
+                        (Op::Sqrt, 4) => (Opcode::Vsqrtps, false),
+                        (Op::Sqrt, _) => (Opcode::Vsqrtpd, false),
+                        (_, 4) => (Opcode::Vroundps, true),
+                        _ => (Opcode::Vroundpd, true),
                     };
-                    let code = self.tier.pick(vex, evex);
                     let (plain, rounding) = ([self.full(to), from], [self.full(to), from, Arg::Imm(0)]);
-                    self.emit(Inst::new(code, if rounds { &rounding } else { &plain }));
+                    self.emit(Inst::new(opcode, if rounds { &rounding } else { &plain }));
                     Ok(to)
                 }
                 _ => Err(Refused(format!("{} of {dtype}", op.name()))),
@@ -339,36 +303,35 @@ impl<'a> Generator<'a> {
             Op::Neg => {
                 let zero = self.splat(0, 8);
                 let from = self.operand(a, all);
-                let (vex, evex) = binary(Op::Sub, dtype).expect("a subtraction of every type");
-                Ok(self.pair(self.tier.pick(vex, evex), zero, from, bytes, to))
+                let opcode = binary(Op::Sub, dtype).expect("a subtraction of every type");
+                Ok(self.pair(opcode, zero, from, to))
             }
             Op::Not => {
                 let from = self.reg(a);
                 let ones = self.splat(u64::MAX, 4);
                 let ones = self.full(ones);
-                let code = self.tier.pick(VEX_Vpxor_ymm_ymm_ymmm256, EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32);
-                Ok(self.pair(code, from, ones, 4, to))
+                Ok(self.pair(Opcode::Vpxor, from, ones, to))
             }
             Op::Abs if !dtype.is_signed() => Ok(self.reg(a)),
             Op::Abs if bytes == 8 && !self.tier.is_512() => {
                 let from = self.reg(a);
                 let zero = self.splat(0, 8);
-                let sign = self.both(VEX_Vpcmpgtq_ymm_ymm_ymmm256, zero, from, 0);
-                let flipped = self.both(VEX_Vpxor_ymm_ymm_ymmm256, from, sign, 0);
+                let sign = self.both(Opcode::Vpcmpgtq, zero, from);
+                let flipped = self.both(Opcode::Vpxor, from, sign);
                 let sign = self.full(sign);
-                Ok(self.pair(VEX_Vpsubq_ymm_ymm_ymmm256, flipped, sign, 0, to))
+                Ok(self.pair(Opcode::Vpsubq, flipped, sign, to))
             }
             Op::Abs => {
                 let from = self.operand(a, all);
                 let to = self.target(to);
-                let (vex, evex) = match bytes {
-                    1 => (VEX_Vpabsb_ymm_ymmm256, EVEX_Vpabsb_zmm_k1z_zmmm512),
-                    2 => (VEX_Vpabsw_ymm_ymmm256, EVEX_Vpabsw_zmm_k1z_zmmm512),
-                    4 => (VEX_Vpabsd_ymm_ymmm256, EVEX_Vpabsd_zmm_k1z_zmmm512b32),
-                    _ => (EVEX_Vpabsq_zmm_k1z_zmmm512b64, EVEX_Vpabsq_zmm_k1z_zmmm512b64),
+                let opcode = match bytes {
+                    1 => Opcode::Vpabsb,
+                    2 => Opcode::Vpabsw,
+                    4 => Opcode::Vpabsd,
+                    _ => Opcode::Vpabsq,
                 };
                 let args = [self.full(to), from];
-                self.emit(Inst::new(self.tier.pick(vex, evex), &args));
+                self.emit(Inst::new(opcode, &args));
                 Ok(to)
             }
             _ => Err(Refused(format!("{} of {dtype}", op.name()))),
@@ -426,26 +389,26 @@ impl<'a> Generator<'a> {
             let to = to.filter(|&t| self.program.classes[t.0 as usize] == Class::Mask);
             let to = to.unwrap_or_else(|| self.program.reg(Class::Mask));
             let (code, number) = match dtype {
-                DType::F32 => (EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae, float),
-                DType::F64 => (EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae, float),
+                DType::F32 => (Opcode::Vcmpps, float),
+                DType::F64 => (Opcode::Vcmppd, float),
                 _ => (compare_avx512(bytes, dtype.is_signed()), int),
             };
             // The third bit negates, also what is false of NaN.
             let number = if negation { number ^ 4 } else { number };
             let args = [Arg::Reg(to, View::K), self.full(first), second, Arg::Imm(number)];
-            self.emit(Inst::new(code, &args).folding(bytes));
+            self.emit(Inst::new(code, &args));
             return truth(to);
         }
         if dtype.is_float() {
             let to = self.target(to);
-            let code = if bytes == 4 { VEX_Vcmpps_ymm_ymm_ymmm256_imm8 } else { VEX_Vcmppd_ymm_ymm_ymmm256_imm8 };
+            let code = if bytes == 4 { Opcode::Vcmpps } else { Opcode::Vcmppd };
             let args = [self.full(to), self.full(first), second, Arg::Imm(float)];
-            self.emit(Inst::new(code, &args).folding(bytes));
+            self.emit(Inst::new(code, &args));
             return truth(to);
         }
         let (equal, greater) = compare_avx2(bytes);
         if matches!(op, Op::Eq | Op::Ne) {
-            let is_equal = self.pair(equal, first, second, bytes, if op == Op::Eq { to } else { None });
+            let is_equal = self.pair(equal, first, second, if op == Op::Eq { to } else { None });
             return truth(if op == Op::Eq { is_equal } else { self.inverted(is_equal, to) });
         }
         let second = match second {
@@ -455,16 +418,16 @@ impl<'a> Generator<'a> {
         let (mut x, mut y) = (first, second);
         if !dtype.is_signed() {
             let sign = self.splat(1 << (8 * bytes - 1), bytes);
-            x = self.both(VEX_Vpxor_ymm_ymm_ymmm256, first, sign, bytes);
-            y = self.both(VEX_Vpxor_ymm_ymm_ymmm256, second, sign, bytes);
+            x = self.both(Opcode::Vpxor, first, sign);
+            y = self.both(Opcode::Vpxor, second, sign);
         }
         match op {
             Op::Lt => {
                 let x = self.full(x);
-                truth(self.pair(greater, y, x, 0, to))
+                truth(self.pair(greater, y, x, to))
             }
             _ => {
-                let is_greater = self.both(greater, x, y, 0);
+                let is_greater = self.both(greater, x, y);
                 truth(self.inverted(is_greater, to))
             }
         }
@@ -474,7 +437,7 @@ impl<'a> Generator<'a> {
     fn inverted(&mut self, reg: Reg, to: Option<Reg>) -> Reg {
         let ones = self.splat(u64::MAX, 8);
         let ones = self.full(ones);
-        self.pair(VEX_Vpxor_ymm_ymm_ymmm256, reg, ones, 8, to)
+        self.pair(Opcode::Vpxor, reg, ones, to)
     }
 
     /// An operation on truth values.
@@ -486,15 +449,15 @@ impl<'a> Generator<'a> {
             if op == Op::Not {
                 return Ok(truth(self.inverted(regs[0], to)));
             }
-            let (vex, _) = binary(op, DType::U64).expect("a logical operation");
+            let opcode = binary(op, DType::U64).expect("a logical operation");
             let second = self.full(regs[1]);
-            return Ok(truth(self.pair(vex, regs[0], second, 0, to)));
+            return Ok(truth(self.pair(opcode, regs[0], second, to)));
         }
         let code = match op {
-            Op::And => VEX_Kandq_kr_kr_kr,
-            Op::Or => VEX_Korq_kr_kr_kr,
-            Op::Xor => VEX_Kxorq_kr_kr_kr,
-            _ => VEX_Knotq_kr_kr,
+            Op::And => Opcode::Kandq,
+            Op::Or => Opcode::Korq,
+            Op::Xor => Opcode::Kxorq,
+            _ => Opcode::Knotq,
         };
         let to = to.filter(|&t| self.program.classes[t.0 as usize] == Class::Mask);
         let to = to.unwrap_or_else(|| self.program.reg(Class::Mask));
@@ -534,22 +497,22 @@ impl<'a> Generator<'a> {
         let to = self.target(to);
         self.program.items.push(Item::Copy { to, from: first });
         let args = [self.full(to), self.full(to), second];
-        self.emit(Inst::new(code, &args).first(First::Mod).masked(mask, false).folding(dtype.bytes()));
+        self.emit(Inst::new(code, &args).masked(mask, false));
         Ok(Some(Val { place: Place::Reg(to), dtype, lanes, bytes: dtype.bytes() }))
     }
 
     /// `a < b ? a : b` or `a > b ? a : b`: the second where one is NaN or both are zeros, as the instructions have it.
     pub(super) fn float_extreme(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Val {
         let (dtype, bytes, lanes) = (a.dtype, a.dtype.bytes(), common_lanes(&[a, b]));
-        let (vex, evex) = match (op, bytes) {
-            (Op::Min, 4) => (VEX_Vminps_ymm_ymm_ymmm256, EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae),
-            (Op::Min, _) => (VEX_Vminpd_ymm_ymm_ymmm256, EVEX_Vminpd_zmm_k1z_zmm_zmmm512b64_sae),
-            (_, 4) => (VEX_Vmaxps_ymm_ymm_ymmm256, EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae),
-            _ => (VEX_Vmaxpd_ymm_ymm_ymmm256, EVEX_Vmaxpd_zmm_k1z_zmm_zmmm512b64_sae),
+        let opcode = match (op, bytes) {
+            (Op::Min, 4) => Opcode::Vminps,
+            (Op::Min, _) => Opcode::Vminpd,
+            (_, 4) => Opcode::Vmaxps,
+            _ => Opcode::Vmaxpd,
         };
         let first = self.reg(a);
         let second = self.operand(b, self.tier.bytes());
-        let reg = self.pair(self.tier.pick(vex, evex), first, second, bytes, to);
+        let reg = self.pair(opcode, first, second, to);
         Val { place: Place::Reg(reg), dtype, lanes, bytes }
     }
 
@@ -566,11 +529,11 @@ impl<'a> Generator<'a> {
             let mask = self.reg(condition);
             if is_zero(no) {
                 let yes = self.operand(yes, 32);
-                return val(self.pair(VEX_Vpand_ymm_ymm_ymmm256, mask, yes, bytes, to));
+                return val(self.pair(Opcode::Vpand, mask, yes, to));
             }
             if is_zero(yes) {
                 let no = self.operand(no, 32);
-                return val(self.pair(VEX_Vpandn_ymm_ymm_ymmm256, mask, no, bytes, to));
+                return val(self.pair(Opcode::Vpandn, mask, no, to));
             }
             let (yes, no) = (self.reg(yes), self.reg(no));
             return val(self.blend(mask, yes, no, to));
@@ -591,13 +554,13 @@ impl<'a> Generator<'a> {
         let yes = self.operand(yes, 64);
         let to = self.target(to);
         let code = match bytes {
-            1 => EVEX_Vpblendmb_zmm_k1z_zmm_zmmm512,
-            2 => EVEX_Vpblendmw_zmm_k1z_zmm_zmmm512,
-            4 => EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32,
-            _ => EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64,
+            1 => Opcode::Vpblendmb,
+            2 => Opcode::Vpblendmw,
+            4 => Opcode::Vpblendmd,
+            _ => Opcode::Vpblendmq,
         };
         let args = [self.full(to), self.full(no), yes];
-        self.emit(Inst::new(code, &args).masked(mask, false).folding(bytes));
+        self.emit(Inst::new(code, &args).masked(mask, false));
         val(to)
     }
 
@@ -612,10 +575,10 @@ impl<'a> Generator<'a> {
         let number = self.program.reg(Class::General);
         let to = self.program.reg(Class::Mask);
         let wide = Arg::Reg(number, View::R64);
-        self.emit(Inst::new(VEX_Kmovq_r64_kr, &[wide, Arg::Reg(from, View::K)]));
-        self.emit(Inst::new(And_rm64_imm32, &[wide, Arg::Imm(1)]).first(First::Mod));
-        self.emit(Inst::new(Neg_rm64, &[wide]).first(First::Mod));
-        self.emit(Inst::new(VEX_Kmovq_kr_r64, &[Arg::Reg(to, View::K), wide]));
+        self.emit(Inst::new(Opcode::KmovqTo, &[wide, Arg::Reg(from, View::K)]));
+        self.emit(Inst::new(Opcode::AndBy, &[wide, Arg::Imm(1)]));
+        self.emit(Inst::new(Opcode::Neg, &[wide]));
+        self.emit(Inst::new(Opcode::KmovqOf, &[Arg::Reg(to, View::K), wide]));
         Val { place: Place::Reg(to), dtype: DType::Bool, lanes: Lanes::Same, bytes: 1 }
     }
 
@@ -645,11 +608,11 @@ pub(super) fn lesser_or_greater(op: Op, args: &[Expr]) -> Option<(Op, &Expr, &Ex
 }
 
 /// The instruction for the lesser or greater of integers in AVX-512.
-fn extreme_of(op: Op, dtype: DType) -> Option<Code> {
+fn extreme_of(op: Op, dtype: DType) -> Option<Opcode> {
     if !dtype.is_int() || !matches!(op, Op::Min | Op::Max) {
         return None;
     }
-    binary(op, dtype).map(|(_, evex)| evex).or_else(|| quads(op, dtype.is_signed()))
+    binary(op, dtype)
 }
 
 /// The lanes of what is made of all operands.

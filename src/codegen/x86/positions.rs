@@ -1,9 +1,9 @@
 //! Values of indices: vectors of positions.
 
-use super::machine::code::{Arg, First, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Inst, Item, Reg, View};
+use super::machine::table::Opcode;
 use super::{Generator, Refused, Walk};
 use cranefold_ir::{DType, Expr, Index, Loop, LoopKind, LoopVar, Scalar, Stmt};
-use iced_x86::Code::*;
 
 /// The most vectors of positions that a loop counts up: each takes a register.
 const MOST_MOVING: usize = 4;
@@ -56,7 +56,7 @@ impl<'a> Generator<'a> {
                 Some(first) => {
                     let first = self.reg(first);
                     let args = [self.full(reg), self.full(first), self.full(steps)];
-                    self.emit(Inst::new(self.add_code(dtype), &args).folding(0));
+                    self.emit(Inst::new(self.add_code(dtype), &args));
                 }
             }
             self.moving.push(Moving { var: l.var, dtype, start, lane, reg });
@@ -71,15 +71,15 @@ impl<'a> Generator<'a> {
             let step = Scalar::int(m.dtype, m.start.coefficient(var).into());
             let step = self.splat(step.bits(), m.dtype.bytes());
             let args = [self.full(m.reg), self.full(m.reg), self.full(step)];
-            self.emit(Inst::new(self.add_code(m.dtype), &args).folding(m.dtype.bytes()));
+            self.emit(Inst::new(self.add_code(m.dtype), &args));
         }
         self.moving.retain(|m| m.var != var);
     }
 
-    fn add_code(&self, dtype: DType) -> iced_x86::Code {
+    fn add_code(&self, dtype: DType) -> Opcode {
         match dtype.bytes() {
-            4 => self.tier.pick(VEX_Vpaddd_ymm_ymm_ymmm256, EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32),
-            _ => self.tier.pick(VEX_Vpaddq_ymm_ymm_ymmm256, EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64),
+            4 => Opcode::Vpaddd,
+            _ => Opcode::Vpaddq,
         }
     }
 
@@ -103,18 +103,18 @@ impl<'a> Generator<'a> {
         let wide = dtype.bytes() == 8;
         if self.tier.is_512() {
             let (code, view) = match wide {
-                true => (EVEX_Vpbroadcastq_zmm_k1z_r64, View::R64),
-                false => (EVEX_Vpbroadcastd_zmm_k1z_r32, View::R32),
+                true => (Opcode::VpbroadcastqOf, View::R64),
+                false => (Opcode::VpbroadcastdOf, View::R32),
             };
             let args = [self.full(to), Arg::Reg(number, view)];
             self.emit(Inst::new(code, &args));
         } else {
             let (code, view, spread) = match wide {
-                true => (VEX_Vmovq_xmm_rm64, View::R64, VEX_Vpbroadcastq_ymm_xmmm64),
-                false => (VEX_Vmovd_xmm_rm32, View::R32, VEX_Vpbroadcastd_ymm_xmmm32),
+                true => (Opcode::VmovqOf, View::R64, Opcode::Vpbroadcastq),
+                false => (Opcode::Vmovd, View::R32, Opcode::Vpbroadcastd),
             };
             let low = self.vector();
-            self.emit(Inst::new(code, &[Arg::Reg(low, View::Xmm), Arg::Reg(number, view)]).first(First::Def));
+            self.emit(Inst::new(code, &[Arg::Reg(low, View::Xmm), Arg::Reg(number, view)]));
             let args = [self.full(to), Arg::Reg(low, View::Xmm)];
             self.emit(Inst::new(spread, &args));
         }

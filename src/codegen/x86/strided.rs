@@ -18,13 +18,13 @@
 //!   blends, and one permutation of each result ends it.
 
 use super::machine::code::masked_load;
-use super::machine::code::{Arg, Constant, First, Inst, Item, Reg};
+use super::machine::code::{Arg, Constant, Inst, Item, Reg};
+use super::machine::table::Opcode;
 use super::machine::tier::Tier;
 use super::{Generator, each_expr};
 use crate::codegen::address::Access;
 use crate::codegen::emit::Numbers;
 use cranefold_ir::{BufId, BufferRole, DType, Expr, Extent, Index, LoopKind, Stmt};
-use iced_x86::Code::*;
 
 /// The largest stride of a group.
 const MOST: i64 = 16;
@@ -156,7 +156,7 @@ impl<'a> Generator<'a> {
                     let ones = (0..32).map(|byte| if byte < lanes * bytes { 0xff } else { 0 }).collect();
                     let mask = self.bytes_constant(ones);
                     let args = [self.full(to), self.full(mask), Arg::Mem(pointer, offset)];
-                    self.emit(Inst::new(VEX_Vpmaskmovd_ymm_ymm_m256, &args));
+                    self.emit(Inst::new(Opcode::Vpmaskmovd, &args));
                 }
             }
             self.stays_in_order();
@@ -207,11 +207,7 @@ impl<'a> Generator<'a> {
             // In each the even ones, then the odd ones.
             let order: Vec<u64> = (0..width).step_by(2).chain((1..width).step_by(2)).collect();
             let (a, b) = (self.permuted(a, &order, bytes), self.permuted(b, &order, bytes));
-            return [
-                (VEX_Vpunpcklqdq_ymm_ymm_ymmm256, EVEX_Vpunpcklqdq_zmm_k1z_zmm_zmmm512b64),
-                (VEX_Vpunpckhqdq_ymm_ymm_ymmm256, EVEX_Vpunpckhqdq_zmm_k1z_zmm_zmmm512b64),
-            ]
-            .map(|(vex, evex)| self.both(self.tier.pick(vex, evex), a, b, 0));
+            return [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq].map(|opcode| self.both(opcode, a, b));
         }
         if bytes >= 16 {
             // Groups of 16 bytes, of which those of each vector stay in order.
@@ -220,7 +216,7 @@ impl<'a> Generator<'a> {
                 (Tier::Avx512, 16) => [0x88, 0xdd],
                 (Tier::Avx512, _) => [0x44, 0xee],
             };
-            let code = self.tier.pick(VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8);
+            let code = Opcode::Groups;
             return [even, odd].map(|groups| {
                 let to = self.vector();
                 let args = [self.full(to), self.full(a), self.full(b), Arg::Imm(groups)];
@@ -240,14 +236,14 @@ impl<'a> Generator<'a> {
                 let order: Vec<u64> = (0..width).map(|lane| 2 * lane + odd).collect();
                 let order = self.order_constant(&order, bytes);
                 let code = match bytes {
-                    2 => EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512,
-                    4 => EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32,
-                    _ => EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64,
+                    2 => Opcode::Vpermt2w,
+                    4 => Opcode::Vpermt2d,
+                    _ => Opcode::Vpermt2q,
                 };
                 let to = self.vector();
                 self.program.items.push(Item::Copy { to, from: a });
                 let args = [self.full(to), self.full(order), self.full(b)];
-                self.emit(Inst::new(code, &args).first(First::Mod));
+                self.emit(Inst::new(code, &args));
                 return to;
             }
             // In halves of the vectors first: those of `a` and `b` side by side.
@@ -255,15 +251,15 @@ impl<'a> Generator<'a> {
                 4 => {
                     let to = self.vector();
                     let args = [self.full(to), self.full(a), self.full(b), Arg::Imm(0x88 + 0x55 * odd as i64)];
-                    self.emit(Inst::new(VEX_Vshufps_ymm_ymm_ymmm256_imm8, &args));
+                    self.emit(Inst::new(Opcode::Vshufps, &args));
                     to
                 }
                 _ => {
-                    let codes = [VEX_Vpunpcklqdq_ymm_ymm_ymmm256, VEX_Vpunpckhqdq_ymm_ymm_ymmm256];
-                    self.both(codes[odd as usize], a, b, 0)
+                    let codes = [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq];
+                    self.both(codes[odd as usize], a, b)
                 }
             };
-            self.by_number(VEX_Vpermq_ymm_ymmm256_imm8, halves, 0xd8)
+            self.by_number(Opcode::VpermqBy, halves, 0xd8)
         })
     }
 
@@ -299,10 +295,10 @@ impl<'a> Generator<'a> {
         let mask = |lanes: &[bool]| lanes.iter().rev().fold(0u64, |bits, &yes| bits << 1 | u64::from(yes));
         if self.tier.is_512() {
             let code = match bytes {
-                1 => EVEX_Vpblendmb_zmm_k1z_zmm_zmmm512,
-                2 => EVEX_Vpblendmw_zmm_k1z_zmm_zmmm512,
-                4 => EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32,
-                _ => EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64,
+                1 => Opcode::Vpblendmb,
+                2 => Opcode::Vpblendmw,
+                4 => Opcode::Vpblendmd,
+                _ => Opcode::Vpblendmq,
             };
             let mask = self.program.constant(Constant::Mask(mask(moves)));
             let args = [self.full(to), self.full(no), self.full(yes)];
@@ -314,13 +310,13 @@ impl<'a> Generator<'a> {
             1 => {
                 let mask = (0..32).map(|lane| if moves[lane % 16] { 0xff } else { 0 }).collect();
                 let mask = self.bytes_constant(mask);
-                Inst::new(VEX_Vpblendvb_ymm_ymm_ymmm256_ymm, &[self.full(to), no, yes, self.full(mask)])
+                Inst::new(Opcode::Vpblendvb, &[self.full(to), no, yes, self.full(mask)])
             }
-            2 => Inst::new(VEX_Vpblendw_ymm_ymm_ymmm256_imm8, &[self.full(to), no, yes, Arg::Imm(mask(moves) as i64)]),
+            2 => Inst::new(Opcode::Vpblendw, &[self.full(to), no, yes, Arg::Imm(mask(moves) as i64)]),
             _ => {
                 let fours: Vec<bool> = moves.iter().flat_map(|&m| vec![m; bytes as usize / 4]).collect();
                 let mask = Arg::Imm(mask(&fours) as i64);
-                Inst::new(VEX_Vpblendd_ymm_ymm_ymmm256_imm8, &[self.full(to), no, yes, mask])
+                Inst::new(Opcode::Vpblendd, &[self.full(to), no, yes, mask])
             }
         };
         self.emit(inst);
@@ -333,19 +329,19 @@ impl<'a> Generator<'a> {
         if order.len() as u64 * bytes == 16 {
             let byte = |at: u64| (order[(at / bytes) as usize % order.len()] * bytes + at % bytes) as u8;
             let order = self.bytes_constant((0..tier.bytes()).map(byte).collect());
-            return self.both(tier.pick(VEX_Vpshufb_ymm_ymm_ymmm256, EVEX_Vpshufb_zmm_k1z_zmm_zmmm512), from, order, 1);
+            return self.both(Opcode::Vpshufb, from, order);
         }
         let code = match (bytes, tier) {
             (8, Tier::Avx2) => {
                 let number = order.iter().rev().fold(0, |number, &lane| number << 2 | lane as i64);
-                return self.by_number(VEX_Vpermq_ymm_ymmm256_imm8, from, number);
+                return self.by_number(Opcode::VpermqBy, from, number);
             }
-            (2, _) => EVEX_Vpermw_zmm_k1z_zmm_zmmm512,
-            (4, _) => tier.pick(VEX_Vpermd_ymm_ymm_ymmm256, EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32),
-            _ => EVEX_Vpermq_zmm_k1z_zmm_zmmm512b64,
+            (2, _) => Opcode::Vpermw,
+            (4, _) => Opcode::Vpermd,
+            _ => Opcode::Vpermq,
         };
         let order = self.order_constant(order, bytes);
-        self.both(code, order, from, 0)
+        self.both(code, order, from)
     }
 
     /// The numbers of lanes, in each lane one.

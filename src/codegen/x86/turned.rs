@@ -18,11 +18,11 @@
 //! rows may push one another out of the cache, where they lie a power of two apart.
 
 use super::machine::code::{Arg, Inst, Reg};
+use super::machine::table::Opcode;
 use super::{Generator, each_expr};
 use crate::codegen::address::Access;
 use crate::codegen::emit::Numbers;
 use cranefold_ir::{BufId, BufferRole, DType, Expr, Extent, Index, LoopKind, Stmt};
-use iced_x86::Code::{self, *};
 
 /// Bytes of a row that are read at once.
 const PIECE_BYTES: u64 = 16;
@@ -118,9 +118,7 @@ impl<'a> Generator<'a> {
                 } else {
                     let (before, memory) = (self.full(vectors[place]), Arg::Mem(pointer, offset));
                     let args = [self.full(to), before, memory, Arg::Imm(group as i64)];
-                    let code = self
-                        .tier
-                        .pick(VEX_Vinserti128_ymm_ymm_xmmm128_imm8, EVEX_Vinserti32x4_zmm_k1z_zmm_xmmm128_imm8);
+                    let code = Opcode::Vinserti128;
                     self.emit(Inst::new(code, &args));
                     vectors[place] = to;
                 }
@@ -138,7 +136,7 @@ impl<'a> Generator<'a> {
             let halves: Vec<(Reg, Reg)> = (0..count / 2).map(|n| (vectors[n], vectors[n + count / 2])).collect();
             vectors = halves
                 .into_iter()
-                .flat_map(|(a, b)| interleaved(bytes).map(|(vex, evex)| self.both(self.tier.pick(vex, evex), a, b, 0)))
+                .flat_map(|(a, b)| interleaved(bytes).map(|opcode| self.both(opcode, a, b)))
                 .collect();
         }
         vectors
@@ -182,23 +180,11 @@ impl Columns {
 }
 
 /// The instructions that interleave elements of the lower and of the upper halves of each 16 bytes.
-fn interleaved(bytes: u64) -> [(Code, Code); 2] {
+fn interleaved(bytes: u64) -> [Opcode; 2] {
     match bytes {
-        1 => [
-            (VEX_Vpunpcklbw_ymm_ymm_ymmm256, EVEX_Vpunpcklbw_zmm_k1z_zmm_zmmm512),
-            (VEX_Vpunpckhbw_ymm_ymm_ymmm256, EVEX_Vpunpckhbw_zmm_k1z_zmm_zmmm512),
-        ],
-        2 => [
-            (VEX_Vpunpcklwd_ymm_ymm_ymmm256, EVEX_Vpunpcklwd_zmm_k1z_zmm_zmmm512),
-            (VEX_Vpunpckhwd_ymm_ymm_ymmm256, EVEX_Vpunpckhwd_zmm_k1z_zmm_zmmm512),
-        ],
-        4 => [
-            (VEX_Vpunpckldq_ymm_ymm_ymmm256, EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32),
-            (VEX_Vpunpckhdq_ymm_ymm_ymmm256, EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32),
-        ],
-        _ => [
-            (VEX_Vpunpcklqdq_ymm_ymm_ymmm256, EVEX_Vpunpcklqdq_zmm_k1z_zmm_zmmm512b64),
-            (VEX_Vpunpckhqdq_ymm_ymm_ymmm256, EVEX_Vpunpckhqdq_zmm_k1z_zmm_zmmm512b64),
-        ],
+        1 => [Opcode::Vpunpcklbw, Opcode::Vpunpckhbw],
+        2 => [Opcode::Vpunpcklwd, Opcode::Vpunpckhwd],
+        4 => [Opcode::Vpunpckldq, Opcode::Vpunpckhdq],
+        _ => [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq],
     }
 }

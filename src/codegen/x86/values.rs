@@ -1,10 +1,10 @@
 //! Values of expressions.
 
 use super::machine::code::{Arg, Class, Inst, Item, Reg, View};
+use super::machine::table::Opcode;
 use super::{Generator, Lanes, Place, Refused, Val, Walk, ops};
 use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Expr, Index, Op, Scalar};
-use iced_x86::Code;
 
 impl<'a> Values<'a> for Generator<'a> {
     fn constant(&self, s: Scalar) -> Val {
@@ -74,8 +74,8 @@ impl<'a> Values<'a> for Generator<'a> {
         let from = self.reg(value);
         let number = self.program.reg(Class::General);
         let (code, view) = match bytes {
-            4 => (self.tier.pick(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm), View::R32),
-            _ => (self.tier.pick(Code::VEX_Vmovq_rm64_xmm, Code::EVEX_Vmovq_rm64_xmm), View::R64),
+            4 => (Opcode::VmovdStore, View::R32),
+            _ => (Opcode::VmovqTo, View::R64),
         };
         self.emit(Inst::new(code, &[Arg::Reg(number, view), Arg::Reg(from, View::Xmm)]));
         Ok(number)

@@ -1,7 +1,7 @@
 //! Removes copies that the instruction before them can do.
 
-use super::code::{Arg, First, Inst, Item, Program, Reg, masked_load};
-use iced_x86::Code::{self, *};
+use super::code::{Arg, Item, Program, Reg, masked_load};
+use super::row::{First, Masking};
 
 /// Lets an instruction write a register to which its result is only copied:
 ///
@@ -73,8 +73,8 @@ pub fn coalesce(program: &mut Program) {
 /// Makes an item that writes `from` write `to`; false where it cannot.
 fn retarget(item: &mut Item, from: Reg, to: Reg) -> bool {
     match item {
-        Item::Inst(Inst { args, first: First::Def, .. }) => {
-            let Arg::Reg(reg, _) = &mut args[0] else { return false };
+        Item::Inst(inst) if inst.first() == First::Def => {
+            let Arg::Reg(reg, _) = &mut inst.args[0] else { return false };
             debug_assert_eq!(*reg, from);
             *reg = to;
             true
@@ -90,8 +90,9 @@ fn retarget(item: &mut Item, from: Reg, to: Reg) -> bool {
 /// A copy under a mask: to where, from where, and the mask.
 fn copied_under_mask(item: &Item) -> Option<(Reg, Reg, Reg)> {
     match item {
-        &Item::Inst(Inst { args: [Arg::Reg(to, _), Arg::Reg(from, _), ..], first: First::Mod, mask, .. }) => {
-            Some((to, from, mask?))
+        Item::Inst(inst) if inst.first() == First::Mod => {
+            let [Arg::Reg(to, _), Arg::Reg(from, _), ..] = inst.args else { return None };
+            Some((to, from, inst.mask?))
         }
         _ => None,
     }
@@ -100,71 +101,16 @@ fn copied_under_mask(item: &Item) -> Option<(Reg, Reg, Reg)> {
 /// Bytes of the elements that a copy under a mask goes by.
 fn lane_bytes_of_copy(item: &Item) -> Option<u64> {
     let Item::Inst(inst) = item else { return None };
-    [1, 2, 4, 8].into_iter().find(|&bytes| masked_load(bytes) == inst.code)
+    [1, 2, 4, 8].into_iter().find(|&bytes| masked_load(bytes) == inst.opcode)
 }
 
 /// Makes an instruction over elements of so many bytes write `to` under a mask; false where it cannot.
 fn put_under_mask(item: &mut Item, to: Reg, mask: Reg, bytes: u64) -> bool {
-    match item {
-        Item::Inst(inst) if inst.first == First::Def && inst.mask.is_none() && lane_bytes(inst.code) == Some(bytes) => {
-            let Arg::Reg(reg, _) = &mut inst.args[0] else { return false };
-            *reg = to;
-            (inst.first, inst.mask) = (First::Mod, Some(mask));
-            true
-        }
-        _ => false,
-    }
-}
-
-/// Bytes of the elements whose results an instruction masks, of those that combine what a loop over steps reads.
-fn lane_bytes(code: Code) -> Option<u64> {
-    let all: [(u64, &[Code]); 4] = [
-        (
-            1,
-            &[
-                EVEX_Vpaddb_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpmaxsb_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpmaxub_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpminsb_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpminub_zmm_k1z_zmm_zmmm512,
-            ],
-        ),
-        (
-            2,
-            &[
-                EVEX_Vpaddw_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpmaxsw_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpmaxuw_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpminsw_zmm_k1z_zmm_zmmm512,
-                EVEX_Vpminuw_zmm_k1z_zmm_zmmm512,
-            ],
-        ),
-        (
-            4,
-            &[
-                EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er,
-                EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er,
-                EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32,
-                EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32,
-                EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32,
-                EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32,
-                EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32,
-                EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32,
-            ],
-        ),
-        (
-            8,
-            &[
-                EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er,
-                EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er,
-                EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64,
-                EVEX_Vpmaxsq_zmm_k1z_zmm_zmmm512b64,
-                EVEX_Vpmaxuq_zmm_k1z_zmm_zmmm512b64,
-                EVEX_Vpminsq_zmm_k1z_zmm_zmmm512b64,
-                EVEX_Vpminuq_zmm_k1z_zmm_zmmm512b64,
-                EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64,
-            ],
-        ),
-    ];
-    all.into_iter().find(|(_, codes)| codes.contains(&code)).map(|(bytes, _)| bytes)
+    let Item::Inst(inst) = item else { return false };
+    let row = inst.opcode.row();
+    let may = inst.first() == First::Def && inst.mask.is_none() && row.masking == Masking::Merges(bytes);
+    let (true, Arg::Reg(reg, _)) = (may, &mut inst.args[0]) else { return false };
+    *reg = to;
+    inst.mask = Some(mask);
+    true
 }

@@ -1,6 +1,7 @@
 //! Machine instructions over virtual registers: what is selected, before registers are given out.
 
-use iced_x86::Code;
+use super::row::{First, Masking, Memory};
+use super::table::Opcode;
 
 /// A virtual register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,64 +45,61 @@ pub enum Arg {
     Imm(i64),
 }
 
-/// What an instruction does to its first operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum First {
-    /// Writes it.
-    Def,
-    /// Reads and writes it.
-    Mod,
-    /// Reads it, or it is memory that is written.
-    Use,
-}
-
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Inst {
-    /// Which.
-    pub code: Code,
+    /// The row of its facts.
+    pub opcode: Opcode,
     /// The operands, those used first.
     pub args: [Arg; 4],
-    /// What it does to the first.
-    pub first: First,
     /// The mask register under which it writes.
     pub mask: Option<Reg>,
-    /// Whether lanes outside of the mask become zero.
+    /// Lanes outside of the mask become zero.
     pub zeroing: bool,
-    /// Bytes of the elements where the last register operand may be memory instead, else 0.
-    pub fold: u8,
-    /// Whether it should stay in the order of memory: a load of a view with holes.
+    /// It should stay in the order of memory: a load of a view with holes.
     pub in_order: bool,
 }
 
 impl Inst {
-    /// An instruction that writes its first operand.
-    pub fn new(code: Code, args: &[Arg]) -> Inst {
+    /// An instruction.
+    pub fn new(opcode: Opcode, args: &[Arg]) -> Inst {
+        debug_assert_eq!(args.len(), opcode.row().shape.operands, "the operands of {opcode:?}");
         let mut all = [Arg::None; 4];
         all[..args.len()].copy_from_slice(args);
-        Inst { code, args: all, first: First::Def, mask: None, zeroing: false, fold: 0, in_order: false }
-    }
-
-    /// The same, with what it does to its first operand.
-    pub fn first(self, first: First) -> Inst {
-        Inst { first, ..self }
+        Inst { opcode, args: all, mask: None, zeroing: false, in_order: false }
     }
 
     /// The same under a mask.
     pub fn masked(self, mask: Reg, zeroing: bool) -> Inst {
+        debug_assert_ne!(self.opcode.row().masking, Masking::Unmasked, "a mask of {:?}", self.opcode);
         Inst { mask: Some(mask), zeroing, ..self }
     }
 
-    /// The same, whose last register operand may be memory with elements of so many bytes.
-    pub fn folding(self, bytes: u64) -> Inst {
-        Inst { fold: bytes as u8, ..self }
+    /// The use of the first operand: under a mask, lanes outside of it stay.
+    pub fn first(&self) -> First {
+        let row = self.opcode.row();
+        let keeps = self.mask.is_some() && !self.zeroing && matches!(row.masking, Masking::Merges(_));
+        match row.shape.first {
+            First::Def if keeps => First::Mod,
+            first => first,
+        }
     }
 
-    /// The place of the operand that may be memory, where none is.
+    /// The place of the operand that may be a constant in memory, where none is memory.
     pub fn foldable(&self) -> Option<usize> {
+        let may = matches!(self.opcode.row().memory, Memory::Whole | Memory::Each(_));
         let in_memory = self.args.iter().any(|a| matches!(a, Arg::Mem(..) | Arg::Pool(..)));
         let last = || self.args.iter().rposition(|a| matches!(a, Arg::Reg(..)));
-        (self.fold > 0 && !in_memory).then(last).flatten()
+        (may && !in_memory).then(last).flatten()
+    }
+
+    /// Whether it reads memory that may be written, and whether it writes memory.
+    pub fn memory(&self) -> (bool, bool) {
+        let row = self.opcode.row();
+        let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));
+        let any = row.memory != Memory::Address && self.args.iter().any(in_memory);
+        let stores = any && in_memory(&self.args[0]) && row.shape.first != First::Use;
+        (any && !stores, stores)
     }
 }
 
@@ -124,7 +122,7 @@ pub enum Item {
     /// The end of a loop.
     Leave,
     /// A jump, taken on a condition or always.
-    Jump(Code, Label),
+    Jump(Opcode, Label),
     /// Where jumps go.
     Label(Label),
 }
@@ -194,7 +192,7 @@ impl Item {
         };
         match self {
             Item::Inst(i) => {
-                let skipped = usize::from(i.first == First::Def && matches!(i.args[0], Arg::Reg(..)));
+                let skipped = usize::from(i.first() == First::Def && matches!(i.args[0], Arg::Reg(..)));
                 i.args[skipped..].iter().for_each(&mut arg);
                 i.mask.into_iter().for_each(f);
             }
@@ -211,11 +209,14 @@ impl Item {
     /// The register that is written, and whether it is read before.
     pub fn def(&self) -> Option<(Reg, bool)> {
         match self {
-            Item::Inst(Inst { args: [Arg::Reg(reg, _), ..], first, .. }) => match first {
-                First::Def => Some((*reg, false)),
-                First::Mod => Some((*reg, true)),
-                First::Use => None,
-            },
+            Item::Inst(inst) => {
+                let Arg::Reg(reg, _) = inst.args[0] else { return None };
+                match inst.first() {
+                    First::Def => Some((reg, false)),
+                    First::Mod => Some((reg, true)),
+                    First::Use => None,
+                }
+            }
             Item::Copy { to, .. } | Item::Fma { to, .. } => Some((*to, false)),
             _ => None,
         }
@@ -223,11 +224,11 @@ impl Item {
 }
 
 /// The move into a register under a mask of elements.
-pub fn masked_load(bytes: u64) -> Code {
+pub fn masked_load(bytes: u64) -> Opcode {
     match bytes {
-        1 => Code::EVEX_Vmovdqu8_zmm_k1z_zmmm512,
-        2 => Code::EVEX_Vmovdqu16_zmm_k1z_zmmm512,
-        4 => Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,
-        _ => Code::EVEX_Vmovdqu64_zmm_k1z_zmmm512,
+        1 => Opcode::Vmovdqu8,
+        2 => Opcode::Vmovdqu16,
+        4 => Opcode::Vmovdqu32,
+        _ => Opcode::Vmovdqu64,
     }
 }

@@ -1,8 +1,10 @@
 //! Where constants are: in registers around loops while there are enough, else operands in memory.
 
-use super::code::{Arg, Class, Constant, First, Inst, Item, Program, Reg, View};
+use super::code::{Arg, Class, Constant, Inst, Item, Program, Reg, View};
 use super::live::{Interval, LoopSpan, intervals, loops};
-use super::tier::{Tier, code};
+use super::row::Memory;
+use super::table::Opcode;
+use super::tier::Tier;
 use std::collections::{BTreeSet, HashMap};
 
 /// The bytes that constants are loaded from, and where each begins.
@@ -136,7 +138,7 @@ fn rewrite(
 ) {
     let items = std::mem::take(&mut program.items);
     // A loop may be entered by a jump behind its first items.
-    let is_jump = |at: usize| matches!(items[at], Item::Jump(iced_x86::Code::Jmp_rel32_64, _));
+    let is_jump = |at: usize| matches!(items[at], Item::Jump(Opcode::Jmp, _));
     let entered = |start: usize| if start > 0 && is_jump(start - 1) { start - 1 } else { start };
     let entries: Vec<usize> = homes.iter().map(|home| entered(home.span.start as usize)).collect();
     let mut out = Vec::with_capacity(items.len() + constants.len());
@@ -181,16 +183,16 @@ fn fold(item: Item, reg: Reg, constant: &Constant, tier: Tier, pool: &mut Pool) 
             if inst.args.iter().filter(|a| is_reg(a)).count() != 1 || !is_reg(&inst.args[place]) {
                 return None;
             }
-            inst.args[place] = operand(constant, u64::from(inst.fold), tier, pool)?;
+            inst.args[place] = operand(constant, inst.opcode.row().memory, tier, pool)?;
             Some(Item::Inst(inst))
         }
         Item::Fma { to, a, b, c, double } => {
-            let bytes = if double { 8 } else { 4 };
+            let memory = Memory::Each(if double { 8 } else { 4 });
             let in_memory = |x: &Arg| matches!(x, Arg::Mem(..) | Arg::Pool(..));
             if a == reg || (is_reg(&b) && is_reg(&c)) || in_memory(&b) || in_memory(&c) {
                 return None;
             }
-            let memory = operand(constant, bytes, tier, pool)?;
+            let memory = operand(constant, memory, tier, pool)?;
             let (b, c) = if is_reg(&c) { (b, memory) } else { (memory, c) };
             Some(Item::Fma { to, a, b, c, double })
         }
@@ -198,18 +200,23 @@ fn fold(item: Item, reg: Reg, constant: &Constant, tier: Tier, pool: &mut Pool) 
     }
 }
 
-fn operand(constant: &Constant, bytes: u64, tier: Tier, pool: &mut Pool) -> Option<Arg> {
-    match constant {
-        Constant::Splat(bits, size) => {
-            let size = u64::from(*size);
-            if tier.is_512() && bytes >= 4 && size <= bytes {
-                let element = bits.to_le_bytes()[..size as usize].repeat((bytes / size) as usize);
-                return Some(Arg::Pool(pool.entry(element), true));
-            }
+/// The constant as an operand in memory. An element that is wider than those of the instruction is not one.
+fn operand(constant: &Constant, memory: Memory, tier: Tier, pool: &mut Pool) -> Option<Arg> {
+    match (constant, memory) {
+        (&Constant::Splat(bits, size), Memory::Each(bytes)) if tier.is_512() => {
+            let size = u64::from(size);
+            let times = bytes / size;
+            let element = bits.to_le_bytes()[..size as usize].repeat(times as usize);
+            (times > 0).then(|| Arg::Pool(pool.entry(element), true))
+        }
+        (&Constant::Splat(bits, size), _) => {
+            let size = u64::from(size);
             let all = bits.to_le_bytes()[..size as usize].repeat((tier.bytes() / size) as usize);
             Some(Arg::Pool(pool.entry(all), false))
         }
-        Constant::Bytes(all) if all.len() as u64 == tier.bytes() => Some(Arg::Pool(pool.entry(all.clone()), false)),
+        (Constant::Bytes(all), _) if all.len() as u64 == tier.bytes() => {
+            Some(Arg::Pool(pool.entry(all.clone()), false))
+        }
         _ => None,
     }
 }
@@ -217,39 +224,33 @@ fn operand(constant: &Constant, bytes: u64, tier: Tier, pool: &mut Pool) -> Opti
 /// Loads a constant into a register.
 fn load(program: &mut Program, tier: Tier, to: Reg, constant: &Constant, pool: &mut Pool, out: &mut Vec<Item>) {
     let full = Arg::Reg(to, tier.view());
-    let inst = |code, args: &[Arg]| Item::Inst(Inst::new(code, args));
+    let mut emit = |opcode, args: &[Arg]| out.push(Item::Inst(Inst::new(opcode, args)));
     match constant {
         Constant::Mask(bits) => {
             let number = program.reg(Class::General);
-            let to = Arg::Reg(to, View::K);
-            out.push(inst(iced_x86::Code::Mov_r64_imm64, &[Arg::Reg(number, View::R64), Arg::Imm(*bits as i64)]));
-            out.push(inst(iced_x86::Code::VEX_Kmovq_kr_r64, &[to, Arg::Reg(number, View::R64)]));
+            let number = Arg::Reg(number, View::R64);
+            emit(Opcode::MovBy64, &[number, Arg::Imm(*bits as i64)]);
+            emit(Opcode::KmovqOf, &[Arg::Reg(to, View::K), number]);
         }
-        Constant::Splat(0, _) => {
-            // The processor knows that the result does not depend on the operands.
-            let code = tier.pick(code!(VEX_Vpxor_ymm_ymm_ymmm256), code!(EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32));
-            out.push(Item::Inst(Inst::new(code, &[full, full, full]).first(First::Mod)));
-        }
+        Constant::Splat(0, _) => emit(Opcode::Zero, &[full, full, full]),
         Constant::Splat(bits, size) => {
-            use iced_x86::Code::*;
-            let codes = match size {
-                1 => (VEX_Vpbroadcastb_ymm_xmmm8, EVEX_Vpbroadcastb_zmm_k1z_xmmm8),
-                2 => (VEX_Vpbroadcastw_ymm_xmmm16, EVEX_Vpbroadcastw_zmm_k1z_xmmm16),
-                4 => (VEX_Vpbroadcastd_ymm_xmmm32, EVEX_Vpbroadcastd_zmm_k1z_xmmm32),
-                _ => (VEX_Vpbroadcastq_ymm_xmmm64, EVEX_Vpbroadcastq_zmm_k1z_xmmm64),
+            let opcode = match size {
+                1 => Opcode::Vpbroadcastb,
+                2 => Opcode::Vpbroadcastw,
+                4 => Opcode::Vpbroadcastd,
+                _ => Opcode::Vpbroadcastq,
             };
             let element = pool.entry(bits.to_le_bytes()[..usize::from(*size)].to_vec());
-            out.push(inst(tier.pick(codes.0, codes.1), &[full, Arg::Pool(element, false)]));
+            emit(opcode, &[full, Arg::Pool(element, false)]);
         }
         Constant::Bytes(bytes) => {
-            use iced_x86::Code::*;
             let entry = Arg::Pool(pool.entry(bytes.clone()), false);
-            let (codes, view) = match bytes.len() {
-                64 => ((EVEX_Vmovdqu32_zmm_k1z_zmmm512, EVEX_Vmovdqu32_zmm_k1z_zmmm512), View::Zmm),
-                32 => ((VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_ymm_k1z_ymmm256), View::Ymm),
-                _ => ((VEX_Vmovdqu_xmm_xmmm128, EVEX_Vmovdqu32_xmm_k1z_xmmm128), View::Xmm),
+            let (opcode, view) = match bytes.len() {
+                64 => (Opcode::Vmovdqu32, View::Zmm),
+                32 => (Opcode::VmovdquYmm, View::Ymm),
+                _ => (Opcode::VmovdquXmm, View::Xmm),
             };
-            out.push(inst(tier.pick(codes.0, codes.1), &[Arg::Reg(to, view), entry]));
+            emit(opcode, &[Arg::Reg(to, view), entry]);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Removes what nothing needs.
 
-use super::code::{First, Inst, Item, Program, Reg};
+use super::code::{Item, Program, Reg};
+use super::row::Flags;
 
 /// Keeps the items that write memory, jump or mark loops, and those whose results they need.
 pub fn remove_dead(program: &mut Program) {
@@ -8,6 +9,7 @@ pub fn remove_dead(program: &mut Program) {
     let mut needed: Vec<bool> = vec![false; program.items.len()];
     let mut wanted = vec![false; program.classes.len()];
     let mut todo: Vec<Reg> = vec![];
+    let wanted_flags = wanted_flags(program);
     let mut want = |reg: Reg, todo: &mut Vec<Reg>| {
         if !std::mem::replace(&mut wanted[reg.0 as usize], true) {
             todo.push(reg);
@@ -15,7 +17,7 @@ pub fn remove_dead(program: &mut Program) {
     };
     for (at, item) in program.items.iter().enumerate() {
         match item.def() {
-            Some((reg, _)) if !sets_flags(item) => writers[reg.0 as usize].push(at),
+            Some((reg, _)) if !wanted_flags[at] => writers[reg.0 as usize].push(at),
             _ => {
                 needed[at] = true;
                 item.uses(|r| want(r, &mut todo));
@@ -33,7 +35,28 @@ pub fn remove_dead(program: &mut Program) {
     program.items.retain(|_| needed.next().unwrap_or(true));
 }
 
-/// Whether an item counts a loop down, for the jump after it.
-fn sets_flags(item: &Item) -> bool {
-    matches!(item, Item::Inst(Inst { code: iced_x86::Code::Sub_rm64_imm32, first: First::Mod, .. }))
+/// Of each item, whether a later one reads the flags that it sets.
+fn wanted_flags(program: &Program) -> Vec<bool> {
+    let mut wanted = false;
+    let mut all: Vec<bool> = program
+        .items
+        .iter()
+        .rev()
+        .map(|item| {
+            let opcode = match item {
+                Item::Inst(inst) => inst.opcode,
+                Item::Jump(opcode, _) => *opcode,
+                _ => return false,
+            };
+            let sets = opcode.row().shape.flags == Flags::Sets && wanted;
+            match opcode.row().shape.flags {
+                Flags::Keeps => {}
+                Flags::Sets => wanted = false,
+                Flags::Reads => wanted = true,
+            }
+            sets
+        })
+        .collect();
+    all.reverse();
+    all
 }

@@ -1,12 +1,14 @@
 //! Bytes of a program whose registers are given out.
 
-use super::code::{Arg, Class, First, Inst, Item, Label, Program, Reg, View};
+use super::code::{Arg, Class, Inst, Item, Label, Program, Reg, View};
 use super::constants::Pool;
 use super::registers::{GENERAL, Home, Homes, SCRATCH};
+use super::row::Number;
+use super::table::{Fma, Opcode, fma};
 use super::tier::Tier;
 use crate::codegen::marks::Mark;
 use crate::codegen::x86::Refused;
-use iced_x86::{Code, Encoder, Instruction, OpKind, Register};
+use iced_x86::{Encoder, Instruction, OpKind, Register};
 
 /// Machine code.
 #[derive(Debug)]
@@ -39,16 +41,16 @@ pub fn encode(program: &Program, homes: &Homes, pool: &Pool, tier: Tier, frame: 
     let saved: Vec<Register> =
         (8..GENERAL.len()).filter(|&r| homes.general >> r & 1 == 1).map(|r| GENERAL[r]).collect();
     for &r in &saved {
-        writer.plain(Code::Push_r64, r)?;
+        writer.plain(Opcode::Push, Some(r))?;
     }
     for item in &program.items {
         writer.item(item)?;
     }
-    writer.write(Instruction::with(Code::VEX_Vzeroupper))?;
+    writer.plain(Opcode::Vzeroupper, None)?;
     for &r in saved.iter().rev() {
-        writer.plain(Code::Pop_r64, r)?;
+        writer.plain(Opcode::Pop, Some(r))?;
     }
-    writer.write(Instruction::with(Code::Retnq))?;
+    writer.plain(Opcode::Ret, None)?;
     writer.finish(pool)
 }
 
@@ -90,10 +92,20 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn plain(&mut self, code: Code, register: Register) -> Result<(), Refused> {
+    /// The instruction of the tier, without its operands.
+    fn bare(&self, opcode: Opcode) -> Result<Instruction, Refused> {
+        let form = opcode.row().form(self.tier).ok_or_else(|| Refused(format!("{opcode:?} in {:?}", self.tier)))?;
         let mut i = Instruction::default();
-        i.set_code(code);
-        i.set_op0_register(register);
+        i.set_code(form.code);
+        Ok(i)
+    }
+
+    /// An instruction of one register of the machine or none.
+    fn plain(&mut self, opcode: Opcode, register: Option<Register>) -> Result<(), Refused> {
+        let mut i = self.bare(opcode)?;
+        if let Some(register) = register {
+            i.set_op0_register(register);
+        }
         self.write(i)
     }
 
@@ -115,9 +127,8 @@ impl Writer<'_> {
                 self.labels[label.0 as usize] = Some(self.at);
                 Ok(())
             }
-            Item::Jump(code, label) => {
-                let mut i = Instruction::default();
-                i.set_code(code);
+            Item::Jump(opcode, label) => {
+                let mut i = self.bare(opcode)?;
                 i.set_op0_kind(OpKind::NearBranch64);
                 i.set_near_branch64(self.at as u64);
                 self.write(i)?;
@@ -143,38 +154,25 @@ impl Writer<'_> {
         if self.homes.of(to) == self.homes.of(from) || self.homes.of(to) == Home::None {
             return Ok(());
         }
-        let (code, view) = match self.program.classes[to.0 as usize] {
-            Class::General => (Code::Mov_r64_rm64, View::R64),
-            Class::Mask => (Code::VEX_Kmovq_kr_km64, View::K),
-            Class::Vector => {
-                (self.tier.pick(Code::VEX_Vmovdqa_ymm_ymmm256, Code::EVEX_Vmovdqa64_zmm_k1z_zmmm512), self.tier.view())
-            }
+        let class = self.program.classes[to.0 as usize];
+        let opcode = match class {
+            Class::General => Opcode::Mov,
+            Class::Mask => Opcode::Kmovq,
+            Class::Vector => Opcode::Vmovdqa,
         };
-        self.inst(Inst::new(code, &[Arg::Reg(to, view), Arg::Reg(from, view)]))
+        let view = full_view(class, self.tier);
+        self.inst(Inst::new(opcode, &[Arg::Reg(to, view), Arg::Reg(from, view)]))
     }
 
     /// The form whose first operand, which the result replaces, is where the result goes.
     fn fma(&mut self, to: Reg, a: Reg, b: Arg, c: Arg, double: bool) -> Result<(), Refused> {
-        use Code::*;
-        // Of x and y, in the order of the operands: to + x * y, x * to + y, to * y + x.
-        let (adds_to, multiplies, multiplies_by_last) = match double {
-            false => (
-                self.tier.pick(VEX_Vfmadd231ps_ymm_ymm_ymmm256, EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er),
-                self.tier.pick(VEX_Vfmadd213ps_ymm_ymm_ymmm256, EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er),
-                self.tier.pick(VEX_Vfmadd132ps_ymm_ymm_ymmm256, EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er),
-            ),
-            true => (
-                self.tier.pick(VEX_Vfmadd231pd_ymm_ymm_ymmm256, EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er),
-                self.tier.pick(VEX_Vfmadd213pd_ymm_ymm_ymmm256, EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er),
-                self.tier.pick(VEX_Vfmadd132pd_ymm_ymm_ymmm256, EVEX_Vfmadd132pd_zmm_k1z_zmm_zmmm512b64_er),
-            ),
-        };
+        let Fma { adds_to, multiplies, multiplies_by_last } = fma(double);
         let view = self.tier.view();
         let home = |arg: Arg| if let Arg::Reg(r, _) = arg { Some(self.homes.of(r)) } else { None };
         let target = self.homes.of(to);
         let (to_arg, a_arg) = (Arg::Reg(to, view), Arg::Reg(a, view));
         let is_target = |arg: Arg| home(arg) == Some(target);
-        let three = |code, x: Arg, y: Arg| Inst::new(code, &[to_arg, x, y]).first(First::Mod);
+        let three = |opcode, x: Arg, y: Arg| Inst::new(opcode, &[to_arg, x, y]);
         if is_target(c) {
             // to = a * b + to
             return self.inst(three(adds_to, a_arg, b));
@@ -227,8 +225,7 @@ impl Writer<'_> {
                 Home::Register(_) => {}
             }
         }
-        let mut i = Instruction::default();
-        i.set_code(inst.code);
+        let mut i = self.bare(inst.opcode)?;
         let mut constant = None;
         for (n, arg) in inst.args.iter().enumerate() {
             let n = n as u32;
@@ -254,16 +251,12 @@ impl Writer<'_> {
                     constant = Some(entry);
                 }
                 Arg::Imm(value) => {
-                    let kind = match inst.code {
-                        Code::Mov_r64_imm64 => OpKind::Immediate64,
-                        Code::Add_rm64_imm32
-                        | Code::And_rm64_imm32
-                        | Code::Imul_r64_rm64_imm32
-                        | Code::Cmp_rm64_imm32
-                        | Code::Sub_rm64_imm32
-                        | Code::Test_rm64_imm32 => OpKind::Immediate32to64,
-                        Code::Mov_r32_imm32 => OpKind::Immediate32,
-                        _ => OpKind::Immediate8,
+                    let kind = match inst.opcode.row().shape.number {
+                        Number::Bits64 => OpKind::Immediate64,
+                        Number::Signed32 => OpKind::Immediate32to64,
+                        Number::Bits32 => OpKind::Immediate32,
+                        Number::Byte => OpKind::Immediate8,
+                        Number::Absent => unreachable!("the operands of a row are those of its shape"),
                     };
                     i.set_op_kind(n, kind);
                     match kind {
@@ -308,18 +301,18 @@ impl Writer<'_> {
 
     /// Loads or stores what lies in the frame.
     fn frame_access(&mut self, reg: Reg, number: u8, load: bool) -> Result<(), Refused> {
-        use Code::*;
         let Home::Frame(offset) = self.homes.of(reg) else { unreachable!("it lies in the frame") };
-        let code = match (self.program.classes[reg.0 as usize], load) {
-            (Class::General, true) => Mov_r64_rm64,
-            (Class::General, false) => Mov_rm64_r64,
-            (Class::Mask, true) => VEX_Kmovq_kr_km64,
-            (Class::Mask, false) => VEX_Kmovq_m64_kr,
-            (Class::Vector, true) => self.tier.pick(VEX_Vmovdqu_ymm_ymmm256, EVEX_Vmovdqu32_zmm_k1z_zmmm512),
-            (Class::Vector, false) => self.tier.pick(VEX_Vmovdqu_ymmm256_ymm, EVEX_Vmovdqu32_zmmm512_k1z_zmm),
+        let opcode = match (self.program.classes[reg.0 as usize], self.tier, load) {
+            (Class::General, _, true) => Opcode::Mov,
+            (Class::General, _, false) => Opcode::MovStore,
+            (Class::Mask, _, true) => Opcode::Kmovq,
+            (Class::Mask, _, false) => Opcode::KmovqStore,
+            (Class::Vector, Tier::Avx2, true) => Opcode::VmovdquYmm,
+            (Class::Vector, Tier::Avx2, false) => Opcode::VmovdquYmmStore,
+            (Class::Vector, Tier::Avx512, true) => Opcode::Vmovdqu32,
+            (Class::Vector, Tier::Avx512, false) => Opcode::Vmovdqu32Store,
         };
-        let mut i = Instruction::default();
-        i.set_code(code);
+        let mut i = self.bare(opcode)?;
         let (at, memory) = if load { (0, 1) } else { (1, 0) };
         i.set_op_kind(at, OpKind::Register);
         let class = self.program.classes[reg.0 as usize];

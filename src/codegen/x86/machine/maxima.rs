@@ -13,7 +13,7 @@
 //! overwritten, and by [`dead`](super::dead).
 
 use super::code::{Arg, Class, Inst, Item, Program, Reg, View};
-use iced_x86::Code;
+use super::table::Opcode;
 use std::collections::{HashMap, HashSet};
 
 /// Chains of maxima that are joined at once: each keeps a mask, and there are seven registers for them.
@@ -112,10 +112,7 @@ impl Maximum {
     /// That which the items begin with.
     fn at(items: &[Item]) -> Option<Maximum> {
         let &[Item::Inst(range), Item::Inst(compare), Item::Inst(blend), ..] = items else { return None };
-        let is_range = matches!(
-            range.code,
-            Code::EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae | Code::EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae
-        );
+        let is_range = matches!(range.opcode, Opcode::Vrangeps | Opcode::Vrangepd);
         let [Arg::Reg(number, _), Arg::Reg(a, _), Arg::Reg(b, _), _] = range.args else { return None };
         let [Arg::Reg(ordered, _), Arg::Reg(c, _), Arg::Reg(d, _), _] = compare.args else { return None };
         let [Arg::Reg(to, _), _, Arg::Reg(chosen, _), _] = blend.args else { return None };

@@ -1,4 +1,5 @@
-//! Instructions over virtual registers -> bytes: the machine passes, in their order.
+//! Instructions over virtual registers -> bytes: the machine passes, in their order. All that they know of an instruction
+//! is its row in the [`table`].
 //!
 //! | pass | effect |
 //! | --- | --- |
@@ -19,6 +20,8 @@ mod live;
 mod maxima;
 mod order;
 mod registers;
+mod row;
+pub mod table;
 pub mod tier;
 
 use crate::codegen::x86::Refused;

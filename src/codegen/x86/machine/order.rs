@@ -7,9 +7,9 @@
 //! is read early fills the registers. Rows of 1,024 elements that lie 32 bytes apart took three times as long in another
 //! order.
 
-use super::code::{Arg, Class, First, Item, Program, Reg};
+use super::code::{Arg, Class, Item, Program, Reg};
+use super::table::{Opcode, fma};
 use super::tier::Tier;
-use iced_x86::Code;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -25,6 +25,9 @@ const MASKS: usize = 7;
 
 /// Cycles of a chain beyond which it is better to move values to memory than to wait for them.
 const SHORT: u32 = 40;
+
+/// Cycles from a load, or an instruction with an operand in memory, to its result.
+const LOAD_CYCLES: u32 = 7;
 
 /// Instructions that begin in one cycle.
 const WIDTH: u32 = 3;
@@ -45,7 +48,7 @@ pub fn order(program: &mut Program, tier: Tier) {
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
             let run: Vec<Item> = program.items[start..at].to_vec();
-            let (order, cycles) = ordered(&run, program);
+            let (order, cycles) = ordered(&run, program, tier);
             let order: Vec<Item> = order.into_iter().map(|from| run[from]).collect();
             if !is_too_wide(&order, &run, cycles, program, tier) {
                 program.items[start..at].copy_from_slice(&order);
@@ -108,7 +111,7 @@ fn at_once(run: &[Item], class: Class, program: &Program) -> usize {
 }
 
 /// The new order of a run, and the cycles that its longest chain takes.
-fn ordered(run: &[Item], program: &Program) -> (Vec<usize>, u32) {
+fn ordered(run: &[Item], program: &Program, tier: Tier) -> (Vec<usize>, u32) {
     let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
     let mut edge = |from: usize, to: usize, latency: u32| {
@@ -124,7 +127,7 @@ fn ordered(run: &[Item], program: &Program) -> (Vec<usize>, u32) {
         let def = item.def();
         item.uses(|r| {
             if let Some(from) = writer[r.0 as usize] {
-                edge(from, at, latency(&run[from]));
+                edge(from, at, latency(&run[from], tier));
             }
             readers[r.0 as usize].push(at);
         });
@@ -208,58 +211,23 @@ fn ordered(run: &[Item], program: &Program) -> (Vec<usize>, u32) {
 fn memory(item: &Item) -> (bool, bool) {
     let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));
     match item {
-        Item::Inst(i) if matches!(i.code, Code::Lea_r64_m | Code::Prefetcht0_m8) => (false, false),
-        Item::Inst(i) => {
-            let stores = in_memory(&i.args[0]) && i.first == First::Use;
-            (i.args.iter().any(in_memory) && !stores, stores)
-        }
+        Item::Inst(inst) => inst.memory(),
         Item::Fma { b, c, .. } => (in_memory(b) || in_memory(c), false),
         _ => (false, false),
     }
 }
 
 /// Cycles until the result is there, about.
-fn latency(item: &Item) -> u32 {
+fn latency(item: &Item, tier: Tier) -> u32 {
     match item {
-        Item::Fma { .. } => 4,
+        Item::Fma { double, .. } => cycles(fma(*double).adds_to, tier),
         Item::Copy { .. } => 0,
-        Item::Inst(_) if memory(item).0 => 7,
-        Item::Inst(i) => arithmetic_latency(i.code),
+        Item::Inst(inst) if inst.memory().0 => LOAD_CYCLES,
+        Item::Inst(inst) => cycles(inst.opcode, tier),
         _ => 1,
     }
 }
 
-fn arithmetic_latency(code: Code) -> u32 {
-    use Code::*;
-    match code {
-        EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er
-        | EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er
-        | EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er
-        | EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er
-        | EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er
-        | EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er
-        | VEX_Vaddps_ymm_ymm_ymmm256
-        | VEX_Vaddpd_ymm_ymm_ymmm256
-        | VEX_Vsubps_ymm_ymm_ymmm256
-        | VEX_Vsubpd_ymm_ymm_ymmm256
-        | VEX_Vmulps_ymm_ymm_ymmm256
-        | VEX_Vmulpd_ymm_ymm_ymmm256 => 4,
-        EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae
-        | EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae
-        | EVEX_Vpermw_zmm_k1z_zmm_zmmm512
-        | EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32
-        | EVEX_Vpermq_zmm_k1z_zmm_zmmm512b64
-        | EVEX_Vpermt2w_zmm_k1z_zmm_zmmm512
-        | EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32
-        | EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64
-        | EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae
-        | EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64
-        | EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32
-        | EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8 => 4,
-        EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er
-        | EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er
-        | VEX_Vdivps_ymm_ymm_ymmm256
-        | VEX_Vdivpd_ymm_ymm_ymmm256 => 13,
-        _ => 1,
-    }
+fn cycles(opcode: Opcode, tier: Tier) -> u32 {
+    opcode.row().form(tier).map_or(1, |form| form.cycles)
 }

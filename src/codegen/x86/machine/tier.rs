@@ -1,7 +1,7 @@
 //! The two instruction sets: AVX2 on 256 bits, AVX-512 on 512.
 
 use super::code::View;
-use iced_x86::Code;
+use super::table::Opcode;
 
 /// Which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,18 +12,10 @@ pub enum Tier {
     Avx512,
 }
 
-/// An instruction's name, where both stand side by side.
-macro_rules! code {
-    ($name:ident) => {
-        iced_x86::Code::$name
-    };
-}
-pub(super) use code;
-
 impl Tier {
-    /// The instruction of this tier.
-    pub fn pick(self, avx2: Code, avx512: Code) -> Code {
-        if self == Tier::Avx2 { avx2 } else { avx512 }
+    /// Whether it has an instruction.
+    pub fn has(self, opcode: Opcode) -> bool {
+        opcode.row().form(self).is_some()
     }
 
     /// The view of this tier.

@@ -1,0 +1,187 @@
+//! Every row against the name that iced gives its forms, and against the encoder and the decoder.
+
+use super::*;
+use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, OpKind, Register};
+
+/// The operands of an instruction, by the name that iced gives it: `EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er`.
+struct Named {
+    mnemonic: String,
+    operands: Vec<String>,
+    /// It takes a mask that merges, `k1z`, or one that only holds lanes back, `k1`.
+    merges: bool,
+    holds: bool,
+}
+
+impl Named {
+    fn of(code: Code) -> Named {
+        let name = format!("{code:?}");
+        let plain = name.trim_start_matches("EVEX_").trim_start_matches("VEX_");
+        let mut words = plain.split('_').map(str::to_string);
+        let mnemonic = words.next().expect("a mnemonic");
+        let words: Vec<String> = words.filter(|w| !matches!(w.as_str(), "er" | "sae" | "64")).collect();
+        let has = |word: &str| words.iter().any(|w| w == word);
+        let (merges, holds) = (has("k1z"), has("k1"));
+        let operands = words.into_iter().filter(|w| !matches!(w.as_str(), "k1z" | "k1")).collect();
+        Named { mnemonic, operands, merges, holds }
+    }
+
+    fn number(&self) -> Number {
+        match (self.operands.last().map(String::as_str), self.mnemonic.as_str()) {
+            (Some("imm8"), _) => Number::Byte,
+            (Some("imm64"), _) => Number::Bits64,
+            (Some("imm32"), "Mov") => Number::Bits32,
+            (Some("imm32"), _) => Number::Signed32,
+            _ => Number::Absent,
+        }
+    }
+
+    /// The operand that may be memory, and the bytes of an element that memory holds instead of a vector.
+    fn memory(&self) -> Option<(usize, Option<u64>)> {
+        // `zmmm512b32`, `xmmm8`, `r32m8`, `rm64`, `km64` and `m256` may be memory; `zmm` and `r32` are registers.
+        let may = |w: &String| w.contains("mmm") || !w.contains("mm") && w.contains('m');
+        let at = self.operands.iter().position(may)?;
+        let bits = self.operands[at].rsplit_once('b').and_then(|(_, bits)| bits.parse::<u64>().ok());
+        Some((at, bits.map(|bits| bits / 8)))
+    }
+
+    /// Bytes of the lanes that a mask goes by: the last letters of the mnemonic say so.
+    fn lane_bytes(&self) -> Option<u64> {
+        let m = self.mnemonic.as_str();
+        // An interleaving is named by its operands and its result: `Vpunpcklbw` makes words of bytes.
+        if let Some(of) = m.strip_prefix("Vpunpck").map(|rest| &rest[1..]) {
+            return ["bw", "wd", "dq", "qdq"].iter().position(|o| *o == of).map(|n| 1 << n);
+        }
+        if let Some(bits) = m.strip_prefix("Vmovdqu").or_else(|| m.strip_prefix("Vmovdqa")) {
+            return bits.parse::<u64>().ok().map(|bits| bits / 8);
+        }
+        let letters = m.trim_end_matches("x2").trim_end_matches("x4");
+        let sizes = [("ps", 4), ("pd", 8), ("32", 4), ("64", 8), ("b", 1), ("w", 2), ("d", 4), ("q", 8)];
+        sizes.iter().find(|(end, _)| letters.ends_with(end)).map(|(_, bytes)| *bytes)
+    }
+}
+
+fn forms() -> impl Iterator<Item = (Opcode, &'static Row, Form, bool)> {
+    let of = |&opcode: &Opcode| {
+        let row = opcode.row();
+        let avx2 = row.avx2.map(|form| (opcode, row, form, false));
+        avx2.into_iter().chain(row.avx512.map(|form| (opcode, row, form, true)))
+    };
+    Opcode::ALL.iter().flat_map(of)
+}
+
+#[test]
+fn every_opcode_has_its_row_and_a_form() {
+    for (n, opcode) in Opcode::ALL.iter().enumerate() {
+        assert_eq!(*opcode as usize, n);
+        assert!(opcode.row().avx2.is_some() || opcode.row().avx512.is_some(), "{opcode:?}");
+    }
+}
+
+#[test]
+fn shapes_are_those_of_the_forms() {
+    for (opcode, row, form, _) in forms() {
+        let named = Named::of(form.code);
+        // `Retnq` has no operands; a jump's is its target.
+        assert_eq!(named.operands.len(), row.shape.operands, "operands of {opcode:?}: {:?}", form.code);
+        assert_eq!(named.number(), row.shape.number, "number of {opcode:?}");
+    }
+}
+
+#[test]
+fn masks_are_those_of_the_forms() {
+    for (opcode, row, form, is_512) in forms().filter(|form| form.3) {
+        let named = Named::of(form.code);
+        match row.masking {
+            Masking::Merges(bytes) => {
+                assert!(named.merges && is_512, "{opcode:?}");
+                assert_eq!(named.lane_bytes(), Some(bytes), "lanes of {opcode:?}");
+                let whole = |w: &String| w.starts_with("zmm");
+                assert!(whole(&named.operands[0]), "{opcode:?} makes a part of a vector");
+            }
+            Masking::Picks => assert!(named.merges && named.mnemonic.contains("blendm"), "{opcode:?}"),
+            Masking::Holds => assert!(named.holds && named.operands[0] == "kr", "{opcode:?}"),
+            Masking::Unmasked => {}
+        }
+    }
+}
+
+#[test]
+fn memory_is_that_of_the_forms() {
+    for (opcode, row, form, is_512) in forms() {
+        let named = Named::of(form.code);
+        let registers = named.operands.len() - usize::from(row.shape.number != Number::Absent);
+        match (row.memory, named.memory()) {
+            (Memory::Registers, _) => {}
+            (Memory::Address, Some(_)) | (Memory::Plain, Some(_)) => {}
+            (Memory::Whole, Some((at, None))) => assert_eq!(at + 1, registers, "{opcode:?}"),
+            (Memory::Each(bytes), Some((at, each))) => {
+                assert_eq!(at + 1, registers, "{opcode:?}");
+                assert_eq!(each, is_512.then_some(bytes), "{opcode:?}");
+            }
+            (memory, found) => panic!("{opcode:?}: {memory:?}, but {found:?}"),
+        }
+    }
+}
+
+/// The register of an operand by its name.
+fn register(word: &str, n: u32) -> Option<Register> {
+    let first = match word {
+        w if w.starts_with("zmm") => Register::ZMM0,
+        w if w.starts_with("ymm") => Register::YMM0,
+        w if w.starts_with("xmm") => Register::XMM0,
+        w if w.starts_with('k') => Register::K1,
+        w if w.starts_with("r32") || w.starts_with("rm32") => Register::EAX,
+        w if w.starts_with("r64") || w.starts_with("rm64") => Register::RAX,
+        _ => return None,
+    };
+    Some(first + n)
+}
+
+#[test]
+fn forms_encode_and_decode() {
+    for (opcode, row, form, is_512) in forms().filter(|form| form.1.shape.operands > 0) {
+        let named = Named::of(form.code);
+        if named.operands[0].starts_with("rel32") {
+            continue;
+        }
+        let memory = named.memory().filter(|_| row.memory != Memory::Registers);
+        let always = |at: usize| register(&named.operands[at], 0).is_none();
+        for in_memory in [false, true] {
+            if in_memory && memory.is_none() || !in_memory && memory.is_some_and(|(at, _)| always(at)) {
+                continue;
+            }
+            let mut i = Instruction::default();
+            i.set_code(form.code);
+            for (n, word) in named.operands.iter().enumerate() {
+                let at = n as u32;
+                match row.shape.number {
+                    Number::Byte if n + 1 == named.operands.len() => i.set_op_kind(at, OpKind::Immediate8),
+                    Number::Signed32 if n + 1 == named.operands.len() => i.set_op_kind(at, OpKind::Immediate32to64),
+                    Number::Bits32 if n + 1 == named.operands.len() => i.set_op_kind(at, OpKind::Immediate32),
+                    Number::Bits64 if n + 1 == named.operands.len() => i.set_op_kind(at, OpKind::Immediate64),
+                    _ if in_memory && memory.is_some_and(|(place, _)| place == n) => {
+                        i.set_op_kind(at, OpKind::Memory);
+                        i.set_memory_base(Register::RSI);
+                        i.set_is_broadcast(is_512 && matches!(row.memory, Memory::Each(_)));
+                    }
+                    _ => {
+                        i.set_op_kind(at, OpKind::Register);
+                        i.set_op_register(at, register(word, at).unwrap_or_else(|| panic!("{word} of {opcode:?}")));
+                    }
+                }
+            }
+            if is_512 && matches!(row.masking, Masking::Merges(_) | Masking::Picks | Masking::Holds) {
+                i.set_op_mask(Register::K5);
+            }
+            let mut encoder = Encoder::new(64);
+            encoder.encode(&i, 0).unwrap_or_else(|e| panic!("{opcode:?} with memory {in_memory}: {e}"));
+            let bytes = encoder.take_buffer();
+            let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+            assert_eq!((decoded.code(), decoded.op_count()), (form.code, row.shape.operands as u32), "{opcode:?}");
+            if let (true, Memory::Each(each)) = (in_memory, row.memory) {
+                let read = decoded.memory_size().size() as u64;
+                assert_eq!(read, if is_512 { each } else { 32 }, "{opcode:?}");
+            }
+        }
+    }
+}
