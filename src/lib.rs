@@ -37,6 +37,7 @@ mod codegen;
 pub mod compiler;
 pub mod error;
 pub mod executor;
+mod forms;
 pub mod inspect;
 pub mod kernel;
 mod link;

@@ -1,5 +1,18 @@
 //! The vectors that code is made of.
 
+/// The sets of vector instructions that code is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Set {
+    /// No vectors.
+    Scalars,
+    /// Cranelift's vectors, of 128 bits at most, on every target.
+    Portable,
+    /// Of 256 bits, on x86-64-v3.
+    Avx2,
+    /// Of 512 bits, with masks, on x86-64-v4.
+    Avx512,
+}
+
 /// The widest vectors of a target, or those a kernel is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vectors {
@@ -19,6 +32,34 @@ impl Vectors {
 
     /// The widest there are: nests may be made for them on any machine.
     pub const WIDEST: Vectors = Vectors { bits: 512, dot: true };
+
+    /// The instructions of these vectors. Other places ask this, or what follows from it, and do not compare bits.
+    pub(crate) fn set(self) -> Set {
+        match self.bits {
+            512.. => Set::Avx512,
+            256.. => Set::Avx2,
+            128.. => Set::Portable,
+            _ => Set::Scalars,
+        }
+    }
+
+    /// Whether any lanes may be left out of an instruction, by a mask.
+    pub(crate) fn has_masks(self) -> bool {
+        self.set() == Set::Avx512
+    }
+
+    /// How many vector registers there are, or at least may be taken to be.
+    pub(crate) fn registers(self) -> u64 {
+        match self.set() {
+            Set::Avx512 => 32,
+            Set::Scalars | Set::Portable | Set::Avx2 => 16,
+        }
+    }
+
+    /// Whether they are made in tiles, by the generator of wide vectors.
+    pub(crate) fn are_wide(self) -> bool {
+        matches!(self.set(), Set::Avx2 | Set::Avx512)
+    }
 
     /// The widest of these that a schedule of `width` bits fills. Of narrower ones than these it is not known
     /// whether they have `dot`, and they are taken to have none.

@@ -21,6 +21,8 @@ mod expr;
 pub mod marks;
 mod positions;
 pub mod storage;
+#[cfg(test)]
+mod tests;
 mod walk;
 pub mod x86;
 

@@ -1,10 +1,10 @@
 //! Splits vectors and replaces what the target lacks.
 
-use super::vector_forms::{Forms, converts_half};
+use super::vector_forms::{Forms, is_primitive};
 use super::{Region, renamed, rewrite_regions, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
+use cranefold_ir::{Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
 use std::collections::HashMap;
 
 /// Splits vectors wider than the target's, and replaces operations it lacks by calls of the
@@ -32,7 +32,7 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         (Stmt::For(l), Region::Tile) if l.kind == LoopKind::Lanes => split(l, &mut inside, &mut names, out),
         (other, _) => out.push(other),
     });
-    let mut legal = LegalDefs { nest: &mut nest, defs, tile_bits: vectors.bits, known: HashMap::new() };
+    let mut legal = LegalDefs { nest: &mut nest, defs, in_tiles: vectors, known: HashMap::new() };
     let body = rewrite_regions(body, Region::Outside, &mut |stmt, region, out| {
         let stmt = match stmt {
             Stmt::Call { vars, def, args } => Stmt::Call { vars, def: legal.def(def, region), args },
@@ -48,29 +48,29 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
 struct LegalDefs<'a> {
     nest: &'a mut Nest,
     defs: Vec<Def>,
-    /// Bits of the vectors in tiles.
-    tile_bits: u32,
+    /// The vectors in tiles.
+    in_tiles: Vectors,
     known: HashMap<(DefId, Region), DefId>,
 }
 
 impl LegalDefs<'_> {
-    fn bits(&self, region: Region) -> u32 {
+    fn vectors(&self, region: Region) -> Vectors {
         match region {
-            Region::Outside => Vectors::BASE.bits,
-            Region::Tile => self.tile_bits,
+            Region::Outside => Vectors::BASE,
+            Region::Tile => self.in_tiles,
         }
     }
 
     fn def(&mut self, id: DefId, region: Region) -> DefId {
-        let bits = self.bits(region);
+        let vectors = self.vectors(region);
         let (nest, defs) = (&mut *self.nest, &self.defs);
-        *self.known.entry((id, region)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], bits)))
+        *self.known.entry((id, region)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], vectors)))
     }
 
     fn expr(&mut self, e: Expr, region: Region) -> Expr {
         match e {
             Expr::Call(def, dtype, args) => Expr::Call(self.def(def, region), dtype, args),
-            e => match replacement(&e, self.bits(region)) {
+            e => match replacement(&e, self.vectors(region)) {
                 Some(def) => {
                     let Expr::Op(_, dtype, args) = e else { unreachable!("operations are replaced") };
                     Expr::Call(self.nest.define(def), dtype, args)
@@ -81,12 +81,12 @@ impl LegalDefs<'_> {
     }
 }
 
-/// The definition that stands for an operation that vectors of these bits lack.
-fn replacement(e: &Expr, bits: u32) -> Option<Def> {
+/// The definition that stands for an operation that these vectors lack.
+fn replacement(e: &Expr, vectors: Vectors) -> Option<Def> {
     let Expr::Op(op, result, args) = e else { return None };
     let from = args[0].dtype();
     match op {
-        _ if is_primitive(*op, *result, from, bits) => None,
+        _ if is_primitive(vectors, *op, *result, from) => None,
         Op::Min if from.is_float() => Some(math::fmin(from)),
         Op::Max if from.is_float() => Some(math::fmax(from)),
         Op::Cast => math::half_conversion(*result, from),
@@ -94,40 +94,31 @@ fn replacement(e: &Expr, bits: u32) -> Option<Def> {
     }
 }
 
-/// Whether vectors of so many bits have an operation that others lack.
-fn is_primitive(op: Op, result: DType, from: DType, bits: u32) -> bool {
-    match op {
-        Op::Min | Op::Max => bits > Vectors::BASE.bits && from.is_float(),
-        Op::Cast => converts_half(result, from, bits),
-        _ => false,
-    }
-}
-
-fn legal_def(def: &Def, bits: u32) -> Def {
+fn legal_def(def: &Def, vectors: Vectors) -> Def {
     let mut is_other = false;
     def.lets.iter().chain(&def.results).for_each(|e| {
         e.visit(&mut |e| {
-            is_other |= matches!(e, Expr::Op(op, to, args) if is_primitive(*op, *to, args[0].dtype(), bits))
+            is_other |= matches!(e, Expr::Op(op, to, args) if is_primitive(vectors, *op, *to, args[0].dtype()))
         })
     });
     let name = if is_other { format!("{}.wide", def.name) } else { def.name.clone() };
     Def::build(name, &def.params, |lets, args| {
         let mut values = args.to_vec();
         for value in &def.lets {
-            let value = legal_expr(value, &values, lets, bits);
+            let value = legal_expr(value, &values, lets, vectors);
             values.push(lets.bind(value));
         }
-        def.results.iter().map(|r| legal_expr(r, &values, lets, bits)).collect()
+        def.results.iter().map(|r| legal_expr(r, &values, lets, vectors)).collect()
     })
 }
 
-fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets, bits: u32) -> Expr {
+fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> Expr {
     match e {
         Expr::Var(v, _) => values[v.0 as usize].clone(),
         Expr::Op(op, dtype, args) => {
-            let args: Vec<Expr> = args.iter().map(|a| legal_expr(a, values, lets, bits)).collect();
+            let args: Vec<Expr> = args.iter().map(|a| legal_expr(a, values, lets, vectors)).collect();
             let whole = Expr::Op(*op, *dtype, args);
-            match replacement(&whole, bits) {
+            match replacement(&whole, vectors) {
                 Some(def) => lets.splice(&def, whole.args()).remove(0),
                 None => whole,
             }

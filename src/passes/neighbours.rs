@@ -31,7 +31,7 @@ use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, L
 ///
 /// It runs while `fold` is still a statement, which says that all lanes end in one sum.
 pub fn neighbours(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
-    if vectors.bits <= Vectors::BASE.bits {
+    if !vectors.are_wide() {
         return nest;
     }
     let body = std::mem::take(&mut nest.body);

@@ -49,7 +49,7 @@ use std::collections::HashMap;
 /// so that the accumulator, which no other code knows, may live in the tile's registers. Elements that are read by
 /// other indices than constants are copied all, if they are as few as fit registers.
 pub fn outline(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
-    if vectors.bits <= Vectors::BASE.bits {
+    if !vectors.are_wide() {
         return nest;
     }
     let names = Names::after(&nest);

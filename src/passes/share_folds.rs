@@ -41,7 +41,7 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
         let tile = schedule.tile_of(l.var).filter(|tile| tile.depth == Depth::Folds);
         tile.is_some_and(|tile| l.extent == Extent::Const(tile.by))
     };
-    if vectors.bits <= Vectors::BASE.bits || schedule.tiles.iter().all(|tile| tile.depth != Depth::Folds) {
+    if !vectors.are_wide() || schedule.tiles.iter().all(|tile| tile.depth != Depth::Folds) {
         return nest;
     }
     let mut names = Names::after(&nest);

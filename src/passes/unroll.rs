@@ -109,8 +109,7 @@ fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
         Stmt::Acc { dtype, len, .. } => (len * dtype.bytes()).div_ceil(vector_bytes),
         _ => 0,
     };
-    let registers = if target.bits >= 512 { 32 } else { 16 };
-    n * body.iter().map(of).sum::<u64>() <= registers
+    n * body.iter().map(of).sum::<u64>() <= target.registers()
 }
 
 /// Whether the body touches no accumulator of a loop over steps.

@@ -45,13 +45,13 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// target has no vectors.
 pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let is_wide = vectors.bits > Vectors::BASE.bits;
+    let is_wide = vectors.are_wide();
     let width_outside = match vectors {
         Vectors::NONE => 0,
         _ if is_wide => Vectors::BASE.bits,
         _ => schedule.width,
     };
-    let rest_in_tile = if vectors.bits >= 512 { Rest::Masked } else { Rest::Lanes };
+    let rest_in_tile = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
     let mut outside = Forms::new(&nest.defs, Vectors::BASE);
     let mut inside = Forms::new(&nest.defs, vectors);
     let body = rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {

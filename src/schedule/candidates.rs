@@ -124,7 +124,7 @@ fn of_columns(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 
 /// How many outputs have their states in registers while a block's steps go by, in whole vectors.
 pub(super) fn in_registers(facts: &Facts, schedule: &Schedule) -> u64 {
-    let bytes = if schedule.width >= 512 { 768 } else { 256 };
+    let bytes = if Vectors::WIDEST.at_most(schedule.width).has_masks() { 768 } else { 256 };
     let whole = whole_outputs(facts);
     (bytes / facts.state_bytes).min(PIECE_BYTES / facts.element_bytes).max(whole) / whole * whole
 }

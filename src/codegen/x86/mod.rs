@@ -96,7 +96,7 @@ impl Plan {
 /// # Errors
 /// If the body holds what has no form.
 pub fn tile<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Tile, Refused> {
-    let tier = if around.plan.vectors.bits >= 512 { Tier::Avx512 } else { Tier::Avx2 };
+    let tier = if around.plan.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
     let mut program = Program::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
     debug_assert_eq!(frame, FRAME);

@@ -1,0 +1,87 @@
+//! The table of vector forms: for each operation on each type, the form that a vector set has of it.
+//!
+//! Vectors of 128 bits are Cranelift's, the same on every target it has. Those of 256 and 512 bits stand in tiles, where a
+//! scalar is a vector of which one lane counts: there an operation has this form or none. Passes ask here what they may
+//! leave to a generator; the tests of both generators give them every form of the table.
+
+use crate::vectors::{Set, Vectors};
+use cranefold_ir::{DType, Op};
+
+/// The form of an operation in a vector set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// There is none.
+    Absent,
+    /// By instructions.
+    Direct,
+    /// By a definition that stands for it, of operations that have a form.
+    Defined,
+    /// By instructions, where the amount of a shift is a constant.
+    ByConstant,
+    /// By instructions, where the lanes of all conditions have one size.
+    OfOneSize,
+    /// By instructions, where the lanes of the condition have the size of the result's.
+    OfSameSize,
+}
+
+impl Form {
+    const fn direct_if(holds: bool) -> Form {
+        if holds { Form::Direct } else { Form::Absent }
+    }
+}
+
+/// Returns the form of an operation that gives `result`, its first operand being of type `from`.
+///
+/// A condition is a mask of 512 bits by itself, but of fewer a vector with lanes of the size of what was compared.
+pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
+    use Form::{Absent, ByConstant, Defined, Direct, OfOneSize, OfSameSize};
+    // Of 128, of 256 and of 512 bits.
+    let forms = match op {
+        Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Add | Op::Sub | Op::Fma | Op::Bits => [Direct; 3],
+        Op::Eq | Op::Ne | Op::Lt | Op::Le => [Direct; 3],
+        Op::Clz | Op::MulHigh => [Absent; 3],
+        Op::Mul => [Form::direct_if(from.bytes() > 1); 3],
+        Op::Div => [Form::direct_if(from.is_float()); 3],
+        Op::Min | Op::Max if from.is_float() => [Defined, Direct, Direct],
+        Op::Min | Op::Max => [Form::direct_if(from.bytes() < 8), Direct, Direct],
+        Op::Not | Op::And | Op::Or | Op::Xor if from == DType::Bool => [Direct, OfOneSize, Direct],
+        Op::Not | Op::And | Op::Or | Op::Xor => [Direct; 3],
+        Op::Shl | Op::Shr if from.bytes() == 1 => [Absent; 3],
+        Op::Shl | Op::Shr => [ByConstant; 3],
+        Op::Select => [OfSameSize, OfSameSize, Direct],
+        Op::Cast => cast(result, from),
+    };
+    match vectors.set() {
+        Set::Scalars => Absent,
+        Set::Portable => forms[0],
+        Set::Avx2 => forms[1],
+        Set::Avx512 => forms[2],
+    }
+}
+
+/// Returns the forms of a conversion, of 128, of 256 and of 512 bits.
+fn cast(to: DType, from: DType) -> [Form; 3] {
+    use DType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    use Form::{Absent, Defined, Direct, OfOneSize};
+    match (from, to) {
+        (Bool, _) if to.is_int() => [Absent, OfOneSize, Direct],
+        (Bool, _) => [Absent; 3],
+        _ if from.is_int() && to.is_int() => [Direct; 3],
+        (F16 | Bf16, F32) | (F32, F16) => [Defined, Direct, Direct],
+        (F32, Bf16) => [Defined; 3],
+        (F32, F64) | (F64, F32) => [Direct; 3],
+        (I8 | I16 | I32 | U8 | U16, F32) | (I32, F64) => [Direct; 3],
+        (I8 | I16 | U8 | U16, F64) => [Absent, Direct, Direct],
+        (U32 | I64 | U64, F32 | F64) => [Absent, Absent, Direct],
+        _ => [Absent; 3],
+    }
+}
+
+/// Whether vectors hold positions of a type.
+pub fn counts(vectors: Vectors, dtype: DType) -> bool {
+    match vectors.set() {
+        Set::Scalars => false,
+        Set::Portable => true,
+        Set::Avx2 | Set::Avx512 => dtype.bytes() >= 4,
+    }
+}
