@@ -6,6 +6,32 @@ use cranefold_ir::DType;
 use std::any::Any;
 use std::ops::Range;
 
+/// Why a generator makes no code.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum NoCode {
+    /// The vectors have no form for something.
+    NoForm(String),
+    /// Anything else.
+    Failed(Error),
+}
+
+impl From<Error> for NoCode {
+    fn from(error: Error) -> NoCode {
+        NoCode::Failed(error)
+    }
+}
+
+impl From<NoCode> for Error {
+    fn from(no_code: NoCode) -> Error {
+        match no_code {
+            NoCode::NoForm(what) => {
+                Error::Internal { stage: "legalize", message: format!("code generation has no form for {what}") }
+            }
+            NoCode::Failed(error) => error,
+        }
+    }
+}
+
 /// A failure to compile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,11 +1,12 @@
 //! The way of a problem to legal nests, on one screen.
 
-use crate::error::Error;
+use crate::error::{Error, NoCode};
 use crate::lower::cut;
 use crate::lower::program::Program;
 use crate::passes::PASSES;
 use crate::problem::{Dim, Problem};
-use crate::schedule::Decided;
+use crate::schedule::{Bounds, Decided};
+use crate::vectors::Vectors;
 use cranefold_ir::{Nest, verify};
 
 /// The stages after which nests are verified.
@@ -72,6 +73,35 @@ pub fn legal(decided: &Decided) -> Result<Program, Error> {
 /// As [`run`].
 pub(crate) fn legal_nest(naive: Nest, decided: &Decided) -> Result<Program, Error> {
     run(Program::of(naive), decided, Verify::Last, |_, _| {})
+}
+
+/// A decision with its legal program and the code of it.
+pub(crate) struct Made<T> {
+    pub decided: Decided,
+    pub program: Program,
+    pub code: T,
+}
+
+/// The code of a program, made by `generate` of the decision and the legal program that `decide` gives within bounds. Where
+/// wide vectors have no form for something, all is decided again without them: a missing form makes code slower, and never
+/// fails.
+///
+/// # Errors
+/// Those of `decide`, and those of `generate` for vectors that every target has.
+pub(crate) fn made<T>(
+    bounds: Bounds,
+    decide: impl Fn(Bounds) -> Result<(Decided, Program), Error>,
+    generate: impl Fn(&Decided, &Program) -> Result<T, NoCode>,
+) -> Result<Made<T>, Error> {
+    let (decided, program) = decide(bounds)?;
+    match generate(&decided, &program) {
+        Err(NoCode::NoForm(what)) if decided.vectors.are_wide() => {
+            let (narrow, program) = decide(bounds.at_most(Vectors::BASE.bits))?;
+            let code = generate(&narrow, &program)?;
+            Ok(Made { decided: narrow.instead_of(&decided, what), program, code })
+        }
+        code => Ok(Made { decided, program, code: code? }),
+    }
 }
 
 /// The program after each stage, verified, with the stage's name; the last is the legal one.

@@ -21,7 +21,7 @@ mod parts;
 pub use choose::{Choice, choose, choose_for, choose_in, consider, predict};
 pub use cost::Cost;
 pub(crate) use cost::Time;
-pub use decided::{Bounds, Decided};
+pub use decided::{Bounds, Decided, Narrowed};
 pub use form::{choose_form, slice_operations};
 pub use machine::{Level, Machine};
 pub use parts::{Parts, Shared};

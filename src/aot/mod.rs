@@ -27,7 +27,8 @@ use crate::codegen::x86::Plan;
 use crate::compiler::Options;
 use crate::error::Error;
 use crate::link;
-use crate::pipeline;
+use crate::lower::program::Program;
+use crate::pipeline::{self, Made};
 use crate::problem::Problem;
 use crate::schedule::{Decided, Parts, Schedule};
 use crate::spec::Reduction;
@@ -78,11 +79,16 @@ pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option
     };
     // One function does all of the work.
     let forced = options.schedule.clone().map(|schedule| Schedule { parts: Parts::ONE, ..schedule });
-    let decided = Decided::of(Problem::of(spec), forced.as_ref(), options.bounds(target.vectors(), 1)?)?;
-    let program = pipeline::legal(&decided)?;
-    let nest = &program.nests[0];
+    let bounds = options.bounds(target.vectors(), 1)?;
     let isa = target.isa_of_objects()?;
-    let generated = link::generate(nest, Plan::of(&decided), &isa)?;
+    let decide = |bounds| {
+        let decided = Decided::of(Problem::of(spec), forced.as_ref(), bounds)?;
+        let program = pipeline::legal(&decided)?;
+        Ok((decided, program))
+    };
+    let generate = |decided: &Decided, program: &Program| link::generate(&program.nests[0], Plan::of(decided), &isa);
+    let Made { program, code: generated, .. } = pipeline::made(bounds, decide, generate)?;
+    let nest = &program.nests[0];
     let scratch_bytes = generated.scratch_bytes;
     let object::Linked { bytes, needs } = object::object(generated, nest.buffers.len(), &symbol, isa)?;
     if needs.contains(&symbol) {

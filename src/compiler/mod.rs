@@ -7,12 +7,13 @@ pub use builder::Builder;
 pub use cache::Statistics;
 
 use crate::codegen::x86::Plan;
-use crate::error::Error;
+use crate::error::{Error, NoCode};
 use crate::inspect::perf::PerfMap;
 use crate::kernel::code::Compiled;
 use crate::kernel::{Kernel, Routine};
-use crate::link::{self, Memory};
-use crate::pipeline;
+use crate::link::{self, Code, Memory};
+use crate::lower::program::Program;
+use crate::pipeline::{self, Made};
 use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
 use crate::request::Request;
@@ -217,28 +218,37 @@ impl Compiler {
     }
 
     fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
+        self.make_by(signature, |decided, program| {
+            let memory = self.0.target.is_host().then_some(&self.0.memory);
+            link::compile(program.all_nests(), Plan::of(decided), self.0.target.isa(), memory)
+        })
+    }
+
+    fn make_by(
+        &self,
+        signature: &Signature,
+        generate: impl Fn(&Decided, &Program) -> Result<Vec<Code>, NoCode>,
+    ) -> Result<Compiled, Error> {
         let start = Instant::now();
         if signature.target != self.0.target_text {
             let reason = format!("the compiler is for {}", self.0.target_text);
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
         let Key { problem, bounds, schedule: forced, nest, .. } = &**signature;
-        let (decided, program) = match (nest, forced) {
-            (Some(nest), Some(schedule)) => {
-                let decided = Decided::for_nest(problem.clone(), schedule.clone(), bounds.vectors);
-                let program = pipeline::legal_nest(nest.clone(), &decided)?;
-                (decided, program)
-            }
-            _ => {
-                let decided = Decided::of(problem.clone(), forced.as_ref(), *bounds)?;
-                let program = pipeline::legal(&decided)?;
-                (decided, program)
-            }
+        let decide = |bounds: Bounds| {
+            let decided = match (nest, forced) {
+                (Some(_), Some(schedule)) => Decided::for_nest(problem.clone(), schedule.clone(), bounds.vectors),
+                _ => Decided::of(problem.clone(), forced.as_ref(), bounds)?,
+            };
+            let program = match nest {
+                Some(nest) => pipeline::legal_nest(nest.clone(), &decided)?,
+                None => pipeline::legal(&decided)?,
+            };
+            Ok((decided, program))
         };
-        let memory = self.0.target.is_host().then_some(&self.0.memory);
-        let codes = link::compile(program.all_nests(), Plan::of(&decided), self.0.target.isa(), memory)?;
+        let Made { decided, program, code } = pipeline::made(*bounds, decide, generate)?;
         let (signature, target) = (signature.clone(), self.0.target.clone());
-        let compiled = Compiled::new(signature, target, decided, &program, codes, start);
+        let compiled = Compiled::new(signature, target, decided, &program, code, start);
         self.0.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
         Ok(compiled)
     }
@@ -246,5 +256,54 @@ impl Compiler {
     /// What was done so far, and what is held.
     pub fn statistics(&self) -> Statistics {
         self.0.cache.statistics()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes a kernel of a compiler whose generator of wide vectors refuses all.
+    fn narrowed(compiler: &Compiler, spec: &str, options: &Options) -> (Kernel, Kernel) {
+        let spec: Reduction = spec.parse().expect("a spec");
+        let request = compiler.request_with(&spec, options).expect("a request");
+        let refusing = |decided: &Decided, program: &Program| {
+            if decided.vectors.are_wide() {
+                return Err(NoCode::NoForm("frobnication of f32".into()));
+            }
+            let Inner { target, memory, .. } = &*compiler.0;
+            link::compile(program.all_nests(), Plan::of(decided), target.isa(), Some(memory))
+        };
+        let make = || compiler.make_by(request.signature(), refusing);
+        let narrowed = compiler.0.cache.get_or_make(&request, make).expect("code of 128 bits");
+        compiler.clear();
+        (narrowed, compiler.compile_request(&request).expect("a kernel"))
+    }
+
+    #[test]
+    fn a_tile_without_a_form_is_made_of_128_bits() {
+        let compiler = Compiler::host().expect("a compiler");
+        if !compiler.vectors().are_wide() {
+            return;
+        }
+        let bits = compiler.vectors().bits;
+        let input: Vec<f32> = (0..8000).map(|n| (n as f32 * 0.37).sin()).collect();
+        let forced: Schedule = format!("width={bits}").parse().expect("a schedule");
+        for schedule in [None, Some(forced)] {
+            let options = Options { schedule, width: None };
+            let (narrow, wide) = narrowed(&compiler, "log_sum_exp f32[8,1000] axes=[1]", &options);
+            assert_eq!((narrow.vectors(), wide.vectors().bits), (Vectors::BASE, bits));
+            let says = format!("128 bits: {bits} bits have no form for frobnication of f32");
+            let dumped = narrow.dump("schedule").expect("a stage");
+            assert!(dumped.ends_with(&format!("\n; {says}")), "{dumped}");
+            assert!(narrow.dump("asm").expect("a stage").lines().all(|line| !line.contains("tile 0")));
+            assert!(narrow.explain().expect("facts").contains(&says));
+            assert!(!wide.dump("schedule").expect("a stage").contains("no form"));
+            let mut sums = [[0f32; 8]; 2];
+            for (kernel, sums) in [&narrow, &wide].into_iter().zip(&mut sums) {
+                kernel.run_one(&input, sums).expect("a call");
+            }
+            assert_eq!(sums[0].map(f32::to_bits), sums[1].map(f32::to_bits));
+        }
     }
 }

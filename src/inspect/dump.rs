@@ -36,7 +36,10 @@ fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<Str
     Ok(match stage {
         "spec" => spec.to_string(),
         "problem" => decided.problem.to_string(),
-        "schedule" => decided.schedule.to_string(),
+        "schedule" => match &decided.narrowed {
+            Some(narrowed) => format!("{}\n; {narrowed}", decided.schedule),
+            None => decided.schedule.to_string(),
+        },
         "clif" => of_each(&pipeline::legal(decided)?, "; ", |_, nest| clif_text(nest, plan, isa))?,
         "asm" => {
             of_each(&pipeline::legal(decided)?, "", |code, nest| assembly(&compiled.codes[code], nest, plan, isa))?

@@ -190,7 +190,10 @@ fn order(work: &Work) -> String {
 
 /// Why the schedule is as it is, a line each.
 fn why(compiled: &Compiled) -> Vec<String> {
-    let Decided { problem, schedule, vectors, is_forced } = &compiled.decided;
+    let Decided { problem, schedule, vectors, is_forced, narrowed } = &compiled.decided;
+    if let Some(narrowed) = narrowed {
+        return vec![narrowed.to_string()];
+    }
     if *is_forced {
         let forced = format!("forced; vectors are of {} bits", vectors.bits);
         return [forced].into_iter().chain(why_form(problem, schedule.form, vectors.bits)).collect();
@@ -237,7 +240,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     if facts.scratch_bytes > 0 {
         function += &format!(", with {} bytes of scratch memory", grouped(facts.scratch_bytes));
     }
-    if of_tiles.is_empty() && compiled.decided.vectors.bits > 128 {
+    if of_tiles.is_empty() && compiled.decided.vectors.are_wide() {
         function += "; nothing is in wide vectors";
     }
     let loops = |body: &[Stmt]| {

@@ -28,7 +28,7 @@ mod tests;
 
 use crate::codegen::clif::{self, Generated, HostFunction, TileName, Traits};
 use crate::codegen::x86::{self, Plan};
-use crate::error::Error;
+use crate::error::{Error, NoCode};
 use cranefold_ir::Nest;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, UserExternalName, UserExternalNameRef};
@@ -100,10 +100,10 @@ impl Code {
 /// The Cranelift function of a legal nest.
 ///
 /// # Errors
-/// [`Error::Internal`] if the nest holds what code generation has no form for.
-pub fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, Error> {
-    clif::function(nest, plan, Traits::of(&**isa), &mut FunctionBuilderContext::new())
-        .map_err(|e| Error::Internal { stage: "legalize", message: e.to_string() })
+/// [`NoCode::NoForm`] if the nest holds what code generation has no form for.
+pub(crate) fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, NoCode> {
+    let made = clif::function(nest, plan, Traits::of(&**isa), &mut FunctionBuilderContext::new());
+    made.map_err(|e| NoCode::NoForm(e.0))
 }
 
 fn refused(message: impl ToString) -> Error {
@@ -114,13 +114,13 @@ fn refused(message: impl ToString) -> Error {
 /// load them into.
 ///
 /// # Errors
-/// [`Error::Internal`] if Cranelift refuses a function, [`Error::Memory`] if there is no memory for them.
-pub fn compile<'n>(
+/// As [`generate`]; [`Error::Internal`] if Cranelift refuses a function, [`Error::Memory`] if there is no memory for them.
+pub(crate) fn compile<'n>(
     nests: impl Iterator<Item = &'n Nest>,
     plan: Plan,
     isa: &OwnedTargetIsa,
     memory: Option<&Memory>,
-) -> Result<Vec<Code>, Error> {
+) -> Result<Vec<Code>, NoCode> {
     let mut machine = nests.map(|nest| Machine::of(nest, plan, isa)).collect::<Result<Vec<_>, _>>()?;
     let loaded = match memory {
         Some(memory) => load(&mut machine, isa, memory)?.into_iter().map(Some).collect(),
@@ -137,7 +137,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Machine, Error> {
+    fn of(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
         let Generated { function, scratch_bytes, tiles, .. } = generate(nest, plan, isa)?;
         let mut context = Context::for_function(function);
         context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;

@@ -10,6 +10,7 @@ use super::choose::choose_for;
 use super::{Schedule, ScheduleError};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
+use std::fmt;
 use std::sync::Arc;
 
 /// The bounds of a decision: what code may be made of, and for how many threads.
@@ -63,6 +64,25 @@ pub struct Decided {
     pub vectors: Vectors,
     /// Whether the schedule was forced, so that perhaps no test has seen its like.
     pub is_forced: bool,
+    /// The reason of vectors that are narrower than they were to be.
+    pub narrowed: Option<Narrowed>,
+}
+
+/// The reason of vectors that are narrower than they were to be: wider ones have no form for something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrowed {
+    /// Bits of the wider vectors.
+    from: u32,
+    /// Bits of the vectors instead.
+    to: u32,
+    /// The thing without a form.
+    what: String,
+}
+
+impl fmt::Display for Narrowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bits: {} bits have no form for {}", self.to, self.from, self.what)
+    }
 }
 
 impl Decided {
@@ -97,12 +117,18 @@ impl Decided {
             None => choose_for(&problem, bounds.width, bounds.threads),
         };
         let vectors = bounds.vectors.at_most(schedule.width);
-        Ok(Decided { problem, schedule, vectors, is_forced: forced.is_some() })
+        Ok(Decided { problem, schedule, vectors, is_forced: forced.is_some(), narrowed: None })
     }
 
     /// The decision for one nest of a problem's partial results, by a schedule that was chosen for the whole problem.
     pub(crate) fn for_nest(problem: Arc<Problem>, schedule: Schedule, vectors: Vectors) -> Decided {
         let vectors = vectors.at_most(schedule.width);
-        Decided { problem, schedule, vectors, is_forced: true }
+        Decided { problem, schedule, vectors, is_forced: true, narrowed: None }
+    }
+
+    /// The same decision, made instead of one whose vectors have no form for `what`.
+    pub(crate) fn instead_of(self, wide: &Decided, what: String) -> Decided {
+        let narrowed = Narrowed { from: wide.vectors.bits, to: self.vectors.bits, what };
+        Decided { narrowed: Some(narrowed), ..self }
     }
 }
