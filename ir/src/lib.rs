@@ -83,6 +83,7 @@ mod scalar;
 mod selection;
 pub mod tree;
 mod verify;
+pub mod work;
 
 pub use dtype::{DType, UnknownDType};
 pub use expr::{Def, Expr, Lets};

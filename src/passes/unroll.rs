@@ -3,7 +3,8 @@
 use super::{Region, renamed, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Stmt};
+use cranefold_ir::work::{Work, one_each};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use std::collections::HashSet;
 
 /// The most iterations of a parallel loop that are written out: as many vectors as fit the registers.
@@ -135,27 +136,17 @@ fn accumulators(body: &[Stmt], accs: &mut HashSet<AccId>) {
     });
 }
 
-/// The number of operations and copies in the body, with those of the definitions it calls.
+/// The operations in the body, with those of the definitions it calls, and the copies.
 fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
-    let of_def = |def: &Def| {
-        let mut n = 0;
-        def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| n += u64::from(is_work(e))));
-        n
-    };
-    let mut n = 0;
+    let mut copies = 0;
     body.iter().for_each(|s| {
-        s.visit(&mut |s| match s {
-            Stmt::Call { def, .. } => n += of_def(&defs[def.0 as usize]),
-            Stmt::Set { value, .. } | Stmt::Store { value, .. } if value.args().is_empty() => n += 1,
-            _ => {}
+        s.visit(&mut |s| {
+            if let Stmt::Set { value, .. } | Stmt::Store { value, .. } = s {
+                copies += u64::from(value.args().is_empty());
+            }
         })
     });
-    super::visit_exprs(body, &mut |e| match e {
-        e if is_work(e) => n += 1,
-        Expr::Call(def, ..) => n += of_def(&defs[def.0 as usize]),
-        _ => {}
-    });
-    n
+    copies + Work::new(defs, one_each).body(body)
 }
 
 /// Whether a loop over steps in a tile does so little in an iteration that its end costs as much.
@@ -208,9 +199,4 @@ fn write_out(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {
         out.extend(renamed(body, names));
     }
     out.extend(substitute(l.body, l.var, &Index::constant(n as i64 - 1)));
-}
-
-/// Whether an expression is an operation; reading bits as another type is none.
-fn is_work(e: &Expr) -> bool {
-    matches!(e, Expr::Op(op, ..) if *op != Op::Bits)
 }

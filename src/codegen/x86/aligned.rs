@@ -29,7 +29,8 @@ use super::{Generator, Place, Refused, Val, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::emit::Numbers;
 use crate::codegen::storage::Vector;
-use cranefold_ir::{AccId, BufId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, Over, Stmt};
+use cranefold_ir::work::{Work, one_each};
+use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, Over, Stmt};
 use std::collections::HashMap;
 
 /// Bytes of a line of memory.
@@ -42,7 +43,7 @@ const FEWEST: u64 = 32;
 const FEWEST_IN_RING: usize = 2;
 
 /// The most operations on what a load reads: with more, memory is not what a loop waits for.
-const MOST_WORK: usize = 4;
+const MOST_WORK: u64 = 4;
 
 /// A loop that may read lines.
 pub(super) struct Lines {
@@ -112,7 +113,7 @@ impl<'a> Generator<'a> {
         let (vector, first_body) = Vector::of(first)?;
         let first = Accesses::of(first_body);
         let &(buf, dtype, start) = first.loads.first()?;
-        if self.work(first_body) > MOST_WORK * first.loads.len() {
+        if Work::new(&self.around.nest.defs, one_each).body(first_body) > MOST_WORK * first.loads.len() as u64 {
             return None;
         }
         let bytes = dtype.bytes();
@@ -169,25 +170,6 @@ impl<'a> Generator<'a> {
         }
         let first = (buf, start.clone().plus(vector.var, -1));
         Some(Lines { first, bytes, rings })
-    }
-
-    /// Operations of a body.
-    fn work(&self, body: &'a [Stmt]) -> usize {
-        let of_def = |def: DefId| {
-            let mut ops = 0;
-            let mut count = |e: &Expr| ops += usize::from(matches!(e, Expr::Op(..)));
-            let def = self.around.nest.def(def);
-            def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut count));
-            ops
-        };
-        let mut ops = 0;
-        super::each_expr(body, &mut |e| match e {
-            Expr::Op(..) => ops += 1,
-            Expr::Call(def, ..) => ops += of_def(*def),
-            _ => {}
-        });
-        let calls = body.iter().filter_map(|s| if let Stmt::Call { def, .. } = s { Some(of_def(*def)) } else { None });
-        ops + calls.sum::<usize>()
     }
 
     /// Lets the pointers of a loop begin at a line.

@@ -1,7 +1,7 @@
 //! What a legal program does in a call: how many operations, and in which loops most of them.
 
 use crate::lower::program::Program;
-use cranefold_ir::{DefId, Expr, Extent, Loop, LoopKind, Nest, Stmt};
+use cranefold_ir::{self as ir, Expr, Extent, Loop, LoopKind, Nest, Stmt};
 
 /// The work of a program.
 ///
@@ -113,10 +113,7 @@ impl<'n> Walk<'n> {
 
     /// A statement on vectors of so many lanes.
     fn vector(&mut self, stmt: &Stmt, lanes: u64, times: u64, here: &mut Main) {
-        let mut operations: u64 = stmt.exprs().iter().map(|e| self.operations(e)).sum();
-        if let Stmt::Call { def, .. } = stmt {
-            operations += self.of_def(*def);
-        }
+        let operations = ir::work::Work::new(&self.nest.defs, ir::work::one_each).stmt(stmt);
         let mut loads = 0;
         stmt.exprs().iter().for_each(|e| e.visit(&mut |e| loads += u64::from(matches!(e, Expr::Load(..)))));
         let executed = operations.saturating_mul(times);
@@ -130,22 +127,5 @@ impl<'n> Walk<'n> {
         here.weight = here.weight.saturating_add(all).saturating_add((loads * lanes).saturating_mul(times));
         here.loads += loads;
         here.lanes = here.lanes.max(lanes);
-    }
-
-    fn operations(&self, expr: &Expr) -> u64 {
-        let mut all = 0;
-        expr.visit(&mut |e| {
-            all += match e {
-                Expr::Op(..) => 1,
-                Expr::Call(def, ..) => self.of_def(*def),
-                _ => 0,
-            }
-        });
-        all
-    }
-
-    fn of_def(&self, def: DefId) -> u64 {
-        let def = self.nest.def(def);
-        def.lets.iter().chain(&def.results).map(|e| self.operations(e)).sum()
     }
 }

@@ -1,0 +1,66 @@
+//! The work of a body: its operations, each with a weight.
+//!
+//! Whoever asks how much a loop or a reducer does counts here, so that one number means one thing everywhere: an operation
+//! inside a definition counts wherever the definition is called, and a load or a constant is no operation.
+
+use crate::{DType, Def, Expr, Op, Stmt};
+
+/// The weight of an operation of which each counts one. Reading bits as another type is none.
+pub fn one_each(op: Op, _: DType) -> u64 {
+    u64::from(op != Op::Bits)
+}
+
+/// A counter of work, over the definitions of a nest.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a, W> {
+    defs: &'a [Def],
+    weight: W,
+}
+
+impl<'a, W: Fn(Op, DType) -> u64> Work<'a, W> {
+    /// A counter that weighs an operation by itself and the type of its result.
+    ///
+    /// ```
+    /// use cranefold_ir::work::{Work, one_each};
+    /// use cranefold_ir::{DType, Expr, Nest};
+    ///
+    /// let text = "nest \"\" { in x0: f32[4] out x1: f32[4] for i0 in 0..4 parallel { x1[i0] = add(mul(x0[i0], x0[i0]), x0[i0]) } }";
+    /// let nest: Nest = text.parse()?;
+    /// assert_eq!(Work::new(&nest.defs, one_each).body(&nest.body), 2);
+    /// # Ok::<(), cranefold_ir::ParseError>(())
+    /// ```
+    pub fn new(defs: &'a [Def], weight: W) -> Work<'a, W> {
+        Work { defs, weight }
+    }
+
+    /// The work of an expression.
+    pub fn expr(&self, expr: &Expr) -> u64 {
+        let mut work = 0u64;
+        expr.visit(&mut |e| {
+            work = work.saturating_add(match e {
+                Expr::Op(op, dtype, _) => (self.weight)(*op, *dtype),
+                Expr::Call(def, ..) => self.def(&self.defs[def.0 as usize]),
+                _ => 0,
+            });
+        });
+        work
+    }
+
+    /// The work of one call of a definition.
+    pub fn def(&self, def: &Def) -> u64 {
+        def.lets.iter().chain(&def.results).map(|e| self.expr(e)).fold(0, u64::saturating_add)
+    }
+
+    /// The work of a statement without that of the statements in it.
+    pub fn stmt(&self, stmt: &Stmt) -> u64 {
+        let called = if let Stmt::Call { def, .. } = stmt { self.def(&self.defs[def.0 as usize]) } else { 0 };
+        stmt.exprs().iter().map(|e| self.expr(e)).fold(called, u64::saturating_add)
+    }
+
+    /// The work of statements and of all statements in them, each once.
+    pub fn body(&self, body: &[Stmt]) -> u64 {
+        let mut work = 0u64;
+        body.iter().for_each(|s| s.visit(&mut |s| work = work.saturating_add(self.stmt(s))));
+        work
+    }
+}
