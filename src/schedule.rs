@@ -8,7 +8,6 @@
 //! # Ok::<(), cranefold::ScheduleError>(())
 //! ```
 
-mod candidates;
 mod check;
 mod choose;
 mod cost;
@@ -17,6 +16,7 @@ mod facts;
 mod form;
 mod machine;
 mod parts;
+mod strategy;
 
 pub use choose::{Choice, choose, choose_for, choose_in, consider, predict};
 pub use cost::Cost;
@@ -70,41 +70,46 @@ impl Default for Schedule {
     }
 }
 
-/// How far a tile moves into the reduction.
+/// The transformation that a tile is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Depth {
-    /// Inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
-    Blocks,
-    /// Inside the loops over blocks, but for those over the blocks of a run of memory: runs of neighbouring outputs follow
-    /// one another, each of several blocks. In text, `@runs`.
-    Runs,
-    /// Not into them: lanes of neighbouring outputs fold together, as many outputs as a vector has lanes. In text,
-    /// `@folds`.
-    Folds,
-    /// Inside the loops over steps: a step walks the outputs of the tile. It prints as nothing.
+pub enum Transform {
+    /// The tile moves inside the loops over steps: a step walks the outputs of the tile. It prints as nothing.
     Steps,
+    /// The tile moves inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
+    Blocks,
+    /// The tile moves inside the loops over blocks, but for those over the blocks of a run of memory: runs of neighbouring
+    /// outputs follow one another, each of several blocks. In text, `@runs`.
+    Runs,
+    /// The tile stays outside, and lanes of neighbouring outputs fold together, as many outputs as a vector has lanes. In
+    /// text, `@folds`.
+    SharedFolds,
+}
+
+impl Transform {
+    /// Every transformation with its word in text.
+    const WORDS: [(Transform, &str); 4] = [
+        (Transform::Steps, ""),
+        (Transform::Blocks, "@blocks"),
+        (Transform::Runs, "@runs"),
+        (Transform::SharedFolds, "@folds"),
+    ];
 }
 
 /// A tile of outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// The output loop that is split. It moves inward, with all output loops inside it.
+    /// The output loop that is split. Where it moves inward, all output loops inside it move with it.
     pub var: LoopVar,
     /// Iterations of it in a tile.
     pub by: u64,
-    /// How far it moves.
-    pub depth: Depth,
+    /// What the tile is for.
+    pub transform: Transform,
 }
 
 impl fmt::Display for Tile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let depth = match self.depth {
-            Depth::Blocks => "@blocks",
-            Depth::Runs => "@runs",
-            Depth::Folds => "@folds",
-            Depth::Steps => "",
-        };
-        write!(f, "tile={}:{}{depth}", self.var, self.by)
+        let word = Transform::WORDS.iter().find(|(transform, _)| *transform == self.transform);
+        write!(f, "tile={}:{}{}", self.var, self.by, word.map_or("", |(_, word)| word))
     }
 }
 
@@ -221,14 +226,9 @@ fn parse_form(text: &str) -> Option<Form> {
 fn parse_tile(text: &str) -> Option<Tile> {
     let (var, by) = text.split_once(':')?;
     let id = var.strip_prefix('i')?.parse().ok()?;
-    let (by, depth) = match by.split_once('@') {
-        Some((by, "blocks")) => (by, Depth::Blocks),
-        Some((by, "runs")) => (by, Depth::Runs),
-        Some((by, "folds")) => (by, Depth::Folds),
-        Some(_) => return None,
-        None => (by, Depth::Steps),
-    };
-    Some(Tile { var: LoopVar { over: Over::Output, id }, by: by.parse().ok()?, depth })
+    let (by, word) = by.split_at(by.find('@').unwrap_or(by.len()));
+    let &(transform, _) = Transform::WORDS.iter().find(|(_, known)| *known == word)?;
+    Some(Tile { var: LoopVar { over: Over::Output, id }, by: by.parse().ok()?, transform })
 }
 
 impl Schedule {
@@ -281,7 +281,7 @@ impl Schedule {
         if let Some(&Tile { var, by, .. }) = self.tiles.iter().find(|tile| tile.by == 0) {
             return Err(ScheduleError::EmptyTile { var, by });
         }
-        match self.tiles.iter().find(|tile| tile.depth != Depth::Steps && self.blocks > 1) {
+        match self.tiles.iter().find(|tile| tile.transform != Transform::Steps && self.blocks > 1) {
             Some(&tile) => Err(ScheduleError::TileWithBlocks { tile, blocks: self.blocks }),
             None => Ok(()),
         }

@@ -8,7 +8,7 @@ use crate::data::Random;
 use crate::requests::{self, builder};
 use cranefold::ir::{LoopVar, Over};
 use cranefold::ops;
-use cranefold::schedule::{Depth, Parts, Shared, Tile};
+use cranefold::schedule::{Parts, Shared, Tile, Transform};
 use cranefold::{Layout, Options, Problem, Reduction, Schedule, SpecError};
 use std::fmt;
 
@@ -292,8 +292,13 @@ impl Case {
             let tile = |&(var, by): &(usize, u64)| Tile {
                 var: LoopVar { over: Over::Output, id: (var % loops) as u32 },
                 by: by.max(1),
-                depth: [Depth::Blocks, Depth::Folds, Depth::Runs, Depth::Steps, Depth::Steps]
-                    [((by + var as u64) % 5) as usize],
+                transform: [
+                    Transform::Blocks,
+                    Transform::SharedFolds,
+                    Transform::Runs,
+                    Transform::Steps,
+                    Transform::Steps,
+                ][((by + var as u64) % 5) as usize],
             };
             let mut tiles: Vec<Tile> = vec![];
             for tile in forced.tiles.iter().filter(|_| loops > 0).map(tile) {
@@ -302,7 +307,7 @@ impl Case {
                 }
             }
             let Forced { width, rows, mut blocks, parts: (count, of_blocks), .. } = *forced;
-            if tiles.iter().any(|tile| tile.depth != Depth::Steps) {
+            if tiles.iter().any(|tile| tile.transform != Transform::Steps) {
                 blocks = 1;
             }
             let parts = Parts { count, of: if of_blocks { Shared::Blocks } else { Shared::Outputs } };

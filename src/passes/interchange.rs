@@ -1,7 +1,7 @@
 //! Moves the loops of a tile inside the loops over blocks.
 
 use super::{rewrite, visit_exprs};
-use crate::schedule::{Depth, Schedule};
+use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
 
@@ -60,8 +60,8 @@ pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::For(l) => match schedule.tile_of(l.var).map(|tile| tile.depth) {
-            Some(depth @ (Depth::Blocks | Depth::Runs)) => out.extend(moved(l, depth, &mut names)),
+        Stmt::For(l) => match schedule.tile_of(l.var).map(|tile| tile.transform) {
+            Some(transform @ (Transform::Blocks | Transform::Runs)) => out.extend(moved(l, transform, &mut names)),
             _ => out.push(Stmt::For(l)),
         },
         other => out.push(other),
@@ -88,7 +88,7 @@ struct Tile {
     run: u64,
 }
 
-fn moved(l: Loop, depth: Depth, names: &mut Names) -> Vec<Stmt> {
+fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
     let mut loops = vec![];
     let mut body = vec![Stmt::For(l.clone())];
     while let [Stmt::For(Loop { var, extent: Extent::Const(n), body: inner, .. })] = &body[..]
@@ -108,8 +108,10 @@ fn moved(l: Loop, depth: Depth, names: &mut Names) -> Vec<Stmt> {
     if !body.iter().all(is_part) {
         return vec![Stmt::For(l)];
     }
-    let run = match depth {
-        Depth::Runs => loops.iter().map(|&(var, _)| stride(&body, var)).filter(|&s| s > 0).min().unwrap_or(u64::MAX),
+    let run = match transform {
+        Transform::Runs => {
+            loops.iter().map(|&(var, _)| stride(&body, var)).filter(|&s| s > 0).min().unwrap_or(u64::MAX)
+        }
         _ => 0,
     };
     let mut tile = Tile { loops, states: vec![], elems, run };

@@ -1,6 +1,6 @@
 //! Joins loops that walk memory as one.
 
-use crate::schedule::{Depth, Schedule};
+use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 
@@ -16,7 +16,7 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 /// Legal because both are parallel. A loop over blocks keeps apart from others: `stream` has to find it; and so does a
 /// tile of outputs that share folds.
 pub fn merge_loops(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
-    let shares = |l: &Loop| schedule.tile_of(l.var).is_some_and(|tile| tile.depth == Depth::Folds);
+    let shares = |l: &Loop| schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::SharedFolds);
     let body = super::rewrite(nest.body, &mut |stmt, out| {
         out.push(match stmt {
             Stmt::For(l) if matches!(&l.body[..], [Stmt::For(inner)] if shares(inner)) => Stmt::For(l),

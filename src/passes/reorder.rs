@@ -1,6 +1,6 @@
 //! Moves the loops of a tile inside the loops of the reduction.
 
-use crate::schedule::{Depth, Schedule};
+use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ use std::collections::HashSet;
 /// of every accumulator. The parts lie interleaved, and a `select` takes neighbours; each output picks a place of its
 /// own: a loop that holds either stays where it is.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
-    let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.depth == Depth::Steps);
+    let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.transform == Transform::Steps);
     let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
         Stmt::For(l) if into_steps(l.var) && !selects(&l) => out.extend(sink(l)),
         Stmt::For(l) if schedule.blocks > 1 && is_pair(&l) && !selects(&l) => {

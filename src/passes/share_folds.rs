@@ -2,7 +2,7 @@
 
 use super::fold::{Part, combined, parts};
 use super::{is_straight, visit_exprs};
-use crate::schedule::{Depth, Schedule};
+use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt, Var, tree};
 
@@ -38,10 +38,10 @@ use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest,
 /// stays as it is where it does not fill whole vectors, or an output has fewer lanes than a vector.
 pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let shares = |l: &Loop| {
-        let tile = schedule.tile_of(l.var).filter(|tile| tile.depth == Depth::Folds);
+        let tile = schedule.tile_of(l.var).filter(|tile| tile.transform == Transform::SharedFolds);
         tile.is_some_and(|tile| l.extent == Extent::Const(tile.by))
     };
-    if !vectors.are_wide() || schedule.tiles.iter().all(|tile| tile.depth != Depth::Folds) {
+    if !vectors.are_wide() || schedule.tiles.iter().all(|tile| tile.transform != Transform::SharedFolds) {
         return nest;
     }
     let mut names = Names::after(&nest);

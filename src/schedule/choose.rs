@@ -1,11 +1,11 @@
 //! The choice of a schedule.
 
-use super::candidates::candidates;
-use super::cost::{Cost, Time, cost};
+use super::Schedule;
+use super::cost::{Cost, Time};
 use super::facts::{Facts, bytes_read};
 use super::form::choose_form;
 use super::parts::parts;
-use super::{Machine, Schedule};
+use super::strategy::{candidates, cost};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
 use cranefold_ir::ops::Form;
@@ -46,7 +46,7 @@ pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
 }
 
 /// The schedule for a problem on a target with vectors of `width` bits, and why it: of all candidates the one that is
-/// expected to take least on [`Machine::TYPICAL`], all in the form that takes fewer operations ([`choose_form`]).
+/// expected to take least on [`Machine::TYPICAL`](super::Machine::TYPICAL), all in the form that takes fewer operations ([`choose_form`]).
 ///
 /// ```
 /// use cranefold::{Problem, Reduction, schedule::consider};
@@ -68,7 +68,7 @@ fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
         return Choice { schedule: Schedule { width, form, ..Schedule::default() }, cost: None, others: vec![] };
     };
     let priced = |schedule| {
-        let cost = cost(&facts, &schedule, &Machine::TYPICAL);
+        let cost = cost(&facts, &schedule);
         (schedule, cost)
     };
     let mut others: Vec<(Schedule, Cost)> = candidates(&facts, width).into_iter().map(priced).collect();
@@ -78,9 +78,9 @@ fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     Choice { schedule, cost: Some(cost), others }
 }
 
-/// What a schedule is expected to take on [`Machine::TYPICAL`]; none where there is nothing to choose.
+/// What a schedule is expected to take on [`Machine::TYPICAL`](super::Machine::TYPICAL); none where there is nothing to choose.
 pub fn predict(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
-    Some(cost(&Facts::of(problem, schedule.form, schedule.width)?, schedule, &Machine::TYPICAL))
+    Some(cost(&Facts::of(problem, schedule.form, schedule.width)?, schedule))
 }
 
 impl Choice {
@@ -106,6 +106,7 @@ impl Choice {
 mod tests {
     use super::*;
     use crate::Reduction;
+    use crate::schedule::Machine;
 
     fn choice(spec: &str) -> Choice {
         let spec: Reduction = spec.parse().expect("a spec");

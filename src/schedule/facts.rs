@@ -1,22 +1,13 @@
 //! What a choice depends on.
 
-use super::Depth;
+use super::Transform;
 use super::form::operations;
+use super::machine::Machine;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, Problem, Region};
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Form, Method};
-
-/// Bytes of a line of memory.
-pub(super) const LINE_BYTES: u64 = 64;
-
-/// The most operations on an element that is light, in each phase.
-const LIGHT: usize = 6;
-
-/// The extreme of integers in the time of an addition of floats, and that of floats with a comparison for NaN.
-const EXTREME: f64 = 0.3;
-const COMPARED: f64 = 2.0;
 
 /// A loop over slices.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +29,9 @@ pub(super) struct Runs<'f> {
     pub bytes: u64,
     /// The loops over outputs that walk the neighbours.
     pub loops: &'f [OutputLoop],
-    /// How far they move so that runs of neighbours follow one another: a block takes one run or more, or a run is
-    /// several blocks.
-    pub depth: Depth,
+    /// The tile that makes runs of neighbours follow one another: a block takes one run or more, or a run is several
+    /// blocks.
+    pub transform: Transform,
 }
 
 /// How many states of a tile live at once: of the blocks in flight, a level of the stack for each
@@ -52,6 +43,8 @@ pub(super) fn states_kept(tree: &Tree, in_flight: u64) -> u64 {
 /// A reduction over at least one element, as far as a choice depends on it.
 pub(super) struct Facts<'p> {
     pub problem: &'p Problem,
+    /// The figures by which schedules are chosen.
+    pub machine: Machine,
     /// The form of the reducer.
     pub form: Form,
     pub tree: Tree,
@@ -74,7 +67,7 @@ pub(super) struct Facts<'p> {
     /// Operations from one step to the next that wait for one another, in time of an addition of floats.
     pub chain: f64,
     /// Operations on an element, over all phases.
-    pub operations: usize,
+    pub operations: u64,
     /// Whether an element costs little more than its load, so that visiting accumulators less often shows.
     pub is_light: bool,
     /// How many slices there are.
@@ -93,9 +86,11 @@ impl<'p> Facts<'p> {
         let tree = Tree::of(problem, &reducer.method);
         let searched = Windows::of(problem, &reducer, &tree).is_some();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
-        let operations = operations(&reducer, width);
+        let machine = Machine::TYPICAL;
+        let operations = operations(&reducer, width, &machine);
         Some(Facts {
             problem,
+            machine,
             form,
             tree,
             loops: output_loops(problem),
@@ -107,12 +102,12 @@ impl<'p> Facts<'p> {
             phases,
             waits: reducer.method.phases().len() > 1,
             chain: match (&reducer.method.phases()[0].identity[0], searched) {
-                (first, true) if first.dtype().is_float() => COMPARED,
-                (_, true) => EXTREME,
+                (first, true) if first.dtype().is_float() => machine.compared_extreme_latency,
+                (_, true) => machine.extreme_latency,
                 (_, false) => phases as f64,
             },
             operations: operations.iter().take(phases).sum(),
-            is_light: operations.iter().all(|&n| n <= LIGHT),
+            is_light: operations.iter().all(|&n| n <= machine.light_ops),
             slices: problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add),
         })
     }
@@ -120,6 +115,11 @@ impl<'p> Facts<'p> {
     /// How many vectors of so many bytes hold one value for each element.
     pub fn vectors(&self, vector_bytes: f64) -> f64 {
         self.elements() * self.value_bytes as f64 / vector_bytes
+    }
+
+    /// Values of the state of a lane.
+    pub fn values(&self) -> f64 {
+        (self.state_bytes / self.value_bytes) as f64
     }
 
     /// How many elements are reduced.
@@ -137,7 +137,9 @@ impl<'p> Facts<'p> {
         let bytes = problem.inputs.iter().map(|i| i.operand.dtype.bytes());
         let mut inputs = problem.inputs.iter().zip(bytes).zip(along.stride.inputs.iter().zip(&across.stride.inputs));
         inputs.any(|((input, bytes), (&along, &across))| {
-            input.mapped && along.unsigned_abs().saturating_mul(bytes) >= LINE_BYTES && across.unsigned_abs() == 1
+            input.mapped
+                && along.unsigned_abs().saturating_mul(bytes) >= Machine::LINE_BYTES
+                && across.unsigned_abs() == 1
         })
     }
 
@@ -148,7 +150,7 @@ impl<'p> Facts<'p> {
 
     /// Elements of input 0 in a line of memory.
     pub fn in_line(&self) -> u64 {
-        LINE_BYTES / self.element_bytes
+        Machine::LINE_BYTES / self.element_bytes
     }
 
     /// The loops of a box of slices inside the innermost reduction dim.
@@ -184,8 +186,8 @@ impl<'p> Facts<'p> {
         let around = elements.dims.iter().take_while(|d| rank(d) < innermost).count();
         let run: u64 = elements.dims[around..].iter().map(|d| d.extent).product();
         let bytes = run.saturating_mul(self.element_bytes);
-        let depth = if grid.cut < around { Depth::Blocks } else { Depth::Runs };
-        (grid.cut + 1 >= around).then(|| Runs { bytes, loops: &self.loops[number][outside..], depth })
+        let transform = if grid.cut < around { Transform::Blocks } else { Transform::Runs };
+        (grid.cut + 1 >= around).then(|| Runs { bytes, loops: &self.loops[number][outside..], transform })
     }
 }
 

@@ -1,25 +1,18 @@
 //! Parts that threads may run at once: how many, and of what.
 
 use super::facts::bytes_read;
-use super::{Cost, Schedule, ScheduleError};
+use super::{Cost, Machine, Schedule, ScheduleError};
 use crate::problem::blocks::{blocks, stored_bytes};
 use crate::problem::{Dim, Problem};
 use cranefold_ir::ops::Form;
 use std::fmt;
 use std::str::FromStr;
 
-/// Time in ns that a part is worth: some times what waking a thread takes. In parts of 2.5 us, a sum of 1 MB took 11 us on one
-/// thread and 28 on two; measured beside other work.
-const PART_NS: f64 = 2e4;
-
-/// Time in ns for a byte where no cost is known: elements are brought into order, or converted.
-const BYTE_NS: f64 = 0.1;
-
 /// Parts for each thread, so that one that is late keeps the others waiting for a part of its work only.
 const PARTS_OF_THREAD: u64 = 4;
 
 /// The least bytes of a run of memory that a part reads, where rows are cut.
-const RUN_BYTES: u64 = 2 << 10;
+const LEAST_RUN_BYTES: u64 = 2 << 10;
 
 /// What stored states may be of the bytes read: they are written, read and merged once more.
 const STORED_SHARE: u64 = 16;
@@ -84,9 +77,9 @@ impl FromStr for Parts {
 /// but not one, rows are cut besides, if what is left of them is long enough. Else blocks are shared out, where their states are
 /// few; else what outputs there are.
 pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: u64) -> Parts {
-    let bytes = bytes_read(problem);
-    let ns = cost.map_or(bytes as f64 * BYTE_NS, |cost| cost.total_ns());
-    let worth = (ns / PART_NS) as u64;
+    let (bytes, machine) = (bytes_read(problem), Machine::TYPICAL);
+    let ns = cost.map_or(bytes as f64 * machine.byte_ns, |cost| cost.total_ns());
+    let worth = (ns / machine.part_ns) as u64;
     // Where no cost is known, parts may gather slices, each in memory of its own.
     let most = if cost.is_some() { threads.saturating_mul(PARTS_OF_THREAD) } else { threads };
     let count = worth.min(most).min(Schedule::MAX_PARTS);
@@ -102,7 +95,7 @@ pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: 
         return outputs;
     }
     let run_bytes = positions(inside).saturating_mul(problem.inputs[0].operand.dtype.bytes());
-    let rows_are_long = run_bytes / count.div_ceil(outside) >= RUN_BYTES;
+    let rows_are_long = run_bytes / count.div_ceil(outside) >= LEAST_RUN_BYTES;
     let stored = Parts { count, of: Shared::Blocks };
     let few_states = stored_bytes(problem, form, count) <= bytes / STORED_SHARE;
     if outside > 1 && rows_are_long {

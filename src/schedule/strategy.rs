@@ -1,0 +1,139 @@
+//! The strategies: ways to walk slices, each with its schedules and their cost side by side in one file.
+//!
+//! | strategy | slices are | schedules |
+//! | --- | --- | --- |
+//! | [`rows`] | rows | one output after the other; several blocks at once, interleaved, or asked for ahead |
+//! | [`runs`] | runs of memory far apart | tiles that move into the loops over blocks |
+//! | [`short_rows`] | rows of a few elements | tiles that move into the loops over steps: a lane for each row |
+//! | [`transposed`] | rows across the lines of an input | the same |
+//! | [`shared_folds`] | rows of a few steps | tiles of outputs whose lanes fold together |
+//! | [`columns`] | columns | tiles that move into the loops over steps, several rows in one visit |
+
+mod columns;
+mod rows;
+mod runs;
+mod shared_folds;
+mod short_rows;
+mod transposed;
+
+use super::cost::Cost;
+use super::facts::{Facts, OutputLoop};
+use super::{Schedule, Tile, Transform};
+use crate::vectors::Vectors;
+
+/// The most lanes a vector has: tiles are whole vectors.
+const LANES: u64 = 16;
+
+/// Outputs in a vector of f32 of 128 bits.
+const LEAST_OUTPUTS: u64 = 4;
+
+/// A way to walk slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strategy {
+    Rows,
+    Runs,
+    ShortRows,
+    Transposed,
+    SharedFolds,
+    Columns,
+}
+
+use Strategy::{Columns, Rows, Runs, SharedFolds, ShortRows, Transposed};
+
+/// Every strategy, in the order in which their schedules are considered: the first of equal cost is chosen.
+const ALL: [Strategy; 6] = [Rows, Runs, ShortRows, Transposed, SharedFolds, Columns];
+
+impl Strategy {
+    /// The strategy of a schedule: the one place that says what a tile means for some slices.
+    fn of(facts: &Facts, schedule: &Schedule) -> Strategy {
+        let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
+        match (facts.is_inner(), tile.map(|tile| tile.transform)) {
+            (false, _) => Columns,
+            (true, None) => Rows,
+            (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
+            (true, Some(Transform::SharedFolds)) => SharedFolds,
+            (true, Some(Transform::Steps)) if facts.crosses() => Transposed,
+            (true, Some(Transform::Steps)) => ShortRows,
+        }
+    }
+
+    /// The schedules of this strategy, each a change of the plain one; none where it is for other slices.
+    fn candidates(self, facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
+        if (self == Columns) == facts.is_inner() {
+            return vec![];
+        }
+        match self {
+            Rows => rows::candidates(facts, plain),
+            Runs => runs::candidates(facts, plain),
+            ShortRows => short_rows::candidates(facts, plain),
+            Transposed => transposed::candidates(facts, plain),
+            SharedFolds => shared_folds::candidates(facts, plain),
+            Columns => columns::candidates(facts, plain),
+        }
+    }
+
+    /// The cost of a schedule of this strategy, without that of the call.
+    fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
+        match self {
+            Rows => rows::cost(facts, schedule),
+            Runs => runs::cost(facts, schedule),
+            ShortRows => short_rows::cost(facts, schedule),
+            Transposed => transposed::cost(facts, schedule),
+            SharedFolds => shared_folds::cost(facts, schedule),
+            Columns => columns::cost(facts, schedule),
+        }
+    }
+}
+
+/// Every schedule that may be the fastest on vectors of `width` bits, at least one.
+pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
+    let plain = Schedule { width, form: facts.form, ..Schedule::default() };
+    ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect()
+}
+
+/// The cost of a call of code by a schedule.
+pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
+    let is_wide = schedule.width > Vectors::BASE.bits;
+    let calling_ns = if is_wide { facts.machine.tile_ns } else { 0.0 };
+    Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) }
+}
+
+/// The schedule with the tile of each box of slices that has one; none where none has.
+fn tiled(facts: &Facts, plain: &Schedule, tile: impl Fn(usize) -> Option<Tile>) -> Option<Schedule> {
+    let tiles: Vec<Tile> = (0..facts.loops.len()).filter_map(tile).collect();
+    (!tiles.is_empty()).then(|| Schedule { tiles, ..plain.clone() })
+}
+
+/// The tile of at most `most` outputs (at least one) of these loops, a multiple of `whole` if it may be.
+fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -> Option<Tile> {
+    let mut outputs = 1;
+    let mut tile = None;
+    for &OutputLoop { var, extent, .. } in inside.iter().rev() {
+        if outputs * extent <= most {
+            outputs *= extent;
+            tile = Some(Tile { var, by: extent, transform });
+            continue;
+        }
+        // Even shares, so that no narrow tile is left over.
+        let fit = (most / outputs).max(1);
+        let share = extent.div_ceil(extent.div_ceil(fit));
+        let even = share.next_multiple_of(whole).min(extent);
+        let by = if even <= fit { even } else { share };
+        return match tile {
+            Some(tile) if by <= 1 => Some(tile),
+            _ => Some(Tile { var, by, transform }),
+        };
+    }
+    tile
+}
+
+/// Outputs of a tile that is written out where an element takes many operations: one vector of f32, so that the code
+/// stays short.
+fn vector_outputs(width: u32) -> u64 {
+    u64::from(width / 32).clamp(LEAST_OUTPUTS, LANES)
+}
+
+/// Bytes of a vector; scalar code computes in those of 4 bytes.
+fn vector_bytes(schedule: &Schedule) -> f64 {
+    f64::from(schedule.width.max(32)) / 8.0
+}

@@ -1,0 +1,136 @@
+//! Columns: outputs lie inside the innermost reduction dim, and a step walks those of a tile.
+
+use super::super::cost::{Cost, lines_ns};
+use super::super::facts::{Facts, states_kept};
+use super::super::machine::{Level, Machine};
+use super::super::{Schedule, Transform};
+use super::{LANES, short_rows, tile_of, vector_bytes, vector_outputs};
+use crate::vectors::Vectors;
+
+/// Bytes of accumulators of a tile whose loops are inside the steps, beside what registers hold: parts of the first-level
+/// and of the second-level cache. 16 KB gained 3 % over the better of these at most.
+const TILE_BYTES: [u64; 2] = [4 << 10, 64 << 10];
+
+/// Bytes of the elements that a tile in registers takes from each row: longer pieces gain nothing.
+const PIECE_BYTES: u64 = 512;
+
+/// Steps taken in one visit of an accumulator.
+const ROWS: u64 = 4;
+
+/// Steps of a problem up to which they are all written out.
+const FEW_STEPS: u64 = 8;
+
+pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
+    let few_steps = facts.problem.count <= FEW_STEPS;
+    let most = Schedule::MAX_STATE_BYTES / states_kept(&facts.tree, 1);
+    let whole = whole_outputs(facts);
+    let outputs = |bytes: u64| bytes.min(most) / facts.state_bytes / whole * whole;
+    let sizes = match (few_steps, facts.is_light) {
+        (true, true) if facts.phases == 1 => vec![in_registers(facts, plain)],
+        (true, _) => vec![vector_outputs(plain.width)],
+        (false, _) => std::iter::once(in_registers(facts, plain)).chain(TILE_BYTES.map(outputs)).collect(),
+    };
+    let whole_rows: u64 = facts.inside(0).iter().map(|l| l.extent).product();
+    let mut all: Vec<Schedule> = vec![];
+    for outputs in sizes {
+        let tiles = (0..facts.loops.len()).filter_map(|number| match facts.inside(number) {
+            [] => short_rows::tile(facts, plain.width, number),
+            inside => tile_of(inside, outputs, whole, Transform::Steps),
+        });
+        let tiled = Schedule { tiles: tiles.collect(), ..plain.clone() };
+        let line = facts.in_line().min(LANES);
+        let rows: &[u64] =
+            if plain.width > Vectors::BASE.bits && facts.crosses() { &[line, ROWS, 1] } else { &[ROWS, 1] };
+        let several = facts.is_light && facts.tree.lanes == 1 && outputs > in_registers(facts, plain);
+        // One row at a time, pieces of rows lost to those in registers or to several rows everywhere.
+        let rows = if outputs < whole_rows { &rows[..rows.len() - 1] } else { rows };
+        for rows in if several { rows } else { &[1] } {
+            let schedule = Schedule { rows: *rows, ..tiled.clone() };
+            if !all.contains(&schedule) {
+                all.push(schedule);
+            }
+        }
+    }
+    all
+}
+
+/// How many outputs have their states in registers while a block's steps go by, in whole vectors.
+fn in_registers(facts: &Facts, schedule: &Schedule) -> u64 {
+    let bytes = facts.machine.state_bytes(schedule.width);
+    let whole = whole_outputs(facts);
+    (bytes / facts.state_bytes).min(PIECE_BYTES / facts.element_bytes).max(whole) / whole * whole
+}
+
+/// Outputs of a tile that are whole vectors of f32, and whole lines of the input: no load of a vector crosses two.
+fn whole_outputs(facts: &Facts) -> u64 {
+    (Machine::LINE_BYTES / facts.element_bytes).max(LANES)
+}
+
+pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
+    let machine = &facts.machine;
+    let level = machine.level(facts.bytes);
+    let slices = facts.slices as f64;
+    let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
+    let in_registers = tile <= in_registers(facts, schedule);
+    // Each accumulator is made, visited once in so many steps, and read at the end.
+    let visits = match in_registers && !facts.problem.takes_position {
+        true => 0.0,
+        false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.rows) + 1) as f64,
+    };
+    let visited = visits * facts.state_bytes as f64 * facts.phases as f64;
+    let at_once = tile.saturating_mul(schedule.rows.saturating_mul(facts.element_bytes) + facts.state_bytes);
+    let visiting = if at_once > machine.cache_bytes[0] { machine.visiting_far } else { 1.0 };
+    let far = if tile > machine.near_pages { machine.lines_far } else { 1.0 };
+    let [piece_bytes, row_bytes] = [tile, whole].map(|outputs| outputs * facts.element_bytes);
+    // A loop over outputs begins at memory that does not follow what came before.
+    let is_apart = piece_bytes < row_bytes || schedule.rows > 1 && row_bytes < Machine::PAGE_BYTES;
+    let begins_ns = match is_apart && !in_registers && level < Level::Memory {
+        true => facts.input_bytes as f64 / (piece_bytes * schedule.rows) as f64 * machine.begin_ns(facts.bytes),
+        false => 0.0,
+    };
+    let scattered = scattered(machine, level, schedule.rows > 1, in_registers, [piece_bytes, row_bytes]);
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes) * scattered + begins_ns + far * lines_ns(facts, level, schedule.rows),
+        computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        visiting_ns: visited / (machine.state_rate / visiting),
+        ..Cost::default()
+    }
+}
+
+/// How many times as long as a read in order it takes to read a matrix by pieces of so many bytes of rows of so many.
+fn scattered(
+    machine: &Machine,
+    level: Level,
+    several_rows: bool,
+    in_registers: bool,
+    [piece_bytes, row_bytes]: [u64; 2],
+) -> f64 {
+    let is_piece = piece_bytes < row_bytes;
+    // A piece that begins inside of a line reads it as the one before did.
+    let lines = match is_piece && row_bytes % Machine::LINE_BYTES > 0 {
+        true => 1.0 + Machine::LINE_BYTES as f64 / piece_bytes as f64,
+        false => 1.0,
+    };
+    let scattered = match (level, is_piece, several_rows) {
+        (Level::L3, true, _) if in_registers => machine.reading_pieces[level as usize],
+        (Level::L1 | Level::L2 | Level::L3, ..) | (_, false, false) => 1.0,
+        (Level::Memory, _, true) => {
+            let pages = Machine::PAGE_BYTES as f64 / piece_bytes as f64;
+            (1.0 + machine.reading_rows * pages).min(machine.reading_rows_most)
+        }
+        (Level::Memory, true, false) => machine.reading_pieces[level as usize],
+    };
+    lines * scattered
+}
+
+/// How many outputs of the first box inside the innermost reduction dim are in a tile.
+fn tile_outputs(facts: &Facts, schedule: &Schedule) -> u64 {
+    let mut outputs = 1;
+    for l in facts.inside(0).iter().rev() {
+        match schedule.tile_of(l.var) {
+            Some(tile) => return outputs * tile.by.min(l.extent),
+            None => outputs *= l.extent,
+        }
+    }
+    outputs
+}

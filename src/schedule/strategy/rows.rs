@@ -1,0 +1,134 @@
+//! Rows, one output after the other.
+
+use super::super::cost::{Cost, lines_ns};
+use super::super::facts::{Facts, Runs};
+use super::super::machine::{Level, Machine};
+use super::super::{Schedule, Tile};
+use super::vector_bytes;
+use crate::vectors::Vectors;
+
+/// Blocks taken at once where a block has few lanes.
+const BLOCKS: u64 = 4;
+
+/// The most bytes of lanes of which several blocks are taken at once: more fill the registers.
+const FEW_LANES_BYTES: u64 = 128;
+
+/// Blocks, or outputs, taken together where several phases wait for one another.
+const INTERLEAVED: u64 = 2;
+
+/// Bytes that memory is asked for ahead where a block is read twice.
+const AHEAD_BYTES: u64 = 8 << 10;
+
+pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
+    let mut all = vec![plain.clone()];
+    if facts.phases == 1 && facts.lanes_bytes() <= FEW_LANES_BYTES && facts.tree.blocks() >= 2 * BLOCKS {
+        all.push(Schedule { blocks: BLOCKS, ..plain.clone() });
+    }
+    if plain.width > Vectors::BASE.bits && facts.waits {
+        all.push(Schedule { interleave: INTERLEAVED, ..plain.clone() });
+    }
+    if plain.width > Vectors::BASE.bits && facts.phases > 1 {
+        all.push(Schedule { interleave: INTERLEAVED, prefetch: AHEAD_BYTES, ..plain.clone() });
+    }
+    all
+}
+
+pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
+    let at_once = schedule.blocks * schedule.interleave;
+    cost_of(facts, schedule, &Way { at_once, runs_of: None, pushed_bytes: 0.0, end: end(facts), folding: 1.0 })
+}
+
+/// The differences between strategies that walk rows.
+pub(super) struct Way {
+    /// Chains of operations in flight at once.
+    pub at_once: u64,
+    /// Outputs whose runs of memory follow one another, where a tile makes them.
+    pub runs_of: Option<u64>,
+    /// Bytes of states that are pushed, for each time that one is written or read.
+    pub pushed_bytes: f64,
+    /// The end of a slice.
+    pub end: End,
+    /// How many times as long reading takes because of folds.
+    pub folding: f64,
+}
+
+/// The end of a slice.
+pub(super) struct End {
+    /// Time in ns that it is waited for.
+    pub waited_ns: f64,
+    /// Time in ns of the fold of its lanes, where this overlaps with the rows after.
+    pub fold_ns: f64,
+}
+
+/// The end of a slice whose lanes fold alone.
+pub(super) fn end(facts: &Facts) -> End {
+    let machine = &facts.machine;
+    let halvings = f64::from(facts.tree.lanes_present().max(1).ilog2());
+    match facts.waits {
+        true => {
+            let chain = (halvings + machine.finish_chain) * facts.phases as f64;
+            End { waited_ns: chain * machine.latency_ns, fold_ns: 0.0 }
+        }
+        false => {
+            let operations = machine.halving_ops * halvings * facts.values();
+            End { waited_ns: 0.0, fold_ns: operations / machine.vector_ops }
+        }
+    }
+}
+
+pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
+    let machine = &facts.machine;
+    let level = machine.level(facts.bytes);
+    let (tree, slices) = (&facts.tree, facts.slices as f64);
+    let steps = slices * facts.problem.count.div_ceil(tree.lanes) as f64;
+    let vectors = (facts.tree.lanes_present() as f64 * facts.value_bytes as f64 / vector_bytes(schedule)).ceil();
+    let step_ns = (vectors * facts.operations as f64 / machine.vector_ops)
+        .max(facts.chain * machine.latency_ns / way.at_once as f64);
+    // Prefetchers follow a few short runs from output to output.
+    let are_followed =
+        |runs: &Runs| runs.bytes < Machine::PAGE_BYTES && facts.row_bytes() / runs.bytes <= machine.streams;
+    let runs = facts.runs(0).filter(|runs| !are_followed(runs));
+    let run_ns = runs.as_ref().map_or(0.0, |runs| {
+        let following = way.runs_of.map_or(1.0, |outputs| outputs.min(facts.slices) as f64);
+        facts.input_bytes as f64 / runs.bytes as f64 * machine.begin_ns(facts.bytes) / following
+    });
+    // What is asked for beyond a short run is not what follows.
+    let astray = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
+    let (idle, asking) = looking_again(facts, schedule, level, astray);
+    // Blocks that are interleaved end together. From memory, what is read takes longer than their ends.
+    let waiting = match facts.waits && level < Level::Memory {
+        true => slices * tree.blocks() as f64 / schedule.interleave as f64,
+        false => 0.0,
+    };
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes) * idle * way.folding + run_ns + lines_ns(facts, level, 1),
+        computing_ns: (steps * step_ns + slices * way.end.fold_ns + waiting * machine.wait_ns) * asking,
+        ending_ns: slices * way.end.waited_ns + way.pushed_bytes / machine.state_rate,
+        ..Cost::default()
+    }
+}
+
+/// How many times as long reading takes where elements are looked at again, and computing where it asks for memory ahead.
+///
+/// While elements are looked at again nothing is read, unless it was asked for. Where all are at hand, asking costs a little;
+/// from memory, both it and reading at two places are in the prefetchers' way.
+fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool) -> (f64, f64) {
+    let machine = &facts.machine;
+    let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
+    let reading = match (facts.phases, asks, interleaves) {
+        (1, _, false) => return (1.0, 1.0),
+        (1, _, true) => machine.reading_interleaved,
+        (_, true, _) if astray => machine.reading_again_astray,
+        (_, true, _) => machine.reading_again_asked,
+        (_, false, true) => machine.reading_again_interleaved,
+        (_, false, false) => machine.reading_again,
+    };
+    let is_asking = facts.phases > 1 && asks && level == Level::L1;
+    (reading[level as usize], if is_asking { machine.computing_asked } else { 1.0 })
+}
+
+/// The outputs of a tile.
+pub(super) fn outputs_of(facts: &Facts, schedule: &Schedule) -> Tile {
+    let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
+    tile.expect("a strategy of tiles")
+}
