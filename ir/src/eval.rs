@@ -6,6 +6,8 @@
 //! same elements in the same order: passes are proved with it, not only sampled. Sums of integers have
 //! no order in it, as they have none in their bits.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::tree;
 use crate::{
     AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Selection,
@@ -409,11 +411,8 @@ impl Domain for Terms {
         if op == Op::Add && result.is_int() {
             return args.iter().fold(0, |sum, &a| sum.wrapping_add(a));
         }
-        let name = match op {
-            Op::Cast => word(result.name()),
-            Op::Bits => mix(word(op.name()), word(result.name())),
-            _ => word(op.name()),
-        };
+        let name = if op == Op::Cast { word(result.name()) } else { word(op.name()) };
+        let name = if op == Op::Bits { mix(name, word(result.name())) } else { name };
         args.iter().fold(name, |h, &a| mix(h, a))
     }
 

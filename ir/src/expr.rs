@@ -3,6 +3,8 @@
 //! An expression is scalar. It is evaluated once for each iteration of the loops around it; inside
 //! a `lanes` loop its value is a vector.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::{AccId, BufId, DType, DefId, Index, Op, Scalar, Var};
 
 /// A typed expression.
@@ -38,7 +40,7 @@ impl Expr {
     pub fn args(&self) -> &[Expr] {
         match self {
             Expr::Op(_, _, args) | Expr::Call(_, _, args) => args,
-            _ => &[],
+            Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) => &[],
         }
     }
 
@@ -48,13 +50,21 @@ impl Expr {
         let whole = match self {
             Expr::Op(op, d, args) => Expr::Op(op, d, all(args)),
             Expr::Call(def, d, args) => Expr::Call(def, d, all(args)),
-            leaf => leaf,
+            leaf @ (Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::Read(..) | Expr::At(..)) => leaf,
         };
         f(whole)
     }
 
+    /// The expression of a definition with `values` in place of its parameters and of what it binds.
+    fn with_vars(self, values: &[Expr]) -> Expr {
+        self.rewrite(&mut |e| match e {
+            Expr::Var(v, _) => values[v.0 as usize].clone(),
+            Expr::Const(_) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..) => e,
+        })
+    }
+
     /// Calls `f` on the expression and on all operands below it.
-    pub fn visit(&self, f: &mut impl FnMut(&Expr)) {
+    pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         f(self);
         self.args().iter().for_each(|a| a.visit(f));
     }
@@ -64,10 +74,8 @@ impl Expr {
     /// # Panics
     /// If the operation does not accept the operands' types.
     pub fn op(op: Op, args: Vec<Expr>) -> Expr {
-        let result = match op {
-            Op::Eq | Op::Ne | Op::Lt | Op::Le => DType::Bool,
-            _ => args.last().expect("operands").dtype(),
-        };
+        let is_comparison = matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le);
+        let result = if is_comparison { DType::Bool } else { args.last().expect("operands").dtype() };
         Expr::typed(op, result, args)
     }
 
@@ -186,10 +194,7 @@ impl Def {
     /// The result of a simple definition with `args` in place of the parameters.
     pub fn inline(&self, args: &[Expr]) -> Expr {
         debug_assert!(self.is_simple());
-        self.results[0].clone().rewrite(&mut |e| match e {
-            Expr::Var(v, _) => args[v.0 as usize].clone(),
-            e => e,
-        })
+        self.results[0].clone().with_vars(args)
     }
 }
 
@@ -215,12 +220,7 @@ impl Lets {
             let bound = if arg.args().is_empty() { arg.clone() } else { self.bind(arg.clone()) };
             values.push(bound);
         }
-        let replace = |e: &Expr, values: &[Expr]| {
-            e.clone().rewrite(&mut |e| match e {
-                Expr::Var(v, _) => values[v.0 as usize].clone(),
-                e => e,
-            })
-        };
+        let replace = |e: &Expr, values: &[Expr]| e.clone().with_vars(values);
         for value in &def.lets {
             let value = replace(value, &values);
             values.push(self.bind(value));

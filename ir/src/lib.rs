@@ -68,6 +68,7 @@
 //! | expressions | floats in the accumulator's type; see [`formula`] and [`ops::Recipe`] |
 //! | truth | one byte, any but 0 is true; 0 or 1 is written |
 
+pub mod analysis;
 mod dtype;
 pub mod eval;
 

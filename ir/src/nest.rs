@@ -1,5 +1,7 @@
 //! The loop nest: data only.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::{DType, Def, Expr, Scalar, Selection};
 use smallvec::SmallVec;
 use std::fmt;
@@ -308,7 +310,8 @@ impl Stmt {
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index, value: f(value) },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index, value: f(value) },
             Stmt::Pick { var, value, most } => Stmt::Pick { var, value: f(value), most },
-            other => other,
+            other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Carry { .. }) => other,
+            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
         }
     }
 
@@ -320,7 +323,8 @@ impl Stmt {
             | Stmt::Store { value, .. }
             | Stmt::Pick { value, .. } => std::slice::from_ref(value),
             Stmt::Call { args, .. } => args,
-            _ => &[],
+            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } => &[],
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => &[],
         }
     }
 
@@ -331,7 +335,7 @@ impl Stmt {
                 Expr::Load(buf, d, index) => Expr::Load(buf, d, f(index)),
                 Expr::Read(acc, d, index) => Expr::Read(acc, d, f(index)),
                 Expr::At(d, index) => Expr::At(d, f(index)),
-                e => e,
+                e @ (Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..)) => e,
             })
         };
         match self.map_exprs(&mut |e| in_expr(f, e)) {
@@ -340,7 +344,28 @@ impl Stmt {
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
             Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
-            other => other,
+            other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Pick { .. }) => other,
+            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
+        }
+    }
+
+    /// The loop variable that it binds: of a loop for its body, of a carry or a pick for the statements after it.
+    pub fn bound_loop_var(&self) -> Option<LoopVar> {
+        match self {
+            Stmt::For(l) => Some(l.var),
+            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => Some(*var),
+            Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => None,
+            Stmt::Store { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
+        }
+    }
+
+    /// The values that it binds for the statements after it.
+    pub fn bound_vars(&self) -> &[Var] {
+        match self {
+            Stmt::Let { var, .. } => std::slice::from_ref(var),
+            Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => vars,
+            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => &[],
         }
     }
 
@@ -355,7 +380,9 @@ impl Stmt {
         match self {
             Stmt::For(l) => &l.body,
             Stmt::Tile { body } => body,
-            _ => &[],
+            Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
+            Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => &[],
         }
     }
 }
@@ -408,15 +435,12 @@ impl Names {
     /// Those after all names in `nest`.
     pub fn after(nest: &Nest) -> Names {
         let mut names = Names::default();
-        let mut take = |s: &Stmt| match s {
-            Stmt::Acc { acc, .. } => names.accs = names.accs.max(acc.0 + 1),
-            Stmt::Let { var, .. } => names.vars = names.vars.max(var.0 + 1),
-            Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => {
-                vars.iter().for_each(|v| names.vars = names.vars.max(v.0 + 1));
+        let mut take = |s: &Stmt| {
+            if let Stmt::Acc { acc, .. } = s {
+                names.accs = names.accs.max(acc.0 + 1);
             }
-            Stmt::For(l) => names.loops = names.loops.max(l.var.id + 1),
-            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => names.loops = names.loops.max(var.id + 1),
-            _ => {}
+            s.bound_vars().iter().for_each(|v| names.vars = names.vars.max(v.0 + 1));
+            s.bound_loop_var().iter().for_each(|v| names.loops = names.loops.max(v.id + 1));
         };
         nest.body.iter().for_each(|s| s.visit(&mut take));
         names

@@ -48,6 +48,8 @@
 //! - The accumulator is declared in the same body. After it has been selected from, it is only selected
 //!   from again, by the same number of elements: the order of the elements is lost.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod bounds;
 mod conflict;
 mod expr;
