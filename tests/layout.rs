@@ -2,7 +2,9 @@
 //!
 //! Dependencies are read from the sources: paths that begin with `crate::`, comments and unit tests left out.
 
-use std::collections::BTreeMap;
+use cranefold::ir::Over;
+use cranefold::passes::{PASSES, ROLES, Role};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -187,6 +189,64 @@ fn crates_know_only_those_before_them() {
             }
         }
     }
+}
+
+/// The code of a pass, or of a module that passes share.
+fn pass_code(name: &str) -> String {
+    code(&root().join(format!("src/passes/{name}.rs")))
+}
+
+/// The roles of loops that the sources of a folder, or one file, name: the words after `Over::`.
+fn named_roles(code: &str) -> BTreeSet<String> {
+    code.match_indices("Over::").map(|(at, start)| word(&code[at + start.len()..])).collect()
+}
+
+#[test]
+fn no_pass_names_another() {
+    for pass in PASSES {
+        let code = pass_code(pass.name);
+        for other in PASSES.iter().filter(|other| other.name != pass.name) {
+            let path = format!("{}::", other.name);
+            let is_named = ["super::", "crate::passes::"].iter().any(|start| code.contains(&format!("{start}{path}")));
+            assert!(!is_named, "the pass {} names the pass {}", pass.name, other.name);
+        }
+        assert!(!code.contains("super::{"), "{}: one path a line, which the test reads", pass.name);
+    }
+}
+
+#[test]
+fn every_pass_says_why_it_stands_where_it_stands() {
+    for pass in PASSES {
+        for text in [pass.summary, pass.because, pass.relies_on] {
+            assert!(text.len() > 12 && !text.ends_with('.'), "{}: {text:?}", pass.name);
+        }
+    }
+}
+
+#[test]
+fn passes_do_not_compare_numbers_of_variables() {
+    for path in sources("src/passes") {
+        assert!(!code(&path).contains("var.id"), "{} reads the number of a loop's variable", shown(&path));
+    }
+}
+
+#[test]
+fn the_table_of_roles_is_what_the_sources_say() {
+    let in_table: Vec<Over> = ROLES.iter().map(|role| role.over).collect();
+    assert_eq!(in_table, Over::LETTERS.map(|(over, _)| over), "a row for each role, in order");
+    let roles = |is_in: &dyn Fn(&Role) -> bool| -> BTreeSet<String> {
+        ROLES.iter().filter(|role| is_in(role)).map(|role| format!("{:?}", role.over)).collect()
+    };
+    for pass in PASSES {
+        let told = roles(&|role| role.made_by.contains(&pass.name) || role.asked_by.contains(&pass.name));
+        assert_eq!(told, named_roles(&pass_code(pass.name)), "the roles of {}", pass.name);
+    }
+    let in_folder = |folder| named_roles(&sources(folder).iter().map(|path| code(path)).collect::<String>());
+    assert_eq!(roles(&|role| role.made_by.contains(&"lower")), in_folder("src/lower"), "the roles of lower");
+    assert_eq!(roles(&|role| role.asked_by.contains(&"codegen")), in_folder("src/codegen"), "the roles of codegen");
+    let known: Vec<&str> = PASSES.iter().map(|pass| pass.name).chain(["lower", "codegen"]).collect();
+    let told = ROLES.iter().flat_map(|role| role.made_by.iter().chain(role.asked_by));
+    assert!(told.clone().all(|name| known.contains(name)), "{:?}", told.collect::<Vec<_>>());
 }
 
 #[test]

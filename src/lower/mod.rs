@@ -23,6 +23,8 @@
 //! }
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod after;
 mod at;
 mod cut;
@@ -164,7 +166,7 @@ impl<'p> Lowering<'p> {
         let mut body = vec![];
         let boxes: Vec<(usize, &Region)> = match share {
             Share::Slices { boxes, .. } => boxes.iter().map(|(number, slices)| (*number, slices)).collect(),
-            _ => problem.slices.iter().enumerate().collect(),
+            Share::Whole | Share::Blocks { .. } | Share::Finish { .. } => problem.slices.iter().enumerate().collect(),
         };
         let mut before = 0;
         for (number, slices) in boxes {

@@ -167,7 +167,7 @@ impl Spans {
 fn moved(stmt: Stmt, starts: &[i64]) -> Stmt {
     let load = |e| match e {
         Expr::Load(buf, dtype, index) => Expr::Load(buf, dtype, index.offset_by(-starts[buf.0 as usize])),
-        e => e,
+        Expr::Const(_) | Expr::Var(..) | Expr::Read(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..) => e,
     };
     match stmt.map_exprs(&mut |e| e.rewrite(&mut { load })) {
         Stmt::For(mut l) => {
@@ -177,7 +177,10 @@ fn moved(stmt: Stmt, starts: &[i64]) -> Stmt {
         Stmt::Store { buf, index, value } => {
             Stmt::Store { buf, index: index.offset_by(-starts[buf.0 as usize]), value }
         }
-        other => other,
+        Stmt::Tile { body } => Stmt::Tile { body: body.into_iter().map(|s| moved(s, starts)).collect() },
+        other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
+        other @ (Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
+        other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
     }
 }
 

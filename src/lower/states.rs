@@ -31,7 +31,7 @@ impl Share {
     pub(super) fn states(&self, tree: &Tree) -> u64 {
         match *self {
             Share::Finish { parts } => parts,
-            _ => self.blocks(tree).count() as u64,
+            Share::Whole | Share::Slices { .. } | Share::Blocks { .. } => self.blocks(tree).count() as u64,
         }
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffe
     let (role, parts) = match *share {
         Share::Blocks { parts, .. } => (BufferRole::Out, parts),
         Share::Finish { parts } => (BufferRole::In, parts),
-        _ => return vec![],
+        Share::Whole | Share::Slices { .. } => return vec![],
     };
     let stored = Stored::of(problem, form).expect("only blocks are shared out so");
     let len = parts * slices(problem) * stored.lanes;

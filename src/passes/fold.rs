@@ -1,9 +1,10 @@
 //! Writes out the folds of lanes.
 
+use super::state::{Part, combined, parts};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, DType, Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Scalar, Stmt, tree};
-use std::collections::HashMap;
+use cranefold_ir::analysis::rewrite;
+use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tree};
 
 /// Halves the lanes until one is left:
 ///
@@ -24,34 +25,13 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let declared = parts(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = super::rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::Fold { accs, def, present, lanes, elems } => {
-            let parts: Vec<Part> = accs.iter().map(|acc| declared[acc]).collect();
-            let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
-            out.extend(fold.write_out(&parts, &mut nest, &mut names))
-        }
-        other => out.push(other),
+    nest.body = rewrite(body, &mut |stmt, out| {
+        let Stmt::Fold { accs, def, present, lanes, elems } = stmt else { return out.push(stmt) };
+        let parts: Vec<Part> = accs.iter().map(|acc| declared[acc]).collect();
+        let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
+        out.extend(fold.write_out(&parts, &mut nest, &mut names))
     });
     nest
-}
-
-/// One accumulator of the state.
-#[derive(Clone, Copy)]
-pub(super) struct Part {
-    pub acc: AccId,
-    pub dtype: DType,
-    pub init: Scalar,
-}
-
-/// The accumulators that the nest declares.
-pub(super) fn parts(nest: &Nest) -> HashMap<AccId, Part> {
-    let mut parts = HashMap::new();
-    nest.visit(&mut |s| {
-        if let Stmt::Acc { acc, dtype, init, .. } = s {
-            parts.insert(*acc, Part { acc: *acc, dtype: *dtype, init: *init });
-        }
-    });
-    parts
 }
 
 /// A fold, but for its accumulators.
@@ -69,8 +49,7 @@ impl Fold {
         }
         let copies: Vec<Part> = parts.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
         let len = self.present * self.elems;
-        let declare = |p: &Part| Stmt::Acc { acc: p.acc, dtype: p.dtype, len, init: p.init };
-        let mut out: Vec<Stmt> = copies.iter().map(declare).collect();
+        let mut out: Vec<Stmt> = copies.iter().map(|p| p.declare(len)).collect();
         out.push(copy(&copies, parts, len, names));
         out.extend(self.halve(&copies, nest, names));
         out.push(copy(parts, &copies, self.elems, names));
@@ -87,23 +66,6 @@ impl Fold {
         };
         tree::folds(self.lanes, self.present).map(step).collect()
     }
-}
-
-/// `to[at] = def(from[lower], from[upper])`.
-pub(super) fn combined(
-    def: &Def,
-    from: &[Part],
-    [lower, upper]: [&Index; 2],
-    to: &[Part],
-    at: &Index,
-    nest: &mut Nest,
-    names: &mut Names,
-) -> Vec<Stmt> {
-    let read = |p: &Part, at: &Index| Expr::Read(p.acc, p.dtype, at.clone());
-    let args = from.iter().map(|p| read(p, lower)).chain(from.iter().map(|p| read(p, upper))).collect();
-    let (mut body, values) = nest.apply(names, def, args);
-    body.extend(to.iter().zip(values).map(|(p, value)| Stmt::Set { acc: p.acc, index: at.clone(), value }));
-    body
 }
 
 fn copy(to: &[Part], from: &[Part], len: u64, names: &mut Names) -> Stmt {

@@ -2,6 +2,7 @@
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{rewrite, visit_accesses};
 use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
@@ -17,9 +18,12 @@ use std::collections::HashSet;
 pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let buffers = nest.buffers.clone();
-    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if l.kind != LoopKind::Lanes => out.extend(out_of(l, &buffers, &mut names)),
-        other => out.push(other),
+    let body = rewrite(nest.body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        match l.kind {
+            LoopKind::Parallel | LoopKind::Seq => out.extend(out_of(l, &buffers, &mut names)),
+            LoopKind::Lanes => out.push(Stmt::For(l)),
+        }
     });
     Nest { body, ..nest }
 }
@@ -28,27 +32,20 @@ pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
 fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     let mut changed: HashSet<AccId> = HashSet::new();
     let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
-    l.body.iter().for_each(|s| {
-        s.visit(&mut |s| match s {
-            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => {
-                changed.insert(*acc);
+    for stmt in &l.body {
+        visit_accesses(stmt, &mut |acc, access| {
+            if access.changes() {
+                changed.insert(acc);
             }
-            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => changed.extend(accs),
-            Stmt::For(inner) => {
-                bound.insert(inner.var);
-            }
-            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => {
-                bound.insert(*var);
-            }
-            _ => {}
-        })
-    });
+        });
+        stmt.visit(&mut |s| bound.extend(s.bound_loop_var()));
+    }
     let fixed = |index: &Index| index.terms().all(|(v, _)| !bound.contains(&v));
     let moves = |e: &Expr| match e {
         Expr::Read(acc, _, index) => !changed.contains(acc) && fixed(index),
         Expr::Load(buf, _, index) => buffers[buf.0 as usize].role == BufferRole::In && fixed(index),
         Expr::At(_, index) => !index.is_constant() && fixed(index),
-        _ => false,
+        Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..) => false,
     };
     let mut before: Vec<Stmt> = vec![];
     let mut body = vec![];
@@ -65,9 +62,9 @@ fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
                     return e;
                 }
                 let dtype = e.dtype();
-                let known = before.iter().find_map(|s| match s {
-                    Stmt::Let { var, value } if *value == e => Some(*var),
-                    _ => None,
+                let known = before.iter().find_map(|s| {
+                    let Stmt::Let { var, value } = s else { return None };
+                    (*value == e).then_some(*var)
                 });
                 let var = known.unwrap_or_else(|| {
                     let var = names.var();

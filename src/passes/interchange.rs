@@ -1,9 +1,10 @@
 //! Moves the loops of a tile inside the loops over blocks.
 
-use super::{rewrite, visit_exprs};
+use super::state::Part;
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
+use cranefold_ir::analysis::{Band, Side, map_accs, map_elements, rewrite, split_block, visit_exprs};
+use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 
 /// Moves the loop of a tile that the schedule moves into blocks, and the output loops inside it, inside the loops
 /// over blocks, so that blocks of neighbouring outputs follow one another:
@@ -59,29 +60,21 @@ use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, N
 pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::For(l) => match schedule.tile_of(l.var).map(|tile| tile.transform) {
+    nest.body = rewrite(body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        match schedule.tile_of(l.var).map(|tile| tile.transform) {
             Some(transform @ (Transform::Blocks | Transform::Runs)) => out.extend(moved(l, transform, &mut names)),
             _ => out.push(Stmt::For(l)),
-        },
-        other => out.push(other),
+        }
     });
     nest
 }
 
-/// An accumulator of the states of all blocks.
-struct State {
-    acc: AccId,
-    dtype: DType,
-    init: Scalar,
-}
-
 /// The tile.
 struct Tile {
-    /// The loops, outermost first.
-    loops: Vec<(LoopVar, u64)>,
-    /// The parts of the states.
-    states: Vec<State>,
+    band: Band,
+    /// The parts of the states of all blocks.
+    states: Vec<Part>,
     /// Elements of the state of one block.
     elems: u64,
     /// The stride from which on a loop over blocks walks whole runs, in elements; the tile stays outside of others.
@@ -89,108 +82,76 @@ struct Tile {
 }
 
 fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
-    let mut loops = vec![];
-    let mut body = vec![Stmt::For(l.clone())];
-    while let [Stmt::For(Loop { var, extent: Extent::Const(n), body: inner, .. })] = &body[..]
-        && var.over == Over::Output
-    {
-        loops.push((*var, *n));
-        body = inner.clone();
-    }
-    let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return vec![Stmt::For(l)] };
+    let stays = |l| vec![Stmt::For(l)];
+    let Some((band, mut body)) = Band::of(l.clone()) else { return stays(l) };
+    let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return stays(l) };
     let after = body.split_off(at + 1);
     let Some(Stmt::Merge { accs, def, blocks, elems }) = body.pop() else { unreachable!("just found") };
     let is_part = |s: &Stmt| match s {
         Stmt::Acc { acc, .. } => accs.contains(acc),
         Stmt::For(l) => l.var.over == Over::Block,
-        _ => false,
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Tile { .. } => false,
+        Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
     };
-    if !body.iter().all(is_part) {
-        return vec![Stmt::For(l)];
+    if l.var.over != Over::Output || !body.iter().all(is_part) {
+        return stays(l);
     }
     let run = match transform {
         Transform::Runs => {
-            loops.iter().map(|&(var, _)| stride(&body, var)).filter(|&s| s > 0).min().unwrap_or(u64::MAX)
+            let strides = band.loops.iter().map(|&(var, _)| stride(&body, var));
+            strides.filter(|&s| s > 0).min().unwrap_or(u64::MAX)
         }
-        _ => 0,
+        Transform::Blocks | Transform::Steps | Transform::SharedFolds => 0,
     };
-    let mut tile = Tile { loops, states: vec![], elems, run };
+    let mut tile = Tile { band, states: vec![], elems, run };
     let mut out = vec![];
     let mut over_blocks = vec![];
     for stmt in body {
-        match stmt {
-            Stmt::Acc { acc, dtype, len, init } if accs.contains(&acc) => {
-                tile.states.push(State { acc, dtype, init });
-                out.push(Stmt::Acc { acc, dtype, len: len * tile.outputs(), init });
-            }
-            other => over_blocks.push(other),
+        if let Stmt::Acc { acc, dtype, len, init } = stmt {
+            tile.states.push(Part { acc, dtype, init });
+            out.push(Stmt::Acc { acc, dtype, len: len * tile.band.count(), init });
+        } else {
+            over_blocks.push(stmt);
         }
     }
     out.extend(tile.in_blocks(over_blocks, names));
-    out.push(Stmt::Merge { accs, def, blocks, elems: elems * tile.outputs() });
-    let start = tile.position().times(elems as i64);
+    out.push(Stmt::Merge { accs, def, blocks, elems: elems * tile.band.count() });
+    let start = tile.band.position().times(elems as i64);
     let own = tile.own(names);
     let mut last = tile.declared(&own);
     last.extend(tile.copy(|s, e| (own[s], e), |s, e| (tile.states[s].acc, start.add(&e)), names));
-    last.extend(after.into_iter().map(|stmt| tile.renamed(stmt, &own, &mut |index| index)));
-    out.extend(tile.around(last));
+    last.extend(tile.with_own(after, &own, &mut |index| index));
+    out.extend(tile.band.around(last));
     out
 }
 
 impl Tile {
-    fn outputs(&self) -> u64 {
-        self.loops.iter().map(|&(_, extent)| extent).product()
-    }
-
-    /// The number of the iteration.
-    fn position(&self) -> Index {
-        self.loops.iter().fold(Index::default(), |at, &(var, extent)| at.times(extent as i64).plus(var, 1))
-    }
-
-    /// The statements with the tile's loops around them.
-    fn around(&self, body: Vec<Stmt>) -> Vec<Stmt> {
-        let wrap = |body, &(var, n): &(LoopVar, u64)| vec![Stmt::For(Loop::new(var, n, LoopKind::Parallel, body))];
-        self.loops.iter().rev().fold(body, wrap)
-    }
-
     /// New accumulators, for the state of one block of one output.
     fn own(&self, names: &mut Names) -> Vec<AccId> {
         self.states.iter().map(|_| names.acc()).collect()
     }
 
     fn declared(&self, own: &[AccId]) -> Vec<Stmt> {
-        let declare = |(s, &acc): (&State, &AccId)| Stmt::Acc { acc, dtype: s.dtype, len: self.elems, init: s.init };
+        let declare = |(s, &acc): (&Part, &AccId)| Part { acc, ..*s }.declare(self.elems);
         self.states.iter().zip(own).map(declare).collect()
     }
 
     /// Loops over blocks with the tile's loops inside them, or around those over the blocks of a run.
     fn in_blocks(&self, body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
-        let mut out = vec![];
-        let mut of_run = vec![];
-        for stmt in body {
-            match stmt {
-                Stmt::For(l) if stride(&l.body, l.var) >= self.run => {
-                    out.extend(self.around_run(&mut of_run));
-                    out.push(Stmt::For(self.in_block(l, names)));
-                }
-                other => of_run.push(other),
-            }
-        }
-        out.extend(self.around_run(&mut of_run));
-        out
-    }
-
-    /// Loops over the blocks of a run with the tile's loops around them, if there are any.
-    fn around_run(&self, of_run: &mut Vec<Stmt>) -> Vec<Stmt> {
-        if of_run.is_empty() {
-            return vec![];
-        }
         let all: Vec<AccId> = self.states.iter().map(|s| s.acc).collect();
         let mut among_all = |index: Index| {
             let (block, element) = self.apart(&index);
             self.start(&block).add(&element)
         };
-        self.around(of_run.drain(..).map(|stmt| self.renamed(stmt, &all, &mut among_all)).collect())
+        let walks_runs = |s: &Stmt| matches!(s, Stmt::For(l) if stride(&l.body, l.var) >= self.run);
+        self.band.sink(body, &mut |stmt| {
+            if !walks_runs(&stmt) {
+                return Side::Inside(self.with_own(vec![stmt], &all, &mut among_all).remove(0));
+            }
+            let Stmt::For(l) = stmt else { unreachable!("a loop walks runs") };
+            Side::Outside(Stmt::For(self.in_block(l, names)))
+        })
     }
 
     /// A loop over blocks that walks whole runs.
@@ -201,34 +162,24 @@ impl Tile {
         let own = self.own(names);
         let mut number = Index::default();
         let mut body = self.declared(&own);
-        let mut in_block = |index: Index| {
+        body.extend(self.with_own(l.body, &own, &mut |index| {
             let (block, element) = self.apart(&index);
             number = block;
             element
-        };
-        body.extend(l.body.into_iter().map(|stmt| self.renamed(stmt, &own, &mut in_block)).collect::<Vec<_>>());
+        }));
         let start = self.start(&number);
         body.extend(self.copy(|s, e| (self.states[s].acc, start.add(&e)), |s, e| (own[s], e), names));
-        Loop { body: self.around(body), ..l }
+        Loop { body: self.band.around(body), ..l }
     }
 
     /// The block and the element in it that an index in the states of one output names.
     fn apart(&self, index: &Index) -> (Index, Index) {
-        let elems = self.elems as i64;
-        let mut block = Index::constant(index.offset.div_euclid(elems));
-        let mut element = Index::constant(index.offset.rem_euclid(elems));
-        for (var, c) in index.terms() {
-            match var.over {
-                Over::Block => block = block.plus(var, c / elems),
-                _ => element = element.plus(var, c),
-            }
-        }
-        (block, element)
+        split_block(index, self.elems, |var| var.over == Over::Block)
     }
 
     /// Where the current output's state of a block starts among those of all.
     fn start(&self, block: &Index) -> Index {
-        block.clone().times(self.outputs() as i64).add(&self.position()).times(self.elems as i64)
+        block.times(self.band.count() as i64).add(&self.band.position()).times(self.elems as i64)
     }
 
     /// `to[e] = from[e]` for every element of every part.
@@ -251,32 +202,14 @@ impl Tile {
         }
     }
 
-    /// The statement with an output's own accumulators in place of those of all.
-    fn renamed(&self, stmt: Stmt, names: &[AccId], index: &mut dyn FnMut(Index) -> Index) -> Stmt {
+    /// The statements with an output's own accumulators in place of those of all.
+    fn with_own(&self, body: Vec<Stmt>, names: &[AccId], index: &mut dyn FnMut(Index) -> Index) -> Vec<Stmt> {
         let own = |acc: AccId| self.states.iter().position(|s| s.acc == acc).map(|s| names[s]);
-        let stmt = stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match e {
-                Expr::Read(acc, dtype, at) => match own(acc) {
-                    Some(own) => Expr::Read(own, dtype, index(at)),
-                    None => Expr::Read(acc, dtype, at),
-                },
-                e => e,
-            })
+        let body = map_elements(body, &mut |acc, at| match own(acc) {
+            Some(own) => (own, index(at)),
+            None => (acc, at),
         });
-        match stmt {
-            Stmt::For(l) => {
-                Stmt::For(Loop { body: l.body.into_iter().map(|s| self.renamed(s, names, index)).collect(), ..l })
-            }
-            Stmt::Set { acc, index: at, value } => match own(acc) {
-                Some(own) => Stmt::Set { acc: own, index: index(at), value },
-                None => Stmt::Set { acc, index: at, value },
-            },
-            Stmt::Fold { accs, def, present, lanes, elems } => {
-                let accs = accs.into_iter().map(|acc| own(acc).unwrap_or(acc)).collect();
-                Stmt::Fold { accs, def, present, lanes, elems }
-            }
-            other => other,
-        }
+        map_accs(body, &mut |acc| own(acc).unwrap_or(acc))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Takes several blocks or outputs at once.
 
-use super::{renamed, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
+use cranefold_ir::analysis::{Access, renamed, substitute, visit_accesses};
+use cranefold_ir::{AccId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use std::collections::HashSet;
 
 /// Takes several iterations of the loop around the steps together, step by step, so that one waits less for
@@ -38,7 +38,10 @@ fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
         match stmt {
             Stmt::For(l) if takes_several(&l, by) => out.extend(several(l, by, names)),
             Stmt::For(l) => out.push(Stmt::For(Loop { body: in_body(l.body, by, names), ..l })),
-            other => out.push(other),
+            simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => out.push(simple),
+            simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
+            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
+            tile @ Stmt::Tile { .. } => out.push(tile),
         }
     }
     out
@@ -52,11 +55,18 @@ fn takes_several(l: &Loop, by: u64) -> bool {
     match (l.var.over, l.kind) {
         (Over::Block, LoopKind::Seq) => extent >= by && has_steps(&l.body),
         (Over::Output, LoopKind::Parallel) => {
+            let block = |l: &Loop| !takes_several(l, by) && has_steps(&l.body);
             let inner = |s: &Stmt| match s {
-                Stmt::For(inner) if inner.var.over == Over::Block => {
-                    !takes_several(inner, by) && has_steps(&inner.body)
+                Stmt::For(l) => {
+                    if l.var.over == Over::Block {
+                        block(l)
+                    } else {
+                        over_steps(s)
+                    }
                 }
-                s => over_steps(s),
+                Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
+                Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
             };
             let several_blocks = |s: &Stmt| matches!(s, Stmt::For(inner) if takes_several(inner, by));
             extent >= 2 && l.body.iter().any(inner) && !l.body.iter().any(several_blocks)
@@ -70,7 +80,7 @@ fn several(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     let by = by.min(extent);
     let together = match l.kind {
         LoopKind::Seq => independent(&l.body),
-        _ => l.body.len(),
+        LoopKind::Parallel | LoopKind::Lanes => l.body.len(),
     };
     let (rounds, rest) = (extent / by, extent % by);
     let mut heads = vec![];
@@ -104,25 +114,20 @@ fn independent(body: &[Stmt]) -> usize {
     let mut own: HashSet<AccId> = HashSet::new();
     let mut count = 0;
     for stmt in body {
-        stmt.visit(&mut |s| {
-            if let Stmt::Acc { acc, .. } = s {
-                own.insert(*acc);
-            }
-        });
         let mut free = true;
+        visit_accesses(stmt, &mut |acc, access| match access {
+            Access::Declared => {
+                own.insert(acc);
+            }
+            Access::Read(_) | Access::Set(_) | Access::Selected => free &= own.contains(&acc),
+            Access::Combined => free = false,
+        });
         stmt.visit(&mut |s| {
             free &= match s {
-                Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => own.contains(acc),
                 Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
-                _ => true,
+                Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
+                Stmt::Set { .. } | Stmt::Pick { .. } | Stmt::Select { .. } => true,
             };
-            s.exprs().iter().for_each(|e| {
-                e.visit(&mut |e| {
-                    if let Expr::Read(acc, ..) = e {
-                        free &= own.contains(acc);
-                    }
-                })
-            });
         });
         if !free {
             break;
@@ -157,17 +162,18 @@ fn own_carries(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let mut new: Vec<(LoopVar, LoopVar)> = vec![];
     let mut out = Vec::with_capacity(body.len());
     for stmt in body {
-        out.push(match stmt {
-            Stmt::Carry { var, of } => {
-                let own = names.loop_over(var.over);
-                new.push((var, own));
-                Stmt::Carry { var: own, of }
-            }
-            other => match new.iter().fold(other, |stmt, &(from, to)| with_carry(stmt, from, to)) {
-                Stmt::For(l) => Stmt::For(Loop { body: own_carries(l.body, names), ..l }),
-                other => other,
-            },
-        });
+        if let Stmt::Carry { var, of } = stmt {
+            let own = names.loop_over(var.over);
+            new.push((var, own));
+            out.push(Stmt::Carry { var: own, of });
+            continue;
+        }
+        let stmt = new.iter().fold(stmt, |stmt, &(from, to)| with_carry(stmt, from, to));
+        let Stmt::For(l) = stmt else {
+            out.push(stmt);
+            continue;
+        };
+        out.push(Stmt::For(Loop { body: own_carries(l.body, names), ..l }));
     }
     out
 }
@@ -175,12 +181,8 @@ fn own_carries(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
 /// The statement with another carry in place of one.
 fn with_carry(stmt: Stmt, from: LoopVar, to: LoopVar) -> Stmt {
     let stmt = stmt.map_indices(&mut |i| i.substitute(from, &Index::term(to, 1)));
-    match stmt {
-        Stmt::For(l) => {
-            let extent = if l.extent == Extent::Carry(from) { Extent::Carry(to) } else { l.extent };
-            let body = l.body.into_iter().map(|s| with_carry(s, from, to)).collect();
-            Stmt::For(Loop { extent, body, ..l })
-        }
-        other => other,
-    }
+    let Stmt::For(l) = stmt else { return stmt };
+    let extent = if l.extent == Extent::Carry(from) { Extent::Carry(to) } else { l.extent };
+    let body = l.body.into_iter().map(|s| with_carry(s, from, to)).collect();
+    Stmt::For(Loop { extent, body, ..l })
 }

@@ -1,8 +1,8 @@
 //! Takes several steps in one visit of an accumulator.
 
-use super::{is_straight, renamed, substitute, visit_exprs};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{is_straight, renamed, rewrite, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 
 /// Writes out a loop over rows and joins its updates of one accumulator element into one:
@@ -25,14 +25,15 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 /// Legal because the updates keep their order. A loop with loops inside is left to `unroll`.
 pub fn jam(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if l.var.over == Over::Row && is_straight(&l.body) => {
-            let Extent::Const(extent) = l.extent else { unreachable!("loops over rows are constant") };
-            let row = |r| renamed(substitute(l.body.clone(), l.var, &Index::constant(r as i64)), &mut names);
-            let joined = join((0..extent).flat_map(row).collect());
-            out.extend(read_once(joined, &mut names))
+    let body = rewrite(nest.body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        if l.var.over != Over::Row || !is_straight(&l.body) {
+            return out.push(Stmt::For(l));
         }
-        other => out.push(other),
+        let Extent::Const(extent) = l.extent else { unreachable!("loops over rows are constant") };
+        let row = |r| renamed(substitute(l.body.clone(), l.var, &Index::constant(r as i64)), &mut names);
+        let joined = join((0..extent).flat_map(row).collect());
+        out.extend(read_once(joined, &mut names))
     });
     Nest { body, ..nest }
 }
@@ -75,21 +76,18 @@ fn join(stmts: Vec<Stmt>) -> Vec<Stmt> {
     let mut pending: Vec<Pending> = vec![];
     for stmt in stmts {
         let stmt = stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match &e {
-                Expr::Read(acc, _, index) => {
-                    let known = pending.iter().find(|p| p.acc == *acc && p.index == *index);
-                    known.map_or(e.clone(), |p| p.value.clone())
-                }
-                _ => e,
+            e.rewrite(&mut |e| {
+                let Expr::Read(acc, _, index) = &e else { return e };
+                let known = pending.iter().find(|p| p.acc == *acc && p.index == *index);
+                known.map_or(e.clone(), |p| p.value.clone())
             })
         });
-        match stmt {
-            Stmt::Set { acc, index, value } => {
-                pending.retain(|p| p.acc != acc || p.index != index);
-                pending.push(Pending { acc, index, value });
-            }
-            other => out.push(other),
-        }
+        let Stmt::Set { acc, index, value } = stmt else {
+            out.push(stmt);
+            continue;
+        };
+        pending.retain(|p| p.acc != acc || p.index != index);
+        pending.push(Pending { acc, index, value });
     }
     out.extend(pending.into_iter().map(|p| Stmt::Set { acc: p.acc, index: p.index, value: p.value }));
     out

@@ -1,9 +1,10 @@
 //! Adds the integers of all blocks into one state.
 
-use super::merge_loops::walks_as_one;
-use super::sums::{added, is_sum, mentions};
+use super::sums::{added, is_sum};
+use super::walks::walks_as_one;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{mentions, split_block, substitute};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
 
 /// Where blocks of integers merge by addition, lets all add to one state, and walks the steps of blocks that lie one
@@ -30,9 +31,9 @@ pub fn join_blocks(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
 }
 
 fn in_body(body: Vec<Stmt>, nest: &Nest) -> Vec<Stmt> {
-    let inner = |stmt| match stmt {
-        Stmt::For(l) => Stmt::For(Loop { body: in_body(l.body, nest), ..l }),
-        other => other,
+    let inner = |stmt| {
+        let Stmt::For(l) = stmt else { return stmt };
+        Stmt::For(Loop { body: in_body(l.body, nest), ..l })
     };
     let mut body: Vec<Stmt> = body.into_iter().map(inner).collect();
     let mut at = 0;
@@ -57,13 +58,14 @@ fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
     let mut block = Block { acc, elems: *elems, extents: vec![] };
     let mut out = Vec::with_capacity(body.len());
     for stmt in &body[..at] {
-        out.push(match stmt {
-            Stmt::Acc { acc: a, dtype, len, init } if *a == acc => {
-                is_declared = *len == blocks * elems && init.bits() == 0;
-                Stmt::Acc { acc, dtype: *dtype, len: *elems, init: *init }
-            }
-            _ => block.stmt(stmt)?,
-        });
+        if let Stmt::Acc { acc: a, dtype, len, init } = stmt
+            && *a == acc
+        {
+            is_declared = *len == blocks * elems && init.bits() == 0;
+            out.push(Stmt::Acc { acc, dtype: *dtype, len: *elems, init: *init });
+        } else {
+            out.push(block.stmt(stmt)?);
+        }
     }
     out.extend_from_slice(&body[at + 1..]);
     is_declared.then_some(out)
@@ -100,27 +102,24 @@ impl Block {
                 let value = Expr::Read(*acc, value.dtype(), index.clone()).add(value.clone());
                 Some(Stmt::Set { acc: *acc, index, value })
             }
-            _ => None,
+            Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Tile { .. } => None,
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
         }
     }
 
     /// The index of an element within its block.
     fn within(&self, index: &Index) -> Option<Index> {
-        let elems = self.elems as i64;
-        let mut within = Index::constant(index.offset.rem_euclid(elems));
-        let mut last = within.offset;
-        for (var, c) in index.terms() {
-            if var.over == Over::Block && c % elems == 0 {
-                continue;
-            }
+        let (_, element) = split_block(index, self.elems, |var| var.over == Over::Block);
+        let mut last = element.offset;
+        for (var, c) in element.terms() {
             let (_, extent) = *self.extents.iter().find(|(v, _)| *v == var)?;
-            within = within.plus(var, c);
             last += c * (extent as i64 - 1);
             if c < 0 {
                 return None;
             }
         }
-        (last < elems).then_some(within)
+        (last < self.elems as i64).then_some(element)
     }
 }
 
@@ -131,6 +130,6 @@ fn in_one_walk(outer: Loop) -> Loop {
     if inner.var.over != Over::Step || inner.kind != LoopKind::Seq || !walks_as_one(&outer, inner, n) {
         return outer;
     }
-    let body = super::substitute(inner.body.clone(), outer.var, &Index::default());
+    let body = substitute(inner.body.clone(), outer.var, &Index::default());
     Loop::new(inner.var, m * n, LoopKind::Seq, body)
 }

@@ -1,10 +1,10 @@
 //! Splits vectors and replaces what the target lacks.
 
 use super::vector_forms::{Forms, is_primitive};
-use super::{Region, renamed, rewrite_regions, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
+use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute};
+use cranefold_ir::{DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
 use std::collections::HashMap;
 
 /// Splits vectors wider than the target's, and replaces operations it lacks by calls of the
@@ -27,18 +27,18 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut outside = Forms::new(&defs, Vectors::BASE);
     let mut inside = Forms::new(&defs, vectors);
     let body = std::mem::take(&mut nest.body);
-    let body = rewrite_regions(body, Region::Outside, &mut |stmt, region, out| match (stmt, region) {
-        (Stmt::For(l), Region::Outside) if l.kind == LoopKind::Lanes => split(l, &mut outside, &mut names, out),
-        (Stmt::For(l), Region::Tile) if l.kind == LoopKind::Lanes => split(l, &mut inside, &mut names, out),
+    let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
+        (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => split(l, &mut outside, &mut names, out),
+        (Stmt::For(l), Zone::Tile) if l.kind == LoopKind::Lanes => split(l, &mut inside, &mut names, out),
         (other, _) => out.push(other),
     });
     let mut legal = LegalDefs { nest: &mut nest, defs, in_tiles: vectors, known: HashMap::new() };
-    let body = rewrite_regions(body, Region::Outside, &mut |stmt, region, out| {
-        let stmt = match stmt {
-            Stmt::Call { vars, def, args } => Stmt::Call { vars, def: legal.def(def, region), args },
-            other => other,
-        };
-        out.push(stmt.map_exprs(&mut |e| e.rewrite(&mut |e| legal.expr(e, region))))
+    let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| {
+        let mut stmt = stmt;
+        if let Stmt::Call { def, .. } = &mut stmt {
+            *def = legal.def(*def, zone);
+        }
+        out.push(stmt.map_exprs(&mut |e| e.rewrite(&mut |e| legal.expr(e, zone))))
     });
     nest.body = body;
     nest
@@ -50,47 +50,50 @@ struct LegalDefs<'a> {
     defs: Vec<Def>,
     /// The vectors in tiles.
     in_tiles: Vectors,
-    known: HashMap<(DefId, Region), DefId>,
+    known: HashMap<(DefId, Zone), DefId>,
 }
 
 impl LegalDefs<'_> {
-    fn vectors(&self, region: Region) -> Vectors {
-        match region {
-            Region::Outside => Vectors::BASE,
-            Region::Tile => self.in_tiles,
+    fn vectors(&self, zone: Zone) -> Vectors {
+        match zone {
+            Zone::Outside => Vectors::BASE,
+            Zone::Tile => self.in_tiles,
         }
     }
 
-    fn def(&mut self, id: DefId, region: Region) -> DefId {
-        let vectors = self.vectors(region);
+    fn def(&mut self, id: DefId, zone: Zone) -> DefId {
+        let vectors = self.vectors(zone);
         let (nest, defs) = (&mut *self.nest, &self.defs);
-        *self.known.entry((id, region)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], vectors)))
+        *self.known.entry((id, zone)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], vectors)))
     }
 
-    fn expr(&mut self, e: Expr, region: Region) -> Expr {
+    fn expr(&mut self, e: Expr, zone: Zone) -> Expr {
         match e {
-            Expr::Call(def, dtype, args) => Expr::Call(self.def(def, region), dtype, args),
-            e => match replacement(&e, self.vectors(region)) {
-                Some(def) => {
-                    let Expr::Op(_, dtype, args) = e else { unreachable!("operations are replaced") };
-                    Expr::Call(self.nest.define(def), dtype, args)
-                }
-                None => e,
+            Expr::Call(def, dtype, args) => Expr::Call(self.def(def, zone), dtype, args),
+            Expr::Op(op, dtype, args) => match replacement(op, dtype, args[0].dtype(), self.vectors(zone)) {
+                Some(def) => Expr::Call(self.nest.define(def), dtype, args),
+                None => Expr::Op(op, dtype, args),
             },
+            Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) => e,
         }
     }
 }
 
 /// The definition that stands for an operation that these vectors lack.
-fn replacement(e: &Expr, vectors: Vectors) -> Option<Def> {
-    let Expr::Op(op, result, args) = e else { return None };
-    let from = args[0].dtype();
-    match op {
-        _ if is_primitive(vectors, *op, *result, from) => None,
-        Op::Min if from.is_float() => Some(math::fmin(from)),
-        Op::Max if from.is_float() => Some(math::fmax(from)),
-        Op::Cast => math::half_conversion(*result, from),
-        _ => None,
+fn replacement(op: Op, result: DType, from: DType, vectors: Vectors) -> Option<Def> {
+    if is_primitive(vectors, op, result, from) {
+        return None;
+    }
+    if op == Op::Cast {
+        return math::half_conversion(result, from);
+    }
+    let of_floats = |sequence: fn(DType) -> Def| from.is_float().then(|| sequence(from));
+    if op == Op::Min {
+        of_floats(math::fmin)
+    } else if op == Op::Max {
+        of_floats(math::fmax)
+    } else {
+        None
     }
 }
 
@@ -117,13 +120,12 @@ fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> E
         Expr::Var(v, _) => values[v.0 as usize].clone(),
         Expr::Op(op, dtype, args) => {
             let args: Vec<Expr> = args.iter().map(|a| legal_expr(a, values, lets, vectors)).collect();
-            let whole = Expr::Op(*op, *dtype, args);
-            match replacement(&whole, vectors) {
-                Some(def) => lets.splice(&def, whole.args()).remove(0),
-                None => whole,
+            match replacement(*op, *dtype, args[0].dtype(), vectors) {
+                Some(def) => lets.splice(&def, &args).remove(0),
+                None => Expr::Op(*op, *dtype, args),
             }
         }
-        other => other.clone(),
+        Expr::Const(_) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) | Expr::Call(..) => e.clone(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Joins loops that walk memory as one.
 
+use super::walks::walks_as_one;
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
-use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
+use cranefold_ir::analysis::{rewrite, substitute};
+use cranefold_ir::{Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 
 /// Joins two parallel loops, one directly inside the other, where every index steps through both as
 /// through one:
@@ -17,12 +19,10 @@ use cranefold_ir::{Expr, Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 /// tile of outputs that share folds.
 pub fn merge_loops(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let shares = |l: &Loop| schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::SharedFolds);
-    let body = super::rewrite(nest.body, &mut |stmt, out| {
-        out.push(match stmt {
-            Stmt::For(l) if matches!(&l.body[..], [Stmt::For(inner)] if shares(inner)) => Stmt::For(l),
-            Stmt::For(l) => Stmt::For(join(l)),
-            other => other,
-        })
+    let body = rewrite(nest.body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        let stays = matches!(&l.body[..], [Stmt::For(inner)] if shares(inner));
+        out.push(Stmt::For(if stays { l } else { join(l) }));
     });
     Nest { body, ..nest }
 }
@@ -35,24 +35,6 @@ fn join(outer: Loop) -> Loop {
     if !parallel || !alike || !walks_as_one(&outer, inner, n) {
         return outer;
     }
-    let drop_outer = super::substitute(inner.body.clone(), outer.var, &Index::default());
+    let drop_outer = substitute(inner.body.clone(), outer.var, &Index::default());
     Loop::new(inner.var, m * n, LoopKind::Parallel, drop_outer)
-}
-
-/// Whether every index in a loop steps through it, of `n` iterations, and the loop directly around it as through one.
-pub(super) fn walks_as_one(outer: &Loop, inner: &Loop, n: u64) -> bool {
-    let fits = |i: &Index| i.coefficient(outer.var) == n as i64 * i.coefficient(inner.var);
-    let mut all = true;
-    inner.body.iter().for_each(|s| {
-        s.visit(&mut |s| match s {
-            Stmt::Set { index, .. } | Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => all &= fits(index),
-            _ => {}
-        })
-    });
-    super::visit_exprs(&inner.body, &mut |e| {
-        if let Expr::Load(_, _, index) | Expr::Read(_, _, index) | Expr::At(_, index) = e {
-            all &= fits(index);
-        }
-    });
-    all
 }

@@ -1,8 +1,14 @@
 //! The passes, in the order they run.
 //!
 //! A pass is one function from nest to nest in one file, whose rewrite is drawn in its doc comment.
-//! What it does is decided by the schedule; it never fails, and finding nothing to do it returns what
-//! it was given. Each keeps the term of every output.
+//! The schedule decides what it does; it never fails, and finding nothing to do it returns what
+//! it was given. Each keeps the term of every output. A pass calls no other: facts that two of them
+//! share stand in modules that are no passes (`lanes`, `short`, `state`, `sums`, `vector_forms`, `walks`).
+//!
+//! [`PASSES`] says for each why it stands where it stands and what it relies on; [`ROLES`] says for the loops over
+//! each quantity which passes make them and which ask for them.
+
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod fold;
 mod hoist;
@@ -10,157 +16,227 @@ mod interchange;
 mod interleave;
 mod jam;
 mod join_blocks;
+mod lanes;
 mod legalize;
 mod merge_loops;
 mod neighbours;
 mod outline;
 mod reorder;
 mod share_folds;
+mod short;
+mod state;
 mod stream;
 mod sums;
 mod tile;
 mod unroll;
+#[allow(clippy::wildcard_enum_match_arm, reason = "its catch-all says that there is no such form")]
 mod vector_forms;
 mod vectorize;
+mod walks;
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, Expr, Index, Loop, LoopVar, Names, Nest, Stmt, Var};
-use std::collections::HashMap;
+use cranefold_ir::{Nest, Over};
 
 /// A pass.
 #[derive(Debug)]
 pub struct Pass {
     /// The name of the stage after it in a dump.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// Its work, in a few words.
     pub summary: &'static str,
+    /// The reason for its place among the passes.
+    pub because: &'static str,
+    /// The shape of the nest that it relies on; where it finds another, it leaves the nest as it is.
+    pub relies_on: &'static str,
     /// The function; it gets the vectors that the code is made of.
     pub run: fn(Nest, &Schedule, Vectors) -> Nest,
 }
 
 /// Every pass, in order.
 pub const PASSES: &[Pass] = &[
-    Pass { name: "tile", summary: "split output dims and steps into tiles", run: tile::tile },
-    Pass { name: "reorder", summary: "move a tile's loops inside the reduction's", run: reorder::reorder },
+    Pass {
+        name: "tile",
+        summary: "split output dims and steps into tiles",
+        because: "first: the schedule names loops of the naive nest, and all others move or join the loops made here",
+        relies_on: "the loops of lower: one for each output dim, one over the steps of a block, parallel ones over blocks",
+        run: tile::tile,
+    },
+    Pass {
+        name: "reorder",
+        summary: "move a tile's loops inside the reduction's",
+        because: "after tile, which makes the loops; while merges and folds are statements, whose elements are counted anew",
+        relies_on: "the loops of a tile directly inside one another; the two that tile makes of one over blocks walk as it did",
+        run: reorder::reorder,
+    },
     Pass {
         name: "interchange",
         summary: "move a tile's loops inside those over blocks",
+        because: "after tile, and before stream, which makes a stack of all the states that lie side by side then",
+        relies_on: "beside a merge in the tile, nothing before it but its accumulators and loops over blocks",
         run: interchange::interchange,
     },
-    Pass { name: "merge_loops", summary: "join loops that walk memory as one", run: merge_loops::merge_loops },
-    Pass { name: "join_blocks", summary: "add integers of all blocks into one state", run: join_blocks::join_blocks },
-    Pass { name: "neighbours", summary: "add bytes that lie side by side in one lane", run: neighbours::neighbours },
-    Pass { name: "stream", summary: "merge blocks as they are done", run: stream::stream },
-    Pass { name: "share_folds", summary: "fold the lanes of several outputs together", run: share_folds::share_folds },
-    Pass { name: "fold", summary: "write out the folds of lanes", run: fold::fold },
-    Pass { name: "jam", summary: "take several steps in one visit of an accumulator", run: jam::jam },
-    Pass { name: "hoist", summary: "read what a loop does not change before it", run: hoist::hoist },
-    Pass { name: "interleave", summary: "take several blocks or outputs at once", run: interleave::interleave },
-    Pass { name: "outline", summary: "give statements to the generator of wide vectors", run: outline::outline },
-    Pass { name: "vectorize", summary: "make lanes of parallel loops", run: vectorize::vectorize },
-    Pass { name: "unroll", summary: "write out short loops", run: unroll::unroll },
-    Pass { name: "legalize", summary: "split vectors and replace what the target lacks", run: legalize::legalize },
+    Pass {
+        name: "merge_loops",
+        summary: "join loops that walk memory as one",
+        because: "after the passes that bring loops directly inside one another; before those that count a loop's iterations",
+        relies_on: "parallel loops; those over blocks stay apart for stream, and tiles that share folds for share_folds",
+        run: merge_loops::merge_loops,
+    },
+    Pass {
+        name: "join_blocks",
+        summary: "add integers of all blocks into one state",
+        because: "before stream, which writes out the merges that are left; before neighbours, which asks for one sum",
+        relies_on: "a merge beside the loops over its blocks, in which the accumulator is only added to",
+        run: join_blocks::join_blocks,
+    },
+    Pass {
+        name: "neighbours",
+        summary: "add bytes that lie side by side in one lane",
+        because: "before fold: while it is a statement, it says that all lanes end in one sum; after join_blocks, for no merge may be left",
+        relies_on: "a loop over steps around one over lanes that adds one byte; codegen knows the sums by their order, from the left",
+        run: neighbours::neighbours,
+    },
+    Pass {
+        name: "stream",
+        summary: "merge blocks as they are done",
+        because: "after the passes that need a merge as a statement; before fold and hoist, which work on the loops it writes",
+        relies_on: "merged accumulators declared beside their merge, and loops over blocks there, or over outputs around such",
+        run: stream::stream,
+    },
+    Pass {
+        name: "share_folds",
+        summary: "fold the lanes of several outputs together",
+        because: "before fold, which writes out the folds that no outputs share; after stream, which makes a state of one block",
+        relies_on: "a fold of one element in the body of a tile, and after it only uses of its results",
+        run: share_folds::share_folds,
+    },
+    Pass {
+        name: "fold",
+        summary: "write out the folds of lanes",
+        because: "after neighbours and share_folds, which ask for the statement; before the passes that know loops alone",
+        relies_on: "no more than the meaning of a fold",
+        run: fold::fold,
+    },
+    Pass {
+        name: "jam",
+        summary: "take several steps in one visit of an accumulator",
+        because: "after merge_loops and reorder, which bring the body of a row to its last shape; before hoist, for it reads once what rows share",
+        relies_on: "loops over rows, which tile makes, of constant extent and with a straight body",
+        run: jam::jam,
+    },
+    Pass {
+        name: "hoist",
+        summary: "read what a loop does not change before it",
+        because: "after jam and fold, whose reads it moves; before interleave and unroll, which would make copies of them",
+        relies_on: "no more than the indices and the accumulators that a loop changes",
+        run: hoist::hoist,
+    },
+    Pass {
+        name: "interleave",
+        summary: "take several blocks or outputs at once",
+        because: "after stream, whose sequential loops over blocks it joins; before vectorize, while a loop is still one statement",
+        relies_on: "loops over blocks or outputs directly around loops over steps; a carry made of blocks alone",
+        run: interleave::interleave,
+    },
+    Pass {
+        name: "outline",
+        summary: "give statements to the generator of wide vectors",
+        because: "after the passes that move statements over others; before vectorize, which makes the vectors of a tile wider",
+        relies_on: "lanes::lanes, by which vectorize decides; levels and starts are the variables that statements bind",
+        run: outline::outline,
+    },
+    Pass {
+        name: "vectorize",
+        summary: "make lanes of parallel loops",
+        because: "after outline, which says where vectors may be wide; before unroll, which counts vectors and not elements",
+        relies_on: "parallel loops with straight bodies, which walk accumulators one element at a time",
+        run: vectorize::vectorize,
+    },
+    Pass {
+        name: "unroll",
+        summary: "write out short loops",
+        because: "after vectorize, whose groups of short::GROUP vectors it writes out; before legalize: it counts vectors before they are split",
+        relies_on: "loops over lanes inside those it writes out; codegen transposes lanes that lie apart where short::SHORT stand together",
+        run: unroll::unroll,
+    },
+    Pass {
+        name: "legalize",
+        summary: "split vectors and replace what the target lacks",
+        because: "last: none after it makes an operation or a vector that the target lacks",
+        relies_on: "no more than vector_forms, which says what vectors can do",
+        run: legalize::legalize,
+    },
 ];
 
-/// The body with `f` applied to every statement in it, innermost bodies first; `f` adds the
-/// statements that take its place to the new body.
-fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
-    rewrite_regions(body, Region::Outside, &mut |stmt, _, out| f(stmt, out))
+/// The role of the loops over one quantity: the protocol between passes.
+#[derive(Debug)]
+pub struct Role {
+    /// The quantity.
+    pub over: Over,
+    /// The meaning of the role, in a few words.
+    pub means: &'static str,
+    /// The passes that make such loops of others or of statements; `lower` where the naive nest has them. A pass that
+    /// splits a loop gives both parts the role of the whole.
+    pub made_by: &'static [&'static str],
+    /// The passes that ask for the role; `codegen` where the generators do.
+    pub asked_by: &'static [&'static str],
 }
 
-/// Where a statement stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Region {
-    /// Where vectors have 128 bits.
-    Outside,
-    /// In a tile, where they have the most that the target has.
-    Tile,
-}
-
-/// As [`rewrite`] of a body in that region; `f` is told where the statement stands.
-fn rewrite_regions(body: Vec<Stmt>, region: Region, f: &mut impl FnMut(Stmt, Region, &mut Vec<Stmt>)) -> Vec<Stmt> {
-    let mut out = Vec::with_capacity(body.len());
-    for stmt in body {
-        let stmt = match stmt {
-            Stmt::For(l) => Stmt::For(Loop { body: rewrite_regions(l.body, region, f), ..l }),
-            Stmt::Tile { body } => Stmt::Tile { body: rewrite_regions(body, Region::Tile, f) },
-            other => other,
-        };
-        f(stmt, region, &mut out);
-    }
-    out
-}
-
-/// The body with an index in place of a loop variable.
-fn substitute(body: Vec<Stmt>, var: LoopVar, index: &Index) -> Vec<Stmt> {
-    body.into_iter().map(|s| s.map_indices(&mut |i| i.substitute(var, index))).collect()
-}
-
-/// A copy of the body with new names for the values and accumulators it declares.
-fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
-    let mut vars: HashMap<Var, Var> = HashMap::new();
-    let mut accs: HashMap<AccId, AccId> = HashMap::new();
-    let mut picks: Vec<(LoopVar, LoopVar)> = vec![];
-    body.iter().for_each(|s| {
-        s.visit(&mut |s| match s {
-            Stmt::Let { var, .. } => {
-                vars.insert(*var, names.var());
-            }
-            Stmt::Call { vars: bound, .. } | Stmt::Select { vars: bound, .. } => bound.iter().for_each(|v| {
-                vars.insert(*v, names.var());
-            }),
-            Stmt::Acc { acc, .. } => {
-                accs.insert(*acc, names.acc());
-            }
-            Stmt::Pick { var, .. } => picks.push((*var, names.loop_over(var.over))),
-            _ => {}
-        })
-    });
-    if vars.is_empty() && accs.is_empty() && picks.is_empty() {
-        return body;
-    }
-    let body = picks.iter().fold(body, |body, &(from, to)| substitute(body, from, &Index::term(to, 1)));
-    let pick = |v: LoopVar| picks.iter().find(|&&(from, _)| from == v).map_or(v, |&(_, to)| to);
-    let var = |v: Var| vars.get(&v).copied().unwrap_or(v);
-    let acc = |a: AccId| accs.get(&a).copied().unwrap_or(a);
-    let expr = |e| match e {
-        Expr::Var(v, dtype) => Expr::Var(var(v), dtype),
-        Expr::Read(a, dtype, index) => Expr::Read(acc(a), dtype, index),
-        e => e,
-    };
-    rewrite(body, &mut |s, out| {
-        out.push(match s.map_exprs(&mut |e| e.rewrite(&mut { expr })) {
-            Stmt::Let { var: v, value } => Stmt::Let { var: var(v), value },
-            Stmt::Call { vars, def, args } => Stmt::Call { vars: vars.into_iter().map(var).collect(), def, args },
-            Stmt::Acc { acc: a, dtype, len, init } => Stmt::Acc { acc: acc(a), dtype, len, init },
-            Stmt::Set { acc: a, index, value } => Stmt::Set { acc: acc(a), index, value },
-            Stmt::Pick { var: v, value, most } => Stmt::Pick { var: pick(v), value, most },
-            Stmt::Merge { accs, def, blocks, elems } => {
-                Stmt::Merge { accs: accs.into_iter().map(acc).collect(), def, blocks, elems }
-            }
-            Stmt::Fold { accs, def, present, lanes, elems } => {
-                Stmt::Fold { accs: accs.into_iter().map(acc).collect(), def, present, lanes, elems }
-            }
-            Stmt::Select { vars, what, acc: a, len } => {
-                Stmt::Select { vars: vars.into_iter().map(var).collect(), what, acc: acc(a), len }
-            }
-            other => other,
-        })
-    })
-}
-
-/// Whether no statement is a loop, selects or declares anything but values.
-fn is_straight(body: &[Stmt]) -> bool {
-    let simple = |s: &Stmt| matches!(s, Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. });
-    body.iter().all(simple)
-}
-
-/// Calls `f` on every expression in the body, at any depth, operands too.
-fn visit_exprs<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Expr)) {
-    fn each<'a>(e: &'a Expr, f: &mut impl FnMut(&'a Expr)) {
-        f(e);
-        e.args().iter().for_each(|a| each(a, f));
-    }
-    body.iter().for_each(|s| s.visit(&mut |s| s.exprs().iter().for_each(|e| each(e, f))));
-}
+/// Every role.
+pub const ROLES: &[Role] = &[
+    Role {
+        over: Over::Output,
+        means: "an output dim; the schedule names tiles by such loops",
+        made_by: &["lower"],
+        asked_by: &["interchange", "interleave", "stream", "unroll", "vectorize"],
+    },
+    Role {
+        over: Over::Block,
+        means: "blocks of the reduction tree: parallel until stream or join_blocks puts them in order",
+        made_by: &["lower"],
+        asked_by: &["interchange", "interleave", "join_blocks", "merge_loops", "reorder", "stream", "tile", "unroll"],
+    },
+    Role {
+        over: Over::Step,
+        means: "steps of a block, in order; a loop around one runs often",
+        made_by: &["lower"],
+        asked_by: &["codegen", "interleave", "join_blocks", "neighbours", "reorder", "tile", "unroll"],
+    },
+    Role {
+        over: Over::Row,
+        means: "steps taken in one visit of an accumulator, all to be written out",
+        made_by: &["tile"],
+        asked_by: &["jam", "reorder", "tile", "unroll"],
+    },
+    Role {
+        over: Over::Lane,
+        means: "lanes of a step, which a fold combines",
+        made_by: &["lower"],
+        asked_by: &["neighbours", "unroll"],
+    },
+    Role {
+        over: Over::Element,
+        means: "elements of states; such a loop runs seldom unless one over steps touches its accumulators",
+        made_by: &["fold", "interchange", "lower", "outline", "share_folds", "stream"],
+        asked_by: &["unroll", "vectorize"],
+    },
+    Role {
+        over: Over::Level,
+        means: "levels of the stack of block states; a carry binds how many there are",
+        made_by: &["stream"],
+        asked_by: &["outline"],
+    },
+    Role {
+        over: Over::Position,
+        means: "positions of a slice, each of which has its own outputs",
+        made_by: &["lower"],
+        asked_by: &["codegen", "unroll", "vectorize"],
+    },
+    Role {
+        over: Over::Start,
+        means: "no loop: a pick binds where what was found starts",
+        made_by: &["lower"],
+        asked_by: &["outline"],
+    },
+];

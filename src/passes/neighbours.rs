@@ -1,8 +1,9 @@
 //! Adds bytes that lie side by side in one lane.
 
-use super::sums::{added, is_sum, mentions};
+use super::sums::{added, is_sum};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Access, mentions, rewrite, substitute, visit_accesses};
 use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Over, Stmt};
 
 /// Where bytes are summed in 4 or 8 bytes, lets a lane take as many neighbours in a step, four or eight steps at
@@ -40,20 +41,20 @@ pub fn neighbours(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
 }
 
 fn in_body(body: Vec<Stmt>, nest: &Nest, vector_bytes: u64) -> Vec<Stmt> {
-    let inner = |stmt| match stmt {
-        Stmt::For(l) => Stmt::For(Loop { body: in_body(l.body, nest, vector_bytes), ..l }),
-        other => other,
+    let inner = |stmt| {
+        let Stmt::For(l) = stmt else { return stmt };
+        Stmt::For(Loop { body: in_body(l.body, nest, vector_bytes), ..l })
     };
     let mut body: Vec<Stmt> = body.into_iter().map(inner).collect();
     let declared = |s: &Stmt| if let Stmt::Acc { acc, .. } = s { Some(*acc) } else { None };
     let accs: Vec<AccId> = body.iter().filter_map(declared).collect();
     for acc in accs.into_iter().filter(|&acc| is_one_sum(acc, &body, nest)).collect::<Vec<_>>() {
-        body = super::rewrite(body, &mut |stmt, out| match stmt {
-            Stmt::For(k) => match steps(&k, acc, nest, vector_bytes) {
+        body = rewrite(body, &mut |stmt, out| {
+            let Stmt::For(k) = stmt else { return out.push(stmt) };
+            match steps(&k, acc, nest, vector_bytes) {
                 Some(steps) => out.extend(steps),
                 None => out.push(Stmt::For(k)),
-            },
-            other => out.push(other),
+            }
         });
     }
     body
@@ -62,35 +63,28 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, vector_bytes: u64) -> Vec<Stmt> {
 /// Whether the accumulator, which this body declares, is one sum of integers: elements are added to, then all lanes
 /// fold by addition, and what reads it after that reads the sum. Blocks were joined before.
 fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
-    let declared = body.iter().find_map(|s| match s {
-        Stmt::Acc { acc: a, len, .. } if *a == acc => Some(*len),
-        _ => None,
+    let declared = body.iter().find_map(|s| {
+        let Stmt::Acc { acc: a, len, .. } = s else { return None };
+        (*a == acc).then_some(*len)
     });
-    let fold = body.iter().position(|s| match s {
-        Stmt::Fold { accs, def, present, lanes, elems: 1 } => {
-            *accs == [acc] && present == lanes && Some(*lanes) == declared && is_sum(nest.def(*def))
-        }
-        _ => false,
+    let fold = body.iter().position(|s| {
+        let Stmt::Fold { accs, def, present, lanes, elems: 1 } = s else { return false };
+        *accs == [acc] && present == lanes && Some(*lanes) == declared && is_sum(nest.def(*def))
     });
     let Some(fold) = fold else { return false };
     let mut is_one = true;
+    // The statements in a loop are seen one by one.
     let adds = |s: &Stmt| match s {
         Stmt::Set { acc: a, index, value } if *a == acc => added(acc, index, value).is_some(),
-        Stmt::For(_) => true,
-        Stmt::Acc { acc: a, .. } if *a == acc => true,
-        other => !mentions(other, acc),
-    };
-    let reads_sum = |s: &Stmt| match s {
-        Stmt::Set { acc: a, .. } | Stmt::Select { acc: a, .. } | Stmt::Acc { acc: a, .. } if *a == acc => false,
-        Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => !accs.contains(&acc),
-        other => other.exprs().iter().all(|e| {
-            let mut of_sum = true;
-            e.visit(&mut |e| of_sum &= !matches!(e, Expr::Read(a, _, at) if *a == acc && *at != Index::default()));
-            of_sum
-        }),
+        Stmt::Acc { .. } | Stmt::For(_) | Stmt::Tile { .. } => true,
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => !mentions(s, acc),
+        Stmt::Carry { .. } | Stmt::Pick { .. } => !mentions(s, acc),
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => !mentions(s, acc),
     };
     body[..fold].iter().for_each(|s| s.visit(&mut |s| is_one &= adds(s)));
-    body[fold + 1..].iter().for_each(|s| s.visit(&mut |s| is_one &= reads_sum(s)));
+    for stmt in &body[fold + 1..] {
+        visit_accesses(stmt, &mut |a, access| is_one &= a != acc || access == Access::Read(&Index::default()));
+    }
     is_one
 }
 
@@ -132,7 +126,7 @@ fn steps(k: &Loop, acc: AccId, nest: &Nest, vector_bytes: u64) -> Option<Vec<Stm
     let done = steps / together * together;
     if done < steps {
         let later = Index::term(k.var, 1).offset_by(done as i64);
-        let body = super::substitute(k.body.clone(), k.var, &later);
+        let body = substitute(k.body.clone(), k.var, &later);
         out.push(Stmt::For(Loop::new(k.var, steps - done, LoopKind::Seq, body)));
     }
     Some(out)

@@ -1,10 +1,10 @@
 //! Gives statements to the generator of wide vectors.
 
-use super::sums::mentions;
+use super::lanes::lanes;
 use super::vector_forms::Forms;
-use super::vectorize;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Access, map_elements, mentions, visit_accesses, visit_exprs, visit_indices};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
 use std::collections::HashMap;
 
@@ -84,9 +84,10 @@ impl Outliner<'_> {
                 continue;
             }
             let rest = body.split_off(1);
-            out.extend(body.into_iter().map(|stmt| match stmt {
-                Stmt::For(l) if l.kind != LoopKind::Lanes => Stmt::For(Loop { body: self.body(l.body), ..l }),
-                other => other,
+            out.extend(body.into_iter().map(|stmt| {
+                let Stmt::For(l) = stmt else { return stmt };
+                let body = if l.kind == LoopKind::Lanes { l.body } else { self.body(l.body) };
+                Stmt::For(Loop { body, ..l })
             }));
             body = rest;
             at += 1;
@@ -101,13 +102,15 @@ impl Outliner<'_> {
         for (at, stmt) in body.iter().enumerate().rev() {
             let last = end.unwrap_or(at);
             let is_own = |name: Name| uses.last(name).is_none_or(|used| used <= last);
-            let fits = match stmt {
-                Stmt::Let { var, .. } => is_own(Name::Var(*var)),
-                Stmt::Call { vars, .. } => vars.iter().all(|v| is_own(Name::Var(*v))),
+            let own_vars = stmt.bound_vars().iter().all(|v| is_own(Name::Var(*v)));
+            let own_places = match stmt {
                 Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => is_own(Name::Carry(*var)),
-                _ => true,
+                // A loop's variable ends with it.
+                Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
+                Stmt::Set { .. } | Stmt::Store { .. } => true,
+                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => true,
             };
-            end = (fits && self.fits(stmt)).then_some(last);
+            end = (own_vars && own_places && self.fits(stmt)).then_some(last);
             ends[at] = end;
         }
         ends
@@ -117,7 +120,11 @@ impl Outliner<'_> {
     fn fits(&mut self, stmt: &Stmt) -> bool {
         match stmt {
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Tile { .. } => false,
-            _ => self.forms.has_form(stmt) && stmt.body().iter().all(|s| self.fits(s)),
+            Stmt::For(l) => l.body.iter().all(|s| self.fits(s)),
+            Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
+                self.forms.has_form(stmt)
+            }
+            Stmt::Carry { .. } | Stmt::Pick { .. } => self.forms.has_form(stmt),
         }
     }
 
@@ -129,22 +136,25 @@ impl Outliner<'_> {
         }
         let (mut body, mut handed_on) = (Vec::with_capacity(run.len()), vec![]);
         for stmt in run {
-            match stmt {
-                Stmt::Acc { acc, dtype, len, .. } if after.iter().any(|s| mentions(s, acc)) => {
-                    let Some(elements) = self.handed_on(&after, acc, dtype, len) else {
-                        out.push(stmt);
-                        continue;
-                    };
-                    let copy = self.names.acc();
-                    let init = Scalar::from_bits(dtype, 0);
-                    let len = if let Elements::Few(few) = &elements { few.len() as u64 } else { len };
-                    out.push(Stmt::Acc { acc: copy, dtype, len, init });
-                    body.push(stmt);
-                    handed_on.extend(self.copies(acc, copy, dtype, len, &elements));
-                    after = from_copy(after, acc, copy, &elements);
-                }
-                other => body.push(other),
+            let Stmt::Acc { acc, dtype, len, .. } = stmt else {
+                body.push(stmt);
+                continue;
+            };
+            if !after.iter().any(|s| mentions(s, acc)) {
+                body.push(stmt);
+                continue;
             }
+            let Some(elements) = self.handed_on(&after, acc, dtype, len) else {
+                out.push(stmt);
+                continue;
+            };
+            let copy = self.names.acc();
+            let init = Scalar::from_bits(dtype, 0);
+            let len = if let Elements::Few(few) = &elements { few.len() as u64 } else { len };
+            out.push(Stmt::Acc { acc: copy, dtype, len, init });
+            body.push(stmt);
+            handed_on.extend(self.copies(acc, copy, dtype, len, &elements));
+            after = from_copy(after, acc, copy, &elements);
         }
         body.extend(handed_on);
         out.push(Stmt::Tile { body });
@@ -155,11 +165,9 @@ impl Outliner<'_> {
     /// more, or it is too long for registers.
     fn handed_on(&self, after: &[Stmt], acc: AccId, dtype: DType, len: u64) -> Option<Elements> {
         let fits = len * dtype.bytes() <= MOST_VECTORS * u64::from(self.forms.bits() / 8);
-        match elements_read(after, acc)? {
-            _ if dtype == DType::Bool => None,
-            Elements::All if !fits => None,
-            elements => Some(elements),
-        }
+        let elements = elements_read(after, acc)?;
+        let is_short = fits || matches!(elements, Elements::Few(_));
+        (dtype != DType::Bool && is_short).then_some(elements)
     }
 
     /// Copies elements of an accumulator to another.
@@ -182,8 +190,7 @@ impl Outliner<'_> {
     fn has_lanes(&mut self, stmt: &Stmt) -> bool {
         let Stmt::For(l) = stmt else { return false };
         let several = !matches!(l.extent, Extent::Const(0 | 1));
-        (several && vectorize::lanes(l, self.width, &mut self.forms).is_some())
-            || l.body.iter().any(|s| self.has_lanes(s))
+        (several && lanes(l, self.width, &mut self.forms).is_some()) || l.body.iter().any(|s| self.has_lanes(s))
     }
 }
 
@@ -198,56 +205,42 @@ enum Elements {
 fn elements_read(body: &[Stmt], acc: AccId) -> Option<Elements> {
     let mut elements = vec![];
     let (mut only_reads, mut are_few) = (true, true);
-    body.iter().for_each(|s| {
-        s.visit(&mut |s| {
-            only_reads &= match s {
-                Stmt::Set { acc: a, .. } | Stmt::Select { acc: a, .. } => *a != acc,
-                Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => !accs.contains(&acc),
-                _ => true,
-            };
-        })
-    });
-    super::visit_exprs(body, &mut |e| {
-        if let Expr::Read(a, _, index) = e
-            && *a == acc
-        {
-            are_few &= index.is_constant();
-            if !elements.contains(&index.offset) {
-                elements.push(index.offset);
+    for stmt in body {
+        visit_accesses(stmt, &mut |a, access| match access {
+            _ if a != acc => {}
+            Access::Read(index) => {
+                are_few &= index.is_constant();
+                if !elements.contains(&index.offset) {
+                    elements.push(index.offset);
+                }
             }
-        }
-    });
+            Access::Declared | Access::Set(_) | Access::Combined | Access::Selected => only_reads = false,
+        });
+    }
     let are_few = are_few && elements.len() <= FEW;
     only_reads.then_some(if are_few { Elements::Few(elements) } else { Elements::All })
 }
 
 /// The body with what it reads of an accumulator read from the other to which those elements were copied.
 fn from_copy(body: Vec<Stmt>, acc: AccId, copy: AccId, elements: &Elements) -> Vec<Stmt> {
-    let expr = |e: Expr| match e {
-        Expr::Read(a, dtype, index) if a == acc => {
-            let index = match elements {
-                Elements::Few(few) => {
-                    let n = few.iter().position(|&e| e == index.offset).expect("a known element");
-                    Index::constant(n as i64)
-                }
-                Elements::All => index,
-            };
-            Expr::Read(copy, dtype, index)
+    map_elements(body, &mut |a, index| match elements {
+        _ if a != acc => (a, index),
+        Elements::Few(few) => {
+            let n = few.iter().position(|&e| e == index.offset).expect("a known element");
+            (copy, Index::constant(n as i64))
         }
-        e => e,
-    };
-    super::rewrite(body, &mut |s, out| out.push(s.map_exprs(&mut |e| e.rewrite(&mut { expr }))))
+        Elements::All => (copy, index),
+    })
 }
 
-/// What a statement binds or declares for those after it.
+/// A value or a number that a statement binds for those after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Name {
     Var(Var),
-    Acc(AccId),
     Carry(LoopVar),
 }
 
-/// The last statement of a body that uses what another one binds or declares.
+/// The last statement of a body that uses what another one binds.
 struct Uses {
     last: HashMap<Name, usize>,
 }
@@ -256,7 +249,7 @@ impl Uses {
     fn of(body: &[Stmt]) -> Uses {
         let mut uses = Uses { last: HashMap::new() };
         for (at, stmt) in body.iter().enumerate() {
-            stmt.visit(&mut |s| uses.see(s, at));
+            uses.see(stmt, at);
         }
         uses
     }
@@ -265,35 +258,25 @@ impl Uses {
         self.last.get(&name).copied()
     }
 
+    /// The uses in a statement, at any depth.
     fn see(&mut self, stmt: &Stmt, at: usize) {
         let mut take = |name| {
             self.last.insert(name, at);
         };
-        let levels = |index: &Index, take: &mut dyn FnMut(Name)| {
-            let bound = |v: LoopVar| matches!(v.over, Over::Level | Over::Start);
-            index.terms().filter(|&(v, _)| bound(v)).for_each(|(v, _)| take(Name::Carry(v)));
-        };
-        match stmt {
-            Stmt::Set { acc, index, .. } => {
-                take(Name::Acc(*acc));
-                levels(index, &mut take);
+        let body = std::slice::from_ref(stmt);
+        let is_bound = |v: LoopVar| matches!(v.over, Over::Level | Over::Start);
+        visit_indices(body, &mut |index| {
+            index.terms().filter(|&(v, _)| is_bound(v)).for_each(|(v, _)| take(Name::Carry(v)));
+        });
+        visit_exprs(body, &mut |e| {
+            if let Expr::Var(var, _) = e {
+                take(Name::Var(*var));
             }
-            Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => levels(index, &mut take),
-            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.iter().for_each(|a| take(Name::Acc(*a))),
-            Stmt::Select { acc, .. } => take(Name::Acc(*acc)),
-            Stmt::For(Loop { extent: Extent::Carry(var), .. }) => take(Name::Carry(*var)),
-            _ => {}
-        }
-        stmt.exprs().iter().for_each(|e| {
-            e.visit(&mut |e| match e {
-                Expr::Var(var, _) => take(Name::Var(*var)),
-                Expr::Read(acc, _, index) => {
-                    take(Name::Acc(*acc));
-                    levels(index, &mut take);
-                }
-                Expr::Load(_, _, index) | Expr::At(_, index) => levels(index, &mut take),
-                _ => {}
-            })
+        });
+        stmt.visit(&mut |s| {
+            if let Stmt::For(Loop { extent: Extent::Carry(var), .. }) = s {
+                take(Name::Carry(*var));
+            }
         });
     }
 }

@@ -1,8 +1,10 @@
 //! Moves the loops of a tile inside the loops of the reduction.
 
+use super::walks::walks_as_one;
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
+use cranefold_ir::analysis::{Access, Band, Side, map_elements, rewrite, visit_accesses};
+use cranefold_ir::{AccId, Extent, Index, Loop, LoopVar, Nest, Over, Stmt};
 use std::collections::HashSet;
 
 /// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place (but
@@ -32,13 +34,16 @@ use std::collections::HashSet;
 /// own: a loop that holds either stays where it is.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.transform == Transform::Steps);
-    let body = super::rewrite(nest.body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if into_steps(l.var) && !selects(&l) => out.extend(sink(l)),
-        Stmt::For(l) if schedule.blocks > 1 && is_pair(&l) && !selects(&l) => {
+    let body = rewrite(nest.body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        if into_steps(l.var) && !selects(&l) {
+            out.extend(sink(l));
+        } else if schedule.blocks > 1 && is_pair(&l, schedule.blocks) && !selects(&l) {
             let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
             out.push(Stmt::For(Loop { body: body.collect(), ..l }));
+        } else {
+            out.push(Stmt::For(l));
         }
-        other => out.push(other),
     });
     Nest { body, ..nest }
 }
@@ -50,52 +55,43 @@ fn selects(l: &Loop) -> bool {
     found
 }
 
-/// Whether this is the outer one of two loops over blocks that `tile` has made of one: its variable is
-/// the newer.
-fn is_pair(l: &Loop) -> bool {
-    let inner = |s: &Stmt| matches!(s, Stmt::For(inner) if inner.var.over == Over::Block && inner.var.id < l.var.id);
-    l.var.over == Over::Block && matches!(l.body.as_slice(), [only] if inner(only))
+/// Whether this is the outer one of the two loops that `tile` has made of one over blocks: the inner one takes so many
+/// blocks, and both walk them as that one did.
+fn is_pair(l: &Loop, blocks: u64) -> bool {
+    let [Stmt::For(inner)] = l.body.as_slice() else { return false };
+    let over_blocks = l.var.over == Over::Block && inner.var.over == Over::Block;
+    over_blocks && inner.extent == Extent::Const(blocks) && walks_as_one(l, inner, blocks)
 }
 
-/// The loops being moved, outermost first, and the accumulators declared inside them.
+/// The loops being moved, and the accumulators declared inside them.
 struct Tile {
-    loops: Vec<(LoopVar, u64)>,
+    band: Band,
     own: HashSet<AccId>,
 }
 
 fn sink(l: Loop) -> Vec<Stmt> {
-    let over = l.var.over;
-    let mut loops = vec![];
-    let mut body = vec![Stmt::For(l)];
-    while matches!(body.as_slice(), [Stmt::For(l)] if l.var.over == over) {
-        let Some(Stmt::For(l)) = body.pop() else { unreachable!("just seen") };
-        let Extent::Const(extent) = l.extent else { unreachable!("loops over outputs and blocks are constant") };
-        loops.push((l.var, extent));
-        body = l.body;
-    }
+    let (band, body) = Band::of(l).expect("loops over outputs and blocks are constant");
     let mut own = HashSet::new();
-    body.iter().for_each(|s| {
-        s.visit(&mut |s| {
-            if let Stmt::Acc { acc, .. } = s {
-                own.insert(*acc);
+    for stmt in &body {
+        visit_accesses(stmt, &mut |acc, access| {
+            if access == Access::Declared {
+                own.insert(acc);
             }
-        })
-    });
-    Tile { loops, own }.body(body)
+        });
+    }
+    let tile = Tile { band, own };
+    let body = map_elements(body, &mut |acc, index| (acc, tile.widen(acc, index)));
+    tile.body(body)
 }
 
 impl Tile {
     /// Whether the loops move inside this one: blocks stay outside of lanes and outputs, which are
     /// made vectors of.
     fn enters(&self, l: &Loop) -> bool {
-        match self.loops[0].0.over {
-            Over::Block => l.var.over == Over::Step,
-            _ => l.var.over != Over::Row,
+        match self.band.loops[0].0.over == Over::Block {
+            true => l.var.over == Over::Step,
+            false => l.var.over != Over::Row,
         }
-    }
-
-    fn elements(&self) -> u64 {
-        self.loops.iter().map(|&(_, extent)| extent).product()
     }
 
     /// The index in the part of an accumulator that belongs to the current iteration.
@@ -103,55 +99,27 @@ impl Tile {
         if !self.own.contains(&acc) {
             return index;
         }
-        let position = self.loops.iter().fold(Index::default(), |at, &(var, n)| at.times(n as i64).plus(var, 1));
-        index.times(self.elements() as i64).add(&position)
+        index.times(self.band.count() as i64).add(&self.band.position())
     }
 
     /// The statements with the tile's loops around each run of simple ones.
     fn body(&self, body: Vec<Stmt>) -> Vec<Stmt> {
-        let mut out = vec![];
-        let mut run = vec![];
-        for stmt in body {
-            let stmt = match stmt {
-                Stmt::Acc { acc, dtype, len, init } => Stmt::Acc { acc, dtype, len: len * self.elements(), init },
-                Stmt::Merge { accs, def, blocks, elems } => {
-                    Stmt::Merge { accs, def, blocks, elems: elems * self.elements() }
-                }
-                Stmt::Fold { accs, def, present, lanes, elems } => {
-                    Stmt::Fold { accs, def, present, lanes, elems: elems * self.elements() }
-                }
-                Stmt::For(l) if self.enters(&l) => Stmt::For(Loop { body: self.body(l.body), ..l }),
-                other => {
-                    run.push(self.simple(other));
-                    continue;
-                }
-            };
-            self.close(&mut run, &mut out);
-            out.push(stmt);
-        }
-        self.close(&mut run, &mut out);
-        out
-    }
-
-    fn close(&self, run: &mut Vec<Stmt>, out: &mut Vec<Stmt>) {
-        if !run.is_empty() {
-            let wrap = |body, &(var, n): &(LoopVar, u64)| vec![Stmt::For(Loop::new(var, n, LoopKind::Parallel, body))];
-            out.extend(self.loops.iter().rev().fold(std::mem::take(run), wrap));
-        }
-    }
-
-    /// A statement with its accumulators widened.
-    fn simple(&self, stmt: Stmt) -> Stmt {
-        let widen = |e: Expr| {
-            e.rewrite(&mut |e| match e {
-                Expr::Read(acc, dtype, index) => Expr::Read(acc, dtype, self.widen(acc, index)),
-                e => e,
-            })
-        };
-        match stmt.map_exprs(&mut { widen }) {
-            Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| self.simple(s)).collect(), ..l }),
-            Stmt::Set { acc, index, value } => Stmt::Set { acc, index: self.widen(acc, index), value },
-            other => other,
-        }
+        let count = self.band.count();
+        self.band.sink(body, &mut |stmt| match stmt {
+            Stmt::Acc { acc, dtype, len, init } => Side::Outside(Stmt::Acc { acc, dtype, len: len * count, init }),
+            Stmt::Merge { accs, def, blocks, elems } => {
+                Side::Outside(Stmt::Merge { accs, def, blocks, elems: elems * count })
+            }
+            Stmt::Fold { accs, def, present, lanes, elems } => {
+                Side::Outside(Stmt::Fold { accs, def, present, lanes, elems: elems * count })
+            }
+            Stmt::For(l) if self.enters(&l) => Side::Outside(Stmt::For(Loop { body: self.body(l.body), ..l })),
+            stmt @ (Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
+                Side::Inside(stmt)
+            }
+            stmt @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Tile { .. }) => {
+                Side::Inside(stmt)
+            }
+        })
     }
 }

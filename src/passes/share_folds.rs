@@ -1,9 +1,9 @@
 //! Folds the lanes of several outputs together.
 
-use super::fold::{Part, combined, parts};
-use super::{is_straight, visit_exprs};
+use super::state::{Part, combined, parts};
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Access, is_straight, map_elements, rewrite, visit_accesses, visit_exprs};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt, Var, tree};
 
 /// Where a tile of outputs is to share the folds of its lanes, folds those of each output to the lanes of a vector,
@@ -47,15 +47,14 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
     let mut names = Names::after(&nest);
     let declared = parts(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = super::rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::For(l) if shares(&l) => {
-            let state = |acc: &AccId| declared[acc];
-            match Shared::of(&l, u64::from(vectors.bits / 8), &nest, state) {
-                Some(shared) => out.extend(shared.written_out(&l, &mut nest, &mut names)),
-                None => out.push(Stmt::For(l)),
-            }
+    nest.body = rewrite(body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        let state = |acc: &AccId| declared[acc];
+        let shared = shares(&l).then(|| Shared::of(&l, u64::from(vectors.bits / 8), &nest, state)).flatten();
+        match shared {
+            Some(shared) => out.extend(shared.written_out(&l, &mut nest, &mut names)),
+            None => out.push(Stmt::For(l)),
         }
-        other => out.push(other),
     });
     nest
 }
@@ -126,15 +125,11 @@ impl Shared {
             out.push(Stmt::For(Loop::new(output, self.outputs, LoopKind::Parallel, vec![lanes])));
             (sums, half) = (halves, half / 2);
         }
-        let result = |e: Expr| match e {
-            Expr::Read(acc, dtype, index) => match self.state.iter().position(|p| p.acc == acc) {
-                Some(n) => Expr::Read(sums[n].acc, dtype, Index::term(l.var, 1)),
-                None => Expr::Read(acc, dtype, index),
-            },
-            e => e,
-        };
-        let after = l.body[self.at + 1..].iter().cloned().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut { result })));
-        out.push(Stmt::For(Loop { body: after.collect(), ..l.clone() }));
+        let after = map_elements(l.body[self.at + 1..].to_vec(), &mut |acc, index| {
+            let part = self.state.iter().position(|p| p.acc == acc);
+            part.map_or((acc, index), |n| (sums[n].acc, Index::term(l.var, 1)))
+        });
+        out.push(Stmt::For(Loop { body: after, ..l.clone() }));
         out
     }
 
@@ -142,7 +137,7 @@ impl Shared {
     fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<Part> {
         let parts: Vec<Part> = self.state.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
         let len = lanes * self.outputs;
-        out.extend(parts.iter().map(|p| Stmt::Acc { acc: p.acc, dtype: p.dtype, len, init: p.init }));
+        out.extend(parts.iter().map(|p| p.declare(len)));
         parts
     }
 }
@@ -150,20 +145,20 @@ impl Shared {
 /// Whether statements after a fold take of what those before it declare and bind the results alone.
 fn only_takes_results(after: &[Stmt], before: &[Stmt], state: &[AccId]) -> bool {
     let declares = |acc: AccId| before.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if *a == acc));
-    let binds = |v: Var| {
-        before.iter().any(|s| match s {
-            Stmt::Let { var, .. } => *var == v,
-            Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => vars.contains(&v),
-            _ => false,
-        })
-    };
-    let mut takes_results = after.iter().all(|s| !matches!(s, Stmt::Set { .. }));
-    visit_exprs(after, &mut |e| match e {
-        Expr::Read(acc, _, at) => {
-            takes_results &= !declares(*acc) || (state.contains(acc) && *at == Index::default());
+    let binds = |v: Var| before.iter().any(|s| s.bound_vars().contains(&v));
+    let mut takes_results = true;
+    for stmt in after {
+        visit_accesses(stmt, &mut |acc, access| {
+            takes_results &= match access {
+                Access::Read(at) => !declares(acc) || (state.contains(&acc) && *at == Index::default()),
+                Access::Declared | Access::Set(_) | Access::Combined | Access::Selected => false,
+            };
+        });
+    }
+    visit_exprs(after, &mut |e| {
+        if let Expr::Var(var, _) = e {
+            takes_results &= !binds(*var);
         }
-        Expr::Var(var, _) => takes_results &= !binds(*var),
-        _ => {}
     });
     takes_results
 }

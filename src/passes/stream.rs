@@ -1,8 +1,8 @@
 //! Merges blocks as they are done, with a stack of states.
 
-use super::sums::mentions;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{map_elements, mentions, partition, renamed, split_block};
 use cranefold_ir::{
     AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, tree,
 };
@@ -58,9 +58,9 @@ pub fn stream(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
 }
 
 fn in_body(body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-    let inner = |stmt| match stmt {
-        Stmt::For(l) => Stmt::For(Loop { body: in_body(l.body, nest, names), ..l }),
-        other => other,
+    let inner = |stmt| {
+        let Stmt::For(l) = stmt else { return stmt };
+        Stmt::For(Loop { body: in_body(l.body, nest, names), ..l })
     };
     streamed(body.into_iter().map(inner).collect(), nest, names)
 }
@@ -83,7 +83,11 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
                 }
                 out.push(Stmt::For(state.blocks(l, &Outputs::ALL, nest, names)));
             }
-            other => out.push(other),
+            other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
+            other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
+            other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => {
+                out.push(other)
+            }
         }
     }
     out.extend(state.drain(nest, names));
@@ -147,9 +151,9 @@ struct Streamed {
 impl Streamed {
     fn new(body: &[Stmt], accs: Vec<AccId>, def: Def, (blocks, elems): (u64, u64), names: &mut Names) -> Streamed {
         let part = |all: AccId| {
-            let declared = body.iter().find_map(|s| match s {
-                Stmt::Acc { acc, dtype, init, .. } if *acc == all => Some((*dtype, *init)),
-                _ => None,
+            let declared = body.iter().find_map(|s| {
+                let Stmt::Acc { acc, dtype, init, .. } = s else { return None };
+                (*acc == all).then_some((*dtype, *init))
             });
             let (dtype, init) = declared.expect("a merged accumulator is declared beside its merge");
             Part { all, block: names.acc(), stack: names.acc(), dtype, init }
@@ -169,15 +173,17 @@ impl Streamed {
 
     /// A loop over blocks: in order now, each block's state pushed when it is done. Or one over outputs around such.
     fn blocks(&self, l: Loop, around: &Outputs, nest: &mut Nest, names: &mut Names) -> Loop {
-        let (kind, around) = match l.var.over {
-            Over::Output => (l.kind, &around.within(&l)),
-            _ => (LoopKind::Seq, around),
+        let (kind, around) = match l.var.over == Over::Output {
+            true => (l.kind, &around.within(&l)),
+            false => (LoopKind::Seq, around),
         };
         let is_outer = matches!(l.body.first(), Some(Stmt::For(inner)) if holds_blocks(inner));
         let body = if is_outer {
             let inner = l.body.into_iter().map(|s| match s {
                 Stmt::For(inner) if self.is_in(&inner.body) => Stmt::For(self.blocks(inner, around, nest, names)),
-                other => other,
+                other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
+                other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => other,
+                other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
             });
             inner.collect()
         } else {
@@ -190,24 +196,14 @@ impl Streamed {
         let inner = loops_over_blocks(&body);
         let in_flight: u64 = inner.iter().map(|&(_, extent)| extent).product();
         let mut place = None;
-        let mut to_block = |acc: &mut AccId, index: Index| -> Index {
-            let Some(part) = self.parts.iter().find(|p| p.all == *acc) else { return index };
-            *acc = part.block;
-            let elems = self.elems as i64;
-            let mut block = Index::constant(index.offset.div_euclid(elems));
-            let mut element = Index::constant(index.offset.rem_euclid(elems));
-            let mut first = Index::default();
-            for (var, c) in index.terms() {
-                match var.over {
-                    Over::Block if inner.iter().all(|&(v, _)| v != var) => block = block.plus(var, c / elems),
-                    Over::Output if around.vars.contains(&var) => first = first.plus(var, c),
-                    _ => element = element.plus(var, c),
-                }
-            }
+        let of_blocks = |var: LoopVar| var.over == Over::Block && inner.iter().all(|&(v, _)| v != var);
+        let body = map_elements(body, &mut |acc, index| {
+            let Some(part) = self.parts.iter().find(|p| p.all == acc) else { return (acc, index) };
+            let (block, of_all) = split_block(&index, self.elems, of_blocks);
+            let (first, element) = partition(&of_all, |var| around.vars.contains(&var));
             place = Some((block, first));
-            element
-        };
-        let body = rename(body, &mut to_block);
+            (part.block, element)
+        });
         let (number, first) = place.expect("a block writes its state");
         let elems = self.elems / around.count;
         let mut out: Vec<Stmt> = self.parts.iter().map(|p| p.declare(p.block, in_flight * elems)).collect();
@@ -218,7 +214,7 @@ impl Streamed {
             out.extend(self.push(done, nest, names));
         }
         // Each group of blocks has its own.
-        super::renamed(out, names)
+        renamed(out, names)
     }
 
     /// Merges a block just done with as many levels as its number carries, and stores it.
@@ -306,27 +302,4 @@ fn loops_over_blocks(body: &[Stmt]) -> Vec<(LoopVar, u64)> {
         })
     });
     loops
-}
-
-/// The body with each access of an accumulator renamed.
-fn rename(body: Vec<Stmt>, f: &mut impl FnMut(&mut AccId, Index) -> Index) -> Vec<Stmt> {
-    let mut stmt = |s: Stmt| -> Stmt {
-        let s = s.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match e {
-                Expr::Read(mut acc, dtype, index) => {
-                    let index = f(&mut acc, index);
-                    Expr::Read(acc, dtype, index)
-                }
-                e => e,
-            })
-        });
-        match s {
-            Stmt::Set { mut acc, index, value } => {
-                let index = f(&mut acc, index);
-                Stmt::Set { acc, index, value }
-            }
-            other => other,
-        }
-    };
-    super::rewrite(body, &mut |s, out| out.push(stmt(s)))
 }

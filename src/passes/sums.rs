@@ -1,6 +1,7 @@
 //! What is a sum of integers, whose order does not show.
 
-use cranefold_ir::{AccId, Def, Expr, Index, Op, Stmt, Var};
+use cranefold_ir::analysis::reads;
+use cranefold_ir::{AccId, Def, Expr, Index, Op, Var};
 
 /// Whether a definition is the addition of two integers.
 pub(super) fn is_sum(def: &Def) -> bool {
@@ -14,25 +15,4 @@ pub(super) fn added<'a>(acc: AccId, index: &Index, value: &'a Expr) -> Option<&'
     let Expr::Op(Op::Add, dtype, args) = value else { return None };
     let is_element = matches!(&args[0], Expr::Read(a, _, at) if *a == acc && at == index);
     (dtype.is_int() && is_element && !reads(&args[1], acc)).then_some(&args[1])
-}
-
-/// Whether an expression reads the accumulator.
-pub(super) fn reads(e: &Expr, acc: AccId) -> bool {
-    let mut found = false;
-    e.visit(&mut |e| found |= matches!(e, Expr::Read(a, ..) if *a == acc));
-    found
-}
-
-/// Whether a statement, or one in it, does anything with the accumulator.
-pub(super) fn mentions(stmt: &Stmt, acc: AccId) -> bool {
-    let mut found = false;
-    stmt.visit(&mut |s| {
-        found |= s.exprs().iter().any(|e| reads(e, acc));
-        found |= match s {
-            Stmt::Acc { acc: a, .. } | Stmt::Set { acc: a, .. } | Stmt::Select { acc: a, .. } => *a == acc,
-            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.contains(&acc),
-            _ => false,
-        };
-    });
-    found
 }

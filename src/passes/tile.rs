@@ -1,8 +1,8 @@
 //! Splits output dims, blocks and steps into tiles.
 
-use super::{renamed, rewrite, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{renamed, rewrite, substitute};
 use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 
 /// Splits the loop of the schedule's tile, the innermost loops over steps into rows, and the innermost

@@ -1,14 +1,12 @@
 //! Writes out short loops.
 
-use super::{Region, renamed, substitute};
+use super::short::{GROUP, SHORT};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute, touched, visit_exprs};
 use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use std::collections::HashSet;
-
-/// The most iterations of a parallel loop that are written out: as many vectors as fit the registers.
-pub const SHORT: u64 = 16;
 
 /// The most operations a parallel loop is written out to. Beyond, keeping accumulators in memory costs
 /// little beside the operations, and the code stays small and quick to compile.
@@ -17,8 +15,7 @@ const PARALLEL_OPS: u64 = 80;
 /// The most iterations of a loop over elements that is written out where it runs seldom.
 const COLD: u64 = 2;
 
-/// Steps of a tile that are written out in one iteration where each does little, and the most operations of one.
-const GROUP: u64 = 4;
+/// The most operations of a step of a tile that does little.
 const LIGHT_OPS: u64 = 8;
 
 /// The most operations a loop over steps is written out to.
@@ -58,21 +55,21 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         if let Stmt::For(l) = s
             && l.var.over == Over::Step
         {
-            accumulators(&l.body, &mut hot);
+            hot.extend(touched(&l.body));
         }
     });
-    let body = super::rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {
-        Stmt::For(l) => match l.extent {
-            Extent::Const(n) if is_short(&l, n, &nest.defs, &hot, vectors) => write_out(l, n, &mut names, out),
-            Extent::Const(n) if region == Region::Tile && is_light(&l, n, &nest.defs) => {
-                in_groups(l, n, GROUP, &mut names, out)
-            }
-            Extent::Const(n) if region == Region::Tile && crosses_lanes(&l) && n > SHORT => {
-                in_groups(l, n, SHORT, &mut names, out)
-            }
-            _ => out.push(Stmt::For(l)),
-        },
-        other => out.push(other),
+    let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        let Extent::Const(n) = l.extent else { return out.push(Stmt::For(l)) };
+        if is_short(&l, n, &nest.defs, &hot, vectors) {
+            write_out(l, n, &mut names, out)
+        } else if zone == Zone::Tile && is_light(&l, n, &nest.defs) {
+            in_groups(l, n, GROUP, &mut names, out)
+        } else if zone == Zone::Tile && crosses_lanes(&l) && n > SHORT {
+            in_groups(l, n, SHORT, &mut names, out)
+        } else {
+            out.push(Stmt::For(l))
+        }
     });
     Nest { body, ..nest }
 }
@@ -81,7 +78,9 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
     let vectors = l.body.iter().all(|s| match s {
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
         Stmt::Acc { .. } => l.var.over == Over::Output,
-        other => super::is_straight(std::slice::from_ref(other)),
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
+        Stmt::Tile { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
     });
     let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));
     let ops = n.saturating_mul(ops(&l.body, defs));
@@ -106,34 +105,16 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
 /// Whether the states that so many iterations declare fit the registers: they are all live at once.
 fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
     let vector_bytes = u64::from(target.bits / 8);
-    let of = |s: &Stmt| match s {
-        Stmt::Acc { dtype, len, .. } => (len * dtype.bytes()).div_ceil(vector_bytes),
-        _ => 0,
+    let of = |s: &Stmt| {
+        let Stmt::Acc { dtype, len, .. } = s else { return 0 };
+        (len * dtype.bytes()).div_ceil(vector_bytes)
     };
     n * body.iter().map(of).sum::<u64>() <= target.registers()
 }
 
 /// Whether the body touches no accumulator of a loop over steps.
 fn is_cold(body: &[Stmt], hot: &HashSet<AccId>) -> bool {
-    let mut touched = HashSet::new();
-    accumulators(body, &mut touched);
-    !hot.is_empty() && touched.is_disjoint(hot)
-}
-
-/// Adds the accumulators that the body reads and sets.
-fn accumulators(body: &[Stmt], accs: &mut HashSet<AccId>) {
-    body.iter().for_each(|s| {
-        s.visit(&mut |s| {
-            if let Stmt::Set { acc, .. } = s {
-                accs.insert(*acc);
-            }
-        })
-    });
-    super::visit_exprs(body, &mut |e| {
-        if let Expr::Read(acc, ..) = e {
-            accs.insert(*acc);
-        }
-    });
+    !hot.is_empty() && touched(body).is_disjoint(hot)
 }
 
 /// The operations in the body, with those of the definitions it calls, and the copies.
@@ -154,7 +135,7 @@ fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
     let vectors = l.body.iter().all(|s| matches!(s, Stmt::For(inner) if inner.kind == LoopKind::Lanes));
     // A position would be counted up in each step instead of once a loop.
     let mut counts = false;
-    super::visit_exprs(&l.body, &mut |e| counts |= matches!(e, Expr::At(..)));
+    visit_exprs(&l.body, &mut |e| counts |= matches!(e, Expr::At(..)));
     l.var.over == Over::Step && vectors && !counts && n >= 2 * GROUP && ops(&l.body, defs) <= LIGHT_OPS
 }
 
@@ -163,14 +144,14 @@ fn crosses_lanes(l: &Loop) -> bool {
     let inner: Option<Vec<LoopVar>> = l
         .body
         .iter()
-        .map(|s| match s {
-            Stmt::For(inner) if inner.kind == LoopKind::Lanes => Some(inner.var),
-            _ => None,
+        .map(|s| {
+            let Stmt::For(inner) = s else { return None };
+            (inner.kind == LoopKind::Lanes).then_some(inner.var)
         })
         .collect();
     let Some(inner) = inner else { return false };
     let mut crosses = false;
-    super::visit_exprs(&l.body, &mut |e| {
+    visit_exprs(&l.body, &mut |e| {
         if let Expr::Load(_, _, index) = e {
             let apart = inner.iter().any(|&var| !matches!(index.coefficient(var), 0 | 1));
             crosses |= apart && index.coefficient(l.var) == 1;

@@ -1,9 +1,11 @@
 //! Makes lanes of parallel loops.
 
+use super::lanes::lanes;
+use super::short::{GROUP, SHORT};
 use super::vector_forms::Forms;
-use super::{Region, is_straight, renamed, rewrite_regions, substitute};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Zone, is_straight, renamed, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
 
 /// Splits an innermost parallel loop into vectors of the schedule's width, and the rest into vectors
@@ -54,29 +56,31 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let rest_in_tile = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
     let mut outside = Forms::new(&nest.defs, Vectors::BASE);
     let mut inside = Forms::new(&nest.defs, vectors);
-    let body = rewrite_regions(nest.body, Region::Outside, &mut |stmt, region, out| match stmt {
-        Stmt::For(l) if l.kind == LoopKind::Parallel && is_straight(&l.body) => out.extend(match region {
-            Region::Tile => match lanes(&l, schedule.width, &mut inside) {
+    let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        if l.kind != LoopKind::Parallel {
+            return out.push(Stmt::For(l));
+        }
+        match (zone, is_straight(&l.body)) {
+            (Zone::Tile, true) => out.extend(match lanes(&l, schedule.width, &mut inside) {
                 Some(lanes) => {
                     let lanes = lanes.min(most_lanes(&l, schedule));
                     split(l, lanes, rest_in_tile, &mut names)
                 }
                 None => vec![Stmt::For(l)],
-            },
-            Region::Outside => match lanes(&l, width_outside, &mut outside) {
+            }),
+            (Zone::Tile, false) => out.push(match outputs_in_vector(&l, schedule.width, &mut inside) {
+                Some(outputs) => joined(l, outputs, &mut names),
+                None => Stmt::For(l),
+            }),
+            (Zone::Outside, true) => out.extend(match lanes(&l, width_outside, &mut outside) {
                 Some(lanes) => split(l, lanes, Rest::Scalar, &mut names),
                 // With tiles, accumulators live in memory.
                 None if is_wide => vec![Stmt::For(l)],
                 None => scalar(l, width_outside, &mut names),
-            },
-        }),
-        Stmt::For(l) if region == Region::Tile && l.kind == LoopKind::Parallel => {
-            out.push(match outputs_in_vector(&l, schedule.width, &mut inside) {
-                Some(outputs) => joined(l, outputs, &mut names),
-                None => Stmt::For(l),
-            })
+            }),
+            (Zone::Outside, false) => out.push(Stmt::For(l)),
         }
-        other => out.push(other),
     });
     Nest { body, ..nest }
 }
@@ -94,15 +98,17 @@ fn outputs_in_vector(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
     let mut walks = |index: &Index, strides: &[i64]| {
         fits &= index.coefficient(inner.var) == 1 && strides.contains(&index.coefficient(l.var));
     };
-    super::visit_exprs(&inner.body, &mut |e| match e {
+    visit_exprs(&inner.body, &mut |e| match e {
         Expr::Read(_, _, index) => walks(index, &[own, 2 * own]),
         Expr::Load(_, _, index) | Expr::At(_, index) => walks(index, &[]),
-        _ => {}
+        Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..) => {}
     });
     inner.body.iter().for_each(|s| match s {
         Stmt::Set { index, .. } => walks(index, &[own]),
         Stmt::Store { index, .. } => walks(index, &[]),
-        _ => {}
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } => {}
+        Stmt::Carry { .. } | Stmt::Pick { .. } => {}
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
     });
     fits.then_some(outputs)
 }
@@ -126,16 +132,6 @@ fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
 /// Lanes below which a fold is not split.
 const FEWEST_LANES: u64 = 8;
 
-/// How many iterations of a loop make a vector of `width` bits; `None` where it becomes none: its body is not
-/// straight, or has no vector form.
-pub(super) fn lanes(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
-    if l.kind != LoopKind::Parallel || !is_straight(&l.body) || !has_unit_strides(l) {
-        return None;
-    }
-    let lanes = u64::from(width / 8) / forms.widest_bytes(&l.body);
-    (lanes > 1 && l.body.iter().all(|s| forms.has_form(s))).then_some(lanes)
-}
-
 /// What becomes of the iterations after the last whole vector.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
@@ -145,24 +141,6 @@ enum Rest {
     Lanes,
     /// The same, but the last one is a scalar, if it is not in vectors already.
     Scalar,
-}
-
-/// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.
-fn has_unit_strides(l: &Loop) -> bool {
-    let mut ok = true;
-    for stmt in &l.body {
-        match stmt {
-            Stmt::Set { index, .. } => ok &= index.coefficient(l.var) == 1,
-            Stmt::Store { index, .. } => ok &= index.coefficient(l.var) != 0,
-            _ => {}
-        }
-    }
-    super::visit_exprs(&l.body, &mut |e| {
-        if let Expr::Read(_, _, index) = e {
-            ok &= matches!(index.coefficient(l.var), 0 | 1);
-        }
-    });
-    ok
 }
 
 fn split(l: Loop, lanes: u64, rest: Rest, names: &mut Names) -> Vec<Stmt> {
@@ -194,24 +172,21 @@ fn split(l: Loop, lanes: u64, rest: Rest, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// Vectors taken in one iteration where each does little, so that its loop would cost as much: of a loop over
-/// positions, and of outputs that a single row streams through.
-const GROUP: u64 = 4;
-
 /// The most operands in the body of a loop over outputs that does little.
 const LIGHT: usize = 8;
 
 fn is_light(body: &[Stmt]) -> bool {
     let mut operands = 0;
-    super::visit_exprs(body, &mut |_| operands += 1);
+    visit_exprs(body, &mut |_| operands += 1);
     operands <= LIGHT
 }
 
-/// A loop in groups that `unroll` writes out.
+/// A loop in groups of vectors, each in one iteration, where each does little, so that its loop would cost as much: one
+/// over positions, or of outputs that a single row streams through. `unroll` writes the groups out.
 fn grouped(l: Loop, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let (groups, rest) = (extent / GROUP, extent % GROUP);
-    let streams = l.var.over == Over::Output && extent > super::unroll::SHORT && is_light(&l.body);
+    let streams = l.var.over == Over::Output && extent > SHORT && is_light(&l.body);
     if !(l.var.over == Over::Position || streams) || groups < 2 {
         return vec![Stmt::For(l)];
     }
@@ -230,7 +205,7 @@ fn grouped(l: Loop, names: &mut Names) -> Vec<Stmt> {
 /// Whether a single iteration is better a vector too: a fold of lanes, which are in vectors already.
 fn stays_in_registers(body: &[Stmt], var: LoopVar) -> bool {
     let mut memory = false;
-    super::visit_exprs(body, &mut |e| memory |= matches!(e, Expr::Load(..) | Expr::At(..)));
+    visit_exprs(body, &mut |e| memory |= matches!(e, Expr::Load(..) | Expr::At(..)));
     var.over == Over::Element && !memory && body.iter().all(|s| !matches!(s, Stmt::Store { .. }))
 }
 
@@ -239,22 +214,23 @@ fn stays_in_registers(body: &[Stmt], var: LoopVar) -> bool {
 fn scalar(l: Loop, width: u32, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let only_reads = l.body.iter().all(|s| !matches!(s, Stmt::Set { .. }));
-    if extent <= super::unroll::SHORT || !only_reads {
+    if extent <= SHORT || !only_reads {
         return vec![Stmt::For(l)];
     }
     let mut copies: Vec<(Expr, AccId)> = vec![];
     let body = l.body.into_iter().map(|s| {
         s.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match &e {
-                Expr::Read(_, dtype, index) if index.coefficient(l.var) != 0 => {
-                    let known = copies.iter().find(|(original, _)| *original == e).map(|&(_, acc)| acc);
-                    let acc = known.unwrap_or_else(|| {
-                        copies.push((e.clone(), names.acc()));
-                        copies.last().expect("just pushed").1
-                    });
-                    Expr::Read(acc, *dtype, Index::term(l.var, 1))
+            e.rewrite(&mut |e| {
+                let Expr::Read(_, dtype, index) = &e else { return e };
+                if index.coefficient(l.var) == 0 {
+                    return e;
                 }
-                _ => e,
+                let known = copies.iter().find(|(original, _)| *original == e).map(|&(_, acc)| acc);
+                let acc = known.unwrap_or_else(|| {
+                    copies.push((e.clone(), names.acc()));
+                    copies.last().expect("just pushed").1
+                });
+                Expr::Read(acc, *dtype, Index::term(l.var, 1))
             })
         })
     });

@@ -1,0 +1,33 @@
+//! The loops that become vectors.
+
+use super::vector_forms::Forms;
+use cranefold_ir::analysis::{Access, is_straight, visit_accesses};
+use cranefold_ir::{Loop, LoopKind, Stmt};
+
+/// The number of iterations of a loop that make a vector of `width` bits; `None` where it becomes none: its body is not
+/// straight, or has no vector form.
+pub(super) fn lanes(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
+    if l.kind != LoopKind::Parallel || !is_straight(&l.body) || !has_unit_strides(l) {
+        return None;
+    }
+    let lanes = u64::from(width / 8) / forms.widest_bytes(&l.body);
+    (lanes > 1 && l.body.iter().all(|s| forms.has_form(s))).then_some(lanes)
+}
+
+/// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.
+fn has_unit_strides(l: &Loop) -> bool {
+    let mut ok = true;
+    for stmt in &l.body {
+        if let Stmt::Store { index, .. } = stmt {
+            ok &= index.coefficient(l.var) != 0;
+        }
+        visit_accesses(stmt, &mut |_, access| {
+            ok &= match access {
+                Access::Read(index) => matches!(index.coefficient(l.var), 0 | 1),
+                Access::Set(index) => index.coefficient(l.var) == 1,
+                Access::Declared | Access::Combined | Access::Selected => false,
+            };
+        });
+    }
+    ok
+}
