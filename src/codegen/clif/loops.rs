@@ -1,11 +1,11 @@
-//! Loops, which test at their top.
+//! Loops, which test at their top, and the constants made before them.
 
 use super::cells::in_vectors;
 use super::{Generator, Number, Walk};
 use crate::codegen::Refused;
 use crate::codegen::emit::Loops;
 use crate::codegen::storage::Vector;
-use cranefold_ir::{Extent, Loop, Stmt};
+use cranefold_ir::{DefId, Expr, Extent, Loop, LoopKind, Op, Stmt};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
@@ -51,12 +51,12 @@ impl<'a> Loops<'a> for Generator<'a> {
 
     fn enter_loop(
         &mut self,
-        _: &mut Walk<'a>,
+        walk: &mut Walk<'a>,
         l: &'a Loop,
         open: &mut Open,
         _: &[(Number, i64)],
     ) -> Result<(), Refused> {
-        self.constants.clear();
+        self.loop_constants(walk, &l.body);
         let (header, inside) = (open.header, self.builder.create_block());
         self.builder.ins().jump(header, &[]);
         open.around = self.enter_place(l.head());
@@ -100,6 +100,49 @@ impl<'a> Loops<'a> for Generator<'a> {
             }
             Stmt::Tile { body } => self.tile(walk, body),
             _ => unreachable!("all others are the walk's"),
+        }
+    }
+}
+
+impl Generator<'_> {
+    /// Makes the vector constants of a loop that holds bodies of lanes and no other loop, but for those that
+    /// [`Generator::addend`] reads: Cranelift leaves them where they are made. Those that turn out not to be used as
+    /// vectors leave no code.
+    fn loop_constants(&mut self, walk: &Walk, body: &[Stmt]) {
+        self.constants.clear();
+        let loops = || body.iter().filter_map(|s| if let Stmt::For(l) = s { Some(l) } else { None });
+        if loops().any(|l| l.kind != LoopKind::Lanes) {
+            return;
+        }
+        for l in loops() {
+            let mut defs: Vec<DefId> = vec![];
+            for stmt in &l.body {
+                if let Stmt::Call { def, .. } = stmt {
+                    defs.push(*def);
+                }
+                stmt.exprs().iter().for_each(|e| {
+                    e.visit(&mut |e| match e {
+                        Expr::Call(def, ..) => defs.push(*def),
+                        Expr::At(dtype, index) if index.coefficient(l.var) != 0 => {
+                            self.steps_of(*dtype, index.offset, index.coefficient(l.var));
+                        }
+                        _ => self.operands(e),
+                    })
+                });
+            }
+            for def in defs.into_iter().map(|def| walk.nest.def(def)) {
+                def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| self.operands(e)));
+            }
+        }
+    }
+
+    /// Makes the constants among the operands of an operation.
+    fn operands(&mut self, e: &Expr) {
+        let addend = if matches!(e, Expr::Op(Op::Fma, ..)) { 2 } else { usize::MAX };
+        for (n, arg) in e.args().iter().enumerate() {
+            if let (Expr::Const(s), true) = (arg, n != addend) {
+                self.splat_constant(*s);
+            }
         }
     }
 }

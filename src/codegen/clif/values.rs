@@ -92,10 +92,7 @@ impl<'a> Values<'a> for Generator<'a> {
     }
 
     fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<Operand, Refused> {
-        let size = dtype.bytes() as usize;
-        let lane = |n: i128| Scalar::int(dtype, i128::from(offset) + i128::from(c) * n).bits().to_le_bytes();
-        let bytes: Vec<u8> = (0..16 / size as i128).flat_map(|n| lane(n)[..size].to_vec()).collect();
-        let value = self.vector_constant(dtype, bytes);
+        let value = self.steps_of(dtype, offset, c);
         Ok(Operand::Val(Val { value, dtype, lanes }))
     }
 }
@@ -118,7 +115,15 @@ impl Generator<'_> {
         self.vector_constant(s.dtype(), splat_bytes(s))
     }
 
-    /// A vector with these bytes. Cranelift makes it before the loops around.
+    /// The vector `offset`, `offset + c`, `offset + 2 c` and so on.
+    pub(super) fn steps_of(&mut self, dtype: DType, offset: i64, c: i64) -> Value {
+        let size = dtype.bytes() as usize;
+        let lane = |n: i128| Scalar::int(dtype, i128::from(offset) + i128::from(c) * n).bits().to_le_bytes();
+        let bytes: Vec<u8> = (0..16 / size as i128).flat_map(|n| lane(n)[..size].to_vec()).collect();
+        self.vector_constant(dtype, bytes)
+    }
+
+    /// A vector with these bytes.
     fn vector_constant(&mut self, dtype: DType, bytes: Vec<u8>) -> Value {
         let data = self.builder.func.dfg.constants.insert(ConstantData::from(bytes));
         let builder = &mut self.builder;
@@ -151,13 +156,16 @@ impl Generator<'_> {
         }
     }
 
-    /// The last operand of a fused multiply-add. In a loop a constant is read from the frame, which costs nothing as an
-    /// operand of the instruction: a polynomial has more coefficients than there are registers, and one that is spilled
-    /// is loaded by one instruction more.
+    /// The last operand of a fused multiply-add. In a loop a constant that is in no register is read from the frame, which
+    /// costs nothing as an operand of the instruction: a polynomial has more coefficients than there are registers, and
+    /// one that is spilled is loaded by one instruction more.
     pub(super) fn addend(&mut self, operand: Operand, lanes: u64) -> Value {
-        match operand {
-            Operand::Const(s) if loop_at(self.builder.srcloc()).is_some() => self.addends.load(&mut self.builder, s),
-            _ => self.vector(operand, lanes).value,
+        let Operand::Const(s) = operand else { return self.vector(operand, lanes).value };
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(splat_bytes(s)));
+        match self.constants.get(&(data, s.dtype())) {
+            Some(&known) => known,
+            None if loop_at(self.builder.srcloc()).is_none() => self.splat_constant(s),
+            None => self.addends.load(&mut self.builder, s),
         }
     }
 
