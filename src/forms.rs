@@ -77,7 +77,7 @@ fn cast(to: DType, from: DType) -> [Form; 3] {
     }
 }
 
-/// Whether vectors hold positions of a type.
+/// Returns whether vectors hold positions of a type.
 pub fn counts(vectors: Vectors, dtype: DType) -> bool {
     match vectors.set() {
         Set::Scalars => false,

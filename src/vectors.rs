@@ -43,12 +43,12 @@ impl Vectors {
         }
     }
 
-    /// Whether any lanes may be left out of an instruction, by a mask.
+    /// Returns whether any lanes may be left out of an instruction, by a mask.
     pub(crate) fn has_masks(self) -> bool {
         self.set() == Set::Avx512
     }
 
-    /// How many vector registers there are, or at least may be taken to be.
+    /// Returns the number of vector registers, or what it may be taken to be.
     pub(crate) fn registers(self) -> u64 {
         match self.set() {
             Set::Avx512 => 32,
@@ -56,7 +56,7 @@ impl Vectors {
         }
     }
 
-    /// Whether they are made in tiles, by the generator of wide vectors.
+    /// Returns whether they are made in tiles, by the generator of wide vectors.
     pub(crate) fn are_wide(self) -> bool {
         matches!(self.set(), Set::Avx2 | Set::Avx512)
     }

@@ -5,7 +5,7 @@ use crate::forms::{Form, counts, form};
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Def, DefId, Expr, Op, Stmt};
 
-/// What vectors can do with the definitions of a nest.
+/// The forms in vectors of the definitions of a nest.
 pub(super) struct Forms<'a> {
     defs: &'a [Def],
     vectors: Vectors,
@@ -79,7 +79,7 @@ fn lane_bytes(dtype: DType) -> u64 {
     if dtype == DType::Bool { 1 } else { dtype.bytes() }
 }
 
-/// Whether the expression has a form, its operands left aside; `def` is where it stands.
+/// Returns whether the expression has a form, its operands left aside; `def` is where it stands.
 fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
     let (op, result, args) = match e {
         Expr::Op(op, result, args) => (*op, *result, args),
@@ -96,7 +96,7 @@ fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
     }
 }
 
-/// Whether these vectors do by instructions what a definition stands for elsewhere.
+/// Returns whether these vectors do by instructions what a definition stands for elsewhere.
 pub(super) fn is_primitive(vectors: Vectors, op: Op, to: DType, from: DType) -> bool {
     form(Vectors::BASE, op, to, from) == Form::Defined && form(vectors, op, to, from) == Form::Direct
 }

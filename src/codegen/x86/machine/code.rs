@@ -93,7 +93,7 @@ impl Inst {
         (may && !in_memory).then(last).flatten()
     }
 
-    /// Whether it reads memory that may be written, and whether it writes memory.
+    /// Returns whether it reads memory that may be written, and whether it writes memory.
     pub fn memory(&self) -> (bool, bool) {
         let row = self.opcode.row();
         let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));

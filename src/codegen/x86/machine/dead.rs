@@ -35,7 +35,7 @@ pub fn remove_dead(program: &mut Program) {
     program.items.retain(|_| needed.next().unwrap_or(true));
 }
 
-/// Of each item, whether a later one reads the flags that it sets.
+/// Returns for each item whether a later one reads the flags that it sets.
 fn wanted_flags(program: &Program) -> Vec<bool> {
     let mut wanted = false;
     let mut all: Vec<bool> = program

@@ -13,7 +13,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Whether it has an instruction.
+    /// Returns whether it has an instruction.
     pub fn has(self, opcode: Opcode) -> bool {
         opcode.row().form(self).is_some()
     }
