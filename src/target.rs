@@ -136,6 +136,22 @@ impl Target {
         features
     }
 
+    /// The target as signatures say it: the triple and every feature that is on, in alphabetical order, whether they were
+    /// given one by one, by a preset, or detected.
+    ///
+    /// ```
+    /// use cranefold::Target;
+    ///
+    /// let target = Target::elsewhere("x86_64-unknown-none", "has_sse41,has_sse3 has_ssse3")?;
+    /// assert_eq!(target.canonical(), "x86_64-unknown-none has_sse3 has_sse41 has_ssse3");
+    /// # Ok::<(), cranefold::Error>(())
+    /// ```
+    pub fn canonical(&self) -> String {
+        let mut features = self.features();
+        features.sort_unstable();
+        std::iter::once(self.triple().as_str()).chain(features).collect::<Vec<_>>().join(" ")
+    }
+
     pub(crate) fn isa(&self) -> &OwnedTargetIsa {
         &self.isa
     }

@@ -141,11 +141,31 @@ fn signatures_are_told_apart_and_stable() {
     let target = Target::new("x86_64-unknown-none", "x86-64-v3").expect("a target");
     let compiler = Compiler::builder().target(target).build().expect("a compiler");
     let request = compiler.request(&spec("sum f32[4,1000] axes=[1]"));
-    assert_eq!(request.signature().to_string(), "3b4763c337049974cff53ec39fa77ec2");
+    assert_eq!(request.signature().to_string(), "f95794487a58decf152eaf5a5a64cf53");
     let forced = Options { schedule: Some("width=128 rows=1".parse().expect("a schedule")), width: None };
     let forced = compiler.request_with(request.spec(), &forced).expect("a request");
     assert_ne!(forced.signature(), request.signature());
     assert_eq!(forced.spec(), request.spec());
+}
+
+/// Whatever changes code changes the signature: one feature (VNNI) among them. The same features in other words do not.
+#[test]
+fn signatures_hold_the_features_of_the_target() {
+    let request = |target: Target| {
+        let compiler = Compiler::builder().target(target).build().expect("a compiler");
+        compiler.request(&spec("sum i8[4,1000] axes=[1] -> i32"))
+    };
+    let of = |features: &str| request(Target::elsewhere("x86_64-unknown-linux-gnu", features).expect("a target"));
+    let (plain, dot) = (of("x86-64-v4"), of("x86-64-v4 has_avx512vnni"));
+    assert_ne!(plain.signature(), dot.signature());
+    assert_ne!(plain.signature().hash(), dot.signature().hash());
+    assert!(!plain.signature().bounds.vectors.dot && dot.signature().bounds.vectors.dot);
+    assert_eq!(of("has_avx512vnni,x86-64-v4").signature(), dot.signature());
+    // This machine by its name and by its features.
+    let host = Target::host().expect("this machine");
+    let named = Target::new(&host.triple(), &host.features().join(" ")).expect("a target");
+    assert_eq!((named.canonical(), named.vectors()), (host.canonical(), host.vectors()));
+    assert_eq!(request(named).signature(), request(host).signature());
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Builder {
         let perf_map = self.perf_map.then(PerfMap::open).transpose()?;
         Ok(Compiler(Arc::new(Inner {
             vectors: target.vectors(),
-            target_text: target.to_string().into(),
+            target_text: target.canonical().into(),
             target,
             threads: self.threads.unwrap_or(1),
             cache: Cache::new(most_kernels, self.most_code_bytes.unwrap_or(MOST_CODE_BYTES)),

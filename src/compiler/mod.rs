@@ -53,7 +53,7 @@ pub struct Compiler(Arc<Inner>);
 struct Inner {
     target: Target,
     vectors: Vectors,
-    /// The target as signatures say it.
+    /// The target's canonical text, which stands in signatures.
     target_text: Arc<str>,
     threads: usize,
     cache: Cache,
@@ -231,7 +231,7 @@ impl Compiler {
     ) -> Result<Compiled, Error> {
         let start = Instant::now();
         if signature.target != self.0.target_text {
-            let reason = format!("the compiler is for {}", self.0.target_text);
+            let reason = format!("the compiler is for {}", self.0.target);
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
         let Key { problem, bounds, schedule: forced, nest, .. } = &**signature;

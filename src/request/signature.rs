@@ -11,7 +11,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// What identifies code: everything that changes it, and nothing else. Cheap to clone.
 ///
-/// Its hash is of the canonical text of all of it: it is the same on every machine and in every process, for as long as
+/// Machines of the same features have equal signatures, whether the features were named or detected. The hash is of the
+/// canonical text of all of it: it is the same on every machine and in every process, for as long as
 /// that text and [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) stay. Two signatures are equal where all they hold is,
 /// whatever their hashes.
 #[derive(Clone)]
@@ -22,7 +23,7 @@ pub struct Signature(Arc<(u128, Key)>);
 pub struct Key {
     /// The problem.
     pub problem: Arc<Problem>,
-    /// The target with its features, as text.
+    /// The target with its features, in canonical text: [`Target::canonical`](crate::Target::canonical).
     pub target: Arc<str>,
     /// The bounds of what is decided.
     pub bounds: Bounds,
@@ -36,10 +37,12 @@ pub struct Key {
 
 impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
-        let Key { problem, target, bounds: Bounds { width, threads, .. }, schedule, nest, tree_version } = &key;
-        let nest = nest.as_ref().map_or(String::new(), |nest| format!("\n{nest}"));
+        let Key { problem, target, bounds: Bounds { vectors, width, threads }, schedule, nest, tree_version } = &key;
+        let dot = if vectors.dot { " dot" } else { "" };
+        let bounds = format_args!("{}{dot} {width} {threads}", vectors.bits);
         let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
-        let hash = hash(format_args!("{problem}\n{target}\n{width} {threads} {tree_version}\n{schedule}{nest}"));
+        let nest = nest.as_ref().map_or(String::new(), |nest| format!("\n{nest}"));
+        let hash = hash(format_args!("{problem}\n{target}\n{bounds} {tree_version}\n{schedule}{nest}"));
         Signature(Arc::new((hash, key)))
     }
 
