@@ -29,8 +29,8 @@ use cranefold_ir::work::Work;
 /// ```
 pub fn choose_form(problem: &Problem, width: u32) -> Form {
     let of = |form| slice_operations(problem, form, width);
-    match (of(Form::Direct), of(Form::Plain)) {
-        (Some(direct), Some(plain)) if direct < plain => Form::Direct,
+    match of(Form::Direct) {
+        Some(direct) if of(Form::Plain).is_some_and(|plain| direct < plain) => Form::Direct,
         _ => Form::Plain,
     }
 }

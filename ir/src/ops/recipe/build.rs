@@ -35,6 +35,9 @@ impl Recipe {
     /// # Panics
     /// If a row does not take the elements' type, which the spec has refused.
     pub fn reducer(&self, types: &Types, form: Form) -> Result<Reducer, RecipeError> {
+        if form == Form::Direct && !self.may_be_direct() {
+            return Err(self.no_form(form));
+        }
         let element = Element::of(self, types)?;
         let mut outputs = types.outputs.iter().copied();
         let mut results: Vec<DType> = vec![];
@@ -54,6 +57,15 @@ impl Recipe {
             whole.apply = Some(self.apply(formula, &results, types)?);
         }
         Ok(invariant::once(whole))
+    }
+
+    /// Whether the only reducer is a row with a direct form of some types.
+    fn may_be_direct(&self) -> bool {
+        matches!(&self.calls[..], [call] if call.as_row().is_some_and(|row| row.forms.direct.is_some()))
+    }
+
+    fn no_form(&self, form: Form) -> RecipeError {
+        RecipeError::NoForm { name: self.name(), form }
     }
 
     /// The type that finish gives a result in: the output's, or one to compute with.
@@ -83,10 +95,7 @@ impl Recipe {
         results: &[DType],
         form: Form,
     ) -> Result<Reducer, RecipeError> {
-        let no_form = || RecipeError::NoForm { name: self.name(), dtype: element.dtype, form };
         let row = match call {
-            _ if form == Form::Direct && self.calls.len() > 1 => return Err(no_form()),
-            Call::Own(_) if form == Form::Direct => return Err(no_form()),
             Call::Own(own) => return own.reducer(self, types, results),
             Call::Row { .. } => call.as_row().expect("a row of the table"),
         };
@@ -110,7 +119,7 @@ impl Recipe {
         };
         let reducer = match form {
             Form::Plain => row.build(&request),
-            Form::Direct => row.build_direct(&request).ok_or_else(no_form)?,
+            Form::Direct => row.build_direct(&request).ok_or_else(|| self.no_form(form))?,
         };
         Ok(element.adapt(reducer, row.takes_position, types, self.takes_position()))
     }

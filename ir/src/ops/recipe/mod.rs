@@ -137,8 +137,8 @@ pub enum RecipeError {
     Width { part: &'static str, given: usize, expected: usize },
     #[error("value {index} of `{part}` of the combiner is {given} where the state has {expected}")]
     Type { part: &'static str, index: usize, given: DType, expected: DType },
-    #[error("`{name}` of {dtype} has no {form} form")]
-    NoForm { name: String, dtype: DType, form: Form },
+    #[error("`{name}` has no {form} form for these types")]
+    NoForm { name: String, form: Form },
     #[error("the identity of phase {phase} is not neutral: combined with {state} it gives {result}")]
     Identity { phase: usize, state: String, result: String },
     #[error("`{part}` is not associative: {sides}")]
