@@ -169,7 +169,6 @@ fn the_form_is_a_word_of_the_schedule() {
         ("max f64[8,2] axes=[1]", "`max` of f64"),
         ("min,max f32[8,2] axes=[1]", "`min, max` of f32"),
         ("sum f32[8,2] axes=[1]", "`sum` of f32"),
-        ("copy f32[8,2]", "a conversion"),
     ] {
         let problem = problem(text);
         assert_eq!(choose_form(&problem, 512), Form::Plain, "{text}");
