@@ -1,8 +1,8 @@
-//! The loop-nest language of cranefold: data, text form, verifier and interpreter.
+//! The loop-nest language of Cranefold: data, text, verifier and interpreter.
 //!
-//! A [`Nest`] is loops over buffers and accumulators. It prints, reads back, verifies, and runs in
-//! any domain of values ([`eval`]). A [`formula`] is text of a user that becomes expressions of a nest.
-//! Nothing here knows specs or code generators.
+//! A [`Nest`] is a program of loops over buffers and accumulators. It prints, reads back, verifies, and runs in
+//! any domain of values ([`eval`]). A [`formula`] is an expression of a user's spec, which becomes expressions of a
+//! nest. This crate knows neither specs nor code generators.
 //!
 //! ```
 //! use cranefold_ir::{Nest, eval, verify};
@@ -26,24 +26,74 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The text of a nest
+//!
+//! `list(x)` is one or more `x` with commas between them, `x?` an optional and `x*` a repeated x. White space only
+//! separates, newlines included; `#` begins a comment to the end of the line.
+//!
+//! ```text
+//! nest      = "nest" quoted "{" buffer* def* stmt* "}"
+//! quoted    = '"' characters and the escapes \" \\ \n \u{hex}, on one line '"'
+//! buffer    = ("in" | "out" | "inout") x ":" dtype "[" count "]"             x0, x1 ... in order
+//! def       = "def" name "(" list(v ":" dtype)? ")" "->" list(dtype)
+//!             "{" ("let" v "=" expr)* list(expr) "}"                          v0, v1 ... in order
+//! body      = "{" stmt* "}"
+//! stmt      = "for" loopvar "in" "0" ".." (count | loopvar) kind body
+//!           | "acc" a ":" dtype "[" count "]" "=" value
+//!           | "let" v "=" expr
+//!           | "call" list(v) "=" name "(" list(expr)? ")"                     all results of a definition
+//!           | a "[" index "]" "=" expr
+//!           | x "[" index "]" "=" expr
+//!           | "carry" loopvar "=" index                                       trailing ones of the index
+//!           | "pick" loopvar "=" expr "to" count                              an integer, at most the count
+//!           | "merge" list(a) "by" name "over" count "of" count               blocks, elements of each
+//!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
+//!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
+//!           | "tile" body
+//! kind      = "parallel" | "seq" | "lanes"
+//! expr      = value ":" dtype
+//!           | v
+//!           | x "[" index "]"
+//!           | a "[" index "]"
+//!           | dtype "[" index "]"                                             the value of the index
+//!           | operation "(" list(expr) ")"
+//!           | name "(" list(expr)? ")"                                        a definition with one result
+//! operation = "neg" | "abs" | "sqrt" | "nearest" | "not" | "clz" | "add" | "sub" | "mul" | "mul_high" | "div"
+//!           | "min" | "max" | "and" | "or" | "xor" | "shl" | "shr" | "eq" | "ne" | "lt" | "le" | "fma" | "select"
+//!           | dtype                                                           a conversion
+//!           | "bits_" dtype                                                   the same bits as another type
+//! index     = "-"? term (("+" | "-") term)*
+//! term      = count ("*" loopvar)? | loopvar
+//! value     = "-"? (number | "inf" | "nan") | "true" | "false" | "bits" "(0x" hex ")"
+//! dtype     = "bool" | "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "f16" | "bf16" | "f32" | "f64"
+//! name      = a letter or "_", then letters, digits, "_", and dots inside
+//! x a v     = that letter and a number: a buffer, an accumulator, a value
+//! loopvar   = a letter and a number; the letter is one of "i" "b" "k" "r" "l" "e" "q" "p" "s" (see `Over`)
+//! ```
+//!
+//! A name before `(` is a call, whatever the name is. Reads, loads, values and results have no written type: it follows
+//! from the declarations, which stand before. Loops and tiles nest at most [`MAX_DEPTH`] deep, and so do expressions.
+//!
 //! # What a nest means
 //!
-//! - Iterations of a `parallel` loop write different elements and read none that another writes: any
-//!   order, any number at a time. Those of a `seq` loop run in order. A `lanes` loop is parallel and
-//!   runs all iterations together: each value in it is a vector. So do two of them, one in the other.
+//! - Iterations of a `parallel` loop write different elements and read none that another iteration writes: they may run
+//!   in any order, any number at a time. Iterations of a `seq` loop run in order. A `lanes` loop is parallel and
+//!   runs all iterations together: each value in it is a vector. Two `lanes` loops, one in the other, make a vector of
+//!   the lanes of both.
 //! - **A pass may exchange two iterations if and only if they do not write the same accumulator
-//!   element.** So what is combined with what, and in which order, stays; [`eval::Terms`] proves it.
+//!   element.** So each element keeps its combinations and their order; [`eval::Terms`] proves it.
 //!   Sums of integers are the exception: addition modulo 2^bits is exact, so their elements may be added in any
-//!   order, and a term of such a sum is the sum of its elements' terms.
-//! - Operations mean what the [`Op`] module says: IEEE 754 rounded once, to nearest even, subnormals
-//!   kept, nothing contracted; integers modulo 2^bits. NaN payloads are not specified until `canon`.
+//!   order, and the term of such a sum is the sum of the terms of its elements.
+//! - Operations mean what [`Op`] says: IEEE 754 rounded once, to nearest even, subnormals
+//!   kept, nothing contracted; integers modulo 2^bits. The payload of a NaN is not specified; a definition
+//!   makes NaN canonical before the nest stores it.
 //! - Block states merge and lanes fold in the order of [`tree`].
-//! - `select` finds elements of a slice by their order, whatever their places ([`Selection`] says which
-//!   order), and leaves the slice in any order: afterwards only another `select` may take it.
+//! - `select` finds elements of a slice by their order, whatever their places ([`Selection`] defines the order). It
+//!   leaves the slice in any order: afterwards only another `select` may take it.
 //!
 //! # What a reduction means
 //!
-//! The rows of [`ops`] follow these, whatever the target:
+//! The rows of [`ops`] keep these rules, whatever the target:
 //!
 //! | question | answer |
 //! | --- | --- |

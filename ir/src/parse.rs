@@ -2,46 +2,8 @@
 //!
 //! `parse(print(n)) == n` for every nest `n` that verifies.
 //!
-//! The grammar. White space, newlines among it, only separates; `#` begins a comment to the end of
-//! the line. `list(x)` is one or more `x` separated by commas, `x?` an optional and `x*` a repeated x.
-//!
-//! ```text
-//! nest     = "nest" quoted "{" buffer* def* stmt* "}"
-//! quoted   = '"' characters and the escapes \" \\ \n \u{hex}, on one line '"'
-//! buffer   = ("in" | "out" | "inout") x ":" dtype "[" count "]"          x0, x1 ... in order
-//! def      = "def" name "(" list(v ":" dtype)? ")" "->" list(dtype)
-//!            "{" ("let" v "=" expr)* list(expr) "}"            v0, v1 ... in order
-//! body     = "{" stmt* "}"
-//! stmt     = "for" loopvar "in" "0" ".." (count | loopvar) ("parallel" | "seq" | "lanes") body
-//!          | "acc" a ":" dtype "[" count "]" "=" value
-//!          | "let" v "=" expr
-//!          | "call" list(v) "=" name "(" list(expr)? ")"       binds all results
-//!          | a "[" index "]" "=" expr
-//!          | x "[" index "]" "=" expr
-//!          | "carry" loopvar "=" index
-//!          | "merge" list(a) "by" name "over" count "of" count
-//!          | "fold" list(a) "by" name "over" count "of" count "by" count
-//!          | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
-//!          | "tile" body
-//! expr     = value ":" dtype
-//!          | v
-//!          | x "[" index "]"
-//!          | a "[" index "]"
-//!          | dtype "[" index "]"                            the value of the index
-//!          | operation "(" list(expr) ")"                      operations as in `Op`
-//!          | name "(" list(expr)? ")"                          a definition with one result
-//! index    = "-"? term (("+" | "-") term)*
-//! term     = count ("*" loopvar)? | loopvar
-//! value    = "-"? (number | "inf" | "nan") | "true" | "false" | "bits(0x" hex ")"
-//! name     = letter or "_", then letters, digits, "_", and dots inside
-//! x a v    = that letter and a number: a buffer, an accumulator, a value
-//! loopvar  = one of the letters i b k l e q p and a number
-//! ```
-//!
-//! A name followed by `(` is a call, whatever the name is. Types of reads, loads, values and
-//! results are not written: they follow from the declarations, which stand before. Loops and tiles nest
-//! at most [`MAX_DEPTH`] deep, and so do expressions. Whether the program makes sense beyond types of
-//! operations is the verifier's to say.
+//! The grammar stands at the head of the [crate], where it is rendered. The verifier decides whether a program
+//! makes sense beyond the types of its operations.
 
 mod expr;
 mod lexer;
@@ -77,7 +39,7 @@ pub struct ParseError {
 type Result<T> = std::result::Result<T, ParseError>;
 
 /// # Errors
-/// Where the text departs from the grammar at the head of the file, an operation does not take the
+/// Where the text departs from the grammar at the head of the crate, an operation does not take the
 /// types it is given, or something is used that is not declared before.
 impl FromStr for Nest {
     type Err = ParseError;

@@ -1,4 +1,4 @@
-//! Nests as text. The grammar stands at the head of [`crate::parse`]; a verified nest printed and
+//! Nests as text. The grammar stands at the head of the [crate]; a verified nest printed and
 //! parsed is the same nest. Printing takes any nest, also one the verifier refuses.
 
 use crate::{Def, DefId, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Stmt};
