@@ -7,6 +7,23 @@
 //! assert_eq!(schedule.to_string(), "width=128 tile=i0:1024 rows=8 blocks=1");
 //! # Ok::<(), cranefold::ScheduleError>(())
 //! ```
+//!
+//! # Text
+//!
+//! ```text
+//! schedule = decision*                                             each at most once, "tile" once for each box
+//! decision = "width" "=" bits                                      of a vector: 0 (scalar), 64, 128, 256, 512, 1024
+//!          | "form" "=" ("plain" | "direct")                       extremes of f32 on their bits, or by value
+//!          | "tile" "=" loop ":" count ("@blocks" | "@runs" | "@folds")?
+//!          | "rows" "=" count                                      steps in one visit of an accumulator
+//!          | "blocks" "=" count                                    blocks in flight at once
+//!          | "interleave" "=" count                                blocks or outputs taken step by step together
+//!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
+//!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
+//! loop     = "i" and a number: an output loop of the naive nest
+//! ```
+//!
+//! A decision that is left out has its default: width 128, the plain form (which prints as nothing), no tile, 1 for all others, no prefetch.
 
 mod check;
 mod choose;

@@ -21,6 +21,44 @@
 //! that walk memory as one are one. Only mapped inputs cut slices, so the order does not depend on outputs;
 //! outputs are cut by all operands.
 //! A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the slice.
+//!
+//! # Text
+//!
+//! ```text
+//! problem {
+//!   reduce lp_sum(p=3,eps=1e-6) in f32 over 240
+//!   then "r0 / x1"
+//!   in x0: f32[17280]
+//!   with x1: f32[72]
+//!   out x2: f32[72]
+//!   slices at 0, 0 -> 0
+//!     dim 72: 240, 1 -> 1
+//!   elements at 0, 0
+//!     dim 240: 1, 0
+//! }
+//! ```
+//!
+//! The grammar, in which `list(x)` is one or more `x` with commas between them, `x?` an optional and `x*` a repeated x;
+//! each line of the text is one of `work` to `padding`:
+//!
+//! ```text
+//! problem    = "problem" "{" work expression* operand* takes? box* beside? padding* "}"
+//! work       = "reduce" list(op) "in" dtype "over" count flag*     accumulator type, elements of a slice
+//!            | "convert" "over" count flag*
+//! flag       = "saturate" | "half_even"
+//! expression = ("map" | "then" | "apply") '"' formula '"'          "then": one for each output
+//! operand    = ("in" | "with" | "out") x ":" dtype "[" count "]"   read by lift; read after the reduction; written
+//! takes      = "takes" "position"                                  lift takes the position in the slice
+//! box        = ("slices" | "elements" | "positions") "at" place dim*
+//! dim        = "dim" count ":" place                               extent, and the stride in each operand
+//! place      = list(int) ("->" list(int))? ("position" int)?       inputs, outputs, position in the slice
+//! beside     = "beside" count                                      slices side by side in a step, if not 1
+//! padding    = "padding" "of" x "at" count ("dim" count ":" int)*  elements of an output that become zero
+//! x          = "x" and a number, inputs first
+//! ```
+//!
+//! A box begins at a place and has dims, outermost first. `slices` are the outputs, `elements` those of one slice,
+//! `positions` the places of a slice at which outputs are written. `elements` have no outputs and no arrow.
 
 pub mod blocks;
 mod canonical;

@@ -1,30 +1,4 @@
-//! The text form of a problem.
-//!
-//! ```text
-//! problem {
-//!   reduce lp_sum(p=3,eps=1e-6) in f32 over 240
-//!   then "r0 / x1"
-//!   in x0: f32[17280]
-//!   with x1: f32[72]
-//!   out x2: f32[72]
-//!   slices at 0, 0 -> 0
-//!     dim 72: 240, 1 -> 1
-//!   elements at 0, 0
-//!     dim 240: 1, 0
-//! }
-//! ```
-//!
-//! The first line is `reduce` or `convert`, the ops with their parameters and `in` the accumulator type,
-//! `over` the number of elements of each slice, then the words `saturate` and `half_even` that hold.
-//! Lines for expressions follow, `map`, `then` (one for each output) and `apply`, in which inputs are `x`
-//! and their number. Operands have their element type and length; lift reads those marked `in`, `with` is read
-//! once a slice is reduced. `takes position` says that lift takes the position in the slice.
-//!
-//! Then come the boxes: of `slices`, of the `elements` of each, of the `positions` of each at which outputs are
-//! written, and of the `padding of` an output. Each has, for each input and after an arrow for each output, where
-//! it begins and the strides of its dims, and `position` with where it begins in the slice and what its dims add
-//! to that, if it is not 0. `beside 16` says that 16 slices lie side by side within a step of the reduction; it
-//! is left out if it is 1.
+//! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
 use super::{Dim, Input, Operand, Padding, Place, Problem, Region, Work};
 use crate::spec::MAX_BOXES;
