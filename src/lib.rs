@@ -1,6 +1,24 @@
+//! [docs]: crate::docs
+//! [specs]: docs::specs
+//! [layouts]: docs::layouts
+//! [expressions-and-combiners]: docs::expressions_and_combiners
+//! [results]: docs::results
+//! [threads-and-cache]: docs::threads_and_cache
+//! [partial-results]: docs::partial_results
+//! [ahead-of-time]: docs::ahead_of_time
+//! [wide-vectors]: docs::wide_vectors
+//! [reading-a-dump]: docs::reading_a_dump
+//! [speed]: docs::speed
+//! [reliability]: docs::reliability
+//! [internals]: docs::internals
+//! [mit]: https://opensource.org/license/mit
+//! [apache]: https://www.apache.org/licenses/LICENSE-2.0
+//!
+#![doc = include_str!("../docs/pictures/rustdoc.md")]
+//!
 #![doc = include_str!("../README.md")]
 //!
-//! # The data's way
+//! # The modules
 //!
 //! ```text
 //! text or builder -> Reduction -> Problem -> Nest -> passes -> Nest -> Code -> Kernel
@@ -10,31 +28,37 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`spec`], [`layout`] | the request as the user means it, validated once (crate `cranefold-spec`) |
-//! | [`problem`] | the request without its accidents; equal problems share code |
+//! | [`spec`], [`layout`] | the spec as the user means it, validated once (crate `cranefold-spec`) |
+//! | [`problem`] | the spec without its accidents; equal problems share code |
 //! | [`problem::tree`] | lanes, steps and blocks: the order of accumulation, part of the meaning |
 //! | [`schedule`] | decisions as data, chosen or forced |
 //! | [`lower`] | problem -> naive nests: a [program](lower::program) |
 //! | [`passes`], [`pipeline`] | nest -> nest, one function a file, in order |
-//! | [`target`], [`vectors`] | instruction sets, and the vectors they have |
+//! | [`target`], [`vectors`] | instruction sets, and their vectors |
 //! | `codegen` | legal nest -> machine code: Cranelift functions of 128 bits, and x86 tiles of wide vectors |
 //! | `link` | machine code in memory that runs |
 //! | [`request`] | a spec with the signature of its code |
 //! | [`kernel`] | checked calls and facts |
 //! | [`inspect`] | every stage as text, the explain page, disassembly, names for `perf` |
-//! | [`compiler`] | request -> kernel, and the cache: signature -> code, bounded, each made once |
+//! | [`compiler`] | spec -> kernel, and the cache: signature -> code, bounded, each made once |
 //! | [`aot`] | code as an object file with a C header |
 //! | [`partial`] | states of some blocks of a reduction, for engines that merge them |
-//! | [`executor`] | who runs the parts of a kernel: a thread, rayon, threads that stay awake, or the caller's own |
+//! | [`executor`] | the threads that run the parts of a kernel: one thread, rayon, threads that stay awake, or the caller's own |
 //!
-//! Dependencies point one way, and `tests/layout.rs` holds the list. [`ir`] knows none of these. Spec, problem,
-//! lowering, schedule and passes never mention Cranelift, which only code generation, `link`, `aot`, `inspect` and `target` do,
-//! nor `iced_x86`, which only `codegen::x86` and `inspect` do. Nothing here prints, reads the environment or exits. Unsafe
-//! code stands in the file that enters machine code, the file that maps memory for it, and the functions of the host that it calls. The oracle, crate `cranefold-reference`, shares nothing with the compiler but the spec.
+//! Users need [`Compiler`], [`Kernel`], [`Reduction`], [`Schedule`], [`Target`], [`aot`], [`partial`] and [`executor`]. The
+//! modules between a problem and a legal nest are public for readers of the language and for tests.
+//!
+//! Dependencies point one way, and `tests/layout.rs` holds the list. [`ir`] knows none of these modules. Code generation,
+//! `link`, `aot`, `inspect` and `target` name Cranelift; `codegen::x86` and `inspect` name `iced_x86`; no other module
+//! does. Nothing here prints, reads the environment or exits. Unsafe code stands in four files: one enters machine code,
+//! one maps memory for it, and two hold the host functions that it calls. The oracle, crate `cranefold-reference`, shares
+//! nothing with the compiler except the spec.
 
 pub mod aot;
 mod codegen;
 pub mod compiler;
+#[cfg(any(doc, doctest))]
+pub mod docs;
 pub mod error;
 pub mod executor;
 mod forms;

@@ -5,6 +5,7 @@ mod emit;
 mod explain;
 mod files;
 mod layouts;
+mod pages;
 mod photograph;
 mod refused;
 mod several;

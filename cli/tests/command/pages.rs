@@ -1,0 +1,81 @@
+//! The commands that the README and the pages of `docs/` show do what is shown.
+
+use crate::{bytes, folder, works, write_npy};
+use npyz::Order;
+use std::fs;
+use std::path::Path;
+
+fn pages() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+    let docs = fs::read_dir(root.join("docs")).expect("the pages").map(|entry| entry.expect("an entry").path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|e| e == "md")).chain([root.join("README.md")]);
+    pages.map(|path| fs::read_to_string(path).expect("a page")).collect()
+}
+
+/// The words of a line as a shell splits it: by spaces, but for those between quotes.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (vec![], None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (None, '"' | '\'') => (quote, word) = (Some(c), Some(word.unwrap_or_default())),
+            (Some(q), _) if c == q => quote = None,
+            (None, ' ') => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.into_iter().chain(word).collect()
+}
+
+/// The commands in blocks of code, without `cranefold`; lines that end in `\` go on.
+fn commands() -> Vec<Vec<String>> {
+    let mut all = vec![];
+    for page in pages() {
+        let page = page.replace("\\\n", " ");
+        for block in page.split("```").skip(1).step_by(2) {
+            let lines = block.lines().filter_map(|line| {
+                line.strip_prefix("cranefold ").or_else(|| line.strip_prefix("cargo run --release -- "))
+            });
+            all.extend(lines.map(words));
+        }
+    }
+    all
+}
+
+/// Each is run in a folder with the arrays it names.
+#[test]
+fn commands_shown_work() {
+    let folder = folder("commands_shown_work");
+    let commands = commands();
+    assert!(commands.len() >= 5, "{commands:?}");
+    for command in commands {
+        let raw = command.iter().any(|word| word == "--raw");
+        let floats = |n: usize| vec![1.0f32; n];
+        if raw {
+            write_npy(&folder.join("x.npy"), "<f4", Order::C, &[12544], &bytes!(floats(12544)));
+        } else {
+            write_npy(&folder.join("x.npy"), "<f4", Order::C, &[64, 512], &bytes!(floats(64 * 512)));
+        }
+        write_npy(&folder.join("w.npy"), "<f4", Order::C, &[512], &bytes!(floats(512)));
+        write_npy(&folder.join("out.npy"), "<f4", Order::C, &[64], &bytes!(floats(64)));
+        let is_file = |word: &str| [".npy", ".o", ".h"].iter().any(|end| word.ends_with(end));
+        let place = |word: String| if is_file(&word) { folder.join(word).display().to_string() } else { word };
+        works(&command.into_iter().map(place).collect::<Vec<_>>());
+    }
+}
+
+/// The run in the first screen of the README: its lines that no machine changes.
+#[test]
+fn the_first_run_is_as_shown() {
+    let readme = pages().pop().expect("the README");
+    let (_, block) = readme.split_once("```text\nspec ").expect("the first run");
+    let shown = |name: &str| {
+        let line = block.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no line {name}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let run = commands().into_iter().find(|words| words[0] == "run" && words.len() == 2).expect("a run");
+    let out = works(&run);
+    for name in ["input", "output"] {
+        let printed = out.lines().find(|line| line.starts_with(name)).expect("a line");
+        assert_eq!(printed.split_whitespace().collect::<Vec<_>>().join(" "), shown(name));
+    }
+}
