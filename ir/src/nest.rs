@@ -369,6 +369,16 @@ impl Stmt {
         }
     }
 
+    /// The accumulators of which it may change an element by itself, the bodies in it left out.
+    pub fn changed_accs(&self) -> &[AccId] {
+        match self {
+            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => std::slice::from_ref(acc),
+            Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs,
+            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => &[],
+            Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
+        }
+    }
+
     /// Calls `f` on this statement and every one nested in it.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
         f(self);

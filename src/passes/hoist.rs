@@ -2,7 +2,7 @@
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{rewrite, visit_accesses};
+use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
@@ -33,12 +33,10 @@ fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     let mut changed: HashSet<AccId> = HashSet::new();
     let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
     for stmt in &l.body {
-        visit_accesses(stmt, &mut |acc, access| {
-            if access.changes() {
-                changed.insert(acc);
-            }
+        stmt.visit(&mut |s| {
+            changed.extend(s.changed_accs());
+            bound.extend(s.bound_loop_var());
         });
-        stmt.visit(&mut |s| bound.extend(s.bound_loop_var()));
     }
     let fixed = |index: &Index| index.terms().all(|(v, _)| !bound.contains(&v));
     let moves = |e: &Expr| match e {
