@@ -14,7 +14,7 @@
 //!
 //! `BLESS=1 cargo test --release --test readme` rewrites them.
 
-use cranefold::passes::PASSES;
+use cranefold::passes::{PASSES, Pass};
 use cranefold::{Compiler, Options, Reduction, Target, aot};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -238,11 +238,19 @@ fn the_table_of_ops_is_that_of_the_code() {
 
 #[test]
 fn the_table_of_passes_is_that_of_the_code() {
-    let page = read("docs/internals.md");
-    let (_, table) = page.split_once("| pass | effect |").expect("the table of passes");
-    let rows = table.lines().skip(2).take_while(|line| line.starts_with("| `"));
-    let names: Vec<&str> = rows.filter_map(|line| line.split('`').nth(1)).collect();
-    assert_eq!(names, PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/internals.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let (before, table) = page.split_once("| pass | effect |").expect("the table of passes");
+    let (head, rest) = table.split_once("| --- | --- | --- | --- |\n").expect("the head of the table");
+    let (_, after) = rest.split_once("\n\n").expect("text after the table");
+    let row = |pass: &Pass| format!("| `{}` | {} | {} | {} |", pass.name, pass.summary, pass.because, pass.relies_on);
+    let rows: Vec<String> = PASSES.iter().map(row).collect();
+    let rows = rows.join("\n");
+    let current = format!("{before}| pass | effect |{head}| --- | --- | --- | --- |\n{rows}\n\n{after}");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(path, &current).expect("the page");
+    }
+    assert!(page == current, "the table of passes in docs/internals.md is not that of PASSES; BLESS=1 rewrites it");
 }
 
 /// The text without its blocks of code.
