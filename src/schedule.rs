@@ -23,7 +23,7 @@
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
 //!
-//! A decision that is left out has its default: width 128, the plain form (which prints as nothing), no tile, 1 for all others, no prefetch.
+//! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain form (which prints as nothing), no tile, 1 for all others, no prefetch.
 
 mod check;
 mod choose;
@@ -217,6 +217,8 @@ impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
+        let decisions = |line: &str| line.split(';').next().unwrap_or_default().to_string();
+        let text: String = text.lines().map(|line| decisions(line) + "\n").collect();
         if text.trim().is_empty() {
             return Err(ScheduleError::Empty);
         }

@@ -296,6 +296,7 @@ mod tests {
             let says = format!("128 bits: {bits} bits have no form for frobnication of f32");
             let dumped = narrow.dump("schedule").expect("a stage");
             assert!(dumped.ends_with(&format!("\n; {says}")), "{dumped}");
+            assert_eq!(dumped.parse::<Schedule>().as_ref(), Ok(narrow.schedule()), "a stage that reads back");
             assert!(narrow.dump("asm").expect("a stage").lines().all(|line| !line.contains("tile 0")));
             assert!(narrow.explain().expect("facts").contains(&says));
             assert!(!wide.dump("schedule").expect("a stage").contains("no form"));
