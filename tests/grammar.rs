@@ -1,7 +1,7 @@
 //! The grammars of problem and schedule have every word that the printers print, and no other.
 
-use cranefold::ir::{LoopVar, Over};
 use cranefold::ir::ops::Form;
+use cranefold::ir::{LoopVar, Over};
 use cranefold::schedule::{Parts, Shared, Tile, Transform};
 use cranefold::{Problem, Reduction, Schedule};
 use std::collections::BTreeSet;

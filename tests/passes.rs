@@ -55,7 +55,8 @@ impl Case {
 
     /// The case with the nest that the pass makes.
     fn after(mut self, pass: &Pass) -> Case {
-        let schedule: Schedule = self.value("schedule").unwrap_or("").parse().expect("a schedule");
+        let schedule: Schedule =
+            self.value("schedule").map_or_else(Schedule::default, |s| s.parse().expect("a schedule"));
         let bits = self.value("vectors").map_or(128, |bits| bits.parse().expect("bits of vectors"));
         let after = (pass.run)(self.before.clone(), &schedule, Vectors::WIDEST.at_most(bits));
         self.after = (after != self.before).then_some(after);
