@@ -202,7 +202,7 @@ impl Kernel {
     /// Enters a code.
     ///
     /// # Safety
-    /// `buffers` points to the pointers that the code takes (see `jit`).
+    /// `buffers` points to the pointers that the code takes (see [`link`](crate::link)).
     unsafe fn enter(&self, code: usize, buffers: *const *mut u8) -> Result<(), CallError> {
         debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
         let entry = self.0.compiled.codes[code].entry().ok_or_else(|| self.foreign())?;

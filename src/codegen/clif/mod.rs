@@ -1,4 +1,4 @@
-//! Legal nest -> Cranelift function. With `jit` and `target` the only place that knows Cranelift.
+//! Legal nest -> Cranelift function. With `link`, `aot`, `inspect` and `target` the only place that knows Cranelift.
 //!
 //! The function takes one argument: a pointer to an array of pointers, one for each buffer of the
 //! nest in its order, each to the buffer's first element, then one to scratch memory, which is not read

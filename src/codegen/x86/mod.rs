@@ -1,8 +1,7 @@
-//! A tile of a legal nest -> machine code of x86-64, with vectors of 256 or 512 bits. With
-//! `disassembly` the only place that knows `iced_x86`.
+//! A tile of a legal nest -> machine code of x86-64, with vectors of 256 or 512 bits.
 //!
 //! A tile is a function of two arguments, by the convention of System V: the array of pointers that the
-//! kernel got (see [`jit`](crate::link)), and the kernel's frame, in which lie accumulators, and the counters
+//! kernel got (see [`link`](crate::link)), and the kernel's frame, in which lie accumulators, and the counters
 //! and values that the tile takes from around it (see [`Frame`](crate::codegen::storage::Frame)). It keeps what that
 //! convention says, and leaves the upper halves of vector registers clear.
 //!
