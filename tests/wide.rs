@@ -1,4 +1,4 @@
-//! Wide vectors: every op on every type it takes has main loops of full vectors in tiles, but for what the README
+//! Wide vectors: every op on every type it takes has main loops of full vectors in tiles, but for what docs/wide-vectors.md
 //! lists; and vectors of all widths give the same bits.
 
 use cranefold::ir::{Def, DefId, Expr, Extent, Loop, LoopKind, Nest, Over, Stmt, eval};
@@ -34,12 +34,12 @@ impl Case {
     }
 }
 
-/// What is narrow: a line of the README's table, and which cases it is about.
+/// A line of the table in `docs/wide-vectors.md`, and the cases it is about.
 type Exception = (&'static str, fn(&Case) -> bool);
 
 const EXCEPTIONS: &[Exception] = &[
     (
-        "| `median`, `median_low`, `quantile`, `mode` | all types | elements are selected one by one, by a function of the host |",
+        "| `median`, `median_low`, `quantile`, `mode` | all | a function of the host selects elements one by one |",
         |case| case.row.selects,
     ),
     ("| `l2` | i32 i64 u32 u64 | squares are summed exactly, in 128 bits and more |", |case| {
@@ -51,20 +51,23 @@ const EXCEPTIONS: &[Exception] = &[
     ("| `prod` | integers with `saturate` or a float output | the product is exact in the same way |", |case| {
         case.row.name == "prod" && case.is_exact()
     }),
-    ("| all that compute more than a comparison | f16 bf16 with `acc=f64` | halves become f64 one by one |", |case| {
-        let compares = ["min", "max", "linf", "ptp", "argmax", "argmin", "count_nonzero"];
-        let is_half = [DType::F16, DType::Bf16].contains(&case.dtype);
-        is_half && case.form == "acc=f64" && !compares.contains(&case.row.name)
-    }),
     (
-        "| what writes the slice | an integer output; a half output of f64 | results are converted one by one |",
+        "| every op that computes more than a comparison | f16 bf16 with `acc=f64` | halves become f64 one by one |",
+        |case| {
+            let compares = ["min", "max", "linf", "ptp", "argmax", "argmin", "count_nonzero"];
+            let is_half = [DType::F16, DType::Bf16].contains(&case.dtype);
+            is_half && case.form == "acc=f64" && !compares.contains(&case.row.name)
+        },
+    ),
+    (
+        "| ops and `apply` that write the slice | an integer output; a half output of f64 | results are converted one by one |",
         |case| {
             let halves = ["-> f16", "-> bf16"].contains(&case.form) && case.dtype == DType::F64;
             case.row.applies && (case.form == "trunc -> i32" || halves)
         },
     ),
     (
-        "| `argmax`, `argmin`, `count_nonzero` | i64 u64 f64 at 256 bits | lanes of a condition are as wide as what is compared; positions and counts are not |",
+        "| `argmax`, `argmin`, `count_nonzero` | i64 u64 f64 at 256 bits | a condition has lanes of the compared size; positions and counts have others |",
         |case| {
             let wide = [DType::I64, DType::U64, DType::F64];
             case.bits == 256 && case.is_of(&["argmax", "argmin", "count_nonzero"], &wide)
@@ -253,9 +256,9 @@ fn main_loops_are_wide_but_for_the_exceptions() {
 }
 
 #[test]
-fn the_readme_lists_the_exceptions() {
-    let readme = include_str!("../README.md");
-    let (_, table) = readme.split_once("| op | of | why it is narrower |\n| --- | --- | --- |\n").expect("a table");
+fn the_page_lists_the_exceptions() {
+    let page = include_str!("../docs/wide-vectors.md");
+    let (_, table) = page.split_once("| op | types | reason |\n| --- | --- | --- |\n").expect("a table");
     let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with("| ")).collect();
     let listed: Vec<&str> = EXCEPTIONS.iter().map(|(line, _)| *line).collect();
     assert_eq!(rows, listed);

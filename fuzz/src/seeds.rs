@@ -41,7 +41,7 @@ fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts
 }
 
-/// Every op alone, specs of many parts, and those of the golden files, the benches and the README.
+/// Every op alone, specs of many parts, and those of the golden files, the benches, the README and the pages of docs.
 pub fn specs() -> Vec<String> {
     let alone = ops::ROWS.iter().map(|row| {
         let params: Vec<String> = row.params.iter().map(|p| format!("{}=0.5", p.name)).collect();
@@ -64,8 +64,9 @@ pub fn specs() -> Vec<String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     };
-    let readme = text("README.md");
-    let shown = readme.split(['`', '"', '\n']).filter(|t| t.len() < 300 && t.parse::<Reduction>().is_ok());
+    let pages =
+        ["README.md", "docs/specs.md", "docs/layouts.md", "docs/expressions-and-combiners.md"].map(text).join("\n");
+    let shown = pages.split(['`', '"', '\n']).filter(|t| t.len() < 300 && t.parse::<Reduction>().is_ok());
     let workloads = text("benches/workloads.txt");
     let workloads = workloads.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let listed = shown.chain(workloads).chain(parts).map(str::to_string);
