@@ -19,7 +19,7 @@ pub enum Class {
 }
 
 /// How much of a register an instruction names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are those of the registers")]
 pub enum View {
     R32,
@@ -139,7 +139,7 @@ pub enum Constant {
 }
 
 /// A tile in virtual registers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The steps.
     pub items: Vec<Item>,

@@ -1,5 +1,6 @@
 //! Bytes of a program whose registers are given out.
 
+use super::check::places::Record;
 use super::code::{Arg, Class, Inst, Item, Label, Program, Reg, View};
 use super::constants::Pool;
 use super::registers::{GENERAL, Home, Homes, SCRATCH};
@@ -19,6 +20,8 @@ pub struct Encoded {
     pub code_bytes: usize,
     /// What begins or ends where: offsets in bytes.
     pub marks: Vec<(usize, Mark)>,
+    /// The instructions of each item, where they are checked.
+    pub record: Record,
 }
 
 /// The bytes; `frame` is where in the frame what did not fit the registers lies.
@@ -37,6 +40,7 @@ pub fn encode(program: &Program, homes: &Homes, pool: &Pool, tier: Tier, frame: 
         jumps: vec![],
         constants: vec![],
         marks: vec![],
+        record: Record::default(),
     };
     let saved: Vec<Register> =
         (8..GENERAL.len()).filter(|&r| homes.general >> r & 1 == 1).map(|r| GENERAL[r]).collect();
@@ -44,8 +48,10 @@ pub fn encode(program: &Program, homes: &Homes, pool: &Pool, tier: Tier, frame: 
         writer.plain(Opcode::Push, Some(r))?;
     }
     for item in &program.items {
+        writer.record.begin();
         writer.item(item)?;
     }
+    writer.record.begin();
     writer.plain(Opcode::Vzeroupper, None)?;
     for &r in saved.iter().rev() {
         writer.plain(Opcode::Pop, Some(r))?;
@@ -83,10 +89,12 @@ struct Writer<'a> {
     /// Places of distances to constants, and where the next instruction begins.
     constants: Vec<(usize, usize, u32)>,
     marks: Vec<(usize, Mark)>,
+    record: Record,
 }
 
 impl Writer<'_> {
     fn write(&mut self, instruction: Instruction) -> Result<(), Refused> {
+        self.record.wrote(instruction);
         let refused = |e: iced_x86::IcedError| Refused(format!("{:?}: {e}", instruction.code()));
         self.at += self.encoder.encode(&instruction, self.at as u64).map_err(refused)?;
         Ok(())
@@ -363,7 +371,7 @@ impl Writer<'_> {
             let distance = places[entry as usize] as i64 - next as i64;
             bytes[place..place + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         }
-        Ok(Encoded { bytes, code_bytes, marks: std::mem::take(&mut self.marks) })
+        Ok(Encoded { bytes, code_bytes, marks: self.marks, record: self.record })
     }
 }
 
@@ -379,7 +387,7 @@ fn full_view(class: Class, tier: Tier) -> View {
 }
 
 /// The machine's register of a number. Mask 0 means no mask, and is never given out.
-fn physical(class: Class, n: u8, view: View) -> Register {
+pub fn physical(class: Class, n: u8, view: View) -> Register {
     match (class, view) {
         // The halves have the order of the wholes.
         (Class::General, View::R32) => Register::EAX + (GENERAL[usize::from(n)] as u32 - Register::RAX as u32),

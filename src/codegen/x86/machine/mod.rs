@@ -10,7 +10,10 @@
 //! | [`constants`] | gives each constant a register around a loop, or a place in memory |
 //! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; what does not fit lies in the frame |
 //! | [`encode`] | writes the bytes |
+//!
+//! In tests, and with debug assertions, [`check`] executes the program on symbols before and after each pass.
 
+mod check;
 mod coalesce;
 pub mod code;
 mod constants;
@@ -25,7 +28,9 @@ pub mod table;
 pub mod tier;
 
 use crate::codegen::x86::Refused;
+use check::Watch;
 use code::{Program, Reg};
+use constants::Pool;
 use encode::Encoded;
 use tier::Tier;
 
@@ -48,11 +53,17 @@ pub fn assemble(mut program: Program, tier: Tier, buffers: Reg, spills_at: u64) 
     if tier.is_512() {
         maxima::join_maxima(&mut program);
     }
+    let mut watch = Watch::new(&program, tier);
     dead::remove_dead(&mut program);
+    watch.passed("dead", &program, &Pool::default());
     coalesce::coalesce(&mut program);
+    watch.passed("coalesce", &program, &Pool::default());
     order::order(&mut program, tier);
+    watch.passed("order", &program, &Pool::default());
     let pool = constants::place(&mut program, tier, &[buffers]);
+    watch.passed("constants", &program, &pool);
     let homes = registers::allocate(&program, tier, buffers);
     let code = encode::encode(&program, &homes, &pool, tier, spills_at)?;
+    watch.encoded(&program, &homes, &code, buffers, spills_at);
     Ok(Assembled { code, frame_bytes: homes.frame_bytes.into(), loops: program.loops })
 }

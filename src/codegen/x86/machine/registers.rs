@@ -41,7 +41,7 @@ pub const SCRATCH: u8 = 4;
 /// The homes of all registers.
 #[derive(Debug)]
 pub struct Homes {
-    homes: Vec<Home>,
+    pub(super) homes: Vec<Home>,
     /// Bytes of the frame.
     pub frame_bytes: u32,
     /// General registers that were given out, by number.
@@ -56,7 +56,7 @@ impl Homes {
 }
 
 /// The number in [`GENERAL`] of the register in which the function gets the buffers.
-const BUFFERS: u8 = 7;
+pub const BUFFERS: u8 = 7;
 
 /// Gives out registers; `buffers` is the register that holds a value from the start.
 pub fn allocate(program: &Program, tier: Tier, buffers: Reg) -> Homes {

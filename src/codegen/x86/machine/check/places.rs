@@ -1,0 +1,321 @@
+//! The virtual registers that each place holds, followed through the instructions that the encoder wrote.
+//!
+//! A place is a register of the machine or a slot of the frame. It holds several virtual registers after a copy. An
+//! instruction must find each virtual register that it reads in the place that it names; what it writes is in no other place
+//! any more. Where ways meet a place holds what it holds on all of them; loops are followed until nothing changes.
+
+use super::is_zero;
+use crate::codegen::x86::machine::code::{Arg, Class, Inst, Item, Program, Reg, View};
+use crate::codegen::x86::machine::encode::{FRAME, physical};
+use crate::codegen::x86::machine::registers::{BUFFERS, GENERAL};
+use crate::codegen::x86::machine::row::First;
+use crate::codegen::x86::machine::table::{Opcode, fma};
+use crate::codegen::x86::machine::tier::Tier;
+use iced_x86::{Code, Instruction, OpKind, Register};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The instructions that the encoder wrote, where they are checked.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    pub(super) written: Vec<Instruction>,
+    /// The first instruction of each item, and of the end.
+    pub(super) starts: Vec<usize>,
+}
+
+impl Record {
+    /// Begins the next item.
+    pub fn begin(&mut self) {
+        self.starts.push(self.written.len());
+    }
+
+    /// Adds an instruction.
+    pub fn wrote(&mut self, instruction: Instruction) {
+        if super::ON {
+            self.written.push(instruction);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Register(Class, u8),
+    /// A slot of the frame: bytes after its start.
+    Slot(u64, u64),
+}
+
+impl Place {
+    fn overlaps(self, other: Place) -> bool {
+        match (self, other) {
+            (Place::Slot(a, a_bytes), Place::Slot(b, b_bytes)) => a < b + b_bytes && b < a + a_bytes,
+            _ => self == other,
+        }
+    }
+}
+
+/// The virtual registers in each place.
+type State = HashMap<Place, Vec<Reg>>;
+
+/// Checks that each use reads what was defined; `frame` is the part of the frame for what did not fit.
+pub fn hold(program: &Program, record: &Record, tier: Tier, buffers: Reg, frame: Range<u64>) -> Result<(), String> {
+    let saved = record.written[..record.starts[0]].iter().map(|i| i.op0_register()).collect();
+    let mut labels: Vec<Option<State>> = vec![None; program.labels()];
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        let held = State::from([(Place::Register(Class::General, BUFFERS), vec![buffers])]);
+        // None behind a jump that is always taken.
+        let mut now = Some(held);
+        for (at, item) in program.items.iter().enumerate() {
+            match item {
+                Item::Label(label) => {
+                    let known = &mut labels[label.0 as usize];
+                    if let Some(state) = now {
+                        changed |= meet(known, state);
+                    }
+                    now = known.clone();
+                }
+                Item::Jump(opcode, label) => {
+                    if let Some(state) = &now {
+                        changed |= meet(&mut labels[label.0 as usize], state.clone());
+                    }
+                    now = now.filter(|_| *opcode != Opcode::Jmp);
+                }
+                _ => {
+                    let Some(state) = &mut now else { continue };
+                    let written = &record.written[record.starts[at]..record.starts[at + 1]];
+                    let mut step = Step { program, tier, frame: &frame, saved: &saved, state };
+                    step.item(item, written).map_err(|fault| format!("{fault} in item {at}, {item:?}"))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keeps in a label's state what another way to it holds too; returns whether it changed.
+fn meet(known: &mut Option<State>, state: State) -> bool {
+    let Some(known) = known else {
+        *known = Some(state);
+        return true;
+    };
+    let mut changed = false;
+    known.retain(|place, regs| {
+        let count = regs.len();
+        regs.retain(|reg| state.get(place).is_some_and(|others| others.contains(reg)));
+        changed |= regs.len() < count;
+        !regs.is_empty()
+    });
+    changed
+}
+
+/// The execution of an item.
+struct Step<'a> {
+    program: &'a Program,
+    tier: Tier,
+    frame: &'a Range<u64>,
+    saved: &'a Vec<Register>,
+    state: &'a mut State,
+}
+
+impl Step<'_> {
+    fn item(&mut self, item: &Item, written: &[Instruction]) -> Result<(), String> {
+        let own: Vec<usize> = (0..written.len()).filter(|&n| self.slot(&written[n]).is_none()).collect();
+        let moves = match item {
+            Item::Inst(_) if own.len() != 1 => return Err(format!("{} instructions", own.len())),
+            Item::Inst(_) => 0,
+            Item::Fma { .. } if own.is_empty() => return Err("no instruction".into()),
+            Item::Fma { .. } => own.len() - 1,
+            _ => own.len(),
+        };
+        for (n, instruction) in written.iter().enumerate() {
+            match own.iter().position(|&own| own == n) {
+                None => self.slot_access(instruction)?,
+                Some(nth) if nth < moves => self.moved(instruction)?,
+                Some(_) => match *item {
+                    Item::Inst(inst) => self.inst(&inst, instruction)?,
+                    Item::Fma { to, a, b, c, double } => {
+                        self.fma(to, [Arg::Reg(a, self.tier.view()), b, c], double, instruction)?
+                    }
+                    _ => {}
+                },
+            }
+        }
+        if let Item::Copy { to, from } = *item {
+            for regs in self.state.values_mut() {
+                regs.retain(|&reg| reg != to || to == from);
+                if regs.contains(&from) && to != from {
+                    regs.push(to);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The slot that an instruction loads or stores.
+    fn slot(&self, instruction: &Instruction) -> Option<Place> {
+        let memory = (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory);
+        let offset = instruction.memory_displacement64();
+        let is_slot = memory && instruction.memory_base() == Register::RSI && offset >= self.frame.start;
+        let other = if instruction.op0_kind() == OpKind::Memory {
+            instruction.op1_register()
+        } else {
+            instruction.op0_register()
+        };
+        let bytes = match place(other) {
+            Ok(Place::Register(Class::Vector, _)) => self.tier.bytes(),
+            _ => 8,
+        };
+        is_slot.then_some(Place::Slot(offset, bytes))
+    }
+
+    fn slot_access(&mut self, instruction: &Instruction) -> Result<(), String> {
+        use Opcode::*;
+        let Some(slot) = self.slot(instruction) else { unreachable!("an access of a slot") };
+        let Place::Slot(offset, bytes) = slot else { unreachable!("a slot") };
+        if offset + bytes > self.frame.end {
+            return Err(format!("a slot at {offset} behind the frame of {} bytes", self.frame.end));
+        }
+        let vector = if self.tier.is_512() { [Vmovdqu32, Vmovdqu32Store] } else { [VmovdquYmm, VmovdquYmmStore] };
+        if self.is_one_of(instruction, &[Mov, Kmovq, vector[0]]) {
+            return self.move_value(place(instruction.op0_register())?, slot);
+        }
+        if self.is_one_of(instruction, &[MovStore, KmovqStore, vector[1]]) {
+            return self.move_value(slot, place(instruction.op1_register())?);
+        }
+        Err(format!("{:?} of a slot", instruction.code()))
+    }
+
+    fn moved(&mut self, instruction: &Instruction) -> Result<(), String> {
+        if !self.is_one_of(instruction, &[Opcode::Mov, Opcode::Kmovq, Opcode::Vmovdqa]) || instruction.has_op_mask() {
+            return Err(format!("{:?} where a move should be", instruction.code()));
+        }
+        self.move_value(place(instruction.op0_register())?, place(instruction.op1_register())?)
+    }
+
+    fn is_one_of(&self, instruction: &Instruction, opcodes: &[Opcode]) -> bool {
+        opcodes.iter().any(|opcode| self.code(*opcode) == Some(instruction.code()))
+    }
+
+    fn code(&self, opcode: Opcode) -> Option<Code> {
+        Some(opcode.row().form(self.tier)?.code)
+    }
+
+    fn move_value(&mut self, to: Place, from: Place) -> Result<(), String> {
+        let held = self.state.get(&from).cloned().unwrap_or_default();
+        self.overwrite(to)?;
+        self.state.insert(to, held);
+        Ok(())
+    }
+
+    /// Lets a place hold nothing.
+    fn overwrite(&mut self, place: Place) -> Result<(), String> {
+        if let Place::Register(Class::General, n @ 8..) = place
+            && !self.saved.contains(&GENERAL[usize::from(n)])
+        {
+            return Err(format!("{:?}, which was not saved, is written", GENERAL[usize::from(n)]));
+        }
+        self.state.retain(|held, _| !held.overlaps(place));
+        Ok(())
+    }
+
+    fn define(&mut self, reg: Reg, register: Register) -> Result<(), String> {
+        let place = place(register)?;
+        self.overwrite(place)?;
+        self.state.values_mut().for_each(|regs| regs.retain(|held| *held != reg));
+        self.state.insert(place, vec![reg]);
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: &Inst, instruction: &Instruction) -> Result<(), String> {
+        if Some(instruction.code()) != self.code(inst.opcode) {
+            return Err(format!("{:?}", instruction.code()));
+        }
+        let item = Item::Inst(*inst);
+        for (n, &arg) in inst.args.iter().enumerate().take_while(|(_, arg)| **arg != Arg::None) {
+            let is_read = (n > 0 || inst.first() != First::Def) && !is_zero(&item);
+            self.operand(arg, instruction, n as u32, is_read)?;
+        }
+        match inst.mask {
+            Some(mask) => self.reads(mask, instruction.op_mask())?,
+            None if instruction.has_op_mask() => return Err("a mask that it should not have".into()),
+            None => {}
+        }
+        if (inst.mask.is_some() && inst.zeroing) != instruction.zeroing_masking() {
+            return Err("lanes outside of the mask".into());
+        }
+        match item.def() {
+            Some((reg, _)) => self.define(reg, instruction.op0_register()),
+            None => Ok(()),
+        }
+    }
+
+    /// `to = a * b + c`, whose first operand is replaced: which operands are the factors is in the opcode.
+    fn fma(&mut self, to: Reg, [a, b, c]: [Arg; 3], double: bool, instruction: &Instruction) -> Result<(), String> {
+        let opcodes = fma(double);
+        let [x, y, added] = match Some(instruction.code()) {
+            code if code == self.code(opcodes.adds_to) => [1, 2, 0],
+            code if code == self.code(opcodes.multiplies) => [1, 0, 2],
+            code if code == self.code(opcodes.multiplies_by_last) => [0, 2, 1],
+            _ => return Err(format!("{:?}", instruction.code())),
+        };
+        self.operand(c, instruction, added, true)?;
+        let is = |arg, n| self.operand(arg, instruction, n, true);
+        is(a, x).and_then(|()| is(b, y)).or_else(|_| is(a, y).and_then(|()| is(b, x)))?;
+        self.define(to, instruction.op0_register())
+    }
+
+    /// Checks that an operand is the one that was asked for.
+    fn operand(&self, arg: Arg, instruction: &Instruction, n: u32, is_read: bool) -> Result<(), String> {
+        let is_memory = instruction.op_kind(n) == OpKind::Memory;
+        let base = instruction.memory_base();
+        match arg {
+            Arg::Reg(reg, view) => {
+                let register = instruction.op_register(n);
+                let class = self.program.classes[reg.0 as usize];
+                let fits = matches!(place(register), Ok(Place::Register(of, number)) if of == class
+                    && physical(class, number, view) == register);
+                let is_frame = reg == FRAME && register == Register::RSI && view == View::R64;
+                if !fits && !is_frame {
+                    return Err(format!("{register:?} as {view:?} of register {}", reg.0));
+                }
+                if is_read { self.reads(reg, register) } else { Ok(()) }
+            }
+            Arg::Mem(reg, offset) if is_memory && instruction.memory_displacement64() == offset as i64 as u64 => {
+                self.reads(reg, base)
+            }
+            Arg::Pool(_, broadcast)
+                if is_memory && base == Register::RIP && broadcast == instruction.is_broadcast() =>
+            {
+                Ok(())
+            }
+            Arg::Imm(_) if !is_memory && instruction.op_kind(n) != OpKind::Register => Ok(()),
+            _ => Err(format!("operand {n}, which is not {arg:?}")),
+        }
+    }
+
+    /// Checks that a register of the machine holds a virtual one.
+    fn reads(&self, reg: Reg, register: Register) -> Result<(), String> {
+        if reg == FRAME {
+            return if register == Register::RSI { Ok(()) } else { Err(format!("{register:?} as the frame")) };
+        }
+        let held = self.state.get(&place(register)?).map_or(&[][..], |held| held);
+        if held.contains(&reg) {
+            return Ok(());
+        }
+        let held: Vec<u32> = held.iter().map(|reg| reg.0).collect();
+        Err(format!("{register:?} holds {held:?}, not register {}", reg.0))
+    }
+}
+
+/// The place of a register of the machine.
+fn place(register: Register) -> Result<Place, String> {
+    let number = register as u32;
+    let from = |first: Register, count: u32| number.checked_sub(first as u32).filter(|&n| n < count).map(|n| n as u8);
+    let vector = [Register::XMM0, Register::YMM0, Register::ZMM0].into_iter().find_map(|first| from(first, 32));
+    let general = (0..GENERAL.len() as u8)
+        .find(|&n| [View::R32, View::R64].into_iter().any(|view| physical(Class::General, n, view) == register));
+    let found = vector.map(|n| (Class::Vector, n)).or_else(|| Some((Class::General, general?)));
+    let found = found.or_else(|| Some((Class::Mask, from(Register::K1, 7)?)));
+    let (class, n) = found.ok_or_else(|| format!("{register:?}, which is not given out"))?;
+    Ok(Place::Register(class, n))
+}
