@@ -10,6 +10,7 @@ use super::{Element, Input, Kernel, Output};
 use crate::error::CallError;
 use crate::link::{Entry, SCRATCH_ALIGN};
 use crate::request::{Expected, Request};
+use crate::schedule::Decided;
 use cranefold_ir::{Buffer, BufferRole, Nest};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -420,6 +421,11 @@ impl Routine {
         let bytes = |b: &Buffer| usize::try_from(b.len.saturating_mul(b.dtype.bytes())).unwrap_or(usize::MAX);
         let takes = nest.buffers.iter().map(|b| (b.role != BufferRole::In, bytes(b))).collect();
         Routine { compiled, takes }
+    }
+
+    /// The decision by which the code was made.
+    pub fn decided(&self) -> &Decided {
+        &self.compiled.decided
     }
 
     /// Runs the code on a buffer for each of the nest's, each as long as that or longer.

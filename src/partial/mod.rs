@@ -64,7 +64,7 @@ use crate::pipeline;
 use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
-use crate::schedule::{self, Decided, Schedule};
+use crate::schedule::{self, Schedule};
 use crate::spec::Reduction;
 use cranefold_ir::Nest;
 use cranefold_ir::ops::{Form, Method, Source};
@@ -165,8 +165,8 @@ impl Maker {
 
     /// A naive nest and the legal one as text, under headings.
     fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
-        let decided = Decided::for_nest(self.problem.clone(), schedule.clone(), self.compiler.vectors());
-        let legal = pipeline::legal_nest(naive.clone(), &decided)?;
+        let routine = self.code(naive.clone(), schedule)?;
+        let legal = pipeline::legal_nest(naive.clone(), routine.decided())?;
         Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
     }
 
