@@ -26,7 +26,9 @@ pub struct Record {
 impl Record {
     /// Begins the next item.
     pub fn begin(&mut self) {
-        self.starts.push(self.written.len());
+        if super::ON {
+            self.starts.push(self.written.len());
+        }
     }
 
     /// Adds an instruction.
