@@ -1,6 +1,6 @@
 //! Selections, from the text of a nest through every pass to native code: the bits of the interpreter.
 //!
-//! No spec has a selection yet, so the nests are written here.
+//! The nests are written here, each with one selection.
 #![allow(unsafe_code, reason = "enters code with pointers of its own, guard bytes around them")]
 
 use super::{Code, Memory, compile, generate};
