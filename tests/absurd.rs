@@ -1,7 +1,7 @@
 //! Text that is no text of ours, and sizes that nothing has: every parser, and every way to make a spec without one,
 //! answers in bounded time, memory and stack, and with a short message.
 
-use cranefold::ir::formula::{Formula, name};
+use cranefold::ir::expression::{Expression, name};
 use cranefold::ir::{Nest, Scalar};
 use cranefold::layout::Layout;
 use cranefold::lower::program::Program;
@@ -25,7 +25,7 @@ const TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 
 const MEMORY: u64 = 64 << 20;
 const MEMORY_OF_A_BYTE: u64 = 64;
 
-/// The longest message, in bytes: that of a formula shows all of it, with a mark below.
+/// The longest message, in bytes: that of an expression shows all of it, with a mark below.
 const MESSAGE: usize = 25_000;
 
 thread_local! {
@@ -104,8 +104,8 @@ const PARSERS: &[Parser] = &[
     ("parts", |text| answer(text.parse::<Parts>())),
     ("program", |text| answer(text.parse::<Program>())),
     ("nest", |text| answer(text.parse::<Nest>())),
-    ("formula", |text| answer(text.parse::<Formula>())),
-    ("formulas", |text| answer(Formula::list(text))),
+    ("expression", |text| answer(text.parse::<Expression>())),
+    ("expressions", |text| answer(Expression::list(text))),
     ("combiner", |text| answer(Combiner::new("0", text, "a0 + b0"))),
     ("dtype", |text| answer(text.parse::<DType>())),
     ("integer", |text| Scalar::parse(DType::I64, text).map(drop).ok_or_else(|| "no integer".into())),
@@ -280,24 +280,24 @@ fn texts_of_one() -> Vec<(&'static str, &'static str, String)> {
         spec("scalars", format!("sum f32[2] {} map=\"x0\"", "scalar k:f32 ".repeat(7_000))),
         spec("outputs", format!("sum f32[2] -> {}", vec!["f32"; 20_000].join(","))),
         spec("outputs", format!("sum f32[2] -> {}", vec!["f32@a+1"; 11_000].join(","))),
-        spec("formulas", format!("sum f32[2] then=\"{}\"", vec!["r0"; 2_500].join(","))),
-        spec("formula", format!("sum f32[2] map=\"{}\"", "x0+".repeat(30_000))),
-        spec("formula", format!("sum f32[2] map=\"{}\"", deep("(", ")", 45_000))),
-        spec("formula", format!("sum f32[2] map=\"{}\"", deep("(", ")", 4_900))),
-        spec("formula", format!("sum f32[2] map=\"{}x0\"", "-".repeat(9_900))),
+        spec("expressions", format!("sum f32[2] then=\"{}\"", vec!["r0"; 2_500].join(","))),
+        spec("expression", format!("sum f32[2] map=\"{}\"", "x0+".repeat(30_000))),
+        spec("expression", format!("sum f32[2] map=\"{}\"", deep("(", ")", 45_000))),
+        spec("expression", format!("sum f32[2] map=\"{}\"", deep("(", ")", 4_900))),
+        spec("expression", format!("sum f32[2] map=\"{}x0\"", "-".repeat(9_900))),
         spec("words", format!("sum f32[2] {}", "keep_dims ".repeat(9_000))),
         spec("combiner", format!("combiner({}) f32[2]", vec!["identity=\"0\""; 7_000].join(","))),
         spec("combiner", format!("combiner(identity=\"{}\") f32[2]", numbers(4_000, "0"))),
-        ("formula", "parentheses", deep("(", ")", 100_000)),
-        ("formula", "parentheses", deep("(", ")", 4_900)),
-        ("formula", "calls", deep("abs(", ")", 1_900)),
-        ("formula", "signs", format!("{}x0", "-".repeat(9_900))),
-        ("formula", "nots", format!("{}x0", "not ".repeat(2_400))),
-        ("formula", "terms", format!("{}x0", "x0+".repeat(3_300))),
-        ("formula", "arguments", format!("max({}x0)", "x0,".repeat(3_300))),
-        ("formula", "number", "9".repeat(9_900)),
-        ("formula", "number", format!("1e{}", "9".repeat(9_000))),
-        ("formulas", "their number", vec!["x0"; 3_000].join(",")),
+        ("expression", "parentheses", deep("(", ")", 100_000)),
+        ("expression", "parentheses", deep("(", ")", 4_900)),
+        ("expression", "calls", deep("abs(", ")", 1_900)),
+        ("expression", "signs", format!("{}x0", "-".repeat(9_900))),
+        ("expression", "nots", format!("{}x0", "not ".repeat(2_400))),
+        ("expression", "terms", format!("{}x0", "x0+".repeat(3_300))),
+        ("expression", "arguments", format!("max({}x0)", "x0,".repeat(3_300))),
+        ("expression", "number", "9".repeat(9_900)),
+        ("expression", "number", format!("1e{}", "9".repeat(9_000))),
+        ("expressions", "their number", vec!["x0"; 3_000].join(",")),
         ("combiner", "parentheses", deep("(", ")", 4_900)),
         ("schedule", "tiles", "tile=i0:4 ".repeat(100_000)),
         ("schedule", "number", format!("rows={most}")),
@@ -344,7 +344,7 @@ fn texts_of_one() -> Vec<(&'static str, &'static str, String)> {
         ),
         problem("outputs", format!("reduce sum in f32 over 4\nin x0: f32[4]\n{}", "out x1: f32[1]\n".repeat(60_000))),
         problem("numbers of a box", format!("{problem_head}slices at {} -> 0", numbers(400_000, "0"))),
-        problem("formulas", format!("reduce sum in f32 over 4\n{}", "then \"r0\"\n".repeat(90_000))),
+        problem("expressions", format!("reduce sum in f32 over 4\n{}", "then \"r0\"\n".repeat(90_000))),
         problem("ops", format!("reduce {} in f32 over 4\nin x0: f32[4]", vec!["sum"; 200_000].join(", "))),
         problem("beside", format!("{problem_head}beside {most}\nslices at 0 -> 0\nelements at 0\ndim 4: 1")),
         nest("loops", format!("{}{}", "for i0 in 0..1 seq { ".repeat(40_000), "}".repeat(40_000))),
@@ -423,8 +423,8 @@ fn specs_without_text_are_answered_too() {
     let f32 = DType::F32;
     let (ones, zeros) = (vec![1u64; 100_000], vec![0i64; 100_000]);
     let many_inputs = |n: usize| (0..n).fold(sum(), |builder, _| builder.input(f32, &[1]));
-    let deep = |n: usize| (0..n).fold(name("x0"), |formula, _| -formula);
-    let wide = |n: usize| (0..n).fold(name("x0"), |formula, _| formula.clone() * formula);
+    let deep = |n: usize| (0..n).fold(name("x0"), |expression, _| -expression);
+    let wide = |n: usize| (0..n).fold(name("x0"), |expression, _| expression.clone() * expression);
     let post_op = |alg: &'static str, n: usize| with_post_ops(vec![PostOp::eltwise(alg, 0.5, 0.5); n]);
     let names =
         ["elu", "square", "tanh", "pow", "soft_relu", "swish", "hardswish", "mish", "gelu_tanh", "round", "clip"];
@@ -456,11 +456,11 @@ fn specs_without_text_are_answered_too() {
         ("name of an op", Box::new(|| answer(one(Reduction::builder(&long))))),
         ("name of a parameter", Box::new(|| answer(one(sum().param(&long, 1.0))))),
         ("name of a scalar", Box::new(|| answer(one(sum().scalar(&long, f32))))),
-        ("name in a formula", Box::new(|| answer(one(sum().map(name(&long)))))),
-        ("text of a formula", Box::new(|| answer(one(sum().map(long.as_str()))))),
-        ("deep formula", Box::new(|| answer(one(sum().map(deep(100_000)))))),
-        ("wide formula", Box::new(|| answer(one(sum().map(wide(20)))))),
-        ("number in a formula", Box::new(|| answer(one(sum().map(name("x0") * f64::MAX * f64::MIN_POSITIVE))))),
+        ("name in an expression", Box::new(|| answer(one(sum().map(name(&long)))))),
+        ("text of an expression", Box::new(|| answer(one(sum().map(long.as_str()))))),
+        ("deep expression", Box::new(|| answer(one(sum().map(deep(100_000)))))),
+        ("wide expression", Box::new(|| answer(one(sum().map(wide(20)))))),
+        ("number in an expression", Box::new(|| answer(one(sum().map(name("x0") * f64::MAX * f64::MIN_POSITIVE))))),
         ("post-ops", Box::new(|| answer(with_post_ops(vec![PostOp::sum(1.0); 100_000])))),
         ("threads", Box::new(|| answer(Compiler::builder().threads(usize::MAX).build()))),
         (
@@ -544,7 +544,7 @@ fn limits_are_said() {
         ("problem", "inputs", "line 67: there are more than 64 inputs"),
         ("problem", "outputs", "line 68: there are more than 64 outputs"),
         ("problem", "boxes", "line 69: there are more than 64 boxes"),
-        ("problem", "formulas", "line 67: there are more than 64 formulas"),
+        ("problem", "expressions", "line 67: there are more than 64 expressions"),
         ("problem", "ops", "line 2: there are more than 64 ops"),
     ] {
         let (_, parse) = PARSERS.iter().find(|(parser, _)| *parser == name).expect("a parser");

@@ -105,7 +105,7 @@ fn every_row_that_writes_the_slice() {
 }
 
 #[test]
-fn formulas_and_forced_schedules() {
+fn expressions_and_forced_schedules() {
     let compiler = Compiler::host().expect("this machine");
     let specs = [
         "sum f32[40,50] axes=[1] apply=\"x0 / r0\"",

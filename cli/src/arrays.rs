@@ -132,7 +132,7 @@ pub struct Old {
 
 /// Whether a call reads what an output holds before it.
 pub fn reads_old(spec: &Reduction, output: usize) -> bool {
-    spec.then().get(output).is_some_and(|formula| formula.uses("d"))
+    spec.then().get(output).is_some_and(|expression| expression.uses("d"))
 }
 
 /// What messages call the inputs: `input 0`, `input y0`; nothing for scalars.

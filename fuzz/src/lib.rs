@@ -4,9 +4,9 @@
 //!
 //! | target | bytes | law |
 //! | --- | --- | --- |
-//! | `spec problem schedule nest program formula combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
+//! | `spec problem schedule nest program expression combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
 //! | `nest` | text | what verifies is interpreted |
-//! | `formula` | text | what types is computed |
+//! | `expression` | text | what types is computed |
 //! | `value isa onednn` | text | types and values, triples and features, oneDNN's names: the same |
 //! | `stages` | text of a problem, or a schedule and a spec by lines | each pass gives a nest that verifies |
 //! | `compile` | the same | native code gives the bits of the interpreter |
@@ -30,7 +30,7 @@ pub mod bits;
 mod bytes;
 pub mod data;
 pub mod execute;
-mod formulas;
+mod expressions;
 pub mod inputs;
 pub mod minimise;
 mod nests;
@@ -60,7 +60,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "schedule", run: texts::schedule, seeds: seeds::schedules },
     Target { name: "nest", run: texts::nest, seeds: seeds::nests },
     Target { name: "program", run: texts::program, seeds: seeds::programs },
-    Target { name: "formula", run: texts::formula, seeds: seeds::formulas },
+    Target { name: "expression", run: texts::expression, seeds: seeds::expressions },
     Target { name: "combiner", run: texts::combiner, seeds: seeds::combiners },
     Target { name: "layout", run: texts::layout, seeds: seeds::layouts },
     Target { name: "value", run: texts::value, seeds: seeds::values },

@@ -1,7 +1,7 @@
-//! What a random spec computes: reducers, the formulas around them, their types and operands.
+//! What a random spec computes: reducers, the expressions around them, their types and operands.
 
 use crate::data::Random;
-use crate::formulas::{Names, constant, formula, formula_type};
+use crate::expressions::{Names, constant, expression, expression_type};
 use crate::specs::{Case, Form, Place, layout};
 use DType::{Bf16, Bool, F16, F32, F64, I32, I64, U64};
 use cranefold::ir::ops::{Call, Combiner, Output, Row};
@@ -22,11 +22,11 @@ pub enum Parts {
     Several,
     /// Rows of a map of one to three inputs.
     Map,
-    /// Rows with formulas after them.
+    /// Rows with expressions after them.
     Then,
-    /// Rows and a formula at each position.
+    /// Rows and an expression at each position.
     Apply,
-    /// A combiner, alone or with another reducer, and perhaps formulas after it.
+    /// A combiner, alone or with another reducer, and perhaps expressions after it.
     Own,
 }
 
@@ -34,7 +34,7 @@ impl Parts {
     pub const ALL: [Parts; 6] = [Parts::Row, Parts::Several, Parts::Map, Parts::Then, Parts::Apply, Parts::Own];
 }
 
-/// The operands and formulas of a request in the making.
+/// The operands and expressions of a request in the making.
 struct Request<'a> {
     case: &'a Case,
     random: Random,
@@ -166,7 +166,7 @@ impl Request<'_> {
     }
 
     fn typed(&self, name: String, dtype: DType) -> (String, DType) {
-        (name, formula_type(dtype, self.accumulator))
+        (name, expression_type(dtype, self.accumulator))
     }
 
     fn elements(&self) -> Names {
@@ -187,7 +187,7 @@ impl Request<'_> {
         } else if self.case.parts == Parts::Map {
             must.extend(self.scalar_names().into_iter().map(|(name, _)| name));
         }
-        formula(&mut self.random, &names, &must, element)
+        expression(&mut self.random, &names, &must, element)
     }
 
     fn params(&mut self, mut builder: Builder, row: &Row) -> Builder {
@@ -224,7 +224,7 @@ impl Request<'_> {
         builder
     }
 
-    /// Formulas after the reduction, and the outputs.
+    /// Expressions after the reduction, and the outputs.
     fn after(mut self, builder: Builder, results: &[(Output, DType)], then: bool, has_map: bool) -> Builder {
         let of_integers = results.iter().any(|&(kind, d)| kind == Output::Value && d.is_int());
         let to_float = of_integers && self.random.below(2) == 0;
@@ -250,9 +250,9 @@ impl Request<'_> {
             must.extend((1..unread.max(self.inputs.len())).map(|i| format!("x{i}")));
         }
         let count = if then { 1 + self.random.below(3) } else { 1 };
-        let (mut formulas, mut values, mut outputs) = (vec![], vec![], vec![]);
+        let (mut expressions, mut values, mut outputs) = (vec![], vec![], vec![]);
         for o in 0..count {
-            // Whether results are floats is decided for all formulas: one output must say so.
+            // Whether results are floats is decided for all expressions: one output must say so.
             let float = if !of_integers { None } else { Some(to_float && (o == 0 || self.random.below(2) == 0)) };
             let wanted =
                 if to_float && o == 0 { F64 } else { self.random.pick(&[Bool, I32, I64, U64, DType::U8, F32, F64]) };
@@ -263,15 +263,15 @@ impl Request<'_> {
             if then && self.random.below(2) == 0 {
                 let old = match (output, working[0]) {
                     (d, r) if d.is_int() && r.is_int() => r,
-                    (d, _) => formula_type(d, self.accumulator),
+                    (d, _) => expression_type(d, self.accumulator),
                 };
                 names.push(("d".into(), old));
             }
-            formulas.push(formula(&mut self.random, &names, &must, from));
+            expressions.push(expression(&mut self.random, &names, &must, from));
             values.push((Output::Value, from));
             outputs.push(output);
         }
-        let text = formulas.join(", ");
+        let text = expressions.join(", ");
         let builder = if then { builder.then(text.as_str()) } else { builder.apply(text.as_str()) };
         self.outputs(builder, &values, &outputs, !then)
     }
@@ -355,12 +355,12 @@ impl Request<'_> {
                 None => Combiner::new(&identity, &lift, &combine),
                 Some(c) => c.phase(&identity, &lift, &combine),
             };
-            let mut next = next.expect("formulas");
+            let mut next = next.expect("expressions");
             if self.random.below(2) == 0 {
                 closes = true;
                 let closed: Vec<DType> = (0..1 + self.random.below(2)).map(|_| self.random.pick(&STATES)).collect();
                 let names = [named('a', &state), vec![("n".into(), self.accumulator)]].concat();
-                next = next.close(&self.list(&names, &[], &closed)).expect("formulas");
+                next = next.close(&self.list(&names, &[], &closed)).expect("expressions");
                 results.extend(closed);
             } else {
                 results.extend(state);
@@ -370,12 +370,12 @@ impl Request<'_> {
         let mut combiner = combiner.expect("a phase");
         if phases > 1 || closes {
             let merge = self.list(&[named('a', &results), named('b', &results)].concat(), &[], &results);
-            combiner = combiner.merge(&merge).expect("formulas");
+            combiner = combiner.merge(&merge).expect("expressions");
         }
         if self.random.below(2) == 0 {
             let finished: Vec<DType> = (0..1 + self.random.below(2)).map(|_| self.random.pick(&STATES)).collect();
             let names = [named('a', &results), vec![("n".into(), self.accumulator)]].concat();
-            combiner = combiner.finish(&self.list(&names, &[], &finished)).expect("formulas");
+            combiner = combiner.finish(&self.list(&names, &[], &finished)).expect("expressions");
             results = finished;
         }
         if self.random.below(2) == 0 {
@@ -384,11 +384,11 @@ impl Request<'_> {
         (combiner, results)
     }
 
-    /// A formula for each type; the first names all of `must`.
+    /// An expression for each type; the first names all of `must`.
     fn list(&mut self, names: &Names, must: &[String], types: &[DType]) -> String {
         let one = |(n, &dtype): (usize, &DType)| {
             let must = if n == 0 { must } else { &[] };
-            formula(&mut self.random, names, must, dtype)
+            expression(&mut self.random, names, must, dtype)
         };
         types.iter().enumerate().map(one).collect::<Vec<String>>().join(", ")
     }

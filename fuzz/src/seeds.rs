@@ -112,7 +112,7 @@ pub fn programs() -> Vec<String> {
 }
 
 /// Expressions, and lists of them.
-pub fn formulas() -> Vec<String> {
+pub fn expressions() -> Vec<String> {
     let some = [
         "fma(x0, 2, -r0) or not (x2 and x1 <= 3)",
         "select(x0 > 1e-3, pow(x0, 2.5), sqrt(abs(r0)) / 3)",

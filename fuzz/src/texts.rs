@@ -2,7 +2,7 @@
 //! the text was accepted.
 
 use crate::nests;
-use cranefold::ir::formula::Formula;
+use cranefold::ir::expression::Expression;
 use cranefold::ir::{Def, Nest, verify};
 use cranefold::lower::program::Program;
 use cranefold::spec::Dims;
@@ -11,7 +11,7 @@ use cranefold::{DType, Layout, Problem, Reduction, Scalar, Schedule, SpecError, 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-/// The most bytes of a message. The longest name all ops, or all names of a formula.
+/// The most bytes of a message. The longest name all ops, or all names of an expression.
 const MOST_MESSAGE_BYTES: usize = 4000;
 
 /// The bytes as text, what is none replaced.
@@ -139,36 +139,36 @@ pub fn program(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Formula`], alone and in lists, its typing, and its value where it types.
-pub fn formula(bytes: &[u8]) -> bool {
+/// [`Expression`], alone and in lists, its typing, and its value where it types.
+pub fn expression(bytes: &[u8]) -> bool {
     let text = text(bytes);
-    let inside = |error: &cranefold::ir::formula::FormulaError| {
+    let inside = |error: &cranefold::ir::expression::ExpressionError| {
         let chars = error.text.chars().count();
         assert!((1..=chars + 1).contains(&error.column), "column {} of {chars}: {error}", error.column);
         points_inside(&error.to_string(), &text);
     };
-    let list = match Formula::list(&text) {
+    let list = match Expression::list(&text) {
         Err(error) => {
             inside(&error);
-            assert!(text.parse::<Formula>().is_err());
+            assert!(text.parse::<Expression>().is_err());
             return false;
         }
         Ok(list) => list,
     };
     if let [one] = &list[..] {
-        assert_eq!(text.parse::<Formula>().as_ref(), Ok(one));
+        assert_eq!(text.parse::<Expression>().as_ref(), Ok(one));
     }
-    for formula in &list {
-        reads_back(formula);
-        formula.names().iter().for_each(|(name, _)| assert!(formula.uses(name)));
+    for expression in &list {
+        reads_back(expression);
+        expression.names().iter().for_each(|(name, _)| assert!(expression.uses(name)));
         let types =
             [("x0", DType::F32), ("x1", DType::I32), ("x2", DType::Bool), ("r0", DType::F64), ("n", DType::U64)];
         let params: Vec<DType> = types.iter().map(|&(_, dtype)| dtype).collect();
         for literal in [DType::F32, DType::I64] {
             let mut refused = None;
-            let def = Def::build("formula", &params, |lets, args| {
+            let def = Def::build("expression", &params, |lets, args| {
                 let names: Vec<_> = types.iter().zip(args).map(|(&(name, _), arg)| (name, arg.clone())).collect();
-                match formula.build(lets, &names, literal) {
+                match expression.build(lets, &names, literal) {
                     Ok(value) => vec![value],
                     Err(error) => {
                         refused = Some(error);

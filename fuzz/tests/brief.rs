@@ -44,7 +44,7 @@ targets! {
     schedule 60_000
     nest 20_000
     program 30_000
-    formula 60_000
+    expression 60_000
     combiner 30_000
     layout 60_000
     value 60_000

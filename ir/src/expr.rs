@@ -1,13 +1,13 @@
-//! Expressions and the definitions they call.
+//! Nest expressions and the definitions they call.
 //!
-//! An expression is scalar. It is evaluated once for each iteration of the loops around it; inside
+//! A nest expression is scalar. It is evaluated once for each iteration of the loops around it; inside
 //! a `lanes` loop its value is a vector.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{AccId, BufId, DType, DefId, Index, Op, Scalar, Var};
 
-/// A typed expression.
+/// A typed nest expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// A constant.
@@ -148,7 +148,7 @@ methods! {
         eq Eq ne Ne lt Lt le Le
 }
 
-/// A named sequence of expressions with parameters and one or more results.
+/// A named sequence of nest expressions with parameters and one or more results.
 ///
 /// Lift, combine and finish of a reducer are definitions, and so are `exp` and the sequences that
 /// stand for operations a target lacks. A call means its body with the arguments in place of the

@@ -1,8 +1,8 @@
 //! The loop-nest language of Cranefold: data, text, verifier and interpreter.
 //!
 //! A [`Nest`] is a program of loops over buffers and accumulators. It prints, reads back, verifies, and runs in
-//! any domain of values ([`eval`]). A [`formula`] is an expression of a user's spec, which becomes expressions of a
-//! nest. This crate knows neither specs nor code generators.
+//! any domain of values ([`eval`]). An [`expression`] is an expression of a user's spec, which becomes nest expressions
+//! of a nest. This crate knows neither specs nor code generators.
 //!
 //! ```
 //! use cranefold_ir::{Nest, eval, verify};
@@ -115,7 +115,7 @@
 //! | float to integer | asked for with `trunc` or `round_half_even`; clamped; NaN gives 0 |
 //! | NaN results | the canonical quiet NaN |
 //! | norms | not scaled: the l2 of 1e30 in f32 is inf |
-//! | expressions | floats in the accumulator's type; see [`formula`] and [`ops::Recipe`] |
+//! | expressions | floats in the accumulator's type; see [`expression`] and [`ops::Recipe`] |
 //! | truth | one byte, any but 0 is true; 0 or 1 is written |
 
 pub mod analysis;
@@ -123,7 +123,7 @@ mod dtype;
 pub mod eval;
 
 mod expr;
-pub mod formula;
+pub mod expression;
 pub mod math;
 mod nest;
 mod op;

@@ -2,26 +2,26 @@
 //!
 //! The elements are combined one after the other, the slice being one block: a combiner that keeps its
 //! contract gives the same for every other way, but for rounding. Integers and truth are exact. Of floats the
-//! error is not derived, for nothing is known of the formulas: each part of the state is allowed `depth` +
+//! error is not derived, for nothing is known of the expressions: each part of the state is allowed `depth` +
 //! 16 roundings (see `bound.rs`) of the greatest of all that was lifted, added up, and of every state on the
 //! way. That is the bound of a sum, and wide for most else.
 
 use super::bound::Accumulator;
 use super::elements::Elements;
 use super::exact::Allowed;
-use super::formula::{Names, evaluate};
+use super::expression::{Names, evaluate};
 use super::known::{Known, integer};
 use super::real::Real;
 use cranefold_ir::DType;
-use cranefold_ir::formula::Formula;
+use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::Combiner;
 
 fn numbered(letter: char, values: &[Known]) -> Names {
     values.iter().enumerate().map(|(i, &value)| (format!("{letter}{i}"), value)).collect()
 }
 
-fn all(formulas: &[Formula], names: &Names, literal: DType) -> Vec<Known> {
-    formulas.iter().map(|formula| evaluate(formula, names, literal)).collect()
+fn all(expressions: &[Expression], names: &Names, literal: DType) -> Vec<Known> {
+    expressions.iter().map(|expression| evaluate(expression, names, literal)).collect()
 }
 
 /// The outputs.

@@ -1,21 +1,21 @@
 //! The elements that one output element is reduced from.
 
 use super::exact::Allowed;
-use super::formula::{Names, evaluate, seen};
+use super::expression::{Names, evaluate, seen};
 use super::known::Known;
 use super::real::Real;
 use super::walk::Slice;
 use cranefold_ir::DType;
-use cranefold_ir::formula::Formula;
+use cranefold_ir::expression::Expression;
 
 /// The elements of a slice: those of input 0, or what `map` makes of all inputs.
 #[derive(Debug)]
 pub struct Elements<'a> {
-    /// The inputs by their names in formulas.
+    /// The inputs by their names in expressions.
     pub inputs: Vec<(&'a str, Slice<'a>)>,
     /// What is made of them.
-    pub map: Option<&'a Formula>,
-    /// The type of floats in formulas.
+    pub map: Option<&'a Expression>,
+    /// The type of floats in expressions.
     pub accumulator: DType,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Elements<'a> {
         self.inputs[0].1.count()
     }
 
-    /// What formulas see of the inputs at each position.
+    /// What expressions see of the inputs at each position.
     pub fn names(&self) -> impl Iterator<Item = Names> {
         let mut inputs: Vec<_> = self.inputs.iter().map(|(name, slice)| (*name, slice.elements())).collect();
         std::iter::from_fn(move || {

@@ -15,7 +15,7 @@ pub struct Exact {
     pub value: Value,
     /// The sum of the magnitudes of the terms, which errors are measured by: of the finite x, |x|,
     /// x^2 or |x|^p; of exp(x - max); for a product its magnitude. 0 where the result is certain, and after
-    /// formulas.
+    /// expressions.
     pub scale: f64,
     allowed: Allowed,
     /// Whether an integer is taken modulo 2^bits of the output, rather than clamped to it.
@@ -152,7 +152,7 @@ impl Exact {
         Exact { value: Value::Float(value), scale: scale.to_f64(), allowed, wraps: false, output: 0 }
     }
 
-    /// The value of a formula.
+    /// The value of an expression.
     pub(super) fn known(known: Known, wraps: bool) -> Exact {
         let value = match known.dtype {
             DType::Bool => Value::Bool(!known.value.is_zero()),
@@ -182,8 +182,8 @@ impl Exact {
         Exact { allowed, ..self }
     }
 
-    /// The result as formulas see it, in a type of its kind.
-    pub(super) fn in_formula(&self, dtype: DType) -> Known {
+    /// The result as expressions see it, in a type of its kind.
+    pub(super) fn in_expression(&self, dtype: DType) -> Known {
         let settle = |value| Known::element(self.settled(value, dtype, false)).value;
         let allowed = match self.value {
             Value::Float(_) => self.allowed.ends(|bound| settle(Value::Float(bound))),

@@ -1,7 +1,7 @@
 //! Values of a type as far as rounding leaves them known: interval arithmetic.
 //!
 //! Operations that IEEE 754 rounds correctly give one value where their operands are one value; so a
-//! formula without `exp`, `log` and `pow` is known to the bit. Of intervals they give the interval of all
+//! expression without `exp`, `log` and `pow` is known to the bit. Of intervals they give the interval of all
 //! results, or [`Allowed::Anything`] where a corner is no number. What a comparison of intervals cannot
 //! decide may be either, and `select` then gives the hull of both arms.
 

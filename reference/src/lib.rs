@@ -33,8 +33,8 @@ mod bound;
 mod combine;
 mod elements;
 mod exact;
+mod expression;
 mod floats;
-mod formula;
 mod functions;
 mod integers;
 mod known;
@@ -58,7 +58,7 @@ use cranefold_ir::Scalar;
 use cranefold_ir::ops::{Call, Combiner, Output};
 use cranefold_spec::{Operand, Reduction, Role, Rounding};
 use elements::Elements;
-use formula::{Names, evaluate, literal_after, seen};
+use expression::{Names, evaluate, literal_after, seen};
 use known::Known;
 use meaning::Meaning;
 use rows::Task;
@@ -86,7 +86,7 @@ pub enum ReferenceError {
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also of those that the outputs held
 /// before, where [`then`](Reduction::then) reads them: use [`reduce_over`].
 pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
-    let reads_old = spec.then().iter().any(|formula| formula.uses("d"));
+    let reads_old = spec.then().iter().any(|expression| expression.uses("d"));
     if reads_old {
         return reduce_over(spec, inputs, &[]);
     }
@@ -120,9 +120,9 @@ struct Request<'a> {
     spec: &'a Reduction,
     inputs: &'a [&'a [u8]],
     old: &'a [&'a [u8]],
-    /// The names of the inputs in formulas.
+    /// The names of the inputs in expressions.
     names: Vec<String>,
-    /// The type of floats in formulas.
+    /// The type of floats in expressions.
     accumulator: DType,
 }
 
@@ -180,7 +180,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// The results of the reducers over a slice with the types that formulas see them in; where there are
+    /// The results of the reducers over a slice with the types that expressions see them in; where there are
     /// none, with those of the outputs.
     fn results(&self, elements: &Elements) -> Result<Vec<(DType, Exact)>, ReferenceError> {
         let spec = self.spec;
@@ -237,7 +237,7 @@ impl<'a> Request<'a> {
         call.as_row().is_some_and(|row| row.wraps) && !self.spec.saturate()
     }
 
-    /// The type that a result has in formulas: floats the accumulator's, integers 64 bits, or f64 where an
+    /// The type that a result has in expressions: floats the accumulator's, integers 64 bits, or f64 where an
     /// output is a float.
     fn working_type(&self, kind: Output, element: DType) -> DType {
         match (kind, element) {
@@ -273,7 +273,7 @@ impl<'a> Request<'a> {
         names.extend(beside.inputs.iter_mut().map(|(name, walk)| (name.clone(), seen(next(walk), self.accumulator))));
         let first = results[0].0;
         let mut outputs = vec![];
-        for (output, formula) in self.spec.then().iter().enumerate() {
+        for (output, expression) in self.spec.then().iter().enumerate() {
             let old = beside.old.get_mut(output).map(next);
             let old = old.map(|d| match d.dtype.is_int() && first.is_int() {
                 true => d.cast(first),
@@ -281,12 +281,12 @@ impl<'a> Request<'a> {
             });
             let mut names = names.clone();
             names.extend(old.map(|d| ("d".to_string(), d)));
-            outputs.push(self.given(evaluate(formula, &names, literal_after(Some(first)))));
+            outputs.push(self.given(evaluate(expression, &names, literal_after(Some(first)))));
         }
         outputs
     }
 
-    /// The value of a formula as the result.
+    /// The value of an expression as the result.
     fn given(&self, value: Known) -> Exact {
         Exact::known(value, !self.spec.saturate())
     }
@@ -304,7 +304,7 @@ impl<'a> Request<'a> {
 
     /// The output at the positions of a slice.
     fn applied_to(&self, elements: &Elements) -> Result<Vec<Exact>, ReferenceError> {
-        let Some(formula) = self.spec.apply() else {
+        let Some(expression) = self.spec.apply() else {
             let call = &self.spec.reducers()[0];
             let (input, name) = (elements.dtype(), call.as_row().map_or("a combiner", |row| row.name));
             let unknown = ReferenceError::Unknown { op: name, elements: input };
@@ -321,7 +321,7 @@ impl<'a> Request<'a> {
         let literal = literal_after(results.first().map(|&(dtype, _)| dtype));
         let one = |mut names: Names| {
             names.extend(named.iter().cloned());
-            self.given(evaluate(formula, &names, literal))
+            self.given(evaluate(expression, &names, literal))
         };
         Ok(elements.names().map(one).collect())
     }
@@ -341,7 +341,7 @@ fn read<'a>(operand: &'a Operand, indices: Indices<'a>, bytes: &'a [u8]) -> Walk
 
 /// `r0`, `r1` and so on.
 fn named(results: &[(DType, Exact)]) -> Names {
-    results.iter().enumerate().map(|(i, (dtype, exact))| (format!("r{i}"), exact.in_formula(*dtype))).collect()
+    results.iter().enumerate().map(|(i, (dtype, exact))| (format!("r{i}"), exact.in_expression(*dtype))).collect()
 }
 
 /// Runs the spec: writes every output element through the output's layout, and zeros to the padding of

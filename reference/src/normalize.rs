@@ -3,7 +3,7 @@
 use super::bound::Accumulator;
 use super::elements::Elements;
 use super::exact::Exact;
-use super::formula::seen;
+use super::expression::seen;
 use super::known::Known;
 use super::meaning::{Divisor, OfPositions, OfSlice};
 use super::moments::Moments;
@@ -48,7 +48,7 @@ fn quotients(divisor: Divisor, task: &Task, elements: &Elements) -> Option<Box<d
     let eps = Known::exactly(acc, task.param(0));
     let of = |op| {
         let task = Task { params: vec![], to: acc, ..task.clone() };
-        Some(rows::reduce(op, &task, elements)?.remove(0).in_formula(acc))
+        Some(rows::reduce(op, &task, elements)?.remove(0).in_expression(acc))
     };
     let divisor = match divisor {
         Divisor::L1Add => of(OfSlice::L1)?.plus(eps),

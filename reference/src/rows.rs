@@ -17,7 +17,7 @@ pub struct Task {
     pub params: Vec<f64>,
     /// Type of the elements.
     pub input: DType,
-    /// Type of the result: the output's, or the one that a formula sees.
+    /// Type of the result: the output's, or the one that an expression sees.
     pub to: DType,
     /// Type of the accumulator of floats.
     pub accumulator: DType,

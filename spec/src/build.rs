@@ -3,7 +3,7 @@
 use super::{Operand, Reduction, Role, Rounding, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
-use cranefold_ir::formula::{Formula, FormulaError};
+use cranefold_ir::expression::{Expression, ExpressionError};
 use cranefold_ir::ops::{self, Call, Combiner};
 
 /// A request in the making. Nothing is checked before [`build`](Builder::build).
@@ -29,9 +29,9 @@ pub struct Builder {
     pub(super) thens: Vec<Given>,
     pub(super) scalars: Vec<(String, DType)>,
     pub(super) outputs: Vec<(Option<DType>, Option<Layout>)>,
-    pub(super) map: Option<Formulas>,
-    pub(super) then: Option<Formulas>,
-    pub(super) apply: Option<Formulas>,
+    pub(super) map: Option<Expressions>,
+    pub(super) then: Option<Expressions>,
+    pub(super) apply: Option<Expressions>,
     pub(super) axes: Option<Vec<i64>>,
     pub(super) keep_dims: bool,
     pub(super) lift: Option<bool>,
@@ -56,11 +56,11 @@ pub(super) enum Named {
     Own(Combiner),
 }
 
-/// One or more formulas, or text of such.
+/// One or more expressions, or text of such.
 ///
 /// ```
 /// use cranefold_spec::Reduction;
-/// use cranefold_ir::formula::name;
+/// use cranefold_ir::expression::name;
 ///
 /// let builder = Reduction::builder("sum").input(cranefold_spec::DType::F32, &[64, 512]).axes([1]);
 /// let text = builder.clone().map("x0*x0").then("sqrt(r0)").build()?;
@@ -68,23 +68,23 @@ pub(super) enum Named {
 /// # Ok::<(), cranefold_spec::SpecError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Formulas(pub(super) Result<Vec<Formula>, FormulaError>);
+pub struct Expressions(pub(super) Result<Vec<Expression>, ExpressionError>);
 
-impl From<&str> for Formulas {
-    fn from(text: &str) -> Formulas {
-        Formulas(Formula::list(text))
+impl From<&str> for Expressions {
+    fn from(text: &str) -> Expressions {
+        Expressions(Expression::list(text))
     }
 }
 
-impl From<Formula> for Formulas {
-    fn from(formula: Formula) -> Formulas {
-        Formulas(Ok(vec![formula]))
+impl From<Expression> for Expressions {
+    fn from(expression: Expression) -> Expressions {
+        Expressions(Ok(vec![expression]))
     }
 }
 
-impl From<Vec<Formula>> for Formulas {
-    fn from(formulas: Vec<Formula>) -> Formulas {
-        Formulas(Ok(formulas))
+impl From<Vec<Expression>> for Expressions {
+    fn from(expressions: Vec<Expression>) -> Expressions {
+        Expressions(Ok(expressions))
     }
 }
 
@@ -160,28 +160,28 @@ impl Builder {
         self
     }
 
-    /// Adds a value that formulas read by its name, given at each call.
+    /// Adds a value that expressions read by its name, given at each call.
     pub fn scalar(mut self, name: &str, dtype: DType) -> Builder {
         self.scalars.push((name.into(), dtype));
         self
     }
 
     /// The element that is reduced, made of inputs and scalars.
-    pub fn map(mut self, formula: impl Into<Formulas>) -> Builder {
-        self.map = Some(formula.into());
+    pub fn map(mut self, expression: impl Into<Expressions>) -> Builder {
+        self.map = Some(expression.into());
         self
     }
 
-    /// The outputs, one a formula, made of the results `r0`, `r1` and so on, of inputs added by
+    /// The outputs, one for each expression, made of the results `r0`, `r1` and so on, of inputs added by
     /// [`then_input`](Builder::then_input), of scalars, and of the output's old element `d`.
-    pub fn then(mut self, formulas: impl Into<Formulas>) -> Builder {
-        self.then = Some(formulas.into());
+    pub fn then(mut self, expressions: impl Into<Expressions>) -> Builder {
+        self.then = Some(expressions.into());
         self
     }
 
     /// The output at each position of the slice, made of inputs, scalars and the results.
-    pub fn apply(mut self, formula: impl Into<Formulas>) -> Builder {
-        self.apply = Some(formula.into());
+    pub fn apply(mut self, expression: impl Into<Expressions>) -> Builder {
+        self.apply = Some(expression.into());
         self
     }
 
@@ -321,9 +321,9 @@ impl Reduction {
             thens: of_role(Role::Then),
             scalars: inputs.iter().filter_map(scalar).collect(),
             outputs: outputs.iter().map(|o| (Some(o.dtype), Some(o.layout.clone()))).collect(),
-            map: map.clone().map(Formulas::from),
-            then: (!then.is_empty()).then(|| Formulas::from(then.clone())),
-            apply: apply.clone().map(Formulas::from),
+            map: map.clone().map(Expressions::from),
+            then: (!then.is_empty()).then(|| Expressions::from(then.clone())),
+            apply: apply.clone().map(Expressions::from),
             axes: Some(self.axes().into_iter().map(|axis| axis as i64).collect()),
             keep_dims: *keep_dims,
             lift: lift.then_some(true),

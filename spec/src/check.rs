@@ -3,34 +3,35 @@
 use super::boxes;
 use super::build::{Builder, Given, Named};
 use super::error::INPUT;
-use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, formula_names};
+use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, expression_names};
 use crate::layout::{Layout, list};
 use cranefold_ir::DType::{self, *};
-use cranefold_ir::formula::{self, Formula};
+use cranefold_ir::expression::{self, Expression};
 use cranefold_ir::ops::{Call, Form, Output, Recipe, RecipeError, Row, Types};
 use std::slice;
 
 /// The request, if nothing is wrong with it.
 pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
     let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
-    let formulas = Texts::of(&builder)?;
+    let expressions = Texts::of(&builder)?;
     let name = name_of(&reducers);
-    check_together(&reducers, &formulas)?;
-    let inputs = inputs(&builder, name, &reducers, &formulas)?;
+    check_together(&reducers, &expressions)?;
+    let inputs = inputs(&builder, name, &reducers, &expressions)?;
     let shape = inputs[0].shape.clone();
     let reduced = mask(builder.axes.as_deref(), shape.len())?;
     let none_reduced = !reduced.contains(&true);
-    let applies = formulas.apply.is_some() || reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies));
+    let applies = expressions.apply.is_some() || reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies));
     let keep_dims = builder.keep_dims && !none_reduced && !applies;
     let out_shape = if applies { shape.clone() } else { super::shape_without(&shape, &reduced, keep_dims) };
 
-    check_roles(&inputs, &reducers, &formulas)?;
-    let recipe = recipe(&builder, &reducers, &formulas, &inputs)?;
+    check_roles(&inputs, &reducers, &expressions)?;
+    let recipe = recipe(&builder, &reducers, &expressions, &inputs)?;
     let outputs = output_types(&builder, &recipe, &inputs, &shape, &reduced)?;
-    check_used(&inputs, &reducers, &formulas)?;
+    check_used(&inputs, &reducers, &expressions)?;
     let element = recipe.element(&typed(&inputs)).map_err(in_spec)?;
     check_types(&builder, &recipe, element, &outputs)?;
-    let alone = formulas.map.is_none() && formulas.then.is_empty() && formulas.apply.is_none() && reducers.len() == 1;
+    let alone =
+        expressions.map.is_none() && expressions.then.is_empty() && expressions.apply.is_none() && reducers.len() == 1;
     let copies = alone && reducers[0].as_row().is_some_and(|row| row.identity_over_no_axes);
     if none_reduced && builder.lift == Some(false) && !copies {
         return Err(SpecError::NoIdentity { op: name });
@@ -50,9 +51,9 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
         lift: none_reduced && copies && builder.lift == Some(true),
         inputs,
         outputs: vec![],
-        map: formulas.map,
-        then: formulas.then,
-        apply: formulas.apply,
+        map: expressions.map,
+        then: expressions.then,
+        apply: expressions.apply,
         accumulator: element.is_float().then_some(recipe.accumulator),
         saturate: builder.saturate,
         rounding: match (builder.trunc, builder.half_even) {
@@ -112,23 +113,25 @@ fn in_spec(error: RecipeError) -> SpecError {
     SpecError::Recipe(error)
 }
 
-/// The formulas of a request.
+/// The expressions of a request.
 struct Texts {
-    map: Option<Formula>,
-    then: Vec<Formula>,
-    apply: Option<Formula>,
+    map: Option<Expression>,
+    then: Vec<Expression>,
+    apply: Option<Expression>,
 }
 
 impl Texts {
     fn of(builder: &Builder) -> Result<Texts, SpecError> {
-        let list = |part: &'static str, given: &Option<super::build::Formulas>| match given {
+        let list = |part: &'static str, given: &Option<super::build::Expressions>| match given {
             None => Ok(vec![]),
-            Some(formulas) => formulas.0.clone().map_err(|error| in_spec(RecipeError::Formula { part, error })),
+            Some(expressions) => {
+                expressions.0.clone().map_err(|error| in_spec(RecipeError::Expression { part, error }))
+            }
         };
-        let one = |part: &'static str, given| match <[Formula; 1]>::try_from(list(part, given)?) {
+        let one = |part: &'static str, given| match <[Expression; 1]>::try_from(list(part, given)?) {
             Ok([one]) => Ok(Some(one)),
             Err(list) if list.is_empty() => Ok(None),
-            Err(list) => Err(SpecError::OneFormula { part, given: list.len() }),
+            Err(list) => Err(SpecError::OneExpression { part, given: list.len() }),
         };
         Ok(Texts {
             map: one("map", &builder.map)?,
@@ -146,11 +149,11 @@ fn name_of(reducers: &[Call]) -> &'static str {
     }
 }
 
-/// That the reducers and formulas may stand together.
-fn check_together(reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
+/// That the reducers and expressions may stand together.
+fn check_together(reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
     let phases = |c: &Call| if let Call::Own(own) = c { own.phases.len() } else { 1 };
     let results: usize = reducers.iter().map(|c| c.results().len()).sum();
-    let most = reducers.iter().map(phases).max().unwrap_or(0).max(results).max(formulas.then.len());
+    let most = reducers.iter().map(phases).max().unwrap_or(0).max(results).max(expressions.then.len());
     if most > MAX_OPERANDS {
         return Err(SpecError::TooManyParts { given: most, limit: MAX_OPERANDS });
     }
@@ -158,24 +161,24 @@ fn check_together(reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> 
         let Some(row) = call.as_row() else { continue };
         let with = match () {
             _ if reducers.len() > 1 && (row.applies || row.selects) => "other reducers",
-            _ if row.applies && !formulas.then.is_empty() => "`then`",
-            _ if row.applies && formulas.apply.is_some() => "`apply`",
+            _ if row.applies && !expressions.then.is_empty() => "`then`",
+            _ if row.applies && expressions.apply.is_some() => "`apply`",
             _ => continue,
         };
         return Err(SpecError::StandsAlone { op: row.name, with });
     }
-    if !formulas.then.is_empty() && formulas.apply.is_some() {
+    if !expressions.then.is_empty() && expressions.apply.is_some() {
         return Err(SpecError::ThenAndApply);
     }
-    if formulas.map.is_some() && reducers.iter().any(|c| matches!(c, Call::Own(_))) {
+    if expressions.map.is_some() && reducers.iter().any(|c| matches!(c, Call::Own(_))) {
         return Err(SpecError::MapWithCombiner);
     }
     Ok(())
 }
 
-/// Names in formulas, and types.
+/// Names in expressions, and types.
 fn typed(inputs: &[Operand]) -> Vec<(String, DType)> {
-    formula_names(inputs).into_iter().zip(inputs.iter().map(|i| i.dtype)).collect()
+    expression_names(inputs).into_iter().zip(inputs.iter().map(|i| i.dtype)).collect()
 }
 
 /// The names and types of all inputs but those of a role.
@@ -184,10 +187,15 @@ fn typed_but(role: &Role, inputs: &[Operand]) -> Vec<(String, DType)> {
 }
 
 /// The inputs in the order of a call.
-fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Texts) -> Result<Vec<Operand>, SpecError> {
+fn inputs(
+    builder: &Builder,
+    op: &'static str,
+    reducers: &[Call],
+    expressions: &Texts,
+) -> Result<Vec<Operand>, SpecError> {
     let row = reducers[0].as_row();
     let own = reducers.iter().any(|c| matches!(c, Call::Own(_)));
-    let free = formulas.map.is_some() || formulas.apply.is_some() || own;
+    let free = expressions.map.is_some() || expressions.apply.is_some() || own;
     let most = if free { usize::MAX } else { row.map_or(1, |row| row.inputs) };
     if builder.inputs.is_empty() || builder.inputs.len() > most {
         return Err(SpecError::InputCount { op, expected: most.min(MAX_OPERANDS), given: builder.inputs.len() });
@@ -203,7 +211,7 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
         });
     }
     if let Some(row) = row
-        && formulas.map.is_some()
+        && expressions.map.is_some()
         && row.inputs > 1
         && builder.inputs.len() > 1
     {
@@ -225,7 +233,7 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
     for (n, (name, dtype)) in builder.scalars.iter().enumerate() {
         let numbered = |c: char| name.strip_prefix(c).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
         let taken = ["d", "i", "n", "x", "y", "r", "a", "b"].contains(&name.as_str()) || "xyrab".chars().any(numbered);
-        if !formula::is_name(name) || taken {
+        if !expression::is_name(name) || taken {
             return Err(SpecError::ScalarName { name: shorten(name) });
         }
         if builder.scalars[..n].iter().any(|(other, _)| other == name) {
@@ -233,7 +241,7 @@ fn inputs(builder: &Builder, op: &'static str, reducers: &[Call], formulas: &Tex
         }
         inputs.push(operand(Role::Scalar(name.clone()), name, *dtype, vec![], Layout::row_major())?);
     }
-    check_elements(&inputs, formulas)?;
+    check_elements(&inputs, expressions)?;
     Ok(inputs)
 }
 
@@ -242,35 +250,35 @@ fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-/// The most inputs, results, formulas and phases of a request.
+/// The most inputs, results, expressions and phases of a request.
 pub const MAX_OPERANDS: usize = 64;
 
 /// The most bytes of a slice that is selected from, which a call gathers.
 const MAX_GATHERED_BYTES: u64 = 1 << 62;
 
 /// That elements broadcast to input 0.
-fn check_elements(inputs: &[Operand], formulas: &Texts) -> Result<(), SpecError> {
-    let names = formula_names(inputs);
+fn check_elements(inputs: &[Operand], expressions: &Texts) -> Result<(), SpecError> {
+    let names = expression_names(inputs);
     for (i, input) in inputs.iter().enumerate().skip(1).filter(|(_, o)| o.role == Role::Element) {
         if !broadcasts(&input.shape, &inputs[0].shape) {
             let (own, to) = (list(&input.shape, '[', ']'), list(&inputs[0].shape, '[', ']'));
             let message = format!("x{i} of shape {own} does not broadcast to x0 of shape {to}");
-            return Err(refused_at(&names[i], message, formulas));
+            return Err(refused_at(&names[i], message, expressions));
         }
     }
     Ok(())
 }
 
-/// An error at the use of an input in a formula, if there is one.
-fn refused_at(name: &str, message: String, formulas: &Texts) -> SpecError {
+/// An error at the use of an input in an expression, if there is one.
+fn refused_at(name: &str, message: String, expressions: &Texts) -> SpecError {
     let parts = [
-        ("map", formulas.map.iter().collect::<Vec<_>>()),
-        ("then", formulas.then.iter().collect()),
-        ("apply", formulas.apply.iter().collect()),
+        ("map", expressions.map.iter().collect::<Vec<_>>()),
+        ("then", expressions.then.iter().collect()),
+        ("apply", expressions.apply.iter().collect()),
     ];
-    for (part, formulas) in parts {
-        if let Some(formula) = formulas.into_iter().find(|f| f.uses(name)) {
-            return in_spec(RecipeError::Formula { part, error: formula.error_at_name(name, message) });
+    for (part, expressions) in parts {
+        if let Some(expression) = expressions.into_iter().find(|f| f.uses(name)) {
+            return in_spec(RecipeError::Expression { part, error: expression.error_at_name(name, message) });
         }
     }
     SpecError::Broadcast { message }
@@ -283,15 +291,15 @@ fn broadcasts(shape: &[u64], to: &[u64]) -> bool {
 
 /// That what `then` reads broadcasts to the output.
 fn check_then_inputs(spec: &Reduction) -> Result<(), SpecError> {
-    let names = formula_names(&spec.inputs);
+    let names = expression_names(&spec.inputs);
     let to = spec.outputs[0].shape();
     for (i, input) in spec.inputs.iter().enumerate().filter(|(_, o)| o.role == Role::Then) {
         if !broadcasts(&input.shape, to) {
             let (own, to) = (list(&input.shape, '[', ']'), list(to, '[', ']'));
             let message = format!("{} of shape {own} does not broadcast to the output's shape {to}", names[i]);
-            let formula = spec.then.iter().find(|f| f.uses(&names[i])).expect("inputs are used");
-            let error = formula.error_at_name(&names[i], message);
-            return Err(in_spec(RecipeError::Formula { part: "then", error }));
+            let expression = spec.then.iter().find(|f| f.uses(&names[i])).expect("inputs are used");
+            let error = expression.error_at_name(&names[i], message);
+            return Err(in_spec(RecipeError::Expression { part: "then", error }));
         }
     }
     Ok(())
@@ -303,17 +311,17 @@ fn is_lifted(reducers: &[Call], name: &str) -> bool {
 }
 
 /// Refuses an input that is read by a part which may not read it.
-fn check_roles(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
-    for (input, name) in inputs.iter().zip(formula_names(inputs)) {
-        let reads = |part: &'static str, list: &[Formula]| {
-            let formula = list.iter().find(|f| f.uses(&name))?;
-            Some((part, formula.clone()))
+fn check_roles(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
+    for (input, name) in inputs.iter().zip(expression_names(inputs)) {
+        let reads = |part: &'static str, list: &[Expression]| {
+            let expression = list.iter().find(|f| f.uses(&name))?;
+            Some((part, expression.clone()))
         };
-        let [map, apply] =
-            [&formulas.map, &formulas.apply].map(|formula| formula.as_ref().map_or(&[][..], slice::from_ref));
+        let [map, apply] = [&expressions.map, &expressions.apply]
+            .map(|expression| expression.as_ref().map_or(&[][..], slice::from_ref));
         let (read, message) = match input.role {
             Role::Element => (
-                reads("then", &formulas.then),
+                reads("then", &expressions.then),
                 format!("`{name}` is an element; `then` reads results and inputs marked `:then`"),
             ),
             Role::Then => (
@@ -322,9 +330,9 @@ fn check_roles(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Resul
             ),
             _ => continue,
         };
-        if let Some((part, formula)) = read {
-            let error = formula.error_at_name(&name, message);
-            return Err(in_spec(RecipeError::Formula { part, error }));
+        if let Some((part, expression)) = read {
+            let error = expression.error_at_name(&name, message);
+            return Err(in_spec(RecipeError::Expression { part, error }));
         }
         if input.role == Role::Then && is_lifted(reducers, &name) {
             return Err(SpecError::Broadcast { message });
@@ -334,11 +342,11 @@ fn check_roles(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Resul
 }
 
 /// Refuses an input that nothing reads.
-fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result<(), SpecError> {
-    let all = formulas.map.iter().chain(&formulas.then).chain(&formulas.apply);
-    for ((i, input), name) in inputs.iter().enumerate().zip(formula_names(inputs)) {
+fn check_used(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
+    let all = expressions.map.iter().chain(&expressions.then).chain(&expressions.apply);
+    for ((i, input), name) in inputs.iter().enumerate().zip(expression_names(inputs)) {
         let by_row = i == 0 || reducers[0].as_row().is_some_and(|row| i < row.inputs);
-        let by_row = by_row && formulas.map.is_none() && input.role == Role::Element;
+        let by_row = by_row && expressions.map.is_none() && input.role == Role::Element;
         if !by_row && !all.clone().any(|f| f.uses(&name)) && !is_lifted(reducers, &name) {
             let what = if matches!(input.role, Role::Scalar(_)) { "scalar" } else { "input" };
             return Err(SpecError::Unused { what, name: shorten(&name) });
@@ -348,12 +356,12 @@ fn check_used(inputs: &[Operand], reducers: &[Call], formulas: &Texts) -> Result
 }
 
 /// The recipe in the words of the request.
-fn recipe(builder: &Builder, reducers: &[Call], formulas: &Texts, inputs: &[Operand]) -> Result<Recipe, SpecError> {
+fn recipe(builder: &Builder, reducers: &[Call], expressions: &Texts, inputs: &[Operand]) -> Result<Recipe, SpecError> {
     let mut recipe = Recipe {
         calls: reducers.to_vec(),
-        map: formulas.map.clone(),
-        then: formulas.then.clone(),
-        apply: formulas.apply.clone(),
+        map: expressions.map.clone(),
+        then: expressions.then.clone(),
+        apply: expressions.apply.clone(),
         // Said or not, it is what floats are in the map.
         accumulator: if builder.accumulator == Some(F64) { F64 } else { default_accumulator(inputs) },
         saturate: builder.saturate,
@@ -369,7 +377,7 @@ fn recipe(builder: &Builder, reducers: &[Call], formulas: &Texts, inputs: &[Oper
         }
         Some(given) if given != F64 && (given != F32 || recipe.accumulator == F64) => {
             let accepted = if recipe.accumulator == F64 { "f64" } else { "f32 or f64" };
-            let input = if formulas.map.is_some() { element } else { inputs[0].dtype };
+            let input = if expressions.map.is_some() { element } else { inputs[0].dtype };
             return Err(SpecError::AccumulatorRefused { input, by: element_by(&recipe), given, accepted });
         }
         Some(given) => recipe.accumulator = given,
@@ -421,7 +429,7 @@ fn output_types(
         if counts && !dtype.is_int() {
             return Err(SpecError::CountType { given: dtype });
         }
-        // What formulas make of a count is a value.
+        // What expressions make of a count is a value.
         if let Some(most) = greatest.get(o).copied().flatten().filter(|&most| counts && !dtype.holds(most)) {
             return Err(SpecError::CountRange { given: dtype, most });
         }
@@ -451,7 +459,7 @@ fn given_by(recipe: &Recipe, output: usize) -> &'static str {
 
 /// For each output what it is, the type of the value, and its own: the one given, else the default.
 ///
-/// Where an output is a float, formulas see results of integers as floats; so if one that is not given turns
+/// Where an output is a float, expressions see results of integers as floats; so if one that is not given turns
 /// out to be a float, the values are typed again.
 fn values(
     recipe: &Recipe,
@@ -550,9 +558,9 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
 /// The reducer that has no value over nothing, if there is one.
 fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Option<&'static Row> {
     let mut rows = recipe.calls.iter().filter_map(Call::as_row).filter(|row| !row.integer_of_nothing);
-    let formulas = !recipe.then.is_empty() || recipe.apply.is_some();
-    // In formulas results of integers are integers unless an output is a float.
-    let integers = match formulas {
+    let expressions = !recipe.then.is_empty() || recipe.apply.is_some();
+    // In expressions results of integers are integers unless an output is a float.
+    let integers = match expressions {
         true => !outputs.iter().any(|o| o.dtype.is_float()),
         false => outputs.iter().any(|o| !o.counts && o.dtype.is_int()),
     };

@@ -69,7 +69,7 @@ pub enum SpecError {
     #[error("`map` does not stand with a combiner, whose `lift` reads the inputs itself")]
     MapWithCombiner,
     #[error("`{part}` is one expression, {given} given")]
-    OneFormula { part: &'static str, given: usize },
+    OneExpression { part: &'static str, given: usize },
     #[error("{0}")]
     Recipe(RecipeError),
     #[error("column {column}: {error}")]

@@ -12,7 +12,7 @@ mod print;
 pub mod text;
 
 pub use boxes::MAX_BOXES;
-pub use build::{Builder, Formulas};
+pub use build::{Builder, Expressions};
 pub use cranefold_ir::DType;
 pub use desc::OutputDesc;
 pub use dims::Dims;
@@ -20,7 +20,7 @@ pub use error::SpecError;
 pub use layout::Layout;
 
 use crate::layout::{Placement, Places};
-use cranefold_ir::formula::Formula;
+use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::{Call, Combiner, Recipe};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -55,9 +55,9 @@ pub struct Reduction {
     /// Elements, then what `then` reads, then scalars.
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
-    map: Option<Formula>,
-    then: Vec<Formula>,
-    apply: Option<Formula>,
+    map: Option<Expression>,
+    then: Vec<Expression>,
+    apply: Option<Expression>,
     reduced: Vec<bool>,
     keep_dims: bool,
     /// Whether a reduction over no axes reduces groups of one, where the row would copy.
@@ -113,7 +113,7 @@ impl Rounding {
     }
 }
 
-/// What an input is to the reduction; its name in formulas.
+/// What an input is to the reduction; its name in expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// `x0`, `x1` and so on: elements. Input 0 has the shape that is reduced; others broadcast to it,
@@ -248,17 +248,17 @@ impl Reduction {
     }
 
     /// The element that is reduced, where it is not that of input 0.
-    pub fn map(&self) -> Option<&Formula> {
+    pub fn map(&self) -> Option<&Expression> {
         self.map.as_ref()
     }
 
     /// The outputs of the results, where they are not the results.
-    pub fn then(&self) -> &[Formula] {
+    pub fn then(&self) -> &[Expression] {
         &self.then
     }
 
     /// The output at each position of a slice, where there is such.
-    pub fn apply(&self) -> Option<&Formula> {
+    pub fn apply(&self) -> Option<&Expression> {
         self.apply.as_ref()
     }
 
@@ -345,7 +345,7 @@ impl Reduction {
 
     /// The inputs that lift reads, by their numbers.
     pub fn mapped(&self) -> Vec<usize> {
-        let names = self.formula_names();
+        let names = self.expression_names();
         let read = |name: &str| match &self.map {
             Some(map) => map.uses(name),
             None => self.reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name))),
@@ -357,9 +357,9 @@ impl Reduction {
         if mapped.is_empty() { vec![0] } else { mapped }
     }
 
-    /// What the inputs are called in formulas.
-    fn formula_names(&self) -> Vec<String> {
-        formula_names(&self.inputs)
+    /// What the inputs are called in expressions.
+    fn expression_names(&self) -> Vec<String> {
+        expression_names(&self.inputs)
     }
 
     /// The types that outputs have where none is said.
@@ -369,9 +369,9 @@ impl Reduction {
 
     /// What is computed, with `x` and its number for every input.
     pub fn recipe(&self) -> Recipe {
-        let names = self.formula_names();
+        let names = self.expression_names();
         let number = |name: &str| names.iter().position(|known| known == name).map(|i| format!("x{i}"));
-        let rename = |f: &Formula| f.renamed(number);
+        let rename = |f: &Expression| f.renamed(number);
         let own = |call: &Call| match call {
             Call::Own(own) => Call::Own(own.renamed(number)),
             row => row.clone(),
@@ -400,7 +400,7 @@ impl Reduction {
 }
 
 /// `x0`, `x1`, ..., `y0`, ... and the names of scalars, for inputs in the order of a call.
-fn formula_names(inputs: &[Operand]) -> Vec<String> {
+fn expression_names(inputs: &[Operand]) -> Vec<String> {
     let (mut elements, mut thens) = (0.., 0..);
     let mut name = |o: &Operand| match &o.role {
         Role::Scalar(name) => name.clone(),

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! QUOTED is an expression, or several separated by commas, between two `"`
-//! ([`formula`](cranefold_ir::formula) has their grammar). A combiner's parts are in the order of its
+//! ([`expression`](cranefold_ir::expression) has their grammar). A combiner's parts are in the order of its
 //! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits
 //! ([`layout`](crate::layout) says which), BLOCKS is its end after the letters; INT is decimal
 //! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any

@@ -96,7 +96,7 @@ impl<'a> Header<'a> {
             parameters.push(Parameter { name, operand, is_output: false, is_read: true, is_shared });
         }
         for (n, operand) in self.spec.outputs().iter().enumerate() {
-            let is_read = self.spec.then().get(n).is_some_and(|formula| formula.uses("d"));
+            let is_read = self.spec.then().get(n).is_some_and(|expression| expression.uses("d"));
             parameters.push(Parameter {
                 name: format!("out{n}"),
                 operand,

@@ -42,11 +42,11 @@
 //! each line of the text is one of `work` to `padding`:
 //!
 //! ```text
-//! problem    = "problem" "{" work expression* operand* takes? box* beside? padding* "}"
+//! problem    = "problem" "{" work field* operand* takes? box* beside? padding* "}"
 //! work       = "reduce" list(op) "in" dtype "over" count flag*     accumulator type, elements of a slice
 //!            | "convert" "over" count flag*
 //! flag       = "saturate" | "half_even"
-//! expression = ("map" | "then" | "apply") '"' formula '"'          "then": one for each output
+//! field      = ("map" | "then" | "apply") '"' expression '"'       "then": one for each output
 //! operand    = ("in" | "with" | "out") x ":" dtype "[" count "]"   read by lift; read after the reduction; written
 //! takes      = "takes" "position"                                  lift takes the position in the slice
 //! box        = ("slices" | "elements" | "positions") "at" place dim*
@@ -80,7 +80,7 @@ pub struct Problem {
     pub work: Work,
     /// How many elements of the spec each slice has.
     pub count: u64,
-    /// Every buffer that is only read, in the order of a call. In formulas it is `x` and its number.
+    /// Every buffer that is only read, in the order of a call. In expressions it is `x` and its number.
     pub inputs: Vec<Input>,
     /// The outputs, in the order of a call.
     pub outputs: Vec<Operand>,

@@ -5,7 +5,7 @@ use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
 use cranefold_ir::DType;
-use cranefold_ir::formula::Formula;
+use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::Recipe;
 use std::fmt;
 use std::str::FromStr;
@@ -28,9 +28,9 @@ impl fmt::Display for Problem {
         words.iter().filter(|(holds, _)| *holds).try_for_each(|(_, word)| f.write_str(word))?;
         writeln!(f)?;
         if let Work::Reduce(recipe) = &self.work {
-            let formulas = recipe.map.iter().map(|m| ("map", m)).chain(recipe.then.iter().map(|t| ("then", t)));
-            for (word, formula) in formulas.chain(recipe.apply.iter().map(|a| ("apply", a))) {
-                writeln!(f, "  {word} \"{formula}\"")?;
+            let expressions = recipe.map.iter().map(|m| ("map", m)).chain(recipe.then.iter().map(|t| ("then", t)));
+            for (word, expression) in expressions.chain(recipe.apply.iter().map(|a| ("apply", a))) {
+                writeln!(f, "  {word} \"{expression}\"")?;
             }
         }
         let inputs = self.inputs.iter().map(|i| (if i.mapped { "in" } else { "with" }, &i.operand));
@@ -168,17 +168,17 @@ impl Problem {
             _ => {}
         }
         let Work::Reduce(recipe) = &mut self.work else { return Err(not_expected(word)) };
-        let formula = || -> Result<Formula, String> {
+        let expression = || -> Result<Expression, String> {
             let text = rest.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
             text.ok_or("an expression stands between quotes")?.parse().map_err(|e| format!("{e}"))
         };
         match word {
-            "map" if recipe.map.is_none() => recipe.map = Some(formula()?),
+            "map" if recipe.map.is_none() => recipe.map = Some(expression()?),
             "then" => {
-                within("formulas", recipe.then.len(), MAX_OPERANDS)?;
-                recipe.then.push(formula()?);
+                within("expressions", recipe.then.len(), MAX_OPERANDS)?;
+                recipe.then.push(expression()?);
             }
-            "apply" if recipe.apply.is_none() => recipe.apply = Some(formula()?),
+            "apply" if recipe.apply.is_none() => recipe.apply = Some(expression()?),
             _ => return Err(not_expected(word)),
         }
         Ok(())

@@ -7,7 +7,7 @@ const BROKEN: &[&str] = &[
     // Truth values in the state of a combiner.
     r#"combiner(identity="bool(0), 0", lift="x0 > 0, x0", combine="a0 or b0, max(a1, b1)") f32[3,70] axes=[1]"#,
     r#"combiner(identity="1 < 2", lift="x0 > 0", combine="a0 == b0", close="a0, n", merge="a0 == b0, a1 + b1", finish="a0, a1") f32[70]"#,
-    // Results of a combiner where formulas follow, of another type than the elements.
+    // Results of a combiner where expressions follow, of another type than the elements.
     r#"combiner(identity="i64(0)", lift="i64(x0)", combine="a0 + b0") f32[70] then="r0 + i64(1)" -> i64"#,
     // Integers reduced from f64.
     r#"sum, max f64[3,70] axes=[1] map="i32(x0) + i32(x0 * 0.5)""#,

@@ -68,7 +68,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("log_sum_exp, max", &["f32"], ""),
     ("argmin, argmax(last), ptp", &["f16"], ""),
     ("sum, l1, count_nonzero", &["i32"], ""),
-    // Formulas around rows.
+    // Expressions around rows.
     ("sum", &["f32"], ", f32[1] map=\"x0*x1\""),
     ("mean", &["f16"], ", i8[]:then scalar k:f32 then=\"max(r0, 0) + f32(y0)*k, d + r0\""),
     ("var", &["f32"], " apply=\"x0 / sqrt(r0)\""),

@@ -1,6 +1,6 @@
 //! Expressions that are refused, with the place, and the builder's way to write them.
 
-use cranefold::ir::formula::{Formula, name};
+use cranefold::ir::expression::{Expression, name};
 use cranefold::ops::Combiner;
 use cranefold::{DType, Reduction};
 
@@ -252,8 +252,8 @@ fn combiners_are_text() {
 /// The places of what operators built are in the text it prints as.
 #[test]
 fn refusals_of_builders_show_the_place() {
-    let refuse = |formula: Formula| {
-        let built = Reduction::builder("sum").input(DType::F32, &[2]).map(formula).build();
+    let refuse = |expression: Expression| {
+        let built = Reduction::builder("sum").input(DType::F32, &[2]).map(expression).build();
         built.unwrap_err().to_string()
     };
     assert_eq!(refuse(name("x0") * name("z")), "map: unknown name `z`; the names here are x0\n  x0 * z\n       ^");

@@ -1,4 +1,4 @@
-//! Every row and formula against the reference, on data that is not friendly: each result must be one that
+//! Every row and expression against the reference, on data that is not friendly: each result must be one that
 //! the reduction tree can give.
 
 use super::{Execute, data};
@@ -155,7 +155,7 @@ pub fn check_counts(execute: Execute) {
     tally.conclude();
 }
 
-/// Requests with formulas, several reducers, several inputs and outputs.
+/// Requests with expressions, several reducers, several inputs and outputs.
 const REQUESTS: &[&str] = &[
     "max,argmax f32[33,100] axes=[1]",
     "mean,var f32[33,100] axes=[0]",

@@ -1,4 +1,4 @@
-//! The op table: every reduction is one row, made of expressions.
+//! The op table: every reduction is one row, made of nest expressions.
 //!
 //! A row says what a reduction is called, what it takes, and builds its [`Reducer`]: the phases,
 //! each a monoid with a lift, then finish. Nothing outside this folder knows what any row computes.

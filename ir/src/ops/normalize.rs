@@ -1,28 +1,28 @@
 //! Reducers that write the whole slice: the elements divided by a norm, softmax and the like.
 //!
-//! In the formulas `x0` is the element, `x1` and `x2` are further inputs, `r0`, `r1` and so on the results
+//! In the expressions `x0` is the element, `x1` and `x2` are further inputs, `r0`, `r1` and so on the results
 //! of the reduction, and a parameter has its name.
 
 use super::float::give;
 use super::moments::{moments, variance};
 use super::{Apply, Reducer, Request, find, log_sum_exp};
-use crate::formula::Formula;
+use crate::expression::Expression;
 use crate::{DType, Def, Expr, Scalar, math};
 
-/// A row of the table reduces the slice; then `formula` gives the output at each position.
-pub(super) fn normalized(request: &Request, op: &str, formula: &str) -> Reducer {
+/// A row of the table reduces the slice; then `expression` gives the output at each position.
+pub(super) fn normalized(request: &Request, op: &str, expression: &str) -> Reducer {
     let row = find(op).expect("a row of the table");
     let reducer = row.build(&Request { output: request.accumulator, params: vec![], ..request.clone() });
-    applied(request, reducer, formula)
+    applied(request, reducer, expression)
 }
 
-/// `reducer`, whose results are of the accumulator's type, with a formula at each position.
-fn applied(request: &Request, reducer: Reducer, formula: &str) -> Reducer {
+/// `reducer`, whose results are of the accumulator's type, with an expression at each position.
+fn applied(request: &Request, reducer: Reducer, expression: &str) -> Reducer {
     let acc = request.accumulator;
     let inputs = 1 + request.extra.len();
     let elements = std::iter::once(request.input).chain(request.extra.iter().copied());
     let params: Vec<DType> = elements.chain(reducer.finish.results.iter().map(Expr::dtype)).collect();
-    let formula: Formula = formula.parse().expect("a formula of the table");
+    let expression: Expression = expression.parse().expect("an expression of the table");
     let def = Def::build("apply", &params, |lets, args| {
         let mut names =
             vec![("eps".to_string(), Scalar::float(acc, request.params.first().copied().unwrap_or(0.0)).into())];
@@ -30,7 +30,7 @@ fn applied(request: &Request, reducer: Reducer, formula: &str) -> Reducer {
             let letter = if i < inputs { format!("x{i}") } else { format!("r{}", i - inputs) };
             names.push((letter, lets.bind(arg.clone().cast(acc))));
         }
-        let value = formula.build(lets, &names, acc).expect("a formula of the table");
+        let value = expression.build(lets, &names, acc).expect("an expression of the table");
         vec![give(lets, value, request)]
     });
     Reducer { apply: Some(Apply { def, inputs: (0..inputs).collect(), lifted: None }), ..reducer }
@@ -60,10 +60,10 @@ pub(super) fn rms_norm(request: &Request) -> Reducer {
     applied(request, Reducer { finish, ..squares }, &scaled("x0 / sqrt(r0 + eps)", request))
 }
 
-/// A formula with scale and bias where the request has them.
-fn scaled(formula: &str, request: &Request) -> String {
+/// An expression with scale and bias where the request has them.
+fn scaled(expression: &str, request: &Request) -> String {
     let [scale, bias] = [" * x1", " + x2"].map(str::to_string);
-    [formula.to_string(), scale, bias].into_iter().take(1 + request.extra.len()).collect()
+    [expression.to_string(), scale, bias].into_iter().take(1 + request.extra.len()).collect()
 }
 
 /// exp(x - m) times the reciprocal of sum exp(x - m), m being the greatest element. The sum is at least about 1,

@@ -1,10 +1,10 @@
-//! oneDNN's elementwise functions as formulas.
+//! oneDNN's elementwise functions as expressions.
 
 use super::{SpecError, known, number, wide_number};
 use cranefold_ir::DType::{F32, F64};
-use cranefold_ir::formula::Formula;
+use cranefold_ir::expression::Expression;
 
-/// Those that formulas can say.
+/// Those that expressions can say.
 const ELTWISE: &[&str] = &[
     "relu",
     "tanh",
@@ -44,15 +44,15 @@ const TINY_EXP: i64 = -17;
 const NO_FRACTION: i64 = 3 << 51;
 
 /// The f32 that an algorithm makes of s, an f32.
-pub(super) fn formula(alg: &str, s: Formula, alpha: f32, beta: f32) -> Result<Formula, SpecError> {
+pub(super) fn expression(alg: &str, s: Expression, alpha: f32, beta: f32) -> Result<Expression, SpecError> {
     let forward = alg.strip_suffix("_use_dst_for_bwd").unwrap_or(alg);
     let alg = known("eltwise post-op", forward, &["dnnl_eltwise_", "eltwise_"], ELTWISE)?;
     if alg.starts_with("clip") && !matches!(alpha.partial_cmp(&beta), Some(o) if o.is_le()) {
         return Err(SpecError::ClipBounds { alg, alpha, beta });
     }
     let t = s.clone().cast(F64);
-    let line = |s: Formula| number(alpha) * s + number(beta);
-    let unit = |value: Formula| value.max(0).min(1);
+    let line = |s: Expression| number(alpha) * s + number(beta);
+    let unit = |value: Expression| value.max(0).min(1);
     let t_times = |factor: f32| if factor == 1.0 { t.clone() } else { wide_number(factor) * t.clone() };
     Ok(match alg {
         "abs" => s.abs(),
@@ -83,7 +83,7 @@ pub(super) fn formula(alg: &str, s: Formula, alpha: f32, beta: f32) -> Result<Fo
             let value = u.clone().lt(TINY_EXP).select(u.exp(), whole);
             if alpha == 1.0 { value.cast(F32) } else { (value / wide_number(alpha)).cast(F32) }
         }
-        "logistic" => (Formula::from(1) / ((-t).exp() + 1)).cast(F32),
+        "logistic" => (Expression::from(1) / ((-t).exp() + 1)).cast(F32),
         "swish" => (t.clone() / (t_times(-alpha).exp() + 1)).cast(F32),
         // (1 + tanh u) / 2 is 1 / (1 + e^-2u), where nothing cancels.
         "gelu_tanh" => {
@@ -101,6 +101,6 @@ pub(super) fn formula(alg: &str, s: Formula, alpha: f32, beta: f32) -> Result<Fo
 }
 
 /// alpha times the value.
-fn scaled(alpha: Formula, value: Formula) -> Formula {
-    if alpha == Formula::from(1) { value } else { alpha * value }
+fn scaled(alpha: Expression, value: Expression) -> Expression {
+    if alpha == Expression::from(1) { value } else { alpha * value }
 }

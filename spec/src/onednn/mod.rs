@@ -22,7 +22,7 @@ use super::check::MAX_OPERANDS;
 use super::dims::{Dims, reduced_axes};
 use super::{Reduction, Rounding, SpecError};
 use cranefold_ir::DType::{self, F32, F64, I8, U8};
-use cranefold_ir::formula::{Formula, name};
+use cranefold_ir::expression::{Expression, name};
 
 /// The reduction algorithms, by what oneDNN calls them after `reduction_`.
 const ALGORITHMS: &[&str] =
@@ -120,7 +120,7 @@ impl<'a> PostOp<'a> {
     /// | `gelu_tanh` | `s (1 + tanh(sqrt(2 / pi) (s + 0.044715 s^3))) / 2` |
     /// | `round` | to the nearest integer, ties to even; zeros are +0 |
     ///
-    /// `gelu_erf` is refused: formulas have no error function. Forms for training (`relu_use_dst_for_bwd`)
+    /// `gelu_erf` is refused: expressions have no error function. Forms for training (`relu_use_dst_for_bwd`)
     /// mean the same. Those with an exponential, but for `exp`, are computed in f64 and rounded to f32 once.
     pub fn eltwise(alg: &'a str, alpha: f32, beta: f32) -> PostOp<'a> {
         PostOp::Eltwise { alg, alpha, beta }
@@ -170,9 +170,9 @@ impl<'a> Primitive<'a> {
         }
         let alg = known("reduction algorithm", self.alg, &["dnnl_reduction_", "reduction_"], ALGORITHMS)?;
         let (axes, count) = reduced_axes(&self.src, &self.dst)?;
-        let by_formula = !self.post_ops.is_empty();
-        // In formulas results of integers are integers where the output is one.
-        let integral = by_formula && src.is_int() && dst.is_int();
+        let by_expression = !self.post_ops.is_empty();
+        // In expressions results of integers are integers where the output is one.
+        let integral = by_expression && src.is_int() && dst.is_int();
         let own_division = integral && alg == "mean" && count > 0;
         let own_product = integral && alg == "mul";
 
@@ -188,14 +188,14 @@ impl<'a> Primitive<'a> {
         builder = builder.output_parts(Some(dst), Some(self.dst.layout.clone()));
         if dst.is_int() {
             builder = builder.round(Rounding::HalfEven);
-            builder = if src.is_int() && !by_formula { builder.saturate() } else { builder };
+            builder = if src.is_int() && !by_expression { builder.saturate() } else { builder };
         }
-        if !by_formula {
+        if !by_expression {
             return builder.build();
         }
 
         let operands = self.operands();
-        // What the accumulator is, and so floats in formulas.
+        // What the accumulator is, and so floats in expressions.
         let wide = own_product || src == F64 || operands.iter().any(|src1| src1.dtype == F64);
         let result = match (own_product, own_division) {
             // Of integers, NaN is an infinity times zero.
@@ -209,7 +209,7 @@ impl<'a> Primitive<'a> {
         for post_op in &self.post_ops {
             value = match post_op {
                 PostOp::Sum { scale, zero_point, dtype } => seen.sum(value, *scale, *zero_point, *dtype)?,
-                PostOp::Eltwise { alg, alpha, beta } => eltwise::formula(alg, value, *alpha, *beta)?,
+                PostOp::Eltwise { alg, alpha, beta } => eltwise::expression(alg, value, *alpha, *beta)?,
                 PostOp::Binary { alg, src1 } => {
                     next += 1;
                     binary(alg, value, seen.float(&format!("y{}", next - 1), src1.dtype))?
@@ -234,7 +234,7 @@ impl<'a> Primitive<'a> {
     }
 }
 
-/// What types names have in the formula.
+/// What types names have in the expression.
 struct Seen {
     /// Whether floats are f64.
     wide: bool,
@@ -245,12 +245,18 @@ struct Seen {
 
 impl Seen {
     /// A named value as an f32.
-    fn float(&self, named: &str, dtype: DType) -> Formula {
+    fn float(&self, named: &str, dtype: DType) -> Expression {
         let is_f32 = dtype.is_float() && !self.wide;
         if is_f32 { name(named) } else { name(named).cast(F32) }
     }
 
-    fn sum(&self, value: Formula, scale: f32, zero_point: i32, dtype: Option<DType>) -> Result<Formula, SpecError> {
+    fn sum(
+        &self,
+        value: Expression,
+        scale: f32,
+        zero_point: i32,
+        dtype: Option<DType>,
+    ) -> Result<Expression, SpecError> {
         let given = dtype.unwrap_or(self.dst);
         let bytes = |d| matches!(d, I8 | U8);
         if given != self.dst && !(bytes(given) && bytes(self.dst)) {
@@ -269,7 +275,7 @@ impl Seen {
     }
 }
 
-fn binary(alg: &str, a: Formula, b: Formula) -> Result<Formula, SpecError> {
+fn binary(alg: &str, a: Expression, b: Expression) -> Result<Expression, SpecError> {
     Ok(match known("binary post-op", alg, &["dnnl_binary_", "binary_"], BINARY)? {
         "add" => a + b,
         "sub" => a - b,
@@ -300,19 +306,19 @@ fn known(
 }
 
 /// A number beside an f32, in few digits.
-fn number(value: f32) -> Formula {
+fn number(value: f32) -> Expression {
     literal(value, shortest(value))
 }
 
 /// A number beside an f64, exactly.
-fn wide_number(value: f32) -> Formula {
+fn wide_number(value: f32) -> Expression {
     literal(value, value.into())
 }
 
 /// An integer where the value is a small one.
-fn literal(value: f32, otherwise: f64) -> Formula {
+fn literal(value: f32, otherwise: f64) -> Expression {
     let small = value.fract() == 0.0 && value.abs() < 1e6 && (value != 0.0 || value.is_sign_positive());
-    if small { Formula::from(value as i64) } else { Formula::from(otherwise) }
+    if small { Expression::from(value as i64) } else { Expression::from(otherwise) }
 }
 
 /// The f64 of the fewest digits that is this f32: 0.1 rather than 0.10000000149.
@@ -330,7 +336,7 @@ mod tests {
         for value in [0.1f32, -2.5, 1e-45, f32::MAX, 3.0, -0.0, f32::INFINITY, 16777217.0, 1.0 / 3.0] {
             assert_eq!((shortest(value) as f32).to_bits(), value.to_bits());
             let text = number(value).to_string();
-            assert_eq!(text.parse::<Formula>().unwrap(), number(value), "{text}");
+            assert_eq!(text.parse::<Expression>().unwrap(), number(value), "{text}");
         }
         assert_eq!(number(0.1).to_string(), "0.1");
         assert_eq!(number(-3.0).to_string(), "-3");

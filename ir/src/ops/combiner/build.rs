@@ -1,12 +1,12 @@
 //! Combiner -> reducer.
 
 use super::{Combiner, OwnPhase};
-use crate::formula::Formula;
-use crate::ops::recipe::{Recipe, RecipeError, Types, in_formula, in_memory, try_def};
+use crate::expression::Expression;
+use crate::ops::recipe::{Recipe, RecipeError, Types, in_expression, in_memory, try_def};
 use crate::ops::{Method, Phase, Reducer, truth};
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// A state: how its parts lie in memory, and the types they have in formulas, where truth values are bool.
+/// A state: how its parts lie in memory, and the types they have in expressions, where truth values are bool.
 struct States {
     nothing: Vec<Scalar>,
     types: Vec<DType>,
@@ -41,15 +41,15 @@ fn part(
     name: String,
     of: &'static str,
     params: &[DType],
-    formulas: &[Formula],
+    expressions: &[Expression],
     literal: DType,
     names: impl Fn(&mut Lets, &[Expr]) -> Vec<(String, Expr)>,
 ) -> Result<Def, RecipeError> {
     let def = try_def(&name, params, |lets, args| {
         let names = names(lets, args);
-        formulas.iter().map(|f| f.build(lets, &names, literal)).collect()
+        expressions.iter().map(|f| f.build(lets, &names, literal)).collect()
     });
-    def.map_err(|error| RecipeError::Formula { part: of, error })
+    def.map_err(|error| RecipeError::Expression { part: of, error })
 }
 
 /// Parts of a state of these types by their names.
@@ -133,7 +133,7 @@ impl Combiner {
                 named(args).into_iter().map(|(_, value)| value).collect()
             }));
         }
-        // What is accepted does not depend on the number of elements: in the formulas it is a value.
+        // What is accepted does not depend on the number of elements: in the expressions it is a value.
         let params = [state.stored().as_slice(), &[recipe.accumulator]].concat();
         let def = part("values".into(), "finish", &params, &self.finish, recipe.accumulator, |_, args| {
             let (parts, n) = args.split_at(args.len() - 1);
@@ -166,7 +166,7 @@ impl Combiner {
             let mut names: Vec<(String, Expr)> = named
                 .map(|(&i, x)| {
                     let (name, dtype) = &types.inputs[i];
-                    (name.clone(), lets.bind(in_formula(x.clone(), *dtype, literal)))
+                    (name.clone(), lets.bind(in_expression(x.clone(), *dtype, literal)))
                 })
                 .collect();
             names.extend(position.iter().map(|p| ("i".into(), p.clone().cast(DType::I64))));
@@ -196,12 +196,12 @@ impl Combiner {
 fn both(
     name: String,
     of: &'static str,
-    formulas: &[Formula],
+    expressions: &[Expression],
     state: &[DType],
     literal: DType,
 ) -> Result<Def, RecipeError> {
     let params = [stored(state), stored(state)].concat();
-    let def = part(name, of, &params, formulas, literal, |_, args| {
+    let def = part(name, of, &params, expressions, literal, |_, args| {
         let (older, newer) = args.split_at(state.len());
         [numbered('a', older, state), numbered('b', newer, state)].concat()
     })?;

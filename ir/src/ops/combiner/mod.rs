@@ -4,7 +4,7 @@ mod build;
 mod contract;
 
 use super::recipe::RecipeError;
-use crate::formula::Formula;
+use crate::expression::Expression;
 use std::fmt;
 
 /// A reducer whose parts are expressions.
@@ -36,9 +36,9 @@ pub struct Combiner {
     /// One or more.
     pub phases: Vec<OwnPhase>,
     /// With several phases, how blocks merge.
-    pub merge: Vec<Formula>,
+    pub merge: Vec<Expression>,
     /// The outputs.
-    pub finish: Vec<Formula>,
+    pub finish: Vec<Expression>,
     /// Whether elements may be combined in any order.
     pub commutative: bool,
 }
@@ -47,14 +47,14 @@ pub struct Combiner {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table of `Combiner` defines them")]
 pub struct OwnPhase {
-    pub identity: Vec<Formula>,
-    pub lift: Vec<Formula>,
-    pub combine: Vec<Formula>,
-    pub close: Vec<Formula>,
+    pub identity: Vec<Expression>,
+    pub lift: Vec<Expression>,
+    pub combine: Vec<Expression>,
+    pub close: Vec<Expression>,
 }
 
-fn list(part: &'static str, text: &str) -> Result<Vec<Formula>, RecipeError> {
-    Formula::list(text).map_err(|error| RecipeError::Formula { part, error })
+fn list(part: &'static str, text: &str) -> Result<Vec<Expression>, RecipeError> {
+    Expression::list(text).map_err(|error| RecipeError::Expression { part, error })
 }
 
 impl Combiner {
@@ -118,10 +118,10 @@ impl Combiner {
         const PARTS: [&str; 6] = ["identity", "lift", "combine", "close", "merge", "finish"];
         let unknown = || RecipeError::UnknownPart { name: name.chars().take(40).collect() };
         let part = PARTS.into_iter().find(|&part| part == name).ok_or_else(unknown)?;
-        let formulas = list(part, text)?;
+        let expressions = list(part, text)?;
         let repeated = || RecipeError::RepeatedPart { part };
         if part == "identity" {
-            self.phases.push(OwnPhase { identity: formulas, lift: vec![], combine: vec![], close: vec![] });
+            self.phases.push(OwnPhase { identity: expressions, lift: vec![], combine: vec![], close: vec![] });
             return Ok(());
         }
         let place = match (part, self.phases.last_mut()) {
@@ -135,7 +135,7 @@ impl Combiner {
         if !place.is_empty() {
             return Err(repeated());
         }
-        *place = formulas;
+        *place = expressions;
         Ok(())
     }
 
@@ -188,9 +188,9 @@ impl Combiner {
 impl fmt::Display for Combiner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = vec![];
-        let mut add = |name: &str, formulas: &[Formula]| {
-            if !formulas.is_empty() {
-                let list: Vec<String> = formulas.iter().map(Formula::to_string).collect();
+        let mut add = |name: &str, expressions: &[Expression]| {
+            if !expressions.is_empty() {
+                let list: Vec<String> = expressions.iter().map(Expression::to_string).collect();
                 parts.push(format!("{name}=\"{}\"", list.join(", ")));
             }
         };

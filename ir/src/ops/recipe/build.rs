@@ -2,14 +2,14 @@
 
 use super::element::Element;
 use super::typing::{literal_of, old_type};
-use super::{Call, Recipe, RecipeError, Types, in_formula, in_memory, in_part, try_def};
-use crate::formula::Formula;
+use super::{Call, Recipe, RecipeError, Types, in_expression, in_memory, in_part, try_def};
+use crate::expression::Expression;
 use crate::ops::{Apply, Form, Output, Reducer, Request, Source, float, integer, invariant, product, truth};
 use crate::{DType, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
 impl Recipe {
-    /// The names of inputs with their values in formulas; `args` are elements of those in `which`.
+    /// The names of inputs with their values in expressions; `args` are elements of those in `which`.
     pub(super) fn inputs(
         &self,
         lets: &mut Lets,
@@ -19,7 +19,7 @@ impl Recipe {
     ) -> Vec<(String, Expr)> {
         let named = which.iter().zip(args).map(|(&i, x)| {
             let (name, dtype) = &inputs[i];
-            let value = in_formula(x.clone(), *dtype, self.accumulator);
+            let value = in_expression(x.clone(), *dtype, self.accumulator);
             let value = if value.args().is_empty() { value } else { lets.bind(value) };
             (name.clone(), value)
         });
@@ -30,7 +30,7 @@ impl Recipe {
     /// the tree of their floats, would be another.
     ///
     /// # Errors
-    /// A formula that is refused, or [`RecipeError::NoForm`].
+    /// An expression that is refused, or [`RecipeError::NoForm`].
     ///
     /// # Panics
     /// If a row does not take the elements' type, which the spec has refused.
@@ -53,8 +53,8 @@ impl Recipe {
         if !self.then.is_empty() {
             self.then(&mut whole, &results, types)?;
         }
-        if let Some(formula) = &self.apply {
-            whole.apply = Some(self.apply(formula, &results, types)?);
+        if let Some(expression) = &self.apply {
+            whole.apply = Some(self.apply(expression, &results, types)?);
         }
         Ok(invariant::once(whole))
     }
@@ -139,13 +139,13 @@ impl Recipe {
             let mut names = result_names(lets, values, results);
             names.extend(self.inputs(lets, &types.inputs, elements, &inputs));
             let mut given = vec![];
-            for (o, formula) in self.then.iter().enumerate() {
+            for (o, expression) in self.then.iter().enumerate() {
                 let mut names = names.clone();
                 if let Some(at) = old.iter().position(|&n| n == o) {
-                    let old = in_formula(olds[at].clone(), types.outputs[o], self.accumulator);
+                    let old = in_expression(olds[at].clone(), types.outputs[o], self.accumulator);
                     names.push(("d".into(), old.cast(old_type(types.outputs[o], results, self.accumulator))));
                 }
-                let value = formula.build(lets, &names, literal_of(results))?;
+                let value = expression.build(lets, &names, literal_of(results))?;
                 given.push(self.give(lets, value, types.outputs[o]));
             }
             Ok(given)
@@ -156,8 +156,8 @@ impl Recipe {
         Ok(())
     }
 
-    fn apply(&self, formula: &Formula, results: &[DType], types: &Types) -> Result<Apply, RecipeError> {
-        let uses = |name: &str| formula.uses(name);
+    fn apply(&self, expression: &Expression, results: &[DType], types: &Types) -> Result<Apply, RecipeError> {
+        let uses = |name: &str| expression.uses(name);
         let inputs: Vec<usize> = (0..types.inputs.len()).filter(|&i| uses(&types.inputs[i].0)).collect();
         let elements = inputs.iter().map(|&i| in_memory(types.inputs[i].1));
         let params: Vec<DType> = elements.chain(results.iter().map(|&d| in_memory(d))).collect();
@@ -165,14 +165,14 @@ impl Recipe {
             let (elements, values) = args.split_at(inputs.len());
             let mut names = self.inputs(lets, &types.inputs, elements, &inputs);
             names.extend(result_names(lets, values.to_vec(), results));
-            let value = formula.build(lets, &names, literal_of(results))?;
+            let value = expression.build(lets, &names, literal_of(results))?;
             Ok(vec![self.give(lets, value, types.outputs[0])])
         })
         .map_err(in_part("apply"))?;
         Ok(Apply { def, inputs, lifted: None })
     }
 
-    /// The value of a formula in an output's type.
+    /// The value of an expression in an output's type.
     pub(in crate::ops) fn give(&self, lets: &mut Lets, value: Expr, output: DType) -> Expr {
         let rounding = Request {
             output: in_memory(output),

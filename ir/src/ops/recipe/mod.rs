@@ -7,7 +7,7 @@
 //! z[p]    = apply(x0[p], ..., r0, r1, ...)         at every position p of the slice
 //! ```
 //!
-//! In formulas a float has the accumulator's type, an integer of 8 or 16 bits is `i32`, others have
+//! In expressions a float has the accumulator's type, an integer of 8 or 16 bits is `i32`, others have
 //! their own type. Where `then` or `apply` follow, the result of a reduction of integers is exact in 64
 //! bits (modulo 2^64 where the row wraps), or an `f64` where an output is a float.
 
@@ -15,12 +15,12 @@ mod build;
 mod element;
 mod typing;
 
-pub(super) use typing::{in_formula, try_def};
+pub(super) use typing::{in_expression, try_def};
 
 use super::combiner::Combiner;
 use super::{Form, Output, Row, find};
 use crate::DType;
-use crate::formula::{Formula, FormulaError};
+use crate::expression::{Expression, ExpressionError};
 use DType::{Bool, I32, I64, U8};
 use std::fmt;
 
@@ -30,11 +30,11 @@ pub struct Recipe {
     /// The reducers, at least one.
     pub calls: Vec<Call>,
     /// The element, of the inputs `x0`, `x1` and so on, by their numbers.
-    pub map: Option<Formula>,
+    pub map: Option<Expression>,
     /// The outputs, of the results `r0`, `r1` and so on, of inputs, and of the old element `d`.
-    pub then: Vec<Formula>,
+    pub then: Vec<Expression>,
     /// The output at each position of the slice, of inputs and results.
-    pub apply: Option<Formula>,
+    pub apply: Option<Expression>,
     /// The accumulator type of floats: `F32` or `F64`.
     pub accumulator: DType,
     /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
@@ -60,7 +60,7 @@ pub enum Call {
 /// The types a recipe is for; those of truth values are `Bool`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Types {
-    /// Of each input in a call's order, after its name in formulas.
+    /// Of each input in a call's order, after its name in expressions.
     pub inputs: Vec<(String, DType)>,
     /// Which of them lift reads, in order.
     pub mapped: Vec<usize>,
@@ -122,7 +122,7 @@ impl Call {
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
 pub enum RecipeError {
     #[error("{part}: {error}")]
-    Formula { part: &'static str, error: FormulaError },
+    Expression { part: &'static str, error: ExpressionError },
     #[error(
         "`{name}` is no part of a combiner; they are identity, lift, combine, close, merge, finish and commutative"
     )]
@@ -147,8 +147,8 @@ pub enum RecipeError {
     Commutativity { part: &'static str, sides: String },
 }
 
-fn in_part(part: &'static str) -> impl FnOnce(FormulaError) -> RecipeError {
-    move |error| RecipeError::Formula { part, error }
+fn in_part(part: &'static str) -> impl FnOnce(ExpressionError) -> RecipeError {
+    move |error| RecipeError::Expression { part, error }
 }
 
 /// The op with its parameters, those at their defaults left out: `lp_max(p=3)`, `argmax(last)`.

@@ -1,7 +1,7 @@
-//! The types of formulas and of their results.
+//! The types of expressions and of their results.
 
 use super::{Call, Output, Recipe, RecipeError, in_memory, in_part};
-use crate::formula::{Formula, FormulaError};
+use crate::expression::{Expression, ExpressionError};
 use crate::{DType, Def, Expr, Lets};
 use DType::{Bool, F32, F64, I32, I64, U64};
 
@@ -9,8 +9,8 @@ use DType::{Bool, F32, F64, I32, I64, U64};
 pub(in crate::ops) fn try_def(
     name: &str,
     params: &[DType],
-    body: impl FnOnce(&mut Lets, &[Expr]) -> Result<Vec<Expr>, FormulaError>,
-) -> Result<Def, FormulaError> {
+    body: impl FnOnce(&mut Lets, &[Expr]) -> Result<Vec<Expr>, ExpressionError>,
+) -> Result<Def, ExpressionError> {
     let mut error = None;
     let def = Def::build(name, params, |lets, args| {
         body(lets, args).unwrap_or_else(|e| {
@@ -33,10 +33,10 @@ impl Recipe {
         }
     }
 
-    /// The type of a formula over inputs and results.
+    /// The type of an expression over inputs and results.
     fn type_of(
         &self,
-        formula: &Formula,
+        expression: &Expression,
         part: &'static str,
         inputs: &[(String, DType)],
         results: &[(String, DType)],
@@ -48,7 +48,7 @@ impl Recipe {
             let mut names = self.inputs(lets, inputs, elements, &(0..inputs.len()).collect::<Vec<_>>());
             names.extend(results.iter().zip(results_here).map(|((name, _), r)| (name.clone(), r.clone())));
             let literal = results.first().map_or(self.accumulator, |&(_, d)| d);
-            Ok(vec![formula.build(lets, &names, if literal == Bool { F32 } else { literal })?])
+            Ok(vec![expression.build(lets, &names, if literal == Bool { F32 } else { literal })?])
         });
         Ok(def.map_err(in_part(part))?.results[0].dtype())
     }
@@ -57,7 +57,7 @@ impl Recipe {
     /// map, lifts and `apply` may read, `beside` what `then` may; `given` are the types of outputs that are said.
     ///
     /// # Errors
-    /// A formula that is refused.
+    /// An expression that is refused.
     pub fn values(
         &self,
         inputs: &[(String, DType)],
@@ -76,19 +76,19 @@ impl Recipe {
         }
         let mut named: Vec<(String, DType)> =
             working.into_iter().enumerate().map(|(i, d)| (format!("r{i}"), d)).collect();
-        if let Some(formula) = &self.apply {
-            return Ok(vec![(Output::Value, self.type_of(formula, "apply", inputs, &named)?)]);
+        if let Some(expression) = &self.apply {
+            return Ok(vec![(Output::Value, self.type_of(expression, "apply", inputs, &named)?)]);
         }
         if self.then.is_empty() {
             return Ok(plain);
         }
-        let typed = self.then.iter().enumerate().map(|(o, formula)| {
+        let typed = self.then.iter().enumerate().map(|(o, expression)| {
             // The old element is of the output's type; where that is not said, of the first result's.
             let results: Vec<DType> = named.iter().map(|&(_, d)| d).collect();
             let old = given.get(o).copied().flatten();
             let old = old.map_or(results[0], |d| old_type(d, &results, self.accumulator));
             named.push(("d".into(), old));
-            let typed = self.type_of(formula, "then", beside, &named);
+            let typed = self.type_of(expression, "then", beside, &named);
             named.pop();
             Ok((Output::Value, typed?))
         });
@@ -109,7 +109,7 @@ impl Recipe {
         })
     }
 
-    /// The type that a result has where formulas follow.
+    /// The type that a result has where expressions follow.
     pub(super) fn working_type(&self, kind: Output, element: DType, to_float: bool) -> DType {
         match (kind, element) {
             (Output::Count, _) => I64,
@@ -122,13 +122,13 @@ impl Recipe {
     }
 }
 
-/// The type that a formula of literals alone has.
+/// The type that an expression of literals alone has.
 pub(super) fn literal_of(results: &[DType]) -> DType {
     results.first().copied().filter(|&d| d != Bool).unwrap_or(F32)
 }
 
-/// The type that an element has in formulas.
-fn formula_type(dtype: DType, accumulator: DType) -> DType {
+/// The type that an element has in expressions.
+fn expression_type(dtype: DType, accumulator: DType) -> DType {
     match dtype {
         Bool => Bool,
         d if d.is_float() => accumulator,
@@ -137,16 +137,16 @@ fn formula_type(dtype: DType, accumulator: DType) -> DType {
     }
 }
 
-/// The type that the old element of an output has in formulas: an integer that of the results, if these are.
+/// The type that the old element of an output has in expressions: an integer that of the results, if these are.
 pub(super) fn old_type(output: DType, results: &[DType], accumulator: DType) -> DType {
     match (output, results.first()) {
         (d, Some(&r)) if d.is_int() && r.is_int() => r,
-        (d, _) => formula_type(d, accumulator),
+        (d, _) => expression_type(d, accumulator),
     }
 }
 
-/// An element as formulas see it.
-pub(in crate::ops) fn in_formula(x: Expr, dtype: DType, accumulator: DType) -> Expr {
+/// An element as expressions see it.
+pub(in crate::ops) fn in_expression(x: Expr, dtype: DType, accumulator: DType) -> Expr {
     match dtype {
         Bool => {
             let zero = x.int(0);

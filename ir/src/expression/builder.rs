@@ -1,40 +1,40 @@
-//! Formulas made in Rust.
+//! Expressions made in Rust.
 
-use super::Formula;
+use super::Expression;
 use super::literal::Literal;
 use super::node::{Kind, Node, Operation};
 use crate::DType;
 use std::ops;
 
-/// The formula that is one name.
+/// The expression that is one name.
 ///
-/// What is no name (see [`is_name`](super::is_name)) is refused by [`Formula::build`].
+/// What is no name (see [`is_name`](super::is_name)) is refused by [`Expression::build`].
 ///
 /// ```
-/// use cranefold_ir::formula::name;
+/// use cranefold_ir::expression::name;
 ///
 /// let mean = name("r0") / 6272;
 /// assert_eq!((mean.clone() * mean - 0.5).to_string(), "r0 / 6272 * (r0 / 6272) - 0.5");
 /// ```
-pub fn name(name: impl AsRef<str>) -> Formula {
+pub fn name(name: impl AsRef<str>) -> Expression {
     leaf(super::parse::name(name.as_ref()).unwrap_or_else(Kind::Invalid))
 }
 
-fn leaf(kind: Kind) -> Formula {
-    Formula { root: Node::leaf(kind, 0), text: None }
+fn leaf(kind: Kind) -> Expression {
+    Expression { root: Node::leaf(kind, 0), text: None }
 }
 
-fn apply(operation: Operation, args: impl IntoIterator<Item = Formula>) -> Formula {
+fn apply(operation: Operation, args: impl IntoIterator<Item = Expression>) -> Expression {
     let args = args.into_iter().map(|arg| arg.root).collect();
     let root = Node::apply(operation, args, 0).unwrap_or_else(|message| Node::leaf(Kind::Invalid(message), 0));
-    Formula { root, text: None }
+    Expression { root, text: None }
 }
 
 /// Numbers are written as they are; a negative one is the negation of its magnitude, as in text.
 macro_rules! from_integers {
     ($($int:ty)*) => {
-        $(impl From<$int> for Formula {
-            fn from(value: $int) -> Formula {
+        $(impl From<$int> for Expression {
+            fn from(value: $int) -> Expression {
                 let value = i128::from(value);
                 let magnitude = leaf(Kind::Number(Literal::Int(value.abs())));
                 if value < 0 { -magnitude } else { magnitude }
@@ -46,21 +46,21 @@ macro_rules! from_integers {
 from_integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// A real number, even where it is whole: beside an integer operand it is refused.
-impl From<f64> for Formula {
-    fn from(value: f64) -> Formula {
+impl From<f64> for Expression {
+    fn from(value: f64) -> Expression {
         let magnitude = leaf(Kind::Number(Literal::Real(if value.is_nan() { f64::NAN } else { value.abs() })));
         if value.is_sign_negative() && !value.is_nan() { -magnitude } else { magnitude }
     }
 }
 
-/// Operators between formulas, and between a formula and a number on either side.
+/// Operators between expressions, and between an expression and a number on either side.
 macro_rules! operators {
     ($($op:ident $method:ident;)*) => {
         $(
-            impl<R: Into<Formula>> ops::$op<R> for Formula {
-                type Output = Formula;
+            impl<R: Into<Expression>> ops::$op<R> for Expression {
+                type Output = Expression;
 
-                fn $method(self, other: R) -> Formula {
+                fn $method(self, other: R) -> Expression {
                     apply(Operation::$op, [self, other.into()])
                 }
             }
@@ -68,11 +68,11 @@ macro_rules! operators {
         )*
     };
     (numbers $op:ident $method:ident $($number:ty)*) => {
-        $(impl ops::$op<Formula> for $number {
-            type Output = Formula;
+        $(impl ops::$op<Expression> for $number {
+            type Output = Expression;
 
-            fn $method(self, other: Formula) -> Formula {
-                apply(Operation::$op, [Formula::from(self), other])
+            fn $method(self, other: Expression) -> Expression {
+                apply(Operation::$op, [Expression::from(self), other])
             }
         })*
     };
@@ -85,18 +85,18 @@ operators! {
     Div div;
 }
 
-impl ops::Neg for Formula {
-    type Output = Formula;
+impl ops::Neg for Expression {
+    type Output = Expression;
 
-    fn neg(self) -> Formula {
+    fn neg(self) -> Expression {
         apply(Operation::Neg, [self])
     }
 }
 
-impl ops::Not for Formula {
-    type Output = Formula;
+impl ops::Not for Expression {
+    type Output = Expression;
 
-    fn not(self) -> Formula {
+    fn not(self) -> Expression {
         apply(Operation::Not, [self])
     }
 }
@@ -104,21 +104,21 @@ impl ops::Not for Formula {
 /// Methods named as the functions of the text.
 macro_rules! methods {
     (unary { $($unary:ident $uop:ident $utext:literal;)* } binary { $($binary:ident $bop:ident $btext:literal;)* }) => {
-        #[allow(clippy::should_implement_trait, reason = "a comparison makes a formula, not a bool")]
-        impl Formula {
+        #[allow(clippy::should_implement_trait, reason = "a comparison makes an expression, not a bool")]
+        impl Expression {
             $(
                 #[doc = concat!("`", $utext, "`")]
-                #[doc = concat!("\n```\nuse cranefold_ir::formula::name;\n\nassert_eq!(name(\"a\").", stringify!($unary),
+                #[doc = concat!("\n```\nuse cranefold_ir::expression::name;\n\nassert_eq!(name(\"a\").", stringify!($unary),
                     "().to_string(), \"", $utext, "\");\n```")]
-                pub fn $unary(self) -> Formula {
+                pub fn $unary(self) -> Expression {
                     apply(Operation::$uop, [self])
                 }
             )*
             $(
                 #[doc = concat!("`", $btext, "`")]
-                #[doc = concat!("\n```\nuse cranefold_ir::formula::name;\n\nassert_eq!(name(\"a\").", stringify!($binary),
+                #[doc = concat!("\n```\nuse cranefold_ir::expression::name;\n\nassert_eq!(name(\"a\").", stringify!($binary),
                     "(name(\"b\")).to_string(), \"", $btext, "\");\n```")]
-                pub fn $binary(self, other: impl Into<Formula>) -> Formula {
+                pub fn $binary(self, other: impl Into<Expression>) -> Expression {
                     apply(Operation::$bop, [self, other.into()])
                 }
             )*
@@ -148,37 +148,37 @@ methods! {
     }
 }
 
-impl Formula {
+impl Expression {
     /// `fma(self, b, c)`: self * b + c, rounded once.
     ///
     /// ```
-    /// use cranefold_ir::formula::name;
+    /// use cranefold_ir::expression::name;
     ///
     /// assert_eq!(name("a").fma(2, name("c")).to_string(), "fma(a, 2, c)");
     /// ```
-    pub fn fma(self, b: impl Into<Formula>, c: impl Into<Formula>) -> Formula {
+    pub fn fma(self, b: impl Into<Expression>, c: impl Into<Expression>) -> Expression {
         apply(Operation::Fma, [self, b.into(), c.into()])
     }
 
     /// `select(self, yes, no)`: yes where self is true, else no.
     ///
     /// ```
-    /// use cranefold_ir::formula::name;
+    /// use cranefold_ir::expression::name;
     ///
     /// assert_eq!(name("a").gt(0).select(name("a"), 0.5).to_string(), "select(a > 0, a, 0.5)");
     /// ```
-    pub fn select(self, yes: impl Into<Formula>, no: impl Into<Formula>) -> Formula {
+    pub fn select(self, yes: impl Into<Expression>, no: impl Into<Expression>) -> Expression {
         apply(Operation::Select, [self, yes.into(), no.into()])
     }
 
     /// The conversion to `dtype`.
     ///
     /// ```
-    /// use cranefold_ir::{DType, formula::name};
+    /// use cranefold_ir::{DType, expression::name};
     ///
     /// assert_eq!(name("a").cast(DType::F32).to_string(), "f32(a)");
     /// ```
-    pub fn cast(self, dtype: DType) -> Formula {
+    pub fn cast(self, dtype: DType) -> Expression {
         apply(Operation::Cast(dtype), [self])
     }
 }

@@ -1,19 +1,19 @@
-//! Formulas: what they print as, what they compute, and what is refused where.
+//! Expressions: what they print as, what they compute, and what is refused where.
 
 mod errors;
 mod text;
 mod values;
 
-use cranefold_ir::formula::{Formula, FormulaError};
+use cranefold_ir::expression::{Expression, ExpressionError};
 use cranefold_ir::{Buffer, BufferRole, DType, Def, Nest, Scalar, verify};
 
-/// The definition of a formula over parameters.
-pub fn def_of(formula: &Formula, names: &[(&str, DType)], literal: DType) -> Result<Def, FormulaError> {
+/// The definition of an expression over parameters.
+pub fn def_of(expression: &Expression, names: &[(&str, DType)], literal: DType) -> Result<Def, ExpressionError> {
     let types: Vec<DType> = names.iter().map(|(_, d)| *d).collect();
     let mut result = Ok(());
     let def = Def::build("f", &types, |lets, args| {
         let names: Vec<_> = names.iter().map(|(name, _)| *name).zip(args.iter().cloned()).collect();
-        match formula.build(lets, &names, literal) {
+        match expression.build(lets, &names, literal) {
             Ok(value) => vec![value],
             Err(error) => {
                 result = Err(error);
@@ -32,11 +32,11 @@ pub fn verified(def: &Def) {
     assert_eq!(nest.to_string().parse(), Ok(nest));
 }
 
-/// The value of a formula, NaN canonical, with numbers as f32.
+/// The value of an expression, NaN canonical, with numbers as f32.
 pub fn value(text: &str, args: &[(&str, Scalar)]) -> Scalar {
-    let formula: Formula = text.parse().unwrap_or_else(|e| panic!("{e}"));
+    let expression: Expression = text.parse().unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<_> = args.iter().map(|(name, s)| (*name, s.dtype())).collect();
-    let def = def_of(&formula, &names, DType::F32).unwrap_or_else(|e| panic!("{e}"));
+    let def = def_of(&expression, &names, DType::F32).unwrap_or_else(|e| panic!("{e}"));
     verified(&def);
     let values: Vec<Scalar> = args.iter().map(|(_, s)| *s).collect();
     let value = def.eval(&values)[0];

@@ -1,4 +1,4 @@
-//! From a tree to typed expressions; the rules are at the head of the module.
+//! From a tree to typed nest expressions; the rules are at the head of the module.
 
 use super::arithmetic::{apply, constant, share};
 use super::error::Fault;

@@ -1,15 +1,15 @@
-//! Formulas over values that are known: the rules of [`cranefold_ir::formula`] once more.
+//! Expressions over values that are known: the rules of [`cranefold_ir::expression`] once more.
 
 use super::known::{Known, integer};
 use super::real::Real;
 use cranefold_ir::DType::{self, Bool, F32, F64, I32};
-use cranefold_ir::formula::{Formula, Operation, Part};
+use cranefold_ir::expression::{Expression, Operation, Part};
 use std::cmp::Ordering;
 
 /// Values by their names.
 pub type Names = Vec<(String, Known)>;
 
-/// An element as formulas see it: a float in the accumulator's type, an integer in at least 32 bits.
+/// An element as expressions see it: a float in the accumulator's type, an integer in at least 32 bits.
 pub fn seen(element: Known, accumulator: DType) -> Known {
     match element.dtype {
         Bool => element,
@@ -19,9 +19,9 @@ pub fn seen(element: Known, accumulator: DType) -> Known {
     }
 }
 
-/// The value of a formula; `literal` is the type of what only numbers make.
-pub fn evaluate(formula: &Formula, names: &Names, literal: DType) -> Known {
-    let value = formula.fold(&mut |part: Part<Term>| match part {
+/// The value of an expression; `literal` is the type of what only numbers make.
+pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known {
+    let value = expression.fold(&mut |part: Part<Term>| match part {
         Part::Int(value) => Term::Int(value),
         Part::Real(value) => Term::Real(Known::exactly(F64, Real::from(value))),
         Part::Name(name) => {
@@ -183,7 +183,7 @@ fn apply(operation: Operation, args: &[Known]) -> Known {
     }
 }
 
-/// The type that a formula of numbers alone has after reducers whose first result has this type.
+/// The type that an expression of numbers alone has after reducers whose first result has this type.
 pub fn literal_after(first: Option<DType>) -> DType {
     first.filter(|&d| d != Bool).unwrap_or(F32)
 }

@@ -1,13 +1,13 @@
-//! Formulas as text.
+//! Expressions as text.
 
-use super::Formula;
+use super::Expression;
 use super::node::{Kind, Level, Node};
 use std::fmt;
 
 /// The canonical text: single spaces around operators, no parentheses that are not needed. It
-/// reads back to an equal formula, unless the formula is one that [`Formula::build`] refuses for
+/// reads back to an equal expression, unless the expression is one that [`Expression::build`] refuses for
 /// its length, its depth or a bad name.
-impl fmt::Display for Formula {
+impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_node(f, &self.root, Level::Or)
     }

@@ -1,23 +1,23 @@
-//! What is wrong with a formula, and where.
+//! What is wrong with an expression, and where.
 
 use super::MAX_TEXT;
 use std::fmt;
 
-/// A formula does not read, or does not make sense.
+/// An expression does not read, or does not make sense.
 ///
 /// It prints as the message, the text and a caret under the place; of a long text, the part
 /// around it.
 ///
 /// ```
-/// use cranefold_ir::formula::{Formula, FormulaError};
+/// use cranefold_ir::expression::{Expression, ExpressionError};
 ///
-/// let error: FormulaError = "x0 * (x1".parse::<Formula>().unwrap_err();
+/// let error: ExpressionError = "x0 * (x1".parse::<Expression>().unwrap_err();
 /// assert_eq!(error.column, 9);
 /// assert_eq!(error.to_string(), "expected `)`, found the end\n  x0 * (x1\n          ^");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct FormulaError {
-    /// The whole text of the formula, or of the list it stands in.
+pub struct ExpressionError {
+    /// The whole text of the expression, or of the list it stands in.
     pub text: String,
     /// In characters, counted from 1.
     pub column: usize,
@@ -28,7 +28,7 @@ pub struct FormulaError {
 /// How many characters of a text are shown on either side of the place.
 const SHOWN: usize = 60;
 
-impl fmt::Display for FormulaError {
+impl fmt::Display for ExpressionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.column.saturating_sub(1);
         let first = place.saturating_sub(SHOWN);
@@ -55,10 +55,10 @@ impl Fault {
         Fault { at, message: message.into() }
     }
 
-    pub(super) fn in_text(self, text: &str) -> FormulaError {
+    pub(super) fn in_text(self, text: &str) -> ExpressionError {
         let column = text.get(..self.at).unwrap_or(text).chars().count() + 1;
         // A text that is refused for its length is not kept whole.
         let text = text.chars().take(MAX_TEXT).collect();
-        FormulaError { text, column, message: self.message }
+        ExpressionError { text, column, message: self.message }
     }
 }

@@ -1,10 +1,10 @@
-//! Looking at a formula from outside: a walk from the leaves to the root.
+//! Looking at an expression from outside: a walk from the leaves to the root.
 
-use super::Formula;
+use super::Expression;
 use super::literal::Literal;
 use super::node::{Kind, Node, Operation};
 
-/// A part of a formula, with what the walk has made of its operands.
+/// A part of an expression, with what the walk has made of its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part<'a, T> {
     /// A number written without point and exponent; it has no type yet, and is not negative.
@@ -17,14 +17,14 @@ pub enum Part<'a, T> {
     Apply(Operation, Vec<T>),
 }
 
-impl Formula {
-    /// Makes one value of the formula: `f` gets every part after its operands, these from left to right.
+impl Expression {
+    /// Makes one value of the expression: `f` gets every part after its operands, these from left to right.
     ///
     /// ```
-    /// use cranefold_ir::formula::{Formula, Operation, Part};
+    /// use cranefold_ir::expression::{Expression, Operation, Part};
     ///
-    /// let formula: Formula = "x0*x0 + 2*x0".parse()?;
-    /// let value = formula.fold(&mut |part: Part<i128>| match part {
+    /// let expression: Expression = "x0*x0 + 2*x0".parse()?;
+    /// let value = expression.fold(&mut |part: Part<i128>| match part {
     ///     Part::Int(value) => value,
     ///     Part::Name("x0") => 5,
     ///     Part::Apply(Operation::Add, args) => args[0] + args[1],
@@ -32,11 +32,11 @@ impl Formula {
     ///     other => unreachable!("{other:?}"),
     /// });
     /// assert_eq!(value, 35);
-    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
     ///
     /// # Panics
-    /// If the builder was asked for what no text can say; [`build`](Formula::build) refuses such a formula.
+    /// If the builder was asked for what no text can say; [`build`](Expression::build) refuses such an expression.
     pub fn fold<T>(&self, f: &mut impl FnMut(Part<'_, T>) -> T) -> T {
         in_node(&self.root, f)
     }

@@ -1,4 +1,4 @@
-//! Reads formulas; the grammar is at the head of the module.
+//! Reads expressions; the grammar is at the head of the module.
 
 use super::MAX_DEPTH;
 use super::error::Fault;
@@ -8,18 +8,18 @@ use super::node::{Kind, Level, Node, Operation, is_reserved, too_deep};
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// A text that is one formula.
+/// A text that is one expression.
 pub(super) fn one(text: &str) -> Result<Node> {
     let mut parser = Parser::new(text)?;
-    let root = parser.formula(Level::Or)?;
+    let root = parser.expression(Level::Or)?;
     parser.end("an operator")?;
     Ok(root)
 }
 
-/// A text that is one formula or more.
+/// A text that is one expression or more.
 pub(super) fn list(text: &str) -> Result<Vec<Node>> {
     let mut parser = Parser::new(text)?;
-    let roots = parser.formulas()?;
+    let roots = parser.expressions()?;
     parser.end("an operator or `,`")?;
     Ok(roots)
 }
@@ -40,22 +40,22 @@ impl<'a> Parser<'a> {
         Ok(Parser { lexer, token, at, open: 0 })
     }
 
-    fn formulas(&mut self) -> Result<Vec<Node>> {
-        let mut all = vec![self.formula(Level::Or)?];
+    fn expressions(&mut self) -> Result<Vec<Node>> {
+        let mut all = vec![self.expression(Level::Or)?];
         while self.token == Token::Mark(",") {
             self.bump()?;
-            all.push(self.formula(Level::Or)?);
+            all.push(self.expression(Level::Or)?);
         }
         Ok(all)
     }
 
     /// What operators of the level `least` and tighter ones join.
-    fn formula(&mut self, least: Level) -> Result<Node> {
+    fn expression(&mut self, least: Level) -> Result<Node> {
         let mut left = self.prefix(least)?;
         while let Some(operation) = self.infix().filter(|op| op.level() >= least) {
             let (at, level) = (self.at, operation.level());
             self.bump()?;
-            let right = self.formula(level.tighter())?;
+            let right = self.expression(level.tighter())?;
             left = apply(operation, vec![left, right], at)?;
             if level == Level::Compare && self.infix().is_some_and(|op| op.level() == level) {
                 return Err(Fault::new(self.at, "comparisons do not chain; join two of them by `and`"));
@@ -75,7 +75,7 @@ impl<'a> Parser<'a> {
             return Err(Fault::new(at, "`not` binds less tightly than what stands before it; put it in parentheses"));
         }
         self.bump()?;
-        let operand = self.nested(|p| if level == Level::Neg { p.prefix(level) } else { p.formula(level) })?;
+        let operand = self.nested(|p| if level == Level::Neg { p.prefix(level) } else { p.expression(level) })?;
         apply(operation, vec![operand], at)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
             }
             Token::Mark("(") => {
                 self.bump()?;
-                let inside = self.nested(|p| p.formula(Level::Or))?;
+                let inside = self.nested(|p| p.expression(Level::Or))?;
                 self.close("`)`")?;
                 Ok(inside)
             }
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
             return Err(Fault::new(at, message));
         };
         self.bump()?;
-        let args = if self.token == Token::Mark(")") { Vec::new() } else { self.nested(Parser::formulas)? };
+        let args = if self.token == Token::Mark(")") { Vec::new() } else { self.nested(Parser::expressions)? };
         self.close("`,` or `)`")?;
         if args.len() != operation.arity() {
             let message = format!("`{word}` is {}; here are {}", usage(operation), args.len());

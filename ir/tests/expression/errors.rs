@@ -2,7 +2,7 @@
 
 use crate::def_of;
 use cranefold_ir::DType;
-use cranefold_ir::formula::{Formula, MAX_DEPTH, MAX_TEXT, name};
+use cranefold_ir::expression::{Expression, MAX_DEPTH, MAX_TEXT, name};
 
 /// The names of the tables here: `x0 x1` are f32, the others are called by their type.
 const NAMES: [(&str, DType); 9] = [
@@ -18,7 +18,7 @@ const NAMES: [(&str, DType); 9] = [
 ];
 
 fn error(text: &str) -> String {
-    let built = text.parse().and_then(|formula: Formula| def_of(&formula, &NAMES, DType::F32));
+    let built = text.parse().and_then(|expression: Expression| def_of(&expression, &NAMES, DType::F32));
     built.map(|def| def.to_string()).expect_err(text).to_string()
 }
 
@@ -30,7 +30,7 @@ fn refuses(cases: &[[&str; 3]]) {
 }
 
 #[test]
-fn what_is_no_formula() {
+fn what_is_no_expression() {
     refuses(&[
         ["expected a value, found the end", "", "^"],
         ["expected a value, found the end", "x0 +", "    ^"],
@@ -136,12 +136,12 @@ fn what_does_not_type() {
 #[test]
 fn errors_of_a_list_point_into_the_whole_text() {
     assert_eq!(
-        Formula::list("x0, x1 +, 2").unwrap_err().to_string(),
+        Expression::list("x0, x1 +, 2").unwrap_err().to_string(),
         "expected a value, found `,`\n  x0, x1 +, 2\n          ^"
     );
-    assert_eq!(Formula::list("x0,").unwrap_err().to_string(), "expected a value, found the end\n  x0,\n     ^");
-    assert_eq!(Formula::list("").unwrap_err().to_string(), "expected a value, found the end\n  \n  ^");
-    let list = Formula::list("x0, (x1 + z)").unwrap();
+    assert_eq!(Expression::list("x0,").unwrap_err().to_string(), "expected a value, found the end\n  x0,\n     ^");
+    assert_eq!(Expression::list("").unwrap_err().to_string(), "expected a value, found the end\n  \n  ^");
+    let list = Expression::list("x0, (x1 + z)").unwrap();
     let error = def_of(&list[1], &[("x1", DType::F32)], DType::F32).unwrap_err();
     assert_eq!(error.to_string(), "unknown name `z`; the names here are x1\n  x0, (x1 + z)\n            ^");
     assert_eq!(list[1].error_at_name("x1", "no").column, 6);
@@ -149,14 +149,14 @@ fn errors_of_a_list_point_into_the_whole_text() {
 }
 
 #[test]
-fn errors_of_built_formulas_point_into_their_text() {
-    let formula = (name("x0") + name("z")) * 2;
-    let error = def_of(&formula, &[("x0", DType::F32)], DType::F32).unwrap_err();
+fn errors_of_built_expressions_point_into_their_text() {
+    let expression = (name("x0") + name("z")) * 2;
+    let error = def_of(&expression, &[("x0", DType::F32)], DType::F32).unwrap_err();
     assert_eq!(error.to_string(), "unknown name `z`; the names here are x0\n  (x0 + z) * 2\n        ^");
-    assert_eq!(formula.error_at_name("z", "m").to_string(), "m\n  (x0 + z) * 2\n        ^");
-    assert_eq!(formula.error_at_name("y", "m").to_string(), "m\n  (x0 + z) * 2\n  ^");
+    assert_eq!(expression.error_at_name("z", "m").to_string(), "m\n  (x0 + z) * 2\n        ^");
+    assert_eq!(expression.error_at_name("y", "m").to_string(), "m\n  (x0 + z) * 2\n  ^");
     // What was read and then built upon points into the new text.
-    let built = "x0   +   z".parse::<Formula>().unwrap() * 2;
+    let built = "x0   +   z".parse::<Expression>().unwrap() * 2;
     let error = def_of(&built, &[("x0", DType::F32)], DType::F32).unwrap_err();
     assert_eq!(error.text, "(x0 + z) * 2");
     let error = def_of(&name("x0"), &[], DType::F32).unwrap_err();
@@ -165,16 +165,16 @@ fn errors_of_built_formulas_point_into_their_text() {
 
 #[test]
 fn what_only_a_builder_can_ask_for_is_refused() {
-    let build = |formula: Formula| def_of(&formula, &[("x", DType::F32)], DType::F32).unwrap_err();
+    let build = |expression: Expression| def_of(&expression, &[("x", DType::F32)], DType::F32).unwrap_err();
     let error = build(1 + name("2x"));
     assert_eq!(error.message, "\"2x\" is no name: letters, digits and underscores");
     assert_eq!((error.text.get(4..5), error.column), (Some("<"), 5));
     assert_eq!(build(name("min")).message, "min has a meaning of its own and cannot be a name");
     let deep = (0..1_000_000).fold(name("x"), |sum, _| sum + 1);
-    assert_eq!(build(deep).message, format!("the formula nests more than {MAX_DEPTH} deep"));
+    assert_eq!(build(deep).message, format!("the expression nests more than {MAX_DEPTH} deep"));
     let wide = |doublings: usize| (0..doublings).fold(name("x"), |sum, _| sum.clone() * sum);
     assert!(build(wide(12)).message.ends_with("bytes, and the limit is 10000"), "{}", build(wide(12)));
-    assert_eq!(build(wide(13)).message, format!("the formula has more than {MAX_TEXT} parts"));
+    assert_eq!(build(wide(13)).message, format!("the expression has more than {MAX_TEXT} parts"));
     let long = name("x".repeat(MAX_TEXT + 1));
     assert_eq!(build(long.clone()).message, "the text has 10001 bytes, and the limit is 10000");
     assert_eq!(long.names()[0].1, 1);
@@ -184,10 +184,10 @@ fn what_only_a_builder_can_ask_for_is_refused() {
 fn limits_are_held_without_a_crash() {
     let sum = |n: usize| vec!["x0"; n].join("+");
     assert!(def_of(&sum(MAX_DEPTH + 1).parse().unwrap(), &NAMES, DType::F32).is_ok());
-    let message = format!("the formula nests more than {MAX_DEPTH} deep");
-    let refused = |text: String| text.parse::<Formula>().unwrap_err();
+    let message = format!("the expression nests more than {MAX_DEPTH} deep");
+    let refused = |text: String| text.parse::<Expression>().unwrap_err();
     assert_eq!((refused(sum(MAX_DEPTH + 2)).message, refused(sum(MAX_DEPTH + 2)).column), (message.clone(), 303));
-    assert!(format!("{}x0{}", "(".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH)).parse::<Formula>().is_ok());
+    assert!(format!("{}x0{}", "(".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH)).parse::<Expression>().is_ok());
     for prefix in ["(", "-", "not ", "sqrt(", "t or not t == -x0*(", "min(1, "] {
         assert_eq!(refused(prefix.repeat(9_000 / prefix.len())).message, message, "{prefix}");
     }
@@ -202,7 +202,7 @@ fn limits_are_held_without_a_crash() {
 #[test]
 fn long_texts_are_shown_around_the_place() {
     let text = format!("{} + ? + {}", vec!["x0"; 30].join(" + "), vec!["x1"; 30].join(" + "));
-    let shown = text.parse::<Formula>().unwrap_err().to_string();
+    let shown = text.parse::<Expression>().unwrap_err().to_string();
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[1].starts_with("  ...") && lines[1].ends_with("..."), "{shown}");
     assert!(lines[1].len() < 140, "{shown}");

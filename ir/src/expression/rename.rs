@@ -1,21 +1,21 @@
 //! Names for names.
 
 use super::node::{Kind, Node};
-use super::{Formula, parse};
+use super::{Expression, parse};
 
-impl Formula {
-    /// The formula with other names for those that `rename` gives one for.
+impl Expression {
+    /// The expression with other names for those that `rename` gives one for.
     ///
     /// ```
-    /// use cranefold_ir::formula::Formula;
+    /// use cranefold_ir::expression::Expression;
     ///
-    /// let formula: Formula = "r0 / (r0 + eps)".parse()?;
-    /// let renamed = formula.renamed(|name| (name == "eps").then(|| "x1".to_string()));
+    /// let expression: Expression = "r0 / (r0 + eps)".parse()?;
+    /// let renamed = expression.renamed(|name| (name == "eps").then(|| "x1".to_string()));
     /// assert_eq!(renamed.to_string(), "r0 / (r0 + x1)");
-    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
     #[must_use]
-    pub fn renamed(&self, rename: impl Fn(&str) -> Option<String>) -> Formula {
+    pub fn renamed(&self, rename: impl Fn(&str) -> Option<String>) -> Expression {
         fn in_node(node: &Node, rename: &impl Fn(&str) -> Option<String>) -> Node {
             let mut node = node.clone();
             match &mut node.kind {
@@ -25,11 +25,11 @@ impl Formula {
             }
             node
         }
-        let renamed = Formula { root: in_node(&self.root, &rename), text: None };
+        let renamed = Expression { root: in_node(&self.root, &rename), text: None };
         // The limit of a text is for what users write: with other names it may be longer.
         let text = renamed.to_string();
         match parse::one(&text) {
-            Ok(root) => Formula { root, text: Some(text.into()) },
+            Ok(root) => Expression { root, text: Some(text.into()) },
             Err(_) => renamed,
         }
     }

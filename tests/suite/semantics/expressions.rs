@@ -1,4 +1,4 @@
-//! Formulas around reducers, several inputs and outputs, scalars, old destinations, combiners.
+//! Expressions around reducers, several inputs and outputs, scalars, old destinations, combiners.
 
 use super::Case;
 
@@ -61,7 +61,7 @@ pub const CASES: &[Case] = &[
     (r#"max,min f32[3] then="r0 - r1, r0 + d""#, "1 5 -2 | 0 ; 3", "7 ; 8"),
     (r#"argmax f32[4] then="r0 * 2""#, "1 9 3 9", "2"),
     (r#"any bool[2] then="not r0""#, "false false", "true"),
-    // Integer results are 64 bits to formulas, then wrapped or clamped to the output.
+    // Integer results are 64 bits to expressions, then wrapped or clamped to the output.
     (r#"sum i8[2] then="r0""#, "100 100", "-56"),
     (r#"sum i8[2] saturate then="r0""#, "100 100", "127"),
     (r#"sum i8[2] then="r0 - d""#, "100 100 | -56", "0"),

@@ -1,18 +1,18 @@
-//! Formulas: the small language in which users write what a reduction does to its elements.
+//! Expressions: the small language in which users write what a reduction does to its elements.
 //!
-//! A [`Formula`] is read from text or built with Rust's operators, prints, and is typed into
-//! expressions of a definition by [`Formula::build`]. It knows nothing of what its names stand for.
+//! An [`Expression`] is read from text or built with Rust's operators, prints, and is typed into
+//! nest expressions of a definition by [`Expression::build`]. It knows nothing of what its names stand for.
 //!
 //! ```
-//! use cranefold_ir::formula::{Formula, name};
+//! use cranefold_ir::expression::{Expression, name};
 //! use cranefold_ir::{DType, Def, Scalar};
 //!
-//! let formula: Formula = "sqrt(r0 / 6272)".parse()?;
-//! assert_eq!(formula, (name("r0") / 6272).sqrt());
+//! let expression: Expression = "sqrt(r0 / 6272)".parse()?;
+//! assert_eq!(expression, (name("r0") / 6272).sqrt());
 //!
 //! let mut typed = Ok(());
 //! let def = Def::build("then", &[DType::F32], |lets, args| {
-//!     match formula.build(lets, &[("r0", args[0].clone())], DType::F32) {
+//!     match expression.build(lets, &[("r0", args[0].clone())], DType::F32) {
 //!         Ok(result) => vec![result],
 //!         Err(error) => {
 //!             typed = Err(error);
@@ -22,7 +22,7 @@
 //! });
 //! typed?;
 //! assert_eq!(def.eval(&[Scalar::f32(25088.0)]), [Scalar::f32(2.0)]);
-//! # Ok::<(), cranefold_ir::formula::FormulaError>(())
+//! # Ok::<(), cranefold_ir::expression::ExpressionError>(())
 //! ```
 //!
 //! # Text
@@ -31,23 +31,23 @@
 //! lines below it make:
 //!
 //! ```text
-//! list     = formula ("," formula)*
-//! formula  = formula "or" formula
-//!          | formula "and" formula
-//!          | "not" formula
-//!          | formula ("==" | "!=" | "<" | "<=" | ">" | ">=") formula     does not chain
-//!          | formula ("+" | "-") formula                                 from the left
-//!          | formula ("*" | "/") formula                                 from the left
-//!          | "-" formula
-//!          | number | name | "(" formula ")"
-//!          | function "(" list ")"
-//!          | dtype "(" formula ")"                                       a conversion
-//! function = "min" | "max" | "pow"                                       of two
-//!          | "abs" | "sqrt" | "exp" | "log"                              of one
-//!          | "fma" | "select"                                            of three
-//! number   = digits | digits? "." digits? exponent? | digits exponent | "inf" | "nan"
-//! exponent = ("e" | "E") ("+" | "-")? digits
-//! name     = [a-zA-Z_][a-zA-Z0-9_]*, but no word above and no dtype
+//! list       = expression ("," expression)*
+//! expression = expression "or" expression
+//!            | expression "and" expression
+//!            | "not" expression
+//!            | expression ("==" | "!=" | "<" | "<=" | ">" | ">=") expression   does not chain
+//!            | expression ("+" | "-") expression                               from the left
+//!            | expression ("*" | "/") expression                               from the left
+//!            | "-" expression
+//!            | number | name | "(" expression ")"
+//!            | function "(" list ")"
+//!            | dtype "(" expression ")"                                        a conversion
+//! function   = "min" | "max" | "pow"                                           of two
+//!            | "abs" | "sqrt" | "exp" | "log"                                  of one
+//!            | "fma" | "select"                                                of three
+//! number     = digits | digits? "." digits? exponent? | digits exponent | "inf" | "nan"
+//! exponent   = ("e" | "E") ("+" | "-")? digits
+//! name       = [a-zA-Z_][a-zA-Z0-9_]*, but no word above and no dtype
 //! ```
 //!
 //! A text has at most [`MAX_TEXT`] bytes; operations, and parentheses, nest at most [`MAX_DEPTH`]
@@ -101,7 +101,7 @@ mod rename;
 mod typing;
 
 pub use builder::name;
-pub use error::FormulaError;
+pub use error::ExpressionError;
 pub use fold::Part;
 pub use node::Operation;
 
@@ -118,37 +118,37 @@ pub const MAX_TEXT: usize = 10_000;
 
 /// How deep operations may nest, and parentheses.
 ///
-/// It keeps every recursive walk over a formula within a small stack.
+/// It keeps every recursive walk over an expression within a small stack.
 pub const MAX_DEPTH: usize = 100;
 
-/// An expression over names, without types; the [module](self) defines its text and meaning.
+/// An expression of a user: over names, without types; the [module](self) defines its text and meaning.
 ///
-/// Equal are formulas of the same tree, wherever they come from and however they were spaced.
+/// Equal are expressions of the same tree, wherever they come from and however they were spaced.
 ///
 /// ```
-/// use cranefold_ir::formula::{Formula, name};
+/// use cranefold_ir::expression::{Expression, name};
 ///
-/// let formula: Formula = "(x0*x0) + eps".parse()?;
-/// assert_eq!(formula, name("x0") * name("x0") + name("eps"));
-/// assert_eq!(formula.to_string(), "x0 * x0 + eps");
-/// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+/// let expression: Expression = "(x0*x0) + eps".parse()?;
+/// assert_eq!(expression, name("x0") * name("x0") + name("eps"));
+/// assert_eq!(expression.to_string(), "x0 * x0 + eps");
+/// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Formula {
+pub struct Expression {
     root: Node,
-    /// The text that the nodes' places refer to; none where the builder made the formula.
+    /// The text that the nodes' places refer to; none where the builder made the expression.
     text: Option<Arc<str>>,
 }
 
-impl PartialEq for Formula {
-    fn eq(&self, other: &Formula) -> bool {
+impl PartialEq for Expression {
+    fn eq(&self, other: &Expression) -> bool {
         self.root == other.root
     }
 }
 
-impl Eq for Formula {}
+impl Eq for Expression {}
 
-impl Hash for Formula {
+impl Hash for Expression {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.root.hash(state);
     }
@@ -156,64 +156,64 @@ impl Hash for Formula {
 
 /// # Errors
 /// Where the text departs from the grammar of the [module](self).
-impl FromStr for Formula {
-    type Err = FormulaError;
+impl FromStr for Expression {
+    type Err = ExpressionError;
 
-    fn from_str(text: &str) -> Result<Formula, FormulaError> {
+    fn from_str(text: &str) -> Result<Expression, ExpressionError> {
         within_limit(text)?;
         let root = parse::one(text).map_err(|fault| fault.in_text(text))?;
-        Formula { root, text: Some(text.into()) }.printable()
+        Expression { root, text: Some(text.into()) }.printable()
     }
 }
 
-impl Formula {
-    /// One or more formulas, separated by commas. Their errors point into the whole text.
+impl Expression {
+    /// One or more expressions, separated by commas. Their errors point into the whole text.
     ///
     /// ```
-    /// use cranefold_ir::formula::Formula;
+    /// use cranefold_ir::expression::Expression;
     ///
-    /// let list = Formula::list("x0, max(x0, 0) + 1")?;
+    /// let list = Expression::list("x0, max(x0, 0) + 1")?;
     /// assert_eq!(list.len(), 2);
     /// assert_eq!(list[1].to_string(), "max(x0, 0) + 1");
-    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
     ///
     /// # Errors
     /// Where the text departs from the grammar of the [module](self).
-    pub fn list(text: &str) -> Result<Vec<Formula>, FormulaError> {
+    pub fn list(text: &str) -> Result<Vec<Expression>, ExpressionError> {
         within_limit(text)?;
         let roots = parse::list(text).map_err(|fault| fault.in_text(text))?;
         let text: Arc<str> = text.into();
-        roots.into_iter().map(|root| Formula { root, text: Some(text.clone()) }.printable()).collect()
+        roots.into_iter().map(|root| Expression { root, text: Some(text.clone()) }.printable()).collect()
     }
 
-    /// Types the formula and writes it out: values are bound in `lets`, and the result is given.
+    /// Types the expression and writes it out: values are bound in `lets`, and the result is given.
     ///
-    /// `names` are what names in the formula stand for; `literal` is the type of a result that only
+    /// `names` are what names in the expression stand for; `literal` is the type of a result that only
     /// numbers make. Nothing is evaluated twice: what an operation uses twice is bound.
     ///
     /// ```
-    /// use cranefold_ir::{DType, Def, formula::Formula};
+    /// use cranefold_ir::{DType, Def, expression::Expression};
     ///
-    /// let formula: Formula = "x0 * z1".parse()?;
+    /// let expression: Expression = "x0 * z1".parse()?;
     /// Def::build("map", &[DType::F32], |lets, args| {
-    ///     let error = formula.build(lets, &[("x0", args[0].clone())], DType::F32).unwrap_err();
+    ///     let error = expression.build(lets, &[("x0", args[0].clone())], DType::F32).unwrap_err();
     ///     assert_eq!(error.to_string(), "unknown name `z1`; the names here are x0\n  x0 * z1\n       ^");
     ///     vec![]
     /// });
-    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
     ///
     /// # Errors
-    /// Where a name is unknown or the formula breaks a rule of the [module](self). Values bound
-    /// before that stay in `lets`. The place is in the text the formula was read from, else in the
+    /// Where a name is unknown or the expression breaks a rule of the [module](self). Values bound
+    /// before that stay in `lets`. The place is in the text the expression was read from, else in the
     /// text it prints as.
     pub fn build(
         &self,
         lets: &mut Lets,
         names: &[(impl AsRef<str>, Expr)],
         literal: DType,
-    ) -> Result<Expr, FormulaError> {
+    ) -> Result<Expr, ExpressionError> {
         let placed = self.placed()?;
         let names = names.iter().map(|(name, value)| (name.as_ref(), value.clone())).collect();
         typing::build(&placed.root, lets, names, literal).map_err(|fault| placed.error(fault))
@@ -222,14 +222,14 @@ impl Formula {
     /// The names used, in the order of the text, and the column of the first use of each.
     ///
     /// ```
-    /// use cranefold_ir::formula::Formula;
+    /// use cranefold_ir::expression::Expression;
     ///
-    /// let formula: Formula = "x1 * (x0 + x1)".parse()?;
-    /// assert_eq!(formula.names(), [("x1".to_string(), 1), ("x0".to_string(), 7)]);
-    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// let expression: Expression = "x1 * (x0 + x1)".parse()?;
+    /// assert_eq!(expression.names(), [("x1".to_string(), 1), ("x0".to_string(), 7)]);
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
     pub fn names(&self) -> Vec<(String, usize)> {
-        // Of a formula that has no valid text the columns are those of an error in it.
+        // Of an expression that has no valid text the columns are those of an error in it.
         let placed = self.placed().unwrap_or(Cow::Borrowed(self));
         let mut names: Vec<(String, usize)> = Vec::new();
         placed.root.visit(&mut |node| {
@@ -242,10 +242,10 @@ impl Formula {
         names
     }
 
-    /// Whether the formula uses this name.
+    /// Whether the expression uses this name.
     ///
     /// ```
-    /// assert!(cranefold_ir::formula::name("d").sqrt().uses("d"));
+    /// assert!(cranefold_ir::expression::name("d").sqrt().uses("d"));
     /// ```
     pub fn uses(&self, name: &str) -> bool {
         let mut found = false;
@@ -256,14 +256,14 @@ impl Formula {
     /// A caller's own error at the first use of a name; at the beginning if it is not used.
     ///
     /// ```
-    /// use cranefold_ir::formula::Formula;
+    /// use cranefold_ir::expression::Expression;
     ///
-    /// let formula: Formula = "x0 * x1".parse()?;
-    /// let error = formula.error_at_name("x1", "x1 does not broadcast to x0");
+    /// let expression: Expression = "x0 * x1".parse()?;
+    /// let error = expression.error_at_name("x1", "x1 does not broadcast to x0");
     /// assert_eq!(error.to_string(), "x1 does not broadcast to x0\n  x0 * x1\n       ^");
-    /// # Ok::<(), cranefold_ir::formula::FormulaError>(())
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
-    pub fn error_at_name(&self, name: &str, message: impl Into<String>) -> FormulaError {
+    pub fn error_at_name(&self, name: &str, message: impl Into<String>) -> ExpressionError {
         let column = self.names().iter().find(|(used, _)| used == name).map_or(1, |(_, column)| *column);
         self.error_at(column, message)
     }
@@ -271,27 +271,29 @@ impl Formula {
     /// A caller's own error at a column, in characters counted from 1.
     ///
     /// ```
-    /// use cranefold_ir::formula::name;
+    /// use cranefold_ir::expression::name;
     ///
     /// let error = name("x0").gt(name("x1")).error_at(1, "a sum takes no bool");
     /// assert_eq!(error.to_string(), "a sum takes no bool\n  x0 > x1\n  ^");
     /// ```
-    pub fn error_at(&self, column: usize, message: impl Into<String>) -> FormulaError {
+    pub fn error_at(&self, column: usize, message: impl Into<String>) -> ExpressionError {
         let text = self.text.as_deref().map_or_else(|| self.to_string(), str::to_string);
-        FormulaError { text, column, message: message.into() }
+        ExpressionError { text, column, message: message.into() }
     }
 
-    /// The formula, if the text it prints as is no longer than a text may be.
-    fn printable(self) -> Result<Formula, FormulaError> {
+    /// The expression, if the text it prints as is no longer than a text may be.
+    fn printable(self) -> Result<Expression, ExpressionError> {
         let given = self.to_string().len();
         match given > MAX_TEXT {
-            true => Err(self.error_at(1, format!("the formula prints as {given} bytes, and the limit is {MAX_TEXT}"))),
+            true => {
+                Err(self.error_at(1, format!("the expression prints as {given} bytes, and the limit is {MAX_TEXT}")))
+            }
             false => Ok(self),
         }
     }
 
-    /// The formula with places in a text: that it was read from, else that it prints as.
-    fn placed(&self) -> Result<Cow<'_, Formula>, FormulaError> {
+    /// The expression with places in a text: that it was read from, else that it prints as.
+    fn placed(&self) -> Result<Cow<'_, Expression>, ExpressionError> {
         if self.text.is_some() {
             return Ok(Cow::Borrowed(self));
         }
@@ -303,13 +305,13 @@ impl Formula {
         text.parse().map(Cow::Owned)
     }
 
-    fn error(&self, fault: Fault) -> FormulaError {
+    fn error(&self, fault: Fault) -> ExpressionError {
         fault.in_text(self.text.as_deref().unwrap_or_default())
     }
 }
 
 /// That a text is no longer than it may be.
-fn within_limit(text: &str) -> Result<(), FormulaError> {
+fn within_limit(text: &str) -> Result<(), ExpressionError> {
     match text.len() > MAX_TEXT {
         true => {
             Err(Fault::new(0, format!("the text has {} bytes, and the limit is {MAX_TEXT}", text.len())).in_text(text))
@@ -318,10 +320,10 @@ fn within_limit(text: &str) -> Result<(), FormulaError> {
     }
 }
 
-/// Whether the text may stand for a value in a formula: a word that means nothing else there.
+/// Whether the text may stand for a value in an expression: a word that means nothing else there.
 ///
 /// ```
-/// use cranefold_ir::formula::is_name;
+/// use cranefold_ir::expression::is_name;
 ///
 /// assert!(is_name("x0") && is_name("eps_2"));
 /// assert!(!is_name("2x") && !is_name("min") && !is_name("f32") && !is_name("not"));

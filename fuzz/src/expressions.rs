@@ -1,16 +1,16 @@
-//! Random formulas, typed as the compiler types them.
+//! Random expressions, typed as the compiler types them.
 //!
 //! Operands of an operation are made of its type, so that every text is accepted; a number never meets
-//! another, for numbers are computed when the formula is read.
+//! another, for numbers are computed when the expression is read.
 
 use crate::data::Random;
 use cranefold::DType::{self, *};
 
-/// What a formula may name, with the types the names have in formulas.
+/// What an expression may name, with the types the names have in expressions.
 pub type Names = Vec<(String, DType)>;
 
-/// The type that an element has in formulas.
-pub fn formula_type(dtype: DType, accumulator: DType) -> DType {
+/// The type that an element has in expressions.
+pub fn expression_type(dtype: DType, accumulator: DType) -> DType {
     match dtype {
         Bool => Bool,
         d if d.is_float() => accumulator,
@@ -19,9 +19,9 @@ pub fn formula_type(dtype: DType, accumulator: DType) -> DType {
     }
 }
 
-/// A formula of type `to` that names all of `must` and some of `names`. Where there are no names it is a
+/// An expression of type `to` that names all of `must` and some of `names`. Where there are no names it is a
 /// constant.
-pub fn formula(random: &mut Random, names: &Names, must: &[String], to: DType) -> String {
+pub fn expression(random: &mut Random, names: &Names, must: &[String], to: DType) -> String {
     if names.is_empty() {
         return constant(random, to);
     }
@@ -119,7 +119,7 @@ fn some_type(random: &mut Random, names: &Names) -> DType {
     if *dtype == Bool || random.below(4) == 0 { random.pick(&NUMBERS) } else { *dtype }
 }
 
-/// A number or a formula.
+/// A number or an expression.
 fn operand(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
     if random.below(3) == 0 { number(random, to).into() } else { of(random, names, to, depth) }
 }

@@ -1,11 +1,11 @@
-//! Operations over typed operands, as expressions.
+//! Operations over typed operands, as nest expressions.
 
 use super::node::Operation;
 use super::power;
 use crate::{DType, Expr, Lets, Op, Scalar, math};
 
-/// How deep an expression may nest before it is bound: well below what the language allows, and
-/// enough to leave a short formula in one piece.
+/// How deep a nest expression may get before it is bound: well below what the language allows, and
+/// enough to leave a short expression in one piece.
 const DEEP: usize = 16;
 
 /// An operation over operands of types that it takes, those of the module's table: one type for

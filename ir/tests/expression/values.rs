@@ -1,11 +1,11 @@
-//! What formulas compute.
+//! What expressions compute.
 
 use crate::{def_of, scalar, value, verified};
-use cranefold_ir::formula::Formula;
+use cranefold_ir::expression::Expression;
 use cranefold_ir::{DType, Def, Expr, Scalar, Var};
 use proptest::prelude::*;
 
-/// Each case is a formula, values of its names `a b c` and its value.
+/// Each case is an expression, values of its names `a b c` and its value.
 fn gives(cases: &[(&str, &str, &str)]) {
     for (text, args, want) in cases {
         let args: Vec<Scalar> = args.split_whitespace().map(scalar).collect();
@@ -54,7 +54,7 @@ fn numbers_take_the_type_they_meet() {
 fn numbers_alone_take_the_given_type() {
     let eval = |text: &str, literal| {
         let def = def_of(&text.parse().unwrap(), &[], literal)?;
-        Ok::<Scalar, cranefold_ir::formula::FormulaError>(def.eval(&[])[0])
+        Ok::<Scalar, cranefold_ir::expression::ExpressionError>(def.eval(&[])[0])
     };
     assert_eq!(eval("3 * 4", DType::I8).unwrap(), scalar("12:i8"));
     assert_eq!(eval("1/3", DType::F64).unwrap(), scalar("0.3333333333333333:f64"));
@@ -167,13 +167,13 @@ fn conversions_are_written() {
 #[test]
 fn what_is_used_twice_is_evaluated_once() {
     let count = |text: &str| {
-        let formula: Formula = text.parse().unwrap();
+        let expression: Expression = text.parse().unwrap();
         // A value that is not yet bound.
         let value = |a: &Expr| a.clone().shr(a.int(1));
         let mut uses = 0;
         let def = Def::build("f", &[DType::I32, DType::F32], |lets, args| {
             let names = [("a", value(&args[0])), ("x", args[1].clone())];
-            vec![formula.build(lets, &names, DType::F32).unwrap()]
+            vec![expression.build(lets, &names, DType::F32).unwrap()]
         });
         let value = value(&Expr::Var(Var(0), DType::I32));
         def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| uses += usize::from(*e == value)));
@@ -183,7 +183,7 @@ fn what_is_used_twice_is_evaluated_once() {
 }
 
 #[test]
-fn short_formulas_bind_nothing() {
+fn short_expressions_bind_nothing() {
     let lets = |text: &str| {
         let names = [("x0", DType::F32), ("x1", DType::F32)];
         def_of(&text.parse().unwrap(), &names, DType::F32).unwrap().lets.len()
@@ -249,7 +249,7 @@ const CORNERS: [f64; 29] = [
 fn powers_have_the_corner_cases_of_ieee_754() {
     let (pow32, pow64) = (power("pow(a, b)", DType::F32), power("pow(a, b)", DType::F64));
     for y in CORNERS {
-        let text = Formula::from(y).to_string();
+        let text = Expression::from(y).to_string();
         let number64 = power(&format!("pow(a, {text})"), DType::F64);
         let number32 =
             (!(y as f32).is_infinite() || y.is_infinite()).then(|| power(&format!("pow(a, {text})"), DType::F32));

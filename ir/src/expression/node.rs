@@ -1,4 +1,4 @@
-//! The tree of a formula.
+//! The tree of an expression.
 
 use super::literal::Literal;
 use super::{MAX_DEPTH, MAX_TEXT};
@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    /// A byte of the formula's text, if it has one; it takes no part in equality.
+    /// A byte of the expression's text, if it has one; it takes no part in equality.
     pub(super) at: usize,
     /// How many operations nest in it, itself counted.
     depth: usize,
@@ -54,7 +54,7 @@ impl Node {
         }
         let nodes = 1 + args.iter().map(|a| a.nodes).sum::<usize>();
         if nodes > MAX_TEXT {
-            return Err(format!("the formula has more than {MAX_TEXT} parts"));
+            return Err(format!("the expression has more than {MAX_TEXT} parts"));
         }
         Ok(Node { kind: Kind::Apply(operation, args), at, depth, nodes })
     }
@@ -78,7 +78,7 @@ impl Node {
 }
 
 pub(super) fn too_deep() -> String {
-    format!("the formula nests more than {MAX_DEPTH} deep")
+    format!("the expression nests more than {MAX_DEPTH} deep")
 }
 
 /// An operator, a function or a conversion; the table of the [module](super) says what each does.

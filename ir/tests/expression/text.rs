@@ -1,11 +1,11 @@
 //! Text: what is read, what is printed, and that the builder says the same.
 
 use cranefold_ir::DType;
-use cranefold_ir::formula::{Formula, name};
+use cranefold_ir::expression::{Expression, name};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-fn read(text: &str) -> Formula {
+fn read(text: &str) -> Expression {
     text.parse().unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -50,8 +50,8 @@ fn texts_print_in_one_form() {
 #[test]
 fn numbers_differ_where_their_kind_does() {
     assert_ne!(read("2"), read("2.0"));
-    assert_eq!(read("nan"), Formula::from(-f64::NAN));
-    let set: HashSet<Formula> = ["x + 1", "x  +  1", "(x) + 1", "x + 1.0"].into_iter().map(read).collect();
+    assert_eq!(read("nan"), Expression::from(-f64::NAN));
+    let set: HashSet<Expression> = ["x + 1", "x  +  1", "(x) + 1", "x + 1.0"].into_iter().map(read).collect();
     assert_eq!(set.len(), 2);
 }
 
@@ -63,8 +63,8 @@ fn the_builder_says_what_the_text_says() {
         ("sqrt(r0 / 6272)", (n("r0") / 6272).sqrt()),
         ("2 * x - 0.5 + -3 / x", 2 * n("x") - 0.5 + -3 / n("x")),
         ("1 - -x", 1 - -n("x")),
-        ("-1.5", Formula::from(-1.5)),
-        ("-0.0 + -9223372036854775808", Formula::from(-0.0) + i64::MIN),
+        ("-1.5", Expression::from(-1.5)),
+        ("-0.0 + -9223372036854775808", Expression::from(-0.0) + i64::MIN),
         ("18446744073709551615", u64::MAX.into()),
         ("inf", f64::INFINITY.into()),
         ("max(min(abs(x), 1), 0)", n("x").abs().min(1).max(0)),
@@ -80,13 +80,13 @@ fn the_builder_says_what_the_text_says() {
     }
 }
 
-/// Formulas of every kind of node.
-fn formulas() -> impl Strategy<Value = Formula> {
+/// Expressions of every kind of node.
+fn expressions() -> impl Strategy<Value = Expression> {
     let leaf = prop_oneof![
-        "[a-z_][a-z0-9_]{0,3}".prop_filter("a name", |s| cranefold_ir::formula::is_name(s)).prop_map(name),
-        any::<i64>().prop_map(Formula::from),
-        any::<u8>().prop_map(Formula::from),
-        any::<f64>().prop_map(Formula::from),
+        "[a-z_][a-z0-9_]{0,3}".prop_filter("a name", |s| cranefold_ir::expression::is_name(s)).prop_map(name),
+        any::<i64>().prop_map(Expression::from),
+        any::<u8>().prop_map(Expression::from),
+        any::<f64>().prop_map(Expression::from),
     ];
     leaf.prop_recursive(8, 64, 3, |inner| {
         (0usize..22, inner.clone(), inner.clone(), inner).prop_map(|(pick, a, b, c)| match pick {
@@ -116,7 +116,7 @@ fn formulas() -> impl Strategy<Value = Formula> {
     })
 }
 
-/// Words that are nearly formulas.
+/// Words that are nearly expressions.
 fn nearly() -> impl Strategy<Value = String> {
     let words = [
         "x", "i", "t", "1", "0", "2.5", "inf", "+", "-", "*", "/", "(", ")", ",", "min(", "pow(", "select(", "f16(",
@@ -126,10 +126,10 @@ fn nearly() -> impl Strategy<Value = String> {
 }
 
 /// Typing refuses or gives a definition that verifies and evaluates; it never panics.
-fn types_or_refuses(formula: &Formula) {
+fn types_or_refuses(expression: &Expression) {
     let names = [("x", DType::F32), ("i", DType::I32), ("t", DType::Bool), ("b", DType::I8), ("d", DType::F64)];
     for literal in DType::ALL {
-        if let Ok(def) = crate::def_of(formula, &names, literal) {
+        if let Ok(def) = crate::def_of(expression, &names, literal) {
             crate::verified(&def);
             let args: Vec<_> = names.iter().map(|(_, d)| cranefold_ir::Scalar::lowest(*d)).collect();
             def.eval(&args);
@@ -139,23 +139,23 @@ fn types_or_refuses(formula: &Formula) {
 
 proptest! {
     #[test]
-    fn what_is_printed_reads_back(formula in formulas()) {
-        let text = formula.to_string();
-        let back = text.parse::<Formula>();
-        prop_assert_eq!(back.as_ref(), Ok(&formula));
+    fn what_is_printed_reads_back(expression in expressions()) {
+        let text = expression.to_string();
+        let back = text.parse::<Expression>();
+        prop_assert_eq!(back.as_ref(), Ok(&expression));
         prop_assert_eq!(back.unwrap().to_string(), text);
-        types_or_refuses(&formula);
+        types_or_refuses(&expression);
     }
 
     #[test]
     fn no_text_panics(text in "\\PC*") {
-        let _ = Formula::list(&text).map_err(|e| e.to_string());
+        let _ = Expression::list(&text).map_err(|e| e.to_string());
     }
 
     #[test]
-    fn what_is_nearly_a_formula_is_typed_or_refused(text in nearly()) {
-        match text.parse::<Formula>() {
-            Ok(formula) => types_or_refuses(&formula),
+    fn what_is_nearly_a_expression_is_typed_or_refused(text in nearly()) {
+        match text.parse::<Expression>() {
+            Ok(expression) => types_or_refuses(&expression),
             Err(error) => prop_assert!(error.column <= text.chars().count() + 1),
         }
     }
