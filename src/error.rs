@@ -36,7 +36,7 @@ impl From<NoCode> for Error {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request is wrong.
+    /// The spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The forced schedule is wrong.

@@ -37,7 +37,7 @@
 //! | [`target`], [`vectors`] | instruction sets, and their vectors |
 //! | `codegen` | legal nest -> machine code: Cranelift functions of 128 bits, and x86 tiles of wide vectors |
 //! | `link` | machine code in memory that runs |
-//! | [`request`] | a spec with the signature of its code |
+//! | [`keyed`] | a spec with the signature of its code |
 //! | [`kernel`] | checked calls and facts |
 //! | [`inspect`] | every stage as text, the explain page, disassembly, names for `perf` |
 //! | [`compiler`] | spec -> kernel, and the cache: signature -> code, bounded, each made once |
@@ -64,13 +64,13 @@ pub mod executor;
 mod forms;
 pub mod inspect;
 pub mod kernel;
+pub mod keyed;
 mod link;
 pub mod lower;
 pub mod partial;
 pub mod passes;
 pub mod pipeline;
 pub mod problem;
-pub mod request;
 pub mod schedule;
 pub mod target;
 pub mod vectors;
@@ -84,10 +84,10 @@ pub use cranefold_spec::layout;
 pub use error::{CallError, Error, PartialError};
 pub use executor::{Executor, Rayon, Serial, Spinning};
 pub use kernel::{Call, Element, Input, Kernel, Output};
+pub use keyed::{KeyedSpec, Signature};
 pub use layout::Layout;
 pub use partial::{Partial, Shard};
 pub use problem::Problem;
-pub use request::{Request, Signature};
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{Reduction, SpecError};
 pub use target::Target;

@@ -48,7 +48,7 @@ fn as_many_bytes_are_kept_as_was_said() {
         kernels.iter().all(|k| k.facts().memory_bytes - k.facts().code_bytes < 4096 + 64),
         "one page is wasted at most"
     );
-    // Code of more than all that is kept is made for each request.
+    // Code of more than all that is kept is made for each spec.
     let compiler = Compiler::builder().most_code_bytes(100).build().expect("a compiler");
     for n in 1..=3 {
         assert!(is_right(&compiler.compile(&spec("sum f32[5,3] axes=[1]")).expect("a kernel")));
@@ -78,7 +78,7 @@ fn problems_share_code_and_each_kernel_keeps_its_spec() {
     let words = ["sum f32[64,65] axes=[1]", "sum f32[64,65,1] axes=[1,2] keep_dims", "sum f32[8,8,5,13] axes=[-1,-2]"];
     let kernels = words.map(|text| compiler.compile(&spec(text)).expect("a kernel"));
     assert!(kernels.iter().all(|k| k.code().as_ptr() == kernels[0].code().as_ptr()));
-    assert!(kernels.iter().all(|k| k.request().signature() == kernels[0].request().signature()));
+    assert!(kernels.iter().all(|k| k.keyed_spec().signature() == kernels[0].keyed_spec().signature()));
     assert_eq!(kernels.map(|k| k.spec().clone()), words.map(spec));
     // Again, from what this thread keeps in front of the cache.
     let again = words.map(|text| compiler.compile(&spec(text)).expect("a kernel"));
@@ -88,35 +88,35 @@ fn problems_share_code_and_each_kernel_keeps_its_spec() {
 }
 
 #[test]
-fn requests_find_code_without_compiling() {
+fn keyed_specs_find_code_without_compiling() {
     let compiler = Compiler::host().expect("this machine");
     let all: Vec<Reduction> = specs(20).collect();
-    let requests: Vec<_> = all.iter().map(|s| compiler.request(s)).collect();
-    assert!(requests.iter().all(|r| compiler.get(r).is_none()));
+    let keyed: Vec<_> = all.iter().map(|s| compiler.keyed(s)).collect();
+    assert!(keyed.iter().all(|r| compiler.get(r).is_none()));
     assert_eq!(compiler.statistics().compiles, 0);
-    for request in &requests {
-        assert!(is_right(&compiler.compile_request(request).expect("a kernel")));
-        assert_eq!(compiler.get(request).expect("it is ready").spec(), request.spec());
+    for keyed in &keyed {
+        assert!(is_right(&compiler.compile_keyed(keyed).expect("a kernel")));
+        assert_eq!(compiler.get(keyed).expect("it is ready").spec(), keyed.spec());
     }
-    // Another thread finds it too, and so does an equal request.
+    // Another thread finds it too, and so does an equal keyed spec.
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            assert!(requests.iter().all(|r| compiler.get(r).is_some_and(|k| is_right(&k))));
-            assert!(all.iter().all(|s| compiler.get(&compiler.request(s)).is_some()));
+            assert!(keyed.iter().all(|r| compiler.get(r).is_some_and(|k| is_right(&k))));
+            assert!(all.iter().all(|s| compiler.get(&compiler.keyed(s)).is_some()));
         });
     });
     assert_eq!(compiler.statistics().compiles, 20);
     compiler.clear();
-    assert!(requests.iter().all(|r| compiler.get(r).is_none()), "neither in the cache nor in front of it");
+    assert!(keyed.iter().all(|r| compiler.get(r).is_none()), "neither in the cache nor in front of it");
     assert_eq!(compiler.statistics().kernels, 0);
-    assert!(is_right(&compiler.compile_request(&requests[0]).expect("a kernel")));
+    assert!(is_right(&compiler.compile_keyed(&keyed[0]).expect("a kernel")));
 }
 
 #[test]
 fn what_is_evicted_is_gone_from_every_front() {
     let compiler = Compiler::builder().most_kernels(8).build().expect("a compiler");
-    let first = compiler.request(&spec("max f32[100,3] axes=[1]"));
-    let memory = compiler.compile_request(&first).expect("a kernel").facts().memory_bytes;
+    let first = compiler.keyed(&spec("max f32[100,3] axes=[1]"));
+    let memory = compiler.compile_keyed(&first).expect("a kernel").facts().memory_bytes;
     assert!(memory > 0);
     // Each thread has it in its front.
     for _ in 0..8 {
@@ -135,27 +135,27 @@ fn what_is_evicted_is_gone_from_every_front() {
 #[test]
 fn signatures_are_told_apart_and_stable() {
     let compiler = Compiler::host().expect("this machine");
-    let hashes: HashSet<u128> = specs(2000).map(|s| compiler.request(&s).signature().hash()).collect();
+    let hashes: HashSet<u128> = specs(2000).map(|s| compiler.keyed(&s).signature().hash()).collect();
     assert_eq!(hashes.len(), 2000);
     // Of a target that is the same everywhere; the text of the problem and the version of the tree are in it.
     let target = Target::new("x86_64-unknown-none", "x86-64-v3").expect("a target");
     let compiler = Compiler::builder().target(target).build().expect("a compiler");
-    let request = compiler.request(&spec("sum f32[4,1000] axes=[1]"));
-    assert_eq!(request.signature().to_string(), "f95794487a58decf152eaf5a5a64cf53");
+    let keyed = compiler.keyed(&spec("sum f32[4,1000] axes=[1]"));
+    assert_eq!(keyed.signature().to_string(), "f95794487a58decf152eaf5a5a64cf53");
     let forced = Options { schedule: Some("width=128 rows=1".parse().expect("a schedule")), width: None };
-    let forced = compiler.request_with(request.spec(), &forced).expect("a request");
-    assert_ne!(forced.signature(), request.signature());
-    assert_eq!(forced.spec(), request.spec());
+    let forced = compiler.keyed_with(keyed.spec(), &forced).expect("a keyed spec");
+    assert_ne!(forced.signature(), keyed.signature());
+    assert_eq!(forced.spec(), keyed.spec());
 }
 
 /// Whatever changes code changes the signature: one feature (VNNI) among them. The same features in other words do not.
 #[test]
 fn signatures_hold_the_features_of_the_target() {
-    let request = |target: Target| {
+    let keyed = |target: Target| {
         let compiler = Compiler::builder().target(target).build().expect("a compiler");
-        compiler.request(&spec("sum i8[4,1000] axes=[1] -> i32"))
+        compiler.keyed(&spec("sum i8[4,1000] axes=[1] -> i32"))
     };
-    let of = |features: &str| request(Target::elsewhere("x86_64-unknown-linux-gnu", features).expect("a target"));
+    let of = |features: &str| keyed(Target::elsewhere("x86_64-unknown-linux-gnu", features).expect("a target"));
     let (plain, dot) = (of("x86-64-v4"), of("x86-64-v4 has_avx512vnni"));
     assert_ne!(plain.signature(), dot.signature());
     assert_ne!(plain.signature().hash(), dot.signature().hash());
@@ -165,15 +165,15 @@ fn signatures_hold_the_features_of_the_target() {
     let host = Target::host().expect("this machine");
     let named = Target::new(&host.triple(), &host.features().join(" ")).expect("a target");
     assert_eq!((named.canonical(), named.vectors()), (host.canonical(), host.vectors()));
-    assert_eq!(request(named).signature(), request(host).signature());
+    assert_eq!(keyed(named).signature(), keyed(host).signature());
 }
 
 #[test]
-fn a_request_for_another_target_is_refused() {
+fn a_keyed_spec_for_another_target_is_refused() {
     let least = Compiler::builder().target(Target::new("x86_64-unknown-none", "").expect("a target"));
-    let request = least.build().expect("a compiler").request(&spec("sum f32[8]"));
+    let keyed = least.build().expect("a compiler").keyed(&spec("sum f32[8]"));
     let compiler = Compiler::host().expect("this machine");
-    let message = compiler.compile_request(&request).expect_err("a refusal").to_string();
+    let message = compiler.compile_keyed(&keyed).expect_err("a refusal").to_string();
     assert!(message.starts_with("no target `x86_64-unknown-none`: the compiler is for "), "{message}");
     assert_eq!(compiler.statistics().kernels, 0);
 }

@@ -23,11 +23,11 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("pipeline", &["error", "lower", "passes", "problem", "schedule", "vectors"]),
     ("codegen", &["schedule", "vectors"]),
     ("link", &["codegen", "error"]),
-    ("request", &["problem", "schedule", "spec"]),
+    ("keyed", &["problem", "schedule", "spec"]),
     (
         "kernel",
         &[
-            "error", "executor", "link", "lower", "pipeline", "problem", "request", "schedule", "spec", "target",
+            "error", "executor", "keyed", "link", "lower", "pipeline", "problem", "schedule", "spec", "target",
             "vectors",
         ],
     ),
@@ -35,18 +35,18 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     (
         "compiler",
         &[
-            "codegen", "error", "inspect", "kernel", "link", "lower", "pipeline", "problem", "request", "schedule",
+            "codegen", "error", "inspect", "kernel", "keyed", "link", "lower", "pipeline", "problem", "schedule",
             "spec", "target", "vectors",
         ],
     ),
     (
         "aot",
         &[
-            "codegen", "compiler", "error", "layout", "link", "lower", "pipeline", "problem", "request", "schedule",
+            "codegen", "compiler", "error", "keyed", "layout", "link", "lower", "pipeline", "problem", "schedule",
             "spec", "target",
         ],
     ),
-    ("partial", &["compiler", "error", "kernel", "lower", "pipeline", "problem", "request", "schedule", "spec"]),
+    ("partial", &["compiler", "error", "kernel", "keyed", "lower", "pipeline", "problem", "schedule", "spec"]),
 ];
 
 /// The places that alone may name a crate.

@@ -95,7 +95,7 @@ pub fn hammer(threads: u64, time: Duration) -> Result<Hammered, Error> {
                     match random.below(1000) {
                         0 => compiler.clear(),
                         1..100 => {
-                            let Some(kernel) = compiler.get(&compiler.request(&case.spec)) else { continue };
+                            let Some(kernel) = compiler.get(&compiler.keyed(&case.spec)) else { continue };
                             case.check(&kernel);
                             answers.fetch_add(1, Ordering::Relaxed);
                         }

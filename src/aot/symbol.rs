@@ -1,7 +1,7 @@
 //! The name of the function.
 
+use crate::keyed::hash;
 use crate::problem::tree::TREE_VERSION;
-use crate::request::hash;
 use crate::spec::Reduction;
 
 /// The most characters of the part that people read.

@@ -50,7 +50,7 @@ impl Builder {
     }
 
     /// The most bytes of executable memory of the codes that are kept; 256 MiB where nothing is said. Code of more than
-    /// a shard's share of that, which is at least 4 MiB or all of it, is made for each request.
+    /// a shard's share of that, which is at least 4 MiB or all of it, is made for each spec.
     pub fn most_code_bytes(self, most: u64) -> Builder {
         Builder { most_code_bytes: Some(most), ..self }
     }

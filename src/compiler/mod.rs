@@ -11,13 +11,13 @@ use crate::error::{Error, NoCode};
 use crate::inspect::perf::PerfMap;
 use crate::kernel::code::Compiled;
 use crate::kernel::{Kernel, Routine};
+use crate::keyed::KeyedSpec;
+use crate::keyed::{Key, Signature};
 use crate::link::{self, Code, Memory};
 use crate::lower::program::Program;
 use crate::pipeline::{self, Made};
 use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
-use crate::request::Request;
-use crate::request::{Key, Signature};
 use crate::schedule::{Bounds, Decided, Schedule, ScheduleError};
 use crate::spec::Reduction;
 use crate::target::Target;
@@ -61,7 +61,7 @@ struct Inner {
     perf_map: Option<PerfMap>,
 }
 
-/// What a request may force.
+/// The choices that a caller forces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The schedule; none lets the compiler choose.
@@ -126,7 +126,7 @@ impl Compiler {
     pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
         match self.0.cache.get_asked(spec) {
             Some(kernel) => Ok(kernel),
-            None => self.compile_request(&self.new_request(spec, self.bounds(), None, false)),
+            None => self.compile_keyed(&self.new_keyed(spec, self.bounds(), None, false)),
         }
     }
 
@@ -135,29 +135,29 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
     pub fn compile_with(&self, spec: &Reduction, options: &Options) -> Result<Kernel, Error> {
-        self.compile_request(&self.request_with(spec, options)?)
+        self.compile_keyed(&self.keyed_with(spec, options)?)
     }
 
-    /// A spec with the signature of its code, so that [`compile_request`](Compiler::compile_request) and
+    /// A spec with the signature of its code, so that [`compile_keyed`](Compiler::compile_keyed) and
     /// [`get`](Compiler::get) need not work it out.
-    pub fn request(&self, spec: &Reduction) -> Request {
-        let known = self.0.cache.request(spec);
-        known.unwrap_or_else(|| self.0.cache.known(self.new_request(spec, self.bounds(), None, false)))
+    pub fn keyed(&self, spec: &Reduction) -> KeyedSpec {
+        let known = self.0.cache.keyed(spec);
+        known.unwrap_or_else(|| self.0.cache.known(self.new_keyed(spec, self.bounds(), None, false)))
     }
 
-    /// As [`request`](Compiler::request), with something forced.
+    /// As [`keyed`](Compiler::keyed), with something forced.
     ///
     /// # Errors
     /// [`Error::Schedule`] if the width is none.
-    pub fn request_with(&self, spec: &Reduction, options: &Options) -> Result<Request, Error> {
+    pub fn keyed_with(&self, spec: &Reduction, options: &Options) -> Result<KeyedSpec, Error> {
         let bounds = options.bounds(self.0.vectors, self.0.threads)?;
         if options.schedule.is_none() && bounds == self.bounds() {
-            return Ok(self.request(spec));
+            return Ok(self.keyed(spec));
         }
-        Ok(self.0.cache.known(self.new_request(spec, bounds, options.schedule.clone(), true)))
+        Ok(self.0.cache.known(self.new_keyed(spec, bounds, options.schedule.clone(), true)))
     }
 
-    fn new_request(&self, spec: &Reduction, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> Request {
+    fn new_keyed(&self, spec: &Reduction, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> KeyedSpec {
         let key = Key {
             problem: Arc::new(Problem::of(spec)),
             target: self.0.target_text.clone(),
@@ -166,32 +166,33 @@ impl Compiler {
             nest: None,
             tree_version: TREE_VERSION,
         };
-        Request::new(spec.clone(), Signature::new(key), is_forced)
+        KeyedSpec::new(spec.clone(), Signature::new(key), is_forced)
     }
 
-    /// The kernel of a request: compiled, or from the cache.
+    /// The kernel of a keyed spec: compiled, or from the cache.
     ///
     /// # Errors
-    /// As [`compile_with`](Compiler::compile_with); [`Error::Target`] if the request is of a compiler for another target.
-    pub fn compile_request(&self, request: &Request) -> Result<Kernel, Error> {
-        self.0.cache.get_or_make(request, || self.make(request.signature()))
+    /// As [`compile_with`](Compiler::compile_with); [`Error::Target`] if the keyed spec is of a compiler for another
+    /// target.
+    pub fn compile_keyed(&self, keyed: &KeyedSpec) -> Result<Kernel, Error> {
+        self.0.cache.get_or_make(keyed, || self.make(keyed.signature()))
     }
 
-    /// The kernel of a request if its code is ready; compiles nothing.
+    /// The kernel of a keyed spec if its code is ready; compiles nothing.
     ///
     /// ```
     /// use cranefold::{Compiler, Reduction};
     ///
     /// let compiler = Compiler::host()?;
     /// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
-    /// let request = compiler.request(&spec);
-    /// assert!(compiler.get(&request).is_none());
+    /// let keyed = compiler.keyed(&spec);
+    /// assert!(compiler.get(&keyed).is_none());
     /// compiler.compile(&spec)?;
-    /// assert!(compiler.get(&request).is_some());
+    /// assert!(compiler.get(&keyed).is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get(&self, request: &Request) -> Option<Kernel> {
-        self.0.cache.get(request)
+    pub fn get(&self, keyed: &KeyedSpec) -> Option<Kernel> {
+        self.0.cache.get(keyed)
     }
 
     /// Lets go of all code. What kernels hold lives on with them.
@@ -266,7 +267,7 @@ mod tests {
     /// Makes a kernel of a compiler whose generator of wide vectors refuses all.
     fn narrowed(compiler: &Compiler, spec: &str, options: &Options) -> (Kernel, Kernel) {
         let spec: Reduction = spec.parse().expect("a spec");
-        let request = compiler.request_with(&spec, options).expect("a request");
+        let keyed = compiler.keyed_with(&spec, options).expect("a keyed spec");
         let refusing = |decided: &Decided, program: &Program| {
             if decided.vectors.are_wide() {
                 return Err(NoCode::NoForm("frobnication of f32".into()));
@@ -274,10 +275,10 @@ mod tests {
             let Inner { target, memory, .. } = &*compiler.0;
             link::compile(program.all_nests(), Plan::of(decided), target.isa(), Some(memory))
         };
-        let make = || compiler.make_by(request.signature(), refusing);
-        let narrowed = compiler.0.cache.get_or_make(&request, make).expect("code of 128 bits");
+        let make = || compiler.make_by(keyed.signature(), refusing);
+        let narrowed = compiler.0.cache.get_or_make(&keyed, make).expect("code of 128 bits");
         compiler.clear();
-        (narrowed, compiler.compile_request(&request).expect("a kernel"))
+        (narrowed, compiler.compile_keyed(&keyed).expect("a kernel"))
     }
 
     #[test]

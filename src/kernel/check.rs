@@ -1,14 +1,14 @@
-//! The buffers of a call against those that its request expects.
+//! The buffers of a call against those that its spec expects.
 
 use super::{Input, Output};
 use crate::error::CallError;
-use crate::request::Request;
+use crate::keyed::KeyedSpec;
 use crate::spec::Operand;
 use cranefold_ir::DType;
 
 /// Checks the number, element types and lengths of all buffers.
-pub(super) fn check(request: &Request, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
-    let (of_inputs, of_outputs) = request.expected();
+pub(super) fn check(keyed: &KeyedSpec, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
+    let (of_inputs, of_outputs) = keyed.expected();
     let all = inputs.len() == of_inputs.len()
         && outputs.len() == of_outputs.len()
         && of_inputs.iter().zip(inputs).all(|(of, i)| of.is(i.dtype, i.bytes))
@@ -16,22 +16,22 @@ pub(super) fn check(request: &Request, inputs: &[Input<'_>], outputs: &[Output<'
     if all {
         return Ok(());
     }
-    wrong(request, inputs, outputs)
+    wrong(keyed, inputs, outputs)
 }
 
 /// Finds the first buffer that is wrong.
 #[cold]
-fn wrong(request: &Request, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
-    check_inputs(request, inputs.iter().map(|i| (i.dtype, i.bytes)))?;
-    check_all("output", request.spec().outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))
+fn wrong(keyed: &KeyedSpec, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
+    check_inputs(keyed, inputs.iter().map(|i| (i.dtype, i.bytes)))?;
+    check_all("output", keyed.spec().outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))
 }
 
 /// Checks the number, element types and lengths of the inputs alone.
 pub(super) fn check_inputs(
-    request: &Request,
+    keyed: &KeyedSpec,
     given: impl ExactSizeIterator<Item = (DType, usize)>,
 ) -> Result<(), CallError> {
-    check_all("input", request.spec().inputs(), given)
+    check_all("input", keyed.spec().inputs(), given)
 }
 
 fn check_all(

@@ -1,12 +1,12 @@
 //! What the compiler keeps: the code of a signature, and how it was made.
 
 use super::StepLoops;
+use crate::keyed::Signature;
 use crate::link::{Code, Entry, SCRATCH_ALIGN};
 use crate::lower::program::{Part, Program};
 use crate::pipeline;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::request::Signature;
 use crate::schedule::Decided;
 use crate::target::Target;
 use std::time::Instant;

@@ -8,8 +8,8 @@ use super::check::{check, check_inputs};
 use super::code::Compiled;
 use super::{Element, Input, Kernel, Output};
 use crate::error::CallError;
+use crate::keyed::{Expected, KeyedSpec};
 use crate::link::{Entry, SCRATCH_ALIGN};
-use crate::request::{Expected, Request};
 use crate::schedule::Decided;
 use cranefold_ir::{Buffer, BufferRole, Nest};
 use std::marker::PhantomData;
@@ -29,9 +29,9 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// The entry of a request with one input and one output, where its code has one part and no scratch memory.
-    pub fn of(request: &Request, compiled: &Compiled) -> Option<Direct> {
-        let ([input], [output]) = request.expected() else { return None };
+    /// The entry of a spec with one input and one output, where its code has one part and no scratch memory.
+    pub fn of(keyed: &KeyedSpec, compiled: &Compiled) -> Option<Direct> {
+        let ([input], [output]) = keyed.expected() else { return None };
         Some(Direct { entry: compiled.direct()?, input: *input, output: *output })
     }
 
@@ -93,7 +93,7 @@ impl Kernel {
 
     /// As [`run`](Kernel::run), of any kernel.
     pub(super) fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        check(&self.0.request, inputs, outputs)?;
+        check(&self.0.keyed, inputs, outputs)?;
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
         // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); shared
         // borrows of the inputs and unique ones of the outputs.
@@ -121,7 +121,7 @@ impl Kernel {
             return Err(CallError::InPlace);
         }
         let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
-        check_inputs(&self.0.request, inputs.collect::<Vec<_>>().into_iter())?;
+        check_inputs(&self.0.keyed, inputs.collect::<Vec<_>>().into_iter())?;
         let buffers = std::iter::once(data.start).chain(others.iter().map(|i| i.start.cast_mut()));
         // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
         // and the output are one buffer with the same places: the kernel has read a slice's elements but those
@@ -353,7 +353,7 @@ impl<'a> Call<'a> {
         scratch: *mut u8,
         own: Vec<Line>,
     ) -> Result<Call<'a>, CallError> {
-        check(&kernel.0.request, inputs, outputs)?;
+        check(&kernel.0.keyed, inputs, outputs)?;
         if kernel.0.compiled.codes.iter().any(|code| code.entry().is_none()) {
             return Err(kernel.foreign());
         }

@@ -13,8 +13,8 @@ pub(crate) use enter::{Memory, Routine};
 pub use facts::{Facts, StepLoops, Tiles};
 
 use crate::kernel::code::Compiled;
+use crate::keyed::KeyedSpec;
 use crate::link::Entry;
-use crate::request::Request;
 use crate::schedule::{Decided, Schedule};
 use crate::spec::Reduction;
 use crate::vectors::Vectors;
@@ -32,7 +32,7 @@ pub struct Kernel(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    request: Request,
+    keyed: KeyedSpec,
     compiled: Arc<Compiled>,
     /// The function of the one part, where there is no more and the code is for this machine: it takes the pointers of a
     /// call as they are.
@@ -41,9 +41,9 @@ struct Inner {
 }
 
 impl Kernel {
-    pub(crate) fn new(request: Request, compiled: Arc<Compiled>) -> Kernel {
-        let direct = Direct::of(&request, &compiled);
-        Kernel(Arc::new(Inner { request, alone: compiled.alone(), compiled, direct }))
+    pub(crate) fn new(keyed: KeyedSpec, compiled: Arc<Compiled>) -> Kernel {
+        let direct = Direct::of(&keyed, &compiled);
+        Kernel(Arc::new(Inner { keyed, alone: compiled.alone(), compiled, direct }))
     }
 
     pub(crate) fn compiled(&self) -> &Compiled {
@@ -52,12 +52,12 @@ impl Kernel {
 
     /// The spec.
     pub fn spec(&self) -> &Reduction {
-        self.0.request.spec()
+        self.0.keyed.spec()
     }
 
     /// The spec with the signature of this code.
-    pub fn request(&self) -> &Request {
-        &self.0.request
+    pub fn keyed_spec(&self) -> &KeyedSpec {
+        &self.0.keyed
     }
 
     /// The problem with all that was decided of its code.

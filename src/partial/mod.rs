@@ -227,7 +227,7 @@ fn blocks(problem: &Problem) -> Result<u64, &'static str> {
 }
 
 impl Partial {
-    /// The request.
+    /// The spec.
     pub fn spec(&self) -> &Reduction {
         &self.inner.spec
     }

@@ -2,10 +2,10 @@
 
 use super::ranges::most_subtrees;
 use crate::error::{Error, PartialError};
+use crate::keyed::hash;
 use crate::problem::blocks::Stored;
 use crate::problem::tree::TREE_VERSION;
 use crate::problem::{Problem, Region};
-use crate::request::hash;
 use cranefold_ir::DType;
 use std::fmt;
 use std::ops::Range;

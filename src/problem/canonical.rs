@@ -131,7 +131,7 @@ impl Problem {
     }
 }
 
-/// The axes of a request, each cut where blocks end.
+/// The axes of a spec, each cut where blocks end.
 struct Axes<'a> {
     spec: &'a Reduction,
     sizes: BlockSizes,

@@ -6,7 +6,7 @@
 
 use super::Kept;
 use crate::kernel::Kernel;
-use crate::request::{Asked, Request};
+use crate::keyed::{Asked, KeyedSpec};
 use crate::spec::Reduction;
 use quick_cache::unsync;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,21 +37,21 @@ pub(super) struct Fronts(Box<[Front]>);
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Front {
-    kernels: Mutex<unsync::Cache<Request, Kernel>>,
+    kernels: Mutex<unsync::Cache<KeyedSpec, Kernel>>,
     hits: AtomicU64,
 }
 
 /// Where a code is held.
 #[derive(Debug, Default)]
-pub(super) struct Holders(Mutex<Vec<(usize, Request)>>);
+pub(super) struct Holders(Mutex<Vec<(usize, KeyedSpec)>>);
 
 impl Holders {
-    /// The request that is equal to this one, if its kernel is held.
-    pub fn known(&self, request: &Request) -> Option<Request> {
-        self.list().iter().find(|(_, held)| held == request).map(|(_, held)| held.clone())
+    /// The keyed spec that is equal to this one, if its kernel is held.
+    pub fn known(&self, keyed: &KeyedSpec) -> Option<KeyedSpec> {
+        self.list().iter().find(|(_, held)| held == keyed).map(|(_, held)| held.clone())
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<(usize, Request)>> {
+    fn list(&self) -> MutexGuard<'_, Vec<(usize, KeyedSpec)>> {
         // Nothing under the lock panics half-way.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,18 +73,18 @@ impl Fronts {
         NUMBER.with(|number| number % self.0.len())
     }
 
-    /// The kernel of a request, held in the front of this thread. Equal requests become one, so that to compare them is to
-    /// compare addresses.
-    pub fn hold(&self, request: &Request, kept: &Kept) -> Kernel {
+    /// The kernel of a keyed spec, held in the front of this thread. Equal keyed specs become one, so that to compare
+    /// them is to compare addresses.
+    pub fn hold(&self, keyed: &KeyedSpec, kept: &Kept) -> Kernel {
         let number = self.own_number();
         // Held until the front has the kernel too, so that whoever takes the list finds what is on it.
         let mut list = kept.holders.list();
-        let request = list.iter().find(|(_, held)| held == request).map_or(request, |(_, held)| held).clone();
-        if !list.iter().any(|(front, held)| *front == number && *held == request) {
-            list.push((number, request.clone()));
+        let keyed = list.iter().find(|(_, held)| held == keyed).map_or(keyed, |(_, held)| held).clone();
+        if !list.iter().any(|(front, held)| *front == number && *held == keyed) {
+            list.push((number, keyed.clone()));
         }
-        let kernel = Kernel::new(request.clone(), kept.compiled.clone());
-        self.0[number].kernels().insert(request, kernel.clone());
+        let kernel = Kernel::new(keyed.clone(), kept.compiled.clone());
+        self.0[number].kernels().insert(keyed, kernel.clone());
         if list.len() >= MANY_HOLDERS && list.len().is_power_of_two() {
             // Fronts let go of kernels by themselves.
             list.retain(|(front, held)| self.0[*front].kernels().peek(held).is_some());
@@ -95,7 +95,7 @@ impl Fronts {
     /// Lets go of the kernels of a code.
     pub fn remove(&self, holders: &Holders) {
         let held = std::mem::take(&mut *holders.list());
-        held.iter().for_each(|(number, request)| drop(self.0[*number].kernels().remove(request)));
+        held.iter().for_each(|(number, keyed)| drop(self.0[*number].kernels().remove(keyed)));
     }
 
     /// Lets go of all.
@@ -103,21 +103,21 @@ impl Fronts {
         self.0.iter().for_each(|front| front.kernels().clear());
     }
 
-    /// Requests that found code ready.
+    /// Lookups that found code ready.
     pub fn hits(&self) -> u64 {
         self.0.iter().map(|front| front.hits.load(Ordering::Relaxed)).sum()
     }
 }
 
 impl Front {
-    fn kernels(&self) -> MutexGuard<'_, unsync::Cache<Request, Kernel>> {
+    fn kernels(&self) -> MutexGuard<'_, unsync::Cache<KeyedSpec, Kernel>> {
         // Nothing under the lock panics half-way.
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The kernel of a request, if it is here.
-    pub fn get(&self, request: &Request) -> Option<Kernel> {
-        self.kernels().get(request).cloned()
+    /// The kernel of a keyed spec, if it is here.
+    pub fn get(&self, keyed: &KeyedSpec) -> Option<Kernel> {
+        self.kernels().get(keyed).cloned()
     }
 
     /// The kernel of a spec that nothing was forced for, if it is here.

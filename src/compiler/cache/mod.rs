@@ -1,7 +1,7 @@
 //! The codes that a compiler keeps: by signature, bounded in number and in bytes, each made once.
 //!
 //! Threads that ask for a signature which another is making wait for it, and get what that one got, be it an error. A
-//! failure, and a panic, which is one, leave nothing behind: the next request tries again. What is evicted or cleared
+//! failure, and a panic, which is one, leave nothing behind: the next caller tries again. What is evicted or cleared
 //! lives on for as long as a kernel holds it.
 //!
 //! A thread finds again what it has asked for in a front ([`fronts`]), which it shares with few others; one of so many hits
@@ -14,8 +14,8 @@ mod tests;
 use crate::error::{Error, panic_message};
 use crate::kernel::Kernel;
 use crate::kernel::code::Compiled;
-use crate::request::Request;
-use crate::request::Signature;
+use crate::keyed::KeyedSpec;
+use crate::keyed::Signature;
 use crate::spec::Reduction;
 use fronts::{Fronts, Holders};
 use quick_cache::sync::Cache as Ready;
@@ -52,9 +52,9 @@ pub(crate) struct Cache {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Requests that found code ready.
+    /// Lookups that found code ready.
     pub hits: u64,
-    /// Requests that found none: those that compiled, those that waited for another thread's compilation, and
+    /// Lookups that found none: those that compiled, those that waited for another thread's compilation, and
     /// [`get`](crate::Compiler::get), which does neither.
     pub misses: u64,
     /// Compilations, failed ones included.
@@ -140,66 +140,66 @@ impl Cache {
         Some(kernel)
     }
 
-    /// The kernel of a request, if its code is ready.
-    pub fn get(&self, request: &Request) -> Option<Kernel> {
-        let kernel = self.found(request);
+    /// The kernel of a keyed spec, if its code is ready.
+    pub fn get(&self, keyed: &KeyedSpec) -> Option<Kernel> {
+        let kernel = self.found(keyed);
         if kernel.is_none() {
             self.misses.fetch_add(1, Ordering::Relaxed);
         }
         kernel
     }
 
-    fn found(&self, request: &Request) -> Option<Kernel> {
-        if let Some(kernel) = self.fronts.own().get(request) {
+    fn found(&self, keyed: &KeyedSpec) -> Option<Kernel> {
+        if let Some(kernel) = self.fronts.own().get(keyed) {
             self.hit(&kernel);
             return Some(kernel);
         }
-        let kept = self.ready.get(request.signature())?;
+        let kept = self.ready.get(keyed.signature())?;
         self.fronts.own().count_hit();
-        Some(self.held(request, kept))
+        Some(self.held(keyed, kept))
     }
 
     fn hit(&self, kernel: &Kernel) {
-        // One of so many, at no fixed distance: requests that repeat all have their turn.
+        // One of so many, at no fixed distance: lookups that repeat all have their turn.
         if self.fronts.own().count_hit().wrapping_mul(SCATTER) < u64::MAX / HITS_TOLD {
-            self.ready.get(kernel.request().signature());
+            self.ready.get(kernel.keyed_spec().signature());
         }
     }
 
     /// A kernel, held in front unless its code has been let go of meanwhile.
-    fn held(&self, request: &Request, kept: Kept) -> Kernel {
-        let kernel = self.fronts.hold(request, &kept);
+    fn held(&self, keyed: &KeyedSpec, kept: Kept) -> Kernel {
+        let kernel = self.fronts.hold(keyed, &kept);
         let is_same = |now: Kept| Arc::ptr_eq(&now.compiled, &kept.compiled);
-        if !self.ready.peek(request.signature()).is_some_and(is_same) {
+        if !self.ready.peek(keyed.signature()).is_some_and(is_same) {
             self.fronts.remove(&kept.holders);
         }
         kernel
     }
 
-    /// The request of a spec that nothing was forced for, if this thread has asked for its kernel before.
-    pub fn request(&self, spec: &Reduction) -> Option<Request> {
-        self.fronts.own().get_asked(spec).map(|kernel| kernel.request().clone())
+    /// The keyed spec of a spec that nothing was forced for, if this thread has asked for its kernel before.
+    pub fn keyed(&self, spec: &Reduction) -> Option<KeyedSpec> {
+        self.fronts.own().get_asked(spec).map(|kernel| kernel.keyed_spec().clone())
     }
 
-    /// The equal request of a kernel that is held, if there is one; else this.
-    pub fn known(&self, request: Request) -> Request {
-        let kept = self.ready.peek(request.signature());
-        kept.and_then(|kept| kept.holders.known(&request)).unwrap_or(request)
+    /// The equal keyed spec of a kernel that is held, if there is one; else this.
+    pub fn known(&self, keyed: KeyedSpec) -> KeyedSpec {
+        let kept = self.ready.peek(keyed.signature());
+        kept.and_then(|kept| kept.holders.known(&keyed)).unwrap_or(keyed)
     }
 
-    /// The kernel of a request: ready, or of code made by `make`, by one thread at a time.
+    /// The kernel of a keyed spec: ready, or of code made by `make`, by one thread at a time.
     ///
     /// # Errors
     /// Those of `make`; [`Error::Internal`] if it panics.
     pub fn get_or_make(
         &self,
-        request: &Request,
+        keyed: &KeyedSpec,
         make: impl FnOnce() -> Result<Compiled, Error>,
     ) -> Result<Kernel, Error> {
-        if let Some(kernel) = self.get(request) {
+        if let Some(kernel) = self.get(keyed) {
             return Ok(kernel);
         }
-        Ok(self.held(request, self.kept(request.signature(), make)?))
+        Ok(self.held(keyed, self.kept(keyed.signature(), make)?))
     }
 
     /// The code of a signature that no kernel is asked for: ready, or made by `make`, by one thread at a time.

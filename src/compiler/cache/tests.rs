@@ -2,24 +2,24 @@
 
 use super::Cache;
 use crate::error::Error;
+use crate::keyed::KeyedSpec;
 use crate::pipeline;
-use crate::request::Request;
 use crate::{Compiler, Reduction};
 use cranefold_ir::Nest;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn request() -> Request {
+fn keyed() -> KeyedSpec {
     let spec: Reduction = "sum f32[64,65] axes=[1]".parse().expect("a spec");
-    Compiler::host().expect("this machine").request(&spec)
+    Compiler::host().expect("this machine").keyed(&spec)
 }
 
 /// What threads that ask at once get where making fails, and how often it was tried.
 fn all_get(fault: fn() -> Error) -> (Vec<Error>, usize) {
-    let (cache, request, tries, barrier) = (Cache::new(10, 1 << 20), request(), AtomicUsize::new(0), Barrier::new(4));
+    let (cache, keyed, tries, barrier) = (Cache::new(10, 1 << 20), keyed(), AtomicUsize::new(0), Barrier::new(4));
     let ask = || {
         barrier.wait();
-        let made = cache.get_or_make(&request, || {
+        let made = cache.get_or_make(&keyed, || {
             tries.fetch_add(1, Ordering::Relaxed);
             // So that the others wait.
             std::thread::sleep(std::time::Duration::from_millis(100));
@@ -35,7 +35,7 @@ fn all_get(fault: fn() -> Error) -> (Vec<Error>, usize) {
     assert_eq!((told.kernels, told.code_bytes, told.hits), (0, 0, 0));
     assert_eq!(told.failures as usize, tries.load(Ordering::Relaxed));
     assert!(cache.flights().is_empty(), "no flight is left");
-    assert!(cache.get(&request).is_none());
+    assert!(cache.get(&keyed).is_none());
     (errors, tries.into_inner())
 }
 
@@ -63,11 +63,11 @@ fn a_panic_is_an_error_for_all_who_wait() {
 }
 
 #[test]
-fn lack_of_memory_is_an_error_and_the_next_request_tries_again() {
+fn lack_of_memory_is_an_error_and_the_next_caller_tries_again() {
     let compiler = Compiler::host().expect("this machine");
     let spec: Reduction = "sum f32[64,65] axes=[1]".parse().expect("a spec");
-    let request = compiler.request(&spec);
-    let refused = compiler.0.cache.get_or_make(&request, || Err(Error::Memory("none".into())));
+    let keyed = compiler.keyed(&spec);
+    let refused = compiler.0.cache.get_or_make(&keyed, || Err(Error::Memory("none".into())));
     assert_eq!(refused.map(drop), Err(Error::Memory("none".into())));
     compiler.compile(&spec).expect("a kernel");
     let told = compiler.statistics();

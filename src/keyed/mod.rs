@@ -1,4 +1,4 @@
-//! A spec that has been asked for: what its code is kept by, and what its calls are held to.
+//! A spec with the cache key of its code and the buffers that its calls take.
 
 mod signature;
 
@@ -11,12 +11,12 @@ use quick_cache::Equivalent;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A spec and the signature of its code, worked out once by [`Compiler::request`](crate::Compiler::request), so that
+/// A spec and the signature of its code, worked out once by [`Compiler::keyed`](crate::Compiler::keyed), so that
 /// asking for its kernel again costs little. Cheap to clone.
 ///
 /// Specs that mean one problem have equal signatures, and share code.
 #[derive(Clone, Debug)]
-pub struct Request(Arc<Inner>);
+pub struct KeyedSpec(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -43,14 +43,14 @@ impl Expected {
     }
 }
 
-impl Request {
-    pub(crate) fn new(spec: Reduction, signature: Signature, is_forced: bool) -> Request {
+impl KeyedSpec {
+    pub(crate) fn new(spec: Reduction, signature: Signature, is_forced: bool) -> KeyedSpec {
         // What fits no address space is no buffer's length.
         let bytes = |o: &Operand| usize::try_from(o.span_bytes()).unwrap_or(usize::MAX);
         let expected = |o: &Operand| Expected { dtype: o.dtype(), bytes: bytes(o) };
         let inputs = spec.inputs().iter().map(expected).collect();
         let outputs = spec.outputs().iter().map(expected).collect();
-        Request(Arc::new(Inner { is_forced, spec, signature, inputs, outputs }))
+        KeyedSpec(Arc::new(Inner { is_forced, spec, signature, inputs, outputs }))
     }
 
     /// The spec.
@@ -69,23 +69,23 @@ impl Request {
     }
 }
 
-impl PartialEq for Request {
-    fn eq(&self, other: &Request) -> bool {
+impl PartialEq for KeyedSpec {
+    fn eq(&self, other: &KeyedSpec) -> bool {
         let same = |a: &Inner, b: &Inner| a.spec == b.spec && a.signature == b.signature;
         Arc::ptr_eq(&self.0, &other.0) || same(&self.0, &other.0)
     }
 }
 
-impl Eq for Request {}
+impl Eq for KeyedSpec {}
 
-impl Hash for Request {
+impl Hash for KeyedSpec {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let forced = if self.0.is_forced { self.0.signature.hash() as u64 } else { 0 };
         state.write_u64(self.0.spec.known_hash() ^ forced);
     }
 }
 
-/// A spec, which a request that forces nothing is known by.
+/// A spec, by which a keyed spec that forces nothing is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a>(pub &'a Reduction);
 
@@ -95,8 +95,8 @@ impl Hash for Asked<'_> {
     }
 }
 
-impl Equivalent<Request> for Asked<'_> {
-    fn equivalent(&self, request: &Request) -> bool {
-        !request.0.is_forced && request.0.spec == *self.0
+impl Equivalent<KeyedSpec> for Asked<'_> {
+    fn equivalent(&self, keyed: &KeyedSpec) -> bool {
+        !keyed.0.is_forced && keyed.0.spec == *self.0
     }
 }

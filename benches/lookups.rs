@@ -1,14 +1,14 @@
-//! What a request for a ready kernel costs, and a call of a small one, as ratios in one run.
+//! The cost of looking up a ready kernel, and a call of a small one, as ratios in one run.
 //!
-//!     cargo bench --bench requests
+//!     cargo bench --bench lookups
 //!
-//! Each figure is the median of interleaved rounds, in ns for one request or call; each request is for another of 256
+//! Each figure is the median of interleaved rounds, in ns for one lookup or call; each lookup is of another of 256
 //! specs than the one before, in a fixed random order. The least each is compared with is the least there can be: a
 //! map behind a lock that gives out what it counts references to, and a function of C's kind that sums eight elements.
 
 #![allow(unsafe_code, reason = "reads through pointers, as code of C's does, and calls a kernel with them")]
 
-use cranefold::{Compiler, Error, Kernel, Reduction, Request};
+use cranefold::{Compiler, Error, Kernel, KeyedSpec, Reduction};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::{Arc, Barrier, RwLock};
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Rounds, of which the median is told.
 const ROUNDS: usize = 31;
 
-/// Requests, or calls, in a round.
+/// Lookups, or calls, in a round.
 const REPEATS: usize = 100_000;
 
 /// Specs that are asked for: a power of two.
@@ -33,15 +33,15 @@ fn main() -> Result<(), Error> {
     let text = |n: usize| format!("sum f32[{},{}] axes=[{}]", 2 + n % 16, 3 + n / 16, n % 2);
     let specs: Vec<Reduction> = (0..SPECS).map(|n| text(n).parse()).collect::<Result<_, _>>()?;
     let kernels: Vec<Kernel> = specs.iter().map(|spec| compiler.compile(spec)).collect::<Result<_, _>>()?;
-    let requests: Vec<Request> = kernels.iter().map(|kernel| kernel.request().clone()).collect();
-    let keys: Vec<u128> = requests.iter().map(|request| request.signature().hash()).collect();
+    let keyed: Vec<KeyedSpec> = kernels.iter().map(|kernel| kernel.keyed_spec().clone()).collect();
+    let keys: Vec<u128> = keyed.iter().map(|one| one.signature().hash()).collect();
     let map: Map = RwLock::new(keys.iter().copied().zip(kernels.into_iter().map(Arc::new)).collect());
 
     let bare = |_: usize, n: usize| drop(black_box(map.read().expect("no panic").get(&keys[n]).cloned()));
-    let ready = |_: usize, n: usize| drop(black_box(compiler.get(&requests[n])));
+    let ready = |_: usize, n: usize| drop(black_box(compiler.get(&keyed[n])));
     let raw = |_: usize, n: usize| drop(black_box(compiler.compile(&specs[n]).expect("a kernel")));
     // Two threads with a compiler each have nothing in common but the machine.
-    let own: [(Compiler, Vec<Request>); 2] = [of_its_own(&specs)?, of_its_own(&specs)?];
+    let own: [(Compiler, Vec<KeyedSpec>); 2] = [of_its_own(&specs)?, of_its_own(&specs)?];
     let apart = |thread: usize, n: usize| drop(black_box(own[thread].0.get(&own[thread].1[n])));
     let raw_apart =
         |thread: usize, n: usize| drop(black_box(own[thread].0.compile(own[thread].1[n].spec()).expect("a kernel")));
@@ -53,9 +53,9 @@ fn main() -> Result<(), Error> {
     }
     let [bare_ns, ready_ns, raw_ns, two_ready_ns, apart_ns, two_raw_ns, raw_apart_ns] = times.map(median);
     println!("a map behind a lock          {bare_ns:6.1} ns");
-    println!("a request, ready             {ready_ns:6.1} ns  {:5.2} of the map", ready_ns / bare_ns);
-    println!("a spec, ready                {raw_ns:6.1} ns  {:5.2} of the request", raw_ns / ready_ns);
-    println!("a request, by two threads    {two_ready_ns:6.1} ns  {:5.2} of one thread", two_ready_ns / ready_ns);
+    println!("a keyed spec, ready          {ready_ns:6.1} ns  {:5.2} of the map", ready_ns / bare_ns);
+    println!("a spec, ready                {raw_ns:6.1} ns  {:5.2} of the keyed spec", raw_ns / ready_ns);
+    println!("a keyed spec, by two threads {two_ready_ns:6.1} ns  {:5.2} of one thread", two_ready_ns / ready_ns);
     println!("  with a compiler each       {apart_ns:6.1} ns  {:5.2} of one thread", apart_ns / ready_ns);
     println!("a spec, by two threads       {two_raw_ns:6.1} ns  {:5.2} of one thread", two_raw_ns / raw_ns);
     println!("  with a compiler each       {raw_apart_ns:6.1} ns  {:5.2} of one thread", raw_apart_ns / raw_ns);
@@ -94,11 +94,11 @@ fn main() -> Result<(), Error> {
 }
 
 /// A compiler with kernels of its own.
-fn of_its_own(specs: &[Reduction]) -> Result<(Compiler, Vec<Request>), Error> {
+fn of_its_own(specs: &[Reduction]) -> Result<(Compiler, Vec<KeyedSpec>), Error> {
     let compiler = Compiler::host()?;
-    let request = |spec| compiler.compile(spec).map(|kernel| kernel.request().clone());
-    let requests = specs.iter().map(request).collect::<Result<_, _>>()?;
-    Ok((compiler, requests))
+    let key = |spec| compiler.compile(spec).map(|kernel| kernel.keyed_spec().clone());
+    let keyed = specs.iter().map(key).collect::<Result<_, _>>()?;
+    Ok((compiler, keyed))
 }
 
 /// The sum of so many elements in their order.
