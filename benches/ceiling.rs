@@ -28,30 +28,30 @@ const SAMPLE_NS: f64 = 2e5;
 
 /// What the command line asks for.
 #[derive(Default)]
-struct Request {
+struct Args {
     json: bool,
     curve: bool,
     filter: String,
 }
 
 fn main() {
-    let mut request = Request::default();
+    let mut args = Args::default();
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             // Cargo's own.
             "--bench" => {}
-            "--json" => request.json = true,
-            "--curve" => request.curve = true,
-            filter => request.filter = filter.into(),
+            "--json" => args.json = true,
+            "--curve" => args.curve = true,
+            filter => args.filter = filter.into(),
         }
     }
-    let rows: Vec<Row> = rows().into_iter().filter(|row| row.name().contains(&request.filter)).collect();
+    let rows: Vec<Row> = rows().into_iter().filter(|row| row.name().contains(&args.filter)).collect();
     if rows.is_empty() {
-        println!("no row of `{}` that this machine can run", request.filter);
-    } else if request.curve {
-        curve(&rows, request.json);
+        println!("no row of `{}` that this machine can run", args.filter);
+    } else if args.curve {
+        curve(&rows, args.json);
     } else {
-        ladder(&rows, request.json);
+        ladder(&rows, args.json);
     }
 }
 

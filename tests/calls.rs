@@ -130,9 +130,9 @@ fn schedules_that_do_not_fit_are_refused() {
     assert_eq!(text("tile=i0:4@lanes"), unknown("tile=i0:4@lanes"));
     assert_eq!(text("width=0 rows=1 width=0"), "`width` of the schedule is given twice");
 
-    let forced = |request: &str, schedule: &str| {
+    let forced = |text: &str, schedule: &str| {
         let schedule = Some(schedule.parse().expect("a schedule"));
-        let error = host().compile_with(&spec(request), &Options { schedule, width: None }).expect_err("a refusal");
+        let error = host().compile_with(&spec(text), &Options { schedule, width: None }).expect_err("a refusal");
         assert!(matches!(error, Error::Schedule(_)), "{error:?}");
         error.to_string()
     };

@@ -57,7 +57,7 @@ fn what_boxes_leave_out_does_not_show() {
     }
 }
 
-/// A line of the problem of a request, another in its place, and the refusal.
+/// A line of the problem of a spec, another in its place, and the refusal.
 const MALFORMED: &[(&str, &str, &str)] = &[
     ("  slices at 0 -> 0", "  slices 0 -> 0", "line 5: boxes are written `slices at 0 -> 0`"),
     (

@@ -48,8 +48,8 @@ fn pages() -> Vec<PathBuf> {
 /// The kind and the parts of a mark.
 fn mark(line: &str) -> Option<(&str, Vec<&str>)> {
     let inside = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    let (kind, request) = inside.split_once(": ").unwrap_or((inside, ""));
-    Some((kind, request.split(" | ").map(str::trim).collect()))
+    let (kind, words) = inside.split_once(": ").unwrap_or((inside, ""));
+    Some((kind, words.split(" | ").map(str::trim).collect()))
 }
 
 /// The page with each marked block made again.
@@ -59,21 +59,21 @@ fn remade(page: &str) -> String {
     let mut add = |line: &str| new += &format!("{line}\n");
     while let Some(line) = lines.next() {
         add(line);
-        let Some((kind, request)) = mark(line) else { continue };
+        let Some((kind, words)) = mark(line) else { continue };
         if kind == "table" {
             while lines.next_if(|line| line.starts_with('|')).is_some() {}
-            add(table(request[0], request[1]).trim_end());
+            add(table(words[0], words[1]).trim_end());
             continue;
         }
         let open = lines.next_if(|line| line.starts_with(FENCE)).unwrap_or_else(|| panic!("no block after {line}"));
         add(open);
         let old: Vec<&str> = lines.by_ref().take_while(|line| *line != FENCE).collect();
         let made = match kind {
-            "dump" => dumped(&request),
-            "explain" => explained(&request),
-            "header" => Some(header(&request)),
-            "refused" => Some(refusal(&request)),
-            "head" => Some(head(request[0], request[1])),
+            "dump" => dumped(&words),
+            "explain" => explained(&words),
+            "header" => Some(header(&words)),
+            "refused" => Some(refusal(&words)),
+            "head" => Some(head(words[0], words[1])),
             "specs" => None,
             _ => panic!("no block is made by {line}"),
         };
@@ -99,30 +99,30 @@ fn spec(text: &str) -> Reduction {
     text.parse().unwrap_or_else(|e| panic!("`{text}`: {e}"))
 }
 
-fn header(request: &[&str]) -> String {
-    let &[text, name, triple, features] = request else { panic!("{request:?}: four parts") };
+fn header(words: &[&str]) -> String {
+    let &[text, name, triple, features] = words else { panic!("{words:?}: four parts") };
     let target = Target::elsewhere(triple, features).expect("a target");
     aot::emit(&target, &spec(text), &Options::default(), Some(name)).expect("an object").header
 }
 
-fn refusal(request: &[&str]) -> String {
-    request[0].parse::<Reduction>().expect_err("a refusal").to_string()
+fn refusal(words: &[&str]) -> String {
+    words[0].parse::<Reduction>().expect_err("a refusal").to_string()
 }
 
-fn explained(request: &[&str]) -> Option<String> {
-    let (compiler, width) = compiler(request.get(1))?;
+fn explained(words: &[&str]) -> Option<String> {
+    let (compiler, width) = compiler(words.get(1))?;
     let options = Options { width: Some(width), ..Options::default() };
-    let kernel = compiler.compile_with(&spec(request[0]), &options);
+    let kernel = compiler.compile_with(&spec(words[0]), &options);
     Some(kernel.and_then(|kernel| kernel.explain()).expect("a page"))
 }
 
 /// The dump of a spec, the same on every machine; nothing where it is not known.
-fn dumped(request: &[&str]) -> Option<String> {
-    let (compiler, width) = compiler(request.get(2))?;
+fn dumped(words: &[&str]) -> Option<String> {
+    let (compiler, width) = compiler(words.get(2))?;
     let options = Options { width: Some(width), ..Options::default() };
-    let kernel = compiler.compile_with(&spec(request[0]), &options);
-    let dump = kernel.and_then(|kernel| kernel.dump(request[1])).expect("a dump");
-    let (Some(first), Some(last)) = (request.get(3), request.get(4)) else { return Some(dump) };
+    let kernel = compiler.compile_with(&spec(words[0]), &options);
+    let dump = kernel.and_then(|kernel| kernel.dump(words[1])).expect("a dump");
+    let (Some(first), Some(last)) = (words.get(3), words.get(4)) else { return Some(dump) };
     let lines: Vec<&str> = dump.lines().skip_while(|line| !line.contains(first)).collect();
     let end = lines.iter().position(|line| line.contains(last)).expect("the last line");
     Some(lines[..=end].iter().map(|line| format!("{line}\n")).collect())

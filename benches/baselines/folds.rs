@@ -1,12 +1,12 @@
 //! Reductions that take one look at each element, and log(sum exp x), which takes two.
 
 use super::typed::given;
-use super::{Request, Walk, Ways, nd, plain};
+use super::{Walk, Ways, Work, nd, plain};
 use cranefold::DType;
 use half::{bf16, f16};
 
 /// The ways of an op that folds.
-pub fn ways<'a>(request: &Request, walk: &'a Walk) -> Option<Ways<'a>> {
+pub fn ways<'a>(work: &Work, walk: &'a Walk) -> Option<Ways<'a>> {
     let n = walk.count();
     /// Both ways of a fold: its zero, a step, the join of two, and what becomes of the last.
     macro_rules! folds {
@@ -26,7 +26,7 @@ pub fn ways<'a>(request: &Request, walk: &'a Walk) -> Option<Ways<'a>> {
             ]
         };
     }
-    Some(match (request.op.as_str(), request.dtype) {
+    Some(match (work.op.as_str(), work.dtype) {
         ("sum", DType::F32) => sums!(f32, 0.0, |a, x| a + x, |a| a),
         ("sum", DType::F64) => sums!(f64, 0.0, |a, x| a + x, |a| a),
         ("sum", DType::I32) => sums!(i32, 0, i32::wrapping_add, |a| a),

@@ -2,12 +2,12 @@
 
 use super::typed::given;
 use super::walk::Along;
-use super::{Request, Walk, Ways};
+use super::{Walk, Ways, Work};
 use cranefold::DType;
 
 /// The ways of `median`.
-pub fn ways<'a>(request: &Request, walk: &'a Walk) -> Option<Ways<'a>> {
-    if (request.op.as_str(), request.dtype) != ("median", DType::F32) {
+pub fn ways<'a>(work: &Work, walk: &'a Walk) -> Option<Ways<'a>> {
+    if (work.op.as_str(), work.dtype) != ("median", DType::F32) {
         return None;
     }
     let along = walk.along()?;

@@ -31,8 +31,8 @@ pub type Ways<'a> = [Option<Baseline<'a>>; BASELINES.len()];
 /// The names of the ways.
 pub const BASELINES: [&str; 2] = ["loop", "ndarray"];
 
-/// What a family of ops decides by.
-struct Request {
+/// The properties by which a family of ops decides.
+struct Work {
     /// The names of the ops, with a comma between them and without parameters; then the map, if there is one.
     op: String,
     /// The type of the elements, which all inputs have.
@@ -53,12 +53,12 @@ pub fn baselines<'a>(spec: &Reduction, walk: &'a Walk) -> Ways<'a> {
     let calls = spec.reducers().iter();
     let names: Vec<&str> = calls.map(|call| call.as_row().map_or("combiner", |row| row.name)).collect();
     let map = spec.map().map(|map| format!(" {map}")).unwrap_or_default();
-    let request = Request {
+    let work = Work {
         op: names.join(",") + &map,
         dtype,
         params: spec.reducers().iter().flat_map(|call| call.params()).collect(),
         lens: spec.inputs().iter().map(|input| input.elems() as usize).collect(),
     };
     let families = [folds::ways, moments::ways, position::ways, median::ways, normalize::ways, dot::ways];
-    families.into_iter().find_map(|ways| ways(&request, walk)).unwrap_or([None, None])
+    families.into_iter().find_map(|ways| ways(&work, walk)).unwrap_or([None, None])
 }

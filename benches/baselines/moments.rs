@@ -1,14 +1,14 @@
 //! Variance: the loop takes two passes, the mean and then the squares of the deviations from it.
 
 use super::typed::given;
-use super::{Request, Walk, Ways, nd, plain};
+use super::{Walk, Ways, Work, nd, plain};
 use cranefold::DType;
 
 /// The ways of `var`, `std` and `mean,var`.
-pub fn ways<'a>(request: &Request, walk: &'a Walk) -> Option<Ways<'a>> {
-    let is_f32 = request.dtype == DType::F32;
-    let ddof = request.params.first().map_or(0.0, |&ddof| ddof as f32);
-    match request.op.as_str() {
+pub fn ways<'a>(work: &Work, walk: &'a Walk) -> Option<Ways<'a>> {
+    let is_f32 = work.dtype == DType::F32;
+    let ddof = work.params.first().map_or(0.0, |&ddof| ddof as f32);
+    match work.op.as_str() {
         "var" if is_f32 => Some([
             given(move |x| mean_and_var(x, walk, ddof).1),
             walk.along().and_then(|_| given(move |x| nd::var(x, walk, ddof))),

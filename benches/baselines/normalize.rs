@@ -2,15 +2,15 @@
 
 use super::typed::{filled, given, given_all};
 use super::walk::Along;
-use super::{Request, Walk, Ways, nd};
+use super::{Walk, Ways, Work, nd};
 use cranefold::DType;
 
 /// The ways of `softmax`, `l2_normalize_max` and `layer_norm`; of the last two where slices are runs of memory.
-pub fn ways<'a>(request: &Request, walk: &'a Walk) -> Option<Ways<'a>> {
-    let along = walk.along().filter(|_| request.dtype == DType::F32)?;
+pub fn ways<'a>(work: &Work, walk: &'a Walk) -> Option<Ways<'a>> {
+    let along = walk.along().filter(|_| work.dtype == DType::F32)?;
     let is_run = along.inside == 1;
-    let eps = request.params.first().map_or(0.0, |&eps| eps as f32);
-    match (request.op.as_str(), &request.lens[..]) {
+    let eps = work.params.first().map_or(0.0, |&eps| eps as f32);
+    match (work.op.as_str(), &work.lens[..]) {
         ("softmax", [_]) if is_run => {
             Some([filled(move |[x], out| each(x, out, along, softmax_of_run)), given(move |x| nd::softmax(x, walk))])
         }

@@ -2,19 +2,19 @@
 
 use super::typed::{Typed, given};
 use super::walk::Along;
-use super::{Request, Walk, Ways, nd};
+use super::{Walk, Ways, Work, nd};
 use cranefold::DType;
 use half::f16;
 
 /// The ways of `argmax` and `max,argmax`.
-pub fn ways<'a>(request: &Request, walk: &'a Walk) -> Option<Ways<'a>> {
-    let both = match request.op.as_str() {
+pub fn ways<'a>(work: &Work, walk: &'a Walk) -> Option<Ways<'a>> {
+    let both = match work.op.as_str() {
         "argmax" => false,
         "max,argmax" => true,
         _ => return None,
     };
     let along = walk.along()?;
-    Some(match request.dtype {
+    Some(match work.dtype {
         DType::F16 => of::<f16>(both, along, walk),
         DType::F32 => of::<f32>(both, along, walk),
         DType::F64 => of::<f64>(both, along, walk),

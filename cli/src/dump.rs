@@ -10,9 +10,9 @@ use std::io::Write;
 ///
 /// # Errors
 /// If the spec, what is forced or the stage's name is wrong.
-pub fn dump(request: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Reduction = request.spec.parse()?;
-    let kernel = compiler(request.threads)?.compile_with(&spec, &request.forced.options()?)?;
-    let text = kernel.dump(&request.stage)?;
+pub fn dump(args: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
+    let spec: Reduction = args.spec.parse()?;
+    let kernel = compiler(args.threads)?.compile_with(&spec, &args.forced.options()?)?;
+    let text = kernel.dump(&args.stage)?;
     writeln!(out, "{}", text.trim_end()).map_err(Failure::Stdout)
 }

@@ -10,14 +10,14 @@ use std::io::Write;
 ///
 /// # Errors
 /// If the spec, the target or what is forced is wrong, or a file cannot be written.
-pub fn emit(request: &Emit) -> Result<(), Failure> {
-    let spec: Reduction = request.spec.parse()?;
-    let target = match &request.target {
+pub fn emit(args: &Emit) -> Result<(), Failure> {
+    let spec: Reduction = args.spec.parse()?;
+    let target = match &args.target {
         None => Target::host()?,
-        Some(triple) => Target::elsewhere(triple, request.features.as_deref().unwrap_or_default())?,
+        Some(triple) => Target::elsewhere(triple, args.features.as_deref().unwrap_or_default())?,
     };
-    let made = aot::emit(&target, &spec, &request.forced.options()?, request.symbol.as_deref())?;
-    let files = [(request.object.clone(), "the object".into()), (request.header.clone(), "the header".into())];
+    let made = aot::emit(&target, &spec, &args.forced.options()?, args.symbol.as_deref())?;
+    let files = [(args.object.clone(), "the object".into()), (args.header.clone(), "the header".into())];
     let contents = [made.bytes.as_slice(), made.header.as_bytes()];
     Places::of(&files, &[])?.write(|file, given, to| {
         to.write_all(contents[file]).map_err(|error| Failure::Write { path: given.into(), error })

@@ -17,24 +17,24 @@ const BUDGET_NS: f64 = 4e8;
 ///
 /// # Errors
 /// If the spec or what is forced is wrong; [`Failure::WrongAnswer`] if the result is.
-pub fn explain(request: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Reduction = request.spec.parse()?;
-    let options = request.forced.options()?;
-    let compiler = compiler(request.threads)?;
+pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
+    let spec: Reduction = args.spec.parse()?;
+    let options = args.forced.options()?;
+    let compiler = compiler(args.threads)?;
     let page = compiler.compile_with(&spec, &options)?.explain()?;
     write!(out, "{page}").map_err(Failure::Stdout)?;
     if let Some(law) = broken_law(&spec) {
         writeln!(out, "{:<10} broken, as `Combiner::check` finds: {law}", "contract").map_err(Failure::Stdout)?;
     }
-    if !request.measure {
+    if !args.measure {
         return Ok(());
     }
     // It takes a while; what is known is shown before.
     out.flush().map_err(Failure::Stdout)?;
     let case = Case { name: spec.to_string(), spec };
-    let pool = pool(request.threads)?;
+    let pool = pool(args.threads)?;
     let measured = measure(&case, compiler.target(), &options, &pool, BUDGET_NS, Order::InTurn, 0)?;
-    writeln!(out, "{:<10} {}", "measured", speed(&case.spec, &measured, request.threads)).map_err(Failure::Stdout)
+    writeln!(out, "{:<10} {}", "measured", speed(&case.spec, &measured, args.threads)).map_err(Failure::Stdout)
 }
 
 /// What a call takes, and the share of what this machine can do with the same data.

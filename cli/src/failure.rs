@@ -7,7 +7,7 @@ use cranefold_reference::ReferenceError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A request that was not fulfilled.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
 pub enum Failure {
@@ -78,12 +78,12 @@ pub fn without_controls(text: &str, lines: bool) -> String {
 }
 
 impl Failure {
-    /// An error that the check of a result meets in a request of its own: a fault of ours, whatever its type says.
+    /// An error that the check of a result meets in a spec of its own: a fault of ours, whatever its type says.
     pub fn check(error: impl std::fmt::Display) -> Failure {
         Failure::Check { error: error.to_string() }
     }
 
-    /// 2 where the request is wrong, 1 where we are.
+    /// 2 where the arguments are wrong, 1 where we are.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Compile(Error::Internal { .. }) | Failure::WrongAnswer { .. } | Failure::Check { .. } => 1,
@@ -99,7 +99,7 @@ mod tests {
 
     /// An error has one code as the user's, another where the check of a result meets it.
     #[test]
-    fn a_check_that_fails_is_no_fault_of_the_request() {
+    fn a_check_that_fails_is_no_fault_of_the_arguments() {
         let error = "sum f32[4] axes=[1]".parse::<cranefold::Reduction>().expect_err("no such axis");
         assert_eq!(Failure::Spec(error.clone()).exit_code(), 2);
         let ours = Failure::check(error);

@@ -1,6 +1,6 @@
 //! The command `cranefold`: runs, dumps, explains, times, emits and lists tensor reductions.
 //!
-//! It exits with 0; with 2 and a line on stderr where the request is wrong, below it the place where an
+//! It exits with 0; with 2 and a line on stderr where an argument is wrong, below it the place where an
 //! expression is; with 1 and a line where cranefold is: an answer out of its bound, one that it cannot check, or a
 //! bug that the compiler found in itself, with the code it is about.
 
@@ -49,11 +49,11 @@ fn main() -> ExitCode {
 fn command(out: &mut dyn Write) -> Result<(), Failure> {
     let Some(args) = Args::read(out)? else { return Ok(()) };
     match args.verb {
-        Verb::Run(request) => run::run(&request, out),
-        Verb::Dump(request) => dump::dump(&request, out),
-        Verb::Explain(request) => explain::explain(&request, out),
-        Verb::Bench(request) => bench::bench(&request, out),
-        Verb::Emit(request) => emit::emit(&request),
+        Verb::Run(args) => run::run(&args, out),
+        Verb::Dump(args) => dump::dump(&args, out),
+        Verb::Explain(args) => explain::explain(&args, out),
+        Verb::Bench(args) => bench::bench(&args, out),
+        Verb::Emit(args) => emit::emit(&args),
         Verb::List => list::list(out),
     }
 }

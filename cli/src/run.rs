@@ -28,30 +28,30 @@ const SLOW_NS: f64 = 5e8;
 /// Runs a reduction.
 ///
 /// # Errors
-/// If the request is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is, or
+/// If an argument is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is, or
 /// [`Failure::Contract`] if a combiner makes it so.
-pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Reduction = request.spec.parse()?;
-    let compiler = compiler(request.threads)?;
-    let scalars = check_request(request, &spec)?;
-    let options = request.forced.options()?;
-    let places = places(request)?;
-    let seed = request.random.unwrap_or(0);
-    let form = if request.raw { Form::Raw } else { Form::Logical };
-    let mut arrays = match request.input.as_slice() {
+pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
+    let spec: Reduction = args.spec.parse()?;
+    let compiler = compiler(args.threads)?;
+    let scalars = check_args(args, &spec)?;
+    let options = args.forced.options()?;
+    let places = places(args)?;
+    let seed = args.random.unwrap_or(0);
+    let form = if args.raw { Form::Raw } else { Form::Logical };
+    let mut arrays = match args.input.as_slice() {
         [] => Arrays::random(&spec, seed)?,
         paths => Arrays::read(&spec, form, paths)?,
     };
     arrays.set_scalars(&spec, &scalars);
-    let old = Arrays::old(&spec, form, &request.old)?;
-    let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, request.executor, &options, &compiler))?;
+    let old = Arrays::old(&spec, form, &args.old)?;
+    let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, args.executor, &options, &compiler))?;
     let times = time(&mut *executor.call(&spec, &mut arrays))?;
     if !old.is_empty() {
         // The calls that were timed have read what the ones before them wrote.
         arrays.restore(&old);
         executor.call(&spec, &mut arrays)()?;
     }
-    let verdict = match request.executor {
+    let verdict = match args.executor {
         ExecutorName::Reference => None,
         _ => {
             let given = check::Given { inputs: &arrays.input_bytes(), old: &arrays.old_bytes(&old) };
@@ -65,7 +65,7 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         None => Err("none: this is the reference".into()),
     };
     arrays.write(&spec, form, &places)?;
-    let mut lines = vec![("spec".to_string(), spec.to_string()), ("input".into(), data(request, &spec, &arrays, seed))];
+    let mut lines = vec![("spec".to_string(), spec.to_string()), ("input".into(), data(args, &spec, &arrays, seed))];
     let several = spec.outputs().len() > 1;
     let numbered = |name: &str, n: usize| if several { format!("{name} {n}") } else { name.into() };
     lines.extend((0..spec.outputs().len()).map(|n| (numbered("output", n), shown(&spec, n, &arrays))));
@@ -80,34 +80,34 @@ pub fn run(request: &Run, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// What the inputs are.
-fn data(request: &Run, spec: &Reduction, arrays: &Arrays, seed: u64) -> String {
-    let from = if request.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
+fn data(args: &Run, spec: &Reduction, arrays: &Arrays, seed: u64) -> String {
+    let from = if args.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
     let parts = [format!("{} of elements, {from}", figures::size(input_bytes(spec)))];
     parts.into_iter().chain(arrays.scalars(spec)).collect::<Vec<_>>().join(", ")
 }
 
 /// The places of the outputs' files: none of them another's or an input's. An old file may be the output's, for it is
 /// what that held before.
-fn places(request: &Run) -> Result<Places, Failure> {
+fn places(args: &Run) -> Result<Places, Failure> {
     let named = |role: &str, paths: &'_ [PathBuf]| -> Vec<(PathBuf, String)> {
         paths.iter().enumerate().map(|(n, path)| (path.clone(), format!("{role} {n}"))).collect()
     };
-    Places::of(&named("output", &request.output), &named("input", &request.input))
+    Places::of(&named("output", &args.output), &named("input", &args.input))
 }
 
 /// Checks what needs neither data nor code; gives the scalars.
-fn check_request(request: &Run, spec: &Reduction) -> Result<Vec<Option<Scalar>>, Failure> {
-    if request.executor == ExecutorName::Reference && request.forced.is_any() {
-        let option = if request.forced.schedule.is_some() { "schedule" } else { "width" };
+fn check_args(args: &Run, spec: &Reduction) -> Result<Vec<Option<Scalar>>, Failure> {
+    if args.executor == ExecutorName::Reference && args.forced.is_any() {
+        let option = if args.forced.schedule.is_some() { "schedule" } else { "width" };
         return Err(Failure::NoSchedule { option });
     }
-    let values = scalars::given(spec, &request.scalar)?;
+    let values = scalars::given(spec, &args.scalar)?;
     let names = spec.inputs().iter().filter_map(scalars::name);
     let missing = names.zip(&values).find(|(_, value)| value.is_none());
-    if let Some((name, _)) = missing.filter(|_| !request.input.is_empty()) {
+    if let Some((name, _)) = missing.filter(|_| !args.input.is_empty()) {
         return Err(ScalarError::Missing { name: name.into() }.into());
     }
-    match request.output.len() {
+    match args.output.len() {
         0 => Ok(values),
         given => check_count("output", given, spec.outputs().len()).map(|()| values),
     }

@@ -28,13 +28,13 @@
 
 pub mod bits;
 mod bytes;
+mod compositions;
 pub mod data;
 pub mod execute;
 mod expressions;
 pub mod inputs;
 pub mod minimise;
 mod nests;
-mod requests;
 pub mod runs;
 mod seeds;
 pub mod specs;
@@ -66,8 +66,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "value", run: texts::value, seeds: seeds::values },
     Target { name: "isa", run: texts::isa, seeds: seeds::isas },
     Target { name: "onednn", run: texts::onednn, seeds: seeds::primitives },
-    Target { name: "stages", run: runs::stages, seeds: seeds::requests },
-    Target { name: "compile", run: runs::compile, seeds: seeds::requests },
+    Target { name: "stages", run: runs::stages, seeds: seeds::compilations },
+    Target { name: "compile", run: runs::compile, seeds: seeds::compilations },
     Target { name: "run", run: runs::run, seeds: Vec::new },
 ];
 

@@ -1,4 +1,4 @@
-//! Laws of requests: every pass gives a nest that verifies, and native code gives the bits of the interpreter.
+//! Laws of compilations: every pass gives a nest that verifies, and native code gives the bits of the interpreter.
 
 use crate::bits::{are_equal, difference, is_allowed, native, only_elements_are_written};
 use crate::execute::Memory;
@@ -20,14 +20,14 @@ const MOST_ELEMS: u64 = 4096;
 const MOST_BYTES: u64 = 1 << 16;
 
 /// A spec, after a line with a schedule if there are two lines.
-fn request(text: &str) -> Option<(Reduction, Option<Schedule>)> {
+fn compilation(text: &str) -> Option<(Reduction, Option<Schedule>)> {
     match text.split_once('\n') {
         None => Some((text.parse().ok()?, None)),
         Some((schedule, spec)) => Some((spec.parse().ok()?, Some(schedule.parse().ok()?))),
     }
 }
 
-/// A request or a problem, through all passes.
+/// A spec or a problem, through all passes.
 pub fn stages(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let width = WIDTHS[text.len() % WIDTHS.len()];
@@ -41,7 +41,7 @@ pub fn stages(bytes: &[u8]) -> bool {
         let _ = through(&problem, None);
         return true;
     }
-    let Some((spec, forced)) = request(&text) else { return false };
+    let Some((spec, forced)) = compilation(&text) else { return false };
     let problem = Problem::of(&spec);
     let forced = forced.filter(|schedule| schedule.check(&problem).is_ok());
     if let Err(error) = through(&problem, forced.as_ref()) {
@@ -50,10 +50,10 @@ pub fn stages(bytes: &[u8]) -> bool {
     true
 }
 
-/// A request as text: compiled, and run if it is small.
+/// A spec as text: compiled, and run if it is small.
 pub fn compile(bytes: &[u8]) -> bool {
     let text = text(bytes);
-    let Some((spec, schedule)) = request(&text) else { return false };
+    let Some((spec, schedule)) = compilation(&text) else { return false };
     let problem = Problem::of(&spec);
     let schedule = schedule.filter(|schedule| schedule.check(&problem).is_ok());
     let width = schedule.is_none().then(|| WIDTHS[text.len() % WIDTHS.len()]);

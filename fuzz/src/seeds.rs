@@ -204,7 +204,7 @@ pub fn primitives() -> Vec<String> {
 }
 
 /// Specs, schedules with a spec on the next line, and problems.
-pub fn requests() -> Vec<String> {
+pub fn compilations() -> Vec<String> {
     let specs: Vec<String> = specs().into_iter().filter(|s| s.len() < 400).collect();
     let schedules = schedules();
     let forced = specs.iter().enumerate().map(|(n, spec)| format!("{}\n{spec}", schedules[n % schedules.len()]));

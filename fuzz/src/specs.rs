@@ -4,8 +4,8 @@
 //! is thrown away, and bytes that shrink to zero make a failing case simpler.
 
 use crate::bytes::Bytes;
+use crate::compositions::{self, builder};
 use crate::data::Random;
-use crate::requests::{self, builder};
 use cranefold::ir::{LoopVar, Over};
 use cranefold::ops;
 use cranefold::schedule::{Parts, Shared, Tile, Transform};
@@ -71,8 +71,8 @@ pub enum Form {
 /// Numbers that mean a spec.
 #[derive(Clone)]
 pub struct Case {
-    pub(crate) parts: requests::Parts,
-    /// Of everything that is drawn by [`crate::requests`].
+    pub(crate) parts: compositions::Parts,
+    /// Of everything that is drawn by [`crate::compositions`].
     pub(crate) choice: u64,
     axes: Vec<Axis>,
     forms: (Form, Form),
@@ -131,7 +131,7 @@ impl Case {
     pub fn of(bytes: &[u8], most_elements: u64, most_axes: u64) -> Case {
         let bytes = &mut Bytes::new(bytes);
         Case {
-            parts: bytes.pick(&requests::Parts::ALL),
+            parts: bytes.pick(&compositions::Parts::ALL),
             choice: bytes.bits(),
             seed: bytes.bits(),
             kind: bytes.below(8) as u8,

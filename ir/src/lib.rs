@@ -106,10 +106,10 @@
 //! | median, quantile | NaN if there is one; the mean of the middle two elements; linear between the two nearest, infinite beside an infinite one, NaN between -inf and +inf |
 //! | mode | the least of the most frequent elements: -0 equals +0 and is given as +0, NaN equals NaN and is greatest |
 //! | log_sum_exp | any NaN: NaN; else any +inf: +inf; all -inf: -inf |
-//! | float accumulators | f16 and bf16 in f32; f32 in f32, f64 in f64, or f64 for all on request; one rounding to the output |
+//! | float accumulators | f16 and bf16 in f32; f32 in f32, f64 in f64, or f64 for all where asked; one rounding to the output |
 //! | integers, modular | sum, prod, l1, sum_squares without `saturate`: exact modulo 2^bits of the output |
 //! | integers, true value | mean, l2, minimum, maximum, linf, ptp, median, mode, anything with `saturate` or a float output: the exact total is finished, then rounded or clamped once |
-//! | integer mean and l2 | towards zero; `round_half_even` on request |
+//! | integer mean and l2 | towards zero; `round_half_even` where asked |
 //! | integer products, true value | a sign and a magnitude that stays at 2^64 - 1 once it exceeds it; zero wins |
 //! | integer to float | the exact total to f64, finished in f64, converted once |
 //! | float to integer | asked for with `trunc` or `round_half_even`; clamped; NaN gives 0 |

@@ -91,7 +91,7 @@ pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Ref
         return reduce_over(spec, inputs, &[]);
     }
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
-    Request::of(spec, inputs, &[]).outputs()
+    Given::of(spec, inputs, &[]).outputs()
 }
 
 /// As [`reduce`], where `then` may read what the outputs' buffers hold before they are written.
@@ -112,11 +112,11 @@ pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Ref
 pub fn reduce_over(spec: &Reduction, inputs: &[&[u8]], old: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
     walk::check_buffers("output", spec.outputs(), old.iter().map(|b| b.len()))?;
-    Request::of(spec, inputs, old).outputs()
+    Given::of(spec, inputs, old).outputs()
 }
 
 /// A spec and its buffers.
-struct Request<'a> {
+struct Given<'a> {
     spec: &'a Reduction,
     inputs: &'a [&'a [u8]],
     old: &'a [&'a [u8]],
@@ -126,8 +126,8 @@ struct Request<'a> {
     accumulator: DType,
 }
 
-impl<'a> Request<'a> {
-    fn of(spec: &'a Reduction, inputs: &'a [&'a [u8]], old: &'a [&'a [u8]]) -> Request<'a> {
+impl<'a> Given<'a> {
+    fn of(spec: &'a Reduction, inputs: &'a [&'a [u8]], old: &'a [&'a [u8]]) -> Given<'a> {
         let number = |i: usize| {
             let before = spec.inputs()[..i].iter();
             before.filter(|operand| operand.role() == spec.inputs()[i].role()).count()
@@ -139,7 +139,7 @@ impl<'a> Request<'a> {
         };
         let widest = if spec.inputs().iter().any(|operand| operand.dtype() == F64) { F64 } else { F32 };
         let accumulator = spec.accumulator().unwrap_or(widest);
-        Request { spec, inputs, old, names: spec.inputs().iter().enumerate().map(name).collect(), accumulator }
+        Given { spec, inputs, old, names: spec.inputs().iter().enumerate().map(name).collect(), accumulator }
     }
 
     /// The results of all outputs.

@@ -1,13 +1,13 @@
-//! How blocks of a request's operands cut its axes.
+//! How blocks of a spec's operands cut its axes.
 //!
-//! An axis is cut where a block of an operand ends that its extent is no multiple of, so a request is
+//! An axis is cut where a block of an operand ends that its extent is no multiple of, so a spec is
 //! computed in boxes: combinations of a piece of each axis. Where sizes of blocks do not divide one another, it is
 //! cut at the end of each block.
 
 use super::{Operand, Reduction, SpecError};
 use crate::layout::split::{cutting, most_pieces, split};
 
-/// The most boxes of a request: those of parallel axes times those of reduced ones.
+/// The most boxes of a spec: those of parallel axes times those of reduced ones.
 pub const MAX_BOXES: u64 = 64;
 
 /// For each axis of input 0 the sizes of blocks that cut it, the smallest first.
@@ -20,7 +20,7 @@ pub struct BlockSizes {
 }
 
 impl BlockSizes {
-    /// Those of a request.
+    /// Those of a spec.
     pub fn of(spec: &Reduction) -> BlockSizes {
         let mut found = BlockSizes { mapped: vec![vec![]; spec.rank()], all: vec![vec![]; spec.rank()] };
         if spec.inputs.iter().chain(&spec.outputs).all(|o| o.placement.blocks.is_empty()) {

@@ -1,4 +1,4 @@
-//! Building and validating a request. Text and oneDNN's dims come through here too.
+//! Building and validating a spec. Text and oneDNN's dims come through here too.
 
 use super::{Operand, Reduction, Role, Rounding, SpecError};
 use crate::layout::Layout;
@@ -6,7 +6,7 @@ use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, ExpressionError};
 use cranefold_ir::ops::{self, Call, Combiner};
 
-/// A request in the making. Nothing is checked before [`build`](Builder::build).
+/// A spec in the making. Nothing is checked before [`build`](Builder::build).
 ///
 /// ```
 /// use cranefold_spec::{DType, Layout, Reduction};
@@ -272,7 +272,7 @@ impl Builder {
         self
     }
 
-    /// Validates the request.
+    /// Validates the spec.
     ///
     /// # Errors
     /// Everything a [`SpecError`] says that is not about text.
@@ -282,7 +282,7 @@ impl Builder {
 }
 
 impl Reduction {
-    /// Returns the request in the making that builds an equal request: to be changed and built again.
+    /// Returns the builder of an equal spec: to be changed and built again.
     ///
     /// ```
     /// use cranefold_spec::Reduction;
@@ -393,7 +393,7 @@ impl Named {
 mod tests {
     use super::*;
 
-    /// The fields of a request by their names; a new one does not compile until it stands here.
+    /// The fields of a spec by their names; a new one does not compile until it stands here.
     fn fields(spec: &Reduction) -> [(&'static str, String); 12] {
         let Reduction {
             hash: _,
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_builder_of_a_request_carries_every_field() {
+    fn a_builder_of_a_spec_carries_every_field() {
         let plain: Reduction = "sum f32[4,5]".parse().expect("a spec");
         let others = [
             ("reducers", "max,argmax(last),lp_max(p=2.5,eps=1e-6) f32[4,5]"),
@@ -457,7 +457,7 @@ mod tests {
                 fields(&spec).into_iter().any(|(other, value)| other == name && value != plain)
             };
             let mut texts = others.iter().filter(|(other, _)| *other == name).peekable();
-            assert!(texts.peek().is_some(), "no request sets {name}");
+            assert!(texts.peek().is_some(), "no spec sets {name}");
             texts.for_each(|(_, text)| assert!(differs(text), "{text} has the plain {name}"));
         }
     }

@@ -1,4 +1,4 @@
-//! Validating a request: everything that text, dims and builder have in common.
+//! Validating a spec: everything that text, dims and builder have in common.
 
 use super::boxes;
 use super::build::{Builder, Given, Named};
@@ -10,7 +10,7 @@ use cranefold_ir::expression::{self, Expression};
 use cranefold_ir::ops::{Call, Form, Output, Recipe, RecipeError, Row, Types};
 use std::slice;
 
-/// The request, if nothing is wrong with it.
+/// The spec, if nothing is wrong with it.
 pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
     let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
     let expressions = Texts::of(&builder)?;
@@ -113,7 +113,7 @@ fn in_spec(error: RecipeError) -> SpecError {
     SpecError::Recipe(error)
 }
 
-/// The expressions of a request.
+/// The expressions of a spec.
 struct Texts {
     map: Option<Expression>,
     then: Vec<Expression>,
@@ -250,7 +250,7 @@ fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-/// The most inputs, results, expressions and phases of a request.
+/// The most inputs, results, expressions and phases of a spec.
 pub const MAX_OPERANDS: usize = 64;
 
 /// The most bytes of a slice that is selected from, which a call gathers.
@@ -355,7 +355,7 @@ fn check_used(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Res
     Ok(())
 }
 
-/// The recipe in the words of the request.
+/// The recipe in the words of the spec.
 fn recipe(builder: &Builder, reducers: &[Call], expressions: &Texts, inputs: &[Operand]) -> Result<Recipe, SpecError> {
     let mut recipe = Recipe {
         calls: reducers.to_vec(),
@@ -504,7 +504,7 @@ fn default_output(recipe: &Recipe, inputs: &[Operand], kind: Output, value: DTyp
     })
 }
 
-/// The types of a request's outputs where none is said.
+/// The types of a spec's outputs where none is said.
 pub(super) fn default_outputs(spec: &Reduction) -> Vec<DType> {
     let recipe = spec.recipe_as_written();
     let values = values(&recipe, &spec.inputs, &[]).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A request from the dims of source and destination, in oneDNN's manner.
+//! A spec from the dims of source and destination, in oneDNN's manner.
 
 use super::{Reduction, SpecError};
 use crate::layout::{Layout, list};

@@ -1,10 +1,10 @@
-//! What can be wrong with a request.
+//! The errors of a spec.
 
 use crate::layout::LayoutError;
 use cranefold_ir::ops::RecipeError;
 use cranefold_ir::{DType, UnknownDType, ops};
 
-/// A request that is refused, with what was given and what would have been accepted.
+/// The fault of a spec that is refused, with what was given and what would have been accepted.
 ///
 /// Columns count characters of the text from 1.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -99,7 +99,7 @@ pub enum SpecError {
     #[error("offset {offset} of a layout is negative")]
     NegativeOffset { offset: i64 },
     #[error(
-        "blocks that do not divide their axes, or one another, cut the request into {given} boxes, above the limit of \
+        "blocks that do not divide their axes, or one another, cut the spec into {given} boxes, above the limit of \
          {limit}; axis {axis} alone into {pieces}"
     )]
     TooManyBoxes { given: u64, pieces: u64, axis: usize, limit: u64 },

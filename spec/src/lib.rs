@@ -1,4 +1,4 @@
-//! The request: what to reduce, over which axes, from and to what.
+//! The spec: what to reduce, over which axes, from and to what.
 
 pub mod boxes;
 mod build;
@@ -32,9 +32,9 @@ pub const MAX_TEXT: usize = 100_000;
 
 /// A reduction as the user means it, validated.
 ///
-/// Two requests that mean the same in the same words of layout are equal, however they were
+/// Two specs that mean the same in the same words of layout are equal, however they were
 /// spelled: axes are sorted and not negative, aliases and defaults are resolved. The text form
-/// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal request.
+/// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal spec.
 ///
 /// ```
 /// use cranefold_spec::{DType, Reduction};
@@ -222,12 +222,12 @@ impl Operand {
 }
 
 impl Reduction {
-    /// Starts a request for one op, by its name or an alias.
+    /// Starts a spec for one op, by its name or an alias.
     pub fn builder(op: &str) -> Builder {
         Builder::new(op)
     }
 
-    /// Starts a request for a combiner of one's own.
+    /// Starts a spec for a combiner of one's own.
     pub fn own(combiner: Combiner) -> Builder {
         Builder::of(build::Named::Own(combiner))
     }
@@ -385,7 +385,7 @@ impl Reduction {
         }
     }
 
-    /// What is computed, in the request's own names.
+    /// What is computed, in the spec's own names.
     fn recipe_as_written(&self) -> Recipe {
         Recipe {
             calls: self.reducers.clone(),

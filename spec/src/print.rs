@@ -1,11 +1,11 @@
-//! The request as one line of text; [`text`](super::text) has the grammar.
+//! The spec as one line of text; [`text`](super::text) has the grammar.
 
 use super::check::default_accumulator;
 use super::{Operand, Reduction, Role};
 use crate::layout::list;
 use std::fmt;
 
-/// The canonical one-line text, which parses back to an equal request.
+/// The canonical one-line text, which parses back to an equal spec.
 impl fmt::Display for Reduction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.reducers)?;

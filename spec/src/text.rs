@@ -42,7 +42,7 @@ impl FromStr for Reduction {
     /// Reads the one-line text form.
     ///
     /// # Errors
-    /// Text outside the grammar, with the column; a request that [`Builder::build`] refuses.
+    /// Text outside the grammar, with the column; a spec that [`Builder::build`] refuses.
     fn from_str(text: &str) -> Result<Reduction, SpecError> {
         if text.len() > MAX_TEXT {
             return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });

@@ -48,12 +48,12 @@ fn text(numbers: &[impl ToString]) -> String {
 fn the_layout_of_the_source_stays() {
     for (dims, layout, axes, keep, tag, strides, padded) in ROWS {
         let keeps = if *keep { " keep_dims" } else { "" };
-        let request = format!("sum f32[{}]@{layout} axes=[{}]{keeps}", text(dims), text(axes));
-        let spec: Reduction = format!("{request} -> @any").parse().unwrap_or_else(|e| panic!("{request}: {e}"));
+        let left = format!("sum f32[{}]@{layout} axes=[{}]{keeps}", text(dims), text(axes));
+        let spec: Reduction = format!("{left} -> @any").parse().unwrap_or_else(|e| panic!("{left}: {e}"));
         let output = &spec.output_desc()[0];
-        assert_eq!(spec.outputs()[0].layout().to_string(), *tag, "{request}");
-        assert_eq!((output.strides.as_slice(), output.padded_shape.as_slice()), (*strides, *padded), "{request}");
-        assert_eq!(output.span_bytes, 4 * padded.iter().product::<u64>(), "{request}");
+        assert_eq!(spec.outputs()[0].layout().to_string(), *tag, "{left}");
+        assert_eq!((output.strides.as_slice(), output.padded_shape.as_slice()), (*strides, *padded), "{left}");
+        assert_eq!(output.span_bytes, 4 * padded.iter().product::<u64>(), "{left}");
         assert_eq!(spec.to_string().parse(), Ok(spec));
         if *keep && !layout.starts_with('(') {
             let src: Vec<i64> = dims.iter().map(|&d| d as i64).collect();

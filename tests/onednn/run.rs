@@ -1,4 +1,4 @@
-//! Compiling, running and checking a request against the reference.
+//! Compiling, running and checking a spec against the reference.
 
 use cranefold::spec::Operand;
 use cranefold::{Compiler, DType, Input, Output, Reduction, Scalar};
@@ -45,7 +45,7 @@ fn poison(dtype: DType, place: usize) -> Scalar {
     }
 }
 
-/// Runs the kernel of a request over these buffers.
+/// Runs the kernel of a spec over these buffers.
 pub fn run(spec: &Reduction, inputs: &[Buffer], outputs: &mut [Buffer]) -> Result<(), String> {
     let kernel = COMPILER.compile(spec).map_err(|e| format!("{spec}: {e}"))?;
     let ins = spec.inputs().iter().zip(inputs);
@@ -55,7 +55,7 @@ pub fn run(spec: &Reduction, inputs: &[Buffer], outputs: &mut [Buffer]) -> Resul
     kernel.run(&ins, &mut outs).map_err(|e| format!("{spec}: {e}"))
 }
 
-/// Checks a request on elements of a kind ([`elements`]), with poison in the padding of inputs and garbage in the
+/// Checks a spec on elements of a kind ([`elements`]), with poison in the padding of inputs and garbage in the
 /// destination: every element against the reference, zeros in the destination's padding, all else as it was.
 pub fn check(spec: &Reduction, kind: u8, seed: u64) -> Result<(), String> {
     let mut inputs = vec![];

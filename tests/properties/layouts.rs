@@ -55,7 +55,7 @@ fn check_outputs(case: &Case, random: &mut Random) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// The same request, each output elsewhere; none where its blocks would make too many boxes.
+/// The same spec, each output elsewhere; none where its blocks would make too many boxes.
 fn with_other_outputs(spec: &Reduction, random: &mut Random) -> Option<Reduction> {
     let text = spec.to_string();
     let head = text.rsplit_once(" -> ").map_or(text.as_str(), |(head, _)| head);

@@ -6,7 +6,7 @@
 //! - `text`: what prints reads back, and no text makes a parser panic.
 //! - `layouts`: those of outputs show in no bit, those of inputs in no exact result.
 //! - `partial`: shards, combined in any brackets, have the bits of the whole.
-//! - `words`: a request said in other words is the same problem.
+//! - `words`: a spec said in other words is the same problem.
 //!
 //! A failure shows the spec as text, the schedule and the seed of the data.
 

@@ -1,4 +1,4 @@
-//! The same request in other words is the same problem, and so shares its code.
+//! The same spec in other words is the same problem, and so shares its code.
 //!
 //! The words are changed one by one: an axis of one element is added, an axis is split into two
 //! factors, reduced axes are kept or dropped in the output, axes change places with their strides.
@@ -16,7 +16,7 @@ struct Axis {
     output: i64,
 }
 
-/// A request whose layouts are given by strides.
+/// A spec whose layouts are given by strides.
 #[derive(Clone, Debug)]
 struct Words {
     op: &'static str,
@@ -77,7 +77,7 @@ impl Words {
     }
 }
 
-/// Requests with at least one reduced axis.
+/// Specs with at least one reduced axis.
 fn words() -> impl Strategy<Value = Words> {
     let extent = prop::sample::select(vec![1u64, 2, 3, 4, 6, 7, 12, 30, 36, 64, 65, 100, 128, 210]);
     let axis = (extent, any::<bool>(), 0..3i64, (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1)), any::<u8>());

@@ -1,4 +1,4 @@
-//! The request: its text, what it refuses, the shapes and types it gives.
+//! The spec: its text, what it refuses, the shapes and types it gives.
 
 mod expressions;
 mod properties;

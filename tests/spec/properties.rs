@@ -1,4 +1,4 @@
-//! Random requests and random text.
+//! Random specs and random text.
 
 use cranefold::spec::{Builder, Rounding};
 use cranefold::{DType, Layout, Reduction, ops};
@@ -14,8 +14,8 @@ fn layouts(rank: usize) -> impl Strategy<Value = Layout> {
     prop_oneof![Just(Layout::row_major()), tag, strides]
 }
 
-/// Requests of every op, most of them valid.
-fn requests() -> impl Strategy<Value = Builder> {
+/// Specs of every op, most of them valid.
+fn builders() -> impl Strategy<Value = Builder> {
     let extent = prop::sample::select(vec![0u64, 1, 2, 3, 7, 64, 65, 1 << 40]);
     let input = prop::collection::vec(extent, 0..7).prop_flat_map(|shape| {
         let rank = shape.len();
@@ -29,42 +29,42 @@ fn requests() -> impl Strategy<Value = Builder> {
     (op, params, dtype(), input, prop::option::of(dtype()), words).prop_map(
         |(op, (p, eps), dtype, (shape, layout, axes, negative, out_layout), out, (keep, lift, round, acc))| {
             let rank = shape.len() as i64;
-            let mut request = Reduction::builder(op).input_at(dtype, &shape, layout);
+            let mut builder = Reduction::builder(op).input_at(dtype, &shape, layout);
             let named = ops::find(op).expect("a row").params.iter().zip([p, eps]);
             for (param, value) in named {
-                request = request.param(param.name, value);
+                builder = builder.param(param.name, value);
             }
             if let Some(axes) = axes {
-                request = request.axes(axes.into_iter().map(|axis| if negative { axis - rank } else { axis }));
+                builder = builder.axes(axes.into_iter().map(|axis| if negative { axis - rank } else { axis }));
             }
             if keep {
-                request = request.keep_dims();
+                builder = builder.keep_dims();
             }
-            request = match lift {
-                None => request,
-                Some(true) => request.empty_axes_lift(),
-                Some(false) => request.empty_axes_identity(),
+            builder = match lift {
+                None => builder,
+                Some(true) => builder.empty_axes_lift(),
+                Some(false) => builder.empty_axes_identity(),
             };
-            request = match round {
-                1 => request.round(Rounding::Trunc),
-                2 => request.round(Rounding::HalfEven),
-                _ => request,
+            builder = match round {
+                1 => builder.round(Rounding::Trunc),
+                2 => builder.round(Rounding::HalfEven),
+                _ => builder,
             };
             if let Some(acc) = acc.filter(|acc| acc.is_float()) {
-                request = request.accumulator(acc);
+                builder = builder.accumulator(acc);
             }
             if let Some(out) = out {
-                request = request.output(out);
+                builder = builder.output(out);
             }
             match out_layout {
-                Some(layout) => request.output_layout(layout),
-                None => request,
+                Some(layout) => builder.output_layout(layout),
+                None => builder,
             }
         },
     )
 }
 
-/// Requests of several ops, inputs, outputs and expressions, many of them valid.
+/// Specs of several ops, inputs, outputs and expressions, many of them valid.
 fn compositions() -> impl Strategy<Value = String> {
     let one_of = |words: &'static [&'static str]| prop::sample::select(words.to_vec());
     // Most words are refused in most company, so there are few.
@@ -123,9 +123,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn requests_print_and_read_back(request in requests()) {
-        // Requests that are refused are the concern of other tests.
-        if let Ok(spec) = request.build() {
+    fn specs_print_and_read_back(builder in builders()) {
+        // Builders that are refused are the concern of other tests.
+        if let Ok(spec) = builder.build() {
             let text = spec.to_string();
             prop_assert_eq!(&text.parse::<Reduction>(), &Ok(spec.clone()), "{}", text);
             prop_assert_eq!(spec.to_builder().build(), Ok(spec), "{}", text);
@@ -172,18 +172,18 @@ proptest! {
 }
 
 #[test]
-fn most_random_requests_of_a_kind_are_valid() {
+fn most_random_specs_of_a_kind_are_valid() {
     // So that the round trip above is not vacuous.
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut valid = 0;
     for _ in 0..1000 {
-        valid += usize::from(requests().new_tree(&mut runner).expect("a request").current().build().is_ok());
+        valid += usize::from(builders().new_tree(&mut runner).expect("a builder").current().build().is_ok());
     }
     assert!(valid > 50, "{valid} of 1000");
     let mut compositions_valid = 0;
     for _ in 0..1000 {
-        let text = compositions().new_tree(&mut runner).expect("a request").current();
+        let text = compositions().new_tree(&mut runner).expect("a builder").current();
         compositions_valid += usize::from(text.parse::<Reduction>().is_ok());
     }
     assert!(compositions_valid > 100, "{compositions_valid} of 1000 compositions");

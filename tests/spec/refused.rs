@@ -1,4 +1,4 @@
-//! Every refused request, with its exact message.
+//! Every refused spec, with its exact message.
 
 use cranefold::spec::{Dims, Rounding};
 use cranefold::{DType, Reduction};
@@ -390,12 +390,12 @@ fn dims_in_the_manner_of_onednn() {
     assert_eq!(error("sum f32[2,3]@aBcd16b"), "input 0: layout tag `aBcd16b` (`nChw16c`) names 4 axes for rank 2");
     assert_eq!(
         error("sum f32[2,1000]@aB16b axes=[0] -> @A12a"),
-        "blocks that do not divide their axes, or one another, cut the request into 146 boxes, above the limit of 64; \
+        "blocks that do not divide their axes, or one another, cut the spec into 146 boxes, above the limit of 64; \
          axis 1 alone into 146"
     );
     assert_eq!(
         error("sum f32[3,3,3,3,3,3,3]@ABCDEFG2a2b2c2d2e2f2g axes=[0,1]"),
-        "blocks that do not divide their axes, or one another, cut the request into 128 boxes, above the limit of 64; \
+        "blocks that do not divide their axes, or one another, cut the spec into 128 boxes, above the limit of 64; \
          axis 6 alone into 2"
     );
 

@@ -34,15 +34,15 @@ fn examples_of_the_openvino_specs() {
             ["ReduceMin", "ReduceMean", "ReduceLogicalAnd", "ReduceLp", "ReduceL2", "ReduceSum", "ReduceLogSumExp"];
         for op in all.into_iter().chain([named]) {
             let (shape, axes) = (extents(&case["shape"]).unwrap(), ints(&case["axes"]).unwrap());
-            let mut request = Reduction::builder(op).input(dtype_of(op), &shape).axes(axes.clone());
+            let mut builder = Reduction::builder(op).input(dtype_of(op), &shape).axes(axes.clone());
             if op == "ReduceLp" {
-                request = request.param("p", 2.0);
+                builder = builder.param("p", 2.0);
             }
             let reduced = |axis: usize| axes.contains(&(axis as i64)) || axes.contains(&(axis as i64 - 4));
             let kept: Vec<u64> = (0..4).map(|axis| if reduced(axis) { 1 } else { shape[axis] }).collect();
             let dropped: Vec<u64> = (0..4).filter(|&axis| !reduced(axis)).map(|axis| shape[axis]).collect();
-            let with = request.clone().keep_dims().build().unwrap();
-            let without = request.build().unwrap();
+            let with = builder.clone().keep_dims().build().unwrap();
+            let without = builder.build().unwrap();
             assert_eq!((with.outputs()[0].shape(), without.outputs()[0].shape()), (&kept[..], &dropped[..]));
             let written = if case["keep_dims"] == true { &with } else { &without };
             assert_eq!(written.outputs()[0].shape(), extents(&case["out"]).unwrap(), "{case}");
@@ -59,8 +59,8 @@ fn openvino_shape_inference() {
         let (Some(shape), Some(axes)) = (extents(&case["data"]), ints(&case["axes"])) else { continue };
         let name = case["name"].as_str().expect("a name");
         let build = |op: &str, dtype: DType| {
-            let request = Reduction::builder(op).input(dtype, &shape).axes(axes.clone());
-            if case["keep_dims"] == true { request.keep_dims() } else { request }.build()
+            let builder = Reduction::builder(op).input(dtype, &shape).axes(axes.clone());
+            if case["keep_dims"] == true { builder.keep_dims() } else { builder }.build()
         };
         let nine =
             "ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceLogicalAnd ReduceLogicalOr";

@@ -122,8 +122,8 @@ macro_rules! suite {
             }
 
             #[test]
-            fn requests() {
-                super::rows::check_requests($execute);
+            fn composed() {
+                super::rows::check_composed($execute);
             }
 
             #[test]

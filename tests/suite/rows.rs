@@ -155,8 +155,8 @@ pub fn check_counts(execute: Execute) {
     tally.conclude();
 }
 
-/// Requests with expressions, several reducers, several inputs and outputs.
-const REQUESTS: &[&str] = &[
+/// Specs with expressions, several reducers, several inputs and outputs.
+const COMPOSED: &[&str] = &[
     "max,argmax f32[33,100] axes=[1]",
     "mean,var f32[33,100] axes=[0]",
     "min,max f16[3,200] axes=[1] -> f32,f16",
@@ -214,9 +214,9 @@ const REQUESTS: &[&str] = &[
 ];
 
 /// Runs the list.
-pub fn check_requests(execute: Execute) {
+pub fn check_composed(execute: Execute) {
     let mut tally = Tally::default();
-    for text in REQUESTS {
+    for text in COMPOSED {
         match text.parse() {
             Ok(spec) => (0..6).for_each(|kind| tally.check(execute, &spec, kind)),
             Err(error) => tally.failed.push(format!("{text}: {error}")),

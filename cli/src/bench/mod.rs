@@ -20,32 +20,32 @@ use std::io::Write;
 /// Times reductions.
 ///
 /// # Errors
-/// If a request is wrong, before anything is timed; [`Failure::WrongAnswer`] after all was, if an answer
+/// If an argument is wrong, before anything is timed; [`Failure::WrongAnswer`] after all was, if an answer
 /// was wrong.
-pub fn bench(request: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
-    let entries = match &request.file {
+pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
+    let entries = match &args.file {
         Some(path) => cases::read(path)?,
-        None if request.specs.is_empty() => return Err(Failure::NothingToTime),
-        None => cases::specs(&request.specs)?,
+        None if args.specs.is_empty() => return Err(Failure::NothingToTime),
+        None => cases::specs(&args.specs)?,
     };
-    let width = request.width.map(Schedule::checked_width).transpose()?;
-    if request.candidates {
-        return candidates::candidates(&entries, width, request.json, out);
+    let width = args.width.map(Schedule::checked_width).transpose()?;
+    if args.candidates {
+        return candidates::candidates(&entries, width, args.json, out);
     }
     let options = Options { schedule: None, width };
-    let compiler = compiler(request.threads)?;
-    let executor = pool(request.threads)?;
+    let compiler = compiler(args.threads)?;
+    let executor = pool(args.threads)?;
     let target = compiler.target().clone();
     // A process's first compilation sets tables up, which is no case's time.
     compiler.compile(&"sum f32[2]".parse()?)?;
-    let budget_ns = 1e6 * request.budget_ms as f64;
-    let order = if request.json { Order::Alone } else { Order::InTurn };
-    let mut report = Report::start(request.json, request.threads, &entries, out)?;
+    let budget_ns = 1e6 * args.budget_ms as f64;
+    let order = if args.json { Order::Alone } else { Order::InTurn };
+    let mut report = Report::start(args.json, args.threads, &entries, out)?;
     let mut wrong = None;
     for entry in &entries {
         match entry {
             Entry::Skipped { name, reason } => report.skipped(name, reason)?,
-            Entry::Case(case) => match measure(case, &target, &options, &executor, budget_ns, order, request.offset) {
+            Entry::Case(case) => match measure(case, &target, &options, &executor, budget_ns, order, args.offset) {
                 Ok(measured) => report.measured(case, &measured)?,
                 Err(failure) if failure.exit_code() == 1 => {
                     report.skipped(&case.name, &failure.to_string())?;

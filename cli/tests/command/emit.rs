@@ -22,7 +22,7 @@ fn an_object_and_its_header_are_written() {
         let first = fs::read(&object).expect("an object");
         assert_eq!(works(&args), "");
         let object = fs::read(object).expect("an object");
-        assert!(object == first, "the same request is the same object");
+        assert!(object == first, "equal arguments give equal objects");
         assert_eq!(&object[..4], b"\x7fELF");
         let two = [object[18], object[19]];
         let found = if object[5] == 2 { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) };

@@ -115,7 +115,7 @@ fn measured_time_stands_beside_what_is_expected() {
 }
 
 #[test]
-fn wrong_requests_are_refused_as_elsewhere() {
+fn wrong_arguments_are_refused_as_elsewhere() {
     for more in
         [&["sum f32[2,3] axes=[5]"][..], &["sum f32[2]", "--width", "100"], &["sum f32[2]", "--schedule", "fast"]]
     {

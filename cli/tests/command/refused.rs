@@ -1,4 +1,4 @@
-//! Every request that is refused, with its message. Those of specs are tested with the library; some are
+//! Every command that is refused, with its message. Those of specs are tested with the library; some are
 //! here to show that they come through.
 
 use crate::{cranefold, folder, refuses, write_npy};
@@ -37,7 +37,7 @@ fn command_lines() {
 }
 
 #[test]
-fn requests() {
+fn arguments() {
     let cases: [(&[&str], &str); 21] = [
         (&["run", "sum f32[2,3] axes=[3]"], "axis 3 is out of range for rank 2"),
         (&["dump", "sum f32[2,3] axes=[0,0]"], "axis 0 is listed twice for rank 2"),

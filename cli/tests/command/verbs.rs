@@ -274,7 +274,7 @@ fn a_closed_pipe_ends_the_command_quietly() {
     }
 }
 
-/// Control characters of a request do not break its message into lines; what points at a place in an
+/// Control characters of an argument do not break its message into lines; what points at a place in an
 /// expression has lines of its own, and no other control characters.
 #[test]
 fn messages_are_one_line_but_for_places() {

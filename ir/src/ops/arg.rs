@@ -1,7 +1,7 @@
 //! Where the extreme element is.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
-use super::{Method, Phase, Reducer, Request, combine, search, truth};
+use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I32, U32};
 
@@ -18,19 +18,19 @@ use DType::{F32, F64, I32, U32};
 ///
 /// A NaN on either side makes the comparison false and its negation true. -0 and +0 are equal, which the
 /// float below both respects.
-pub(super) fn arg(request: &Request, op: Op) -> Reducer {
-    let last = request.params[0] == 1.0;
-    let float = request.input.is_float();
-    let extreme = if float { float_extreme(request, op) } else { integer_extreme(request, op) };
-    let extreme = Phase { lift: with_position(&extreme.lift, request.position), ..extreme };
-    let value = extreme.close.as_ref().map_or(request.input, |c| c.results[0].dtype());
-    let position = request.position;
+pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
+    let last = types.params[0] == 1.0;
+    let float = types.input.is_float();
+    let extreme = if float { float_extreme(types, op) } else { integer_extreme(types, op) };
+    let extreme = Phase { lift: with_position(&extreme.lift, types.position), ..extreme };
+    let value = extreme.close.as_ref().map_or(types.input, |c| c.results[0].dtype());
+    let position = types.position;
     // No position, all of whose bits are set: the greatest without a sign, the least with one.
     let held = if last { position } else { position.unsigned() };
     let none = Scalar::int(held, -1);
     let params: Vec<DType> = match float {
-        true => vec![request.input, position, value, value],
-        false => vec![request.input, position, value],
+        true => vec![types.input, position, value, value],
+        false => vec![types.input, position, value],
     };
     let find = Phase {
         identity: vec![none],
@@ -39,7 +39,7 @@ pub(super) fn arg(request: &Request, op: Op) -> Reducer {
             let other = match (float, op) {
                 (true, Op::Max) => x.cast(value).le(args[3].clone()),
                 (true, _) => args[3].clone().le(x.cast(value)),
-                (false, _) if request.truth => as_lanes(truth::truth_of(x)).ne(as_lanes(args[2].clone())),
+                (false, _) if types.truth => as_lanes(truth::truth_of(x)).ne(as_lanes(args[2].clone())),
                 (false, _) => as_lanes(x).ne(as_lanes(args[2].clone())),
             };
             vec![other.select(none.into(), args[1].clone().bits(held))]
@@ -70,10 +70,10 @@ pub(super) fn arg(request: &Request, op: Op) -> Reducer {
         merged
     });
     let finish = Def::build("finish", &state, |_, args| {
-        vec![args[state.len() - 1].clone().bits(position).cast(request.count_output)]
+        vec![args[state.len() - 1].clone().bits(position).cast(types.count_output)]
     });
     let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
-    let search = Some(search::search(request, op, last));
+    let search = Some(search::search(types, op, last));
     let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, search };
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
@@ -100,9 +100,9 @@ fn as_lanes(x: Expr) -> Expr {
 }
 
 /// The extreme element of a block, and the bound just beyond it.
-fn float_extreme(request: &Request, op: Op) -> Phase {
-    let acc = request.accumulator;
-    let input = request.input;
+fn float_extreme(types: &RowTypes, op: Op) -> Phase {
+    let acc = types.accumulator;
+    let input = types.input;
     let value = if input == F64 { F64 } else { F32 };
     let results = |lets: &mut Lets, m: Expr| {
         let m = lets.bind(m);
@@ -157,13 +157,13 @@ pub(super) fn beyond(lets: &mut Lets, m: &Expr, op: Op) -> Expr {
 }
 
 /// The extreme element of a block.
-fn integer_extreme(request: &Request, op: Op) -> Phase {
-    let dtype = request.input;
+fn integer_extreme(types: &RowTypes, op: Op) -> Phase {
+    let dtype = types.input;
     let identity = if op == Op::Max { Scalar::lowest(dtype) } else { Scalar::highest(dtype) };
     Phase {
         identity: vec![identity],
         lift: Def::build("value", &[dtype], |_, args| {
-            vec![if request.truth { truth::truth_of(args[0].clone()) } else { args[0].clone() }]
+            vec![if types.truth { truth::truth_of(args[0].clone()) } else { args[0].clone() }]
         }),
         combine: combine(op, dtype),
         update: None,

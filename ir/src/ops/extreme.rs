@@ -1,7 +1,7 @@
 //! Minimum and maximum of floats.
 
 use super::float::{Monoid, give, magnitude, reducer, same};
-use super::{Reducer, Request};
+use super::{Reducer, RowTypes};
 use crate::{DType, Def, Expr, Op, Scalar};
 use DType::{F32, F64};
 
@@ -19,17 +19,17 @@ use DType::{F32, F64};
 ///
 /// The bits of an f16 need no conversion for it. An f64 is combined [as such](by_value): there are no vectors of
 /// 64-bit minima.
-pub(super) fn extreme(request: &Request, op: Op) -> Reducer {
-    if request.input == F64 {
-        return by_value(request, op);
+pub(super) fn extreme(types: &RowTypes, op: Op) -> Reducer {
+    if types.input == F64 {
+        return by_value(types, op);
     }
     // The accumulator cannot show in an exact result.
-    let request = &Request { accumulator: F32, ..request.clone() };
-    let float = request.input;
+    let types = &RowTypes { accumulator: F32, ..types.clone() };
+    let float = types.input;
     let (signed, unsigned) = (float.signed(), float.unsigned());
     let finish = Def::build("finish", &[signed, signed, unsigned], |lets, args| {
         let value = extreme_of(op, float, args);
-        vec![if request.output == float { value } else { give(lets, value.cast(request.accumulator), request) }]
+        vec![if types.output == float { value } else { give(lets, value.cast(types.accumulator), types) }]
     });
     let lift = bits_of(float);
     let nothing = lift.eval(&[Scalar::float(float, of_nothing(op))]);
@@ -37,20 +37,20 @@ pub(super) fn extreme(request: &Request, op: Op) -> Reducer {
 }
 
 /// The extreme of f32 by value: one operation an element and none to finish, where the form on bits takes three and six.
-pub(super) fn direct(request: &Request, op: Op) -> Option<Reducer> {
-    (request.input == F32).then(|| by_value(request, op))
+pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
+    (types.input == F32).then(|| by_value(types, op))
 }
 
 /// The extreme of floats that are accumulated in their own type, by the operation itself. It makes NaNs canonical, so
 /// that finish need not, but for an element that is alone.
-fn by_value(request: &Request, op: Op) -> Reducer {
-    let request = &Request { accumulator: request.input, ..request.clone() };
+fn by_value(types: &RowTypes, op: Op) -> Reducer {
+    let types = &RowTypes { accumulator: types.input, ..types.clone() };
     let nothing = of_nothing(op);
-    let by_value = reducer(request, Monoid { identity: nothing, combine: op, nothing }, same, same);
-    if request.count < 2 || request.output.is_int() {
+    let by_value = reducer(types, Monoid { identity: nothing, combine: op, nothing }, same, same);
+    if types.count < 2 || types.output.is_int() {
         return by_value;
     }
-    let finish = Def::build("finish", &[request.input], |_, args| vec![args[0].clone().cast(request.output)]);
+    let finish = Def::build("finish", &[types.input], |_, args| vec![args[0].clone().cast(types.output)]);
     Reducer { finish, ..by_value }
 }
 
@@ -60,13 +60,13 @@ fn of_nothing(op: Op) -> f64 {
 }
 
 /// The greatest magnitude: of types up to 32 bits as the greatest bits without the sign, NaN among them.
-pub(super) fn linf(request: &Request) -> Reducer {
-    let float = request.input;
+pub(super) fn linf(types: &RowTypes) -> Reducer {
+    let float = types.input;
     if float == F64 {
-        let request = &Request { accumulator: F64, ..request.clone() };
-        return reducer(request, Monoid { identity: 0.0, combine: Op::Max, nothing: 0.0 }, magnitude, same);
+        let types = &RowTypes { accumulator: F64, ..types.clone() };
+        return reducer(types, Monoid { identity: 0.0, combine: Op::Max, nothing: 0.0 }, magnitude, same);
     }
-    let request = &Request { accumulator: F32, ..request.clone() };
+    let types = &RowTypes { accumulator: F32, ..types.clone() };
     let bits = float.unsigned();
     let lift = Def::build("magnitude", &[float], |_, args| {
         let bits = args[0].clone().bits(bits);
@@ -75,14 +75,14 @@ pub(super) fn linf(request: &Request) -> Reducer {
     });
     let finish = Def::build("finish", &[bits], |lets, args| {
         let value = args[0].clone().bits(float);
-        vec![give(lets, value.cast(F32), request)]
+        vec![give(lets, value.cast(F32), types)]
     });
     Reducer::simple(vec![Scalar::int(bits, 0)], lift, super::combine(Op::Max, bits), finish)
 }
 
 /// The greatest less the least.
-pub(super) fn ptp(request: &Request) -> Reducer {
-    let float = request.input;
+pub(super) fn ptp(types: &RowTypes) -> Reducer {
+    let float = types.input;
     if float == F64 {
         let identity = vec![Scalar::f64(f64::INFINITY), Scalar::f64(f64::NEG_INFINITY)];
         let lift = Def::build("both", &[F64], |_, args| vec![args[0].clone(), args[0].clone()]);
@@ -92,16 +92,16 @@ pub(super) fn ptp(request: &Request) -> Reducer {
         });
         let finish = Def::build("finish", &[F64; 2], |lets, args| {
             let value = args[1].clone().sub(args[0].clone());
-            vec![give(lets, value, request)]
+            vec![give(lets, value, types)]
         });
         let nothing = vec![Scalar::nan(F64); 2];
         return Reducer { nothing, ..Reducer::simple(identity, lift, combine, finish) };
     }
     let (signed, unsigned) = (float.signed(), float.unsigned());
     let finish = Def::build("finish", &[signed, signed, unsigned], |lets, args| {
-        let extreme = |op| extreme_of(op, float, args).cast(request.accumulator);
+        let extreme = |op| extreme_of(op, float, args).cast(types.accumulator);
         let value = extreme(Op::Max).sub(extreme(Op::Min));
-        vec![give(lets, value, request)]
+        vec![give(lets, value, types)]
     });
     Reducer::simple(no_bits(float), bits_of(float), extremes(float), finish)
 }

@@ -1,16 +1,16 @@
 //! Reducers of floats: accumulated in f32 or f64, converted to the output once.
 
-use super::{Reducer, Request, combine};
+use super::{Reducer, RowTypes, combine};
 use crate::{Def, Expr, Lets, Op, Scalar, math};
 
 /// The result in the output's type: NaN canonical, rounded once; integers rounded as asked and clamped.
-pub(super) fn give(lets: &mut Lets, value: Expr, request: &Request) -> Expr {
-    if request.output.is_int() {
-        let whole = if request.half_even { value.nearest() } else { value };
-        return whole.cast(request.output);
+pub(super) fn give(lets: &mut Lets, value: Expr, types: &RowTypes) -> Expr {
+    if types.output.is_int() {
+        let whole = if types.half_even { value.nearest() } else { value };
+        return whole.cast(types.output);
     }
     let canon = math::canon(value.dtype());
-    lets.splice(&canon, &[value]).remove(0).cast(request.output)
+    lets.splice(&canon, &[value]).remove(0).cast(types.output)
 }
 
 /// What is combined in a reducer with one phase and one accumulator.
@@ -31,19 +31,19 @@ pub(super) const PRODUCT: Monoid = Monoid { identity: 1.0, combine: Op::Mul, not
 /// The reducer of a monoid over lifted elements; elements are converted to the accumulator's type
 /// before, results to the output's after.
 pub(super) fn reducer(
-    request: &Request,
+    types: &RowTypes,
     monoid: Monoid,
     lift: impl FnOnce(&mut Lets, Expr) -> Expr,
     finish: impl FnOnce(&mut Lets, Expr) -> Expr,
 ) -> Reducer {
-    let acc = request.accumulator;
-    let lift = Def::build("lift", &[request.input], |lets, args| {
+    let acc = types.accumulator;
+    let lift = Def::build("lift", &[types.input], |lets, args| {
         let x = args[0].clone().cast(acc);
         vec![lift(lets, x)]
     });
     let finish = Def::build("finish", &[acc], |lets, args| {
         let value = finish(lets, args[0].clone());
-        vec![give(lets, value, request)]
+        vec![give(lets, value, types)]
     });
     let identity = vec![Scalar::float(acc, monoid.identity)];
     let nothing = vec![Scalar::float(acc, monoid.nothing)];
@@ -77,9 +77,9 @@ pub(super) fn log(lets: &mut Lets, s: Expr) -> Expr {
 }
 
 /// sum |x|^p, then `eps`, then the root.
-pub(super) fn norm(request: &Request, eps: impl FnOnce(Expr, Expr) -> Expr, root: bool) -> Reducer {
-    let acc = request.accumulator;
-    let p = request.params[0];
+pub(super) fn norm(types: &RowTypes, eps: impl FnOnce(Expr, Expr) -> Expr, root: bool) -> Reducer {
+    let acc = types.accumulator;
+    let p = types.params[0];
     let power = |lets: &mut Lets, x: Expr| match p {
         1.0 => x.abs(),
         2.0 => square(lets, x),
@@ -89,8 +89,8 @@ pub(super) fn norm(request: &Request, eps: impl FnOnce(Expr, Expr) -> Expr, root
             lets.splice(&math::pow(acc), &[x.abs(), p]).remove(0)
         }
     };
-    let e = Scalar::float(acc, request.params.get(1).copied().unwrap_or(0.0)).into();
-    reducer(request, SUM, power, |lets, s| {
+    let e = Scalar::float(acc, types.params.get(1).copied().unwrap_or(0.0)).into();
+    reducer(types, SUM, power, |lets, s| {
         let s = eps(s, e);
         match p {
             _ if !root => s,

@@ -2,7 +2,7 @@
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::float::give;
-use super::{Phase, Reducer, Request, combine};
+use super::{Phase, Reducer, RowTypes, combine};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
 
@@ -10,24 +10,24 @@ use DType::{F32, F64};
 /// are summed as exp(x - pivot), where x - pivot is never above 0. An element of -inf adds 0 to that.
 /// Blocks are brought to the greater of their pivots when they merge. Where the pivot is infinite or
 /// NaN the sum is NaN, and the pivot is the result.
-pub(super) fn log_sum_exp(request: &Request) -> Reducer {
-    sums(request, |lets, [pivot, sum]| {
+pub(super) fn log_sum_exp(types: &RowTypes) -> Reducer {
+    sums(types, |lets, [pivot, sum]| {
         let value = lets.splice(&math::log(sum.dtype()), &[sum]).remove(0).add(pivot.clone());
         let value = pivot.clone().lt(pivot.float(f64::INFINITY)).select(value, pivot);
-        vec![give(lets, value, request)]
+        vec![give(lets, value, types)]
     })
 }
 
 /// The greatest element as the pivot and the sum of exp(x - pivot), finished by `results`.
-pub(super) fn sums(request: &Request, results: impl FnOnce(&mut Lets, [Expr; 2]) -> Vec<Expr>) -> Reducer {
-    let acc = request.accumulator;
+pub(super) fn sums(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 2]) -> Vec<Expr>) -> Reducer {
+    let acc = types.accumulator;
     let exp = math::exp_below(acc);
     let finite = |lets: &mut Lets, m: Expr| {
         let least = m.float(if acc == F32 { f64::from(f32::MIN) } else { f64::MIN });
         let m = lets.bind(m);
         m.clone().lt(least.clone()).select(least, m)
     };
-    let pivot = match request.input {
+    let pivot = match types.input {
         F64 => Phase {
             identity: vec![Scalar::lowest(acc)],
             lift: Def::build("value", &[F64], |_, args| args.to_vec()),
@@ -48,7 +48,7 @@ pub(super) fn sums(request: &Request, results: impl FnOnce(&mut Lets, [Expr; 2])
     };
     let sum = Phase {
         identity: vec![Scalar::float(acc, -0.0)],
-        lift: Def::build("exp_from", &[request.input, acc], |lets, args| {
+        lift: Def::build("exp_from", &[types.input, acc], |lets, args| {
             let x = args[0].clone().cast(acc).sub(args[1].clone());
             lets.splice(&exp, &[x])
         }),

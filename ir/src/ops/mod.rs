@@ -72,13 +72,13 @@ pub enum Output {
 }
 
 /// Builds a reducer.
-pub type Build = fn(&Request) -> Reducer;
+pub type Build = fn(&RowTypes) -> Reducer;
 
 /// The name and parameters of a row that means the same.
 pub type Simpler = (&'static str, Vec<f64>);
 
 /// Builds a reducer of the same results by other operations on another state, for types that have one.
-pub type BuildOther = fn(&Request) -> Option<Reducer>;
+pub type BuildOther = fn(&RowTypes) -> Option<Reducer>;
 
 /// A builder for each kind of element type that a row takes.
 #[derive(Debug)]
@@ -135,22 +135,22 @@ impl Row {
         }
     }
 
-    /// The reducer for a request.
+    /// The reducer for these types and parameters.
     ///
     /// # Panics
-    /// If the row does not take the request's type, which the spec has refused.
-    pub fn build(&self, request: &Request) -> Reducer {
-        let form = match request.truth {
+    /// If the row does not take the input type, which the spec has refused.
+    pub fn build(&self, types: &RowTypes) -> Reducer {
+        let form = match types.truth {
             true => self.forms.truth,
-            false if request.is_float() => self.forms.float,
+            false if types.is_float() => self.forms.float,
             false => self.forms.integer,
         };
-        form.expect("a type the row takes")(request)
+        form.expect("a type the row takes")(types)
     }
 
-    /// The reducer for a request in the direct form; none where there is no such form.
-    pub fn build_direct(&self, request: &Request) -> Option<Reducer> {
-        self.forms.direct.filter(|_| request.is_float())?(request)
+    /// The reducer for these types and parameters in the direct form; none where there is no such form.
+    pub fn build_direct(&self, types: &RowTypes) -> Option<Reducer> {
+        self.forms.direct.filter(|_| types.is_float())?(types)
     }
 }
 
@@ -169,9 +169,9 @@ pub struct Param {
     pub is_flag: bool,
 }
 
-/// What a row builds a reducer for.
+/// The types and parameters that a row builds a reducer for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct RowTypes {
     /// Type of the elements that are lifted; those of `bool` are `U8`, and `truth` is set.
     pub input: DType,
     /// Type of the outputs of the elements' kind, as `input`.
@@ -346,15 +346,15 @@ impl Method {
     }
 }
 
-impl Request {
+impl RowTypes {
     /// How many elements there are, as a value of the accumulator's type.
     fn count_in_accumulator(&self) -> Expr {
         Scalar::int(self.accumulator, self.count.into()).into()
     }
 
     /// To convert a value of type `input`, with nothing else said.
-    fn of(output: DType, input: DType) -> Request {
-        Request {
+    fn of(output: DType, input: DType) -> RowTypes {
+        RowTypes {
             input,
             output,
             count_output: DType::I64,
@@ -380,12 +380,12 @@ pub fn convert(input: DType, output: DType, saturate: bool, half_even: bool) -> 
     if input == DType::Bool {
         return truth::as_bool();
     }
-    let request = &Request { saturate, half_even, ..Request::of(output, input) };
-    Def::build("convert", &[request.input], |lets, args| {
+    let types = &RowTypes { saturate, half_even, ..RowTypes::of(output, input) };
+    Def::build("convert", &[types.input], |lets, args| {
         let x = args[0].clone();
-        let value = match request.is_float() {
-            true => float::give(lets, x.cast(request.accumulator), request),
-            false => integer::give(lets, x, request),
+        let value = match types.is_float() {
+            true => float::give(lets, x.cast(types.accumulator), types),
+            false => integer::give(lets, x, types),
         };
         vec![value]
     })

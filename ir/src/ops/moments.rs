@@ -1,7 +1,7 @@
 //! Variance, and what else comes of the mean and the deviations from it.
 
 use super::float::{SUM, give, reducer, same};
-use super::{Phase, Reducer, Request, combine};
+use super::{Phase, Reducer, RowTypes, combine};
 use crate::{Def, Expr, Lets, Scalar};
 
 /// Two looks at each block: its mean c, rounded; then, of the deviations d = x - c, the sum s1 and the sum
@@ -22,9 +22,9 @@ use crate::{Def, Expr, Lets, Scalar};
 ///
 /// The pair keeps the mean exact where it is large beside the deviations.
 /// `results` gets c, e and m2 over the whole slice.
-pub(super) fn moments(request: &Request, results: impl FnOnce(&mut Lets, [Expr; 3]) -> Vec<Expr>) -> Reducer {
-    let acc = request.accumulator;
-    let sums = reducer(request, SUM, same, same);
+pub(super) fn moments(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 3]) -> Vec<Expr>) -> Reducer {
+    let acc = types.accumulator;
+    let sums = reducer(types, SUM, same, same);
     let mean = Phase {
         close: Some(Def::build("block_mean", &[acc; 2], |_, args| vec![args[0].clone().div(args[1].clone())])),
         ..sums.method.phases()[0].clone()
@@ -33,11 +33,11 @@ pub(super) fn moments(request: &Request, results: impl FnOnce(&mut Lets, [Expr; 
     let deviation = |lets: &mut Lets, x: &Expr, c: &Expr| lets.bind(x.clone().cast(acc).sub(c.clone()));
     let deviations = Phase {
         identity: vec![Scalar::float(acc, -0.0); 2],
-        lift: Def::build("deviation", &[request.input, acc], |lets, args| {
+        lift: Def::build("deviation", &[types.input, acc], |lets, args| {
             let d = deviation(lets, &args[0], &args[1]);
             vec![d.clone(), d.clone().mul(d)]
         }),
-        update: Some(Def::build("add_deviation", &[acc, acc, request.input, acc], |lets, args| {
+        update: Some(Def::build("add_deviation", &[acc, acc, types.input, acc], |lets, args| {
             let d = deviation(lets, &args[2], &args[3]);
             let one = d.float(1.0);
             vec![args[0].clone().fma(one, d.clone()), d.clone().fma(d, args[1].clone())]
@@ -84,17 +84,17 @@ fn two_sum(lets: &mut Lets, a: &Expr, b: &Expr) -> (Expr, Expr) {
 }
 
 /// m2 / (n - ddof), over nothing and below m2 / 0; n and ddof in the accumulator's type.
-pub(super) fn variance(request: &Request, m2: Expr, ddof: f64) -> Expr {
-    let n = Scalar::int(request.accumulator, request.count.into()).as_f64();
-    let ddof = Scalar::float(request.accumulator, ddof).as_f64();
+pub(super) fn variance(types: &RowTypes, m2: Expr, ddof: f64) -> Expr {
+    let n = Scalar::int(types.accumulator, types.count.into()).as_f64();
+    let ddof = Scalar::float(types.accumulator, ddof).as_f64();
     let freedom = m2.float((n - ddof).max(0.0));
     m2.div(freedom)
 }
 
 /// The variance, finished by `then`.
-pub(super) fn var(request: &Request, then: fn(Expr) -> Expr) -> Reducer {
-    moments(request, |lets, [_, _, m2]| {
-        let value = then(variance(request, m2, request.params[0]));
-        vec![give(lets, value, request)]
+pub(super) fn var(types: &RowTypes, then: fn(Expr) -> Expr) -> Reducer {
+    moments(types, |lets, [_, _, m2]| {
+        let value = then(variance(types, m2, types.params[0]));
+        vec![give(lets, value, types)]
     })
 }

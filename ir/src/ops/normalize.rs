@@ -5,85 +5,85 @@
 
 use super::float::give;
 use super::moments::{moments, variance};
-use super::{Apply, Reducer, Request, find, log_sum_exp};
+use super::{Apply, Reducer, RowTypes, find, log_sum_exp};
 use crate::expression::Expression;
 use crate::{DType, Def, Expr, Scalar, math};
 
 /// A row of the table reduces the slice; then `expression` gives the output at each position.
-pub(super) fn normalized(request: &Request, op: &str, expression: &str) -> Reducer {
+pub(super) fn normalized(types: &RowTypes, op: &str, expression: &str) -> Reducer {
     let row = find(op).expect("a row of the table");
-    let reducer = row.build(&Request { output: request.accumulator, params: vec![], ..request.clone() });
-    applied(request, reducer, expression)
+    let reducer = row.build(&RowTypes { output: types.accumulator, params: vec![], ..types.clone() });
+    applied(types, reducer, expression)
 }
 
 /// `reducer`, whose results are of the accumulator's type, with an expression at each position.
-fn applied(request: &Request, reducer: Reducer, expression: &str) -> Reducer {
-    let acc = request.accumulator;
-    let inputs = 1 + request.extra.len();
-    let elements = std::iter::once(request.input).chain(request.extra.iter().copied());
+fn applied(types: &RowTypes, reducer: Reducer, expression: &str) -> Reducer {
+    let acc = types.accumulator;
+    let inputs = 1 + types.extra.len();
+    let elements = std::iter::once(types.input).chain(types.extra.iter().copied());
     let params: Vec<DType> = elements.chain(reducer.finish.results.iter().map(Expr::dtype)).collect();
     let expression: Expression = expression.parse().expect("an expression of the table");
     let def = Def::build("apply", &params, |lets, args| {
         let mut names =
-            vec![("eps".to_string(), Scalar::float(acc, request.params.first().copied().unwrap_or(0.0)).into())];
+            vec![("eps".to_string(), Scalar::float(acc, types.params.first().copied().unwrap_or(0.0)).into())];
         for (i, arg) in args.iter().enumerate() {
             let letter = if i < inputs { format!("x{i}") } else { format!("r{}", i - inputs) };
             names.push((letter, lets.bind(arg.clone().cast(acc))));
         }
         let value = expression.build(lets, &names, acc).expect("an expression of the table");
-        vec![give(lets, value, request)]
+        vec![give(lets, value, types)]
     });
     Reducer { apply: Some(Apply { def, inputs: (0..inputs).collect(), lifted: None }), ..reducer }
 }
 
 /// x less the mean, over the root of the variance plus eps; then times `x1`, plus `x2`, where there are such.
 /// The mean is a pair: see [`moments`].
-pub(super) fn layer_norm(request: &Request) -> Reducer {
-    let reducer = moments(request, |_, [c, e, m2]| vec![c, e, variance(request, m2, 0.0)]);
-    applied(request, reducer, &scaled("(x0 - r0 - r1) / sqrt(r2 + eps)", request))
+pub(super) fn layer_norm(types: &RowTypes) -> Reducer {
+    let reducer = moments(types, |_, [c, e, m2]| vec![c, e, variance(types, m2, 0.0)]);
+    applied(types, reducer, &scaled("(x0 - r0 - r1) / sqrt(r2 + eps)", types))
 }
 
 /// x less the mean, over the standard deviation.
-pub(super) fn standardize(request: &Request) -> Reducer {
-    let ddof = request.params[0];
-    let reducer = moments(request, |_, [c, e, m2]| vec![c, e, variance(request, m2, ddof).sqrt()]);
-    applied(&Request { params: vec![], ..request.clone() }, reducer, "(x0 - r0 - r1) / r2")
+pub(super) fn standardize(types: &RowTypes) -> Reducer {
+    let ddof = types.params[0];
+    let reducer = moments(types, |_, [c, e, m2]| vec![c, e, variance(types, m2, ddof).sqrt()]);
+    applied(&RowTypes { params: vec![], ..types.clone() }, reducer, "(x0 - r0 - r1) / r2")
 }
 
 /// x over the root of the mean square plus eps; then times `x1`, plus `x2`, where there are such.
-pub(super) fn rms_norm(request: &Request) -> Reducer {
+pub(super) fn rms_norm(types: &RowTypes) -> Reducer {
     let row = find("sum_squares").expect("a row of the table");
-    let squares = row.build(&Request { output: request.accumulator, params: vec![], ..request.clone() });
-    let finish = Def::build("mean_square", &[request.accumulator], |_, args| {
-        vec![args[0].clone().div(request.count_in_accumulator())]
+    let squares = row.build(&RowTypes { output: types.accumulator, params: vec![], ..types.clone() });
+    let finish = Def::build("mean_square", &[types.accumulator], |_, args| {
+        vec![args[0].clone().div(types.count_in_accumulator())]
     });
-    applied(request, Reducer { finish, ..squares }, &scaled("x0 / sqrt(r0 + eps)", request))
+    applied(types, Reducer { finish, ..squares }, &scaled("x0 / sqrt(r0 + eps)", types))
 }
 
-/// An expression with scale and bias where the request has them.
-fn scaled(expression: &str, request: &Request) -> String {
+/// An expression with scale and bias where the row has inputs for them.
+fn scaled(expression: &str, types: &RowTypes) -> String {
     let [scale, bias] = [" * x1", " + x2"].map(str::to_string);
-    [expression.to_string(), scale, bias].into_iter().take(1 + request.extra.len()).collect()
+    [expression.to_string(), scale, bias].into_iter().take(1 + types.extra.len()).collect()
 }
 
 /// exp(x - m) times the reciprocal of sum exp(x - m), m being the greatest element. The sum is at least about 1,
 /// so that its reciprocal is a normal number.
-pub(super) fn softmax(request: &Request) -> Reducer {
-    let acc = request.accumulator;
-    let reducer = log_sum_exp::sums(request, |_, [m, s]| vec![m, s.float(1.0).div(s)]);
+pub(super) fn softmax(types: &RowTypes) -> Reducer {
+    let acc = types.accumulator;
+    let reducer = log_sum_exp::sums(types, |_, [m, s]| vec![m, s.float(1.0).div(s)]);
     let def = Def::build("apply", &[acc; 3], |lets, args| {
         let value = args[0].clone().mul(args[2].clone());
-        vec![give(lets, value, request)]
+        vec![give(lets, value, types)]
     });
     Reducer { apply: Some(Apply { def, inputs: vec![], lifted: Some(1) }), ..reducer }
 }
 
 /// (x - m) - log(sum exp(x - m)), m being the greatest element.
-pub(super) fn log_softmax(request: &Request) -> Reducer {
-    let acc = request.accumulator;
-    let reducer = log_sum_exp::sums(request, |lets, [m, s]| {
+pub(super) fn log_softmax(types: &RowTypes) -> Reducer {
+    let acc = types.accumulator;
+    let reducer = log_sum_exp::sums(types, |lets, [m, s]| {
         let log = lets.splice(&math::log(acc), &[s]).remove(0);
         vec![m, log]
     });
-    applied(request, reducer, "x0 - r0 - r1")
+    applied(types, reducer, "x0 - r0 - r1")
 }

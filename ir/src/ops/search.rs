@@ -1,7 +1,7 @@
 //! Where the extreme element is, by one look at most elements.
 
 use super::arg::{beyond, nearer};
-use super::{Request, Search};
+use super::{RowTypes, Search};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I32, I64};
 
@@ -11,14 +11,14 @@ use DType::{F32, F64, I32, I64};
 ///
 /// What is compared is the element itself, small integers in 32 bits, or of floats up to 32 bits a number that orders
 /// them, see [`order_of`].
-pub(super) fn search(request: &Request, op: Op, last: bool) -> Search {
-    let input = request.input;
+pub(super) fn search(types: &RowTypes, op: Op, last: bool) -> Search {
+    let input = types.input;
     let has_order = input.is_float() && input != F64;
     let best = if input.bytes() < 4 || input == F32 { I32 } else { input };
     // Numbers that order floats are the greater the better.
     let greatest = has_order || op == Op::Max;
     // Beside 8 bytes that are compared as wide, for their condition selects it; else as wide as positions are.
-    let start = if best.bytes() == 8 { I64 } else { request.position };
+    let start = if best.bytes() == 8 { I64 } else { types.position };
     let worst = match (best, greatest) {
         (F64, true) => Scalar::f64(f64::NEG_INFINITY),
         (F64, false) => Scalar::f64(f64::INFINITY),

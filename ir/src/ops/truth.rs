@@ -1,6 +1,6 @@
 //! Truth values: bytes in memory, of which every non-zero one is true.
 
-use super::{Reducer, Request};
+use super::{Reducer, RowTypes};
 use crate::{DType, Def, Expr, Op, Scalar};
 
 const BYTE: DType = DType::U8;
@@ -37,17 +37,17 @@ fn reduce(op: Op, identity: u64) -> Reducer {
 }
 
 /// An odd number of bytes is not 0.
-pub(super) fn odd(_: &Request) -> Reducer {
+pub(super) fn odd(_: &RowTypes) -> Reducer {
     let lift = Def::build("truth", &[BYTE], |_, args| vec![truth_of(args[0].clone())]);
     Reducer::simple(vec![byte(0)], lift, super::combine(Op::Xor, BYTE), as_bool())
 }
 
 /// Some byte is not 0.
-pub(super) fn any(_: &Request) -> Reducer {
+pub(super) fn any(_: &RowTypes) -> Reducer {
     reduce(Op::Or, 0)
 }
 
 /// The least byte is not 0.
-pub(super) fn all(_: &Request) -> Reducer {
+pub(super) fn all(_: &RowTypes) -> Reducer {
     reduce(Op::Min, 255)
 }

@@ -18,8 +18,8 @@
 //! names mean the same, in any order of their letters and with blocks: those of activations (`nc ncw nchw ncdhw`, so
 //! `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
 //!
-//! Operands of one request may be blocked in different sizes. Where blocks do not divide their axis, or one
-//! another, the request is computed in several boxes, of which there may be
+//! Operands of one spec may be blocked in different sizes. Where blocks do not divide their axis, or one
+//! another, the spec is computed in several boxes, of which there may be
 //! [64](crate::MAX_BOXES).
 //!
 //! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a
@@ -141,7 +141,7 @@ impl Layout {
     /// axis that is blocked becomes one block, whose padding is zero. Without, reduced axes leave the
     /// order, with their blocks. After explicit strides the output is dense, its axes in the order of their
     /// |stride|, the largest outermost, and zero outside of all. The offset of input 0 is not kept; one that is
-    /// said (`any+8`) is. A request has in its place the layout that it stands for.
+    /// said (`any+8`) is. A spec has in its place the layout that it stands for.
     ///
     /// ```
     /// use cranefold_spec::Reduction;

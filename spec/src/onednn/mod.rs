@@ -1,4 +1,4 @@
-//! oneDNN's reduction primitive, translated to a request.
+//! oneDNN's reduction primitive, translated to a spec.
 //!
 //! | oneDNN | here |
 //! | --- | --- |
@@ -156,7 +156,7 @@ impl<'a> Primitive<'a> {
         self
     }
 
-    /// The request.
+    /// The spec.
     ///
     /// # Errors
     /// Names that oneDNN does not have or that are not supported, a `clip` whose bounds cross, a type of a sum that

@@ -23,7 +23,7 @@ pub const CASES: &[Case] = &[
     ("sum f32[2,0] axes=[1]", "", "0 0"),
     ("sum f32[2,0] axes=[1] keep_dims", "", "0 0"),
     ("sum f32[]", "7", "7"),
-    // Narrow floats accumulate in f32; wider on request; one rounding at the end.
+    // Narrow floats accumulate in f32; wider where asked; one rounding at the end.
     ("sum f16[4096]", "4096*1", "4096"),
     ("sum f16[2]", "60000 60000", "inf"),
     ("sum f16[2] -> f32", "60000 60000", "120000"),

@@ -4,7 +4,7 @@ use super::element::Element;
 use super::typing::{literal_of, old_type};
 use super::{Call, Recipe, RecipeError, Types, in_expression, in_memory, in_part, try_def};
 use crate::expression::Expression;
-use crate::ops::{Apply, Form, Output, Reducer, Request, Source, float, integer, invariant, product, truth};
+use crate::ops::{Apply, Form, Output, Reducer, RowTypes, Source, float, integer, invariant, product, truth};
 use crate::{DType, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
@@ -104,7 +104,7 @@ impl Recipe {
         // With a map, what follows the first input is the map's.
         let further = types.inputs.iter().skip(1).filter(|_| self.map.is_none());
         let extra = further.take(row.inputs - 1).map(|&(_, d)| in_memory(d)).collect();
-        let request = Request {
+        let row_types = RowTypes {
             input: in_memory(element.dtype),
             output: in_memory(value.unwrap_or(element.dtype)),
             count_output: count.unwrap_or(I64),
@@ -118,8 +118,8 @@ impl Recipe {
             half_even: self.half_even,
         };
         let reducer = match form {
-            Form::Plain => row.build(&request),
-            Form::Direct => row.build_direct(&request).ok_or_else(|| self.no_form(form))?,
+            Form::Plain => row.build(&row_types),
+            Form::Direct => row.build_direct(&row_types).ok_or_else(|| self.no_form(form))?,
         };
         Ok(element.adapt(reducer, row.takes_position, types, self.takes_position()))
     }
@@ -174,11 +174,11 @@ impl Recipe {
 
     /// The value of an expression in an output's type.
     pub(in crate::ops) fn give(&self, lets: &mut Lets, value: Expr, output: DType) -> Expr {
-        let rounding = Request {
+        let rounding = RowTypes {
             output: in_memory(output),
             saturate: self.saturate,
             half_even: self.half_even,
-            ..Request::of(in_memory(output), value.dtype())
+            ..RowTypes::of(in_memory(output), value.dtype())
         };
         match value.dtype() {
             Bool if output == Bool => value.select(Scalar::int(U8, 1).into(), Scalar::int(U8, 0).into()),

@@ -34,8 +34,8 @@ impl Parts {
     pub const ALL: [Parts; 6] = [Parts::Row, Parts::Several, Parts::Map, Parts::Then, Parts::Apply, Parts::Own];
 }
 
-/// The operands and expressions of a request in the making.
-struct Request<'a> {
+/// The operands and expressions of a spec in the making.
+struct Draft<'a> {
     case: &'a Case,
     random: Random,
     shape: Vec<u64>,
@@ -72,10 +72,10 @@ pub fn builder(case: &Case) -> Builder {
     let accumulator = if wide || case.flags.acc_f64 { F64 } else { F32 };
     let says_accumulator = case.flags.acc_f64;
     let shape = case.shape();
-    Request { case, random, shape, inputs, thens, scalars, accumulator, says_accumulator }.builder(has_map, then, apply)
+    Draft { case, random, shape, inputs, thens, scalars, accumulator, says_accumulator }.builder(has_map, then, apply)
 }
 
-impl Request<'_> {
+impl Draft<'_> {
     fn builder(mut self, has_map: bool, then: bool, apply: bool) -> Builder {
         let own = self.case.parts == Parts::Own;
         let element = if has_map { self.element() } else { self.inputs[0] };
