@@ -22,7 +22,7 @@ mod list;
 
 use cranefold::ir::Nest;
 use cranefold::passes::PASSES;
-use cranefold::{Compiler, Error, Problem, Reduction, Schedule, Target, Vectors, lower, schedule};
+use cranefold::{Compiler, Error, Problem, Schedule, Spec, Target, Vectors, lower, schedule};
 use cranelift_codegen::{settings, timing};
 use list::Workload;
 use std::hint::black_box;
@@ -78,7 +78,7 @@ fn times(text: &str, targets: &Targets) -> Result<Vec<f64>, Error> {
     let (total, kernel) = timed(|| compiler.compile(&text.parse()?));
     let (kernel, cranelift_host) = (kernel?, cranelift());
 
-    let (parse, spec) = timed(|| text.parse::<Reduction>());
+    let (parse, spec) = timed(|| text.parse::<Spec>());
     let spec = spec?;
     let (make_problem, problem) = timed(|| Problem::of(&spec));
     let width = compiler.vectors().bits;

@@ -8,7 +8,7 @@
 
 #![allow(unsafe_code, reason = "reads through pointers, as code of C's does, and calls a kernel with them")]
 
-use cranefold::{Compiler, Error, Kernel, KeyedSpec, Reduction};
+use cranefold::{Compiler, Error, Kernel, KeyedSpec, Spec};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::{Arc, Barrier, RwLock};
@@ -31,7 +31,7 @@ type Map = RwLock<HashMap<u128, Arc<Kernel>>>;
 fn main() -> Result<(), Error> {
     let compiler = Compiler::host()?;
     let text = |n: usize| format!("sum f32[{},{}] axes=[{}]", 2 + n % 16, 3 + n / 16, n % 2);
-    let specs: Vec<Reduction> = (0..SPECS).map(|n| text(n).parse()).collect::<Result<_, _>>()?;
+    let specs: Vec<Spec> = (0..SPECS).map(|n| text(n).parse()).collect::<Result<_, _>>()?;
     let kernels: Vec<Kernel> = specs.iter().map(|spec| compiler.compile(spec)).collect::<Result<_, _>>()?;
     let keyed: Vec<KeyedSpec> = kernels.iter().map(|kernel| kernel.keyed_spec().clone()).collect();
     let keys: Vec<u128> = keyed.iter().map(|one| one.signature().hash()).collect();
@@ -94,7 +94,7 @@ fn main() -> Result<(), Error> {
 }
 
 /// A compiler with kernels of its own.
-fn of_its_own(specs: &[Reduction]) -> Result<(Compiler, Vec<KeyedSpec>), Error> {
+fn of_its_own(specs: &[Spec]) -> Result<(Compiler, Vec<KeyedSpec>), Error> {
     let compiler = Compiler::host()?;
     let key = |spec| compiler.compile(spec).map(|kernel| kernel.keyed_spec().clone());
     let keyed = specs.iter().map(key).collect::<Result<_, _>>()?;

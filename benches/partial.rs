@@ -13,7 +13,7 @@
 //! | `GB/s` | of that, counting both states read and one written |
 //! | `shard` | compiling the first shard, in microseconds |
 
-use cranefold::{Compiler, Input, Output, Reduction};
+use cranefold::{Compiler, Input, Output, Spec};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "spec", "whole us", "shards us", "ratio", "combine us", "GB/s", "shard us"
     );
     for spec in SPECS {
-        let spec: Reduction = spec.parse()?;
+        let spec: Spec = spec.parse()?;
         let compiler = Compiler::host()?;
         let kernel = compiler.compile(&spec)?;
         let partial = compiler.partial(&spec)?;

@@ -21,7 +21,7 @@ mod list;
 
 use answers::Expected;
 use baselines::{BASELINES, Walk, baselines, memory};
-use cranefold::{Compiler, Problem, Reduction, Scalar, pipeline};
+use cranefold::{Compiler, Problem, Scalar, Spec, pipeline};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
 use data::Data;
@@ -51,7 +51,7 @@ fn main() {
 
 /// Times one workload every way that there is. What a way needs is made when it is timed: a filter may leave it
 /// out.
-fn measure(group: &mut BenchmarkGroup<WallTime>, compiler: &Compiler, spec: &Reduction) {
+fn measure(group: &mut BenchmarkGroup<WallTime>, compiler: &Compiler, spec: &Spec) {
     let kernel = compiler.compile(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
     let problem = Problem::of(spec);
     let data = LazyCell::new(|| Data::all(spec));

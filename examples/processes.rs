@@ -6,7 +6,7 @@
 //! reads its part of the file piece by piece, of at most as many bytes as the budget says. It sends the state of its blocks
 //! to the first process through a pipe, which combines and finishes them: to the bits of one kernel over the whole file.
 
-use cranefold::{Compiler, DType, Input, Output, Partial, Reduction, Scalar};
+use cranefold::{Compiler, DType, Input, Output, Partial, Scalar, Spec};
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -38,7 +38,7 @@ fn bytes(text: &str) -> Outcome<u64> {
 
 /// The partial results of a reduction of one input, which nothing else is needed to finish.
 fn partial(spec: &str) -> Outcome<Partial> {
-    let spec: Reduction = spec.parse()?;
+    let spec: Spec = spec.parse()?;
     let partial = Compiler::host()?.partial(&spec)?;
     match spec.inputs() {
         [_] => Ok(partial),

@@ -4,7 +4,7 @@
 //! a thread:
 //!
 //! ```
-//! use cranefold::{Compiler, Executor, Input, Output, Reduction};
+//! use cranefold::{Compiler, Executor, Input, Output, Spec};
 //!
 //! struct Threads(usize);
 //!
@@ -24,7 +24,7 @@
 //!
 //! let pool = Threads(2);
 //! let compiler = Compiler::builder().threads(pool.threads()).build()?;
-//! let spec: Reduction = "sum f32[1000000]".parse()?;
+//! let spec: Spec = "sum f32[1000000]".parse()?;
 //! let (x, mut sum) = (vec![1.0f32; 1_000_000], [0.0f32]);
 //! compiler.compile(&spec)?.run_on(&pool, &[Input::from(&x[..])], &mut [Output::from(&mut sum[..])])?;
 //! assert_eq!(sum, [1e6]);

@@ -21,7 +21,7 @@
 //! # The modules
 //!
 //! ```text
-//! text or builder -> Reduction -> Problem -> Nest -> passes -> Nest -> Code -> Kernel
+//! text or builder -> Spec -> Problem -> Nest -> passes -> Nest -> Code -> Kernel
 //!                                   |          ^
 //!                               Signature   Schedule
 //! ```
@@ -45,7 +45,7 @@
 //! | [`partial`] | states of some blocks of a reduction, for engines that merge them |
 //! | [`executor`] | the threads that run the parts of a kernel: one thread, rayon, threads that stay awake, or the caller's own |
 //!
-//! Users need [`Compiler`], [`Kernel`], [`Reduction`], [`Schedule`], [`Target`], [`aot`], [`partial`] and [`executor`]. The
+//! Users need [`Compiler`], [`Kernel`], [`Spec`], [`Schedule`], [`Target`], [`aot`], [`partial`] and [`executor`]. The
 //! modules between a problem and a legal nest are public for readers of the language and for tests.
 //!
 //! Dependencies point one way, and `tests/layout.rs` holds the list. [`ir`] knows none of these modules. Code generation,
@@ -89,6 +89,6 @@ pub use layout::Layout;
 pub use partial::{Partial, Shard};
 pub use problem::Problem;
 pub use schedule::{Schedule, ScheduleError};
-pub use spec::{Reduction, SpecError};
+pub use spec::{Spec, SpecError};
 pub use target::Target;
 pub use vectors::Vectors;

@@ -9,7 +9,7 @@ use cranefold::ops::{self, Combiner};
 use cranefold::schedule::Parts;
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};
-use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, Target};
+use cranefold::{Compiler, DType, Options, Problem, Schedule, Spec, Target};
 use std::alloc::{GlobalAlloc, System};
 use std::cell::Cell;
 use std::fmt::Display;
@@ -98,7 +98,7 @@ type Parser = (&'static str, fn(&str) -> Answer);
 const X86: &str = "x86_64-unknown-linux-gnu";
 
 const PARSERS: &[Parser] = &[
-    ("spec", |text| answer(text.parse::<Reduction>())),
+    ("spec", |text| answer(text.parse::<Spec>())),
     ("problem", |text| answer(text.parse::<Problem>())),
     ("schedule", |text| answer(text.parse::<Schedule>())),
     ("parts", |text| answer(text.parse::<Parts>())),
@@ -121,13 +121,13 @@ const PARSERS: &[Parser] = &[
     }),
     ("oneDNN's post-op", |text| answer(with_post_ops(vec![PostOp::eltwise(text, 0.0, 0.0)]))),
     ("stage", |text| {
-        let spec: Reduction = "sum f32[8]".parse::<Reduction>().map_err(|e| e.to_string())?;
+        let spec: Spec = "sum f32[8]".parse::<Spec>().map_err(|e| e.to_string())?;
         let kernel = Compiler::host().and_then(|host| host.compile(&spec)).map_err(|e| e.to_string())?;
         answer(kernel.dump(text))
     }),
 ];
 
-fn with_post_ops(post_ops: Vec<PostOp>) -> Result<Reduction, cranefold::SpecError> {
+fn with_post_ops(post_ops: Vec<PostOp>) -> Result<Spec, cranefold::SpecError> {
     let primitive = Primitive::new("reduction_sum", Dims::new(DType::F32, &[8]), Dims::new(DType::F32, &[1]));
     post_ops.into_iter().fold(primitive, Primitive::post_op).translate()
 }
@@ -419,7 +419,7 @@ type Case<'a> = Box<dyn FnOnce() -> Answer + Send + 'a>;
 
 #[test]
 fn specs_without_text_are_answered_too() {
-    let sum = || Reduction::builder("sum");
+    let sum = || Spec::builder("sum");
     let f32 = DType::F32;
     let (ones, zeros) = (vec![1u64; 100_000], vec![0i64; 100_000]);
     let many_inputs = |n: usize| (0..n).fold(sum(), |builder, _| builder.input(f32, &[1]));
@@ -453,7 +453,7 @@ fn specs_without_text_are_answered_too() {
         ("outputs", Box::new(|| answer((0..100_000).fold(sum(), |b, _| b.output(f32)).input(f32, &[2]).build()))),
         ("scalars", Box::new(|| answer(one((0..100_000).fold(sum(), |b, _| b.scalar("k", f32)))))),
         ("parameters", Box::new(|| answer(one((0..100_000).fold(sum(), |b, _| b.param("p", 1.0)))))),
-        ("name of an op", Box::new(|| answer(one(Reduction::builder(&long))))),
+        ("name of an op", Box::new(|| answer(one(Spec::builder(&long))))),
         ("name of a parameter", Box::new(|| answer(one(sum().param(&long, 1.0))))),
         ("name of a scalar", Box::new(|| answer(one(sum().scalar(&long, f32))))),
         ("name in an expression", Box::new(|| answer(one(sum().map(name(&long)))))),
@@ -526,7 +526,7 @@ fn the_largest_specs_compile() {
     for spec in &specs {
         let shown: String = spec.chars().take(60).collect();
         let case =
-            || answer(spec.parse::<Reduction>()).and_then(|()| answer(compiler.compile(&spec.parse().expect("again"))));
+            || answer(spec.parse::<Spec>()).and_then(|()| answer(compiler.compile(&spec.parse().expect("again"))));
         let (start, done) = (Instant::now(), bounded(&shown, spec.len(), case));
         println!(
             "{:?} {shown}: {}",

@@ -2,7 +2,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use cranefold::ops::ROWS;
-use cranefold::{Compiler, DType, Options, Problem, Reduction, Target, lower};
+use cranefold::{Compiler, DType, Options, Problem, Spec, Target, lower};
 use cranefold_fuzz::execute::Memory;
 
 /// Bytes of a line.
@@ -21,7 +21,7 @@ const OTHERS: [&str; 6] = [
     "sum u8[3,4096] axes=[1]",
 ];
 
-fn specs() -> impl Iterator<Item = Reduction> {
+fn specs() -> impl Iterator<Item = Spec> {
     let of_rows = ROWS.iter().flat_map(|row| {
         let spec = move |dtype: DType| format!("{} {dtype}{ROWS_OF}", row.name).parse().ok();
         DType::ALL.into_iter().filter_map(spec)
@@ -65,7 +65,7 @@ fn loops_that_wait_for_memory_read_lines() {
     let target = Target::new("x86_64-unknown-none", "x86-64-v4").expect("a target");
     let compiler = Compiler::builder().target(target).build().expect("a compiler");
     let asm = |spec: &str, width: u32| {
-        let spec: Reduction = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
+        let spec: Spec = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
         let options = Options { schedule: None, width: Some(width) };
         compiler.compile_with(&spec, &options).expect("a kernel").dump("asm").expect("the assembly")
     };

@@ -1,7 +1,7 @@
 //! The derived bounds of `reference::check`: a plain f32 execution of the reduction tree keeps
 //! within them on any input, and wrong results do not.
 
-use cranefold::{Compiler, DType, Reduction, Scalar};
+use cranefold::{Compiler, DType, Scalar, Spec};
 use cranefold_reference as reference;
 
 /// DESIGN's tree on an inner axis: 64 lanes, blocks of 64 steps, merged pairwise.
@@ -124,7 +124,7 @@ fn the_tree_keeps_within_the_bounds() {
         for kind in 0..8 {
             let x = random.elements(kind, length);
             for op in OPS {
-                let spec: Reduction = format!("{op} f32[{length}]").parse().unwrap();
+                let spec: Spec = format!("{op} f32[{length}]").parse().unwrap();
                 let exact = reference::reduce(&spec, &[&bytes(&x)]).unwrap();
                 let mut got = Scalar::f32(execute(op, &x));
                 if length == 0 && got.as_f64() == 0.0 {
@@ -154,7 +154,7 @@ fn blocked_axes_are_reduced_box_by_box() {
     let (mut random, compiler) = (Random(4), Compiler::host().expect("this machine"));
     for length in [1, 15, 16, 17, 37, 100, 127, 1000, 4099, 4160, 9000, 20_003] {
         for tag in ["", "@A16a", "@A8a4a", "@(-64)64a+3", "@A2a1024a"] {
-            let spec: Reduction = format!("sum f32[{length}]{tag}").parse().unwrap();
+            let spec: Spec = format!("sum f32[{length}]{tag}").parse().unwrap();
             let operand = &spec.inputs()[0];
             for kind in 0..8 {
                 let x = random.elements(kind, length);
@@ -195,7 +195,7 @@ fn the_reference_allows_itself() {
         for kind in 0..8 {
             let x = random.elements(kind, 100);
             for op in OPS.into_iter().chain(["max", "min"]) {
-                let spec: Reduction = format!("{op} f32[100] -> {output}").parse().unwrap();
+                let spec: Spec = format!("{op} f32[100] -> {output}").parse().unwrap();
                 let exact = &reference::reduce(&spec, &[&bytes(&x)]).unwrap()[0][0];
                 let rounded = exact.round(&spec);
                 reference::check(&spec, exact, rounded)
@@ -211,7 +211,7 @@ fn the_reference_allows_itself() {
 #[test]
 fn errors_of_integer_outputs_are_of_integers() {
     let one = |text: &str, x: &[f32], got: Scalar| {
-        let spec: Reduction = text.parse().unwrap();
+        let spec: Spec = text.parse().unwrap();
         let exact = &reference::reduce(&spec, &[&bytes(x)]).unwrap()[0][0];
         (exact.error(&spec, got), exact.error_bound(&spec))
     };
@@ -228,7 +228,7 @@ fn errors_of_integer_outputs_are_of_integers() {
 fn wrong_results_are_caught() {
     let mut random = Random(3);
     let refused = |text: &str, x: &[f32], got: f32| {
-        let spec: Reduction = text.parse().unwrap();
+        let spec: Spec = text.parse().unwrap();
         let exact = &reference::reduce(&spec, &[&bytes(x)]).unwrap()[0][0];
         assert!(reference::check(&spec, exact, Scalar::f32(got)).is_err(), "{text} may not be {got}");
     };
@@ -257,7 +257,7 @@ fn wrong_results_are_caught() {
     refused("log_sum f32[2]", &[1.0, 1.0], f32::NAN);
     refused("prod f32[2]", &[3.0, 5.0], 15.000002);
     // A NaN that is not canonical.
-    let spec: Reduction = "sum f32[1]".parse().unwrap();
+    let spec: Spec = "sum f32[1]".parse().unwrap();
     let exact = &reference::reduce(&spec, &[&bytes(&[f32::NAN])]).unwrap()[0][0];
     let error = reference::check(&spec, exact, Scalar::from_bits(DType::F32, 0xffc0_0000)).unwrap_err();
     assert_eq!(error.to_string(), "bits(0xffc00000) is not in nan to nan, expected nan");
@@ -269,7 +269,7 @@ fn wrong_variances_are_caught() {
     let mut random = Random(4);
     let x: Vec<f32> = (0..1 << 16).map(|_| 1e6 + 3.4641016 * (random.unit() - 0.5)).collect();
     let n = x.len() as f32;
-    let spec: Reduction = "var f32[65536]".parse().unwrap();
+    let spec: Spec = "var f32[65536]".parse().unwrap();
     let exact = &reference::reduce(&spec, &[&bytes(&x)]).unwrap()[0][0];
     let check = |got: f32| reference::check(&spec, exact, Scalar::f32(got));
     let sum = |terms: &dyn Fn(f32) -> f32| tree(&x.iter().map(|&x| terms(x)).collect::<Vec<_>>(), -0.0, |a, b| a + b);
@@ -298,7 +298,7 @@ fn wrong_variances_are_caught() {
 
 #[test]
 fn buffers_that_do_not_fit_are_refused() {
-    let spec: Reduction = "sum f32[4,10]@(20,2) axes=[1]".parse().unwrap();
+    let spec: Spec = "sum f32[4,10]@(20,2) axes=[1]".parse().unwrap();
     let message = |inputs: &[&[u8]]| reference::reduce(&spec, inputs).unwrap_err().to_string();
     assert_eq!(message(&[]), "0 input buffers for a spec with 1");
     assert_eq!(message(&[&[0; 315]]), "input 0 has 315 bytes and needs 316");

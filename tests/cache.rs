@@ -1,15 +1,15 @@
 //! The cache: bounds, statistics, what is shared and what lives on.
 
 use cranefold::compiler::Statistics;
-use cranefold::{Compiler, Error, Kernel, Options, Reduction, Target};
+use cranefold::{Compiler, Error, Kernel, Options, Spec, Target};
 use std::collections::HashSet;
 
-fn spec(text: &str) -> Reduction {
+fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// Specs of as many problems.
-fn specs(count: usize) -> impl Iterator<Item = Reduction> {
+fn specs(count: usize) -> impl Iterator<Item = Spec> {
     (0..count).map(|n| spec(&format!("sum f32[{},3] axes=[1]", n + 2)))
 }
 
@@ -90,7 +90,7 @@ fn problems_share_code_and_each_kernel_keeps_its_spec() {
 #[test]
 fn keyed_specs_find_code_without_compiling() {
     let compiler = Compiler::host().expect("this machine");
-    let all: Vec<Reduction> = specs(20).collect();
+    let all: Vec<Spec> = specs(20).collect();
     let keyed: Vec<_> = all.iter().map(|s| compiler.keyed(s)).collect();
     assert!(keyed.iter().all(|r| compiler.get(r).is_none()));
     assert_eq!(compiler.statistics().compiles, 0);

@@ -2,13 +2,13 @@
 //! to threads and to those that outlive them.
 
 use cranefold::{
-    CallError, Compiler, DType, Element, Error, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Target,
+    CallError, Compiler, DType, Element, Error, Input, Kernel, Options, Output, Problem, Schedule, Spec, Target,
     Vectors,
 };
 use cranefold_fuzz::data;
 use std::sync::Barrier;
 
-fn spec(text: &str) -> Reduction {
+fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 

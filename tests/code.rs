@@ -2,7 +2,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use cranefold::kernel::{StepLoops, Tiles};
-use cranefold::{Compiler, Kernel, Options, Reduction, Target};
+use cranefold::{Compiler, Kernel, Options, Spec, Target};
 use std::collections::BTreeSet;
 
 /// A target with all there is, which is no machine: what it says is the same everywhere.
@@ -16,7 +16,7 @@ fn compiler_for(triple: &str, features: &str) -> Compiler {
 }
 
 fn kernel(compiler: &Compiler, spec: &str, width: u32) -> Kernel {
-    let spec: Reduction = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
+    let spec: Spec = spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"));
     compiler.compile_with(&spec, &Options { schedule: None, width: Some(width) }).expect("a kernel")
 }
 
@@ -151,7 +151,7 @@ fn strided_lanes_are_loaded_as_vectors() {
 /// Each of two loops one after the other, over whole tiles and over what is left, keeps constants in registers of its own.
 #[test]
 fn constants_are_loaded_before_each_loop() {
-    let spec: Reduction = "sum bf16[1024,1000] axes=[0]".parse().expect("a spec");
+    let spec: Spec = "sum bf16[1024,1000] axes=[0]".parse().expect("a spec");
     let options = Options { schedule: Some("width=512 tile=i0:192".parse().expect("a schedule")), width: None };
     let asm = compiler().compile_with(&spec, &options).expect("a kernel").dump("asm").expect("the assembly");
     let mut depth = 0;

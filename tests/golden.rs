@@ -18,7 +18,7 @@
 
 use cranefold::ir::{Nest, verify};
 use cranefold::schedule::{Bounds, Decided};
-use cranefold::{Compiler, Kernel, Options, Problem, Reduction, Schedule, Target, Vectors, inspect::dump, pipeline};
+use cranefold::{Compiler, Kernel, Options, Problem, Schedule, Spec, Target, Vectors, inspect::dump, pipeline};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl Golden {
         self.head.iter().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
     }
 
-    fn spec(&self) -> Result<Reduction, Box<dyn std::error::Error>> {
+    fn spec(&self) -> Result<Spec, Box<dyn std::error::Error>> {
         Ok(self.value("spec").ok_or("there is no line `spec:`")?.parse()?)
     }
 

@@ -3,7 +3,7 @@
 use cranefold::ir::ops::Form;
 use cranefold::ir::{LoopVar, Over};
 use cranefold::schedule::{Parts, Shared, Tile, Transform};
-use cranefold::{Problem, Reduction, Schedule};
+use cranefold::{Problem, Schedule, Spec};
 use std::collections::BTreeSet;
 
 /// The words between double quotes in the grammar at the head of a file, which begins with this rule.
@@ -38,7 +38,7 @@ const SPECS: [&str; 12] = [
 fn the_grammar_of_problems_has_the_words_of_the_printer() {
     let mut words = BTreeSet::new();
     for spec in SPECS {
-        let spec: Reduction = spec.parse().unwrap_or_else(|e| panic!("`{spec}`: {e}"));
+        let spec: Spec = spec.parse().unwrap_or_else(|e| panic!("`{spec}`: {e}"));
         let problem = Problem::of(&spec);
         for line in problem.to_string().lines() {
             // Neither expressions, nor the ops of `reduce`, nor types.

@@ -1,7 +1,7 @@
 //! Outputs in the place of input 0: the same bits as elsewhere, and what is refused.
 
 use cranefold::spec::Operand;
-use cranefold::{CallError, Compiler, DType, Input, Kernel, Options, Output, Reduction, Scalar, ops};
+use cranefold::{CallError, Compiler, DType, Input, Kernel, Options, Output, Scalar, Spec, ops};
 use std::collections::HashSet;
 
 /// Elements of all kinds, the same each time.
@@ -95,7 +95,7 @@ fn every_row_that_writes_the_slice() {
                 let layout = shape.split_once('@').map_or(String::new(), |(_, tag)| format!(" -> @{tag}"));
                 // Further inputs are scalars to the shape.
                 let more = format!(", {dtype}[1]").repeat(row.inputs - 1);
-                let spec: Reduction =
+                let spec: Spec =
                     format!("{} {dtype}{shape}{more} axes={axes}{layout}", row.name).parse().expect("a spec");
                 both_ways(&compiler.compile(&spec).expect("a kernel"));
             }
@@ -117,7 +117,7 @@ fn expressions_and_forced_schedules() {
         "max f32[200,50] axes=[0] map=\"abs(x0)\" apply=\"select(abs(x0) == r0, 0, x0)\"",
     ];
     for text in specs {
-        let spec: Reduction = text.parse().expect("a spec");
+        let spec: Spec = text.parse().expect("a spec");
         for schedule in ["", "width=0", "width=128 tile=i0:16 rows=8", "width=256 tile=i0:7", "blocks=3"] {
             let schedule = (!schedule.is_empty()).then(|| schedule.parse().expect("a schedule"));
             both_ways(&compiler.compile_with(&spec, &Options { schedule, width: None }).expect("a kernel"));
@@ -136,7 +136,7 @@ fn other_reductions_are_refused() {
         "softmax f32[4,5]@aB4b axes=[1]",
         "softmax f32[4,5]@aB4b axes=[1] -> @(12,4)2b",
     ] {
-        let spec: Reduction = text.parse().expect("a spec");
+        let spec: Spec = text.parse().expect("a spec");
         let mut data = elements(DType::F32, spec.inputs()[0].span_elems());
         let before = data.clone();
         let output = &mut Output::from_bytes(DType::F32, &mut data);

@@ -19,7 +19,7 @@ mod search;
 
 use cranefold::ir::eval;
 use cranefold::schedule::{Bounds, Decided, choose};
-use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Scalar, Schedule, Vectors, pipeline};
+use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Scalar, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::data::{Random, elements};
 
 /// Where the reduction dim lies, with extents beside the boundaries of vectors, lanes and blocks.
@@ -107,7 +107,7 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
     all.filter(|schedule| schedule.check(problem).is_ok()).collect()
 }
 
-fn run(kernel: &Kernel, spec: &Reduction, input: &[u8]) -> Vec<u8> {
+fn run(kernel: &Kernel, spec: &Spec, input: &[u8]) -> Vec<u8> {
     let operand = &spec.outputs()[0];
     let mut output = vec![0xa5; operand.span_bytes() as usize];
     let inputs = [Input::from_bytes(spec.inputs()[0].dtype(), input)];
@@ -125,7 +125,7 @@ fn no_schedule_changes_a_bit() {
     let mut tried = 0;
     for (op, dtype) in OPS {
         for shape in SHAPES {
-            let spec: Reduction = format!("{op} {dtype}{shape}").parse().expect("a spec");
+            let spec: Spec = format!("{op} {dtype}{shape}").parse().expect("a spec");
             let problem = Problem::of(&spec);
             let operand = &spec.inputs()[0];
             let schedules = schedules(&problem);
@@ -153,7 +153,7 @@ fn the_choice_of_a_schedule_keeps_to_the_width_and_changes_no_bit() {
     let compiler = host();
     for (op, dtype) in OPS {
         for shape in SHAPES {
-            let spec: Reduction = format!("{op} {dtype}{shape}").parse().expect("a spec");
+            let spec: Spec = format!("{op} {dtype}{shape}").parse().expect("a spec");
             let operand = &spec.inputs()[0];
             let input = elements(operand.dtype(), operand.span_elems() as usize, 3, 3);
             let widest = run(&compiler.compile(&spec).expect("a kernel"), &spec, &input);
@@ -179,7 +179,7 @@ fn a_nan_anywhere_is_in_the_result_of_its_slice_alone() {
             for shape in
                 ["[3,130] axes=[1]", "[66,5] axes=[0]", "[66,70] axes=[0]", "[2,35,9] axes=[1]", "[3,2,7] axes=[2]"]
             {
-                let spec: Reduction = format!("{op} {dtype}{shape}").parse().expect("a spec");
+                let spec: Spec = format!("{op} {dtype}{shape}").parse().expect("a spec");
                 let operand = &spec.inputs()[0];
                 let (dtype, count) = (operand.dtype(), operand.span_elems());
                 let kernel = compiler.compile(&spec).expect("a kernel");
@@ -227,7 +227,7 @@ fn long_reductions_are_exact_along_any_axis() {
         ("prod i8[70001,33]@(0,1) axes=[0] saturate", "-1", "-1"),
     ];
     for (text, value, expected) in cases {
-        let spec: Reduction = text.parse().expect("a spec");
+        let spec: Spec = text.parse().expect("a spec");
         let (operand, output) = (&spec.inputs()[0], &spec.outputs()[0]);
         let value = Scalar::parse(operand.dtype(), value).expect("a value");
         let mut one = vec![0; operand.dtype().bytes() as usize];
@@ -249,7 +249,7 @@ fn what_a_dump_shows_is_what_ran() {
     let (first, second) = (host(), host());
     for (op, dtype) in OPS {
         for shape in SHAPES {
-            let spec: Reduction = format!("{op} {dtype}{shape}").parse().expect("a spec");
+            let spec: Spec = format!("{op} {dtype}{shape}").parse().expect("a spec");
             let kernel = first.compile(&spec).expect("a kernel");
             let dump = kernel.dump("all").expect("a dump");
             assert!(kernel.dump("all").as_deref() == Ok(&dump), "{spec}: the second dump differs");
@@ -297,7 +297,7 @@ fn tiny_problems_stay_at_128_bits() {
 #[test]
 fn the_way_is_deterministic() {
     for (op, dtype) in OPS {
-        let spec: Reduction = format!("{op} {dtype}[33,70,5] axes=[1]").parse().expect("a spec");
+        let spec: Spec = format!("{op} {dtype}[33,70,5] axes=[1]").parse().expect("a spec");
         let problem = Problem::of(&spec);
         let stages = |width| {
             let bounds = Bounds::new(Vectors::WIDEST).at_most(width);

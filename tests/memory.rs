@@ -3,11 +3,11 @@
 //! One test, for limits and mappings are those of the process.
 #![cfg(target_os = "linux")]
 
-use cranefold::{Compiler, Error, Kernel, Reduction};
+use cranefold::{Compiler, Error, Kernel, Spec};
 use rlimit::Resource;
 use std::fs;
 
-fn spec(number: usize) -> Reduction {
+fn spec(number: usize) -> Spec {
     format!("sum f32[{},3] axes=[1]", number + 2).parse().expect("a spec")
 }
 

@@ -9,7 +9,7 @@ use cranefold::ir::{Nest, verify};
 use cranefold::ops::Combiner;
 use cranefold::partial::subtrees;
 use cranefold::{
-    CallError, Compiler, DType, Error, Input, Output, Partial, PartialError, Problem, Reduction, Target, lower,
+    CallError, Compiler, DType, Error, Input, Output, Partial, PartialError, Problem, Spec, Target, lower,
 };
 use cranefold_fuzz::data::Random;
 use cranefold_fuzz::execute::Memory;
@@ -53,18 +53,18 @@ fn nests_are_text_that_reads_back() {
     }
 }
 
-fn spec(text: &str) -> Reduction {
+fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// A combiner whose order shows: the composition of affine maps.
-fn composition(shape: &[u64], axes: &[i64]) -> Reduction {
+fn composition(shape: &[u64], axes: &[i64]) -> Spec {
     let maps = Combiner::new("1, 0", "x0, x1", "a0*b0, a1*b0 + b1").expect("a combiner");
-    let own = Reduction::own(maps).input(DType::F32, shape).input(DType::F32, shape);
+    let own = Spec::own(maps).input(DType::F32, shape).input(DType::F32, shape);
     own.axes(axes.to_vec()).build().expect("a spec")
 }
 
-fn specs() -> Vec<Reduction> {
+fn specs() -> Vec<Spec> {
     let own = [composition(&[9000], &[0]), composition(&[700, 9], &[0]), composition(&[9, 700], &[1])];
     SHARED.iter().chain(SPECS).map(|text| spec(text)).chain(own).collect()
 }
@@ -235,7 +235,7 @@ fn what_has_no_partial_results() {
     assert_eq!(refused("sum f32[9,129] axes=[]"), format!("{of} copies elements"));
     let maps = Combiner::new("1", "x0", "a0*b0").expect("a combiner");
     let blocked = cranefold::Layout::tag("Ba16b").expect("a tag");
-    let spec = Reduction::own(maps).input_at(DType::F32, &[40, 20], blocked).build().expect("a spec");
+    let spec = Spec::own(maps).input_at(DType::F32, &[40, 20], blocked).build().expect("a spec");
     let error = compiler().partial(&spec).expect_err("a refusal").to_string();
     assert_eq!(error, format!("{of} combines elements in another order than that of memory"));
     let partial = partial("sum f32[40000]");
@@ -380,7 +380,7 @@ fn threads_share_a_partial() {
 
 #[test]
 fn the_compilers_cache_keeps_the_code_of_partial_results() {
-    let spec: Reduction = "sum f32[1000003]".parse().expect("a spec");
+    let spec: Spec = "sum f32[1000003]".parse().expect("a spec");
     let compiler = Compiler::host().expect("this machine");
     let partial = compiler.partial(&spec).expect("blocks");
     let after_partial = compiler.statistics();

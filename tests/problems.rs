@@ -2,10 +2,10 @@
 
 use cranefold::ops::Form;
 use cranefold::schedule::{choose, choose_form};
-use cranefold::{Problem, Reduction, Schedule};
+use cranefold::{Problem, Schedule, Spec};
 
 fn problem(text: &str) -> Problem {
-    Problem::of(&text.parse::<Reduction>().unwrap_or_else(|error| panic!("{text}: {error}")))
+    Problem::of(&text.parse::<Spec>().unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
 /// Whole blocks are no more than further dims.

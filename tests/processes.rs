@@ -1,6 +1,6 @@
 //! The example that reduces a file in several processes.
 
-use cranefold::{Compiler, Reduction, Scalar};
+use cranefold::{Compiler, Scalar, Spec};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -37,7 +37,7 @@ fn a_file_larger_than_the_budget_is_reduced_to_the_same_bits() {
     let (_, too_little) = run(&text, "1000");
     std::fs::remove_file(&file).expect("the file");
 
-    let spec: Reduction = text.parse().expect("a spec");
+    let spec: Spec = text.parse().expect("a spec");
     let kernel = Compiler::host().expect("this machine").compile(&spec).expect("a kernel");
     let (mut mean, mut max) = ([0.0f32], [0.0f32]);
     let outputs = &mut [(&mut mean[..]).into(), (&mut max[..]).into()];

@@ -15,7 +15,7 @@
 //! `BLESS=1 cargo test --release --test readme` rewrites them.
 
 use cranefold::passes::{PASSES, Pass};
-use cranefold::{Compiler, Options, Reduction, Target, aot};
+use cranefold::{Compiler, Options, Spec, Target, aot};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn compiler(bits: Option<&&str>) -> Option<(Compiler, u32)> {
     }
 }
 
-fn spec(text: &str) -> Reduction {
+fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|e| panic!("`{text}`: {e}"))
 }
 
@@ -106,7 +106,7 @@ fn header(words: &[&str]) -> String {
 }
 
 fn refusal(words: &[&str]) -> String {
-    words[0].parse::<Reduction>().expect_err("a refusal").to_string()
+    words[0].parse::<Spec>().expect_err("a refusal").to_string()
 }
 
 fn explained(words: &[&str]) -> Option<String> {

@@ -4,7 +4,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use cranefold::spec::Operand;
-use cranefold::{Compiler, Input, Kernel, Output, Reduction, Target};
+use cranefold::{Compiler, Input, Kernel, Output, Spec, Target};
 use cranefold_fuzz::data;
 
 /// Features, and the bits of the vectors that follow from them.
@@ -47,7 +47,7 @@ const SPECS: [&str; 22] = [
     "median i16[3,1000] axes=[1]",
 ];
 
-fn parse(spec: &str) -> Reduction {
+fn parse(spec: &str) -> Spec {
     spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"))
 }
 

@@ -12,8 +12,8 @@ use cranefold::problem::search_windows::Windows;
 use cranefold::problem::tree::Tree;
 use cranefold::schedule::{Bounds, Decided, Parts, Shared, choose, choose_for};
 use cranefold::{
-    CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Reduction, Schedule, Serial,
-    Spinning, Vectors, lower, pipeline,
+    CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Schedule, Serial, Spec, Spinning,
+    Vectors, lower, pipeline,
 };
 use cranefold_fuzz::data::Buffer;
 use cranefold_fuzz::execute::{self, Memory};
@@ -45,18 +45,18 @@ const SPECS: &[&str] = &[
     "sum f32[5,6] axes=[] ",
 ];
 
-fn spec(text: &str) -> Reduction {
+fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// A combiner whose order shows: the composition of affine maps.
-fn composition(shape: &[u64], axes: &[i64]) -> Reduction {
+fn composition(shape: &[u64], axes: &[i64]) -> Spec {
     let maps = cranefold::ops::Combiner::new("1, 0", "x0, x1", "a0*b0, a1*b0 + b1").expect("a combiner");
-    let own = Reduction::own(maps).input(cranefold::DType::F32, shape).input(cranefold::DType::F32, shape);
+    let own = Spec::own(maps).input(cranefold::DType::F32, shape).input(cranefold::DType::F32, shape);
     own.axes(axes.to_vec()).build().expect("a spec")
 }
 
-fn specs() -> Vec<Reduction> {
+fn specs() -> Vec<Spec> {
     let own = [composition(&[9000], &[0]), composition(&[700, 9], &[0]), composition(&[9, 700], &[1])];
     SHARED.iter().chain(SPECS).map(|text| spec(text)).chain(own).collect()
 }

@@ -5,7 +5,7 @@ use cranefold::ir::{Def, DefId, Expr, Extent, Loop, LoopKind, Nest, Over, Stmt, 
 use cranefold::lower::lower;
 use cranefold::ops::{ROWS, Row};
 use cranefold::schedule::{Bounds, Decided};
-use cranefold::{Compiler, DType, Input, Kernel, Options, Output, Problem, Reduction, Vectors, pipeline};
+use cranefold::{Compiler, DType, Input, Kernel, Options, Output, Problem, Spec, Vectors, pipeline};
 use cranefold_fuzz::data;
 
 /// A row with parameters, a type, what stands after the axes, and the bits of vectors.
@@ -28,7 +28,7 @@ impl Case {
     }
 
     /// Nothing where the op has no such form.
-    fn spec(&self, shape: &str) -> Option<Reduction> {
+    fn spec(&self, shape: &str) -> Option<Spec> {
         let Case { row, params, dtype, form, .. } = self;
         format!("{}{params} {dtype}{shape} {form}", row.name).parse().ok()
     }
@@ -115,7 +115,7 @@ fn ops() -> impl Iterator<Item = (&'static Row, &'static str, DType)> {
 }
 
 /// The nest that a target with these vectors is given.
-fn legal(spec: &Reduction, vectors: Vectors) -> Nest {
+fn legal(spec: &Spec, vectors: Vectors) -> Nest {
     let problem = Problem::of(spec);
     let decided = Decided::of(problem, None, Bounds::new(vectors)).expect("a choice");
     pipeline::legal(&decided).expect("a legal nest").nests.remove(0)
@@ -336,11 +336,11 @@ fn rows_that_share_folds_have_the_interpreters_bits() {
 }
 
 /// Outputs of zeros.
-fn outputs(spec: &Reduction) -> Vec<Vec<u8>> {
+fn outputs(spec: &Spec) -> Vec<Vec<u8>> {
     spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect()
 }
 
-fn interpreted(spec: &Reduction, nest: &Nest, input: &[u8]) -> Vec<Vec<u8>> {
+fn interpreted(spec: &Spec, nest: &Nest, input: &[u8]) -> Vec<Vec<u8>> {
     let mut outputs = outputs(spec);
     let outs = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     eval::run(nest, &mut eval::Bits { inputs: vec![input], outputs: outs });

@@ -19,7 +19,7 @@ mod walk;
 pub use walk::Walk;
 
 use crate::data::Data;
-use cranefold::{DType, Reduction};
+use cranefold::{DType, Spec};
 
 /// A way to compute a workload: from the data of its inputs it makes the outputs, each in the row-major order
 /// of its shape, and gives their bits if asked to.
@@ -44,7 +44,7 @@ struct Work {
 }
 
 /// The ways of a workload whose operands lie as the walk says.
-pub fn baselines<'a>(spec: &Reduction, walk: &'a Walk) -> Ways<'a> {
+pub fn baselines<'a>(spec: &Spec, walk: &'a Walk) -> Ways<'a> {
     let dtype = spec.inputs()[0].dtype();
     let plain_words = spec.then().is_empty() && spec.apply().is_none();
     if !plain_words || spec.inputs().iter().any(|input| input.dtype() != dtype) {

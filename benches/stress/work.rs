@@ -2,12 +2,12 @@
 
 use cranefold::ir::eval::Bits;
 use cranefold::lower::program::Program;
-use cranefold::{Compiler, Error, Input, Kernel, Output, Reduction, pipeline};
+use cranefold::{Compiler, Error, Input, Kernel, Output, Spec, pipeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The spec with a number: all differ, and no two mean the same problem.
-pub fn spec(number: usize) -> Reduction {
+pub fn spec(number: usize) -> Spec {
     let (op, rest) = (["sum", "max", "mean", "argmax", "prod"][number % 5], number / 5);
     let (dtype, rest) = (["f32", "i32", "f16", "f64"][rest % 4], rest / 4);
     // Extents whose order tells the problems apart.
@@ -125,7 +125,7 @@ pub fn hammer(threads: u64, time: Duration) -> Result<Hammered, Error> {
 
 /// A spec with an input and the interpreter's answer.
 struct Case {
-    spec: Reduction,
+    spec: Spec,
     input: Vec<u8>,
     output: Vec<u8>,
 }

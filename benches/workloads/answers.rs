@@ -3,7 +3,7 @@
 use super::data::Data;
 use cranefold::ir::{Nest, eval};
 use cranefold::spec::{Operand, Role};
-use cranefold::{Input, Kernel, Output, Reduction, Scalar};
+use cranefold::{Input, Kernel, Output, Scalar, Spec};
 use cranefold_reference as reference;
 use cranefold_reference::Exact;
 
@@ -11,7 +11,7 @@ use cranefold_reference::Exact;
 const SAMPLE_ELEMS: u64 = 20_000;
 
 /// Buffers for the outputs.
-pub fn buffers(spec: &Reduction) -> Vec<Vec<u8>> {
+pub fn buffers(spec: &Spec) -> Vec<Vec<u8>> {
     spec.outputs().iter().map(|output| vec![0; output.span_bytes() as usize]).collect()
 }
 
@@ -26,7 +26,7 @@ pub fn bytes(data: &[Data]) -> Vec<Vec<u8>> {
 }
 
 /// Buffers as the outputs of a call.
-pub fn outputs<'a>(spec: &Reduction, buffers: &'a mut [Vec<u8>]) -> Vec<Output<'a>> {
+pub fn outputs<'a>(spec: &Spec, buffers: &'a mut [Vec<u8>]) -> Vec<Output<'a>> {
     let operands = spec.outputs().iter().zip(buffers);
     operands.map(|(operand, bytes)| Output::from_bytes(operand.dtype(), bytes)).collect()
 }
@@ -47,7 +47,7 @@ pub fn interpret(nest: &Nest, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>]) {
 }
 
 /// The elements of each output in the row-major order of its shape, from its buffer.
-pub fn scalars(spec: &Reduction, buffers: &[Vec<u8>]) -> Vec<Vec<Scalar>> {
+pub fn scalars(spec: &Spec, buffers: &[Vec<u8>]) -> Vec<Vec<Scalar>> {
     let one = |(operand, bytes): (&Operand, &Vec<u8>)| {
         let along = |axis| Way::Along(operand, axis);
         let ways = (0..operand.shape().len()).map(along).collect();
@@ -61,7 +61,7 @@ pub fn scalars(spec: &Reduction, buffers: &[Vec<u8>]) -> Vec<Vec<Scalar>> {
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// The reduction of one slice, its elements all in a row.
-    slice: Reduction,
+    slice: Spec,
     sample: Vec<Slice>,
 }
 
@@ -81,7 +81,7 @@ impl Expected {
     ///
     /// # Panics
     /// If the spec has no outputs or reduces nothing.
-    pub fn of(spec: &Reduction, data: &[Data]) -> Expected {
+    pub fn of(spec: &Spec, data: &[Data]) -> Expected {
         let input = |i: usize| {
             let operand = &spec.inputs()[i];
             let way = |axis| spec.input_axis(i, axis).map_or(Way::By(0), |own| Way::Along(operand, own));
@@ -137,7 +137,7 @@ impl Expected {
 }
 
 /// The reduction of one slice, its elements all in a row; inputs that are broadcast have as many.
-fn slice_spec(spec: &Reduction, elems: u64) -> Reduction {
+fn slice_spec(spec: &Spec, elems: u64) -> Spec {
     let shape = |input: usize| match spec.inputs()[input].role() {
         Role::Then => vec![],
         _ => vec![elems],
@@ -148,7 +148,7 @@ fn slice_spec(spec: &Reduction, elems: u64) -> Reduction {
 
 /// The numbers of a slice's elements in the row-major order of an output's shape: of each slice's first, and
 /// what its others are beyond that.
-fn numbers(spec: &Reduction) -> [Places<'_>; 2] {
+fn numbers(spec: &Spec) -> [Places<'_>; 2] {
     let shape = spec.inputs()[0].shape();
     let mut next = 1;
     let mut strides = vec![0; spec.rank()];
@@ -160,7 +160,7 @@ fn numbers(spec: &Reduction) -> [Places<'_>; 2] {
 }
 
 /// The places of each slice's first element, and what its others are beyond that.
-fn parts<'a>(spec: &Reduction, ways: &[Way<'a>], origin: u64) -> [Places<'a>; 2] {
+fn parts<'a>(spec: &Spec, ways: &[Way<'a>], origin: u64) -> [Places<'a>; 2] {
     let shape = spec.inputs()[0].shape();
     [(false, origin), (true, 0)].map(|(reduced, origin)| {
         let axes = (0..spec.rank()).filter(|&axis| spec.reduced()[axis] == reduced);

@@ -1,7 +1,7 @@
 //! Input data of a workload, as typed slices.
 
 use cranefold::spec::Operand;
-use cranefold::{DType, Element, Input, Reduction, Scalar};
+use cranefold::{DType, Element, Input, Scalar, Spec};
 use half::{bf16, f16};
 
 /// The elements of an input.
@@ -41,7 +41,7 @@ impl Data {
     ///
     /// # Panics
     /// If the list has no such element type.
-    pub fn all(spec: &Reduction) -> Vec<Data> {
+    pub fn all(spec: &Spec) -> Vec<Data> {
         let op = spec.reducers()[0].to_string();
         (1..).zip(spec.inputs()).map(|(number, input)| Data::of(input, &op, number)).collect()
     }

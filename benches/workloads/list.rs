@@ -1,6 +1,6 @@
 //! The list of workloads, `benches/workloads.txt`.
 
-use cranefold::Reduction;
+use cranefold::Spec;
 
 /// A line of the list.
 #[derive(Clone, Debug)]
@@ -8,7 +8,7 @@ pub struct Workload {
     /// The comment above it, up to its colon.
     pub group: &'static str,
     /// The line.
-    pub spec: Reduction,
+    pub spec: Spec,
 }
 
 /// All lines, in order.

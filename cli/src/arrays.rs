@@ -6,7 +6,7 @@ use crate::npy::Form;
 use crate::place::Places;
 use crate::{npy, random, scalars};
 use cranefold::spec::{Operand, Role};
-use cranefold::{Reduction, Scalar};
+use cranefold::{Scalar, Spec};
 use std::path::PathBuf;
 
 /// Buffers for each operand, in the spec's layouts.
@@ -23,7 +23,7 @@ impl Arrays {
     ///
     /// # Errors
     /// [`Failure::Memory`].
-    pub fn random(spec: &Reduction, seed: u64) -> Result<Arrays, Failure> {
+    pub fn random(spec: &Spec, seed: u64) -> Result<Arrays, Failure> {
         let mut inputs = inputs(spec)?;
         random::fill(spec, seed, &mut inputs);
         Ok(Arrays { inputs, outputs: outputs(spec)? })
@@ -33,7 +33,7 @@ impl Arrays {
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
-    pub fn read(spec: &Reduction, form: Form, paths: &[PathBuf]) -> Result<Arrays, Failure> {
+    pub fn read(spec: &Spec, form: Form, paths: &[PathBuf]) -> Result<Arrays, Failure> {
         let names = names(spec);
         check_count("input", paths.len(), names.iter().flatten().count())?;
         let mut paths = paths.iter();
@@ -45,7 +45,7 @@ impl Arrays {
     }
 
     /// Sets the scalars that are given.
-    pub fn set_scalars(&mut self, spec: &Reduction, values: &[Option<Scalar>]) {
+    pub fn set_scalars(&mut self, spec: &Spec, values: &[Option<Scalar>]) {
         let scalars =
             spec.inputs().iter().zip(&mut self.inputs).filter(|(operand, _)| scalars::name(operand).is_some());
         for ((_, buffer), value) in scalars.zip(values) {
@@ -56,7 +56,7 @@ impl Arrays {
     }
 
     /// The scalars with their values, as `eps=0.5`.
-    pub fn scalars(&self, spec: &Reduction) -> Vec<String> {
+    pub fn scalars(&self, spec: &Spec) -> Vec<String> {
         let inputs = spec.inputs().iter().zip(&self.inputs);
         let shown = inputs.filter_map(|(operand, buffer)| {
             let name = scalars::name(operand)?;
@@ -70,7 +70,7 @@ impl Arrays {
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
-    pub fn old(spec: &Reduction, form: Form, paths: &[PathBuf]) -> Result<Vec<Old>, Failure> {
+    pub fn old(spec: &Spec, form: Form, paths: &[PathBuf]) -> Result<Vec<Old>, Failure> {
         let all = form == Form::Raw && !paths.is_empty();
         let read: Vec<usize> = (0..spec.outputs().len()).filter(|&o| all || reads_old(spec, o)).collect();
         if all {
@@ -100,7 +100,7 @@ impl Arrays {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, spec: &Reduction, form: Form, places: &Places) -> Result<(), Failure> {
+    pub fn write(&self, spec: &Spec, form: Form, places: &Places) -> Result<(), Failure> {
         places.write(|output, given, file| {
             npy::write(file, given, form, &spec.outputs()[output], self.outputs[output].bytes())
         })
@@ -131,12 +131,12 @@ pub struct Old {
 }
 
 /// Whether a call reads what an output holds before it.
-pub fn reads_old(spec: &Reduction, output: usize) -> bool {
+pub fn reads_old(spec: &Spec, output: usize) -> bool {
     spec.then().get(output).is_some_and(|expression| expression.uses("d"))
 }
 
 /// What messages call the inputs: `input 0`, `input y0`; nothing for scalars.
-fn names(spec: &Reduction) -> Vec<Option<String>> {
+fn names(spec: &Spec) -> Vec<Option<String>> {
     let (mut elements, mut thens) = (0.., 0..);
     let mut name = |operand: &Operand| match operand.role() {
         Role::Scalar(_) => None,
@@ -146,7 +146,7 @@ fn names(spec: &Reduction) -> Vec<Option<String>> {
     spec.inputs().iter().map(&mut name).collect()
 }
 
-fn inputs(spec: &Reduction) -> Result<Vec<Buffer>, Failure> {
+fn inputs(spec: &Spec) -> Result<Vec<Buffer>, Failure> {
     spec.inputs().iter().map(|operand| Buffer::zeroed(operand.span_bytes())).collect()
 }
 
@@ -154,7 +154,7 @@ fn inputs(spec: &Reduction) -> Result<Vec<Buffer>, Failure> {
 ///
 /// # Errors
 /// [`Failure::Memory`].
-pub fn outputs(spec: &Reduction) -> Result<Vec<Buffer>, Failure> {
+pub fn outputs(spec: &Spec) -> Result<Vec<Buffer>, Failure> {
     spec.outputs().iter().map(unwritten).collect()
 }
 
@@ -179,12 +179,12 @@ fn bytes(operand: &Operand) -> u64 {
 }
 
 /// Bytes of the elements of all inputs, each counted once.
-pub fn input_bytes(spec: &Reduction) -> u64 {
+pub fn input_bytes(spec: &Spec) -> u64 {
     spec.inputs().iter().map(bytes).sum()
 }
 
 /// Bytes of the elements that a call reads and writes, each counted once; of outputs that it reads, twice.
-pub fn moved_bytes(spec: &Reduction) -> u64 {
+pub fn moved_bytes(spec: &Spec) -> u64 {
     let written: u64 = spec.outputs().iter().map(bytes).sum();
     let old = (0..spec.outputs().len()).filter(|&o| reads_old(spec, o)).map(|o| bytes(&spec.outputs()[o]));
     input_bytes(spec) + written + old.sum::<u64>()

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::timing;
 use cranefold::ops::{Call, RecipeError};
 use cranefold::spec::{Operand, Role};
-use cranefold::{DType, Reduction, Scalar, SpecError};
+use cranefold::{DType, Scalar, Spec, SpecError};
 use cranefold_reference as reference;
 use cranefold_reference::{Exact, Value};
 
@@ -68,7 +68,7 @@ pub struct Given<'a> {
 ///
 /// # Errors
 /// If the buffers do not fit the spec; [`Failure::Check`] if the check cannot be made, which is a fault of ours.
-pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
+pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
     let kept: Vec<u64> = extents(spec, |(reduced, extent)| if reduced { 1 } else { extent });
     let slices = kept.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
     let mut tally = Tally::of(spec, outputs);
@@ -96,7 +96,7 @@ pub fn against_reference(spec: &Reduction, given: Given, outputs: &[&[u8]]) -> R
 }
 
 /// Returns the failure of a wrong answer: the spec's, if a combiner of it breaks its contract, else ours.
-pub fn blame(spec: &Reduction, wrong: String) -> Failure {
+pub fn blame(spec: &Spec, wrong: String) -> Failure {
     match broken_law(spec) {
         Some(law) => Failure::Contract { law },
         None => Failure::WrongAnswer { wrong },
@@ -104,7 +104,7 @@ pub fn blame(spec: &Reduction, wrong: String) -> Failure {
 }
 
 /// The law that a combiner of the spec breaks, if one does: results depend on the order of combining then.
-pub fn broken_law(spec: &Reduction) -> Option<String> {
+pub fn broken_law(spec: &Spec) -> Option<String> {
     let recipe = spec.recipe();
     let types: Vec<DType> = spec.inputs().iter().map(Operand::dtype).collect();
     recipe.calls.iter().find_map(|call| match call {
@@ -121,26 +121,26 @@ pub fn broken_law(spec: &Reduction) -> Option<String> {
 }
 
 /// Something of each axis of input 0, made of whether it is reduced and its extent.
-fn extents(spec: &Reduction, with: impl FnMut((bool, u64)) -> u64) -> Vec<u64> {
+fn extents(spec: &Spec, with: impl FnMut((bool, u64)) -> u64) -> Vec<u64> {
     spec.reduced().iter().copied().zip(spec.inputs()[0].shape().iter().copied()).map(with).collect()
 }
 
 /// About how long the reference takes for a slice: the time for the first, or for a part of it, in
 /// proportion.
-fn time_of_one(spec: &Reduction, given: Given) -> Result<f64, Failure> {
+fn time_of_one(spec: &Spec, given: Given) -> Result<f64, Failure> {
     let part = spec_of_one(spec, TIMED).map_err(Failure::check)?;
     let (_, part_ns) = timing::once_ns(|| one_slice(spec, &part, given, &vec![0; spec.rank()]))?;
     Ok(part_ns * spec.reduced_count() as f64 / part.reduced_count().max(1) as f64)
 }
 
 struct Tally<'a> {
-    spec: &'a Reduction,
+    spec: &'a Spec,
     outputs: &'a [&'a [u8]],
     found: Vec<Found>,
 }
 
 impl<'a> Tally<'a> {
-    fn of(spec: &'a Reduction, outputs: &'a [&'a [u8]]) -> Tally<'a> {
+    fn of(spec: &'a Spec, outputs: &'a [&'a [u8]]) -> Tally<'a> {
         let none = |o: &Operand| Found { checked: 0, elements: o.elems(), worst: None, unbounded: 0 };
         Tally { spec, outputs, found: spec.outputs().iter().map(none).collect() }
     }
@@ -168,7 +168,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Checks the results of `part`, which is this spec from the place `at` on.
-    fn add_all(&mut self, exact: &[Vec<Exact>], at: &[u64], part: &Reduction) -> Verdict {
+    fn add_all(&mut self, exact: &[Vec<Exact>], at: &[u64], part: &Spec) -> Verdict {
         for (output, exact) in exact.iter().enumerate() {
             let shape = part.outputs()[output].shape();
             for (number, exact) in (0..).zip(exact) {
@@ -215,25 +215,25 @@ fn indices(shape: &[u64], mut number: u64) -> Vec<u64> {
 }
 
 /// Whether outputs have an axis for each of input 0.
-fn has_all_axes(spec: &Reduction) -> bool {
+fn has_all_axes(spec: &Spec) -> bool {
     spec.applies() || spec.keep_dims()
 }
 
 /// Indices in an output as indices along the axes of input 0.
-fn in_axes(spec: &Reduction, at: &[u64]) -> Vec<u64> {
+fn in_axes(spec: &Spec, at: &[u64]) -> Vec<u64> {
     let mut at = at.iter().copied();
     let mut next = || at.next().expect("an index of each axis of the output");
     spec.reduced().iter().map(|&reduced| if reduced && !has_all_axes(spec) { 0 } else { next() }).collect()
 }
 
 /// Indices along the axes of input 0 as those in an output.
-fn in_output(spec: &Reduction, place: &[u64]) -> Vec<u64> {
+fn in_output(spec: &Spec, place: &[u64]) -> Vec<u64> {
     let axes = place.iter().zip(spec.reduced());
     axes.filter(|&(_, &reduced)| !reduced || has_all_axes(spec)).map(|(&index, _)| index).collect()
 }
 
 /// The exact results of the slice at `at`, or of a part of it: of `one` on copies of its elements.
-fn one_slice(spec: &Reduction, one: &Reduction, given: Given, at: &[u64]) -> Result<Vec<Vec<Exact>>, Failure> {
+fn one_slice(spec: &Spec, one: &Spec, given: Given, at: &[u64]) -> Result<Vec<Vec<Exact>>, Failure> {
     let inputs = given.inputs.iter().enumerate().map(|(i, bytes)| {
         let (whole, part) = (&spec.inputs()[i], &one.inputs()[i]);
         let mut first = vec![0; whole.shape().len()];
@@ -271,7 +271,7 @@ fn part_of(whole: &Operand, bytes: &[u8], first: &[u64], extents: &[u64]) -> Vec
 
 /// The same reduction of one slice, with row-major inputs: with extent 1 along the axes that are kept, and of at
 /// most about `most` elements.
-fn spec_of_one(spec: &Reduction, most: u64) -> Result<Reduction, SpecError> {
+fn spec_of_one(spec: &Spec, most: u64) -> Result<Spec, SpecError> {
     let mut left = most;
     let taken = extents(spec, |(reduced, extent)| {
         let taken = if reduced { extent.min(left) } else { 1 };
@@ -297,7 +297,7 @@ mod tests {
 
     /// Each slice by itself is as all together.
     fn check_slices(text: &str) {
-        let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let bytes = |(n, input): (usize, &Operand)| -> Vec<u8> {
             (0..input.span_bytes()).map(|i| ((i + n as u64) * 37 % 61) as u8).collect()
         };
@@ -387,7 +387,7 @@ mod tests {
                 "combiner(identity=\"0\", lift=\"x0\", combine=\"a0 + b0\"), sum f32[1,5] axes=[1] -> f32, f64",
             ),
         ] {
-            let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+            let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
             let part = spec_of_one(&spec, u64::MAX).unwrap_or_else(|e| panic!("one of {text}: {e}"));
             assert_eq!(part.to_string(), one, "{text}");
             assert_eq!(part.accumulator(), spec.accumulator(), "{text}");

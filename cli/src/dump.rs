@@ -3,7 +3,7 @@
 use crate::args::Dump;
 use crate::failure::Failure;
 use crate::threads::compiler;
-use cranefold::Reduction;
+use cranefold::Spec;
 use std::io::Write;
 
 /// Prints a stage, or all.
@@ -11,7 +11,7 @@ use std::io::Write;
 /// # Errors
 /// If the spec, what is forced or the stage's name is wrong.
 pub fn dump(args: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Reduction = args.spec.parse()?;
+    let spec: Spec = args.spec.parse()?;
     let kernel = compiler(args.threads)?.compile_with(&spec, &args.forced.options()?)?;
     let text = kernel.dump(&args.stage)?;
     writeln!(out, "{}", text.trim_end()).map_err(Failure::Stdout)

@@ -3,7 +3,7 @@
 use crate::args::Emit;
 use crate::failure::Failure;
 use crate::place::Places;
-use cranefold::{Reduction, Target, aot};
+use cranefold::{Spec, Target, aot};
 use std::io::Write;
 
 /// Compiles a spec and writes both files; where one cannot be written beside its place, neither is replaced.
@@ -11,7 +11,7 @@ use std::io::Write;
 /// # Errors
 /// If the spec, the target or what is forced is wrong, or a file cannot be written.
 pub fn emit(args: &Emit) -> Result<(), Failure> {
-    let spec: Reduction = args.spec.parse()?;
+    let spec: Spec = args.spec.parse()?;
     let target = match &args.target {
         None => Target::host()?,
         Some(triple) => Target::elsewhere(triple, args.features.as_deref().unwrap_or_default())?,

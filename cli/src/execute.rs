@@ -8,7 +8,7 @@ use crate::threads::pool;
 use cranefold::ir::eval;
 use cranefold::lower::program::Program;
 use cranefold::schedule::Decided;
-use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Reduction, Schedule, Spinning, pipeline};
+use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Schedule, Spec, Spinning, pipeline};
 use cranefold_reference as reference;
 
 /// A spec made ready to run.
@@ -28,7 +28,7 @@ impl Executor {
     /// # Errors
     /// If something forced does not fit, or code cannot be made.
     pub fn prepare(
-        spec: &Reduction,
+        spec: &Spec,
         name: ExecutorName,
         options: &Options,
         compiler: &Compiler,
@@ -48,11 +48,7 @@ impl Executor {
     }
 
     /// A call of it on arrays.
-    pub fn call<'a>(
-        &'a self,
-        spec: &'a Reduction,
-        arrays: &'a mut Arrays,
-    ) -> Box<dyn FnMut() -> Result<(), Failure> + 'a> {
+    pub fn call<'a>(&'a self, spec: &'a Spec, arrays: &'a mut Arrays) -> Box<dyn FnMut() -> Result<(), Failure> + 'a> {
         let Arrays { inputs, outputs } = arrays;
         match self {
             Executor::Native(kernel, pool) => Box::new(native(kernel, pool, inputs, outputs)),

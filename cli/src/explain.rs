@@ -7,7 +7,7 @@ use crate::check::broken_law;
 use crate::failure::Failure;
 use crate::figures;
 use crate::threads::{compiler, pool};
-use cranefold::Reduction;
+use cranefold::Spec;
 use std::io::Write;
 
 /// The time in which samples are taken.
@@ -18,7 +18,7 @@ const BUDGET_NS: f64 = 4e8;
 /// # Errors
 /// If the spec or what is forced is wrong; [`Failure::WrongAnswer`] if the result is.
 pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Reduction = args.spec.parse()?;
+    let spec: Spec = args.spec.parse()?;
     let options = args.forced.options()?;
     let compiler = compiler(args.threads)?;
     let page = compiler.compile_with(&spec, &options)?.explain()?;
@@ -38,7 +38,7 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// What a call takes, and the share of what this machine can do with the same data.
-fn speed(spec: &Reduction, measured: &Measured, threads: usize) -> String {
+fn speed(spec: &Spec, measured: &Measured, threads: usize) -> String {
     let Measured { median_ns, samples, compile_ns, .. } = measured;
     let rate = figures::rate(moved_bytes(spec), *median_ns);
     let (name, ns) = match &measured.row {

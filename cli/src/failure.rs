@@ -100,7 +100,7 @@ mod tests {
     /// An error has one code as the user's, another where the check of a result meets it.
     #[test]
     fn a_check_that_fails_is_no_fault_of_the_arguments() {
-        let error = "sum f32[4] axes=[1]".parse::<cranefold::Reduction>().expect_err("no such axis");
+        let error = "sum f32[4] axes=[1]".parse::<cranefold::Spec>().expect_err("no such axis");
         assert_eq!(Failure::Spec(error.clone()).exit_code(), 2);
         let ours = Failure::check(error);
         assert_eq!(ours.exit_code(), 1);

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use cranefold::ops::{self, Output, Param, Phase, Row};
 use cranefold::spec::Builder;
-use cranefold::{DType, Problem, Reduction, Scalar, SpecError};
+use cranefold::{DType, Problem, Scalar, Spec, SpecError};
 use std::io::{self, Write};
 
 /// The element type that stands for each kind.
@@ -127,10 +127,10 @@ fn over_nothing(row: &'static Row, dtype: DType) -> String {
 
 /// The op over so many elements; parameters that must be given are 3, for which no op is another, or the
 /// greatest that they may be.
-fn reduction(row: &'static Row, dtype: DType, elements: u64) -> Result<Reduction, SpecError> {
+fn reduction(row: &'static Row, dtype: DType, elements: u64) -> Result<Spec, SpecError> {
     let needed = row.params.iter().filter(|param| param.default.is_none());
     let with = |builder: Builder, param: &Param| builder.param(param.name, param.at_most.min(3.0));
-    let builder = needed.fold(Reduction::builder(row.name), with);
+    let builder = needed.fold(Spec::builder(row.name), with);
     builder.input(dtype, &[elements]).build()
 }
 

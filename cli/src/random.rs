@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::scalars;
 use cranefold::spec::Operand;
-use cranefold::{DType, Problem, Reduction, Scalar};
+use cranefold::{DType, Problem, Scalar, Spec};
 use fastrand::Rng;
 
 /// How elements are drawn.
@@ -28,7 +28,7 @@ struct Draw {
 /// Fills the inputs. Elements are drawn in row-major order, so that they are the same in every layout that gives each a
 /// place of its own, and what lies between them would show in the results: it is no number, or the limit of a type. What
 /// lies in one place is drawn once.
-pub fn fill(spec: &Reduction, seed: u64, inputs: &mut [Buffer]) {
+pub fn fill(spec: &Spec, seed: u64, inputs: &mut [Buffer]) {
     let mut rng = Rng::with_seed(seed);
     let one = has_identity_one(spec);
     for (operand, buffer) in spec.inputs().iter().zip(inputs) {
@@ -70,7 +70,7 @@ fn scalar(dtype: DType, rng: &mut Rng) -> Scalar {
 }
 
 /// Whether 1, or true, is the identity element of some reducer: what multiplies, and `all`.
-fn has_identity_one(spec: &Reduction) -> bool {
+fn has_identity_one(spec: &Spec) -> bool {
     let reducer = Problem::of(spec).reducer();
     let phases = reducer.as_ref().map_or(&[][..], |reducer| reducer.method.phases());
     // In a state of truth values any number but 0 is true.
@@ -123,7 +123,7 @@ mod tests {
 
     /// The elements of an input by their places, and how many of them are numbers.
     fn filled(text: &str) -> (Vec<f32>, usize) {
-        let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let mut inputs = [Buffer::zeroed(spec.inputs()[0].span_bytes()).expect("memory")];
         fill(&spec, 7, &mut inputs);
         let elements = inputs[0].bytes().chunks_exact(4).map(|e| f32::from_ne_bytes(e.try_into().expect("four bytes")));

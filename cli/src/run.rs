@@ -13,7 +13,7 @@ use crate::threads::compiler;
 use crate::timing::{self, Call, Samples};
 use cranefold::kernel::Facts;
 use cranefold::schedule::Shared;
-use cranefold::{Reduction, Scalar};
+use cranefold::{Scalar, Spec};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ const SLOW_NS: f64 = 5e8;
 /// If an argument is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is, or
 /// [`Failure::Contract`] if a combiner makes it so.
 pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Reduction = args.spec.parse()?;
+    let spec: Spec = args.spec.parse()?;
     let compiler = compiler(args.threads)?;
     let scalars = check_args(args, &spec)?;
     let options = args.forced.options()?;
@@ -80,7 +80,7 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// What the inputs are.
-fn data(args: &Run, spec: &Reduction, arrays: &Arrays, seed: u64) -> String {
+fn data(args: &Run, spec: &Spec, arrays: &Arrays, seed: u64) -> String {
     let from = if args.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
     let parts = [format!("{} of elements, {from}", figures::size(input_bytes(spec)))];
     parts.into_iter().chain(arrays.scalars(spec)).collect::<Vec<_>>().join(", ")
@@ -96,7 +96,7 @@ fn places(args: &Run) -> Result<Places, Failure> {
 }
 
 /// Checks what needs neither data nor code; gives the scalars.
-fn check_args(args: &Run, spec: &Reduction) -> Result<Vec<Option<Scalar>>, Failure> {
+fn check_args(args: &Run, spec: &Spec) -> Result<Vec<Option<Scalar>>, Failure> {
     if args.executor == ExecutorName::Reference && args.forced.is_any() {
         let option = if args.forced.schedule.is_some() { "schedule" } else { "width" };
         return Err(Failure::NoSchedule { option });
@@ -124,7 +124,7 @@ fn time(call: &mut Call) -> Result<Samples, Failure> {
 }
 
 /// An output's type, shape and layout, and its first elements.
-fn shown(spec: &Reduction, output: usize, arrays: &Arrays) -> String {
+fn shown(spec: &Spec, output: usize, arrays: &Arrays) -> String {
     let operand = &spec.outputs()[output];
     let extents: Vec<String> = operand.shape().iter().map(u64::to_string).collect();
     let mut text = format!("{}[{}]", operand.dtype(), extents.join(","));
@@ -174,7 +174,7 @@ fn compile(executor: &Executor, prepare_ns: f64) -> String {
     }
 }
 
-fn speed(spec: &Reduction, times: &Samples) -> String {
+fn speed(spec: &Spec, times: &Samples) -> String {
     let (median_ns, runs) = (times.median_ns(), times.len());
     let rate = figures::rate(moved_bytes(spec), median_ns);
     match runs {

@@ -1,7 +1,7 @@
 //! The scalars of a spec, as the command line gives them.
 
 use cranefold::spec::{Operand, Role};
-use cranefold::{DType, Reduction, Scalar};
+use cranefold::{DType, Scalar, Spec};
 
 /// What is wrong with a scalar.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub fn name(operand: &Operand) -> Option<&str> {
 ///
 /// # Errors
 /// A text that is no pair, a name that is unknown or given twice, a value that is none of the type's.
-pub fn given(spec: &Reduction, texts: &[String]) -> Result<Vec<Option<Scalar>>, ScalarError> {
+pub fn given(spec: &Spec, texts: &[String]) -> Result<Vec<Option<Scalar>>, ScalarError> {
     let scalars: Vec<(&str, DType)> =
         spec.inputs().iter().filter_map(|operand| Some((name(operand)?, operand.dtype()))).collect();
     let mut values = vec![None; scalars.len()];

@@ -4,7 +4,7 @@
 use crate::data::Buffer;
 use crate::execute::{Memory, is_element, is_written, places};
 use cranefold::ir::ops::Call;
-use cranefold::{Compiler, Options, Reduction, Scalar};
+use cranefold::{Compiler, Options, Scalar, Spec};
 use cranefold_reference as reference;
 
 /// Whether all buffers hold the same bytes.
@@ -16,12 +16,7 @@ pub fn are_equal(a: &[Buffer], b: &[Buffer]) -> bool {
 ///
 /// # Errors
 /// What does not compile, and what writes outside of a buffer.
-pub fn native(
-    compiler: &Compiler,
-    spec: &Reduction,
-    memory: &Memory,
-    options: &Options,
-) -> Result<Vec<Buffer>, String> {
+pub fn native(compiler: &Compiler, spec: &Spec, memory: &Memory, options: &Options) -> Result<Vec<Buffer>, String> {
     let kernel = compiler.compile_with(spec, options).map_err(|e| format!("{options:?}: {e}"))?;
     let outputs = memory.run(&kernel);
     if !outputs.iter().chain(&memory.inputs).all(Buffer::guards_hold) {
@@ -31,7 +26,7 @@ pub fn native(
 }
 
 /// Where native code gave other bits than the naive nest.
-pub fn difference(spec: &Reduction, options: &Options, naive: &[Buffer], outputs: &[Buffer]) -> String {
+pub fn difference(spec: &Spec, options: &Options, naive: &[Buffer], outputs: &[Buffer]) -> String {
     let differ = |o: &usize| naive[*o].bytes() != outputs[*o].bytes();
     let o = (0..outputs.len()).find(differ).expect("a difference");
     let operand = &spec.outputs()[o];
@@ -51,7 +46,7 @@ pub fn difference(spec: &Reduction, options: &Options, naive: &[Buffer], outputs
 ///
 /// # Errors
 /// The place where it is not.
-pub fn only_elements_are_written(spec: &Reduction, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
+pub fn only_elements_are_written(spec: &Spec, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
     for (o, (before, after)) in memory.outputs.iter().zip(outputs).enumerate() {
         let size = spec.outputs()[o].dtype().bytes() as usize;
         for (place, (element, written)) in is_element(spec, o).into_iter().zip(is_written(spec, o)).enumerate() {
@@ -74,7 +69,7 @@ pub fn only_elements_are_written(spec: &Reduction, memory: &Memory, outputs: &[B
 ///
 /// # Errors
 /// The place that holds another.
-pub fn is_allowed(spec: &Reduction, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
+pub fn is_allowed(spec: &Spec, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
     if spec.reducers().iter().any(|call| matches!(call, Call::Own(_))) {
         return Ok(());
     }

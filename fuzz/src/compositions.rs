@@ -6,7 +6,7 @@ use crate::specs::{Case, Form, Place, layout};
 use DType::{Bf16, Bool, F16, F32, F64, I32, I64, U64};
 use cranefold::ir::ops::{Call, Combiner, Output, Row};
 use cranefold::spec::{Builder, Rounding};
-use cranefold::{DType, Layout, Reduction, ops};
+use cranefold::{DType, Layout, Spec, ops};
 use std::ops::Range;
 
 const POWERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, 1.5, 2.5, 10.25];
@@ -98,7 +98,7 @@ impl Draft<'_> {
             if own && n == 0 {
                 let (combiner, types) = self.combiner(own_reads.as_ref().expect("a combiner"));
                 results.extend(types.into_iter().map(|d| (Output::Value, d)));
-                builder = Some(Reduction::own(combiner));
+                builder = Some(Spec::own(combiner));
                 continue;
             }
             if own && n > 1 {
@@ -116,7 +116,7 @@ impl Draft<'_> {
             row_inputs = if has_map { 1 } else { row.inputs as u64 };
             results.extend(row.results.iter().map(|&kind| (kind, if kind == Output::Count { I64 } else { element })));
             let next = match builder {
-                None => Reduction::builder(row.name),
+                None => Spec::builder(row.name),
                 Some(builder) => Builder::reducer(builder, row.name),
             };
             builder = Some(self.params(next, row));

@@ -4,7 +4,7 @@ use crate::data::{Buffer, elements};
 use cranefold::ir::{self, Nest, eval};
 use cranefold::lower::program::Program;
 use cranefold::spec::Operand;
-use cranefold::{Input, Kernel, Output, Reduction};
+use cranefold::{Input, Kernel, Output, Spec};
 
 /// The buffers of a call, from before it.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct Memory {
 impl Memory {
     /// Elements of a kind in all inputs and in the outputs whose old elements are read, the others of a
     /// pattern; inputs and outputs as many bytes off alignment.
-    pub fn of(spec: &Reduction, kind: u8, seed: u64, offsets: (usize, usize)) -> Memory {
+    pub fn of(spec: &Spec, kind: u8, seed: u64, offsets: (usize, usize)) -> Memory {
         let input = |(i, operand): (u64, &Operand)| {
             let seed = seed.wrapping_add(i.wrapping_mul(0x5851_f42d_4c95_7f2d));
             Buffer::holding(&guarded(operand, kind, seed), offsets.0)
@@ -87,7 +87,7 @@ fn guarded(operand: &Operand, kind: u8, seed: u64) -> Vec<u8> {
 }
 
 /// The places of an output's elements in its buffer, in row-major order.
-pub fn places(spec: &Reduction, output: usize) -> Vec<usize> {
+pub fn places(spec: &Spec, output: usize) -> Vec<usize> {
     let output = &spec.outputs()[output];
     places_in(output, output.shape())
 }
@@ -113,11 +113,11 @@ fn marked(operand: &Operand, extents: &[u64]) -> Vec<bool> {
 }
 
 /// For each place of an output's buffer, whether an element lies there.
-pub fn is_element(spec: &Reduction, output: usize) -> Vec<bool> {
+pub fn is_element(spec: &Spec, output: usize) -> Vec<bool> {
     marked(&spec.outputs()[output], spec.outputs()[output].shape())
 }
 
 /// For each place of an output's buffer, whether an element lies there or padding of a block.
-pub fn is_written(spec: &Reduction, output: usize) -> Vec<bool> {
+pub fn is_written(spec: &Spec, output: usize) -> Vec<bool> {
     marked(&spec.outputs()[output], &spec.outputs()[output].placement().padded)
 }

@@ -5,7 +5,7 @@ use crate::execute::Memory;
 use crate::specs::Case;
 use crate::texts::text;
 use cranefold::schedule::{Bounds, Decided};
-use cranefold::{Compiler, Options, Problem, Reduction, Schedule, Vectors, lower, pipeline};
+use cranefold::{Compiler, Options, Problem, Schedule, Spec, Vectors, lower, pipeline};
 use std::sync::LazyLock;
 
 /// It keeps few codes, so that most are freed while others are made.
@@ -20,7 +20,7 @@ const MOST_ELEMS: u64 = 4096;
 const MOST_BYTES: u64 = 1 << 16;
 
 /// A spec, after a line with a schedule if there are two lines.
-fn compilation(text: &str) -> Option<(Reduction, Option<Schedule>)> {
+fn compilation(text: &str) -> Option<(Spec, Option<Schedule>)> {
     match text.split_once('\n') {
         None => Some((text.parse().ok()?, None)),
         Some((schedule, spec)) => Some((spec.parse().ok()?, Some(schedule.parse().ok()?))),
@@ -81,7 +81,7 @@ pub fn run(bytes: &[u8]) -> bool {
 }
 
 /// That native code gives the bits of the naive nest and writes what that writes; that the reference allows them, where asked.
-fn same_bits(spec: &Reduction, memory: &Memory, options: &Options, allowed: bool) {
+fn same_bits(spec: &Spec, memory: &Memory, options: &Options, allowed: bool) {
     let fail = |message: String| panic!("{spec}: {message}");
     let naive = pipeline::checked("nest", lower::lower(&Problem::of(spec), "naive"));
     let naive = memory.interpreted(&naive.unwrap_or_else(|error| panic!("{spec}: {error}")));

@@ -1,7 +1,7 @@
 //! Texts that inputs are made of: those of the golden files and of the lists of specs, and what the compiler makes of them.
 
 use cranefold::schedule::{Bounds, Decided, choose};
-use cranefold::{DType, Problem, Reduction, Schedule, Vectors, ops, pipeline};
+use cranefold::{DType, Problem, Schedule, Spec, Vectors, ops, pipeline};
 use std::fs;
 use std::path::Path;
 
@@ -66,7 +66,7 @@ pub fn specs() -> Vec<String> {
     };
     let pages =
         ["README.md", "docs/specs.md", "docs/layouts.md", "docs/expressions-and-combiners.md"].map(text).join("\n");
-    let shown = pages.split(['`', '"', '\n']).filter(|t| t.len() < 300 && t.parse::<Reduction>().is_ok());
+    let shown = pages.split(['`', '"', '\n']).filter(|t| t.len() < 300 && t.parse::<Spec>().is_ok());
     let workloads = text("benches/workloads.txt");
     let workloads = workloads.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let listed = shown.chain(workloads).chain(parts).map(str::to_string);
@@ -80,7 +80,7 @@ pub fn problems() -> Vec<String> {
 }
 
 /// The specs that are read.
-fn small() -> Vec<Reduction> {
+fn small() -> Vec<Spec> {
     specs().iter().filter_map(|text| text.parse().ok()).collect()
 }
 

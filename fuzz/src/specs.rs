@@ -9,7 +9,7 @@ use crate::data::Random;
 use cranefold::ir::{LoopVar, Over};
 use cranefold::ops;
 use cranefold::schedule::{Parts, Shared, Tile, Transform};
-use cranefold::{Layout, Options, Problem, Reduction, Schedule, SpecError};
+use cranefold::{Layout, Options, Problem, Schedule, Spec, SpecError};
 use std::fmt;
 
 /// Extents: none, one, small ones, primes, and both sides of every width of a vector, of 64 lanes and
@@ -241,11 +241,11 @@ impl Case {
     ///
     /// # Panics
     /// If it is refused: a bug of the generator, or of the builder of specs.
-    pub fn spec(&self) -> Reduction {
+    pub fn spec(&self) -> Spec {
         self.built().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn built(&self) -> Result<Reduction, SpecError> {
+    fn built(&self) -> Result<Spec, SpecError> {
         match builder(self).build() {
             // Blocks of many axes cut a spec into too many boxes.
             Err(SpecError::TooManyBoxes { .. }) => {

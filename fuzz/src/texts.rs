@@ -7,7 +7,7 @@ use cranefold::ir::{Def, Nest, verify};
 use cranefold::lower::program::Program;
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};
-use cranefold::{DType, Layout, Problem, Reduction, Scalar, Schedule, SpecError, Target};
+use cranefold::{DType, Layout, Problem, Scalar, Schedule, Spec, SpecError, Target};
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
@@ -61,13 +61,13 @@ fn refused(error: &impl Display, text: &str) -> bool {
     false
 }
 
-/// [`Reduction`], and the [`Problem`] of what it reads.
+/// [`Spec`], and the [`Problem`] of what it reads.
 pub fn spec(bytes: &[u8]) -> bool {
     spec_text(&text(bytes))
 }
 
 fn spec_text(text: &str) -> bool {
-    match text.parse::<Reduction>() {
+    match text.parse::<Spec>() {
         Err(error) => refused(&error, text),
         Ok(spec) => {
             reads_back(&spec);
@@ -209,7 +209,7 @@ pub fn layout(bytes: &[u8]) -> bool {
         match layout {
             Err(error) => points_inside(&error.to_string(), &text),
             Ok(layout) => {
-                let spec = Reduction::builder("sum").input_at(DType::F32, &[6, 20, 9, 4], layout).axes([0]).build();
+                let spec = Spec::builder("sum").input_at(DType::F32, &[6, 20, 9, 4], layout).axes([0]).build();
                 spec.iter().for_each(reads_back);
             }
         }

@@ -4,7 +4,7 @@ use super::known::Known;
 use super::real::Real;
 use super::wide::Integer;
 use cranefold_ir::{DType, Scalar};
-use cranefold_spec::{Reduction, Rounding};
+use cranefold_spec::{Rounding, Spec};
 use std::cmp::Ordering;
 
 /// The exact result of one output element, before it is rounded, wrapped or clamped to the output's
@@ -195,12 +195,12 @@ impl Exact {
     /// The result in the output's type, rounded, wrapped or clamped once.
     ///
     /// The spec must be the one that the result was reduced for.
-    pub fn round(&self, spec: &Reduction) -> Scalar {
+    pub fn round(&self, spec: &Spec) -> Scalar {
         self.in_output(spec, self.value)
     }
 
     /// A value like this result's, in the output's type.
-    fn in_output(&self, spec: &Reduction, value: Value) -> Scalar {
+    fn in_output(&self, spec: &Spec, value: Value) -> Scalar {
         self.settled(value, spec.outputs()[self.output].dtype(), spec.rounding() == Rounding::HalfEven)
     }
 
@@ -217,7 +217,7 @@ impl Exact {
 
     /// The least and the greatest result allowed, in the output's type, and whether a NaN is too;
     /// nothing if the order of accumulation decides.
-    fn limits(&self, spec: &Reduction) -> Option<(Scalar, Scalar, bool)> {
+    fn limits(&self, spec: &Spec) -> Option<(Scalar, Scalar, bool)> {
         let Allowed::Between { low, high, nan } = self.allowed else { return None };
         if low == high {
             // Integers of more than 128 bits are not in the bounds.
@@ -242,7 +242,7 @@ impl Exact {
 
     /// The most that a right result may differ from the exact one: 0 for integers and truth values,
     /// infinite where the order of accumulation may decide that it overflows or is no number.
-    pub fn error_bound(&self, spec: &Reduction) -> f64 {
+    pub fn error_bound(&self, spec: &Spec) -> f64 {
         match self.limits(spec) {
             None => f64::INFINITY,
             Some((_, _, true)) => f64::INFINITY,
@@ -255,7 +255,7 @@ impl Exact {
     /// rounded to an integer output differs from the exact one so rounded, and clamped.
     ///
     /// Of results that are integers or truth values from the start, it is 0 or infinite.
-    pub fn error(&self, spec: &Reduction, got: Scalar) -> f64 {
+    pub fn error(&self, spec: &Spec, got: Scalar) -> f64 {
         let value = match self.value {
             Value::Float(value) => value,
             Value::Int(value) if got.as_int().is_none_or(|got| Integer::from(got) == value) => return 0.0,
@@ -282,7 +282,7 @@ impl Exact {
 ///
 /// # Errors
 /// What was expected, where `got` is not allowed.
-pub fn check(spec: &Reduction, exact: &Exact, got: Scalar) -> Result<(), Mismatch> {
+pub fn check(spec: &Spec, exact: &Exact, got: Scalar) -> Result<(), Mismatch> {
     let Some((low, high, nan)) = exact.limits(spec) else { return Ok(()) };
     let between = if low == high { got == low } else { ordered(low, got) && ordered(got, high) };
     let is_nan = if got.dtype().is_float() { got == Scalar::nan(got.dtype()) } else { got.bits() == 0 };

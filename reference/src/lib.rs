@@ -9,9 +9,9 @@
 //! ```
 //! use cranefold_ir::{DType, Scalar};
 //! use cranefold_reference as reference;
-//! use cranefold_spec::Reduction;
+//! use cranefold_spec::Spec;
 //!
-//! let spec: Reduction = "mean i32[2,3] axes=[1] round_half_even".parse()?;
+//! let spec: Spec = "mean i32[2,3] axes=[1] round_half_even".parse()?;
 //! let input: Vec<u8> = [1, 2, 3, 7, 8, 8].into_iter().flat_map(i32::to_ne_bytes).collect();
 //! let exact = reference::reduce(&spec, &[&input])?;
 //! assert_eq!(exact[0][1].round(&spec).as_int(), Some(8));
@@ -56,7 +56,7 @@ pub use wide::{Integer, U256};
 use cranefold_ir::DType::{self, Bool, F32, F64, I64, U64};
 use cranefold_ir::Scalar;
 use cranefold_ir::ops::{Call, Combiner, Output};
-use cranefold_spec::{Operand, Reduction, Role, Rounding};
+use cranefold_spec::{Operand, Role, Rounding, Spec};
 use elements::Elements;
 use expression::{Names, evaluate, literal_after, seen};
 use known::Known;
@@ -84,8 +84,8 @@ pub enum ReferenceError {
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also of those that the outputs held
-/// before, where [`then`](Reduction::then) reads them: use [`reduce_over`].
-pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
+/// before, where [`then`](Spec::then) reads them: use [`reduce_over`].
+pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     let reads_old = spec.then().iter().any(|expression| expression.uses("d"));
     if reads_old {
         return reduce_over(spec, inputs, &[]);
@@ -98,9 +98,9 @@ pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Ref
 ///
 /// ```
 /// use cranefold_reference as reference;
-/// use cranefold_spec::{DType, Reduction};
+/// use cranefold_spec::{DType, Spec};
 ///
-/// let spec: Reduction = "sum i32[3] then=\"r0 + d\"".parse()?;
+/// let spec: Spec = "sum i32[3] then=\"r0 + d\"".parse()?;
 /// let input: Vec<u8> = [1, 2, 3].into_iter().flat_map(i32::to_ne_bytes).collect();
 /// let exact = reference::reduce_over(&spec, &[&input], &[&100i32.to_ne_bytes()])?;
 /// assert_eq!(exact[0][0].round(&spec).as_int(), Some(106));
@@ -109,7 +109,7 @@ pub fn reduce(spec: &Reduction, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Ref
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short.
-pub fn reduce_over(spec: &Reduction, inputs: &[&[u8]], old: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
+pub fn reduce_over(spec: &Spec, inputs: &[&[u8]], old: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
     walk::check_buffers("output", spec.outputs(), old.iter().map(|b| b.len()))?;
     Given::of(spec, inputs, old).outputs()
@@ -117,7 +117,7 @@ pub fn reduce_over(spec: &Reduction, inputs: &[&[u8]], old: &[&[u8]]) -> Result<
 
 /// A spec and its buffers.
 struct Given<'a> {
-    spec: &'a Reduction,
+    spec: &'a Spec,
     inputs: &'a [&'a [u8]],
     old: &'a [&'a [u8]],
     /// The names of the inputs in expressions.
@@ -127,7 +127,7 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    fn of(spec: &'a Reduction, inputs: &'a [&'a [u8]], old: &'a [&'a [u8]]) -> Given<'a> {
+    fn of(spec: &'a Spec, inputs: &'a [&'a [u8]], old: &'a [&'a [u8]]) -> Given<'a> {
         let number = |i: usize| {
             let before = spec.inputs()[..i].iter();
             before.filter(|operand| operand.role() == spec.inputs()[i].role()).count()
@@ -349,7 +349,7 @@ fn named(results: &[(DType, Exact)]) -> Names {
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short.
-pub fn run(spec: &Reduction, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), ReferenceError> {
+pub fn run(spec: &Spec, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<(), ReferenceError> {
     let old: Vec<&[u8]> = outputs.iter().map(|bytes| &**bytes).collect();
     let results = reduce_over(spec, inputs, &old)?;
     for ((output, exact), bytes) in spec.outputs().iter().zip(results).zip(outputs) {

@@ -3,7 +3,7 @@
 use super::ReferenceError;
 use cranefold_ir::{DType, Scalar};
 use cranefold_spec::layout::Placement;
-use cranefold_spec::{Operand, Reduction};
+use cranefold_spec::{Operand, Spec};
 
 /// Buffer indices of all elements of a box, the last axis fastest.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ pub struct Slice<'a> {
 
 impl<'a> Slice<'a> {
     /// The slices of all output elements, in the row-major order of the axes that are kept.
-    pub fn all(spec: &'a Reduction, operand: &'a Operand, bytes: &'a [u8]) -> impl Iterator<Item = Slice<'a>> {
+    pub fn all(spec: &'a Spec, operand: &'a Operand, bytes: &'a [u8]) -> impl Iterator<Item = Slice<'a>> {
         let shape = spec.inputs()[0].shape();
         let [kept, reduced] = parts(spec, &broadcast_ways(operand, shape), operand.origin() as i64);
         kept.map(move |start| Slice { operand, bytes, indices: Indices { next: start, ..reduced.clone() } })
@@ -113,7 +113,7 @@ impl<'a> Slice<'a> {
 }
 
 /// For each slice, the places of its elements in the row-major order of input 0's shape.
-pub fn places(spec: &Reduction) -> impl Iterator<Item = Indices<'_>> {
+pub fn places(spec: &Spec) -> impl Iterator<Item = Indices<'_>> {
     let shape = spec.inputs()[0].shape();
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -125,7 +125,7 @@ pub fn places(spec: &Reduction) -> impl Iterator<Item = Indices<'_>> {
 }
 
 /// The walks over the axes of input 0 that are kept and over those that are reduced.
-fn parts<'a>(spec: &Reduction, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
+fn parts<'a>(spec: &Spec, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
     [false, true].map(|reduced| {
         let axes = || (0..spec.rank()).filter(move |&axis| spec.reduced()[axis] == reduced);
         let extents = axes().map(|axis| spec.inputs()[0].shape()[axis]).collect();

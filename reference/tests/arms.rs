@@ -3,10 +3,10 @@
 use cranefold_ir::DType;
 use cranefold_ir::ops::{ROWS, Row};
 use cranefold_reference as reference;
-use cranefold_spec::Reduction;
+use cranefold_spec::Spec;
 
 /// A spec of the row over two elements, with its parameters where they have to be given.
-fn spec(row: &Row, dtype: DType) -> Reduction {
+fn spec(row: &Row, dtype: DType) -> Spec {
     let given = row.params.iter().filter(|param| param.default.is_none());
     let given: Vec<String> = given.map(|param| format!("{}={}", param.name, param.at_least + 0.5)).collect();
     let given = if given.is_empty() { String::new() } else { format!("({})", given.join(",")) };

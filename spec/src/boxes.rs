@@ -4,7 +4,7 @@
 //! computed in boxes: combinations of a piece of each axis. Where sizes of blocks do not divide one another, it is
 //! cut at the end of each block.
 
-use super::{Operand, Reduction, SpecError};
+use super::{Operand, Spec, SpecError};
 use crate::layout::split::{cutting, most_pieces, split};
 
 /// The most boxes of a spec: those of parallel axes times those of reduced ones.
@@ -21,7 +21,7 @@ pub struct BlockSizes {
 
 impl BlockSizes {
     /// Those of a spec.
-    pub fn of(spec: &Reduction) -> BlockSizes {
+    pub fn of(spec: &Spec) -> BlockSizes {
         let mut found = BlockSizes { mapped: vec![vec![]; spec.rank()], all: vec![vec![]; spec.rank()] };
         if spec.inputs.iter().chain(&spec.outputs).all(|o| o.placement.blocks.is_empty()) {
             return found;
@@ -40,7 +40,7 @@ impl BlockSizes {
 }
 
 /// Checks that there are not too many boxes.
-pub(super) fn check(spec: &Reduction) -> Result<(), SpecError> {
+pub(super) fn check(spec: &Spec) -> Result<(), SpecError> {
     let sizes = BlockSizes::of(spec);
     let (mut parallel, mut reduced) = (1u64, 1u64);
     let mut most = (0, 0);

@@ -1,6 +1,6 @@
 //! Building and validating a spec. Text and oneDNN's dims come through here too.
 
-use super::{Operand, Reduction, Role, Rounding, SpecError};
+use super::{Operand, Role, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, ExpressionError};
@@ -9,9 +9,9 @@ use cranefold_ir::ops::{self, Call, Combiner};
 /// A spec in the making. Nothing is checked before [`build`](Builder::build).
 ///
 /// ```
-/// use cranefold_spec::{DType, Layout, Reduction};
+/// use cranefold_spec::{DType, Layout, Spec};
 ///
-/// let spec = Reduction::builder("lp_max")
+/// let spec = Spec::builder("lp_max")
 ///     .param("p", 3.0)
 ///     .param("eps", 1e-6)
 ///     .input_at(DType::F16, &[8, 32, 7, 7], Layout::tag("acdb").expect("a tag"))
@@ -59,10 +59,10 @@ pub(super) enum Named {
 /// One or more expressions, or text of such.
 ///
 /// ```
-/// use cranefold_spec::Reduction;
+/// use cranefold_spec::Spec;
 /// use cranefold_ir::expression::name;
 ///
-/// let builder = Reduction::builder("sum").input(cranefold_spec::DType::F32, &[64, 512]).axes([1]);
+/// let builder = Spec::builder("sum").input(cranefold_spec::DType::F32, &[64, 512]).axes([1]);
 /// let text = builder.clone().map("x0*x0").then("sqrt(r0)").build()?;
 /// assert_eq!(text, builder.map(name("x0") * name("x0")).then(name("r0").sqrt()).build()?);
 /// # Ok::<(), cranefold_spec::SpecError>(())
@@ -257,9 +257,9 @@ impl Builder {
     /// operand the row-major layout.
     ///
     /// ```
-    /// use cranefold_spec::Reduction;
+    /// use cranefold_spec::Spec;
     ///
-    /// let spec: Reduction = "mean f16[64,512]@ba, f32[64,1]:then axes=[1] keep_dims then=\"r0 * y0\"".parse()?;
+    /// let spec: Spec = "mean f16[64,512]@ba, f32[64,1]:then axes=[1] keep_dims then=\"r0 * y0\"".parse()?;
     /// let row = spec.to_builder().reshape(|input| [[1, 512], [1, 1]][input].into()).build()?;
     /// assert_eq!(row.to_string(), "mean f16[1,512], f32[1,1]:then axes=[1] keep_dims then=\"r0 * y0\"");
     /// # Ok::<(), cranefold_spec::SpecError>(())
@@ -276,25 +276,25 @@ impl Builder {
     ///
     /// # Errors
     /// Everything a [`SpecError`] says that is not about text.
-    pub fn build(self) -> Result<Reduction, SpecError> {
+    pub fn build(self) -> Result<Spec, SpecError> {
         super::check::checked(self)
     }
 }
 
-impl Reduction {
+impl Spec {
     /// Returns the builder of an equal spec: to be changed and built again.
     ///
     /// ```
-    /// use cranefold_spec::Reduction;
+    /// use cranefold_spec::Spec;
     ///
-    /// let spec: Reduction = "sum f32[64,512] axes=[1] keep_dims".parse()?;
+    /// let spec: Spec = "sum f32[64,512] axes=[1] keep_dims".parse()?;
     /// assert_eq!(spec.to_builder().build()?, spec);
     /// assert_eq!(spec.to_builder().axes([0]).build()?.to_string(), "sum f32[64,512] axes=[0] keep_dims");
     /// # Ok::<(), cranefold_spec::SpecError>(())
     /// ```
     pub fn to_builder(&self) -> Builder {
         // Each field by its name, so that a new one does not compile until it is carried.
-        let Reduction {
+        let Spec {
             hash: _,
             reducers,
             inputs,
@@ -394,8 +394,8 @@ mod tests {
     use super::*;
 
     /// The fields of a spec by their names; a new one does not compile until it stands here.
-    fn fields(spec: &Reduction) -> [(&'static str, String); 12] {
-        let Reduction {
+    fn fields(spec: &Spec) -> [(&'static str, String); 12] {
+        let Spec {
             hash: _,
             reducers,
             inputs,
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_builder_of_a_spec_carries_every_field() {
-        let plain: Reduction = "sum f32[4,5]".parse().expect("a spec");
+        let plain: Spec = "sum f32[4,5]".parse().expect("a spec");
         let others = [
             ("reducers", "max,argmax(last),lp_max(p=2.5,eps=1e-6) f32[4,5]"),
             ("reducers", r#"combiner(identity="0",lift="x0",combine="a0+b0",commutative), min f32[4,5]"#),
@@ -450,7 +450,7 @@ mod tests {
         ];
         for (name, plain) in fields(&plain) {
             let differs = |text: &str| {
-                let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+                let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
                 let again = spec.to_builder().build().unwrap_or_else(|e| panic!("{text} again: {e}"));
                 assert_eq!(fields(&again), fields(&spec), "{text}");
                 assert_eq!((again.to_string(), again.hash), (spec.to_string(), spec.hash), "{text}");

@@ -3,7 +3,7 @@
 use super::boxes;
 use super::build::{Builder, Given, Named};
 use super::error::INPUT;
-use super::{MAX_RANK, Operand, Reduction, Role, Rounding, SpecError, expression_names};
+use super::{MAX_RANK, Operand, Role, Rounding, Spec, SpecError, expression_names};
 use crate::layout::{Layout, list};
 use cranefold_ir::DType::{self, *};
 use cranefold_ir::expression::{self, Expression};
@@ -11,7 +11,7 @@ use cranefold_ir::ops::{Call, Form, Output, Recipe, RecipeError, Row, Types};
 use std::slice;
 
 /// The spec, if nothing is wrong with it.
-pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
+pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
     let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
     let expressions = Texts::of(&builder)?;
     let name = name_of(&reducers);
@@ -46,7 +46,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
             false => SpecError::IntegerOverNothing { op: row.name, axis },
         });
     }
-    let mut spec = Reduction {
+    let mut spec = Spec {
         hash: 0,
         lift: none_reduced && copies && builder.lift == Some(true),
         inputs,
@@ -88,7 +88,7 @@ pub(super) fn checked(builder: Builder) -> Result<Reduction, SpecError> {
 
 /// Adds the outputs, each in its layout.
 fn place_outputs(
-    spec: &mut Reduction,
+    spec: &mut Spec,
     builder: &Builder,
     outputs: &[OutputType],
     shape: Vec<u64>,
@@ -290,7 +290,7 @@ fn broadcasts(shape: &[u64], to: &[u64]) -> bool {
 }
 
 /// That what `then` reads broadcasts to the output.
-fn check_then_inputs(spec: &Reduction) -> Result<(), SpecError> {
+fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
     let names = expression_names(&spec.inputs);
     let to = spec.outputs[0].shape();
     for (i, input) in spec.inputs.iter().enumerate().filter(|(_, o)| o.role == Role::Then) {
@@ -505,7 +505,7 @@ fn default_output(recipe: &Recipe, inputs: &[Operand], kind: Output, value: DTyp
 }
 
 /// The types of a spec's outputs where none is said.
-pub(super) fn default_outputs(spec: &Reduction) -> Vec<DType> {
+pub(super) fn default_outputs(spec: &Spec) -> Vec<DType> {
     let recipe = spec.recipe_as_written();
     let values = values(&recipe, &spec.inputs, &[]).unwrap_or_default();
     values.into_iter().map(|(_, _, dtype)| dtype).collect()

@@ -1,6 +1,6 @@
 //! What outputs are, for those who allocate them.
 
-use super::Reduction;
+use super::Spec;
 use crate::layout::{PlacedBlock, Placement};
 use cranefold_ir::DType;
 
@@ -25,7 +25,7 @@ pub struct OutputDesc {
     pub span_bytes: u64,
 }
 
-impl Reduction {
+impl Spec {
     /// Whether the output may be the memory of input 0: it has an element for each of the slice, of the same type and in
     /// the same place.
     pub fn runs_in_place(&self) -> bool {
@@ -36,9 +36,9 @@ impl Reduction {
     /// What the outputs are: shapes, strides and lengths of their buffers.
     ///
     /// ```
-    /// use cranefold_spec::Reduction;
+    /// use cranefold_spec::Spec;
     ///
-    /// let spec: Reduction = "sum f32[8,20,7,7]@nChw16c axes=[2,3] keep_dims -> @any".parse()?;
+    /// let spec: Spec = "sum f32[8,20,7,7]@nChw16c axes=[2,3] keep_dims -> @any".parse()?;
     /// let output = &spec.output_desc()[0];
     /// assert_eq!((output.shape.as_slice(), output.padded_shape.as_slice()), (&[8, 20, 1, 1][..], &[8, 32, 1, 1][..]));
     /// assert_eq!((output.strides.as_slice(), output.span_bytes), (&[32, 16, 16, 16][..], 1024));

@@ -1,6 +1,6 @@
 //! A spec from the dims of source and destination, in oneDNN's manner.
 
-use super::{Reduction, SpecError};
+use super::{Spec, SpecError};
 use crate::layout::{Layout, list};
 use cranefold_ir::DType;
 
@@ -34,7 +34,7 @@ impl<'a> Dims<'a> {
     }
 }
 
-impl Reduction {
+impl Spec {
     /// The reduction of a source to a destination of the same rank: an axis is reduced where the
     /// destination's dim is 1 and the source's is not, and stays with extent 1.
     ///
@@ -43,10 +43,10 @@ impl Reduction {
     ///
     /// ```
     /// use cranefold_spec::Dims;
-    /// use cranefold_spec::{DType, Reduction};
+    /// use cranefold_spec::{DType, Spec};
     ///
     /// let (src, dst) = (Dims::new(DType::I8, &[32, 17, 2, 3]), Dims::new(DType::I32, &[32, 17, 1, 1]));
-    /// let spec = Reduction::from_dims("reduction_sum", &[], src, dst)?;
+    /// let spec = Spec::from_dims("reduction_sum", &[], src, dst)?;
     /// assert_eq!(spec.to_string(), "sum i8[32,17,2,3] axes=[2,3] keep_dims -> i32");
     /// # Ok::<(), cranefold_spec::SpecError>(())
     /// ```
@@ -54,8 +54,8 @@ impl Reduction {
     /// # Errors
     /// Ranks that differ, a destination dim that is neither 1 nor the source's, equal dims, and all
     /// that [`Builder::build`](super::Builder::build) refuses.
-    pub fn from_dims(op: &str, params: &[(&str, f64)], src: Dims, dst: Dims) -> Result<Reduction, SpecError> {
-        let mut builder = Reduction::builder(op);
+    pub fn from_dims(op: &str, params: &[(&str, f64)], src: Dims, dst: Dims) -> Result<Spec, SpecError> {
+        let mut builder = Spec::builder(op);
         for &(name, value) in params {
             builder = builder.param(name, value);
         }

@@ -30,17 +30,17 @@ pub const MAX_RANK: usize = 64;
 /// The longest text that is parsed, in bytes.
 pub const MAX_TEXT: usize = 100_000;
 
-/// A reduction as the user means it, validated.
+/// A validated spec: a reduction as the user means it.
 ///
 /// Two specs that mean the same in the same words of layout are equal, however they were
 /// spelled: axes are sorted and not negative, aliases and defaults are resolved. The text form
 /// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal spec.
 ///
 /// ```
-/// use cranefold_spec::{DType, Reduction};
+/// use cranefold_spec::{DType, Spec};
 ///
-/// let built = Reduction::builder("ReduceMean").input(DType::F32, &[6, 12, 10, 24]).axes([-2]).keep_dims().build()?;
-/// let parsed: Reduction = "mean keep_dims f32[6,12,10,24] axes=2".parse()?;
+/// let built = Spec::builder("ReduceMean").input(DType::F32, &[6, 12, 10, 24]).axes([-2]).keep_dims().build()?;
+/// let parsed: Spec = "mean keep_dims f32[6,12,10,24] axes=2".parse()?;
 /// assert_eq!(built, parsed);
 /// assert_eq!(built.to_string(), "mean f32[6,12,10,24] axes=[2] keep_dims");
 /// assert_eq!(built.outputs()[0].shape(), [6, 12, 1, 24]);
@@ -48,7 +48,7 @@ pub const MAX_TEXT: usize = 100_000;
 /// # Ok::<(), cranefold_spec::SpecError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reduction {
+pub struct Spec {
     /// Of all else, worked out once: those that ask a compiler for a kernel again look it up by this.
     hash: u64,
     reducers: Vec<Call>,
@@ -69,10 +69,10 @@ pub struct Reduction {
     rounding: Option<Rounding>,
 }
 
-impl Reduction {
+impl Spec {
     /// The same with the hash of its fields.
-    fn hashed(mut self) -> Reduction {
-        let Reduction { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
+    fn hashed(mut self) -> Spec {
+        let Spec { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
         let mut hasher = DefaultHasher::new();
         (reducers, inputs, outputs, map, then, apply, reduced).hash(&mut hasher);
         (self.keep_dims, self.lift, self.accumulator, self.saturate, self.rounding).hash(&mut hasher);
@@ -81,14 +81,14 @@ impl Reduction {
     }
 }
 
-impl Reduction {
+impl Spec {
     /// The hash of all of it.
     pub fn known_hash(&self) -> u64 {
         self.hash
     }
 }
 
-impl Hash for Reduction {
+impl Hash for Spec {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
@@ -221,7 +221,7 @@ impl Operand {
     }
 }
 
-impl Reduction {
+impl Spec {
     /// Starts a spec for one op, by its name or an alias.
     pub fn builder(op: &str) -> Builder {
         Builder::new(op)

@@ -1,12 +1,12 @@
 //! The spec as one line of text; [`text`](super::text) has the grammar.
 
 use super::check::default_accumulator;
-use super::{Operand, Reduction, Role};
+use super::{Operand, Role, Spec};
 use crate::layout::list;
 use std::fmt;
 
 /// The canonical one-line text, which parses back to an equal spec.
-impl fmt::Display for Reduction {
+impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.reducers)?;
         let operands = self.inputs.iter().filter(|o| matches!(o.role, Role::Element | Role::Then));

@@ -30,20 +30,20 @@
 //! operands and scalars. Names of ops are read without regard to case.
 
 use super::build::Named;
-use super::{Builder, MAX_TEXT, Reduction, Rounding, SpecError};
+use super::{Builder, MAX_TEXT, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Call, Combiner, RecipeError};
 use std::str::FromStr;
 
-impl FromStr for Reduction {
+impl FromStr for Spec {
     type Err = SpecError;
 
     /// Reads the one-line text form.
     ///
     /// # Errors
     /// Text outside the grammar, with the column; a spec that [`Builder::build`] refuses.
-    fn from_str(text: &str) -> Result<Reduction, SpecError> {
+    fn from_str(text: &str) -> Result<Spec, SpecError> {
         if text.len() > MAX_TEXT {
             return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });
         }

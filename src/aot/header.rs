@@ -3,14 +3,14 @@
 use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::layout::list;
 use crate::problem::tree::TREE_VERSION;
-use crate::spec::{Operand, Reduction, Role};
+use crate::spec::{Operand, Role, Spec};
 use crate::target::Target;
 use cranefold_ir::DType;
 use std::fmt;
 
 /// What a header says; prints as it.
 pub struct Header<'a> {
-    pub spec: &'a Reduction,
+    pub spec: &'a Spec,
     pub target: &'a Target,
     pub symbol: &'a str,
     pub scratch_bytes: u64,

@@ -31,7 +31,7 @@ use crate::lower::program::Program;
 use crate::pipeline::{self, Made};
 use crate::problem::Problem;
 use crate::schedule::{Decided, Parts, Schedule};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use crate::target::Target;
 
 /// A compiled reduction, to be linked.
@@ -52,10 +52,10 @@ pub struct Object {
 /// done by the one function.
 ///
 /// ```
-/// use cranefold::{Options, Reduction, Target, aot};
+/// use cranefold::{Options, Spec, Target, aot};
 ///
 /// let target = Target::new("s390x-unknown-linux-gnu", "arch13")?;
-/// let spec: Reduction = "mean f32[4,10] axes=[1]".parse()?;
+/// let spec: Spec = "mean f32[4,10] axes=[1]".parse()?;
 /// let object = aot::emit(&target, &spec, &Options::default(), Some("row_means"))?;
 /// assert!(object.bytes.starts_with(b"\x7fELF"));
 /// assert!(object.header.contains("void row_means("));
@@ -66,7 +66,7 @@ pub struct Object {
 /// [`Error::Object`] if the name is no C identifier or that of a function it calls, the target's objects are not ELF, or the reduction selects elements
 /// by their order (`median`, `mode` and the like), which functions of this library do;
 /// [`Error::Schedule`] if a forced schedule does not fit the problem.
-pub fn emit(target: &Target, spec: &Reduction, options: &Options, symbol: Option<&str>) -> Result<Object, Error> {
+pub fn emit(target: &Target, spec: &Spec, options: &Options, symbol: Option<&str>) -> Result<Object, Error> {
     let refused = |what: String, reason: &str| Error::Object { what, reason: reason.into() };
     if let Some(row) = spec.reducers().iter().filter_map(|call| call.as_row()).find(|row| row.selects) {
         let reason = "it selects elements by their order, which functions of the library do";

@@ -2,7 +2,7 @@
 
 use crate::keyed::hash;
 use crate::problem::tree::TREE_VERSION;
-use crate::spec::Reduction;
+use crate::spec::Spec;
 
 /// The most characters of the part that people read.
 const MOST_READ: usize = 80;
@@ -10,7 +10,7 @@ const MOST_READ: usize = 80;
 /// The name that says the reduction: ops, type and shape of input 0, and a hash of all of the spec.
 ///
 /// It is the same on every target, and another one wherever the bits may be.
-pub fn of(spec: &Reduction) -> String {
+pub fn of(spec: &Spec) -> String {
     let input = &spec.inputs()[0];
     let ops: Vec<String> = spec.recipe().name().split(", ").map(str::to_string).collect();
     let dims: Vec<String> = input.shape().iter().map(u64::to_string).collect();

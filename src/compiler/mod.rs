@@ -19,7 +19,7 @@ use crate::pipeline::{self, Made};
 use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
 use crate::schedule::{Bounds, Decided, Schedule, ScheduleError};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use crate::target::Target;
 use crate::vectors::Vectors;
 use cache::Cache;
@@ -32,10 +32,10 @@ use std::time::Instant;
 /// Cheap to clone: clones share the cache. Threads may share it too; two that ask for one signature at once compile it once.
 ///
 /// ```
-/// use cranefold::{Compiler, Reduction};
+/// use cranefold::{Compiler, Spec};
 ///
 /// let compiler = Compiler::host()?;
-/// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
+/// let spec: Spec = "sum f32[2,3] axes=[1]".parse()?;
 /// let kernel = compiler.compile(&spec)?;
 /// let mut sums = [0.0f32; 2];
 /// kernel.run_one(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &mut sums)?;
@@ -123,7 +123,7 @@ impl Compiler {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn compile(&self, spec: &Reduction) -> Result<Kernel, Error> {
+    pub fn compile(&self, spec: &Spec) -> Result<Kernel, Error> {
         match self.0.cache.get_asked(spec) {
             Some(kernel) => Ok(kernel),
             None => self.compile_keyed(&self.new_keyed(spec, self.bounds(), None, false)),
@@ -134,13 +134,13 @@ impl Compiler {
     ///
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
-    pub fn compile_with(&self, spec: &Reduction, options: &Options) -> Result<Kernel, Error> {
+    pub fn compile_with(&self, spec: &Spec, options: &Options) -> Result<Kernel, Error> {
         self.compile_keyed(&self.keyed_with(spec, options)?)
     }
 
     /// A spec with the signature of its code, so that [`compile_keyed`](Compiler::compile_keyed) and
     /// [`get`](Compiler::get) need not work it out.
-    pub fn keyed(&self, spec: &Reduction) -> KeyedSpec {
+    pub fn keyed(&self, spec: &Spec) -> KeyedSpec {
         let known = self.0.cache.keyed(spec);
         known.unwrap_or_else(|| self.0.cache.known(self.new_keyed(spec, self.bounds(), None, false)))
     }
@@ -149,7 +149,7 @@ impl Compiler {
     ///
     /// # Errors
     /// [`Error::Schedule`] if the width is none.
-    pub fn keyed_with(&self, spec: &Reduction, options: &Options) -> Result<KeyedSpec, Error> {
+    pub fn keyed_with(&self, spec: &Spec, options: &Options) -> Result<KeyedSpec, Error> {
         let bounds = options.bounds(self.0.vectors, self.0.threads)?;
         if options.schedule.is_none() && bounds == self.bounds() {
             return Ok(self.keyed(spec));
@@ -157,7 +157,7 @@ impl Compiler {
         Ok(self.0.cache.known(self.new_keyed(spec, bounds, options.schedule.clone(), true)))
     }
 
-    fn new_keyed(&self, spec: &Reduction, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> KeyedSpec {
+    fn new_keyed(&self, spec: &Spec, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> KeyedSpec {
         let key = Key {
             problem: Arc::new(Problem::of(spec)),
             target: self.0.target_text.clone(),
@@ -181,10 +181,10 @@ impl Compiler {
     /// The kernel of a keyed spec if its code is ready; compiles nothing.
     ///
     /// ```
-    /// use cranefold::{Compiler, Reduction};
+    /// use cranefold::{Compiler, Spec};
     ///
     /// let compiler = Compiler::host()?;
-    /// let spec: Reduction = "sum f32[2,3] axes=[1]".parse()?;
+    /// let spec: Spec = "sum f32[2,3] axes=[1]".parse()?;
     /// let keyed = compiler.keyed(&spec);
     /// assert!(compiler.get(&keyed).is_none());
     /// compiler.compile(&spec)?;
@@ -266,7 +266,7 @@ mod tests {
 
     /// Makes a kernel of a compiler whose generator of wide vectors refuses all.
     fn narrowed(compiler: &Compiler, spec: &str, options: &Options) -> (Kernel, Kernel) {
-        let spec: Reduction = spec.parse().expect("a spec");
+        let spec: Spec = spec.parse().expect("a spec");
         let keyed = compiler.keyed_with(&spec, options).expect("a keyed spec");
         let refusing = |decided: &Decided, program: &Program| {
             if decided.vectors.are_wide() {

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 /// [`run`](Executor::run). They end with the executor.
 ///
 /// ```
-/// use cranefold::{Compiler, Executor, Input, Output, Reduction, Spinning};
+/// use cranefold::{Compiler, Executor, Input, Output, Spec, Spinning};
 ///
 /// let pool = Spinning::new(2)?;
 /// let compiler = Compiler::builder().threads(pool.threads()).build()?;
-/// let spec: Reduction = "sum f32[1024,2048] axes=[1]".parse()?;
+/// let spec: Spec = "sum f32[1024,2048] axes=[1]".parse()?;
 /// let kernel = compiler.compile(&spec)?;
 /// let (x, mut sums) = (vec![1.0f32; 1024 * 2048], [0.0f32; 1024]);
 /// for _ in 0..3 {

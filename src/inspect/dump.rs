@@ -7,7 +7,7 @@ use crate::kernel::code::Compiled;
 use crate::lower::program::Program;
 use crate::passes::PASSES;
 use crate::pipeline;
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use cranefold_ir::Nest;
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub fn stage_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The text of a stage; of `all`, each under a heading, unchanged nests as one line.
-pub(crate) fn dump(spec: &Reduction, compiled: &Compiled, stage: &str) -> Result<String, Error> {
+pub(crate) fn dump(spec: &Spec, compiled: &Compiled, stage: &str) -> Result<String, Error> {
     if stage == "all" {
         return all(spec, compiled);
     }
@@ -29,7 +29,7 @@ pub(crate) fn dump(spec: &Reduction, compiled: &Compiled, stage: &str) -> Result
     one(spec, compiled, stage)
 }
 
-fn one(spec: &Reduction, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
+fn one(spec: &Spec, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
     let isa = compiled.target.isa();
     let decided = &compiled.decided;
     let plan = Plan::of(decided);
@@ -75,7 +75,7 @@ fn of_each(
     Ok(all)
 }
 
-fn all(spec: &Reduction, compiled: &Compiled) -> Result<String, Error> {
+fn all(spec: &Spec, compiled: &Compiled) -> Result<String, Error> {
     let mut text = String::new();
     let mut before: Option<Program> = None;
     let stages = pipeline::stages(&compiled.decided)?;

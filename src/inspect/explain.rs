@@ -23,7 +23,7 @@ use crate::pipeline;
 use crate::problem::tree::{Grid, TREE_VERSION, Tree};
 use crate::problem::{Problem, Region};
 use crate::schedule::{self, Decided, Level, Machine, Shared, Time};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
 use std::fmt::Write;
@@ -33,7 +33,7 @@ use work::Work;
 const MOST_OTHERS: usize = 3;
 
 /// The page.
-pub(crate) fn explain(spec: &Reduction, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
+pub(crate) fn explain(spec: &Spec, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
     let Decided { problem, schedule, .. } = &compiled.decided;
     let program = pipeline::legal(&compiled.decided)?;
     let nest = &program.nests[0];

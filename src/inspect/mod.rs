@@ -26,9 +26,9 @@ impl Kernel {
     /// to take on [`Machine::TYPICAL`](crate::schedule::Machine::TYPICAL).
     ///
     /// ```
-    /// use cranefold::{Compiler, Reduction};
+    /// use cranefold::{Compiler, Spec};
     ///
-    /// let spec: Reduction = "sum f32[1024,1024] axes=[1]".parse()?;
+    /// let spec: Spec = "sum f32[1024,1024] axes=[1]".parse()?;
     /// let page = Compiler::host()?.compile(&spec)?.explain()?;
     /// assert!(page.contains("moves      4,194,304 bytes read, 4,096 written\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

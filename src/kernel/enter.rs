@@ -104,9 +104,9 @@ impl Kernel {
     /// own input 0: the output takes its place, and padding becomes zero. `others` are the further inputs.
     ///
     /// ```
-    /// use cranefold::{Compiler, Output, Reduction};
+    /// use cranefold::{Compiler, Output, Spec};
     ///
-    /// let spec: Reduction = "softmax f32[2,2] axes=[1]".parse()?;
+    /// let spec: Spec = "softmax f32[2,2] axes=[1]".parse()?;
     /// let mut data = [0.0f32, 0.0, 1.0, f32::NEG_INFINITY];
     /// Compiler::host()?.compile(&spec)?.run_in_place(&mut Output::from(&mut data[..]), &[])?;
     /// assert_eq!(data, [0.5, 0.5, 1.0, 0.0]);
@@ -308,10 +308,10 @@ const DONE: u8 = 2;
 /// What the outputs hold before that is not said.
 ///
 /// ```
-/// use cranefold::{Compiler, Input, Output, Reduction};
+/// use cranefold::{Compiler, Input, Output, Spec};
 ///
 /// let compiler = Compiler::builder().threads(2).build()?;
-/// let spec: Reduction = "sum f32[1000000]".parse()?;
+/// let spec: Spec = "sum f32[1000000]".parse()?;
 /// let kernel = compiler.compile(&spec)?;
 /// let (x, mut sum) = (vec![1.0f32; 1_000_000], [0.0f32]);
 /// let (inputs, mut outputs) = ([Input::from(&x[..])], [Output::from(&mut sum[..])]);

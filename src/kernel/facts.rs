@@ -4,7 +4,7 @@ use crate::kernel::code::Compiled;
 use crate::problem::Region;
 use crate::problem::tree::Tree;
 use crate::schedule::{Decided, Schedule, Shared};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
 /// What is known of a kernel.
@@ -77,7 +77,7 @@ impl StepLoops {
     }
 }
 
-pub(super) fn facts(spec: &Reduction, compiled: &Compiled) -> Facts {
+pub(super) fn facts(spec: &Spec, compiled: &Compiled) -> Facts {
     let operands = spec.inputs().iter().chain(spec.outputs());
     let parts = compiled.layout.parts.len();
     Facts {

@@ -16,7 +16,7 @@ use crate::kernel::code::Compiled;
 use crate::keyed::KeyedSpec;
 use crate::link::Entry;
 use crate::schedule::{Decided, Schedule};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use crate::vectors::Vectors;
 use enter::Direct;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Kernel {
     }
 
     /// The spec.
-    pub fn spec(&self) -> &Reduction {
+    pub fn spec(&self) -> &Spec {
         self.0.keyed.spec()
     }
 

@@ -5,7 +5,7 @@ mod signature;
 pub(crate) use signature::hash;
 pub use signature::{Key, Signature};
 
-use crate::spec::{Operand, Reduction};
+use crate::spec::{Operand, Spec};
 use cranefold_ir::DType;
 use quick_cache::Equivalent;
 use std::hash::{Hash, Hasher};
@@ -22,7 +22,7 @@ pub struct KeyedSpec(Arc<Inner>);
 struct Inner {
     /// Whether a compiler was told more than the spec; so the signature says.
     is_forced: bool,
-    spec: Reduction,
+    spec: Spec,
     signature: Signature,
     inputs: Box<[Expected]>,
     outputs: Box<[Expected]>,
@@ -44,7 +44,7 @@ impl Expected {
 }
 
 impl KeyedSpec {
-    pub(crate) fn new(spec: Reduction, signature: Signature, is_forced: bool) -> KeyedSpec {
+    pub(crate) fn new(spec: Spec, signature: Signature, is_forced: bool) -> KeyedSpec {
         // What fits no address space is no buffer's length.
         let bytes = |o: &Operand| usize::try_from(o.span_bytes()).unwrap_or(usize::MAX);
         let expected = |o: &Operand| Expected { dtype: o.dtype(), bytes: bytes(o) };
@@ -54,7 +54,7 @@ impl KeyedSpec {
     }
 
     /// The spec.
-    pub fn spec(&self) -> &Reduction {
+    pub fn spec(&self) -> &Spec {
         &self.0.spec
     }
 
@@ -87,7 +87,7 @@ impl Hash for KeyedSpec {
 
 /// A spec, by which a keyed spec that forces nothing is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a>(pub &'a Reduction);
+pub(crate) struct Asked<'a>(pub &'a Spec);
 
 impl Hash for Asked<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {

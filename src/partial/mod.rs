@@ -65,7 +65,7 @@ use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Schedule};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use cranefold_ir::Nest;
 use cranefold_ir::ops::{Form, Method, Source};
 use nests::Keep;
@@ -76,9 +76,9 @@ use std::sync::Arc;
 /// The partial results of a reduction: the states of ranges of its blocks. Cheap to clone; threads may share it.
 ///
 /// ```
-/// use cranefold::{Compiler, Input, Output, Reduction};
+/// use cranefold::{Compiler, Input, Output, Spec};
 ///
-/// let spec: Reduction = "mean f32[1000000]".parse()?;
+/// let spec: Spec = "mean f32[1000000]".parse()?;
 /// let partial = Compiler::host()?.partial(&spec)?;
 /// let x: Vec<f32> = (0..1_000_000).map(|i| i as f32).collect();
 ///
@@ -112,7 +112,7 @@ pub struct Partial {
 }
 
 struct Inner {
-    spec: Reduction,
+    spec: Spec,
     layout: StateLayout,
     maker: Maker,
     /// Of two states the older is kept, or the newer.
@@ -184,7 +184,7 @@ impl Compiler {
     /// [`Error::NotInBlocks`] for what does not reduce slices in blocks to a result for each: what writes every position
     /// of a slice, selects from its elements in order, copies, or combines them in an order that is not that of memory;
     /// [`Error::StateTooLarge`], and [`Error::Target`] if the target is not this machine.
-    pub fn partial(&self, spec: &Reduction) -> Result<Partial, Error> {
+    pub fn partial(&self, spec: &Spec) -> Result<Partial, Error> {
         if !self.target().is_host() {
             let reason = "partial results are made on this machine alone".into();
             return Err(Error::Target { target: self.target().to_string(), reason });
@@ -228,7 +228,7 @@ fn blocks(problem: &Problem) -> Result<u64, &'static str> {
 
 impl Partial {
     /// The spec.
-    pub fn spec(&self) -> &Reduction {
+    pub fn spec(&self) -> &Spec {
         &self.inner.spec
     }
 
@@ -236,9 +236,9 @@ impl Partial {
     /// are made again, as they were made for the code.
     ///
     /// ```
-    /// use cranefold::{Compiler, Reduction};
+    /// use cranefold::{Compiler, Spec};
     ///
-    /// let spec: Reduction = "sum f32[1000000]".parse()?;
+    /// let spec: Spec = "sum f32[1000000]".parse()?;
     /// let text = Compiler::host()?.partial(&spec)?.dump()?;
     /// assert!(text.starts_with("== merge into older: nest ==\nnest \"sum f32 (1000000) -> f32, merge\" {"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -276,9 +276,9 @@ impl Partial {
     /// are fewer blocks than that.
     ///
     /// ```
-    /// use cranefold::{Compiler, Reduction};
+    /// use cranefold::{Compiler, Spec};
     ///
-    /// let spec: Reduction = "sum f32[1000000]".parse()?;
+    /// let spec: Spec = "sum f32[1000000]".parse()?;
     /// let partial = Compiler::host()?.partial(&spec)?;
     /// assert_eq!(partial.blocks(), 245);
     /// assert_eq!(partial.shards(4), [0..60, 60..122, 122..184, 184..245]);

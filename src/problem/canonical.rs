@@ -1,13 +1,13 @@
-//! Reduction -> problem.
+//! Spec -> problem.
 
 use super::{Dim, Input, Operand, Place, Problem, Region, Work};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
-use crate::spec::{self, Reduction};
+use crate::spec::{self, Spec};
 
 impl Problem {
     /// The problem of a reduction.
-    pub fn of(spec: &Reduction) -> Problem {
+    pub fn of(spec: &Spec) -> Problem {
         let work = if spec.is_identity() {
             // Over no axes what is left of a row is whether it wraps.
             let wraps = spec.reducers()[0].as_row().is_some_and(|row| row.wraps);
@@ -39,7 +39,7 @@ impl Problem {
     }
 
     /// Finds the boxes.
-    fn split(&mut self, spec: &Reduction) {
+    fn split(&mut self, spec: &Spec) {
         let axes = Axes::of(spec);
         if matches!(self.work, Work::Reduce(_)) {
             let boxes = axes.boxes(true, false, axes.nowhere());
@@ -133,14 +133,14 @@ impl Problem {
 
 /// The axes of a spec, each cut where blocks end.
 struct Axes<'a> {
-    spec: &'a Reduction,
+    spec: &'a Spec,
     sizes: BlockSizes,
     /// From one index to the next along each axis, in the row-major order of the reduced ones.
     positions: Vec<i64>,
 }
 
 impl<'a> Axes<'a> {
-    fn of(spec: &'a Reduction) -> Axes<'a> {
+    fn of(spec: &'a Spec) -> Axes<'a> {
         let shape = spec.inputs()[0].shape();
         let mut positions = vec![0; spec.rank()];
         let mut next: i64 = 1;

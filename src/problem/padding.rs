@@ -2,12 +2,12 @@
 
 use super::Padding;
 use crate::layout::split::{Piece, cutting, split};
-use crate::spec::{Operand, Reduction};
+use crate::spec::{Operand, Spec};
 
 /// The boxes of padding of all outputs.
 ///
 /// One by one each axis is beyond its extent, those before it within theirs, and those after it anywhere.
-pub(super) fn of(spec: &Reduction) -> Vec<Padding> {
+pub(super) fn of(spec: &Spec) -> Vec<Padding> {
     let outputs = spec.outputs().iter().enumerate().filter(|(_, o)| o.span_elems() > 0);
     outputs.flat_map(|(output, o)| (0..o.shape().len()).flat_map(move |axis| beyond(output, o, axis))).collect()
 }

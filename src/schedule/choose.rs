@@ -49,9 +49,9 @@ pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
 /// expected to take least on [`Machine::TYPICAL`](super::Machine::TYPICAL), all in the form that takes fewer operations ([`choose_form`]).
 ///
 /// ```
-/// use cranefold::{Problem, Reduction, schedule::consider};
+/// use cranefold::{Problem, Spec, schedule::consider};
 ///
-/// let spec: Reduction = "sum f32[1024,1024] axes=[0]".parse()?;
+/// let spec: Spec = "sum f32[1024,1024] axes=[0]".parse()?;
 /// let choice = consider(&Problem::of(&spec), 512);
 /// assert_eq!(choice.schedule.rows, 4);
 /// assert!(choice.others.iter().all(|(_, cost)| cost.total_ns() >= choice.cost.unwrap().total_ns()));
@@ -105,11 +105,11 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reduction;
+    use crate::Spec;
     use crate::schedule::Machine;
 
     fn choice(spec: &str) -> Choice {
-        let spec: Reduction = spec.parse().expect("a spec");
+        let spec: Spec = spec.parse().expect("a spec");
         consider(&Problem::of(&spec), 512)
     }
 

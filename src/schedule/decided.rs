@@ -90,9 +90,9 @@ impl Decided {
     ///
     /// ```
     /// use cranefold::schedule::{Bounds, Decided};
-    /// use cranefold::{Problem, Reduction, Vectors};
+    /// use cranefold::{Problem, Spec, Vectors};
     ///
-    /// let spec: Reduction = "max f32[8,1000] axes=[1]".parse()?;
+    /// let spec: Spec = "max f32[8,1000] axes=[1]".parse()?;
     /// let bounds = Bounds::new(Vectors::WIDEST);
     /// let chosen = Decided::of(Problem::of(&spec), None, bounds)?;
     /// assert_eq!(chosen.schedule.to_string(), "width=512 form=direct rows=1 blocks=1");

@@ -18,9 +18,9 @@ use cranefold_ir::work::Work;
 /// ```
 /// use cranefold::ops::Form;
 /// use cranefold::schedule::choose_form;
-/// use cranefold::{Problem, Reduction};
+/// use cranefold::{Problem, Spec};
 ///
-/// let problem = |spec: &str| Ok::<_, cranefold::SpecError>(Problem::of(&spec.parse::<Reduction>()?));
+/// let problem = |spec: &str| Ok::<_, cranefold::SpecError>(Problem::of(&spec.parse::<Spec>()?));
 /// let (one, two) = (problem("max f32[8,1000] axes=[1]")?, problem("min,max f32[8,1000] axes=[1]")?);
 /// assert_eq!(choose_form(&one, 512), Form::Direct, "by value");
 /// assert_eq!(choose_form(&one, 256), Form::Plain, "on the bits");

@@ -3,7 +3,7 @@
 //! It reads all buffers of each call from a file, inputs before outputs, and writes the outputs to another. Each buffer
 //! stands between guards, aligned as its type is and no better; the guards and the inputs must be as they were.
 
-use cranefold::Reduction;
+use cranefold::Spec;
 use cranefold::spec::Role;
 
 /// An object that is linked.
@@ -11,7 +11,7 @@ pub struct Kernel {
     pub header: String,
     pub symbol: String,
     pub has_scratch: bool,
-    pub spec: Reduction,
+    pub spec: Spec,
 }
 
 impl Kernel {

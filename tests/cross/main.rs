@@ -9,7 +9,7 @@ mod driver;
 
 use cranefold::aot::{self, Object};
 use cranefold::lower::lower;
-use cranefold::{Options, Problem, Reduction, Target};
+use cranefold::{Options, Problem, Spec, Target};
 use cranefold_fuzz::data::Buffer;
 use cranefold_fuzz::execute::Memory;
 use driver::Kernel;
@@ -59,7 +59,7 @@ const S390X: Machine = Machine {
 const X86_64: Machine =
     Machine { triple: "x86_64-unknown-linux-gnu", features: "", compiler: "cc", emulators: &[&[]], big_endian: false };
 
-fn specs() -> Vec<Reduction> {
+fn specs() -> Vec<Spec> {
     let lines = include_str!("specs.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.parse().unwrap_or_else(|e| panic!("{line}: {e}"))).collect()
 }
@@ -101,7 +101,7 @@ fn gives_our_bits(machine: &Machine, options: &Options) {
     let specs = specs();
 
     let mut objects = vec![];
-    let emit = |(n, spec): (usize, &Reduction)| {
+    let emit = |(n, spec): (usize, &Spec)| {
         let Object { bytes, header, symbol, scratch_bytes } =
             aot::emit(&target, spec, options, None).unwrap_or_else(|e| panic!("{spec} for {name}: {e}"));
         fs::write(path(&format!("k{n}.o")), bytes).expect("an object");
@@ -153,7 +153,7 @@ fn gives_our_bits(machine: &Machine, options: &Options) {
 }
 
 /// The specs whose outputs differ, each with the first element that does.
-fn compare(machine: &Machine, specs: &[Reduction], expected: &[Vec<Buffer>], output: &[u8]) -> Vec<String> {
+fn compare(machine: &Machine, specs: &[Spec], expected: &[Vec<Buffer>], output: &[u8]) -> Vec<String> {
     let mut rest = output;
     let mut different = vec![];
     for (n, spec) in specs.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What is tried: a list that is the same each time, in which any two factors meet.
 
 use cranefold::ops::{ROWS, Row};
-use cranefold::{DType, Problem, Reduction, Schedule};
+use cranefold::{DType, Problem, Schedule, Spec};
 
 /// The lengths of what is beside a vector: of a reduced axis, or of a row of outputs.
 pub const TAILS: u64 = 131;
@@ -111,7 +111,7 @@ pub struct Case {
     pub form: usize,
     pub width: usize,
     pub forced: usize,
-    pub spec: Reduction,
+    pub spec: Spec,
     pub schedule: Schedule,
 }
 
@@ -162,7 +162,7 @@ fn gathered(ops: &[(&Row, DType)]) -> impl Iterator<Item = (usize, u64)> {
 }
 
 /// Nothing where the op does not allow the form.
-fn spec(row: &Row, dtype: DType, (rest, left, each): (&str, &str, &str), n: u64) -> Option<Reduction> {
+fn spec(row: &Row, dtype: DType, (rest, left, each): (&str, &str, &str), n: u64) -> Option<Spec> {
     let map = match dtype {
         // A row that reads further inputs itself is given one.
         _ if row.inputs > 1 => "",

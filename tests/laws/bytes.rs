@@ -2,7 +2,7 @@
 //! width, also where all bytes are at a limit; and the same terms after every pass.
 
 use crate::rows::terms_are_kept;
-use cranefold::{Compiler, Options, Problem, Reduction};
+use cranefold::{Compiler, Options, Problem, Spec};
 use cranefold_fuzz::execute::Memory;
 
 /// Ops, what follows the type, and what follows the shape: states of 32 and of 64 bits, of one part and of two.
@@ -53,7 +53,7 @@ const SHAPES: &[&str] = &[
     "[700,64] axes=[0]",
 ];
 
-fn specs() -> impl Iterator<Item = Reduction> {
+fn specs() -> impl Iterator<Item = Spec> {
     CASES.iter().flat_map(|(ops, dtype, rest)| {
         SHAPES.iter().map(move |shape| {
             let (rest, outputs) = rest.split_once("->").map_or((*rest, String::new()), |(r, o)| (r, format!("->{o}")));

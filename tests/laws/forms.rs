@@ -2,7 +2,7 @@
 //! bit, where elements are NaNs of any sign and payload, zeros of both signs, infinities, limits and subnormals.
 
 use cranefold::ops::{Form, ROWS};
-use cranefold::{Compiler, DType, Input, Options, Output, Problem, Reduction, Scalar, schedule};
+use cranefold::{Compiler, DType, Input, Options, Output, Problem, Scalar, Spec, schedule};
 use cranefold_fuzz::data::Random;
 
 const FLOATS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
@@ -59,7 +59,7 @@ fn extreme(slice: &[Scalar], is_max: bool, magnitude: bool) -> Scalar {
     Scalar::from_bits(dtype, found.expect("an element").1)
 }
 
-fn run(compiler: &Compiler, spec: &Reduction, width: Option<u32>, input: &[u8]) -> Vec<Vec<u8>> {
+fn run(compiler: &Compiler, spec: &Spec, width: Option<u32>, input: &[u8]) -> Vec<Vec<u8>> {
     let kernel = compiler.compile_with(spec, &Options { schedule: None, width }).expect("a kernel");
     let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
     let dtype = spec.inputs()[0].dtype();
@@ -102,7 +102,7 @@ fn extremes_of_few_floats_are_exact_in_either_form() {
                     ("linf", &[(true, true)]),
                     ("min, max", &[(false, false), (true, false)]),
                 ] {
-                    let spec: Reduction = format!("{op} {dtype}{shape}").parse().expect("a spec");
+                    let spec: Spec = format!("{op} {dtype}{shape}").parse().expect("a spec");
                     let expected: Vec<Vec<Scalar>> = of
                         .iter()
                         .map(|&(is_max, magnitude)| slices.iter().map(|s| extreme(s, is_max, magnitude)).collect())

@@ -1,7 +1,7 @@
 //! What random specs have found, kept: each broke a law once.
 
 use crate::rows::{bits_are_equal, terms_are_kept};
-use cranefold::{Compiler, Problem, Reduction};
+use cranefold::{Compiler, Problem, Spec};
 
 const BROKEN: &[&str] = &[
     // Truth values in the state of a combiner.
@@ -33,7 +33,7 @@ const BROKEN: &[&str] = &[
 fn what_was_broken_holds() {
     let compiler = Compiler::host().expect("this machine");
     for (n, text) in BROKEN.iter().enumerate() {
-        let spec: Reduction = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        let spec: Spec = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(spec.to_string().parse(), Ok(spec.clone()));
         let problem = Problem::of(&spec);
         assert_eq!(problem.to_string().parse(), Ok(problem));
@@ -44,7 +44,7 @@ fn what_was_broken_holds() {
 
 #[test]
 fn what_was_accepted_is_refused() {
-    let refused = |text: &str| text.parse::<Reduction>().expect_err(text).to_string();
+    let refused = |text: &str| text.parse::<Spec>().expect_err(text).to_string();
     let nothing = "`mean` of integers over nothing has no integer value: reduced axis 0 has extent 0";
     assert_eq!(refused(r#"mean i32[0] then="r0 > 3""#), nothing);
 }

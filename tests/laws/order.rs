@@ -1,7 +1,7 @@
 //! A combiner that is not commutative combines the elements of a slice in row-major order of the reduced
 //! axes, wherever they lie: on integers the result is that of one loop.
 
-use cranefold::{Compiler, DType, Options, Reduction, Scalar};
+use cranefold::{Compiler, DType, Options, Scalar, Spec};
 use cranefold_fuzz::execute::{Memory, places};
 
 /// The composition of affine maps, older first: x -> b0 (a0 x + a1) + b1.
@@ -65,7 +65,7 @@ const SHAPES: &[&str] = &[
 
 /// One loop over each slice in row-major order; `each` takes the state, an element and its position.
 fn sequential<const N: usize>(
-    spec: &Reduction,
+    spec: &Spec,
     input: &[u8],
     identity: [i64; N],
     each: impl Fn([i64; N], i64, i64) -> [i64; N],
@@ -86,7 +86,7 @@ fn sequential<const N: usize>(
 }
 
 /// Offsets of all positions along some axes, in row-major order.
-fn offsets(spec: &Reduction, axes: &[usize]) -> Vec<i64> {
+fn offsets(spec: &Spec, axes: &[usize]) -> Vec<i64> {
     let operand = &spec.inputs()[0];
     let mut all = vec![0];
     for &axis in axes {
@@ -102,7 +102,7 @@ fn check<const N: usize>(combiner: &str, identity: [i64; N], each: impl Fn([i64;
         let (shape, layout) = shape.split_once(" -> ").unwrap_or((shape, ""));
         let outputs = vec![format!("i64{layout}"); N].join(", ");
         let text = format!("{combiner} i32{shape} -> {outputs}");
-        let spec: Reduction = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        let spec: Spec = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
         let memory = Memory::of(&spec, 3, n as u64, (0, 0));
         let expected = sequential(&spec, memory.inputs[0].bytes(), identity, each);
         for width in [None, Some(0), Some(64)] {

@@ -6,7 +6,7 @@ use cranefold::ir::eval::Terms;
 use cranefold::ops::{Form, ROWS};
 use cranefold::problem::Region;
 use cranefold::schedule::{Bounds, Decided, choose_in};
-use cranefold::{Compiler, DType, Options, Problem, Reduction, Schedule, Vectors, pipeline};
+use cranefold::{Compiler, DType, Options, Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::execute::{Memory, is_written};
 
 /// Ops, the first input's type, and what follows the first input.
@@ -122,14 +122,14 @@ const FORCED: &[&str] =
     &["width=64 rows=3 blocks=2", "width=256 tile=i0:3 rows=2", "width=1024 tile=i0:16 rows=2 blocks=3"];
 
 /// Every case in every shape.
-fn specs() -> impl Iterator<Item = Reduction> {
+fn specs() -> impl Iterator<Item = Spec> {
     let plain = SHAPES.iter().map(|&(shape, axes)| (shape, axes, "", ""));
     CASES.iter().flat_map(move |(ops, dtypes, rest)| {
         let shapes = plain.clone().chain(BLOCKED.iter().copied());
         let types = shapes.flat_map(|shape| dtypes.iter().map(move |dtype| (shape, dtype)));
         types.map(move |((shape, axes, left, each), dtype)| {
             let text = format!("{ops} {dtype}{shape}{rest} {axes}");
-            let spec: Reduction = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            let spec: Spec = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             match if spec.applies() { each } else { left } {
                 "" => spec,
                 layout => {
@@ -182,7 +182,7 @@ fn every_row_gives_the_same_bits_by_interpreter_and_native_code() {
     specs().enumerate().for_each(|(n, spec)| bits_are_equal(&compiler, &spec, n));
 }
 
-pub fn bits_are_equal(compiler: &Compiler, spec: &Reduction, n: usize) {
+pub fn bits_are_equal(compiler: &Compiler, spec: &Spec, n: usize) {
     let problem = Problem::of(spec);
     let naive = cranefold::lower::lower(&problem, "naive");
     let kind = [3, 5][n % 2];
@@ -203,7 +203,7 @@ fn every_row_keeps_its_terms() {
     specs().enumerate().for_each(|(n, spec)| terms_are_kept(&spec, n));
 }
 
-pub fn terms_are_kept(spec: &Reduction, n: usize) {
+pub fn terms_are_kept(spec: &Spec, n: usize) {
     let problem = Problem::of(spec);
     // Terms of another form are others.
     for form in [Form::Plain, Form::Direct] {
@@ -213,7 +213,7 @@ pub fn terms_are_kept(spec: &Reduction, n: usize) {
     }
 }
 
-fn terms_of_form_are_kept(spec: &Reduction, problem: &Problem, form: Form, n: usize) {
+fn terms_of_form_are_kept(spec: &Spec, problem: &Problem, form: Form, n: usize) {
     let mut naive = None;
     let forced = forced(problem, n).map(|schedule| Schedule { form, ..schedule });
     let forced = forced.filter(|schedule| schedule.check(problem).is_ok());

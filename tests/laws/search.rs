@@ -1,7 +1,7 @@
 //! Where an extreme element is, in slices that are searched by windows: what a walk over the elements says, at every
 //! width, where most elements are equal, NaN, zeros of both signs or limits.
 
-use cranefold::{Compiler, Input, Options, Output, Reduction};
+use cranefold::{Compiler, Input, Options, Output, Spec};
 use cranefold_fuzz::data::Random;
 use std::cmp::Ordering;
 
@@ -58,7 +58,7 @@ macro_rules! check {
                     .chunks(len)
                     .map(|row| place(row, last, |a, b| $order(a, b, op.starts_with("argmax"))))
                     .collect();
-                let spec: Reduction = format!("{op} {}[{count},{len}] axes=[1]", $name).parse().expect("a spec");
+                let spec: Spec = format!("{op} {}[{count},{len}] axes=[1]", $name).parse().expect("a spec");
                 for width in [None, Some(256), Some(128)] {
                     let kernel = compiler.compile_with(&spec, &Options { schedule: None, width }).expect("a kernel");
                     let mut places = vec![0i64; count];

@@ -2,7 +2,7 @@
 
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::Primitive;
-use cranefold::{DType, Layout, Reduction};
+use cranefold::{DType, Layout, Spec};
 
 /// Source dims and layout, reduced axes, whether they are kept; the destination's tag, strides and padded dims.
 type Row<'a> = (&'a [u64], &'a str, &'a [i64], bool, &'a str, &'a [i64], &'a [u64]);
@@ -49,7 +49,7 @@ fn the_layout_of_the_source_stays() {
     for (dims, layout, axes, keep, tag, strides, padded) in ROWS {
         let keeps = if *keep { " keep_dims" } else { "" };
         let left = format!("sum f32[{}]@{layout} axes=[{}]{keeps}", text(dims), text(axes));
-        let spec: Reduction = format!("{left} -> @any").parse().unwrap_or_else(|e| panic!("{left}: {e}"));
+        let spec: Spec = format!("{left} -> @any").parse().unwrap_or_else(|e| panic!("{left}: {e}"));
         let output = &spec.output_desc()[0];
         assert_eq!(spec.outputs()[0].layout().to_string(), *tag, "{left}");
         assert_eq!((output.strides.as_slice(), output.padded_shape.as_slice()), (*strides, *padded), "{left}");

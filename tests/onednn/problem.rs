@@ -2,7 +2,7 @@
 
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};
-use cranefold::{DType, Layout, Reduction, SpecError};
+use cranefold::{DType, Layout, Spec, SpecError};
 use serde_json::Value;
 
 /// Element type, dims and tag of a tensor.
@@ -62,7 +62,7 @@ impl Tensor {
 }
 
 impl Problem {
-    pub fn translate(&self) -> Result<Reduction, SpecError> {
+    pub fn translate(&self) -> Result<Spec, SpecError> {
         let operands = self.operands();
         let mut operand = operands.iter();
         let mut primitive = Primitive::new(&self.alg, self.src.dims(), self.dst.dims()).p(self.p).eps(self.eps);

@@ -1,7 +1,7 @@
 //! Compiling, running and checking a spec against the reference.
 
 use cranefold::spec::Operand;
-use cranefold::{Compiler, DType, Input, Output, Reduction, Scalar};
+use cranefold::{Compiler, DType, Input, Output, Scalar, Spec};
 use cranefold_fuzz::data::{Buffer, elements};
 use cranefold_reference as reference;
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ fn poison(dtype: DType, place: usize) -> Scalar {
 }
 
 /// Runs the kernel of a spec over these buffers.
-pub fn run(spec: &Reduction, inputs: &[Buffer], outputs: &mut [Buffer]) -> Result<(), String> {
+pub fn run(spec: &Spec, inputs: &[Buffer], outputs: &mut [Buffer]) -> Result<(), String> {
     let kernel = COMPILER.compile(spec).map_err(|e| format!("{spec}: {e}"))?;
     let ins = spec.inputs().iter().zip(inputs);
     let ins: Vec<Input> = ins.map(|(o, b)| Input::from_bytes(o.dtype(), b.bytes())).collect();
@@ -57,7 +57,7 @@ pub fn run(spec: &Reduction, inputs: &[Buffer], outputs: &mut [Buffer]) -> Resul
 
 /// Checks a spec on elements of a kind ([`elements`]), with poison in the padding of inputs and garbage in the
 /// destination: every element against the reference, zeros in the destination's padding, all else as it was.
-pub fn check(spec: &Reduction, kind: u8, seed: u64) -> Result<(), String> {
+pub fn check(spec: &Spec, kind: u8, seed: u64) -> Result<(), String> {
     let mut inputs = vec![];
     for (operand, seed) in spec.inputs().iter().zip(seed..) {
         let mut bytes = elements(operand.dtype(), operand.span_elems() as usize, kind, seed * 0x9e37_79b9);
@@ -101,7 +101,7 @@ pub struct Tally {
 impl Tally {
     /// As [`check`], of a kind that the number decides: every second time like magnitudes with a corner among a
     /// hundred, else bits, corners, every magnitude, small integers, or one sign.
-    pub fn check(&mut self, spec: &Reduction, number: u64) {
+    pub fn check(&mut self, spec: &Spec, number: u64) {
         let kind = [5, 0, 5, 1, 3, 2, 5, 4, 5, 7][number as usize % 10];
         self.checked += 1;
         self.failed.extend(check(spec, kind, number).err());

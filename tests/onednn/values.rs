@@ -2,7 +2,7 @@
 
 use crate::problem::{Problem, Tensor, cases, dtype, ints, text, texts};
 use crate::run::{Tally, run};
-use cranefold::{DType, Reduction, Scalar};
+use cranefold::{DType, Scalar, Spec};
 use cranefold_fuzz::data::Buffer;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn problem(case: &Value) -> Problem {
 }
 
 /// Runs a case and compares the whole destination.
-fn compare(spec: &Reduction, case: &Value) -> Result<(), String> {
+fn compare(spec: &Spec, case: &Value) -> Result<(), String> {
     let buffers = [&case["input"]].into_iter().chain(case["operands"].as_array().expect("a list"));
     let operands = spec.inputs().iter().zip(buffers);
     let inputs: Vec<Buffer> =

@@ -3,7 +3,7 @@
 
 use crate::cases;
 use cranefold::schedule::{Bounds, Decided, choose};
-use cranefold::{Compiler, Options, Problem, Reduction, Vectors, pipeline};
+use cranefold::{Compiler, Options, Problem, Spec, Vectors, pipeline};
 use cranefold_fuzz::bits::{are_equal, difference, is_allowed, native, only_elements_are_written};
 use cranefold_fuzz::execute::Memory;
 use cranefold_fuzz::specs::Case;
@@ -83,6 +83,6 @@ fn check(case: &Case, stages: bool) -> Result<(), TestCaseError> {
     is_allowed(&spec, &memory, &naive).map_err(TestCaseError::fail)
 }
 
-fn memory(case: &Case, spec: &Reduction) -> Memory {
+fn memory(case: &Case, spec: &Spec) -> Memory {
     Memory::of(spec, case.kind, case.seed, case.offsets)
 }

@@ -2,7 +2,7 @@
 
 use crate::cases;
 use cranefold::spec::Operand;
-use cranefold::{Compiler, DType, Layout, Problem, Reduction, Scalar, SpecError};
+use cranefold::{Compiler, DType, Layout, Problem, Scalar, Spec, SpecError};
 use cranefold_fuzz::data::{Buffer, Random, elements};
 use cranefold_fuzz::execute::{Memory, places, places_in};
 use cranefold_fuzz::specs::{Case, Form, Place, layout};
@@ -40,11 +40,11 @@ fn check_outputs(case: &Case, random: &mut Random) -> Result<(), TestCaseError> 
             Scalar::read(dtype, from.bytes(), from_place).write(to.bytes_mut(), to_place);
         }
     }
-    let naive = |spec: &Reduction, memory: &Memory| {
+    let naive = |spec: &Spec, memory: &Memory| {
         let nest = cranefold::lower::lower(&Problem::of(spec), "naive");
         logical(spec, &memory.interpreted(&nest))
     };
-    let native = |spec: &Reduction, memory: &Memory| {
+    let native = |spec: &Spec, memory: &Memory| {
         let kernel = COMPILER.compile(spec).map_err(|e| TestCaseError::fail(e.to_string()))?;
         Ok::<_, TestCaseError>(logical(spec, &memory.run(&kernel)))
     };
@@ -56,7 +56,7 @@ fn check_outputs(case: &Case, random: &mut Random) -> Result<(), TestCaseError> 
 }
 
 /// The same spec, each output elsewhere; none where its blocks would make too many boxes.
-fn with_other_outputs(spec: &Reduction, random: &mut Random) -> Option<Reduction> {
+fn with_other_outputs(spec: &Spec, random: &mut Random) -> Option<Spec> {
     let text = spec.to_string();
     let head = text.rsplit_once(" -> ").map_or(text.as_str(), |(head, _)| head);
     let output = |o: &Operand| {
@@ -79,7 +79,7 @@ fn some_layout(random: &mut Random, shape: &[u64]) -> Layout {
     layout(form, &axes, false)
 }
 
-fn built(text: &str) -> Option<Reduction> {
+fn built(text: &str) -> Option<Spec> {
     match text.parse() {
         Ok(spec) => Some(spec),
         Err(SpecError::TooManyBoxes { .. }) => None,
@@ -88,7 +88,7 @@ fn built(text: &str) -> Option<Reduction> {
 }
 
 /// The bits of all outputs in row-major order.
-fn logical(spec: &Reduction, outputs: &[Buffer]) -> Vec<Vec<u64>> {
+fn logical(spec: &Spec, outputs: &[Buffer]) -> Vec<Vec<u64>> {
     let one = |(o, output): (usize, &Buffer)| {
         let dtype = spec.outputs()[o].dtype();
         places(spec, o).into_iter().map(|place| Scalar::read(dtype, output.bytes(), place).bits()).collect()
@@ -144,7 +144,7 @@ proptest! {
         let axes: Vec<u64> = all.iter().copied().filter(|_| random.below(2) == 0).collect();
         let axes = if axes.is_empty() { vec![random.below(rank)] } else { axes };
         let keep = random.pick(&["", " keep_dims"]);
-        let plain: Reduction = format!("{} {dtype}{shape:?} axes={axes:?}{keep}", op.0).parse().expect("a spec");
+        let plain: Spec = format!("{} {dtype}{shape:?} axes={axes:?}{keep}", op.0).parse().expect("a spec");
         let layout = some_layout(random, &shape);
         let at = if layout.is_row_major() { "" } else { "@" };
         let Some(moved) = built(&format!("{} {dtype}{shape:?}{at}{layout} axes={axes:?}{keep}", op.0)) else {
@@ -153,7 +153,7 @@ proptest! {
         let moved = with_other_outputs(&moved, random).unwrap_or(moved);
         let count = shape.iter().product::<u64>() as usize;
         let values = elements(dtype, count, kind, seed);
-        let run = |spec: &Reduction| {
+        let run = |spec: &Spec| {
             let mut memory = Memory::of(spec, kind, seed, (0, 0));
             for (n, place) in places_in(&spec.inputs()[0], &shape).into_iter().enumerate() {
                 Scalar::read(dtype, &values, n).write(memory.inputs[0].bytes_mut(), place);

@@ -8,7 +8,7 @@ use cranefold::ops::Form;
 use cranefold::problem::search_windows::Windows;
 use cranefold::problem::tree::Tree;
 use cranefold::schedule::{Bounds, Decided, Shared, choose_in};
-use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
+use cranefold::{Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     }
 }
 
-fn check_form(case: &Case, spec: &Reduction, problem: &Problem, form: Form) -> Result<(), TestCaseError> {
+fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result<(), TestCaseError> {
     let whole = lower::lower_share(problem, form, "whole", &Share::Whole);
     let in_form = |schedule| Schedule { form, ..schedule };
     let mut schedules: Vec<Schedule> = case.schedules(problem).into_iter().map(in_form).collect();
@@ -83,7 +83,7 @@ fn is_searched(problem: &Problem) -> bool {
 }
 
 /// The elements of the outputs are stored, and nothing between them.
-fn stored_are_the_elements(spec: &Reduction, terms: &[Vec<Option<u128>>]) -> Result<(), TestCaseError> {
+fn stored_are_the_elements(spec: &Spec, terms: &[Vec<Option<u128>>]) -> Result<(), TestCaseError> {
     for (o, terms) in terms.iter().enumerate() {
         let stored: Vec<bool> = terms.iter().map(Option::is_some).collect();
         prop_assert_eq!(stored, cranefold_fuzz::execute::is_written(spec, o));

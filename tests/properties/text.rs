@@ -4,7 +4,7 @@ use crate::cases;
 use cranefold::ir::Nest;
 use cranefold::lower::program::Program;
 use cranefold::schedule::{Bounds, Decided, choose};
-use cranefold::{Problem, Reduction, Schedule, Vectors, pipeline};
+use cranefold::{Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::data::Random;
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
@@ -21,13 +21,13 @@ proptest! {
     #[test]
     fn every_stage_reads_back(case in cases(1 << 22, 6)) {
         let spec = case.spec();
-        prop_assert_eq!(spec.to_string().parse::<Reduction>(), Ok(spec.clone()));
+        prop_assert_eq!(spec.to_string().parse::<Spec>(), Ok(spec.clone()));
         let problem = Problem::of(&spec);
         prop_assert_eq!(problem.to_string().parse::<Problem>(), Ok(problem.clone()), "{}", problem);
         // With outputs as they are where nothing is said: refused, or whole.
         let text = spec.to_string();
-        if let Some(Ok(other)) = text.rsplit_once(" -> ").map(|(head, _)| head.parse::<Reduction>()) {
-            prop_assert_eq!(other.to_string().parse::<Reduction>(), Ok(other.clone()));
+        if let Some(Ok(other)) = text.rsplit_once(" -> ").map(|(head, _)| head.parse::<Spec>()) {
+            prop_assert_eq!(other.to_string().parse::<Spec>(), Ok(other.clone()));
             let problem = Problem::of(&other);
             prop_assert_eq!(problem.to_string().parse::<Problem>(), Ok(problem.clone()), "{}", problem);
             stages(&problem, &choose(&problem, 512)).map_err(TestCaseError::fail)?;

@@ -3,7 +3,7 @@
 //! The words are changed one by one: an axis of one element is added, an axis is split into two
 //! factors, reduced axes are kept or dropped in the output, axes change places with their strides.
 
-use cranefold::{DType, Layout, Problem, Reduction};
+use cranefold::{DType, Layout, Problem, Spec};
 use cranefold_fuzz::data::Random;
 use proptest::prelude::*;
 
@@ -26,12 +26,12 @@ struct Words {
 }
 
 impl Words {
-    fn spec(&self) -> Reduction {
+    fn spec(&self) -> Spec {
         let shape: Vec<u64> = self.axes.iter().map(|a| a.extent).collect();
         let strides: Vec<i64> = self.axes.iter().map(|a| a.input).collect();
         let kept = self.axes.iter().filter(|a| self.keep_dims || !a.reduced).map(|a| a.output);
         let reduced: Vec<i64> = (0..).zip(&self.axes).filter(|(_, a)| a.reduced).map(|(i, _)| i).collect();
-        let mut builder = Reduction::builder(self.op)
+        let mut builder = Spec::builder(self.op)
             .input_at(self.dtype, &shape, Layout::strides(strides))
             .output_layout(Layout::strides(kept.collect::<Vec<i64>>()))
             .axes(reduced);

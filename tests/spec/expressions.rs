@@ -2,7 +2,7 @@
 
 use cranefold::ir::expression::{Expression, name};
 use cranefold::ops::Combiner;
-use cranefold::{DType, Reduction};
+use cranefold::{DType, Spec};
 
 /// A spec, and the lines of its refusal.
 const REFUSED: &[(&str, &[&str])] = &[
@@ -195,7 +195,7 @@ const REFUSED: &[(&str, &[&str])] = &[
 #[test]
 fn refusals_show_the_place() {
     for &(text, lines) in REFUSED {
-        let error = text.parse::<Reduction>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
+        let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
         assert_eq!(error.to_string().split('\n').collect::<Vec<_>>(), lines, "{text}");
     }
 }
@@ -203,7 +203,7 @@ fn refusals_show_the_place() {
 /// What the builder makes of operators is what text says, and prints the same.
 #[test]
 fn builders_are_text() {
-    let sum = || Reduction::builder("sum").input(DType::F32, &[64, 512]).axes([1]);
+    let sum = || Spec::builder("sum").input(DType::F32, &[64, 512]).axes([1]);
     let (x0, x1, r0, y0) = (|| name("x0"), || name("x1"), || name("r0"), || name("y0"));
     for (builder, text) in [
         (sum().map(x0() * x0()), r#"sum f32[64,512] axes=[1] map="x0 * x0""#),
@@ -229,7 +229,7 @@ fn builders_are_text() {
             sum().reducer("argmax").param("last", 1.0).output(DType::F32).output(DType::I32),
             r#"sum, argmax(last) f32[64,512] axes=[1] -> f32, i32"#,
         ),
-        (Reduction::builder("any").input(DType::F32, &[8]).map(x0().gt(0)), r#"any f32[8] map="x0 > 0""#),
+        (Spec::builder("any").input(DType::F32, &[8]).map(x0().gt(0)), r#"any f32[8] map="x0 > 0""#),
     ] {
         let built = builder.build().unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(built.to_string(), text);
@@ -241,11 +241,11 @@ fn builders_are_text() {
 fn combiners_are_text() {
     let spread = Combiner::new("0, 0", "x0, x0*x0", "a0 + b0, a1 + b1").unwrap();
     let spread = spread.finish("a1 - a0*a0").unwrap().commutative();
-    let built = Reduction::own(spread.clone()).input(DType::F32, &[4, 100]).axes([1]).build().unwrap();
+    let built = Spec::own(spread.clone()).input(DType::F32, &[4, 100]).axes([1]).build().unwrap();
     let text = r#"combiner(identity="0, 0", lift="x0, x0 * x0", combine="a0 + b0, a1 + b1", finish="a1 - a0 * a0", commutative) f32[4,100] axes=[1]"#;
     assert_eq!(built.to_string(), text);
     assert_eq!(text.parse(), Ok(built));
-    let both = Reduction::builder("max").own(spread).input(DType::F32, &[8]).build().unwrap();
+    let both = Spec::builder("max").own(spread).input(DType::F32, &[8]).build().unwrap();
     assert_eq!(both.to_string().parse(), Ok(both));
 }
 
@@ -253,7 +253,7 @@ fn combiners_are_text() {
 #[test]
 fn refusals_of_builders_show_the_place() {
     let refuse = |expression: Expression| {
-        let built = Reduction::builder("sum").input(DType::F32, &[2]).map(expression).build();
+        let built = Spec::builder("sum").input(DType::F32, &[2]).map(expression).build();
         built.unwrap_err().to_string()
     };
     assert_eq!(refuse(name("x0") * name("z")), "map: unknown name `z`; the names here are x0\n  x0 * z\n       ^");
@@ -261,6 +261,6 @@ fn refusals_of_builders_show_the_place() {
         refuse(name("x0").and(name("x0"))),
         "map: `and` takes bool, not f32; convert, as in `bool(x0)`\n  x0 and x0\n     ^"
     );
-    let two = Reduction::builder("sum").input(DType::F32, &[2]).map(vec![name("x0"), name("x0")]).build();
+    let two = Spec::builder("sum").input(DType::F32, &[2]).map(vec![name("x0"), name("x0")]).build();
     assert_eq!(two.unwrap_err().to_string(), "`map` is one expression, 2 given");
 }

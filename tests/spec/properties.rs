@@ -1,7 +1,7 @@
 //! Random specs and random text.
 
 use cranefold::spec::{Builder, Rounding};
-use cranefold::{DType, Layout, Reduction, ops};
+use cranefold::{DType, Layout, Spec, ops};
 use proptest::prelude::*;
 
 fn layouts(rank: usize) -> impl Strategy<Value = Layout> {
@@ -29,7 +29,7 @@ fn builders() -> impl Strategy<Value = Builder> {
     (op, params, dtype(), input, prop::option::of(dtype()), words).prop_map(
         |(op, (p, eps), dtype, (shape, layout, axes, negative, out_layout), out, (keep, lift, round, acc))| {
             let rank = shape.len() as i64;
-            let mut builder = Reduction::builder(op).input_at(dtype, &shape, layout);
+            let mut builder = Spec::builder(op).input_at(dtype, &shape, layout);
             let named = ops::find(op).expect("a row").params.iter().zip([p, eps]);
             for (param, value) in named {
                 builder = builder.param(param.name, value);
@@ -127,7 +127,7 @@ proptest! {
         // Builders that are refused are the concern of other tests.
         if let Ok(spec) = builder.build() {
             let text = spec.to_string();
-            prop_assert_eq!(&text.parse::<Reduction>(), &Ok(spec.clone()), "{}", text);
+            prop_assert_eq!(&text.parse::<Spec>(), &Ok(spec.clone()), "{}", text);
             prop_assert_eq!(spec.to_builder().build(), Ok(spec), "{}", text);
         }
     }
@@ -135,13 +135,13 @@ proptest! {
     /// The canonical text means the same and is its own, and what is built of it fits.
     #[test]
     fn compositions_print_and_read_back(text in compositions()) {
-        if let Ok(spec) = text.parse::<Reduction>() {
+        if let Ok(spec) = text.parse::<Spec>() {
             let canonical = spec.to_string();
-            let again: Reduction = canonical.parse().unwrap_or_else(|e| panic!("`{text}` as `{canonical}`: {e}"));
+            let again: Spec = canonical.parse().unwrap_or_else(|e| panic!("`{text}` as `{canonical}`: {e}"));
             prop_assert_eq!(again.to_string(), canonical);
             prop_assert_eq!(&again, &spec, "{}", text);
             prop_assert_eq!(&spec.to_builder().build(), &Ok(again.clone()), "{}", text);
-            let types = |spec: &Reduction| spec.outputs().iter().map(|o| o.dtype()).collect::<Vec<_>>();
+            let types = |spec: &Spec| spec.outputs().iter().map(|o| o.dtype()).collect::<Vec<_>>();
             prop_assert_eq!(types(&again), types(&spec));
             prop_assert_eq!(cranefold::Problem::of(&spec).outputs.len(), spec.outputs().len());
             // It is a problem whose parts fit together.
@@ -152,7 +152,7 @@ proptest! {
 
     #[test]
     fn arbitrary_text_never_panics(text in ".*") {
-        let _ = text.parse::<Reduction>();
+        let _ = text.parse::<Spec>();
     }
 
     #[test]
@@ -165,7 +165,7 @@ proptest! {
             "identity=\"0\"", "lift=\"x0\"", "combine=\"a0+b0\"", "commutative", "sqrt(", "select(",
         ]), 0..24)
     ) {
-        if let Ok(spec) = words.concat().parse::<Reduction>() {
+        if let Ok(spec) = words.concat().parse::<Spec>() {
             prop_assert_eq!(spec.to_string().parse(), Ok(spec));
         }
     }
@@ -184,7 +184,7 @@ fn most_random_specs_of_a_kind_are_valid() {
     let mut compositions_valid = 0;
     for _ in 0..1000 {
         let text = compositions().new_tree(&mut runner).expect("a builder").current();
-        compositions_valid += usize::from(text.parse::<Reduction>().is_ok());
+        compositions_valid += usize::from(text.parse::<Spec>().is_ok());
     }
     assert!(compositions_valid > 100, "{compositions_valid} of 1000 compositions");
 }

@@ -1,7 +1,7 @@
 //! Every refused spec, with its exact message.
 
 use cranefold::spec::{Dims, Rounding};
-use cranefold::{DType, Reduction};
+use cranefold::{DType, Spec};
 
 const DTYPES: &str = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64";
 const WORDS: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `scalar NAME:DTYPE`, \
@@ -297,16 +297,16 @@ fn texts() {
         ("sum f32[2], f32[]:then", "input `y0` is not used".into()),
         ("layer_norm f32[2,3], f32[2] axes=[1]", "x1 of shape [2] does not broadcast to x0 of shape [2,3]".into()),
     ] {
-        let error = text.parse::<Reduction>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
+        let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
         assert_eq!(error.to_string(), message, "{text}");
     }
 }
 
 #[test]
 fn limits_are_reached_in_bounded_time() {
-    let refuse = |text: &str| text.parse::<Reduction>().unwrap_err().to_string();
+    let refuse = |text: &str| text.parse::<Spec>().unwrap_err().to_string();
     let ones = |n: usize| format!("sum f32[{}]", vec!["1"; n].join(","));
-    assert!(ones(64).parse::<Reduction>().is_ok());
+    assert!(ones(64).parse::<Spec>().is_ok());
     assert_eq!(refuse(&ones(65)), "rank 65 is above the limit of 64");
     assert_eq!(refuse(&ones(49_000)), "rank 49000 is above the limit of 64");
     assert_eq!(refuse(&" ".repeat(100_001)), "the text has 100001 bytes; the limit is 100000");
@@ -327,7 +327,7 @@ fn limits_are_reached_in_bounded_time() {
 #[test]
 fn builders() {
     let refuse = |builder: cranefold::spec::Builder| builder.build().unwrap_err().to_string();
-    let sum = || Reduction::builder("sum");
+    let sum = || Spec::builder("sum");
     assert_eq!(refuse(sum()), "`sum` takes 1 input, 0 given");
     assert_eq!(refuse(sum().reducer("max")), "`sum` takes 1 input, 0 given");
     assert_eq!(
@@ -357,7 +357,7 @@ fn builders() {
 #[test]
 fn dims_in_the_manner_of_onednn() {
     let from_dims = |op: &str, params: &[(&str, f64)], dtype: DType, src: &[i64], dst: &[i64]| {
-        Reduction::from_dims(op, params, Dims::new(dtype, src), Dims::new(dtype, dst)).map_err(|e| e.to_string())
+        Spec::from_dims(op, params, Dims::new(dtype, src), Dims::new(dtype, dst)).map_err(|e| e.to_string())
     };
     let f32 = DType::F32;
     let refuse = |op, params, dtype, src, dst| from_dims(op, params, dtype, src, dst).unwrap_err();
@@ -381,7 +381,7 @@ fn dims_in_the_manner_of_onednn() {
         refuse("norm_lp_max", &[("p", 2.0)], DType::I8, &[2, 3], &[2, 1]),
         "`lp_max` does not take i8; it takes floats"
     );
-    let error = |text: &str| text.parse::<Reduction>().unwrap_err().to_string();
+    let error = |text: &str| text.parse::<Spec>().unwrap_err().to_string();
     assert_eq!(
         error("sum f32[2,3]@any"),
         "input 0: layout `any` is the layout of input 0, kept by an output, and of nothing else"
@@ -403,7 +403,7 @@ fn dims_in_the_manner_of_onednn() {
         error("median i8[9223372036854775807]"),
         "`median` gathers 9223372036854775807 1-byte elements, above the limit of 4611686018427387904 bytes"
     );
-    assert!("median i8[4611686018427387904]".parse::<Reduction>().is_ok());
+    assert!("median i8[4611686018427387904]".parse::<Spec>().is_ok());
 
     let zero = from_dims("sum", &[], f32, &[0, 1, 1, 4], &[0, 1, 1, 1]).unwrap();
     assert_eq!(zero.to_string(), "sum f32[0,1,1,4] axes=[3] keep_dims");
@@ -414,7 +414,7 @@ fn dims_in_the_manner_of_onednn() {
 fn names_of_scalars() {
     let taken = ["x0", "x", "y1", "r12", "a0", "b3", "d", "i", "n", "exp", "and", "f32", "inf"];
     for name in taken {
-        let error = format!("sum f32[2] scalar {name}:f32").parse::<Reduction>().unwrap_err();
+        let error = format!("sum f32[2] scalar {name}:f32").parse::<Spec>().unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -425,8 +425,8 @@ fn names_of_scalars() {
     }
     for name in ["eps", "x0a", "delta", "k", "_", "X0", "sum", "then"] {
         let spec = format!("sum f32[2] scalar {name}:f32 then=\"r0 * {name}\"");
-        assert_eq!(spec.parse::<Reduction>().unwrap_or_else(|e| panic!("{spec}: {e}")).to_string(), spec);
+        assert_eq!(spec.parse::<Spec>().unwrap_or_else(|e| panic!("{spec}: {e}")).to_string(), spec);
     }
-    let built = Reduction::builder("sum").input(DType::F32, &[2]).scalar("no name", DType::F32).build();
+    let built = Spec::builder("sum").input(DType::F32, &[2]).scalar("no name", DType::F32).build();
     assert!(built.unwrap_err().to_string().starts_with("`no name` cannot name a scalar: "));
 }

@@ -1,6 +1,6 @@
 //! Output shapes and axes against the published suites and specs (`tests/conformance/`).
 
-use cranefold::{DType, Reduction, SpecError, ops};
+use cranefold::{DType, Spec, SpecError, ops};
 use serde_json::Value;
 
 fn cases(text: &str) -> Vec<Value> {
@@ -34,7 +34,7 @@ fn examples_of_the_openvino_specs() {
             ["ReduceMin", "ReduceMean", "ReduceLogicalAnd", "ReduceLp", "ReduceL2", "ReduceSum", "ReduceLogSumExp"];
         for op in all.into_iter().chain([named]) {
             let (shape, axes) = (extents(&case["shape"]).unwrap(), ints(&case["axes"]).unwrap());
-            let mut builder = Reduction::builder(op).input(dtype_of(op), &shape).axes(axes.clone());
+            let mut builder = Spec::builder(op).input(dtype_of(op), &shape).axes(axes.clone());
             if op == "ReduceLp" {
                 builder = builder.param("p", 2.0);
             }
@@ -59,7 +59,7 @@ fn openvino_shape_inference() {
         let (Some(shape), Some(axes)) = (extents(&case["data"]), ints(&case["axes"])) else { continue };
         let name = case["name"].as_str().expect("a name");
         let build = |op: &str, dtype: DType| {
-            let builder = Reduction::builder(op).input(dtype, &shape).axes(axes.clone());
+            let builder = Spec::builder(op).input(dtype, &shape).axes(axes.clone());
             if case["keep_dims"] == true { builder.keep_dims() } else { builder }.build()
         };
         let nine =

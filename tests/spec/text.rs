@@ -1,6 +1,6 @@
 //! Texts and their canonical form.
 
-use cranefold::{DType, Layout, Reduction, spec::Rounding};
+use cranefold::{DType, Layout, Spec, spec::Rounding};
 
 /// A text as written, and as printed.
 const CANONICAL: &[(&str, &str)] = &[
@@ -113,7 +113,7 @@ const CANONICAL: &[(&str, &str)] = &[
 #[test]
 fn texts_print_canonically_and_read_back() {
     for &(text, canonical) in CANONICAL {
-        let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(spec.to_string(), canonical, "{text}");
         assert_eq!(canonical.parse(), Ok(spec), "{text}");
     }
@@ -121,9 +121,9 @@ fn texts_print_canonically_and_read_back() {
 
 #[test]
 fn what_was_written_about_layout_stays() {
-    let plain: Reduction = "sum f32[2,3]".parse().unwrap();
-    let tagged: Reduction = "sum f32[2,3]@ab".parse().unwrap();
-    let strided: Reduction = "sum f32[2,3]@(3,1)".parse().unwrap();
+    let plain: Spec = "sum f32[2,3]".parse().unwrap();
+    let tagged: Spec = "sum f32[2,3]@ab".parse().unwrap();
+    let strided: Spec = "sum f32[2,3]@(3,1)".parse().unwrap();
     assert_eq!(plain.inputs()[0].strides(), strided.inputs()[0].strides());
     assert_eq!(
         [plain.to_string(), tagged.to_string(), strided.to_string()],
@@ -133,7 +133,7 @@ fn what_was_written_about_layout_stays() {
 
 #[test]
 fn the_builder_says_all_that_text_says() {
-    let spec = Reduction::builder("mean")
+    let spec = Spec::builder("mean")
         .input_at(DType::F16, &[4, 5, 6], Layout::strides([-30, 6, 1]))
         .axes([-1, 0])
         .keep_dims()
@@ -158,13 +158,12 @@ fn the_builder_says_all_that_text_says() {
         (Some(DType::F64), Rounding::HalfEven, false)
     );
 
-    let lifted =
-        Reduction::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_lift().saturate().build().unwrap();
+    let lifted = Spec::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_lift().saturate().build().unwrap();
     assert_eq!(lifted.to_string(), "l2 i32[3] axes=[] empty_axes=lift saturate");
-    let copied = Reduction::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_identity().build().unwrap();
+    let copied = Spec::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_identity().build().unwrap();
     assert!(copied.is_identity() && !lifted.is_identity());
     assert_eq!((copied.reduced_count(), copied.accumulator(), copied.reducers()[0].params()), (1, None, vec![]));
-    let norm: Reduction = "lp_sum(p=3) f32[2]".parse().unwrap();
+    let norm: Spec = "lp_sum(p=3) f32[2]".parse().unwrap();
     assert_eq!(
         (norm.reducers()[0].to_string(), norm.reducers()[0].params()),
         ("lp_sum(p=3)".to_string(), vec![3.0, 0.0])

@@ -1,9 +1,9 @@
 //! The types that outputs have where none is said, and the shapes of several.
 
-use cranefold::{DType, Reduction};
+use cranefold::{DType, Spec};
 
 fn outputs(text: &str) -> Vec<DType> {
-    let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+    let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
     spec.outputs().iter().map(|o| o.dtype()).collect()
 }
 
@@ -66,7 +66,7 @@ fn default_types() {
         (r#"combiner(identity="0", lift="x0", combine="a0+b0", finish="a0 > n") f32[4]"#, vec![Bool]),
     ] {
         assert_eq!(outputs(text), expected, "{text}");
-        let spec: Reduction = text.parse().expect("just read");
+        let spec: Spec = text.parse().expect("just read");
         assert_eq!(spec.to_string().parse(), Ok(spec), "{text}");
     }
 }
@@ -82,7 +82,7 @@ fn shapes_of_outputs() {
         (r#"sum f32[4,5], f32[5] axes=[1] map="x0*x1""#, vec![vec![4]]),
         (r#"sum f32[4,5] then="r0, -r0""#, vec![vec![], vec![]]),
     ] {
-        let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let shapes: Vec<Vec<u64>> = spec.outputs().iter().map(|o| o.shape().to_vec()).collect();
         assert_eq!(shapes, expected, "{text}");
     }
@@ -92,9 +92,9 @@ fn shapes_of_outputs() {
 #[test]
 fn broadcast_axes() {
     let text = r#"sum f32[4,5,6], f32[6], f32[5,1], f32[4,1]:then axes=[1] keep_dims scalar s:f32 map="x0*x1*x2*s" then="r0+y0""#;
-    assert!(text.parse::<Reduction>().is_err(), "[4,1] is no shape that broadcasts to [4,1,6]");
+    assert!(text.parse::<Spec>().is_err(), "[4,1] is no shape that broadcasts to [4,1,6]");
     let text = r#"sum f32[4,5,6], f32[6], f32[5,1], f32[4,1,1]:then axes=[1] keep_dims scalar s:f32 map="x0*x1*x2*s" then="r0+y0""#;
-    let spec: Reduction = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+    let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
     let axes: Vec<[Option<usize>; 3]> = (0..5).map(|i| [0, 1, 2].map(|axis| spec.input_axis(i, axis))).collect();
     let none = [None; 3];
     let all = [Some(0), Some(1), Some(2)];

@@ -3,7 +3,7 @@
 //! Each element must be near the published value and within the reference's derived bound.
 
 use super::{Execute, data, run};
-use cranefold::{DType, Reduction, Scalar, spec::Builder};
+use cranefold::{DType, Scalar, Spec, spec::Builder};
 use cranefold_reference as reference;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn scalar(dtype: DType, value: f64) -> Scalar {
 }
 
 /// Runs one case and compares.
-fn compare(what: &str, execute: Execute, spec: &Reduction, input: &[f64], expected: &[f64], relative: f64) {
+fn compare(what: &str, execute: Execute, spec: &Spec, input: &[f64], expected: &[f64], relative: f64) {
     let (from, to) = (spec.inputs()[0].dtype(), spec.outputs()[0].dtype());
     let bytes = data::bytes(from, input.iter().map(|&v| scalar(from, v)));
     let got = data::scalars(to, &run(execute, spec, std::slice::from_ref(&bytes))[0]);
@@ -53,7 +53,7 @@ pub fn check_onnx(execute: Execute) {
     for case in cases(include_str!("../conformance/onnx.json")) {
         let (name, op) = (case["name"].as_str().expect("a name"), case["op"].as_str().expect("an op"));
         let dtype: DType = case["dtype"].as_str().expect("a dtype").parse().expect("a dtype");
-        let mut builder: Builder = Reduction::builder(op).input(dtype, &shape(&case["in_shape"]));
+        let mut builder: Builder = Spec::builder(op).input(dtype, &shape(&case["in_shape"]));
         let axes = case["axes"].as_array().is_some_and(|axes| !axes.is_empty());
         if axes || case["noop_with_empty_axes"] == 1 {
             builder = builder.axes(list(&case["axes"], |v| v.as_i64().expect("an axis")));
@@ -82,7 +82,7 @@ pub fn check_openvino(execute: Execute) {
     for case in cases {
         let op = case["op"].as_str().expect("an op");
         let axes = list(&case["axes"], |v| v.as_i64().expect("an axis"));
-        let mut builder = Reduction::builder(op).input(DType::F32, &shape(&case["shape"])).axes(axes);
+        let mut builder = Spec::builder(op).input(DType::F32, &shape(&case["shape"])).axes(axes);
         if case["keep_dims"] == true {
             builder = builder.keep_dims();
         }

@@ -1,7 +1,7 @@
 //! Counts at which a wrong accumulator shows.
 
 use super::{Execute, data, run};
-use cranefold::{Reduction, Scalar};
+use cranefold::{Scalar, Spec};
 
 /// All elements the same value, so that every order of a right tree gives the exact result.
 const CASES: &[(&str, &str, &str)] = &[
@@ -25,7 +25,7 @@ const CASES: &[(&str, &str, &str)] = &[
 /// Runs the table.
 pub fn check(execute: Execute) {
     for &(text, input, expected) in CASES {
-        let spec: Reduction = text.parse().expect("a spec");
+        let spec: Spec = text.parse().expect("a spec");
         let (from, to) = (spec.inputs()[0].dtype(), spec.outputs()[0].dtype());
         let value = Scalar::parse(from, input).expect("a value");
         let count = spec.inputs()[0].span_elems() as usize;
@@ -54,7 +54,7 @@ pub fn check_variance(execute: Execute) {
         ("[4,262144]", 1, 1),
         ("[2,512,1024]", 1, 1024),
     ] {
-        let spec: Reduction = format!("var f32{shape} axes=[{axis}] -> f64").parse().expect("a spec");
+        let spec: Spec = format!("var f32{shape} axes=[{axis}] -> f64").parse().expect("a spec");
         let count = spec.reduced_count() as usize;
         let got = data::scalars(cranefold::DType::F64, &run(execute, &spec, std::slice::from_ref(&bytes))[0]);
         for (output, got) in got.into_iter().enumerate() {

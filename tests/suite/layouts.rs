@@ -1,7 +1,7 @@
 //! Every set of axes over layouts that are permuted, padded, backwards, broadcast and blocked.
 
 use super::{Execute, data, run};
-use cranefold::{DType, Reduction, Scalar};
+use cranefold::{DType, Scalar, Spec};
 
 const SHAPE: [i64; 3] = [3, 4, 5];
 
@@ -25,8 +25,7 @@ pub fn check(execute: Execute) {
         for set in 0..8 {
             for keep in ["", " keep_dims"] {
                 let axes: Vec<usize> = (0..3).filter(|axis| set >> axis & 1 == 1).collect();
-                let spec: Reduction =
-                    format!("sum i32[3,4,5]{tag} axes={axes:?}{keep} -> i64").parse().expect("a spec");
+                let spec: Spec = format!("sum i32[3,4,5]{tag} axes={axes:?}{keep} -> i64").parse().expect("a spec");
                 let values: Vec<i64> = (0..spec.inputs()[0].span_elems() as i64).map(|i| i * i - 7).collect();
                 let mut expected = vec![0; spec.outputs()[0].elems() as usize];
                 for index in 0..60 {
@@ -127,7 +126,7 @@ pub fn check_blocked(execute: Execute) {
                     let words = format!("{tag} axes={axes:?}{}", if keep { " keep_dims" } else { "" });
                     for (dtype, padding) in [(DType::F32, f64::NAN), (DType::I32, 1e6)] {
                         let spec = format!("sum {dtype}[5,7,6]{words} -> {dtype}{}", output.tag);
-                        let spec: Reduction = spec.parse().unwrap_or_else(|error| panic!("{spec}: {error}"));
+                        let spec: Spec = spec.parse().unwrap_or_else(|error| panic!("{spec}: {error}"));
                         let lens = [spec.inputs()[0].span_elems(), spec.outputs()[0].span_elems()];
                         assert_eq!(lens, [len as u64, output.len as u64], "{spec}");
                         let scalar = |value: f64| match dtype {
@@ -166,7 +165,7 @@ pub fn check_high_ranks(execute: Execute) {
         let odd_first: String = letters.chars().skip(1).step_by(2).chain(letters.chars().step_by(2)).collect();
         for order in [letters.as_str(), &backwards, &odd_first] {
             let axes: Vec<usize> = (0..rank).filter(|axis| axis % 3 != 1 || *axis == rank - 1).collect();
-            let spec: Reduction = format!("sum i32[{shape}]@{order} axes={axes:?} -> i64").parse().expect("a spec");
+            let spec: Spec = format!("sum i32[{shape}]@{order} axes={axes:?} -> i64").parse().expect("a spec");
             let strides = spec.inputs()[0].strides().to_vec();
             let values: Vec<i64> = (0..1i64 << rank).map(|i| i * i % 1009 - 500).collect();
             let mut expected = vec![0i64; spec.outputs()[0].elems() as usize];

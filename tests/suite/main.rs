@@ -10,20 +10,20 @@ mod semantics;
 use cranefold::ir::eval;
 use cranefold::lower::program::Program;
 use cranefold::schedule::{Bounds, Decided};
-use cranefold::{Compiler, Input, Output, Reduction, Vectors};
+use cranefold::{Compiler, Input, Output, Spec, Vectors};
 use std::sync::LazyLock;
 
 /// Runs a spec: the inputs' buffers in, and what the outputs' buffers hold before; these out. Each is as
 /// long as the operand's span.
-pub type Execute = fn(&Reduction, &[Vec<u8>], Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+pub type Execute = fn(&Spec, &[Vec<u8>], Vec<Vec<u8>>) -> Vec<Vec<u8>>;
 
 /// Runs a spec over outputs of zeros, so that zeros are what lies between their elements.
-pub fn run(execute: Execute, spec: &Reduction, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+pub fn run(execute: Execute, spec: &Spec, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
     execute(spec, inputs, spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect())
 }
 
 /// The slow and obviously right executor.
-fn reference(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn reference(spec: &Spec, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
     let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     cranefold_reference::run(spec, &inputs, &mut slices).expect("buffers of the right length");
@@ -31,7 +31,7 @@ fn reference(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) ->
 }
 
 /// The interpreter, on the nest after every pass: all give the same bits.
-fn interpreter(spec: &Reduction, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn interpreter(spec: &Spec, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let problem = cranefold::Problem::of(spec);
     let mut before: Option<(Program, Vec<Vec<u8>>)> = None;
     for width in [128, 256, 512] {
@@ -56,7 +56,7 @@ fn interpreter(spec: &Reduction, inputs: &[Vec<u8>], old: Vec<Vec<u8>>) -> Vec<V
 }
 
 /// The compiled kernel.
-fn native(spec: &Reduction, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn native(spec: &Spec, inputs: &[Vec<u8>], mut outputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     static COMPILER: LazyLock<Compiler> = LazyLock::new(|| Compiler::host().expect("this machine"));
     let kernel = COMPILER.compile(spec).expect("a kernel");
     let ins: Vec<Input> =

@@ -4,7 +4,7 @@
 use super::{Execute, data};
 use cranefold::ir::ops::ROWS;
 use cranefold::spec::{Operand, SpecError};
-use cranefold::{DType, Reduction, Scalar};
+use cranefold::{DType, Scalar, Spec};
 use cranefold_reference as reference;
 
 /// Where the reduced axes lie.
@@ -66,7 +66,7 @@ struct Tally {
 
 impl Tally {
     /// Runs a spec on elements of one kind and checks every output.
-    fn check(&mut self, execute: Execute, spec: &Reduction, kind: u64) {
+    fn check(&mut self, execute: Execute, spec: &Spec, kind: u64) {
         let buffer = |salt: u64, operand: &Operand| {
             data::bytes(operand.dtype(), elements(operand.dtype(), operand.span_elems() as usize, kind + 6 * salt))
         };
@@ -121,7 +121,7 @@ pub fn check(execute: Execute) {
             for dtype in ["f32", "f64", "f16", "bf16", "i8", "u8", "i32", "u64", "i64", "bool"] {
                 for (s, shape) in (0..).zip(SHAPES) {
                     let text = format!("{}{parameters} {dtype}{shape}", row.name);
-                    let Ok(spec) = text.parse::<Reduction>() else { continue };
+                    let Ok(spec) = text.parse::<Spec>() else { continue };
                     // Every kind for every row, and every kind for every shape.
                     for kind in [r + s, r + s + 3] {
                         tally.check(execute, &spec, kind % 6);
@@ -142,7 +142,7 @@ pub fn check_counts(execute: Execute) {
                 for output in DType::ALL.into_iter().filter(|output| output.is_int()) {
                     let value = if op.contains(',') || op == "mode" { format!("{dtype}, ") } else { String::new() };
                     let text = format!("{op} {dtype}{shape} -> {value}{output}");
-                    match text.parse::<Reduction>() {
+                    match text.parse::<Spec>() {
                         Ok(spec) => tally.check(execute, &spec, 3),
                         Err(SpecError::TypeRefused { .. }) => {}
                         Err(SpecError::CountRange { most, .. }) if !output.holds(most) && slice > 127 => {}

@@ -1,7 +1,7 @@
 //! What is to be timed: specs, and the lines that `peers/cases.py` writes.
 
 use crate::failure::Failure;
-use cranefold::{DType, Layout, Reduction, SpecError};
+use cranefold::{DType, Layout, Spec, SpecError};
 use std::fs;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub struct Case {
     /// The peers' name of it, or the spec as text.
     pub name: String,
     /// The reduction.
-    pub spec: Reduction,
+    pub spec: Spec,
 }
 
 /// The cases of specs as text.
@@ -43,7 +43,7 @@ pub fn specs(texts: &[String]) -> Result<Vec<Entry>, Failure> {
     texts.iter().map(|text| Ok(Entry::Case(Box::new(named_by_itself(text.parse()?))))).collect()
 }
 
-fn named_by_itself(spec: Reduction) -> Case {
+fn named_by_itself(spec: Spec) -> Case {
     Case { name: spec.to_string(), spec }
 }
 
@@ -96,7 +96,7 @@ fn peers_spec(
     shape: &str,
     axes: &str,
     layout: &str,
-) -> Result<Result<Reduction, SpecError>, Failure> {
+) -> Result<Result<Spec, SpecError>, Failure> {
     let refused = |reason: String| Failure::Case { text: shown(line), reason };
     let dtype: DType = dtype.parse().map_err(|error: cranefold::ir::UnknownDType| refused(error.to_string()))?;
     let shape =
@@ -106,7 +106,7 @@ fn peers_spec(
     let (blocked, name) = (layout == BLOCKED, layout);
     let layout = peers_layout(layout, &shape)
         .ok_or_else(|| refused(format!("`{}` is no layout for rank {}", shown(name), shape.len())))?;
-    let builder = Reduction::builder(op).input_at(dtype, &shape, layout).axes(axes);
+    let builder = Spec::builder(op).input_at(dtype, &shape, layout).axes(axes);
     let widened = op == "sum" && matches!(dtype, DType::I8 | DType::U8);
     let builder = if widened { builder.output(DType::I32) } else { builder };
     Ok(if blocked { builder.keep_dims().output_layout(Layout::any()) } else { builder }.build())

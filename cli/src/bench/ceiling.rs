@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::timing::Call;
 use cranefold::ops;
-use cranefold::{DType, Problem, Reduction};
+use cranefold::{DType, Problem, Spec};
 use cranefold_ceiling::{Row, rows};
 use std::cmp;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ pub struct Ceiling {
 impl Ceiling {
     /// The rows on the widest vectors that this machine has, for what the case reduces first; none if none is near,
     /// there is more than one input to reduce, or it has gaps, which rows would read.
-    pub fn of(spec: &Reduction) -> Option<Ceiling> {
+    pub fn of(spec: &Spec) -> Option<Ceiling> {
         let [input] = spec.mapped()[..] else { return None };
         let operand = &spec.inputs()[input];
         let size = operand.dtype().bytes();
@@ -76,7 +76,7 @@ const LEAST_ROW: u64 = 64;
 
 /// What the nearest rows compute: the same operation; or the one that costs as much, as the maximum is to the minimum
 /// and to where they are, or a sum to the root of it.
-fn what(spec: &Reduction, dtype: DType, columns: bool) -> Option<&'static str> {
+fn what(spec: &Spec, dtype: DType, columns: bool) -> Option<&'static str> {
     let ops::Call::Row { name, .. } = spec.reducers().first()? else { return None };
     let is_sum = matches!(*name, "sum" | "mean" | "log_sum");
     let is_like_a_sum = is_sum || matches!(*name, "prod" | "l1" | "l2" | "sum_squares");
@@ -157,7 +157,7 @@ mod tests {
             ("mean bf16[64]", "bf16 sum"),
             ("max,argmax f32[64]", "f32 max exact"),
         ] {
-            let bytes = spec.parse::<Reduction>().unwrap().inputs()[0].span_bytes() as usize;
+            let bytes = spec.parse::<Spec>().unwrap().inputs()[0].span_bytes() as usize;
             assert_eq!(held_against(spec).map(|(what, part, _)| (what, part)), Some((what, bytes)), "{spec}");
         }
         for (spec, what, part, row) in [

@@ -144,11 +144,11 @@ impl Layout {
     /// said (`any+8`) is. A spec has in its place the layout that it stands for.
     ///
     /// ```
-    /// use cranefold_spec::Reduction;
+    /// use cranefold_spec::Spec;
     ///
-    /// let kept: Reduction = "sum f32[8,32,7,7]@nChw16c axes=[1,2] keep_dims -> @any".parse()?;
+    /// let kept: Spec = "sum f32[8,32,7,7]@nChw16c axes=[1,2] keep_dims -> @any".parse()?;
     /// assert_eq!(kept.to_string(), "sum f32[8,32,7,7]@aBcd16b axes=[1,2] keep_dims -> @aBcd16b");
-    /// let dropped: Reduction = "sum f32[8,32,7,7]@nChw16c axes=[0,2] -> @any".parse()?;
+    /// let dropped: Spec = "sum f32[8,32,7,7]@nChw16c axes=[0,2] -> @any".parse()?;
     /// assert_eq!(dropped.to_string(), "sum f32[8,32,7,7]@aBcd16b axes=[0,2] -> @Ab16a");
     /// # Ok::<(), cranefold_spec::SpecError>(())
     /// ```

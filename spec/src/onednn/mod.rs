@@ -3,7 +3,7 @@
 //! | oneDNN | here |
 //! | --- | --- |
 //! | algorithm, p, eps | the reducer; norms alone have p and eps, as there |
-//! | source and destination | the axes, `keep_dims` and both layouts ([`Reduction::from_dims`]) |
+//! | source and destination | the axes, `keep_dims` and both layouts ([`Spec::from_dims`]) |
 //! | an integer destination | `saturate round_half_even`, as far as the types allow the words |
 //! | post-ops | one `then` expression over the result, the old destination `d` and the operands `y0`, `y1`, ... |
 //!
@@ -20,7 +20,7 @@ mod eltwise;
 
 use super::check::MAX_OPERANDS;
 use super::dims::{Dims, reduced_axes};
-use super::{Reduction, Rounding, SpecError};
+use super::{Rounding, Spec, SpecError};
 use cranefold_ir::DType::{self, F32, F64, I8, U8};
 use cranefold_ir::expression::{Expression, name};
 
@@ -162,8 +162,8 @@ impl<'a> Primitive<'a> {
     /// Names that oneDNN does not have or that are not supported, a `clip` whose bounds cross, a type of a sum that
     /// is not the destination's; more than 64 post-ops (oneDNN takes 32); norms of integers or with a p below 1 or
     /// not finite; and all that
-    /// [`Reduction::from_dims`] refuses.
-    pub fn translate(&self) -> Result<Reduction, SpecError> {
+    /// [`Spec::from_dims`] refuses.
+    pub fn translate(&self) -> Result<Spec, SpecError> {
         let (src, dst) = (self.src.dtype, self.dst.dtype);
         if self.post_ops.len() > MAX_OPERANDS {
             return Err(SpecError::TooManyParts { given: self.post_ops.len(), limit: MAX_OPERANDS });
@@ -176,7 +176,7 @@ impl<'a> Primitive<'a> {
         let own_division = integral && alg == "mean" && count > 0;
         let own_product = integral && alg == "mul";
 
-        let mut builder = Reduction::builder(if own_division { "sum" } else { alg });
+        let mut builder = Spec::builder(if own_division { "sum" } else { alg });
         if alg.starts_with("norm") {
             builder = self.p.iter().fold(builder, |b, &p| b.param("p", shortest(p)));
             builder = builder.param("eps", shortest(self.eps));

@@ -7,7 +7,7 @@
 use super::Kept;
 use crate::kernel::Kernel;
 use crate::keyed::{Asked, KeyedSpec};
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use quick_cache::unsync;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -121,7 +121,7 @@ impl Front {
     }
 
     /// The kernel of a spec that nothing was forced for, if it is here.
-    pub fn get_asked(&self, spec: &Reduction) -> Option<Kernel> {
+    pub fn get_asked(&self, spec: &Spec) -> Option<Kernel> {
         self.kernels().get(&Asked(spec)).cloned()
     }
 

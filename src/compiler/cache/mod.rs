@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::kernel::code::Compiled;
 use crate::keyed::KeyedSpec;
 use crate::keyed::Signature;
-use crate::spec::Reduction;
+use crate::spec::Spec;
 use fronts::{Fronts, Holders};
 use quick_cache::sync::Cache as Ready;
 use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
@@ -134,7 +134,7 @@ impl Cache {
     }
 
     /// The kernel of a spec that nothing was forced for, if this thread has asked for it before.
-    pub fn get_asked(&self, spec: &Reduction) -> Option<Kernel> {
+    pub fn get_asked(&self, spec: &Spec) -> Option<Kernel> {
         let kernel = self.fronts.own().get_asked(spec)?;
         self.hit(&kernel);
         Some(kernel)
@@ -177,7 +177,7 @@ impl Cache {
     }
 
     /// The keyed spec of a spec that nothing was forced for, if this thread has asked for its kernel before.
-    pub fn keyed(&self, spec: &Reduction) -> Option<KeyedSpec> {
+    pub fn keyed(&self, spec: &Spec) -> Option<KeyedSpec> {
         self.fronts.own().get_asked(spec).map(|kernel| kernel.keyed_spec().clone())
     }
 

@@ -4,13 +4,13 @@ use super::Cache;
 use crate::error::Error;
 use crate::keyed::KeyedSpec;
 use crate::pipeline;
-use crate::{Compiler, Reduction};
+use crate::{Compiler, Spec};
 use cranefold_ir::Nest;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn keyed() -> KeyedSpec {
-    let spec: Reduction = "sum f32[64,65] axes=[1]".parse().expect("a spec");
+    let spec: Spec = "sum f32[64,65] axes=[1]".parse().expect("a spec");
     Compiler::host().expect("this machine").keyed(&spec)
 }
 
@@ -65,7 +65,7 @@ fn a_panic_is_an_error_for_all_who_wait() {
 #[test]
 fn lack_of_memory_is_an_error_and_the_next_caller_tries_again() {
     let compiler = Compiler::host().expect("this machine");
-    let spec: Reduction = "sum f32[64,65] axes=[1]".parse().expect("a spec");
+    let spec: Spec = "sum f32[64,65] axes=[1]".parse().expect("a spec");
     let keyed = compiler.keyed(&spec);
     let refused = compiler.0.cache.get_or_make(&keyed, || Err(Error::Memory("none".into())));
     assert_eq!(refused.map(drop), Err(Error::Memory("none".into())));

@@ -13,7 +13,7 @@ mod selections;
 pub use plain::{check_nan_positions, check_truth_bytes};
 
 use super::{Execute, data};
-use cranefold::{DType, Reduction};
+use cranefold::{DType, Spec};
 
 /// Spec, inputs, outputs; the values in the order of the buffers, with `;` between buffers. After `|` stands
 /// what the outputs' buffers hold before; else that is zeros.
@@ -32,7 +32,7 @@ pub fn check(execute: Execute) {
     let tables =
         [plain::CASES, extremes::CASES, moments::CASES, normalize::CASES, expressions::CASES, selections::CASES];
     for &(text, given, expected) in tables.into_iter().flatten() {
-        let spec: Reduction = match text.parse() {
+        let spec: Spec = match text.parse() {
             Ok(spec) => spec,
             Err(error) => {
                 failed.push(format!("{text}: {error}"));
@@ -62,7 +62,7 @@ pub fn check(execute: Execute) {
 #[test]
 fn nothing_to_point_at_is_refused() {
     for text in ["argmax f32[0]", "argmin i32[2,0] axes=[1]", "ptp i32[0]", "mean,max i32[0]", "max,argmax f32[0]"] {
-        let error = text.parse::<Reduction>().expect_err(text).to_string();
+        let error = text.parse::<Spec>().expect_err(text).to_string();
         assert!(error.contains("nothing") || error.contains("extent 0"), "{text}: {error}");
     }
 }

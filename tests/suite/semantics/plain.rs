@@ -2,7 +2,7 @@
 
 use super::super::{Execute, data, run};
 use super::Case;
-use cranefold::{Reduction, Scalar};
+use cranefold::{Scalar, Spec};
 
 /// Spec, input, output; the values in the order of the buffers.
 pub const CASES: &[Case] = &[
@@ -269,7 +269,7 @@ pub const CASES: &[Case] = &[
 pub fn check_nan_positions(execute: Execute) {
     for dtype in [cranefold::DType::F16, cranefold::DType::Bf16, cranefold::DType::F32, cranefold::DType::F64] {
         for length in [1, 2, 3, 7, 8, 9, 16, 31, 33, 64, 65, 130] {
-            let spec: Reduction = format!("max {dtype}[{length}]").parse().expect("a spec");
+            let spec: Spec = format!("max {dtype}[{length}]").parse().expect("a spec");
             for at in 0..length {
                 let sign = (at as u64 & 1) << (dtype.bits() - 1);
                 let mut values: Vec<Scalar> = (0..length).map(|i| Scalar::float(dtype, f64::from(i) - 20.0)).collect();
@@ -289,9 +289,9 @@ pub fn check_truth_bytes(execute: Execute) {
         ("max bool[2,2] axes=[1]", [1, 1]),
         ("min bool[2,2] axes=[1]", [0, 1]),
     ] {
-        let spec: Reduction = text.parse().expect("a spec");
+        let spec: Spec = text.parse().expect("a spec");
         assert_eq!(run(execute, &spec, &[vec![0, 2, 0x80, 255]])[0], expected, "{text}");
     }
-    let copy: Reduction = "any bool[3] axes=[]".parse().expect("a spec");
+    let copy: Spec = "any bool[3] axes=[]".parse().expect("a spec");
     assert_eq!(run(execute, &copy, &[vec![0, 2, 255]])[0], [0, 1, 1]);
 }
