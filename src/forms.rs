@@ -1,8 +1,8 @@
 //! The table of vector forms: for each operation on each type, the form that a vector set has of it.
 //!
-//! Vectors of 128 bits are Cranelift's, the same on every target it has. Those of 256 and 512 bits stand in tiles, where a
-//! scalar is a vector of which one lane counts: there an operation has this form or none. Passes ask here what they may
-//! leave to a generator; the tests of both generators give them every form of the table.
+//! Vectors of 128 bits are Cranelift's, the same on every target it has. Those of 256 and 512 bits stand in wide
+//! functions, where a scalar is a vector of which one lane counts: there an operation has this form or none. Passes ask
+//! here what they may leave to a generator; the tests of both generators give them every form of the table.
 
 use crate::vectors::{Set, Vectors};
 use cranefold_ir::{DType, Op};

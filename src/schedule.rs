@@ -64,7 +64,7 @@ pub struct Schedule {
     pub blocks: u64,
     /// Blocks, or outputs, that are taken together step by step.
     pub interleave: u64,
-    /// How far ahead memory is asked for in tiles of wide vectors, in bytes; 0 is not at all.
+    /// How far ahead memory is asked for in wide functions, in bytes; 0 is not at all.
     pub prefetch: u64,
     /// The parts that threads may run at once.
     pub parts: Parts,

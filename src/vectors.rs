@@ -56,7 +56,7 @@ impl Vectors {
         }
     }
 
-    /// Returns whether they are made in tiles, by the generator of wide vectors.
+    /// Returns whether they are made in wide functions, by the generator of wide vectors.
     pub(crate) fn are_wide(self) -> bool {
         matches!(self.set(), Set::Avx2 | Set::Avx512)
     }

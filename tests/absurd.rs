@@ -349,7 +349,7 @@ fn texts_of_one() -> Vec<(&'static str, &'static str, String)> {
         problem("beside", format!("{problem_head}beside {most}\nslices at 0 -> 0\nelements at 0\ndim 4: 1")),
         nest("loops", format!("{}{}", "for i0 in 0..1 seq { ".repeat(40_000), "}".repeat(40_000))),
         nest("loops beside one another", "for i0 in 0..1 seq { }".repeat(40_000)),
-        nest("tiles", format!("{}{}", "tile { ".repeat(100_000), "}".repeat(100_000))),
+        nest("wide functions", format!("{}{}", "wide { ".repeat(100_000), "}".repeat(100_000))),
         nest("buffers", (0..60_000).map(|n| format!("in x{n}: f32[1] ")).collect()),
         nest("length", format!("in x0: f32[{most}] out x1: f32[{most}]")),
         nest("length", format!("in x0: f32[{most}9]")),

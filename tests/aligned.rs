@@ -29,9 +29,10 @@ fn specs() -> impl Iterator<Item = Spec> {
     of_rows.chain(OTHERS.map(|spec| spec.parse().expect("a spec")))
 }
 
-/// Whether a loop of a tile is entered behind its first vector: no other code of tiles jumps without a condition.
+/// Whether a loop of a wide function is entered behind its first vector: no other code of wide functions jumps without
+/// a condition.
 fn reads_lines(asm: &str) -> bool {
-    asm.split_once("\ntile 0:").is_some_and(|(_, tiles)| tiles.contains("  jmp "))
+    asm.split_once("\nwide 0:").is_some_and(|(_, wide_functions)| wide_functions.contains("  jmp "))
 }
 
 #[test]

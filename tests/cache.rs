@@ -207,9 +207,9 @@ fn code_has_names_for_perf() {
         })
         .collect();
     let facts = kernel.facts();
-    assert_eq!(lines.len() as u64, 1 + facts.tiles.count);
+    assert_eq!(lines.len() as u64, 1 + facts.wide_functions.count);
     assert_eq!(lines[0].2, "cranefold::sum_f32_4xr100000_to_f32");
-    assert!(lines[1..].iter().zip(0..).all(|(line, n)| line.2 == format!("{}::tile{n}", lines[0].2)), "{map}");
+    assert!(lines[1..].iter().zip(0..).all(|(line, n)| line.2 == format!("{}::wide{n}", lines[0].2)), "{map}");
     assert_eq!(lines.iter().map(|line| line.1).sum::<u64>(), facts.code_bytes);
     std::fs::remove_file(format!("/tmp/perf-{}.map", std::process::id())).expect("the map");
 }

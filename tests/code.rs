@@ -1,7 +1,7 @@
 //! What is said of a kernel's code: facts, and the assembly with the names of loops.
 #![cfg(target_arch = "x86_64")]
 
-use cranefold::kernel::{StepLoops, Tiles};
+use cranefold::kernel::{StepLoops, WideFunctions};
 use cranefold::{Compiler, Kernel, Options, Spec, Target};
 use std::collections::BTreeSet;
 
@@ -73,10 +73,10 @@ fn the_assembly_has_both_parts_and_every_loop() {
                 let asm = kernel.dump("asm").unwrap_or_else(|e| panic!("{spec}: {e}"));
                 let nest = kernel.dump("legalize").expect("a nest");
                 assert!(asm.starts_with("function:\n     0:  push rbp\n") && !asm.contains("(bad)"), "{spec}\n{asm}");
-                let tiles = asm.lines().filter(|line| line.starts_with("tile ")).count() as u64;
-                assert_eq!(tiles, kernel.facts().tiles.count, "{spec}\n{asm}");
-                let calls = asm.lines().filter(|line| line.contains("  ; tile ")).count() as u64;
-                assert_eq!(calls, tiles, "{spec}\n{asm}");
+                let wide_functions = asm.lines().filter(|line| line.starts_with("wide ")).count() as u64;
+                assert_eq!(wide_functions, kernel.facts().wide_functions.count, "{spec}\n{asm}");
+                let calls = asm.lines().filter(|line| line.contains("  ; wide ")).count() as u64;
+                assert_eq!(calls, wide_functions, "{spec}\n{asm}");
                 assert_eq!(shown(&asm), counted(&nest), "{spec}, {width}\n{nest}\n{asm}");
             }
         }
@@ -102,27 +102,30 @@ fn facts_say_which_part_came_from_where() {
         let kernel = kernel(&compiler, spec, width);
         let facts = kernel.facts();
         assert_eq!(facts.code_bytes, kernel.code().len() as u64);
-        assert!(facts.tiles.code_bytes < facts.code_bytes, "Cranelift makes what is called");
+        assert!(facts.wide_functions.code_bytes < facts.code_bytes, "Cranelift makes what is called");
         facts
     };
     for bits in [256, 512] {
         let wide = facts("sum f32[4,100000] axes=[1]", bits);
-        assert_eq!((wide.tiles.count, wide.tiles.vector_bits), (1, bits));
+        assert_eq!((wide.wide_functions.count, wide.wide_functions.vector_bits), (1, bits));
         // Cranelift's part is a call and no more.
-        assert!(wide.tiles.code_bytes > 400 && wide.code_bytes - wide.tiles.code_bytes < 100, "{wide:?}");
-        assert_eq!(wide.step_loops, StepLoops { in_tiles: 2, outside: 0 });
-        assert!(wide.step_loops.are_in_tiles());
+        assert!(
+            wide.wide_functions.code_bytes > 400 && wide.code_bytes - wide.wide_functions.code_bytes < 100,
+            "{wide:?}"
+        );
+        assert_eq!(wide.step_loops, StepLoops { in_wide: 2, outside: 0 });
+        assert!(wide.step_loops.are_in_wide());
     }
     let narrow = facts("sum f32[4,100000] axes=[1]", 128);
-    assert_eq!(narrow.tiles, Tiles { count: 0, code_bytes: 0, vector_bits: 0 });
-    assert_eq!(narrow.step_loops, StepLoops { in_tiles: 0, outside: 2 });
+    assert_eq!(narrow.wide_functions, WideFunctions { count: 0, code_bytes: 0, vector_bits: 0 });
+    assert_eq!(narrow.step_loops, StepLoops { in_wide: 0, outside: 2 });
     // What has no wide form is Cranelift's, though other parts are wide.
     let mixed = facts("l2 i64[8,3000] axes=[1]", 512);
-    assert!(!mixed.step_loops.are_in_tiles(), "{mixed:?}");
+    assert!(!mixed.step_loops.are_in_wide(), "{mixed:?}");
     // All is written out.
     let short = facts("sum f32[2,3] axes=[1]", 512);
-    assert_eq!((short.tiles.count, short.step_loops), (0, StepLoops { in_tiles: 0, outside: 0 }));
-    assert!(short.step_loops.are_in_tiles());
+    assert_eq!((short.wide_functions.count, short.step_loops), (0, StepLoops { in_wide: 0, outside: 0 }));
+    assert!(short.step_loops.are_in_wide());
 }
 
 /// Rows of a few elements, views with holes and blocks of a matrix are loaded as vectors, not element by element.

@@ -60,8 +60,11 @@ fn every_set_of_features_is_compiled_for() {
         for spec in SPECS {
             let kernel = compiler.compile(&parse(spec)).unwrap_or_else(|e| panic!("{spec} for {features}: {e}"));
             let (facts, asm) = (kernel.facts(), kernel.dump("asm").expect("assembly"));
-            assert!(facts.tiles.vector_bits == 0 || facts.tiles.vector_bits == bits, "{spec}: {facts:?}");
-            assert!(bits > 128 || facts.tiles.count == 0, "{spec}: {facts:?}");
+            assert!(
+                facts.wide_functions.vector_bits == 0 || facts.wide_functions.vector_bits == bits,
+                "{spec}: {facts:?}"
+            );
+            assert!(bits > 128 || facts.wide_functions.count == 0, "{spec}: {facts:?}");
             let has = |register: &str| asm.contains(register);
             assert!(bits >= 256 || !has("ymm"), "{spec} for `{features}`\n{asm}");
             assert!(bits >= 512 || !has("zmm"), "{spec} for `{features}`\n{asm}");

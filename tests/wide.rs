@@ -1,5 +1,5 @@
-//! Wide vectors: every op on every type it takes has main loops of full vectors in tiles, but for what docs/wide-vectors.md
-//! lists; and vectors of all widths give the same bits.
+//! Wide vectors: every op on every type it takes has main loops of full vectors in wide functions, but for what
+//! docs/wide-vectors.md lists; and vectors of all widths give the same bits.
 
 use cranefold::ir::{Def, DefId, Expr, Extent, Loop, LoopKind, Nest, Over, Stmt, eval};
 use cranefold::lower::lower;
@@ -142,21 +142,21 @@ impl Narrow<'_> {
         narrow.found
     }
 
-    fn body(&mut self, body: &[Stmt], in_tile: bool) {
+    fn body(&mut self, body: &[Stmt], in_wide: bool) {
         for stmt in body {
             match stmt {
-                Stmt::Tile { body } => self.body(body, true),
+                Stmt::Wide { body } => self.body(body, true),
                 Stmt::Select { .. } => self.found.push("elements are selected".into()),
                 Stmt::For(l) => {
                     let is_main = matches!(l.extent, Extent::Const(n) if n > 1);
                     if l.kind != LoopKind::Lanes && matches!(l.var.over, Over::Step | Over::Position) && is_main {
                         self.main += 1;
-                        if !in_tile {
-                            self.found.push(format!("{} is not in a tile", l.head()));
+                        if !in_wide {
+                            self.found.push(format!("{} is not in a wide function", l.head()));
                         }
                         self.main_loop(l, &l.body);
                     }
-                    self.body(&l.body, in_tile);
+                    self.body(&l.body, in_wide);
                 }
                 _ => {}
             }

@@ -147,22 +147,24 @@ fn kernel(executor: &Executor) -> String {
 }
 
 fn code(facts: &Facts) -> String {
-    let Facts { code_bytes, tiles, step_loops, .. } = facts;
+    let Facts { code_bytes, wide_functions, step_loops, .. } = facts;
     let parts = match facts.shared {
         None => String::new(),
         Some(Shared::Outputs) => format!("{} parts of the outputs, ", facts.parts),
         Some(Shared::Blocks) => format!("{} parts of the blocks, ", facts.parts),
     };
-    if tiles.count == 0 {
+    if wide_functions.count == 0 {
         return format!("{parts}{code_bytes} bytes of code");
     }
-    let s = if tiles.count == 1 { "" } else { "s" };
-    let mut text =
-        format!("{parts}{code_bytes} bytes of code, {} of them in {} tile{s}", tiles.code_bytes, tiles.count);
-    text += &format!(" of {}-bit vectors", tiles.vector_bits);
-    match step_loops.in_tiles + step_loops.outside {
+    let s = if wide_functions.count == 1 { "" } else { "s" };
+    let mut text = format!(
+        "{parts}{code_bytes} bytes of code, {} of them in {} wide function{s}",
+        wide_functions.code_bytes, wide_functions.count
+    );
+    text += &format!(" of {}-bit vectors", wide_functions.vector_bits);
+    match step_loops.in_wide + step_loops.outside {
         0 => text,
-        all => text + &format!(" with {} of {all} loops over steps", step_loops.in_tiles),
+        all => text + &format!(" with {} of {all} loops over steps", step_loops.in_wide),
     }
 }
 

@@ -76,7 +76,7 @@ def pipeline():
         box(lefts[1], top, width, height, BLUE, "problem", ["dims sorted and merged;", "equal problems share code"]),
         box(lefts[2], top, width, height, BLUE, "nest", ["plain loops over", "buffers and accumulators"]),
         box(lefts[3], top, width, height, BLUE, "legal nest", ["loops over vectors", "that the target has"]),
-        box(lefts[4], top, width, height, BLUE, "machine code", ["Cranelift: 128 bits", "x86 tiles: 256, 512 bits"]),
+        box(lefts[4], top, width, height, BLUE, "machine code", ["Cranelift: 128 bits", "x86-64: 256, 512 bits"]),
     ]
     names = ["canonical", "lower", "passes", "generate"]
     for left, right, name in zip(lefts, lefts[1:], names):

@@ -117,7 +117,7 @@ impl<D: Domain> Machine<'_, D> {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::For(l) => self.run_loop(l),
-            Stmt::Tile { body } => self.body(body),
+            Stmt::Wide { body } => self.body(body),
             Stmt::Acc { acc, dtype, len, init } => {
                 *slot(&mut self.types, acc.0 as usize, None) = Some(*dtype);
                 let init = self.domain.constant(*init);

@@ -49,7 +49,7 @@
 //!           | "merge" list(a) "by" name "over" count "of" count               blocks, elements of each
 //!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
 //!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
-//!           | "tile" body
+//!           | "wide" body
 //! kind      = "parallel" | "seq" | "lanes"
 //! expr      = value ":" dtype
 //!           | v
@@ -72,7 +72,8 @@
 //! ```
 //!
 //! A name before `(` is a call, whatever the name is. Reads, loads, values and results have no written type: it follows
-//! from the declarations, which stand before. Loops and tiles nest at most [`MAX_DEPTH`] deep, and so do expressions.
+//! from the declarations, which stand before. Loops and wide functions nest at most [`MAX_DEPTH`] deep, and so do
+//! expressions.
 //!
 //! # What a nest means
 //!

@@ -85,9 +85,9 @@ pub enum Stmt {
     /// 250 elements of an accumulator that is declared in the same body. It may move the elements about,
     /// so afterwards only selections from as many elements take the accumulator.
     Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
-    /// `tile { ... }`: statements that the generator of wide vectors makes; they mean what they mean
+    /// `wide { ... }`: statements that the generator of wide vectors makes; they mean what they mean
     /// without it. What they bind and declare ends with it.
-    Tile { body: Vec<Stmt> },
+    Wide { body: Vec<Stmt> },
 }
 
 /// A loop over `0..extent`.
@@ -310,7 +310,7 @@ impl Stmt {
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index, value: f(value) },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index, value: f(value) },
             Stmt::Pick { var, value, most } => Stmt::Pick { var, value: f(value), most },
-            other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Carry { .. }) => other,
+            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
         }
     }
@@ -323,7 +323,7 @@ impl Stmt {
             | Stmt::Store { value, .. }
             | Stmt::Pick { value, .. } => std::slice::from_ref(value),
             Stmt::Call { args, .. } => args,
-            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } => &[],
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } => &[],
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => &[],
         }
     }
@@ -340,7 +340,7 @@ impl Stmt {
         };
         match self.map_exprs(&mut |e| in_expr(f, e)) {
             Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| s.map_indices(f)).collect(), ..l }),
-            Stmt::Tile { body } => Stmt::Tile { body: body.into_iter().map(|s| s.map_indices(f)).collect() },
+            Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(|s| s.map_indices(f)).collect() },
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
             Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
@@ -354,7 +354,7 @@ impl Stmt {
         match self {
             Stmt::For(l) => Some(l.var),
             Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => Some(*var),
-            Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => None,
+            Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => None,
             Stmt::Store { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
         }
     }
@@ -364,7 +364,7 @@ impl Stmt {
         match self {
             Stmt::Let { var, .. } => std::slice::from_ref(var),
             Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => vars,
-            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => &[],
         }
     }
@@ -374,7 +374,7 @@ impl Stmt {
         match self {
             Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => std::slice::from_ref(acc),
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs,
-            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => &[],
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
         }
     }
@@ -385,11 +385,11 @@ impl Stmt {
         self.body().iter().for_each(|s| s.visit(f));
     }
 
-    /// The statements of a loop or a tile; none of another.
+    /// The statements of a loop or a wide function; none of another.
     pub fn body(&self) -> &[Stmt] {
         match self {
             Stmt::For(l) => &l.body,
-            Stmt::Tile { body } => body,
+            Stmt::Wide { body } => body,
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => &[],

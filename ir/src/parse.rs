@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::str::FromStr;
 
-/// How deep loops and tiles may nest, and how deep expressions.
+/// How deep loops and wide functions may nest, and how deep expressions.
 ///
 /// It keeps every recursive walk over a nest within a small stack; real nests stay below 30.
 pub const MAX_DEPTH: usize = 200;
@@ -60,7 +60,7 @@ struct Parser<'a> {
     def_ids: HashMap<String, DefId>,
     vars: Scoped<Var>,
     accs: Scoped<AccId>,
-    /// How many loops and tiles, or expressions, are open.
+    /// How many loops and wide functions, or expressions, are open.
     loop_depth: usize,
     expr_depth: usize,
 }

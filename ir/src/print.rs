@@ -10,11 +10,11 @@ impl Nest {
         fmt::from_fn(|f| write_stmt(f, &self.defs, stmt, 0))
     }
 
-    /// A statement of this nest as text; of a loop or a tile only what stands before its body.
+    /// A statement of this nest as text; of a loop or a wide function only what stands before its body.
     pub fn show_head<'a>(&'a self, stmt: &'a Stmt) -> impl Display + 'a {
         fmt::from_fn(|f| match stmt {
             Stmt::For(l) => f.write_str(&l.head()),
-            Stmt::Tile { .. } => f.write_str("tile"),
+            Stmt::Wide { .. } => f.write_str("wide"),
             _ => write_stmt(f, &self.defs, stmt, 0),
         })
     }
@@ -190,7 +190,7 @@ impl Loop {
 fn write_loop(f: &mut Formatter<'_>, defs: &[Def], l: &Loop, depth: usize) -> fmt::Result {
     f.write_str(&l.head())?;
     match l.body.as_slice() {
-        [only] if l.kind == LoopKind::Lanes && !matches!(only, Stmt::For(_) | Stmt::Tile { .. }) => {
+        [only] if l.kind == LoopKind::Lanes && !matches!(only, Stmt::For(_) | Stmt::Wide { .. }) => {
             f.write_str(" { ")?;
             write_stmt(f, defs, only, 0)?;
             f.write_str(" }")
@@ -260,8 +260,8 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write_list(f, vars, |f, var| write!(f, "{var}"))?;
             write!(f, " = {what} of {acc} over {len}")
         }
-        Stmt::Tile { body } => {
-            f.write_str("tile")?;
+        Stmt::Wide { body } => {
+            f.write_str("wide")?;
             write_body(f, defs, body, depth)
         }
     }

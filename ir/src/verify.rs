@@ -12,14 +12,14 @@
 //! - A definition has results, calls no other, and uses only its parameters and values bound before.
 //!
 //! Scope
-//! - A value is bound once in the nest, and used only after that, in the same body or in loops and tiles
+//! - A value is bound once in the nest, and used only after that, in the same body or in loops and wide functions
 //!   there.
 //! - So is an accumulator declared and used. It is not of type bool; its initial value has its type.
 //! - A loop's variable is used in the loop only, one of `carry` or `pick` as a value is; no variable is bound
 //!   where it is bound already.
 //! - An extent that is a variable is one bound by `carry`.
 //! - Values, accumulators and loop variables are numbered up to `MAX_NUMBER`.
-//! - Loops and tiles nest at most `MAX_DEPTH` deep, and so do expressions.
+//! - Loops and wide functions nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
 //! Memory
 //! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
@@ -33,8 +33,8 @@
 //!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` says what
 //!   can be proved). No such loop merges or folds an accumulator declared outside.
 //!
-//! Tiles
-//! - No tile stands in a tile or in a `lanes` loop. Nothing in one merges, folds or selects.
+//! Wide functions
+//! - No wide function stands in a wide function or in a `lanes` loop. Nothing in one merges, folds or selects.
 //!
 //! Merging and folding
 //! - The accumulators are different; each has at least as many elements as there are states.
@@ -76,7 +76,8 @@ pub fn verify(nest: &Nest) -> Result<(), Violations> {
 /// A place where a nest breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The statement as text, of a loop or a tile what stands before its body; or a buffer or a line of a definition.
+    /// The statement as text, of a loop or a wide function what stands before its body; or a buffer or a line of a
+    /// definition.
     pub statement: String,
     /// Which rule it breaks and how.
     pub message: String,
@@ -120,8 +121,8 @@ struct Verifier<'a> {
     accs: HashMap<AccId, AccInfo>,
     declared: HashSet<AccId>,
     bindings: Bindings,
-    /// Whether a tile is open.
-    in_tile: bool,
+    /// Whether a wide function is open.
+    in_wide: bool,
     /// Reads and writes in the loops that are open.
     accesses: Vec<Access<'a>>,
 }
@@ -147,7 +148,7 @@ impl<'a> Verifier<'a> {
             accs: HashMap::new(),
             declared: HashSet::new(),
             bindings: Bindings::default(),
-            in_tile: false,
+            in_wide: false,
             accesses: Vec::new(),
         }
     }

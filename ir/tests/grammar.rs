@@ -49,13 +49,13 @@ fn every_statement() -> Nest {
         Stmt::Fold { accs: vec![acc], def: DefId(0), present: 2, lanes: 2, elems: 1 },
         Stmt::Select { vars: vec![v], what: Selection::Nth(vec![1]), acc, len: 3 },
         Stmt::Select { vars: vec![v], what: Selection::Mode, acc, len: 3 },
-        Stmt::Tile { body: vec![] },
+        Stmt::Wide { body: vec![] },
     ];
     for stmt in &all {
         match stmt {
             Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => {}
             Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } => {}
-            Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Tile { .. } => {}
+            Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => {}
         }
     }
     let results = vec![Expr::Var(Var(1), DType::F32)];

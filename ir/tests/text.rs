@@ -50,10 +50,10 @@ const EVERYTHING: &str = r#"nest "everything \"quoted\" \\ \n \u{7}" {
     acc a2: bf16[1000] = 0.0
     select v7, v8, v9 = nth 499, 500, 999 of a2 over 1000
     select v10, v11 = mode of a2 over 1000
-    tile {
+    wide {
       for e1 in 0..3 lanes { a0[e1] = a1[e1] }
     }
-    tile {}
+    wide {}
     x1[i0] = v0
     x3[i0] = div(three.1(), -7:i32)
   }
@@ -93,8 +93,11 @@ fn statements_expressions_definitions_and_indices_print_alone() {
     let nest: Nest = EVERYTHING.parse().unwrap();
     let Stmt::For(outer) = &nest.body[0] else { panic!("a loop") };
     assert_eq!(nest.show_head(&nest.body[0]).to_string(), "for i0 in 0..4 parallel");
-    let tile = Stmt::Tile { body: vec![] };
-    assert_eq!([nest.show_head(&tile).to_string(), nest.show(&tile).to_string()], ["tile", "tile {}"]);
+    let wide_function = Stmt::Wide { body: vec![] };
+    assert_eq!(
+        [nest.show_head(&wide_function).to_string(), nest.show(&wide_function).to_string()],
+        ["wide", "wide {}"]
+    );
     assert_eq!(nest.show(&outer.body[0]).to_string(), "acc a0: f32[1600] = -0.0");
     let Stmt::For(blocks) = &outer.body[2] else { panic!("a loop") };
     let steps = "for k0 in 0..64 seq {\n  for l0 in 0..64 lanes { a0[64*b0 + l0] = \
@@ -192,9 +195,9 @@ fn errors_in_statements_have_a_place() {
         ("acc a0: u8[4] = 0 select v0 = nth 1, 2 of a0 over 4", "31: the selection gives 2 results, not 1"),
         ("acc a0: u8[4] = 0 select v0 = mode of a0 over 4", "31: the selection gives 2 results, not 1"),
         ("select v0 = nth 0 of a0 over 4", "22: a0 is not declared here"),
-        ("tile let v0 = 1:u8", "6: expected `{`, found `let`"),
-        ("tile { let v0 = 1:u8 } let v1 = v0", "33: v0 is not bound here"),
-        ("tile { acc a0: u8[1] = 0 } let v1 = a0[0]", "37: a0 is not declared here"),
+        ("wide let v0 = 1:u8", "6: expected `{`, found `let`"),
+        ("wide { let v0 = 1:u8 } let v1 = v0", "33: v0 is not bound here"),
+        ("wide { acc a0: u8[1] = 0 } let v1 = a0[0]", "37: a0 is not declared here"),
         ("acc a0: u8[4] = 0 select v0 = nth 0 of a0 let v1 = v1", "43: expected `over`, found `let`"),
     ];
     for (stmt, message) in cases {

@@ -207,9 +207,9 @@ fn depth_is_limited() {
     let n = MAX_DEPTH as u32;
     assert!(found(&raw(loops(n))).is_empty() && found(&raw(exprs(n))).is_empty());
     assert_eq!(found(&raw(loops(n + 1))), ["loops nest more than 200 deep, in `for k0 in 0..1 seq`"]);
-    let tile = |n| vec![Stmt::Tile { body: loops(n) }];
-    assert!(found(&raw(tile(n - 1))).is_empty());
-    assert_eq!(found(&raw(tile(n))), ["loops nest more than 200 deep, in `for k0 in 0..1 seq`"]);
+    let wide_function = |n| vec![Stmt::Wide { body: loops(n) }];
+    assert!(found(&raw(wide_function(n - 1))).is_empty());
+    assert_eq!(found(&raw(wide_function(n))), ["loops nest more than 200 deep, in `for k0 in 0..1 seq`"]);
     let [violation] = &found(&raw(exprs(n + 1)))[..] else { panic!("one violation") };
     assert!(violation.starts_with("expressions nest more than 200 deep, in `x1[0] = neg(neg("));
 }
@@ -335,41 +335,45 @@ fn lanes_loops_are_flat_or_two() {
 }
 
 #[test]
-fn tiles_are_a_scope_of_loops_and_simple_statements() {
-    let message = "nothing in a tile merges, folds or selects";
+fn wide_functions_are_a_scope_of_loops_and_simple_statements() {
+    let message = "nothing in a wide function merges, folds or selects";
     breaks(&[
-        ("tile { tile {} }", "a tile stands in a tile", "tile"),
-        ("tile { for k0 in 0..2 seq { tile { x1[0] = 0.0:f32 } } }", "a tile stands in a tile", "tile"),
+        ("wide { wide {} }", "a wide function stands in a wide function", "wide"),
         (
-            "for l0 in 0..1 lanes { tile {} }",
-            "a lanes loop holds only let, call, sets and stores, or one lanes loop of such",
-            "tile",
+            "wide { for k0 in 0..2 seq { wide { x1[0] = 0.0:f32 } } }",
+            "a wide function stands in a wide function",
+            "wide",
         ),
-        ("acc a0: f32[4] = 0 tile { merge a0 by join over 2 of 2 }", message, "merge a0 by join over 2 of 2"),
         (
-            "acc a0: f32[4] = 0 tile { for k0 in 0..2 seq { fold a0 by join over 2 of 2 by 1 } }",
+            "for l0 in 0..1 lanes { wide {} }",
+            "a lanes loop holds only let, call, sets and stores, or one lanes loop of such",
+            "wide",
+        ),
+        ("acc a0: f32[4] = 0 wide { merge a0 by join over 2 of 2 }", message, "merge a0 by join over 2 of 2"),
+        (
+            "acc a0: f32[4] = 0 wide { for k0 in 0..2 seq { fold a0 by join over 2 of 2 by 1 } }",
             message,
             "fold a0 by join over 2 of 2 by 1",
         ),
-        ("tile { acc a0: u8[1] = 0 select v0 = nth 0 of a0 over 1 }", message, "select v0 = nth 0 of a0 over 1"),
-        ("tile { acc a0: u8[1] = 0 } a0[0] = 1:u8", "a0 is not declared here", "a0[0] = 1:u8"),
-        ("tile { carry q0 = 1 } x1[q0] = 0.0:f32", "q0 is not bound here", "x1[q0] = 0.0:f32"),
+        ("wide { acc a0: u8[1] = 0 select v0 = nth 0 of a0 over 1 }", message, "select v0 = nth 0 of a0 over 1"),
+        ("wide { acc a0: u8[1] = 0 } a0[0] = 1:u8", "a0 is not declared here", "a0[0] = 1:u8"),
+        ("wide { carry q0 = 1 } x1[q0] = 0.0:f32", "q0 is not bound here", "x1[q0] = 0.0:f32"),
         (
-            "for i0 in 0..2 parallel { tile { x1[0] = 0.0:f32 } }",
+            "for i0 in 0..2 parallel { wide { x1[0] = 0.0:f32 } }",
             "iterations of i0 may write the same element of x1",
             "x1[0] = 0.0:f32",
         ),
     ]);
     let bind = Stmt::Let { var: Var(0), value: Scalar::f32(1.0).into() };
     let after = store(Expr::Var(Var(0), DType::F32));
-    let scope = raw(vec![Stmt::Tile { body: vec![bind] }, after]);
+    let scope = raw(vec![Stmt::Wide { body: vec![bind] }, after]);
     assert_eq!(found(&scope), ["v0 is not bound here, in `x1[0] = v0`"]);
     holds(&[
         "acc a0: f32[4] = 0 let v0 = 1.0:f32
-         tile { carry q0 = 2 for i0 in 0..4 lanes { a0[i0] = v0 } for k1 in 0..q0 seq { a0[0] = x0[k1] } }
-         tile { for i0 in 0..4 parallel { x1[i0] = a0[i0] } }
+         wide { carry q0 = 2 for i0 in 0..4 lanes { a0[i0] = v0 } for k1 in 0..q0 seq { a0[0] = x0[k1] } }
+         wide { for i0 in 0..4 parallel { x1[i0] = a0[i0] } }
          merge a0 by join over 2 of 2",
-        "for i0 in 0..2 parallel { tile { acc a0: f32[1] = 0 a0[0] = x0[i0] x1[i0] = a0[0] } }",
+        "for i0 in 0..2 parallel { wide { acc a0: f32[1] = 0 a0[0] = x0[i0] x1[i0] = a0[0] } }",
     ]);
 }
 

@@ -14,9 +14,9 @@
 //! (see [`run_raw`](crate::Kernel::run_raw)), but that pointers are aligned as their C types are; the header says it.
 //!
 //! # The object
-//! ELF, position independent, with one global symbol: whatever else there is (the loops, `…_loops`; the tiles, `…_tile0`)
-//! is local to it. It refers to nothing but, where the target lacks the instruction, `fma`, `fmaf`, `nearbyint` and
-//! `nearbyintf` of the C library's mathematics, which are exact there as everywhere.
+//! ELF, position independent, with one global symbol: whatever else there is (the loops, `…_loops`; the wide functions,
+//! `…_wide0`) is local to it. It refers to nothing but, where the target lacks the instruction, `fma`, `fmaf`,
+//! `nearbyint` and `nearbyintf` of the C library's mathematics, which are exact there as everywhere.
 
 mod header;
 mod object;

@@ -1,6 +1,6 @@
-//! CLIF and tiles -> an object file.
+//! CLIF and wide functions -> an object file.
 
-use crate::codegen::clif::{Generated, HostFunction, TileName};
+use crate::codegen::clif::{Generated, HostFunction, WideName};
 use crate::codegen::x86;
 use crate::error::Error;
 use cranelift_codegen::ir::{
@@ -41,9 +41,9 @@ pub fn object(generated: Generated, buffers: usize, symbol: &str, isa: OwnedTarg
     let builder = ObjectBuilder::new(isa, symbol, Box::new(names)).map_err(internal)?;
     let mut module = ObjectModule::new(builder);
 
-    let Generated { function, scratch_bytes, tiles, .. } = generated;
+    let Generated { function, scratch_bytes, wide_functions, .. } = generated;
     let mut context = Context::for_function(function);
-    link_tiles(&mut module, &mut context.func, &tiles, symbol)?;
+    link_wide(&mut module, &mut context.func, &wide_functions, symbol)?;
     let loops = declare(&mut module, &format!("{symbol}_loops"), Linkage::Local, &context.func.signature)?;
     module.define_function(loops, &mut context).map_err(internal)?;
     let calls = libcalls(&context);
@@ -67,22 +67,22 @@ fn declare(module: &mut ObjectModule, name: &str, linkage: Linkage, signature: &
     module.declare_function(name, linkage, signature).map_err(internal)
 }
 
-/// Puts the tiles that a function calls into the module, and lets it call them there.
-fn link_tiles(
+/// Puts the wide functions that a function calls into the module, and lets it call them there.
+fn link_wide(
     module: &mut ObjectModule,
     function: &mut Function,
-    tiles: &[x86::Tile],
+    wide_functions: &[x86::WideFunction],
     symbol: &str,
 ) -> Result<(), Error> {
     for callee in function.dfg.ext_funcs.keys().collect::<Vec<_>>() {
         let ExternalName::User(place) = function.dfg.ext_funcs[callee].name else { continue };
         let name = function.params.user_named_funcs()[place].clone();
-        let Some(TileName(number)) = TileName::of(&name) else {
+        let Some(WideName(number)) = WideName::of(&name) else {
             // Selections, which alone have these, are refused before.
             return Err(internal(HostFunction::of(&name).map(HostFunction::symbol)));
         };
-        let id = declare(module, &format!("{symbol}_tile{number}"), Linkage::Local, &TileName::signature())?;
-        let bytes = &tiles[number as usize].bytes;
+        let id = declare(module, &format!("{symbol}_wide{number}"), Linkage::Local, &WideName::signature())?;
+        let bytes = &wide_functions[number as usize].bytes;
         module.define_function_bytes(id, x86::ALIGN, bytes, &[]).map_err(internal)?;
         function.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
         // They lie in one section.

@@ -91,7 +91,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
     }
 
-    /// The patterns of the accesses in the body, but for those in tiles, that move with `var`, over variables bound by now.
+    /// The patterns of the accesses in the body, but for those in wide functions, that move with `var`, over variables
+    /// bound by now.
     fn patterns(&self, body: &[Stmt], var: LoopVar) -> BTreeSet<Pattern> {
         let mut patterns = BTreeSet::new();
         let mut take = |base: Base, index: &Index| {
@@ -149,10 +150,10 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 }
 
-/// Calls `f` on the statement and on every one nested in it, but not in tiles.
+/// Calls `f` on the statement and on every one nested in it, but not in wide functions.
 fn visit_outside(stmt: &Stmt, f: &mut impl FnMut(&Stmt)) {
     match stmt {
-        Stmt::Tile { .. } => {}
+        Stmt::Wide { .. } => {}
         Stmt::For(l) => {
             f(stmt);
             l.body.iter().for_each(|s| visit_outside(s, f));

@@ -163,7 +163,7 @@ pub trait Values<'a>: Handles {
     }
 }
 
-/// Loops, lanes, and the statements around tiles.
+/// Loops, lanes, and the statements around wide functions.
 pub trait Loops<'a>: Handles {
     /// The facts of an open loop.
     type Loop;
@@ -192,6 +192,6 @@ pub trait Loops<'a>: Handles {
     /// Ends the loop, whose pointers have been moved.
     fn end_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: Self::Loop) -> Result<(), Refused>;
 
-    /// Emits a statement that stands outside of tiles only: a selection or a tile.
+    /// Emits a statement that stands outside of wide functions only: a selection or a wide function.
     fn outside(&mut self, walk: &mut Walk<'a, Self>, stmt: &'a Stmt) -> Result<(), Refused>;
 }

@@ -10,7 +10,7 @@
 //! | [`positions`] | values of indices |
 //! | [`emit`] | the contract between the walk and an emitter |
 //! | [`clif`] | the emitter of Cranelift functions, with vectors of 128 bits |
-//! | [`x86`] | the emitter of tiles: machine code of x86-64, with vectors of 256 or 512 bits |
+//! | [`x86`] | the emitter of wide functions: machine code of x86-64, with vectors of 256 or 512 bits |
 //! | [`marks`] | the loop that each instruction belongs to, for the disassembly |
 
 mod accumulators;

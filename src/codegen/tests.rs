@@ -1,5 +1,5 @@
-//! Every form of the [table](crate::forms) is one that its generator makes: an operation alone, in lanes and, in tiles,
-//! outside of them.
+//! Every form of the [table](crate::forms) is one that its generator makes: an operation alone, in lanes and, in wide
+//! functions, outside of them.
 
 use super::clif::{self, Traits};
 use super::x86::Plan;
@@ -66,7 +66,7 @@ impl Case {
             1 => vec![store],
             lanes => vec![Stmt::For(Loop::new(LANE, lanes, LoopKind::Lanes, vec![store]))],
         };
-        let body = if self.vectors.are_wide() { vec![Stmt::Tile { body }] } else { body };
+        let body = if self.vectors.are_wide() { vec![Stmt::Wide { body }] } else { body };
         let nest = Nest { name: "form".into(), buffers: self.buffers, defs: vec![], body };
         verify(&nest).unwrap_or_else(|e| panic!("{e}\n{nest}"));
         let plan = Plan { vectors: self.vectors, prefetch_bytes: 0 };

@@ -149,7 +149,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 let value = self.expr(out, value, None, None)?;
                 self.store(out, Base::Buf(*buf), index, value)
             }
-            Stmt::Select { .. } | Stmt::Tile { .. } => out.outside(self, stmt),
+            Stmt::Select { .. } | Stmt::Wide { .. } => out.outside(self, stmt),
             Stmt::Carry { .. } | Stmt::Pick { .. } => unreachable!("they are bound in their body"),
             Stmt::Merge { .. } | Stmt::Fold { .. } => Err(Refused("a merge or fold that was not written out".into())),
         }

@@ -56,7 +56,8 @@ impl Builder {
     }
 
     /// Writes where codes lie to `/tmp/perf-PID.map`, in which `perf report` looks for names:
-    /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents, and that of a tile with its number.
+    /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents, and that of a wide function with its
+    /// number.
     pub fn perf_map(self) -> Builder {
         Builder { perf_map: true, ..self }
     }

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_without_a_form_is_made_of_128_bits() {
+    fn a_wide_function_without_a_form_is_made_of_128_bits() {
         let compiler = Compiler::host().expect("a compiler");
         if !compiler.vectors().are_wide() {
             return;
@@ -298,7 +298,7 @@ mod tests {
             let dumped = narrow.dump("schedule").expect("a stage");
             assert!(dumped.ends_with(&format!("\n; {says}")), "{dumped}");
             assert_eq!(dumped.parse::<Schedule>().as_ref(), Ok(narrow.schedule()), "a stage that reads back");
-            assert!(narrow.dump("asm").expect("a stage").lines().all(|line| !line.contains("tile 0")));
+            assert!(narrow.dump("asm").expect("a stage").lines().all(|line| !line.contains("wide 0")));
             assert!(narrow.explain().expect("facts").contains(&says));
             assert!(!wide.dump("schedule").expect("a stage").contains("no form"));
             let mut sums = [[0f32; 8]; 2];

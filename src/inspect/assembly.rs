@@ -1,11 +1,11 @@
 //! Code as text: CLIF, and machine code disassembled.
 
-use crate::codegen::clif::{self, Generated, HostFunction, LoopName, TileName, loop_at};
+use crate::codegen::clif::{self, Generated, HostFunction, LoopName, WideName, loop_at};
 use crate::codegen::marks::marks;
 use crate::codegen::x86::Plan;
 use crate::error::Error;
 use crate::inspect::disassembly::{Part, disassembly};
-use crate::link::{Code, generate, host_calls, tile_calls, together};
+use crate::link::{Code, generate, host_calls, together, wide_calls};
 use cranefold_ir::Nest;
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalNameRef};
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -32,9 +32,9 @@ pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String
     let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
         format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
     };
-    let tiles = tile_calls(&function)
-        .map(|(place, TileName(number))| format!("; {} is tile {number}\n", function.params.user_named_funcs()[place]));
-    let legend: String = host_calls(&function).map(legend).chain(tiles).collect();
+    let wide_functions = wide_calls(&function)
+        .map(|(place, WideName(number))| format!("; {} is wide {number}\n", function.params.user_named_funcs()[place]));
+    let legend: String = host_calls(&function).map(legend).chain(wide_functions).collect();
     Ok(legend + &function.to_string())
 }
 
@@ -43,25 +43,25 @@ pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String
 /// # Errors
 /// As [`compile`](crate::link::compile); [`Error::Internal`] also if the nest gives other code than that.
 pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let Generated { function, tiles, loops, .. } = generate(nest, plan, isa)?;
+    let Generated { function, wide_functions, loops, .. } = generate(nest, plan, isa)?;
     let is_x86 = isa.triple().architecture == Architecture::X86_64;
     let mut context = Context::for_function(function);
     context.set_disasm(!is_x86);
     let refused = |message: String| Error::Internal { stage: "clif", message };
     context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
     let code = context.compiled_code().expect("compiled above");
-    if together(code.code_buffer(), &tiles) != of.bytes() {
+    if together(code.code_buffer(), &wide_functions) != of.bytes() {
         return Err(Error::Internal { stage: "asm", message: "other code than that of the kernel".into() });
     }
     if !is_x86 {
         return Ok(code.vcode.clone().unwrap_or_default());
     }
     let mut text = format!("function:\n{}", function_text(&context.func, code, &loops));
-    for (number, tile) in tiles.iter().enumerate() {
-        let loops: Vec<&str> = tile.loops.iter().map(String::as_str).collect();
-        let (bytes, code_bytes, marks) = (&tile.bytes, tile.code_bytes, &tile.marks);
+    for (number, wide_function) in wide_functions.iter().enumerate() {
+        let loops: Vec<&str> = wide_function.loops.iter().map(String::as_str).collect();
+        let (bytes, code_bytes, marks) = (&wide_function.bytes, wide_function.code_bytes, &wide_function.marks);
         let part = Part { bytes, code_bytes, loops: &loops, marks, addresses: &[] };
-        text += &format!("\ntile {number}:\n{}", disassembly(&part));
+        text += &format!("\nwide {number}:\n{}", disassembly(&part));
     }
     Ok(text)
 }
@@ -86,8 +86,10 @@ fn target_name(function: &Function, target: &FinalizedRelocTarget) -> String {
         FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => default_libcall_names()(*call),
         FinalizedRelocTarget::ExternalName(ExternalName::User(place)) => {
             let name = &function.params.user_named_funcs()[*place];
-            let tile = TileName::of(name).map(|TileName(number)| format!("tile {number}"));
-            tile.or_else(|| HostFunction::of(name).map(HostFunction::symbol)).unwrap_or_else(|| name.to_string())
+            let wide_function = WideName::of(name).map(|WideName(number)| format!("wide {number}"));
+            wide_function
+                .or_else(|| HostFunction::of(name).map(HostFunction::symbol))
+                .unwrap_or_else(|| name.to_string())
         }
         other => other.display(Some(&function.params)),
     }

@@ -24,7 +24,7 @@ pub struct Part<'a> {
 /// ```text
 ///      0:  mov rax,[rdi]
 ///   ; for i0 in 0..4 parallel
-///      3:    mov rdx,0  ; tile 0
+///      3:    mov rdx,0  ; wide 0
 ///      d:    call rdx
 /// ```
 pub fn disassembly(part: &Part) -> String {
@@ -103,10 +103,10 @@ mod tests {
         let around = [None, Some(0)];
         let pieces = [(10, None), (13, Some(1)), (15, Some(0)), (16, None)];
         let marks = marks(pieces.into_iter(), &around);
-        let addresses = [(2, "tile 0".to_string())];
+        let addresses = [(2, "wide 0".to_string())];
         let part = Part { bytes: &bytes, code_bytes: 16, loops: &["a", "b"], marks: &marks, addresses: &addresses };
         let lines = [
-            "     0:  mov rax,0  ; tile 0",
+            "     0:  mov rax,0  ; wide 0",
             "  ; a",
             "    ; b",
             "     a:      add eax,1",

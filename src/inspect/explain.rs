@@ -180,8 +180,8 @@ fn order(work: &Work) -> String {
         (0, loads, lanes) => format!("{} of {lanes} lanes", several(loads, "load")),
         (selected, ..) => format!("selection from {}", several(selected, "element")),
     });
-    if let Some((number, outside)) = main.tile {
-        levels.insert(outside, format!("tile {number}"));
+    if let Some((number, outside)) = main.wide_function {
+        levels.insert(outside, format!("wide {number}"));
     }
     let share = 100.0 * main.weight as f64 / work.weight as f64;
     let share = if share < 99.5 { format!(", {share:.0} % of the work") } else { String::new() };
@@ -229,8 +229,8 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     if facts.parts > 1 {
         return shared_out(compiled, facts);
     }
-    let of_tiles = compiled.codes[0].tile_bytes();
-    let outside = facts.code_bytes - facts.tiles.code_bytes;
+    let of_wide = compiled.codes[0].wide_bytes();
+    let outside = facts.code_bytes - facts.wide_functions.code_bytes;
     let mut function = format!("Cranelift, at most 128 bits: {} bytes", grouped(outside));
     let mut selects = false;
     nest.visit(&mut |s| selects |= matches!(s, Stmt::Select { .. }));
@@ -240,7 +240,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     if facts.scratch_bytes > 0 {
         function += &format!(", with {} bytes of scratch memory", grouped(facts.scratch_bytes));
     }
-    if of_tiles.is_empty() && compiled.decided.vectors.are_wide() {
+    if of_wide.is_empty() && compiled.decided.vectors.are_wide() {
         function += "; nothing is in wide vectors";
     }
     let loops = |body: &[Stmt]| {
@@ -257,17 +257,17 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
         });
         (all, steps)
     };
-    let tile = |(number, (bytes, body)): (usize, (&u64, &&[Stmt]))| {
+    let wide_function = |(number, (bytes, body)): (usize, (&u64, &&[Stmt]))| {
         let (all, steps) = loops(body);
         let bits = compiled.decided.vectors.bits;
-        format!("tile {number}, {bits} bits: {} bytes, {}, {steps} over steps", grouped(*bytes), several(all, "loop"))
+        format!("wide {number}, {bits} bits: {} bytes, {}, {steps} over steps", grouped(*bytes), several(all, "loop"))
     };
     let mut parts = vec![function];
-    parts.extend(of_tiles.iter().zip(&work.tiles).enumerate().map(tile));
-    if !of_tiles.is_empty() {
-        parts.push(match work.share_in_tiles() {
-            1.0 => "all operations are in tiles".into(),
-            share => format!("{:.1} % of the operations are in tiles", 100.0 * share),
+    parts.extend(of_wide.iter().zip(&work.wide_functions).enumerate().map(wide_function));
+    if !of_wide.is_empty() {
+        parts.push(match work.share_in_wide() {
+            1.0 => "all operations are in wide functions".into(),
+            share => format!("{:.1} % of the operations are in wide functions", 100.0 * share),
         });
     }
     parts
@@ -283,9 +283,13 @@ fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
     for (number, code) in compiled.codes.iter().enumerate() {
         let run = compiled.layout.parts.iter().filter(|part| part.code == number).count() as u64;
         let whose = if run == 0 { "the finish".into() } else { several(run, "part") };
-        let (all, tiles) = (code.bytes().len() as u64, code.tile_bytes().iter().sum::<u64>());
+        let (all, wide_functions) = (code.bytes().len() as u64, code.wide_bytes().iter().sum::<u64>());
         let bits = compiled.decided.vectors.bits;
-        parts.push(format!("{whose}: {} bytes, {} in tiles of {bits} bits", grouped(all), grouped(tiles)));
+        parts.push(format!(
+            "{whose}: {} bytes, {} in wide functions of {bits} bits",
+            grouped(all),
+            grouped(wide_functions)
+        ));
     }
     parts
 }

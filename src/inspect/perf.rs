@@ -26,7 +26,7 @@ impl PerfMap {
         }
     }
 
-    /// Adds a line for each function and tile: address, bytes, name.
+    /// Adds a line for each function and wide function: address, bytes, name.
     ///
     /// # Errors
     /// [`Error::PerfMap`] if it cannot be written.

@@ -71,7 +71,7 @@ impl Compiled {
             let places = code.places().into_iter().enumerate();
             let named = places.map(|(n, place)| match n.checked_sub(1) {
                 None => (code_name.clone(), place),
-                Some(tile) => (format!("{code_name}::tile{tile}"), place),
+                Some(wide_function) => (format!("{code_name}::wide{wide_function}"), place),
             });
             named.collect::<Vec<_>>()
         };

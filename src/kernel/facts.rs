@@ -22,12 +22,12 @@ pub struct Facts {
     pub shared: Option<Shared>,
     /// Different codes that parts and the finish run.
     pub codes: u64,
-    /// Bytes of machine code with its constants: Cranelift's, and the tiles'.
+    /// Bytes of machine code with its constants: Cranelift's, and the wide functions'.
     pub code_bytes: u64,
     /// Bytes of executable memory: whole pages.
     pub memory_bytes: u64,
-    /// What of it is tiles.
-    pub tiles: Tiles,
+    /// Its wide functions.
+    pub wide_functions: WideFunctions,
     /// Loops over steps of the reduction, but for those that are written out.
     pub step_loops: StepLoops,
     /// Bytes of scratch memory that a call works in.
@@ -36,22 +36,22 @@ pub struct Facts {
     pub compile_ns: u64,
 }
 
-/// The tiles of a kernel: functions of wide vectors, which Cranelift's code calls.
+/// The wide functions of a kernel: functions of wide vectors, which Cranelift's code calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tiles {
+pub struct WideFunctions {
     /// How many there are.
     pub count: u64,
     /// Bytes of their machine code with its constants. The rest of the kernel's is Cranelift's.
     pub code_bytes: u64,
-    /// Bits of their vectors; 0 where there are no tiles.
+    /// Bits of their vectors; 0 where there are no wide functions.
     pub vector_bits: u32,
 }
 
 /// Loops over steps, by the part that they stand in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepLoops {
-    /// In tiles.
-    pub in_tiles: u64,
+    /// In wide functions.
+    pub in_wide: u64,
     /// In Cranelift's code.
     pub outside: u64,
 }
@@ -60,19 +60,19 @@ impl StepLoops {
     pub(crate) fn of<'n>(nests: impl Iterator<Item = &'n Nest>) -> StepLoops {
         let is_over_steps =
             |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Step && l.kind != LoopKind::Lanes);
-        let (mut all, mut in_tiles) = (0, 0);
+        let (mut all, mut in_wide) = (0, 0);
         let mut count = |s: &Stmt| {
             all += u64::from(is_over_steps(s));
-            if let Stmt::Tile { body } = s {
-                body.iter().for_each(|s| s.visit(&mut |s| in_tiles += u64::from(is_over_steps(s))));
+            if let Stmt::Wide { body } = s {
+                body.iter().for_each(|s| s.visit(&mut |s| in_wide += u64::from(is_over_steps(s))));
             }
         };
         nests.for_each(|nest| nest.visit(&mut count));
-        StepLoops { in_tiles, outside: all - in_tiles }
+        StepLoops { in_wide, outside: all - in_wide }
     }
 
-    /// Whether all are in tiles.
-    pub fn are_in_tiles(self) -> bool {
+    /// Whether all are in wide functions.
+    pub fn are_in_wide(self) -> bool {
         self.outside == 0
     }
 }
@@ -90,7 +90,7 @@ pub(super) fn facts(spec: &Spec, compiled: &Compiled) -> Facts {
         scratch_bytes: compiled.layout.scratch_bytes,
         code_bytes: compiled.bytes.len() as u64,
         memory_bytes: compiled.memory_bytes(),
-        tiles: tiles(compiled),
+        wide_functions: wide_functions(compiled),
         step_loops: compiled.step_loops,
         compile_ns: compiled.compile_ns,
     }
@@ -111,8 +111,8 @@ fn combines(compiled: &Compiled) -> u64 {
     problem.elements_read().saturating_mul(looks).saturating_add(slices.saturating_mul(each))
 }
 
-fn tiles(compiled: &Compiled) -> Tiles {
-    let bytes: Vec<u64> = compiled.codes.iter().flat_map(|code| code.tile_bytes()).copied().collect();
+fn wide_functions(compiled: &Compiled) -> WideFunctions {
+    let bytes: Vec<u64> = compiled.codes.iter().flat_map(|code| code.wide_bytes()).copied().collect();
     let vector_bits = if bytes.is_empty() { 0 } else { compiled.decided.vectors.bits };
-    Tiles { count: bytes.len() as u64, code_bytes: bytes.iter().sum(), vector_bits }
+    WideFunctions { count: bytes.len() as u64, code_bytes: bytes.iter().sum(), vector_bits }
 }

@@ -10,7 +10,7 @@ mod facts;
 pub use buffers::{Element, Input, Output};
 pub use enter::Call;
 pub(crate) use enter::{Memory, Routine};
-pub use facts::{Facts, StepLoops, Tiles};
+pub use facts::{Facts, StepLoops, WideFunctions};
 
 use crate::kernel::code::Compiled;
 use crate::keyed::KeyedSpec;
@@ -75,8 +75,8 @@ impl Kernel {
         self.0.compiled.decided.vectors
     }
 
-    /// The machine code: that of the function that a call enters, then that of its tiles; of several parts, one code after
-    /// the other.
+    /// The machine code: that of the function that a call enters, then that of its wide functions; of several parts,
+    /// one code after the other.
     pub fn code(&self) -> &[u8] {
         &self.0.compiled.bytes
     }

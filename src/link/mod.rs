@@ -1,4 +1,4 @@
-//! CLIF and tiles -> executable memory.
+//! CLIF and wide functions -> executable memory.
 //!
 //! # The compiled function
 //!
@@ -13,12 +13,12 @@
 //! lengths the nest gives: so a nest that verifies does, and the tests and debug builds verify every stage
 //! (release builds where a schedule is forced). The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`]; what it holds
 //! does not matter, and where it is 0 bytes its pointer is not read and may be absent. The function touches
-//! no other memory but its frame, calls nothing but its tiles (see [`wide`](crate::codegen::x86)), the functions of [`libcalls`],
-//! where the target lacks an instruction, and those of [`host`], and never unwinds.
+//! no other memory but its frame, calls nothing but its wide functions (see [`wide`](crate::codegen::x86)), the
+//! functions of [`libcalls`], where the target lacks an instruction, and those of [`host`], and never unwinds.
 //!
 //! # Memory
-//! The functions of a program and their tiles lie together, in pages of their own ([`memory`]), which are given back when
-//! the last [`Code`] of them is dropped.
+//! The functions of a program and their wide functions lie together, in pages of their own ([`memory`]), which are
+//! given back when the last [`Code`] of them is dropped.
 
 mod host;
 mod libcalls;
@@ -26,7 +26,7 @@ mod memory;
 #[cfg(test)]
 mod tests;
 
-use crate::codegen::clif::{self, Generated, HostFunction, TileName, Traits};
+use crate::codegen::clif::{self, Generated, HostFunction, Traits, WideName};
 use crate::codegen::x86::{self, Plan};
 use crate::error::{Error, NoCode};
 use cranefold_ir::Nest;
@@ -46,8 +46,8 @@ pub use memory::{Entry, Memory};
 #[derive(Debug)]
 pub struct Code {
     bytes: Vec<u8>,
-    /// Those of its tiles.
-    tile_bytes: Vec<u64>,
+    /// Those of its wide functions.
+    wide_bytes: Vec<u64>,
     scratch_bytes: u64,
     loaded: Option<Loaded>,
 }
@@ -56,20 +56,20 @@ pub struct Code {
 #[derive(Debug)]
 struct Loaded {
     entry: Entry,
-    /// The address of each tile.
-    tiles: Vec<usize>,
+    /// The address of each wide function.
+    wide_functions: Vec<usize>,
     pages: Arc<Pages>,
 }
 
 impl Code {
-    /// The machine code: that of the function, then that of its tiles, each with its constants.
+    /// The machine code: that of the function, then that of its wide functions, each with its constants.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes of each tile.
-    pub fn tile_bytes(&self) -> &[u64] {
-        &self.tile_bytes
+    /// Bytes of each wide function.
+    pub fn wide_bytes(&self) -> &[u64] {
+        &self.wide_bytes
     }
 
     /// Bytes of scratch memory a call needs.
@@ -88,12 +88,12 @@ impl Code {
         self.loaded.as_ref().map_or(0, |l| l.pages.bytes())
     }
 
-    /// Where the function and each of its tiles lie in memory: address and bytes.
+    /// Where the function and each of its wide functions lie in memory: address and bytes.
     pub fn places(&self) -> Vec<(usize, u64)> {
         let Some(loaded) = &self.loaded else { return vec![] };
-        let function = self.bytes.len() as u64 - self.tile_bytes.iter().sum::<u64>();
-        let tiles = loaded.tiles.iter().copied().zip(self.tile_bytes.iter().copied());
-        std::iter::once((loaded.entry as usize, function)).chain(tiles).collect()
+        let function = self.bytes.len() as u64 - self.wide_bytes.iter().sum::<u64>();
+        let wide_functions = loaded.wide_functions.iter().copied().zip(self.wide_bytes.iter().copied());
+        std::iter::once((loaded.entry as usize, function)).chain(wide_functions).collect()
     }
 }
 
@@ -132,16 +132,16 @@ pub(crate) fn compile<'n>(
 /// What became of a nest, before it is loaded.
 struct Machine {
     context: Context,
-    tiles: Vec<x86::Tile>,
+    wide_functions: Vec<x86::WideFunction>,
     scratch_bytes: u64,
 }
 
 impl Machine {
     fn of(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
-        let Generated { function, scratch_bytes, tiles, .. } = generate(nest, plan, isa)?;
+        let Generated { function, scratch_bytes, wide_functions, .. } = generate(nest, plan, isa)?;
         let mut context = Context::for_function(function);
         context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
-        Ok(Machine { context, tiles, scratch_bytes })
+        Ok(Machine { context, wide_functions, scratch_bytes })
     }
 
     fn function_bytes(&self) -> &[u8] {
@@ -152,9 +152,9 @@ impl Machine {
     fn memory_bytes(&self, isa: &dyn TargetIsa) -> usize {
         let relocations = self.context.compiled_code().map_or(0, |code| code.buffer.relocs().len());
         let function = self.function_bytes().len() + relocations * MOST_VENEER_BYTES;
-        let tiles = self.tiles.iter().map(|tile| tile.bytes.len());
+        let wide_functions = self.wide_functions.iter().map(|wide_function| wide_function.bytes.len());
         let align = self.align(isa).max(x86::ALIGN) as usize;
-        tiles.chain([function]).map(|bytes| bytes.next_multiple_of(align)).sum()
+        wide_functions.chain([function]).map(|bytes| bytes.next_multiple_of(align)).sum()
     }
 
     fn align(&self, isa: &dyn TargetIsa) -> u64 {
@@ -163,9 +163,9 @@ impl Machine {
     }
 
     fn code(self, loaded: Option<Loaded>) -> Code {
-        let bytes = together(self.function_bytes(), &self.tiles);
-        let tile_bytes = self.tiles.iter().map(|tile| tile.bytes.len() as u64).collect();
-        Code { bytes, tile_bytes, scratch_bytes: self.scratch_bytes, loaded }
+        let bytes = together(self.function_bytes(), &self.wide_functions);
+        let wide_bytes = self.wide_functions.iter().map(|wide_function| wide_function.bytes.len() as u64).collect();
+        Code { bytes, wide_bytes, scratch_bytes: self.scratch_bytes, loaded }
     }
 }
 
@@ -188,15 +188,15 @@ fn load(codes: &mut [Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<
         codes.iter_mut().map(|code| define(&mut module, code, isa)).collect::<Result<Vec<_>, _>>().map_err(refused)?;
     module.finalize_definitions().map_err(|e| no_memory(&e))?;
     let address = |&id: &FuncId| module.get_finalized_function(id);
-    let loaded = |(function, tiles): &(FuncId, Vec<FuncId>)| Loaded {
+    let loaded = |(function, wide_functions): &(FuncId, Vec<FuncId>)| Loaded {
         entry: pages.entry(address(function)),
-        tiles: tiles.iter().map(|id| address(id).addr()).collect(),
+        wide_functions: wide_functions.iter().map(|id| address(id).addr()).collect(),
         pages: pages.clone(),
     };
     Ok(ids.iter().map(loaded).collect())
 }
 
-/// Defines a function and its tiles.
+/// Defines a function and its wide functions.
 fn define(
     module: &mut JITModule,
     code: &mut Machine,
@@ -208,13 +208,15 @@ fn define(
         let id = module.declare_function(&f.symbol(), Linkage::Import, &f.signature(isa.frontend_config()))?;
         named.push((place, id));
     }
-    let mut tiles = vec![];
-    for tile in &code.tiles {
-        let id = module.declare_anonymous_function(&TileName::signature())?;
-        module.define_function_bytes(id, x86::ALIGN, &tile.bytes, &[])?;
-        tiles.push(id);
+    let mut wide_functions = vec![];
+    for wide_function in &code.wide_functions {
+        let id = module.declare_anonymous_function(&WideName::signature())?;
+        module.define_function_bytes(id, x86::ALIGN, &wide_function.bytes, &[])?;
+        wide_functions.push(id);
     }
-    named.extend(tile_calls(&code.context.func).map(|(place, TileName(number))| (place, tiles[number as usize])));
+    named.extend(
+        wide_calls(&code.context.func).map(|(place, WideName(number))| (place, wide_functions[number as usize])),
+    );
     for (place, id) in named {
         code.context.func.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
     }
@@ -224,18 +226,18 @@ fn define(
     let relocations: Vec<ModuleReloc> =
         relocations.iter().map(|r| ModuleReloc::from_mach_reloc(r, function, id)).collect();
     module.define_function_bytes(id, code.align(&**isa), code.function_bytes(), &relocations)?;
-    Ok((id, tiles))
+    Ok((id, wide_functions))
 }
 
-/// The code of the function, then that of its tiles.
-pub fn together(function: &[u8], tiles: &[x86::Tile]) -> Vec<u8> {
-    let parts = tiles.iter().map(|tile| tile.bytes.as_slice());
+/// The code of the function, then that of its wide functions.
+pub fn together(function: &[u8], wide_functions: &[x86::WideFunction]) -> Vec<u8> {
+    let parts = wide_functions.iter().map(|wide_function| wide_function.bytes.as_slice());
     std::iter::once(function).chain(parts).collect::<Vec<_>>().concat()
 }
 
-/// The tiles that a function calls, each with the place of its name.
-pub fn tile_calls(function: &Function) -> impl Iterator<Item = (UserExternalNameRef, TileName)> {
-    function.params.user_named_funcs().iter().filter_map(|(place, name)| Some((place, TileName::of(name)?)))
+/// The wide functions that a function calls, each with the place of its name.
+pub fn wide_calls(function: &Function) -> impl Iterator<Item = (UserExternalNameRef, WideName)> {
+    function.params.user_named_funcs().iter().filter_map(|(place, name)| Some((place, WideName::of(name)?)))
 }
 
 /// The functions of the host that a function calls, each with the place of its name.

@@ -70,8 +70,8 @@ pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     nest
 }
 
-/// The tile.
-struct Tile {
+/// The loops that a tile moves.
+struct MovedLoops {
     band: Band,
     /// The parts of the states of all blocks.
     states: Vec<Part>,
@@ -90,7 +90,7 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
     let is_part = |s: &Stmt| match s {
         Stmt::Acc { acc, .. } => accs.contains(acc),
         Stmt::For(l) => l.var.over == Over::Block,
-        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Tile { .. } => false,
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Wide { .. } => false,
         Stmt::Carry { .. } | Stmt::Pick { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
     };
@@ -104,29 +104,29 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
         }
         Transform::Blocks | Transform::Steps | Transform::SharedFolds => 0,
     };
-    let mut tile = Tile { band, states: vec![], elems, run };
+    let mut moved = MovedLoops { band, states: vec![], elems, run };
     let mut out = vec![];
     let mut over_blocks = vec![];
     for stmt in body {
         if let Stmt::Acc { acc, dtype, len, init } = stmt {
-            tile.states.push(Part { acc, dtype, init });
-            out.push(Stmt::Acc { acc, dtype, len: len * tile.band.count(), init });
+            moved.states.push(Part { acc, dtype, init });
+            out.push(Stmt::Acc { acc, dtype, len: len * moved.band.count(), init });
         } else {
             over_blocks.push(stmt);
         }
     }
-    out.extend(tile.in_blocks(over_blocks, names));
-    out.push(Stmt::Merge { accs, def, blocks, elems: elems * tile.band.count() });
-    let start = tile.band.position().times(elems as i64);
-    let own = tile.own(names);
-    let mut last = tile.declared(&own);
-    last.extend(tile.copy(|s, e| (own[s], e), |s, e| (tile.states[s].acc, start.add(&e)), names));
-    last.extend(tile.with_own(after, &own, &mut |index| index));
-    out.extend(tile.band.around(last));
+    out.extend(moved.in_blocks(over_blocks, names));
+    out.push(Stmt::Merge { accs, def, blocks, elems: elems * moved.band.count() });
+    let start = moved.band.position().times(elems as i64);
+    let own = moved.own(names);
+    let mut last = moved.declared(&own);
+    last.extend(moved.copy(|s, e| (own[s], e), |s, e| (moved.states[s].acc, start.add(&e)), names));
+    last.extend(moved.with_own(after, &own, &mut |index| index));
+    out.extend(moved.band.around(last));
     out
 }
 
-impl Tile {
+impl MovedLoops {
     /// New accumulators, for the state of one block of one output.
     fn own(&self, names: &mut Names) -> Vec<AccId> {
         self.states.iter().map(|_| names.acc()).collect()

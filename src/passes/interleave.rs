@@ -41,7 +41,7 @@ fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => out.push(simple),
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
-            tile @ Stmt::Tile { .. } => out.push(tile),
+            wide @ Stmt::Wide { .. } => out.push(wide),
         }
     }
     out
@@ -64,7 +64,7 @@ fn takes_several(l: &Loop, by: u64) -> bool {
                         over_steps(s)
                     }
                 }
-                Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
+                Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
                 Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
             };
@@ -125,7 +125,7 @@ fn independent(body: &[Stmt]) -> usize {
         stmt.visit(&mut |s| {
             free &= match s {
                 Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
-                Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
+                Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
                 Stmt::Set { .. } | Stmt::Pick { .. } | Stmt::Select { .. } => true,
             };
         });

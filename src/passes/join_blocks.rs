@@ -103,7 +103,7 @@ impl Block {
                 Some(Stmt::Set { acc: *acc, index, value })
             }
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
-            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Tile { .. } => None,
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Wide { .. } => None,
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
         }
     }

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 ///
 /// In the body of a definition the sequence is written out. A term names the operation either way.
 ///
-/// In a tile the vectors are wider, convert between f32 and f16, and from bf16, by themselves, and have the minimum and
-/// maximum of floats; a definition that is another one there is called `finish.wide`.
+/// In a wide function the vectors are wider, convert between f32 and f16, and from bf16, by themselves, and have the
+/// minimum and maximum of floats; a definition that is another one there is called `finish.wide`.
 pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let defs = std::mem::take(&mut nest.defs);
@@ -29,10 +29,10 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let body = std::mem::take(&mut nest.body);
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => split(l, &mut outside, &mut names, out),
-        (Stmt::For(l), Zone::Tile) if l.kind == LoopKind::Lanes => split(l, &mut inside, &mut names, out),
+        (Stmt::For(l), Zone::Wide) if l.kind == LoopKind::Lanes => split(l, &mut inside, &mut names, out),
         (other, _) => out.push(other),
     });
-    let mut legal = LegalDefs { nest: &mut nest, defs, in_tiles: vectors, known: HashMap::new() };
+    let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: HashMap::new() };
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| {
         let mut stmt = stmt;
         if let Stmt::Call { def, .. } = &mut stmt {
@@ -48,8 +48,8 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
 struct LegalDefs<'a> {
     nest: &'a mut Nest,
     defs: Vec<Def>,
-    /// The vectors in tiles.
-    in_tiles: Vectors,
+    /// The vectors in wide functions.
+    in_wide: Vectors,
     known: HashMap<(DefId, Zone), DefId>,
 }
 
@@ -57,7 +57,7 @@ impl LegalDefs<'_> {
     fn vectors(&self, zone: Zone) -> Vectors {
         match zone {
             Zone::Outside => Vectors::BASE,
-            Zone::Tile => self.in_tiles,
+            Zone::Wide => self.in_wide,
         }
     }
 

@@ -142,7 +142,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "outline",
         summary: "give statements to the generator of wide vectors",
-        because: "after the passes that move statements over others; before vectorize, which makes the vectors of a tile wider",
+        because: "after the passes that move statements over others; before vectorize, which makes the vectors of a wide function wider",
         relies_on: "lanes::lanes, by which vectorize decides; levels and starts are the variables that statements bind",
         run: outline::outline,
     },

@@ -76,7 +76,7 @@ fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
     // The statements in a loop are seen one by one.
     let adds = |s: &Stmt| match s {
         Stmt::Set { acc: a, index, value } if *a == acc => added(acc, index, value).is_some(),
-        Stmt::Acc { .. } | Stmt::For(_) | Stmt::Tile { .. } => true,
+        Stmt::Acc { .. } | Stmt::For(_) | Stmt::Wide { .. } => true,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => !mentions(s, acc),
         Stmt::Carry { .. } | Stmt::Pick { .. } => !mentions(s, acc),
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => !mentions(s, acc),

@@ -8,7 +8,7 @@ use cranefold_ir::analysis::{Access, map_elements, mentions, visit_accesses, vis
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
 use std::collections::HashMap;
 
-/// Wraps runs of statements in tiles where the vectors are wider than 128 bits, the longest it can, outermost
+/// Wraps runs of statements in wide functions where the vectors are wider than 128 bits, the longest it can, outermost
 /// first:
 ///
 /// ```text
@@ -18,19 +18,19 @@ use std::collections::HashMap;
 /// x1[0] = div(a0[0], 1000:u64)
 /// ->
 /// acc a0: u64[32] = 0
-/// tile {
+/// wide {
 ///   for b1 in 0..25 seq { S }
 ///   for e2 in 0..16 parallel { a0[e2] = add(a0[e2], a0[e2 + 16]) }
 /// }
 /// x1[0] = div(a0[0], 1000:u64)
 /// ```
 ///
-/// Every operation in a tile has a form of its vectors, also in the definitions it calls; nothing in it merges,
-/// folds or selects; and some loop in it becomes lanes, without which there is nothing to gain. In the body of a loop
-/// that does not fit, runs are sought again. A statement whose value is used after the run is left out of it.
+/// Every operation in a wide function has a form of its vectors, also in the definitions it calls; nothing in it
+/// merges, folds or selects; and some loop in it becomes lanes, without which there is nothing to gain. In the body of
+/// a loop that does not fit, runs are sought again. A statement whose value is used after the run is left out of it.
 ///
-/// Legal because a tile means its statements; an accumulator that is used after the run is declared before the
-/// tile, where it is not used yet. Where it is only read after the run, what is read is copied at its end:
+/// Legal because a wide function means its statements; an accumulator that is used after the run is declared before the
+/// wide function, where it is not used yet. Where it is only read after the run, what is read is copied at its end:
 ///
 /// ```text
 /// acc a0: u64[32] = 0
@@ -38,7 +38,7 @@ use std::collections::HashMap;
 /// x1[0] = div(a0[0], 1000:u64)
 /// ->
 /// acc a1: u64[1] = 0
-/// tile {
+/// wide {
 ///   acc a0: u64[32] = 0
 ///   for b1 in 0..25 seq { S(a0) }
 ///   a1[0] = a0[0]
@@ -46,8 +46,8 @@ use std::collections::HashMap;
 /// x1[0] = div(a1[0], 1000:u64)
 /// ```
 ///
-/// so that the accumulator, which no other code knows, may live in the tile's registers. Elements that are read by
-/// other indices than constants are copied all, if they are as few as fit registers.
+/// so that the accumulator, which no other code knows, may live in the wide function's registers. Elements that are
+/// read by other indices than constants are copied all, if they are as few as fit registers.
 pub fn outline(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         return nest;
@@ -64,10 +64,10 @@ struct Outliner<'a> {
     names: Names,
 }
 
-/// The most elements of an accumulator that are handed on from a tile one by one.
+/// The most elements of an accumulator that are handed on from a wide function one by one.
 const FEW: usize = 4;
 
-/// The most vectors of an accumulator that is handed on as a whole: more do not fit the registers of its tile.
+/// The most vectors of an accumulator that is handed on as a whole: more do not fit the registers of its wide function.
 const MOST_VECTORS: u64 = 16;
 
 impl Outliner<'_> {
@@ -106,7 +106,7 @@ impl Outliner<'_> {
             let own_places = match stmt {
                 Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => is_own(Name::Carry(*var)),
                 // A loop's variable ends with it.
-                Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
+                Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
                 Stmt::Set { .. } | Stmt::Store { .. } => true,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => true,
             };
@@ -116,10 +116,10 @@ impl Outliner<'_> {
         ends
     }
 
-    /// Whether all that the statement holds may stand in a tile.
+    /// Whether all that the statement holds may stand in a wide function.
     fn fits(&mut self, stmt: &Stmt) -> bool {
         match stmt {
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Tile { .. } => false,
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => false,
             Stmt::For(l) => l.body.iter().all(|s| self.fits(s)),
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
                 self.forms.has_form(stmt)
@@ -128,7 +128,7 @@ impl Outliner<'_> {
         }
     }
 
-    /// The run in a tile if that gains something; gives the statements after it.
+    /// The run in a wide function if that gains something; gives the statements after it.
     fn close(&mut self, run: Vec<Stmt>, mut after: Vec<Stmt>, out: &mut Vec<Stmt>) -> Vec<Stmt> {
         if !run.iter().any(|s| self.has_lanes(s)) {
             out.extend(run);
@@ -157,7 +157,7 @@ impl Outliner<'_> {
             after = from_copy(after, acc, copy, &elements);
         }
         body.extend(handed_on);
-        out.push(Stmt::Tile { body });
+        out.push(Stmt::Wide { body });
         after
     }
 

@@ -64,7 +64,7 @@ fn is_pair(l: &Loop, blocks: u64) -> bool {
 }
 
 /// The loops being moved, and the accumulators declared inside them.
-struct Tile {
+struct MovedLoops {
     band: Band,
     own: HashSet<AccId>,
 }
@@ -79,12 +79,12 @@ fn sink(l: Loop) -> Vec<Stmt> {
             }
         });
     }
-    let tile = Tile { band, own };
-    let body = map_elements(body, &mut |acc, index| (acc, tile.widen(acc, index)));
-    tile.body(body)
+    let moved = MovedLoops { band, own };
+    let body = map_elements(body, &mut |acc, index| (acc, moved.widen(acc, index)));
+    moved.body(body)
 }
 
-impl Tile {
+impl MovedLoops {
     /// Whether the loops move inside this one: blocks stay outside of lanes and outputs, which are
     /// made vectors of.
     fn enters(&self, l: &Loop) -> bool {
@@ -117,7 +117,7 @@ impl Tile {
             stmt @ (Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
                 Side::Inside(stmt)
             }
-            stmt @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Tile { .. }) => {
+            stmt @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. }) => {
                 Side::Inside(stmt)
             }
         })

@@ -83,7 +83,7 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
                 }
                 out.push(Stmt::For(state.blocks(l, &Outputs::ALL, nest, names)));
             }
-            other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
+            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
             other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
             other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => {
                 out.push(other)
@@ -181,7 +181,7 @@ impl Streamed {
         let body = if is_outer {
             let inner = l.body.into_iter().map(|s| match s {
                 Stmt::For(inner) if self.is_in(&inner.body) => Stmt::For(self.blocks(inner, around, nest, names)),
-                other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
+                other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
                 other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => other,
                 other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
             });

@@ -15,7 +15,7 @@ const PARALLEL_OPS: u64 = 80;
 /// The most iterations of a loop over elements that is written out where it runs seldom.
 const COLD: u64 = 2;
 
-/// The most operations of a step of a tile that does little.
+/// The most operations of a step of a wide function that does little.
 const LIGHT_OPS: u64 = 8;
 
 /// The most operations a loop over steps is written out to.
@@ -31,9 +31,9 @@ const STEP_OPS: u64 = 32;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = add(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
-/// In a tile, loops over steps that do little take four of them in an iteration. Loops over lanes around outputs that lie
-/// apart in an input in which the lanes are neighbours take as many as a line of memory holds, so that the generator of
-/// wide vectors reads it once:
+/// In a wide function, loops over steps that do little take four of them in an iteration. Loops over lanes around
+/// outputs that lie apart in an input in which the lanes are neighbours take as many as a line of memory holds, so that
+/// the generator of wide vectors reads it once:
 ///
 /// ```text
 /// for l2 in 0..64 parallel { for i0 in 0..16 lanes { a0[i0 + 16*l2] = x0[1024*i0 + l2] } }
@@ -63,9 +63,9 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         let Extent::Const(n) = l.extent else { return out.push(Stmt::For(l)) };
         if is_short(&l, n, &nest.defs, &hot, vectors) {
             write_out(l, n, &mut names, out)
-        } else if zone == Zone::Tile && is_light(&l, n, &nest.defs) {
+        } else if zone == Zone::Wide && is_light(&l, n, &nest.defs) {
             in_groups(l, n, GROUP, &mut names, out)
-        } else if zone == Zone::Tile && crosses_lanes(&l) && n > SHORT {
+        } else if zone == Zone::Wide && crosses_lanes(&l) && n > SHORT {
             in_groups(l, n, SHORT, &mut names, out)
         } else {
             out.push(Stmt::For(l))
@@ -79,7 +79,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
         Stmt::Acc { .. } => l.var.over == Over::Output,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
-        Stmt::Tile { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Wide { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
     });
     let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));
@@ -87,7 +87,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
     match (l.kind, l.var.over) {
         (LoopKind::Lanes, _) => false,
         _ if n == 1 => true,
-        (_, Over::Row) => l.body.iter().all(|s| !matches!(s, Stmt::Tile { .. })),
+        (_, Over::Row) => l.body.iter().all(|s| !matches!(s, Stmt::Wide { .. })),
         (_, Over::Step) => vectors && ops <= STEP_OPS,
         (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => vectors && n <= COLD,
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
@@ -130,7 +130,7 @@ fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
     copies + Work::new(defs, one_each).body(body)
 }
 
-/// Whether a loop over steps in a tile does so little in an iteration that its end costs as much.
+/// Whether a loop over steps in a wide function does so little in an iteration that its end costs as much.
 fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
     let vectors = l.body.iter().all(|s| matches!(s, Stmt::For(inner) if inner.kind == LoopKind::Lanes));
     // A position would be counted up in each step instead of once a loop.

@@ -22,12 +22,12 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// no vector form stays as it is; what it reads of accumulators is copied first, so that only the copy
 /// has to live in memory.
 ///
-/// In a tile the last element is a vector of one lane, and where vectors have masks, the rest is a single one:
+/// In a wide function the last element is a vector of one lane, and where vectors have masks, the rest is a single one:
 ///
 /// ```text
-/// tile { for l0 in 0..49 parallel { a0[l0] = add(a0[l0], x0[l0]) } }
+/// wide { for l0 in 0..49 parallel { a0[l0] = add(a0[l0], x0[l0]) } }
 /// ->  (width=512, vectors of 512 bits)
-/// tile {
+/// wide {
 ///   for l2 in 0..3 parallel { for l0 in 0..16 lanes { a0[16*l2 + l0] = add(a0[16*l2 + l0], x0[16*l2 + l0]) } }
 ///   for l0 in 0..1 lanes { a0[l0 + 48] = add(a0[l0 + 48], x0[l0 + 48]) }
 /// }
@@ -43,8 +43,8 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// }
 /// ```
 ///
-/// Outside of tiles a schedule for wider vectors than 128 bits is then one for 128, and any is for scalars where the
-/// target has no vectors.
+/// Outside of wide functions a schedule for wider vectors than 128 bits is then one for 128, and any is for scalars
+/// where the target has no vectors.
 pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let is_wide = vectors.are_wide();
@@ -53,7 +53,7 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         _ if is_wide => Vectors::BASE.bits,
         _ => schedule.width,
     };
-    let rest_in_tile = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
+    let rest_in_wide = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
     let mut outside = Forms::new(&nest.defs, Vectors::BASE);
     let mut inside = Forms::new(&nest.defs, vectors);
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
@@ -62,20 +62,20 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
             return out.push(Stmt::For(l));
         }
         match (zone, is_straight(&l.body)) {
-            (Zone::Tile, true) => out.extend(match lanes(&l, schedule.width, &mut inside) {
+            (Zone::Wide, true) => out.extend(match lanes(&l, schedule.width, &mut inside) {
                 Some(lanes) => {
                     let lanes = lanes.min(most_lanes(&l, schedule));
-                    split(l, lanes, rest_in_tile, &mut names)
+                    split(l, lanes, rest_in_wide, &mut names)
                 }
                 None => vec![Stmt::For(l)],
             }),
-            (Zone::Tile, false) => out.push(match outputs_in_vector(&l, schedule.width, &mut inside) {
+            (Zone::Wide, false) => out.push(match outputs_in_vector(&l, schedule.width, &mut inside) {
                 Some(outputs) => joined(l, outputs, &mut names),
                 None => Stmt::For(l),
             }),
             (Zone::Outside, true) => out.extend(match lanes(&l, width_outside, &mut outside) {
                 Some(lanes) => split(l, lanes, Rest::Scalar, &mut names),
-                // With tiles, accumulators live in memory.
+                // With wide functions, accumulators live in memory.
                 None if is_wide => vec![Stmt::For(l)],
                 None => scalar(l, width_outside, &mut names),
             }),
@@ -106,7 +106,7 @@ fn outputs_in_vector(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
     inner.body.iter().for_each(|s| match s {
         Stmt::Set { index, .. } => walks(index, &[own]),
         Stmt::Store { index, .. } => walks(index, &[]),
-        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } => {}
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } => {}
         Stmt::Carry { .. } | Stmt::Pick { .. } => {}
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
     });

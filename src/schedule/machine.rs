@@ -60,8 +60,8 @@ pub struct Machine {
     /// Time in ns that the end of a block costs whose results are waited for: a loop that ends unforeseen, and a chain of
     /// operations. `argmax` of two rows of 1,000 floats at once saved 12 ns a row in the second-level cache, 4 in the last.
     pub wait_ns: f64,
-    /// Time in ns that a call of a kernel with tiles costs beyond one without.
-    pub tile_ns: f64,
+    /// Time in ns that a call of a kernel with wide functions costs beyond one without.
+    pub wide_call_ns: f64,
     /// Bytes of states that stay in registers while steps go by, of vectors below 512 bits and of these.
     pub state_bytes: [u64; 2],
     /// Streams of memory that prefetchers follow.
@@ -143,7 +143,7 @@ impl Machine {
         state_rate: 237.0,
         latency_ns: 1.1,
         wait_ns: 12.0,
-        tile_ns: 6.0,
+        wide_call_ns: 6.0,
         state_bytes: [256, 768],
         streams: 16,
         division_ops: 6,

@@ -94,7 +94,7 @@ pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
 /// The cost of a call of code by a schedule.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let is_wide = schedule.width > Vectors::BASE.bits;
-    let calling_ns = if is_wide { facts.machine.tile_ns } else { 0.0 };
+    let calling_ns = if is_wide { facts.machine.wide_call_ns } else { 0.0 };
     Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) }
 }
 

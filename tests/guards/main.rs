@@ -69,8 +69,11 @@ fn try_case(case: &Case, compilers: &[Compiler; 2], guarded: &mut Guarded, share
                 count("runs in place".into());
             }
         }
-        let tiles = kernel.facts().tiles.vector_bits;
-        count(format!("kernels of {} bits", if tiles > 0 { tiles } else { kernel.schedule().width.min(128) }));
+        let wide_functions = kernel.facts().wide_functions.vector_bits;
+        count(format!(
+            "kernels of {} bits",
+            if wide_functions > 0 { wide_functions } else { kernel.schedule().width.min(128) }
+        ));
         if kernel.scratch_bytes() > 0 {
             count("kernels with scratch memory".into());
         }

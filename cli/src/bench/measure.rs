@@ -117,7 +117,7 @@ pub fn measure(
 }
 
 /// Compares the bits of the outputs with the interpreter's, or where there is too much for it, with those
-/// of code without vectors and tiles. Gives the interpreter's time.
+/// of code without vectors and wide functions. Gives the interpreter's time.
 fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> Result<Option<f64>, Failure> {
     let mut expected = outputs(&case.spec)?;
     let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();

@@ -128,9 +128,9 @@ fn dump_prints_a_stage_or_all() {
     assert!(works(&["dump", spec, "--stage", "nest"]).starts_with("nest "));
     assert!(works(&["dump", spec, "--stage", "legalize", "--width", "64"]).starts_with("nest "));
     assert!(works(&["dump", spec, "--stage", "clif"]).contains("function "));
-    // What is narrower than any machine's vectors has no tiles.
+    // What is narrower than any machine's vectors has no wide functions.
     assert!(works(&["dump", "sum f32[9,999] axes=[1]", "--stage", "asm", "--width", "128"]).starts_with("function:\n"));
-    assert!(!works(&["dump", "sum f32[9,999] axes=[1]", "--stage", "legalize", "--width", "128"]).contains("tile"));
+    assert!(!works(&["dump", "sum f32[9,999] axes=[1]", "--stage", "legalize", "--width", "128"]).contains("wide"));
     let all = works(&["dump", spec]);
     for stage in ["spec", "problem", "schedule", "nest", "legalize", "clif", "asm"] {
         assert!(all.contains(&format!("== {stage} ==")), "{stage}");

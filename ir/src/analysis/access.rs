@@ -49,7 +49,7 @@ pub fn visit_accesses<'a>(stmt: &'a Stmt, f: &mut impl FnMut(AccId, Access<'a>))
             }
             Stmt::Select { acc, .. } => f(*acc, Access::Selected),
             // Their expressions and bodies are seen above; they name no accumulator by themselves.
-            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => {}
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => {}
             Stmt::Carry { .. } | Stmt::Pick { .. } => {}
         }
     });
@@ -93,7 +93,7 @@ pub fn visit_indices<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Index)) {
     let mut of_stmt = |stmt: &'a Stmt| {
         match stmt {
             Stmt::Set { index, .. } | Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => f(index),
-            Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => {}
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => {}
             Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
         }
         for e in stmt.exprs() {
@@ -111,7 +111,7 @@ pub fn visit_indices<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Index)) {
 pub fn is_straight(body: &[Stmt]) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
-        Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
     })
 }

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 /// The code that a statement stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zone {
-    /// The code around tiles, where vectors have 128 bits.
+    /// The code around wide functions, where vectors have 128 bits.
     Outside,
-    /// A tile, where vectors have the most bits that the target has.
-    Tile,
+    /// A wide function, where vectors have the most bits that the target has.
+    Wide,
 }
 
 /// The body with `f` applied to every statement in it, innermost bodies first; `f` adds the
@@ -26,7 +26,7 @@ pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone,
     for stmt in body {
         let stmt = match stmt {
             Stmt::For(l) => Stmt::For(Loop { body: rewrite_zones(l.body, zone, f), ..l }),
-            Stmt::Tile { body } => Stmt::Tile { body: rewrite_zones(body, Zone::Tile, f) },
+            Stmt::Wide { body } => Stmt::Wide { body: rewrite_zones(body, Zone::Wide, f) },
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => simple,
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => simple,
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => simple,
@@ -59,7 +59,7 @@ pub fn map_elements(body: Vec<Stmt>, f: &mut impl FnMut(AccId, Index) -> (AccId,
                 let (acc, index) = f(acc, index);
                 Stmt::Set { acc, index, value }
             }
-            other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
+            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
             other @ (Stmt::Call { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
         });
@@ -83,7 +83,7 @@ fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
             Stmt::Fold { accs: accs.into_iter().map(f).collect(), def, present, lanes, elems }
         }
         Stmt::Select { vars, what, acc, len } => Stmt::Select { vars, what, acc: f(acc), len },
-        other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
+        other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
         other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
     }
 }
@@ -126,7 +126,7 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             }
             Stmt::Pick { var: v, value, most } => Stmt::Pick { var: pick(v), value, most },
             Stmt::Set { acc: a, index, value } => Stmt::Set { acc: acc(a), index, value },
-            other @ (Stmt::For(_) | Stmt::Tile { .. } | Stmt::Acc { .. }) => other,
+            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. }) => other,
             other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. }) => other,
         })
     })
@@ -189,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn zones_end_with_their_tiles() {
-        let nest = nest("for e0 in 0..2 parallel { tile { x1[e0] = x0[e0] } } x1[9] = x0[9]");
+    fn zones_end_with_their_wide_functions() {
+        let nest = nest("for e0 in 0..2 parallel { wide { x1[e0] = x0[e0] } } x1[9] = x0[9]");
         let mut zones = vec![];
         rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
             zones.push(zone);
             out.push(stmt);
         });
-        assert_eq!(zones, [Zone::Tile, Zone::Outside, Zone::Outside, Zone::Outside]);
+        assert_eq!(zones, [Zone::Wide, Zone::Outside, Zone::Outside, Zone::Outside]);
     }
 }

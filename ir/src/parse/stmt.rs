@@ -43,10 +43,10 @@ impl Parser<'_> {
             "merge" => self.merge(),
             "fold" => self.fold(),
             "select" => self.select(),
-            "tile" => {
+            "wide" => {
                 self.check_depth()?;
                 self.bump()?;
-                Ok(Stmt::Tile { body: self.body()? })
+                Ok(Stmt::Wide { body: self.body()? })
             }
             _ => self.write_stmt(word),
         }
@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The body of a loop or a tile.
+    /// The body of a loop or a wide function.
     fn body(&mut self) -> Result<Vec<Stmt>> {
         self.expect("{")?;
         self.loop_depth += 1;

@@ -34,8 +34,8 @@ impl<'a> Verifier<'a> {
             if in_lanes && !simple && !(is_alone && outermost) {
                 self.report("a lanes loop holds only let, call, sets and stores, or one lanes loop of such");
             }
-            if self.in_tile && matches!(stmt, Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) {
-                self.report("nothing in a tile merges, folds or selects");
+            if self.in_wide && matches!(stmt, Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) {
+                self.report("nothing in a wide function merges, folds or selects");
             }
             stmt.exprs().iter().for_each(|e| self.expr(e));
             match stmt {
@@ -69,7 +69,7 @@ impl<'a> Verifier<'a> {
                     self.combine(accs, *def, *present, *elems, around);
                 }
                 Stmt::Select { vars, what, acc, len } => self.select(&mut body, vars, what, *acc, *len),
-                Stmt::Tile { body } => self.tile(body, around),
+                Stmt::Wide { body } => self.wide(body, around),
             }
         }
         for var in &body.vars {
@@ -81,23 +81,23 @@ impl<'a> Verifier<'a> {
         self.bindings.leave(mark);
     }
 
-    fn tile(&mut self, body: &'a [Stmt], around: &mut Vec<&'a Loop>) {
-        if self.in_tile {
-            return self.report("a tile stands in a tile");
+    fn wide(&mut self, body: &'a [Stmt], around: &mut Vec<&'a Loop>) {
+        if self.in_wide {
+            return self.report("a wide function stands in a wide function");
         }
         if self.is_too_deep(around) {
             return;
         }
         let place = self.place;
-        self.in_tile = true;
+        self.in_wide = true;
         self.body_in(body, around);
-        self.in_tile = false;
+        self.in_wide = false;
         self.place = place;
     }
 
-    /// Whether there is no room for another loop or tile, which is reported.
+    /// Whether there is no room for another loop or wide function, which is reported.
     fn is_too_deep(&mut self, around: &[&Loop]) -> bool {
-        let too_deep = around.len() + usize::from(self.in_tile) == MAX_DEPTH;
+        let too_deep = around.len() + usize::from(self.in_wide) == MAX_DEPTH;
         if too_deep {
             self.report(format!("loops nest more than {MAX_DEPTH} deep"));
         }

@@ -94,7 +94,7 @@ impl<'a> Generator<'a> {
                 let body = self.body(&mut scope.clone(), depth + 1);
                 Stmt::For(Loop { var: self.loop_var(), extent, kind, body })
             }
-            10 if depth < 5 => Stmt::Tile { body: self.body(&mut scope.clone(), depth + 1) },
+            10 if depth < 5 => Stmt::Wide { body: self.body(&mut scope.clone(), depth + 1) },
             2 => {
                 let dtype = self.choices.of(&DType::ALL);
                 scope.accs.push((AccId(id), dtype));

@@ -98,7 +98,7 @@ impl<'a> Loops<'a> for Generator<'a> {
                 self.select_from(walk, vars, what, (*acc, *len));
                 Ok(())
             }
-            Stmt::Tile { body } => self.tile(walk, body),
+            Stmt::Wide { body } => self.wide(walk, body),
             _ => unreachable!("all others are the walk's"),
         }
     }

@@ -1,6 +1,6 @@
 //! Memory: addresses, loads and stores.
 
-use super::{Generator, Number, Operand, Val, Walk, columns, scalar_type, tile, vector_type};
+use super::{Generator, Number, Operand, Val, Walk, columns, scalar_type, vector_type, wide};
 use crate::codegen::Refused;
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
@@ -125,7 +125,7 @@ impl Generator<'_> {
             self.bases.insert(Base::Buf(BufId(i as u32)), base);
         }
         let scratch = (storage.scratch.bytes > 0).then(|| slot(self, nest.buffers.len()));
-        self.shared = tile::Shared::of(&mut self.builder, nest, buffers);
+        self.shared = wide::Shared::of(&mut self.builder, nest, buffers);
         nest.visit(&mut |stmt| {
             let Stmt::Acc { acc, dtype, len, .. } = stmt else { return };
             if storage.cells.contains_key(acc) {

@@ -7,7 +7,7 @@
 //! - Instructions are those that the [walk](crate::codegen::walk) of the nest asks for.
 //! - A loop tests at its top, so that accumulators carried around it are used once in its body and
 //!   loads fold into the operations on them.
-//! - A tile is a call of a function that the generator of wide vectors makes (see [`tile`]).
+//! - Statements in `wide` are a call of a wide function, which the generator of wide vectors makes (see [`wide`]).
 //! - A selection is a call of a function of the host (see [`host`]).
 //! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
 
@@ -19,8 +19,8 @@ mod loops;
 mod memory;
 mod ops;
 mod places;
-mod tile;
 mod values;
+mod wide;
 
 use crate::codegen::Refused;
 use crate::codegen::address::Base;
@@ -38,7 +38,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 pub use host::{HostFunction, HostName};
 pub use places::{LoopName, forget, loop_at};
 use std::collections::HashMap;
-pub use tile::TileName;
+pub use wide::WideName;
 
 /// The walk of a function.
 type Walk<'a> = crate::codegen::walk::Walk<'a, Generator<'a>>;
@@ -48,8 +48,8 @@ pub struct Generated {
     pub function: Function,
     /// Bytes of scratch memory, aligned to [`SCRATCH_ALIGN`](crate::codegen::storage::SCRATCH_ALIGN).
     pub scratch_bytes: u64,
-    /// The tiles it calls, by their number.
-    pub tiles: Vec<x86::Tile>,
+    /// The wide functions it calls, by their number.
+    pub wide_functions: Vec<x86::WideFunction>,
     /// Its loops, by their number; see [`loop_at`].
     pub loops: Vec<LoopName>,
 }
@@ -77,7 +77,7 @@ impl Traits {
     }
 }
 
-/// The function of a legal nest for a target, its tiles made by the plan.
+/// The function of a legal nest for a target, its wide functions made by the plan.
 ///
 /// # Errors
 /// If the nest holds what `legalize` should have replaced.
@@ -104,7 +104,7 @@ pub fn function(
         plan,
         bases: HashMap::new(),
         shared: None,
-        tiles: vec![],
+        wide_functions: vec![],
         loops: vec![],
         results: None,
         host: HashMap::new(),
@@ -119,14 +119,14 @@ pub fn function(
     Walk::new(nest, &storage, &nest.body).outer_body(&mut generator, &nest.body)?;
     generator.builder.ins().return_(&[]);
     let addends = generator.addends;
-    let (shared, tiles, loops) = (generator.shared, generator.tiles, generator.loops);
+    let (shared, wide_functions, loops) = (generator.shared, generator.wide_functions, generator.loops);
     generator.builder.finalize(config);
     addends.fill(&mut function);
     if let Some(shared) = shared {
-        let own = tiles.iter().map(|t: &x86::Tile| t.frame_bytes).max().unwrap_or(0);
+        let own = wide_functions.iter().map(|t: &x86::WideFunction| t.frame_bytes).max().unwrap_or(0);
         shared.resize(&mut function, storage.frame.bytes + own).map_err(Refused)?;
     }
-    Ok(Generated { function, scratch_bytes: storage.scratch.bytes, tiles, loops })
+    Ok(Generated { function, scratch_bytes: storage.scratch.bytes, wide_functions, loops })
 }
 
 /// Returns whether a store stands in a loop over positions.
@@ -171,9 +171,9 @@ struct Generator<'a> {
     plan: Plan,
     /// The starts of buffers, and of accumulators in memory.
     bases: HashMap<Base, Value>,
-    /// The slot of what tiles share with the function, where there are tiles.
-    shared: Option<tile::Shared>,
-    tiles: Vec<x86::Tile>,
+    /// The slot of what wide functions share with the function, where there are wide functions.
+    shared: Option<wide::Shared>,
+    wide_functions: Vec<x86::WideFunction>,
     loops: Vec<LoopName>,
     /// The memory in which functions of the host write their results, once one is called.
     results: Option<StackSlot>,

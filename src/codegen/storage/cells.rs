@@ -4,7 +4,7 @@
 //! elements that are read and written together, one register each. A smaller access inside a cell
 //! takes lanes out of the register. Accumulators with other indices, with accesses that overlap
 //! without nesting, with more cells than [`MOST_CELLS`], or that are selected from live in memory, and so do
-//! those that a tile shares with what is around it.
+//! those that a wide function shares with what is around it.
 //!
 //! Lanes of two loops are one run where the outer loop moves by the lanes of the inner one; where it moves by twice as
 //! many, they are halves of two runs that follow one another.
@@ -105,10 +105,10 @@ impl Vector {
 struct Accesses {
     runs: HashMap<AccId, BTreeMap<u64, u64>>,
     dynamic: HashSet<AccId>,
-    /// The tile in which each was declared; 0 is none.
+    /// The wide function in which each was declared; 0 is none.
     declared: HashMap<AccId, u32>,
-    tiles: u32,
-    tile: u32,
+    wide_functions: u32,
+    wide_function: u32,
 }
 
 impl Accesses {
@@ -123,13 +123,13 @@ impl Accesses {
             }
             match stmt {
                 Stmt::Acc { acc, .. } => {
-                    self.declared.insert(*acc, self.tile);
+                    self.declared.insert(*acc, self.wide_function);
                 }
-                Stmt::Tile { body } => {
-                    self.tiles += 1;
-                    self.tile = self.tiles;
+                Stmt::Wide { body } => {
+                    self.wide_functions += 1;
+                    self.wide_function = self.wide_functions;
                     self.body(body, lane);
-                    self.tile = 0;
+                    self.wide_function = 0;
                 }
                 Stmt::Set { acc, index, .. } => self.access(*acc, index, lane),
                 Stmt::Select { acc, .. } => {
@@ -162,7 +162,7 @@ impl Accesses {
     fn run(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
         let stride = lane.map_or(0, |vector| index.coefficient(vector.var));
         let others = index.terms().filter(|&(v, _)| lane.is_none_or(|vector| v != vector.var)).count();
-        let shared = self.declared.get(&acc) != Some(&self.tile);
+        let shared = self.declared.get(&acc) != Some(&self.wide_function);
         if others > 0 || !matches!(stride, 0 | 1) || shared {
             self.dynamic.insert(acc);
             return;

@@ -1,8 +1,8 @@
-//! The frame that the code around tiles shares with them.
+//! The frame that the code around wide functions shares with them.
 //!
-//! First the counters and values that tiles take from around them, 8 bytes each, then the accumulators in
-//! memory, each at a multiple of 64 bytes. What a tile needs for itself comes after. A nest without tiles has
-//! no such frame: its accumulators are slots of the function.
+//! First the counters and values that wide functions take from around them, 8 bytes each, then the accumulators in
+//! memory, each at a multiple of 64 bytes. What a wide function needs for itself comes after. A nest without wide
+//! functions has no such frame: its accumulators are slots of the function.
 
 use super::{Cell, SCRATCH_ALIGN, Scratch};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopVar, Nest, Stmt, Var};
@@ -22,12 +22,12 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The frame of a nest with tiles; without any it is empty.
+    /// The frame of a nest with wide functions; without any it is empty.
     pub fn of(nest: &Nest, cells: &HashMap<AccId, Vec<Cell>>, scratch: &Scratch) -> Frame {
         let mut frame = Frame::default();
-        let mut has_tiles = false;
-        nest.visit(&mut |s| has_tiles |= matches!(s, Stmt::Tile { .. }));
-        if !has_tiles {
+        let mut has_wide = false;
+        nest.visit(&mut |s| has_wide |= matches!(s, Stmt::Wide { .. }));
+        if !has_wide {
             return frame;
         }
         let mut around = Around::default();
@@ -50,7 +50,7 @@ impl Frame {
     }
 }
 
-/// The variables bound around the tiles.
+/// The variables bound around the wide functions.
 #[derive(Default)]
 struct Around {
     loops: Vec<LoopVar>,
@@ -72,15 +72,15 @@ impl Around {
                     self.values.insert(*var);
                 }
                 Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => self.values.extend(vars),
-                Stmt::Tile { body } => self.tile(body, frame),
+                Stmt::Wide { body } => self.wide(body, frame),
                 _ => {}
             }
         }
         self.loops.truncate(loops);
     }
 
-    /// Places for what the tile names of what is bound around it, loops from the outside in.
-    fn tile(&self, body: &[Stmt], frame: &mut Frame) {
+    /// Places for what the wide function names of what is bound around it, loops from the outside in.
+    fn wide(&self, body: &[Stmt], frame: &mut Frame) {
         let named = Named::of(body);
         for var in self.loops.iter().filter(|v| named.loops.contains(v)) {
             if !frame.counters.contains_key(var) {
@@ -138,7 +138,7 @@ impl Named {
     }
 }
 
-/// The variables that a tile takes from around it, each with its place in the frame.
+/// The variables that a wide function takes from around it, each with its place in the frame.
 #[derive(Debug)]
 pub struct Taken {
     /// Counters and carries, from the outside in.
@@ -148,9 +148,9 @@ pub struct Taken {
 }
 
 impl Frame {
-    /// The variables that a tile takes.
-    pub fn taken(&self, tile: &[Stmt]) -> Taken {
-        let named = Named::of(tile);
+    /// The variables that a wide function takes.
+    pub fn taken(&self, body: &[Stmt]) -> Taken {
+        let named = Named::of(body);
         let counters = self.counters.iter().filter(|(v, _)| named.loops.contains(v));
         let mut counters: Vec<(LoopVar, u64)> = counters.map(|(&v, &at)| (v, at)).collect();
         counters.sort_by_key(|&(_, at)| at);

@@ -28,7 +28,7 @@ fn each_body<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a [Stmt])) {
     for stmt in body {
         match stmt {
             Stmt::For(l) => each_body(&l.body, f),
-            Stmt::Tile { body } => each_body(body, f),
+            Stmt::Wide { body } => each_body(body, f),
             _ => {}
         }
     }
@@ -106,7 +106,7 @@ fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut V
             sets.push(Places { offset: index.offset, digits });
             true
         }
-        Stmt::Tile { body } => body.iter().all(|s| collect(s, of, loops, sets)),
+        Stmt::Wide { body } => body.iter().all(|s| collect(s, of, loops, sets)),
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => !names(stmt, of),
         _ => true,
     }

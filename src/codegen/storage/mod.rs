@@ -1,6 +1,6 @@
 //! The place of each accumulator of a legal nest: registers, the function's frame, or scratch memory.
 //!
-//! A tile and the code around it walk with the same places.
+//! A wide function and the code around it walk with the same places.
 
 mod cells;
 mod dead;
@@ -24,7 +24,7 @@ pub struct Storage {
     pub cells: HashMap<AccId, Vec<Cell>>,
     /// Accumulators in scratch memory.
     pub scratch: Scratch,
-    /// The part of the frame that tiles share with the code around them.
+    /// The part of the frame that wide functions share with the code around them.
     pub frame: Frame,
 }
 

@@ -63,7 +63,7 @@ impl Scratch {
         for stmt in body {
             match stmt {
                 Stmt::For(l) => self.body(&l.body, used, most_bytes)?,
-                Stmt::Tile { body } => self.body(body, used, most_bytes)?,
+                Stmt::Wide { body } => self.body(body, used, most_bytes)?,
                 Stmt::Acc { acc, dtype, len, .. } => {
                     let bytes = len.saturating_mul(dtype.bytes());
                     if bytes <= most_bytes(*acc) {

@@ -144,7 +144,7 @@ impl Generator<'_> {
         to
     }
 
-    /// The part of the frame in which lanes are moved about, after the part that all tiles share.
+    /// The part of the frame in which lanes are moved about, after the part that all wide functions share.
     fn lane_slot(&self) -> i32 {
         const { assert!(LANE_SLOT_BYTES == 128) };
         self.around.storage.frame.bytes as i32

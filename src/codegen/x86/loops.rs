@@ -101,7 +101,7 @@ impl<'a> Loops<'a> for Generator<'a> {
     }
 
     fn outside(&mut self, _: &mut Walk<'a>, _: &'a Stmt) -> Result<(), Refused> {
-        Err(Refused("a statement that should stand outside of a tile".into()))
+        Err(Refused("a statement that should stand outside of a wide function".into()))
     }
 }
 

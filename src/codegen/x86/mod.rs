@@ -1,9 +1,9 @@
-//! A tile of a legal nest -> machine code of x86-64, with vectors of 256 or 512 bits.
+//! A wide function of a legal nest -> machine code of x86-64, with vectors of 256 or 512 bits.
 //!
-//! A tile is a function of two arguments, by the convention of System V: the array of pointers that the
+//! A wide function is a function of two arguments, by the convention of System V: the array of pointers that the
 //! kernel got (see [`link`](crate::link)), and the kernel's frame, in which lie accumulators, and the counters
-//! and values that the tile takes from around it (see [`Frame`](crate::codegen::storage::Frame)). It keeps what that
-//! convention says, and leaves the upper halves of vector registers clear.
+//! and values that the wide function takes from around it (see [`Frame`](crate::codegen::storage::Frame)). It keeps
+//! what that convention says, and leaves the upper halves of vector registers clear.
 //!
 //! - Selection (all files here) writes instructions over virtual registers, as the [walk](crate::codegen::walk) asks for
 //!   them. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
@@ -38,12 +38,12 @@ use machine::table::Opcode;
 use machine::tier::Tier;
 use std::collections::HashMap;
 
-/// The walk of a tile.
+/// The walk of a wide function.
 type Walk<'a> = crate::codegen::walk::Walk<'a, Generator<'a>>;
 
-/// The code of a tile.
+/// The code of a wide function.
 #[derive(Debug)]
-pub struct Tile {
+pub struct WideFunction {
     /// Code, then constants; it begins at a multiple of 64 bytes.
     pub bytes: Vec<u8>,
     /// Bytes of code.
@@ -56,10 +56,10 @@ pub struct Tile {
     pub loops: Vec<String>,
 }
 
-/// The alignment of a tile's code, in bytes.
+/// The alignment of a wide function's code, in bytes.
 pub const ALIGN: u64 = 64;
 
-/// The facts that tiles share.
+/// The facts that wide functions share.
 #[derive(Debug)]
 pub struct Around<'a> {
     /// The nest.
@@ -70,7 +70,7 @@ pub struct Around<'a> {
     pub plan: Plan,
 }
 
-/// The plan by which tiles are made.
+/// The plan by which wide functions are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The vectors.
@@ -85,16 +85,16 @@ impl Plan {
         Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch }
     }
 
-    /// The plan of nests without tiles.
+    /// The plan of nests without wide functions.
     #[cfg(test)]
     pub const BASE: Plan = Plan { vectors: Vectors::BASE, prefetch_bytes: 0 };
 }
 
-/// The code of a tile's body.
+/// The code of a wide function's body.
 ///
 /// # Errors
 /// If the body holds what has no form.
-pub fn tile<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Tile, Refused> {
+pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<WideFunction, Refused> {
     let tier = if around.plan.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
     let mut program = Program::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
@@ -122,7 +122,7 @@ pub fn tile<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Tile, Refuse
     items.append(&mut program.items);
     program.items = items;
     let assembled = machine::assemble(program, tier, buffers, around.storage.frame.bytes + LANE_SLOT_BYTES)?;
-    Ok(Tile {
+    Ok(WideFunction {
         bytes: assembled.code.bytes,
         code_bytes: assembled.code.code_bytes,
         frame_bytes: LANE_SLOT_BYTES + assembled.frame_bytes,
@@ -131,7 +131,7 @@ pub fn tile<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Tile, Refuse
     })
 }
 
-/// Bytes at the start of a tile's own part of the frame in which lanes are moved about: two vectors.
+/// Bytes at the start of a wide function's own part of the frame in which lanes are moved about: two vectors.
 const LANE_SLOT_BYTES: u64 = 128;
 
 /// The lanes of a value that are known.
@@ -207,7 +207,7 @@ impl<'a> Generator<'a> {
         Arg::Reg(reg, self.tier.view())
     }
 
-    /// Counters and values from around the tile.
+    /// Counters and values from around the wide function.
     fn enter_around(&mut self, walk: &mut Walk<'a>, body: &'a [Stmt]) {
         let taken = self.around.storage.frame.taken(body);
         for (var, at) in taken.counters {

@@ -13,12 +13,12 @@ pub(super) struct Work<'n> {
     pub operations: u64,
     /// The same, a vector counted once.
     pub executed: u64,
-    /// Those of the operations that are in tiles.
-    pub in_tiles: u64,
+    /// Those of the operations that are in wide functions.
+    pub in_wide: u64,
     /// Operations, loads and elements selected from, each lane counted.
     pub weight: u64,
-    /// The statements of the tiles, in the order of their numbers.
-    pub tiles: Vec<&'n [Stmt]>,
+    /// The statements of the wide functions, in the order of their numbers.
+    pub wide_functions: Vec<&'n [Stmt]>,
     /// Where most work is done.
     pub main: Main<'n>,
 }
@@ -30,8 +30,8 @@ pub(super) struct Main<'n> {
     pub weight: u64,
     /// The loops around it, outermost first.
     pub loops: Vec<&'n Loop>,
-    /// The tile it is in, and how many of the loops are around that.
-    pub tile: Option<(usize, usize)>,
+    /// The wide function it is in, and how many of the loops are around that.
+    pub wide_function: Option<(usize, usize)>,
     /// Loads of inputs in it.
     pub loads: u64,
     /// Lanes of its widest vector; 1 for scalars.
@@ -43,17 +43,17 @@ pub(super) struct Main<'n> {
 struct Walk<'n> {
     nest: &'n Nest,
     around: Vec<&'n Loop>,
-    tile: Option<(usize, usize)>,
+    wide_function: Option<(usize, usize)>,
     work: Work<'n>,
 }
 
 impl<'n> Work<'n> {
-    /// That of all parts and the finish; tiles and the main body are of the first nest.
+    /// That of all parts and the finish; wide functions and the main body are of the first nest.
     pub fn of(program: &'n Program) -> Work<'n> {
         let mut all = Work::default();
         for (number, nest) in program.all_nests().enumerate() {
             let parts = program.parts.iter().filter(|part| part.nest == number).count();
-            let mut walk = Walk { nest, around: vec![], tile: None, work: Work::default() };
+            let mut walk = Walk { nest, around: vec![], wide_function: None, work: Work::default() };
             // The finish is no part, and runs once.
             walk.body(&nest.body, parts.max(1) as u64);
             all.add(walk.work);
@@ -64,16 +64,16 @@ impl<'n> Work<'n> {
     fn add(&mut self, other: Work<'n>) {
         self.operations = self.operations.saturating_add(other.operations);
         self.executed = self.executed.saturating_add(other.executed);
-        self.in_tiles = self.in_tiles.saturating_add(other.in_tiles);
+        self.in_wide = self.in_wide.saturating_add(other.in_wide);
         self.weight = self.weight.saturating_add(other.weight);
         if self.main.weight == 0 {
-            (self.main, self.tiles) = (other.main, other.tiles);
+            (self.main, self.wide_functions) = (other.main, other.wide_functions);
         }
     }
 
-    /// The share of the operations that is in tiles.
-    pub fn share_in_tiles(&self) -> f64 {
-        if self.operations == 0 { 0.0 } else { self.in_tiles as f64 / self.operations as f64 }
+    /// The share of the operations that is in wide functions.
+    pub fn share_in_wide(&self) -> f64 {
+        if self.operations == 0 { 0.0 } else { self.in_wide as f64 / self.operations as f64 }
     }
 }
 
@@ -92,11 +92,11 @@ impl<'n> Walk<'n> {
                     self.body(&l.body, times.saturating_mul(extent));
                     self.around.pop();
                 }
-                Stmt::Tile { body } => {
-                    self.tile = Some((self.work.tiles.len(), self.around.len()));
-                    self.work.tiles.push(body);
+                Stmt::Wide { body } => {
+                    self.wide_function = Some((self.work.wide_functions.len(), self.around.len()));
+                    self.work.wide_functions.push(body);
                     self.body(body, times);
-                    self.tile = None;
+                    self.wide_function = None;
                 }
                 Stmt::Select { len, .. } => {
                     here.selected = here.selected.max(*len);
@@ -107,7 +107,7 @@ impl<'n> Walk<'n> {
         }
         self.work.weight = self.work.weight.saturating_add(here.weight);
         if here.weight > self.work.main.weight {
-            self.work.main = Main { loops: self.around.clone(), tile: self.tile, ..here };
+            self.work.main = Main { loops: self.around.clone(), wide_function: self.wide_function, ..here };
         }
     }
 
@@ -121,8 +121,8 @@ impl<'n> Walk<'n> {
         let work = &mut self.work;
         work.executed = work.executed.saturating_add(executed);
         work.operations = work.operations.saturating_add(all);
-        if self.tile.is_some() {
-            work.in_tiles = work.in_tiles.saturating_add(all);
+        if self.wide_function.is_some() {
+            work.in_wide = work.in_wide.saturating_add(all);
         }
         here.weight = here.weight.saturating_add(all).saturating_add((loads * lanes).saturating_mul(times));
         here.loads += loads;

@@ -138,7 +138,7 @@ pub enum Constant {
     Mask(u64),
 }
 
-/// A tile in virtual registers.
+/// A wide function in virtual registers.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The steps.

@@ -1,4 +1,4 @@
-//! Calls of tiles, and the part of the frame that they share with the function.
+//! Calls of wide functions, and the part of the frame that they share with the function.
 
 use super::{Generator, Walk};
 use crate::codegen::Refused;
@@ -12,19 +12,19 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
 
-/// The name of a tile, by its number, until the loader gives it another.
+/// The name of a wide function, by its number, until the loader gives it another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TileName(pub u32);
+pub struct WideName(pub u32);
 
-impl TileName {
+impl WideName {
     const NAMESPACE: u32 = 2;
 
-    /// The tile of this name, if it is that of one.
-    pub fn of(name: &UserExternalName) -> Option<TileName> {
-        (name.namespace == TileName::NAMESPACE).then_some(TileName(name.index))
+    /// The wide function of this name, if it is that of one.
+    pub fn of(name: &UserExternalName) -> Option<WideName> {
+        (name.namespace == WideName::NAMESPACE).then_some(WideName(name.index))
     }
 
-    /// The signature of a tile: it is called with the array of pointers and the shared part of the frame.
+    /// The signature of a wide function: it is called with the array of pointers and the shared part of the frame.
     pub fn signature() -> Signature {
         let mut signature = Signature::new(CallConv::SystemV);
         signature.params.extend([AbiParam::new(types::I64); 2]);
@@ -43,11 +43,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The shared part of the frame of a nest with tiles; the builder is at the start of the function, whose argument is `buffers`.
+    /// The shared part of the frame of a nest with wide functions; the builder is at the start of the function, whose
+    /// argument is `buffers`.
     pub(super) fn of(builder: &mut FunctionBuilder, nest: &Nest, buffers: Value) -> Option<Shared> {
-        let mut has_tiles = false;
-        nest.visit(&mut |s| has_tiles |= matches!(s, Stmt::Tile { .. }));
-        if !has_tiles {
+        let mut has_wide = false;
+        nest.visit(&mut |s| has_wide |= matches!(s, Stmt::Wide { .. }));
+        if !has_wide {
             return None;
         }
         let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 0, 4));
@@ -66,13 +67,13 @@ impl Shared {
 }
 
 impl<'a> Generator<'a> {
-    /// Writes what the tile takes from around it, and calls it.
-    pub(super) fn tile(&mut self, walk: &Walk<'a>, body: &[Stmt]) -> Result<(), Refused> {
+    /// Writes what the wide function takes from around it, and calls it.
+    pub(super) fn wide(&mut self, walk: &Walk<'a>, body: &[Stmt]) -> Result<(), Refused> {
         let around = x86::Around { nest: walk.nest, storage: walk.storage, plan: self.plan };
-        let tile = x86::tile(&around, body)?;
-        let number = self.tiles.len() as u32;
-        self.tiles.push(tile);
-        let shared = self.shared.expect("a nest with tiles");
+        let wide_function = x86::wide_function(&around, body)?;
+        let number = self.wide_functions.len() as u32;
+        self.wide_functions.push(wide_function);
+        let shared = self.shared.expect("a nest with wide functions");
         let flags = MemFlagsData::trusted();
         let taken = walk.storage.frame.taken(body);
         for (var, at) in taken.counters {
@@ -83,8 +84,8 @@ impl<'a> Generator<'a> {
             let value = self.scalar(walk.values[&var])?.value;
             self.builder.ins().store(flags, value, shared.base, at as i32);
         }
-        let signature = self.builder.import_signature(TileName::signature());
-        let name = UserExternalName::new(TileName::NAMESPACE, number);
+        let signature = self.builder.import_signature(WideName::signature());
+        let name = UserExternalName::new(WideName::NAMESPACE, number);
         let name = self.builder.func.declare_imported_user_function(name);
         // Other memory may lie between the functions of a module.
         let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: false, patchable: false };
