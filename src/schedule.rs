@@ -3,8 +3,8 @@
 //! ```
 //! use cranefold::Schedule;
 //!
-//! let schedule: Schedule = "width=128 tile=i0:1024 rows=8".parse()?;
-//! assert_eq!(schedule.to_string(), "width=128 tile=i0:1024 rows=8 blocks=1");
+//! let schedule: Schedule = "width=128 tile=i0:1024 jam=8".parse()?;
+//! assert_eq!(schedule.to_string(), "width=128 tile=i0:1024 jam=8 in_flight=1");
 //! # Ok::<(), cranefold::ScheduleError>(())
 //! ```
 //!
@@ -15,8 +15,8 @@
 //! decision = "width" "=" bits                                      of a vector: 0 (scalar), 64, 128, 256, 512, 1024
 //!          | "form" "=" ("plain" | "direct")                       extremes of f32 on their bits, or by value
 //!          | "tile" "=" loop ":" count ("@blocks" | "@runs" | "@folds")?
-//!          | "rows" "=" count                                      steps in one visit of an accumulator
-//!          | "blocks" "=" count                                    blocks in flight at once
+//!          | "jam" "=" count                                       steps in one visit of an accumulator
+//!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
@@ -58,10 +58,10 @@ pub struct Schedule {
     pub form: Form,
     /// The tiles of outputs that are taken together, at most one for each box of slices.
     pub tiles: Vec<Tile>,
-    /// Steps taken together in one visit of an accumulator.
-    pub rows: u64,
+    /// Steps taken in one visit of an accumulator.
+    pub jam: u64,
     /// Blocks in flight at once.
-    pub blocks: u64,
+    pub in_flight: u64,
     /// Blocks, or outputs, that are taken together step by step.
     pub interleave: u64,
     /// How far ahead memory is asked for in wide functions, in bytes; 0 is not at all.
@@ -70,16 +70,16 @@ pub struct Schedule {
     pub parts: Parts,
 }
 
-/// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one row and one block at once, nothing
-/// interleaved or asked for ahead, in one part.
+/// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one step and one
+/// block at once, nothing interleaved or asked for ahead, in one part.
 impl Default for Schedule {
     fn default() -> Schedule {
         Schedule {
             width: Vectors::BASE.bits,
             form: Form::Plain,
             tiles: vec![],
-            rows: 1,
-            blocks: 1,
+            jam: 1,
+            in_flight: 1,
             interleave: 1,
             prefetch: 0,
             parts: Parts::ONE,
@@ -131,10 +131,10 @@ impl fmt::Display for Tile {
 }
 
 impl Schedule {
-    /// The most rows taken together.
-    pub const MAX_ROWS: u64 = 64;
+    /// The most steps taken in one visit of an accumulator.
+    pub const MAX_JAM: u64 = 64;
     /// The most blocks in flight.
-    pub const MAX_BLOCKS: u64 = 16;
+    pub const MAX_IN_FLIGHT: u64 = 16;
     /// The most that are interleaved.
     pub const MAX_INTERLEAVE: u64 = 8;
     /// The most bytes that memory is asked for ahead.
@@ -155,7 +155,7 @@ impl fmt::Display for Schedule {
             write!(f, " form={}", self.form)?;
         }
         self.tiles.iter().try_for_each(|tile| write!(f, " {tile}"))?;
-        write!(f, " rows={} blocks={}", self.rows, self.blocks)?;
+        write!(f, " jam={} in_flight={}", self.jam, self.in_flight)?;
         if self.interleave > 1 {
             write!(f, " interleave={}", self.interleave)?;
         }
@@ -172,8 +172,8 @@ impl fmt::Display for Schedule {
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] rows=STEPS \
-         blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
+        "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
+         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -186,10 +186,10 @@ pub enum ScheduleError {
     Width(u32),
     #[error("form={form}: {work} has no such form")]
     NoForm { form: Form, work: String },
-    #[error("rows={given} is outside 1 to {limit}")]
-    Rows { given: u64, limit: u64 },
-    #[error("blocks={given} is outside 1 to {limit}")]
-    Blocks { given: u64, limit: u64 },
+    #[error("jam={given} is outside 1 to {limit}")]
+    Jam { given: u64, limit: u64 },
+    #[error("in_flight={given} is outside 1 to {limit}")]
+    InFlight { given: u64, limit: u64 },
     #[error("interleave={given} is outside 1 to {limit}")]
     Interleave { given: u64, limit: u64 },
     #[error("prefetch={given} is above {limit} bytes")]
@@ -206,8 +206,8 @@ pub enum ScheduleError {
     NoLoop { var: LoopVar, loops: String },
     #[error("tile={first} and tile={second} are loops over the same outputs, of which one is tiled")]
     TwoTiles { first: LoopVar, second: LoopVar },
-    #[error("{tile} takes outputs together, and blocks={blocks} several blocks at once: only one may be")]
-    TileWithBlocks { tile: Tile, blocks: u64 },
+    #[error("{tile} takes outputs together, and in_flight={in_flight} several blocks at once: only one may be")]
+    TileWithInFlight { tile: Tile, in_flight: u64 },
     #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64 },
 }
@@ -258,8 +258,8 @@ impl Schedule {
             "width" => ("width", self.width = value.parse().ok()?),
             "form" => ("form", self.form = parse_form(value)?),
             "tile" => ("tile", self.tiles.push(parse_tile(value)?)),
-            "rows" => ("rows", self.rows = number()?),
-            "blocks" => ("blocks", self.blocks = number()?),
+            "jam" => ("jam", self.jam = number()?),
+            "in_flight" => ("in_flight", self.in_flight = number()?),
             "interleave" => ("interleave", self.interleave = number()?),
             "prefetch" => ("prefetch", self.prefetch = number()?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
@@ -282,11 +282,11 @@ impl Schedule {
     /// Checks what can be checked without a problem.
     fn check_numbers(&self) -> Result<(), ScheduleError> {
         Schedule::checked_width(self.width)?;
-        if !(1..=Schedule::MAX_ROWS).contains(&self.rows) {
-            return Err(ScheduleError::Rows { given: self.rows, limit: Schedule::MAX_ROWS });
+        if !(1..=Schedule::MAX_JAM).contains(&self.jam) {
+            return Err(ScheduleError::Jam { given: self.jam, limit: Schedule::MAX_JAM });
         }
-        if !(1..=Schedule::MAX_BLOCKS).contains(&self.blocks) {
-            return Err(ScheduleError::Blocks { given: self.blocks, limit: Schedule::MAX_BLOCKS });
+        if !(1..=Schedule::MAX_IN_FLIGHT).contains(&self.in_flight) {
+            return Err(ScheduleError::InFlight { given: self.in_flight, limit: Schedule::MAX_IN_FLIGHT });
         }
         if !(1..=Schedule::MAX_INTERLEAVE).contains(&self.interleave) {
             return Err(ScheduleError::Interleave { given: self.interleave, limit: Schedule::MAX_INTERLEAVE });
@@ -300,8 +300,8 @@ impl Schedule {
         if let Some(&Tile { var, by, .. }) = self.tiles.iter().find(|tile| tile.by == 0) {
             return Err(ScheduleError::EmptyTile { var, by });
         }
-        match self.tiles.iter().find(|tile| tile.transform != Transform::Steps && self.blocks > 1) {
-            Some(&tile) => Err(ScheduleError::TileWithBlocks { tile, blocks: self.blocks }),
+        match self.tiles.iter().find(|tile| tile.transform != Transform::Steps && self.in_flight > 1) {
+            Some(&tile) => Err(ScheduleError::TileWithInFlight { tile, in_flight: self.in_flight }),
             None => Ok(()),
         }
     }

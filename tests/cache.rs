@@ -142,7 +142,7 @@ fn signatures_are_told_apart_and_stable() {
     let compiler = Compiler::builder().target(target).build().expect("a compiler");
     let keyed = compiler.keyed(&spec("sum f32[4,1000] axes=[1]"));
     assert_eq!(keyed.signature().to_string(), "f95794487a58decf152eaf5a5a64cf53");
-    let forced = Options { schedule: Some("width=128 rows=1".parse().expect("a schedule")), width: None };
+    let forced = Options { schedule: Some("width=128 jam=1".parse().expect("a schedule")), width: None };
     let forced = compiler.keyed_with(keyed.spec(), &forced).expect("a keyed spec");
     assert_ne!(forced.signature(), keyed.signature());
     assert_eq!(forced.spec(), keyed.spec());

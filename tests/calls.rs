@@ -93,7 +93,7 @@ fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] rows=STEPS blocks=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
+            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
         )
     };
     for word in [
@@ -112,23 +112,23 @@ fn schedules_that_do_not_fit_are_refused() {
     }
     assert_eq!(text(&"é".repeat(1000)), unknown(&"é".repeat(60)));
     assert_eq!(text("width=96"), "width=96 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits");
-    assert_eq!(text("rows=0"), "rows=0 is outside 1 to 64");
-    assert_eq!(text("rows=65"), "rows=65 is outside 1 to 64");
-    assert_eq!(text("blocks=0"), "blocks=0 is outside 1 to 16");
-    assert_eq!(text("blocks=17"), "blocks=17 is outside 1 to 16");
-    assert_eq!(text("blocks=2 blocks=2"), "`blocks` of the schedule is given twice");
+    assert_eq!(text("jam=0"), "jam=0 is outside 1 to 64");
+    assert_eq!(text("jam=65"), "jam=65 is outside 1 to 64");
+    assert_eq!(text("in_flight=0"), "in_flight=0 is outside 1 to 16");
+    assert_eq!(text("in_flight=17"), "in_flight=17 is outside 1 to 16");
+    assert_eq!(text("in_flight=2 in_flight=2"), "`in_flight` of the schedule is given twice");
     assert_eq!(text("tile=i3:0"), "tile=i3:0 has no iterations");
-    assert_eq!(text("rows=1 rows=1"), "`rows` of the schedule is given twice");
+    assert_eq!(text("jam=1 jam=1"), "`jam` of the schedule is given twice");
     assert_eq!(
-        text("tile=i0:4@blocks blocks=2"),
-        "tile=i0:4@blocks takes outputs together, and blocks=2 several blocks at once: only one may be"
+        text("tile=i0:4@blocks in_flight=2"),
+        "tile=i0:4@blocks takes outputs together, and in_flight=2 several blocks at once: only one may be"
     );
     assert_eq!(
-        text("tile=i0:4@runs blocks=2"),
-        "tile=i0:4@runs takes outputs together, and blocks=2 several blocks at once: only one may be"
+        text("tile=i0:4@runs in_flight=2"),
+        "tile=i0:4@runs takes outputs together, and in_flight=2 several blocks at once: only one may be"
     );
     assert_eq!(text("tile=i0:4@lanes"), unknown("tile=i0:4@lanes"));
-    assert_eq!(text("width=0 rows=1 width=0"), "`width` of the schedule is given twice");
+    assert_eq!(text("width=0 jam=1 width=0"), "`width` of the schedule is given twice");
 
     let forced = |text: &str, schedule: &str| {
         let schedule = Some(schedule.parse().expect("a schedule"));
@@ -136,7 +136,7 @@ fn schedules_that_do_not_fit_are_refused() {
         assert!(matches!(error, Error::Schedule(_)), "{error:?}");
         error.to_string()
     };
-    let tile = "tile=i2:4 rows=1";
+    let tile = "tile=i2:4 jam=1";
     assert_eq!(
         forced("sum f32[8,9,10] axes=[0]", "tile=i1:4"),
         "tile=i1: the problem has no output loop i1; it has i0"
@@ -161,7 +161,7 @@ fn schedules_that_do_not_fit_are_refused() {
 #[test]
 fn a_schedule_fits_what_has_nothing_to_reduce_or_to_write() {
     for text in ["sum f32[0,3] axes=[1]", "sum f32[3,0] axes=[1]", "sum f32[0]", "sum f32[]", "max i8[4] axes=[]"] {
-        let schedule = Some("width=64 rows=3 blocks=5".parse().expect("a schedule"));
+        let schedule = Some("width=64 jam=3 in_flight=5".parse().expect("a schedule"));
         let kernel = host().compile_with(&spec(text), &Options { schedule, width: None });
         assert!(kernel.is_ok(), "{text}: {kernel:?}");
     }
@@ -196,13 +196,13 @@ fn chosen_schedules_can_be_forced() {
 fn a_schedule_built_by_hand_is_checked_too() {
     let problem = Problem::of(&spec("sum f32[8,9] axes=[0]"));
     let message = |schedule: Schedule| schedule.check(&problem).expect_err("a refusal").to_string();
-    let good: Schedule = "width=128 tile=i0:4 rows=2".parse().expect("a schedule");
+    let good: Schedule = "width=128 tile=i0:4 jam=2".parse().expect("a schedule");
     assert_eq!(good.check(&problem), Ok(()));
     assert_eq!(
         message(Schedule { width: 7, ..good.clone() }),
         "width=7 is none of 0 (scalar), 64, 128, 256, 512 and 1024 bits"
     );
-    assert_eq!(message(Schedule { rows: u64::MAX, ..good.clone() }), "rows=18446744073709551615 is outside 1 to 64");
+    assert_eq!(message(Schedule { jam: u64::MAX, ..good.clone() }), "jam=18446744073709551615 is outside 1 to 64");
     let tiles = good.tiles.iter().map(|&t| cranefold::schedule::Tile { by: 0, ..t }).collect();
     assert_eq!(message(Schedule { tiles, ..good.clone() }), "tile=i0:0 has no iterations");
     let twice = good.tiles.iter().chain(&good.tiles).copied().collect();
@@ -408,8 +408,8 @@ fn what_changes_the_code_is_told_apart() {
     let all = [
         Options::default(),
         Options { schedule: None, width: Some(0) },
-        forced("width=128 tile=i0:16 rows=1"),
-        forced("width=128 tile=i0:16 rows=2"),
+        forced("width=128 tile=i0:16 jam=1"),
+        forced("width=128 tile=i0:16 jam=2"),
     ];
     for (n, options) in all.iter().enumerate() {
         let again = [(); 2].map(|()| compiler.compile_with(&spec, options).expect("a kernel"));
@@ -420,7 +420,7 @@ fn what_changes_the_code_is_told_apart() {
     compiler.compile_with(&spec, &Options { schedule: None, width: Some(1024) }).expect("a kernel");
     // Nor does a width change the code of a schedule that is narrow itself.
     for width in [0, 128, 512] {
-        let options = Options { width: Some(width), ..forced("width=128 tile=i0:16 rows=1") };
+        let options = Options { width: Some(width), ..forced("width=128 tile=i0:16 jam=1") };
         assert_eq!(compiler.compile_with(&spec, &options).expect("a kernel").vectors(), Vectors::BASE);
     }
     for _ in 0..2 {

@@ -5,7 +5,7 @@
 //! ```text
 //! # Why the case exists; these lines are kept.
 //! spec: sum f32[4,100] axes=[1]
-//! schedule: width=128 rows=1        optional: forces the schedule, so that the cost model does not show
+//! schedule: width=128 jam=1         optional: forces the schedule, so that the cost model does not show
 //! count: for 3, lanes 2             optional: how often words occur in the last section
 //! vectors: 512                      optional: the bits of the target's vectors, else 128
 //! hide: defs                        optional: leaves definitions out of nests

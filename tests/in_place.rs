@@ -118,7 +118,7 @@ fn expressions_and_forced_schedules() {
     ];
     for text in specs {
         let spec: Spec = text.parse().expect("a spec");
-        for schedule in ["", "width=0", "width=128 tile=i0:16 rows=8", "width=256 tile=i0:7", "blocks=3"] {
+        for schedule in ["", "width=0", "width=128 tile=i0:16 jam=8", "width=256 tile=i0:7", "in_flight=3"] {
             let schedule = (!schedule.is_empty()).then(|| schedule.parse().expect("a schedule"));
             both_ways(&compiler.compile_with(&spec, &Options { schedule, width: None }).expect("a kernel"));
         }

@@ -70,21 +70,21 @@ const OPS: &[(&str, &str)] = &[
 ];
 
 /// Schedules of every kind for a problem: each width, output loops tiled at and beside the lanes of a
-/// vector, several numbers of rows, a tile in each box of slices. What a problem refuses is left out.
+/// vector, several jams, a tile in each box of slices. What a problem refuses is left out.
 fn schedules(problem: &Problem) -> Vec<Schedule> {
-    let widths = ["0 rows=3", "64", "128", "128 blocks=4", "256 blocks=2 rows=2", "512 blocks=3", "1024 blocks=16"];
+    let widths =
+        ["0 jam=3", "64", "128", "128 in_flight=4", "256 in_flight=2 jam=2", "512 in_flight=3", "1024 in_flight=16"];
     let widths = widths.map(|rest| format!("width={rest}"));
     let mut texts: Vec<String> = widths.into();
     let loops = problem.slices.iter().map(|slices| slices.dims.len()).sum::<usize>();
     for var in 0..loops {
-        for (by, rows, width) in [(1, 1, 128), (3, 2, 0), (4, 7, 128), (16, 16, 256), (63, 3, 512), (1 << 20, 5, 1024)]
-        {
-            texts.push(format!("width={width} tile=i{var}:{by} rows={rows} blocks={}", rows.min(4)));
+        for (by, jam, width) in [(1, 1, 128), (3, 2, 0), (4, 7, 128), (16, 16, 256), (63, 3, 512), (1 << 20, 5, 1024)] {
+            texts.push(format!("width={width} tile=i{var}:{by} jam={jam} in_flight={}", jam.min(4)));
         }
-        texts.push(format!("width=128 tile=i{var}:3@blocks rows=2"));
+        texts.push(format!("width=128 tile=i{var}:3@blocks jam=2"));
         texts.push(format!("width=512 tile=i{var}:64@blocks"));
         texts.push(format!("width=256 tile=i{var}:2@runs interleave=2"));
-        texts.push(format!("width=512 tile=i{var}:64@runs rows=3"));
+        texts.push(format!("width=512 tile=i{var}:64@runs jam=3"));
         for (by, width) in [(4, 256), (8, 256), (16, 512), (32, 512)] {
             texts.push(format!("width={width} tile=i{var}:{by}@folds"));
         }
@@ -96,7 +96,7 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
             before - slices.dims.len()
         });
         let firsts: Vec<usize> = firsts.collect();
-        for (by, other, rest) in [(1, 5, "width=0"), (4, 1 << 20, "width=128 rows=7"), (1 << 20, 3, "rows=2 blocks=3")]
+        for (by, other, rest) in [(1, 5, "width=0"), (4, 1 << 20, "width=128 jam=7"), (1 << 20, 3, "jam=2 in_flight=3")]
         {
             let tile = |(n, var): (usize, &usize)| format!(" tile=i{var}:{}", if n % 2 == 0 { by } else { other });
             let tiles: String = firsts.iter().enumerate().map(tile).collect();

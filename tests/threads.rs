@@ -354,7 +354,7 @@ fn what_cannot_be_shared_out_is_refused() {
     let error = schedule.check(&Problem::of(&spec("sum f32[300000,100000] axes=[0]"))).expect_err("too much");
     assert!(error.to_string().ends_with("bytes of states, above the limit of 268435456"), "{error}");
     let read: Schedule = "parts=8@blocks".parse().expect("a schedule");
-    assert_eq!(read.to_string(), "width=128 rows=1 blocks=1 parts=8@blocks");
+    assert_eq!(read.to_string(), "width=128 jam=1 in_flight=1 parts=8@blocks");
 }
 
 /// What the cost model shares out, for two threads.

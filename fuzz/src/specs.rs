@@ -107,8 +107,8 @@ pub(crate) struct Flags {
 struct Forced {
     width: u32,
     tiles: Vec<(usize, u64)>,
-    rows: u64,
-    blocks: u64,
+    jam: u64,
+    in_flight: u64,
     parts: (u64, bool),
 }
 
@@ -209,8 +209,8 @@ impl Forced {
         Forced {
             width,
             tiles: (0..bytes.below(3)).map(|_| tile(bytes)).collect(),
-            rows: count(bytes),
-            blocks: count(bytes),
+            jam: count(bytes),
+            in_flight: count(bytes),
             parts: (bytes.pick(&[1, 1, 2, 3, 5, 8, 64]), bytes.flag()),
         }
     }
@@ -306,15 +306,15 @@ impl Case {
                     tiles.push(tile);
                 }
             }
-            let Forced { width, rows, mut blocks, parts: (count, of_blocks), .. } = *forced;
+            let Forced { width, jam, mut in_flight, parts: (count, of_blocks), .. } = *forced;
             if tiles.iter().any(|tile| tile.transform != Transform::Steps) {
-                blocks = 1;
+                in_flight = 1;
             }
             let parts = Parts { count, of: if of_blocks { Shared::Blocks } else { Shared::Outputs } };
-            let (interleave, prefetch) = (1 + rows % 4, 64 * (blocks % 3));
+            let (interleave, prefetch) = (1 + jam % 4, 64 * (in_flight % 3));
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
-            let form = if has_direct && rows % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
-            let mut schedule = Schedule { width, form, tiles, rows, blocks, interleave, prefetch, parts };
+            let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
+            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, parts };
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Shared::Outputs;
             }

@@ -68,7 +68,7 @@
 //! dtype     = "bool" | "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "f16" | "bf16" | "f32" | "f64"
 //! name      = a letter or "_", then letters, digits, "_", and dots inside
 //! x a v     = that letter and a number: a buffer, an accumulator, a value
-//! loopvar   = a letter and a number; the letter is one of "i" "b" "k" "r" "l" "e" "q" "p" "s" (see `Over`)
+//! loopvar   = a letter and a number; the letter is one of "i" "b" "k" "j" "l" "e" "q" "p" "s" (see `Over`)
 //! ```
 //!
 //! A name before `(` is a call, whatever the name is. Reads, loads, values and results have no written type: it follows

@@ -143,8 +143,8 @@ pub enum Over {
     Block,
     /// `k`: steps of a block.
     Step,
-    /// `r`: steps taken together in one visit of an accumulator.
-    Row,
+    /// `j`: steps taken in one visit of an accumulator.
+    Jam,
     /// `l`: lanes of a step.
     Lane,
     /// `e`: elements of accumulator states.
@@ -163,7 +163,7 @@ impl Over {
         (Over::Output, 'i'),
         (Over::Block, 'b'),
         (Over::Step, 'k'),
-        (Over::Row, 'r'),
+        (Over::Jam, 'j'),
         (Over::Lane, 'l'),
         (Over::Element, 'e'),
         (Over::Level, 'q'),

@@ -29,7 +29,7 @@ fn every_statement() -> Nest {
     let var = |over| LoopVar { over, id: 0 };
     let number = || Expr::Const(Scalar::float(DType::F32, 1.0));
     let (zero, acc, v) = (Index::default, AccId(0), Var(0));
-    let for_loop = |kind| Stmt::For(Loop::new(var(Over::Row), 2, kind, vec![]));
+    let for_loop = |kind| Stmt::For(Loop::new(var(Over::Jam), 2, kind, vec![]));
     let all = vec![
         for_loop(LoopKind::Parallel),
         for_loop(LoopKind::Seq),

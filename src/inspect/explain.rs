@@ -153,7 +153,7 @@ fn over(var: LoopVar) -> &'static str {
         Over::Output => "outputs",
         Over::Block => "blocks",
         Over::Step => "steps",
-        Over::Row => "rows",
+        Over::Jam => "jammed steps",
         Over::Lane => "lanes",
         Over::Element => "states",
         Over::Level => "levels",

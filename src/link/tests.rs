@@ -102,7 +102,7 @@ fn legal(nest: &Nest, schedule: &Schedule, terms: bool) -> Nest {
 }
 
 fn schedules() -> [Schedule; 4] {
-    let tiled = "width=128 tile=i0:2 rows=2 blocks=2";
+    let tiled = "width=128 tile=i0:2 jam=2 in_flight=2";
     ["width=0", "width=128", tiled, "width=64 tile=i1:2"].map(|s| s.parse().unwrap())
 }
 

@@ -5,15 +5,15 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{is_straight, renamed, rewrite, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 
-/// Writes out a loop over rows and joins its updates of one accumulator element into one:
+/// Writes out a loop over jammed steps and joins its updates of one accumulator element into one:
 ///
 /// ```text
-/// for r0 in 0..3 seq { a0[i1] = add(a0[i1], x0[100*r0 + i1]) }
+/// for j0 in 0..3 seq { a0[i1] = add(a0[i1], x0[100*j0 + i1]) }
 /// ->
 /// a0[i1] = add(add(add(a0[i1], x0[i1]), x0[i1 + 100]), x0[i1 + 200])
 /// ```
 ///
-/// An element that several rows read and none sets is read once, before them:
+/// An element that several steps read and none sets is read once, before them:
 ///
 /// ```text
 /// a1[i1] = f(f(a1[i1], x0[i1], a0[i1]), x0[i1 + 100], a0[i1])
@@ -27,12 +27,12 @@ pub fn jam(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
-        if l.var.over != Over::Row || !is_straight(&l.body) {
+        if l.var.over != Over::Jam || !is_straight(&l.body) {
             return out.push(Stmt::For(l));
         }
-        let Extent::Const(extent) = l.extent else { unreachable!("loops over rows are constant") };
-        let row = |r| renamed(substitute(l.body.clone(), l.var, &Index::constant(r as i64)), &mut names);
-        let joined = join((0..extent).flat_map(row).collect());
+        let Extent::Const(extent) = l.extent else { unreachable!("loops over jammed steps are constant") };
+        let step = |j| renamed(substitute(l.body.clone(), l.var, &Index::constant(j as i64)), &mut names);
+        let joined = join((0..extent).flat_map(step).collect());
         out.extend(read_once(joined, &mut names))
     });
     Nest { body, ..nest }

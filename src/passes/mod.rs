@@ -121,8 +121,8 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "jam",
         summary: "take several steps in one visit of an accumulator",
-        because: "after merge_loops and reorder, which bring the body of a row to its last shape; before hoist, for it reads once what rows share",
-        relies_on: "loops over rows, which tile makes, of constant extent and with a straight body",
+        because: "after merge_loops and reorder, which bring the body of a step to its last shape; before hoist, for it reads once what steps share",
+        relies_on: "loops over jammed steps, which tile makes, of constant extent and with a straight body",
         run: jam::jam,
     },
     Pass {
@@ -204,7 +204,7 @@ pub const ROLES: &[Role] = &[
         asked_by: &["codegen", "interleave", "join_blocks", "neighbours", "reorder", "tile", "unroll"],
     },
     Role {
-        over: Over::Row,
+        over: Over::Jam,
         means: "steps taken in one visit of an accumulator, all to be written out",
         made_by: &["tile"],
         asked_by: &["jam", "reorder", "tile", "unroll"],

@@ -8,7 +8,7 @@ use cranefold_ir::{AccId, Extent, Index, Loop, LoopVar, Nest, Over, Stmt};
 use std::collections::HashSet;
 
 /// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place (but
-/// outside of loops over rows), so that a step walks the outputs of the tile:
+/// outside of loops over jammed steps), so that a step walks the outputs of the tile:
 ///
 /// ```text
 /// for i0 in 0..64 parallel {
@@ -38,7 +38,7 @@ pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         if into_steps(l.var) && !selects(&l) {
             out.extend(sink(l));
-        } else if schedule.blocks > 1 && is_pair(&l, schedule.blocks) && !selects(&l) {
+        } else if schedule.in_flight > 1 && is_pair(&l, schedule.in_flight) && !selects(&l) {
             let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
             out.push(Stmt::For(Loop { body: body.collect(), ..l }));
         } else {
@@ -90,7 +90,7 @@ impl MovedLoops {
     fn enters(&self, l: &Loop) -> bool {
         match self.band.loops[0].0.over == Over::Block {
             true => l.var.over == Over::Step,
-            false => l.var.over != Over::Row,
+            false => l.var.over != Over::Jam,
         }
     }
 

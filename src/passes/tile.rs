@@ -5,7 +5,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{renamed, rewrite, substitute};
 use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 
-/// Splits the loop of the schedule's tile, the innermost loops over steps into rows, and the innermost
+/// Splits the loop of the schedule's tile, the innermost loops over steps into jammed ones, and the innermost
 /// loops over blocks:
 ///
 /// ```text
@@ -15,12 +15,12 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// for i0 in 0..40 parallel { S(i0 + 960) }
 ///
 /// for k1 in 0..63 seq { S(k1) }
-/// ->  (rows=8)
-/// for k1 in 0..7 seq { for r6 in 0..8 seq { S(8*k1 + r6) } }
-/// for r7 in 0..7 seq { S(r7 + 56) }
+/// ->  (jam=8)
+/// for k1 in 0..7 seq { for j6 in 0..8 seq { S(8*k1 + j6) } }
+/// for j7 in 0..7 seq { S(j7 + 56) }
 ///
 /// for b1 in 0..25 parallel { S(b1) }
-/// ->  (blocks=4)
+/// ->  (in_flight=4)
 /// for b6 in 0..6 parallel { for b1 in 0..4 parallel { S(4*b6 + b1) } }
 /// for b1 in 0..1 parallel { S(b1 + 24) }
 /// ```
@@ -32,11 +32,11 @@ pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         match (schedule.tile_of(l.var), l.var.over) {
             (Some(tile), _) => out.extend(split(l, tile.by, &mut names)),
-            (_, Over::Step) if schedule.rows > 1 && is_innermost(&l.body) => {
-                out.extend(split_steps(l, schedule.rows, &mut names))
+            (_, Over::Step) if schedule.jam > 1 && is_innermost(&l.body) => {
+                out.extend(split_steps(l, schedule.jam, &mut names))
             }
-            (_, Over::Block) if schedule.blocks > 1 && l.kind == LoopKind::Parallel && !has_blocks(&l.body) => {
-                out.extend(split(l, schedule.blocks, &mut names))
+            (_, Over::Block) if schedule.in_flight > 1 && l.kind == LoopKind::Parallel && !has_blocks(&l.body) => {
+                out.extend(split(l, schedule.in_flight, &mut names))
             }
             _ => out.push(Stmt::For(l)),
         }
@@ -47,7 +47,7 @@ pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
 /// Whether no loop over steps stands in the body.
 fn is_innermost(body: &[Stmt]) -> bool {
     let mut found = false;
-    let steps = |s: &Stmt| matches!(s, Stmt::For(l) if matches!(l.var.over, Over::Step | Over::Row));
+    let steps = |s: &Stmt| matches!(s, Stmt::For(l) if matches!(l.var.over, Over::Step | Over::Jam));
     body.iter().for_each(|s| s.visit(&mut |s| found |= steps(s)));
     !found
 }
@@ -78,18 +78,18 @@ fn split(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
 fn split_steps(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let (whole, rest) = (extent / by, extent % by);
-    let mut rows = |count: u64, start: Index| {
-        let row = names.loop_over(Over::Row);
-        let body = renamed(substitute(l.body.clone(), l.var, &start.plus(row, 1)), names);
-        Stmt::For(Loop::new(row, count, LoopKind::Seq, body))
+    let mut jammed = |count: u64, start: Index| {
+        let jam = names.loop_over(Over::Jam);
+        let body = renamed(substitute(l.body.clone(), l.var, &start.plus(jam, 1)), names);
+        Stmt::For(Loop::new(jam, count, LoopKind::Seq, body))
     };
     let mut stmts = vec![];
     if whole > 0 {
-        let body = vec![rows(by, Index::term(l.var, by as i64))];
+        let body = vec![jammed(by, Index::term(l.var, by as i64))];
         stmts.push(Stmt::For(Loop::new(l.var, whole, LoopKind::Seq, body)));
     }
     if rest > 0 {
-        stmts.push(rows(rest, Index::constant((whole * by) as i64)));
+        stmts.push(jammed(rest, Index::constant((whole * by) as i64)));
     }
     stmts
 }

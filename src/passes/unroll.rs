@@ -21,7 +21,7 @@ const LIGHT_OPS: u64 = 8;
 /// The most operations a loop over steps is written out to.
 const STEP_OPS: u64 = 32;
 
-/// Writes out loops of one iteration, loops over rows, short parallel loops without selections or loops
+/// Writes out loops of one iteration, loops over jammed steps, short parallel loops without selections or loops
 /// of scalar or sequential code inside, and loops over steps that stay small:
 ///
 /// ```text
@@ -87,7 +87,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
     match (l.kind, l.var.over) {
         (LoopKind::Lanes, _) => false,
         _ if n == 1 => true,
-        (_, Over::Row) => l.body.iter().all(|s| !matches!(s, Stmt::Wide { .. })),
+        (_, Over::Jam) => l.body.iter().all(|s| !matches!(s, Stmt::Wide { .. })),
         (_, Over::Step) => vectors && ops <= STEP_OPS,
         (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => vectors && n <= COLD,
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {

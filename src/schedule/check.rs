@@ -50,7 +50,7 @@ impl Schedule {
         let lanes = taken.fold(tree.lanes, u64::saturating_mul);
         lanes
             .saturating_mul(reducer.method.state_bytes())
-            .saturating_mul(states_kept(&tree, self.blocks))
+            .saturating_mul(states_kept(&tree, self.in_flight))
             .saturating_mul(self.interleave)
     }
 }

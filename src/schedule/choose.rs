@@ -53,7 +53,7 @@ pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
 ///
 /// let spec: Spec = "sum f32[1024,1024] axes=[0]".parse()?;
 /// let choice = consider(&Problem::of(&spec), 512);
-/// assert_eq!(choice.schedule.rows, 4);
+/// assert_eq!(choice.schedule.jam, 4);
 /// assert!(choice.others.iter().all(|(_, cost)| cost.total_ns() >= choice.cost.unwrap().total_ns()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -7,7 +7,7 @@
 //! | [`short_rows`] | rows of a few elements | tiles that move into the loops over steps: a lane for each row |
 //! | [`transposed`] | rows across the lines of an input | the same |
 //! | [`shared_folds`] | rows of a few steps | tiles of outputs whose lanes fold together |
-//! | [`columns`] | columns | tiles that move into the loops over steps, several rows in one visit |
+//! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
 
 mod columns;
 mod rows;

@@ -104,7 +104,7 @@ fn wrong_scratch_memory_is_refused_and_nothing_is_written() {
     let compiler = Compiler::host().expect("this machine");
     for (spec, schedule) in [
         ("median f32[3,20000] axes=[1]", "parts=3"),
-        ("mode i16[40000,3] axes=[0]", "rows=1"),
+        ("mode i16[40000,3] axes=[0]", "jam=1"),
         ("sum f32[40000]", "parts=4@blocks"),
         ("var f64[3,40000] axes=[1]", "parts=2@blocks"),
     ] {

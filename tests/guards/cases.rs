@@ -68,18 +68,18 @@ pub const WIDTHS: [u32; 5] = [0, 64, 128, 256, 512];
 
 /// What is forced beside the width. Where a problem refuses it the next one is taken.
 pub const FORCED: &[&str] = &[
-    "rows=1",
-    "rows=3 blocks=2",
-    "rows=2 blocks=4 interleave=2",
+    "jam=1",
+    "jam=3 in_flight=2",
+    "jam=2 in_flight=4 interleave=2",
     "interleave=4",
-    "tile=i0:3 rows=2",
+    "tile=i0:3 jam=2",
     "tile=i0:16@blocks",
     "tile=i0:16@folds",
     "tile=i0:2@runs",
-    "tile=i0:8 rows=4",
-    "tile=i1:5 rows=7",
+    "tile=i0:8 jam=4",
+    "tile=i1:5 jam=7",
     "parts=2@blocks",
-    "prefetch=256 rows=2",
+    "prefetch=256 jam=2",
     "parts=3",
 ];
 

@@ -119,7 +119,7 @@ const BLOCKED: &[(&str, &str, &str, &str)] = &[
 ];
 
 const FORCED: &[&str] =
-    &["width=64 rows=3 blocks=2", "width=256 tile=i0:3 rows=2", "width=1024 tile=i0:16 rows=2 blocks=3"];
+    &["width=64 jam=3 in_flight=2", "width=256 tile=i0:3 jam=2", "width=1024 tile=i0:16 jam=2 in_flight=3"];
 
 /// Every case in every shape.
 fn specs() -> impl Iterator<Item = Spec> {
@@ -170,7 +170,7 @@ fn forced(problem: &Problem, n: usize) -> Option<Schedule> {
         (!slices.dims.is_empty()).then(|| format!(" tile=i{}:{}", loops - inner, [2, 5, 1 << 20][n % 3]))
     };
     let tiles: String = problem.slices.iter().filter_map(tile).collect();
-    let boxes = format!("width={}{tiles} rows=2 blocks={}", [128, 0, 512][n / 3 % 3], n % 4 + 1);
+    let boxes = format!("width={}{tiles} jam=2 in_flight={}", [128, 0, 512][n / 3 % 3], n % 4 + 1);
     let parsed = FORCED.iter().cycle().skip(n).take(FORCED.len()).copied();
     let texts = (problem.slices.len() > 1).then_some(boxes.as_str()).into_iter().chain(parsed);
     texts.map(|text| text.parse().expect("a schedule")).find(|schedule: &Schedule| schedule.check(problem).is_ok())

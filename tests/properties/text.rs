@@ -54,7 +54,7 @@ proptest! {
     #[test]
     fn schedules_of_the_right_words_never_panic(
         words in prop::collection::vec(prop::sample::select(vec![
-            "width", "tile", "rows", "blocks", "parts", "@blocks", "@runs", "=", " ", "i0", "i4294967295", "i4294967296", ":", "0", "1", "64", "65", "128", "-1", "+8",
+            "width", "tile", "jam", "in_flight", "parts", "@blocks", "@runs", "=", " ", "i0", "i4294967295", "i4294967296", ":", "0", "1", "64", "65", "128", "-1", "+8",
             "18446744073709551615", "18446744073709551616", "b0", "i", "é", "\n", "\u{0}",
         ]), 0..16)
     ) {
@@ -64,8 +64,8 @@ proptest! {
     }
 
     #[test]
-    fn schedules_of_any_numbers_are_checked(width: u32, var: u32, by: u64, rows: u64, case in cases(1 << 20, 4)) {
-        let text = format!("width={} tile=i{}:{by}{} rows={} blocks={}", [0, 128, 512, width][rows as usize % 4], var % 8, ["", "@runs", "@blocks"][width as usize % 3], rows % 70, rows % 19);
+    fn schedules_of_any_numbers_are_checked(width: u32, var: u32, by: u64, jam: u64, case in cases(1 << 20, 4)) {
+        let text = format!("width={} tile=i{}:{by}{} jam={} in_flight={}", [0, 128, 512, width][jam as usize % 4], var % 8, ["", "@runs", "@blocks"][width as usize % 3], jam % 70, jam % 19);
         if let Ok(schedule) = text.parse::<Schedule>() {
             // Accepted or refused with a reason; what is accepted makes nests that verify.
             let problem = Problem::of(&case.spec());

@@ -94,8 +94,8 @@ fn a_page_has_the_figures_of_its_problem() {
 
 #[test]
 fn what_is_forced_is_said() {
-    let forced = works(&["explain", "sum f32[256,64] axes=[0]", "--schedule", "width=128 tile=i0:32 rows=4"]);
-    assert_eq!(line(&forced, "schedule"), "width=128 tile=i0:32 rows=4 blocks=1");
+    let forced = works(&["explain", "sum f32[256,64] axes=[0]", "--schedule", "width=128 tile=i0:32 jam=4"]);
+    assert_eq!(line(&forced, "schedule"), "width=128 tile=i0:32 jam=4 in_flight=1");
     assert!(forced.contains("\n           forced; vectors are of 128 bits\n"), "{forced}");
     assert!(line(&forced, "signature").contains(", the schedule, "), "{forced}");
     let narrow = page("sum f32[256,64] axes=[0]");

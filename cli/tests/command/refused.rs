@@ -73,7 +73,7 @@ fn arguments() {
             "the reference executor has no width: it is for native and interpreter",
         ),
         (
-            &["run", "sum f32[2]", "--executor", "reference", "--schedule", "rows=2"],
+            &["run", "sum f32[2]", "--executor", "reference", "--schedule", "jam=2"],
             "the reference executor has no schedule: it is for native and interpreter",
         ),
         (&["run", "sum f32[2]", "--input", "a.npy", "--input", "b.npy"], "2 input files for a spec with 1"),

@@ -82,7 +82,7 @@ fn executors_schedules_and_widths_agree() {
     let ways: [&[&str]; 5] = [
         &["--executor", "interpreter"],
         &["--schedule", "width=0"],
-        &["--schedule", "width=256 tile=i0:64 rows=4", "--threads", "1"],
+        &["--schedule", "width=256 tile=i0:64 jam=4", "--threads", "1"],
         &["--width", "64"],
         &["--executor", "interpreter", "--width", "512", "--random", "0"],
     ];

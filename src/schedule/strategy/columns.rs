@@ -15,7 +15,7 @@ const TILE_BYTES: [u64; 2] = [4 << 10, 64 << 10];
 const PIECE_BYTES: u64 = 512;
 
 /// Steps taken in one visit of an accumulator.
-const ROWS: u64 = 4;
+const JAM: u64 = 4;
 
 /// Steps of a problem up to which they are all written out.
 const FEW_STEPS: u64 = 8;
@@ -39,13 +39,13 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
         });
         let tiled = Schedule { tiles: tiles.collect(), ..plain.clone() };
         let line = facts.in_line().min(LANES);
-        let rows: &[u64] =
-            if plain.width > Vectors::BASE.bits && facts.crosses() { &[line, ROWS, 1] } else { &[ROWS, 1] };
+        let jams: &[u64] =
+            if plain.width > Vectors::BASE.bits && facts.crosses() { &[line, JAM, 1] } else { &[JAM, 1] };
         let several = facts.is_light && facts.tree.lanes == 1 && outputs > in_registers(facts, plain);
         // One row at a time, pieces of rows lost to those in registers or to several rows everywhere.
-        let rows = if outputs < whole_rows { &rows[..rows.len() - 1] } else { rows };
-        for rows in if several { rows } else { &[1] } {
-            let schedule = Schedule { rows: *rows, ..tiled.clone() };
+        let jams = if outputs < whole_rows { &jams[..jams.len() - 1] } else { jams };
+        for jam in if several { jams } else { &[1] } {
+            let schedule = Schedule { jam: *jam, ..tiled.clone() };
             if !all.contains(&schedule) {
                 all.push(schedule);
             }
@@ -75,22 +75,22 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     // Each accumulator is made, visited once in so many steps, and read at the end.
     let visits = match in_registers && !facts.problem.takes_position {
         true => 0.0,
-        false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.rows) + 1) as f64,
+        false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.jam) + 1) as f64,
     };
     let visited = visits * facts.state_bytes as f64 * facts.phases as f64;
-    let at_once = tile.saturating_mul(schedule.rows.saturating_mul(facts.element_bytes) + facts.state_bytes);
+    let at_once = tile.saturating_mul(schedule.jam.saturating_mul(facts.element_bytes) + facts.state_bytes);
     let visiting = if at_once > machine.cache_bytes[0] { machine.visiting_far } else { 1.0 };
     let far = if tile > machine.near_pages { machine.lines_far } else { 1.0 };
     let [piece_bytes, row_bytes] = [tile, whole].map(|outputs| outputs * facts.element_bytes);
     // A loop over outputs begins at memory that does not follow what came before.
-    let is_apart = piece_bytes < row_bytes || schedule.rows > 1 && row_bytes < Machine::PAGE_BYTES;
+    let is_apart = piece_bytes < row_bytes || schedule.jam > 1 && row_bytes < Machine::PAGE_BYTES;
     let begins_ns = match is_apart && !in_registers && level < Level::Memory {
-        true => facts.input_bytes as f64 / (piece_bytes * schedule.rows) as f64 * machine.begin_ns(facts.bytes),
+        true => facts.input_bytes as f64 / (piece_bytes * schedule.jam) as f64 * machine.begin_ns(facts.bytes),
         false => 0.0,
     };
-    let scattered = scattered(machine, level, schedule.rows > 1, in_registers, [piece_bytes, row_bytes]);
+    let scattered = scattered(machine, level, schedule.jam > 1, in_registers, [piece_bytes, row_bytes]);
     Cost {
-        reading_ns: machine.read_ns(facts.bytes) * scattered + begins_ns + far * lines_ns(facts, level, schedule.rows),
+        reading_ns: machine.read_ns(facts.bytes) * scattered + begins_ns + far * lines_ns(facts, level, schedule.jam),
         computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()

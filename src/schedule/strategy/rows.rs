@@ -22,7 +22,7 @@ const AHEAD_BYTES: u64 = 8 << 10;
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let mut all = vec![plain.clone()];
     if facts.phases == 1 && facts.lanes_bytes() <= FEW_LANES_BYTES && facts.tree.blocks() >= 2 * BLOCKS {
-        all.push(Schedule { blocks: BLOCKS, ..plain.clone() });
+        all.push(Schedule { in_flight: BLOCKS, ..plain.clone() });
     }
     if plain.width > Vectors::BASE.bits && facts.waits {
         all.push(Schedule { interleave: INTERLEAVED, ..plain.clone() });
@@ -34,7 +34,7 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 }
 
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
-    let at_once = schedule.blocks * schedule.interleave;
+    let at_once = schedule.in_flight * schedule.interleave;
     cost_of(facts, schedule, &Way { at_once, runs_of: None, pushed_bytes: 0.0, end: end(facts), folding: 1.0 })
 }
 

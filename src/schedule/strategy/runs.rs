@@ -32,7 +32,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         _ => facts.machine.pushed,
     };
     let way = Way {
-        at_once: schedule.blocks * schedule.interleave,
+        at_once: schedule.in_flight * schedule.interleave,
         runs_of: Some(by),
         pushed_bytes: visits * states,
         end: rows::end(facts),
