@@ -1,15 +1,15 @@
 //! How fast hand-written loops reduce memory on this machine: what kernels are held against.
 //!
-//!     cargo bench --bench ceiling                      each row at 16 KB, 512 KB, 8 MB and 256 MB
-//!     cargo bench --bench ceiling -- "f32 max"         rows with this in their name
+//!     cargo bench --bench ceiling                      each loop at 16 KB, 512 KB, 8 MB and 256 MB
+//!     cargo bench --bench ceiling -- "f32 max"         loops with this in their name
 //!     cargo bench --bench ceiling -- --curve           f32 sums over sizes from 32 B to 256 MB
 //!     cargo bench --bench ceiling -- --json            a line of JSON for each figure
 //!
 //! Rates are bytes of input over the median time of a pass on one thread, in GB/s (10^9 bytes a second); pin it to a
-//! core (`taskset -c 1`). Memory is on huge pages where the system gives them, outer sums are of rows
-//! of 4 KB. The rows are those of `cranefold-ceiling`, which its tests check.
+//! core (`taskset -c 1`). Memory is on huge pages where the system gives them, outer sums are of matrix rows
+//! of 4 KB. The loops are those of `cranefold-ceiling`, which its tests check.
 
-use cranefold_ceiling::{Row, rows};
+use cranefold_ceiling::{HandLoop, loops};
 use memmap2::MmapMut;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -45,28 +45,28 @@ fn main() {
             filter => args.filter = filter.into(),
         }
     }
-    let rows: Vec<Row> = rows().into_iter().filter(|row| row.name().contains(&args.filter)).collect();
-    if rows.is_empty() {
-        println!("no row of `{}` that this machine can run", args.filter);
+    let loops: Vec<HandLoop> = loops().into_iter().filter(|hand| hand.name().contains(&args.filter)).collect();
+    if loops.is_empty() {
+        println!("no loop of `{}` that this machine can run", args.filter);
     } else if args.curve {
-        curve(&rows, args.json);
+        curve(&loops, args.json);
     } else {
-        ladder(&rows, args.json);
+        ladder(&loops, args.json);
     }
 }
 
-/// Each row over each size.
-fn ladder(rows: &[Row], json: bool) {
+/// Each loop over each size.
+fn ladder(loops: &[HandLoop], json: bool) {
     let mut memory = Memory::of(SIZES[SIZES.len() - 1]);
     if !json {
         let sizes = SIZES.map(|size| format!("{:>8}", size_text(size))).concat();
-        println!("{:<38}{sizes}  GB/s", "row");
+        println!("{:<38}{sizes}  GB/s", "loop");
     }
-    for row in rows {
-        memory.fill(row);
-        let mut line = format!("{:<38}", row.name());
+    for hand in loops {
+        memory.fill(hand);
+        let mut line = format!("{:<38}", hand.name());
         for size in SIZES {
-            let figure = Figure::of(row, memory.first(size));
+            let figure = Figure::of(hand, memory.first(size));
             line += &format!("{:>8.1}", figure.rate(figure.median_ns));
             if json {
                 figure.print("ladder");
@@ -79,14 +79,14 @@ fn ladder(rows: &[Row], json: bool) {
 }
 
 /// Sums of f32 over sizes that grow by the square root of 2.
-fn curve(rows: &[Row], json: bool) {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.what() == "f32 sum").collect();
-    let Some(first) = rows.first() else { return println!("the curve is of rows of `f32 sum`") };
+fn curve(loops: &[HandLoop], json: bool) {
+    let loops: Vec<&HandLoop> = loops.iter().filter(|hand| hand.what() == "f32 sum").collect();
+    let Some(first) = loops.first() else { return println!("the curve is of loops of `f32 sum`") };
     let largest = SIZES[SIZES.len() - 1];
     let mut memory = Memory::of(largest);
     memory.fill(first);
     if !json {
-        let bits: String = rows.iter().map(|row| format!("{:>8}", row.bits())).collect();
+        let bits: String = loops.iter().map(|hand| format!("{:>8}", hand.bits())).collect();
         println!("{:>10}{bits}  bits, GB/s", "bytes");
     }
     let mut half_steps = 0;
@@ -95,7 +95,7 @@ fn curve(rows: &[Row], json: bool) {
         if size > largest {
             return;
         }
-        let figures: Vec<Figure> = rows.iter().map(|row| Figure::of(row, memory.first(size))).collect();
+        let figures: Vec<Figure> = loops.iter().map(|hand| Figure::of(hand, memory.first(size))).collect();
         if json {
             figures.iter().for_each(|figure| figure.print("curve"));
         } else {
@@ -106,23 +106,23 @@ fn curve(rows: &[Row], json: bool) {
     }
 }
 
-/// What was measured of a row over some bytes.
+/// What was measured of a loop over some bytes.
 struct Figure {
-    row: Row,
+    hand: HandLoop,
     bytes: usize,
     median_ns: f64,
     min_ns: f64,
 }
 
 impl Figure {
-    fn of(row: &Row, bytes: &[u8]) -> Figure {
+    fn of(hand: &HandLoop, bytes: &[u8]) -> Figure {
         let mut sums = vec![0; ROW + LINE];
         let start = sums.as_ptr().align_offset(LINE);
         let sums = &mut sums[start..start + ROW];
         let mut time = |passes: usize| {
             let start = Instant::now();
             for _ in 0..passes {
-                black_box(row.run(black_box(bytes), black_box(&mut *sums)));
+                black_box(hand.run(black_box(bytes), black_box(&mut *sums)));
             }
             start.elapsed().as_nanos() as f64 / passes as f64
         };
@@ -135,7 +135,7 @@ impl Figure {
             samples.push(time(passes));
         }
         samples.sort_by(f64::total_cmp);
-        Figure { row: *row, bytes: bytes.len(), median_ns: samples[samples.len() / 2], min_ns: samples[0] }
+        Figure { hand: *hand, bytes: bytes.len(), median_ns: samples[samples.len() / 2], min_ns: samples[0] }
     }
 
     /// GB/s.
@@ -145,10 +145,10 @@ impl Figure {
 
     /// A line of JSON.
     fn print(&self, mode: &str) {
-        let Figure { row, bytes, median_ns, min_ns } = self;
-        let (bits, form) = (row.bits(), row.form());
-        let op = if form.is_empty() { row.what().to_string() } else { format!("{}, {form}", row.what()) };
-        let kernel: String = row.name().chars().filter(char::is_ascii_alphanumeric).collect();
+        let Figure { hand, bytes, median_ns, min_ns } = self;
+        let (bits, form) = (hand.bits(), hand.form());
+        let op = if form.is_empty() { hand.what().to_string() } else { format!("{}, {form}", hand.what()) };
+        let kernel: String = hand.name().chars().filter(char::is_ascii_alphanumeric).collect();
         println!(
             r#"{{"mode":"{mode}","kernel":"{kernel}","op":"{op}","width":{bits},"bytes":{bytes},"thp":1,"median_ns":{median_ns:.2},"min_ns":{min_ns:.2},"gbs_median":{:.2},"gbs_max":{:.2}}}"#,
             self.rate(*median_ns),
@@ -161,7 +161,7 @@ fn size_text(bytes: usize) -> String {
     if bytes < 1 << 20 { format!("{} KB", bytes >> 10) } else { format!("{} MB", bytes >> 20) }
 }
 
-/// What rows read.
+/// What loops read.
 struct Memory {
     map: MmapMut,
     /// What it is filled with.
@@ -181,10 +181,10 @@ impl Memory {
         &self.map[..bytes]
     }
 
-    /// Fills all of it with random elements for a row: floats in [-0.5, 0.5), or 1 and -1 where products would become
+    /// Fills all of it with random elements for a loop: floats in [-0.5, 0.5), or 1 and -1 where products would become
     /// subnormal; integers over their range; 16-bit floats of small exponents.
-    fn fill(&mut self, row: &Row) {
-        let elements = (row.input(), row.what().ends_with("prod"));
+    fn fill(&mut self, hand: &HandLoop) {
+        let elements = (hand.input(), hand.what().ends_with("prod"));
         if self.elements == elements {
             return;
         }

@@ -85,14 +85,14 @@ class Case:
         self.peer_ns = median(rounds)
         ratios = [rounds[n]["median_ns"] / ours[n]["median_ns"] for n in sorted(rounds.keys() & ours.keys())]
         self.ratio, self.interval = statistics.median(ratios), interval(ratios)
-        self.rounds, self.row_ns = len(ratios), median(ours, "row_ns")
-        self.row = next((line["row"] for line in ours.values() if "row" in line), "-")
+        self.rounds, self.loop_ns = len(ratios), median(ours, "loop_ns")
+        self.loop = next((line["loop"] for line in ours.values() if "loop" in line), "-")
 
     def rate(self, ns):
         return "-" if ns is None else f"{self.bytes / ns:.3g}" if self.bytes / ns < 100 else f"{self.bytes / ns:.0f}"
 
     def share(self):
-        return "-" if self.row_ns is None else f"{100 * self.row_ns / self.ns:.0f} %"
+        return "-" if self.loop_ns is None else f"{100 * self.loop_ns / self.ns:.0f} %"
 
 
 def compared(results):
@@ -111,14 +111,14 @@ def table(results):
         raise SystemExit("no case has times of cranefold and of a peer in one round")
     width = max(len(case.name) for case in cases)
     print("ratio: the fastest peer's time over ours, the median of the rounds' ratios; 90 %: its interval by order")
-    print("statistics; row: the nearest hand-written loop, its GB/s, and our share of it; GB/s: bytes of the inputs\n")
-    heads = ["case", "ours", "GB/s", "peer", "its time", "ratio", "90 %", "row", "share", "of"]
+    print("statistics; loop: the nearest hand-written loop, its GB/s, and our share of it; GB/s: bytes of the inputs\n")
+    heads = ["case", "ours", "GB/s", "peer", "its time", "ratio", "90 %", "loop", "share", "of"]
     form = f"{{:<{width}}} {{:>8}} {{:>6}}  {{:<12}} {{:>8}} {{:>6}}  {{:<13}} {{:>5}} {{:>6}}  {{}}"
     print(form.format(*heads))
     for case in cases:
         ends = "-" if case.interval is None else "{:.2f} to {:.2f}".format(*case.interval)
         ours = [case.name, time(case.ns), case.rate(case.ns), case.peer, time(case.peer_ns), f"{case.ratio:.2f}", ends]
-        print(form.format(*ours, case.rate(case.row_ns), case.share(), case.row))
+        print(form.format(*ours, case.rate(case.loop_ns), case.share(), case.loop))
     mean = lambda cases: f"{math.exp(statistics.fmean(math.log(case.ratio) for case in cases)):.2f}"
     grid = [case for case in cases if not case.name.endswith(BLOCKED)]
     rounds = sorted({case.rounds for case in cases})
@@ -142,7 +142,7 @@ def readme(results, names):
         if name not in cases:
             raise SystemExit(f"`{name}` was not compared")
         c = cases[name]
-        cells = [f"`{name}`", c.rate(c.ns), c.peer, c.rate(c.peer_ns), f"{c.ratio:.2f}", c.rate(c.row_ns), c.share()]
+        cells = [f"`{name}`", c.rate(c.ns), c.peer, c.rate(c.peer_ns), f"{c.ratio:.2f}", c.rate(c.loop_ns), c.share()]
         print("| " + " | ".join(cells) + " |")
 
 

@@ -1,8 +1,8 @@
 //! Hand-written vector loops that reduce memory, by operation and vector width: what a machine can do where nothing
 //! but the operation is in the way. They are the ceiling that generated kernels are held against.
 //!
-//! A [`Row`] is one loop over one width. Rows of the same [`what`](Row::what) and [`bits`](Row::bits) but another
-//! [`form`](Row::form) compute the same in other ways; the fastest of them is the ceiling.
+//! A [`HandLoop`] is one loop over one width. Loops of the same [`what`](HandLoop::what) and [`bits`](HandLoop::bits)
+//! but another [`form`](HandLoop::form) compute the same in other ways; the fastest of them is the ceiling.
 //!
 //! | operation | formula | element types |
 //! | --- | --- | --- |
@@ -19,17 +19,17 @@
 //!
 //! Loops are in `std::arch` and keep as many accumulators as hide the latency of the operation (eight for floats).
 //! They read their bytes at any alignment, and take vectors that are not whole padded by the identity element. There
-//! are rows for x86-64 with AVX2, FMA and F16C (128 and 256 bits) and with AVX-512 F, BW, DQ and VL (512 bits); on
+//! are loops for x86-64 with AVX2, FMA and F16C (128 and 256 bits) and with AVX-512 F, BW, DQ and VL (512 bits); on
 //! other machines the table is empty.
 //!
-//! Sums are not exact: a row adds in the order that suits it. What is said to be exact is so for every input.
+//! Sums are not exact: a loop adds in the order that suits it. What is said to be exact is so for every input.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 /// A loop.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no rows"))]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no loops"))]
 enum Loop {
     /// One result of all elements.
     Whole(unsafe fn(&[u8]) -> f64),
@@ -41,27 +41,27 @@ enum Loop {
 ///
 /// ```
 /// let ones = [1.0f32; 100].map(f32::to_le_bytes);
-/// for row in cranefold_ceiling::rows().iter().filter(|row| row.what() == "f32 sum") {
-///     assert_eq!(row.run(ones.as_flattened(), &mut []), 100.0);
+/// for hand in cranefold_ceiling::loops().iter().filter(|hand| hand.what() == "f32 sum") {
+///     assert_eq!(hand.run(ones.as_flattened(), &mut []), 100.0);
 /// }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct HandLoop {
     what: &'static str,
     form: &'static str,
     bits: u32,
     code: Loop,
 }
 
-/// The rows that this machine can run, in the order of the printed table.
-pub fn rows() -> Vec<Row> {
+/// The loops that this machine can run, in the order of the printed table.
+pub fn loops() -> Vec<HandLoop> {
     #[cfg(target_arch = "x86_64")]
-    return x86::rows();
+    return x86::loops();
     #[cfg(not(target_arch = "x86_64"))]
     vec![]
 }
 
-impl Row {
+impl HandLoop {
     /// What is computed: the element type first, as in `f32 sum`.
     pub fn what(&self) -> &'static str {
         self.what
@@ -95,14 +95,15 @@ impl Row {
 
     /// Reduces elements that lie one after the other; bytes beyond the last whole element are left out.
     ///
-    /// A row that [takes columns](Row::takes_columns) reads a matrix whose rows are as long as `columns`, writes the sum
-    /// of each column there, and gives the first; rows that are not whole are left out. Others leave `columns` alone.
+    /// A loop that [takes columns](HandLoop::takes_columns) reads a matrix whose rows are as long as `columns`, writes
+    /// the sum of each column there, and gives the first; rows that are not whole are left out. Others leave `columns`
+    /// alone.
     ///
     /// # Panics
-    /// If the row takes columns and there are none.
+    /// If the loop takes columns and there are none.
     #[inline]
     pub fn run(&self, bytes: &[u8], columns: &mut [u8]) -> f64 {
-        // SAFETY: a row is made by `x86::rows` alone, where the features of its loop were found on this machine.
+        // SAFETY: a loop is made by `x86::loops` alone, where the features of its loop were found on this machine.
         #[allow(unsafe_code, reason = "the door to code for features that the compiler was not told of")]
         unsafe {
             match self.code {

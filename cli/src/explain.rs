@@ -41,7 +41,7 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
 fn speed(spec: &Spec, measured: &Measured, threads: usize) -> String {
     let Measured { median_ns, samples, compile_ns, .. } = measured;
     let rate = figures::rate(moved_bytes(spec), *median_ns);
-    let (name, ns) = match &measured.row {
+    let (name, ns) = match &measured.loop_ns {
         Some((row, ns)) => (format!("the loop `{row}`"), ns),
         None => ("a plain loop that reads as many bytes".into(), &measured.read_ns),
     };

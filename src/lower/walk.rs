@@ -127,17 +127,17 @@ impl<'p> Lowering<'p> {
         // All blocks of a row are alike but perhaps the last: it may have fewer iterations, or end in
         // a partial step.
         let innermost = level + 1 == grid.steps.len();
-        let last = grid.steps[level] - (grid.row() - 1) * grid.block;
+        let last = grid.steps[level] - (grid.blocks_per_cut() - 1) * grid.block;
         let partial = innermost && !grid.innermost().is_multiple_of(tree.lanes);
-        let alike = if last < grid.block || partial { grid.row() - 1 } else { grid.row() };
-        let groups = [(0, alike, grid.block), (alike, grid.row() - alike, last)];
+        let alike = if last < grid.block || partial { grid.blocks_per_cut() - 1 } else { grid.blocks_per_cut() };
+        let groups = [(0, alike, grid.block), (alike, grid.blocks_per_cut() - alike, last)];
         let unit = if innermost { tree.lanes } else { 1 };
         let mut body = vec![];
         for (start, count, iterations) in groups {
             let first = start.max(within.start);
             let count = (start + count).min(within.end).saturating_sub(first);
             let blocks = Blocks::Alike(Alike { grid: number, first, iterations });
-            let row = row.times(grid.row() as i64).offset_by(walk.first);
+            let row = row.times(grid.blocks_per_cut() as i64).offset_by(walk.first);
             body.extend(self.repeat(Over::Block, count, LoopKind::Parallel, |this, b| {
                 let b = b.offset_by(first as i64);
                 let at = along(&this.boxes[number], level, &at, &b.times((grid.block * unit) as i64));

@@ -52,7 +52,7 @@ pub struct Grid {
     pub steps: Vec<u64>,
     /// Which of them is cut into blocks; those inside it are whole in every block.
     pub cut: usize,
-    /// How many iterations of that dim make a block; the last block of each row of blocks may have fewer.
+    /// How many iterations of that dim make a block; the last block of each walk of it may have fewer.
     pub block: u64,
 }
 
@@ -115,17 +115,17 @@ impl Grid {
     }
 
     /// How many blocks one walk of the cut dim makes.
-    pub fn row(&self) -> u64 {
+    pub fn blocks_per_cut(&self) -> u64 {
         self.steps[self.cut].div_ceil(self.block)
     }
 
     /// How many blocks one iteration of a dim outside of the cut one has.
     pub fn blocks_inside(&self, dim: usize) -> u64 {
-        self.steps[dim + 1..self.cut].iter().product::<u64>() * self.row()
+        self.steps[dim + 1..self.cut].iter().product::<u64>() * self.blocks_per_cut()
     }
 
     /// How many blocks there are.
     pub fn blocks(&self) -> u64 {
-        self.steps[..self.cut].iter().product::<u64>() * self.row()
+        self.steps[..self.cut].iter().product::<u64>() * self.blocks_per_cut()
     }
 }

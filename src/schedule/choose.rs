@@ -113,8 +113,8 @@ mod tests {
         consider(&Problem::of(&spec), 512)
     }
 
-    /// Eight short runs of each output are streams, in which those of the next output follow; and from memory, rows do not
-    /// share folds.
+    /// Eight short runs of each output are streams, in which those of the next output follow; and from memory, slices
+    /// do not share folds.
     #[test]
     fn short_runs_are_followed_from_output_to_output() {
         let streams = choice("sum f32[64,128,56,56]@aBcd16b axes=[1]");
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_wait_at_their_ends_are_taken_two_at_once() {
+    fn slices_that_wait_at_their_ends_are_taken_two_at_once() {
         assert_eq!(choice("argmax f32[64,1000] axes=[1]").schedule.interleave, 2);
         assert_eq!(choice("sum f32[64,1000] axes=[1]").schedule.interleave, 1);
     }
 
-    /// Pieces of rows that begin inside of lines read more of them.
+    /// Pieces of rows of a matrix that begin inside of lines read more of them.
     #[test]
-    fn rows_that_are_no_whole_lines_are_not_cut() {
+    fn matrix_rows_that_are_no_whole_lines_are_not_cut() {
         assert_eq!(choice("sum f32[16,256,14,14] axes=[1]").schedule.tiles[0].by, 196);
     }
 }

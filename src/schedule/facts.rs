@@ -144,7 +144,7 @@ impl<'p> Facts<'p> {
     }
 
     /// Bytes of the elements of a slice of input 0.
-    pub fn row_bytes(&self) -> u64 {
+    pub fn slice_bytes(&self) -> u64 {
         self.problem.count.saturating_mul(self.element_bytes)
     }
 
@@ -159,7 +159,7 @@ impl<'p> Facts<'p> {
         &loops[loops.len() - self.problem.inside(&self.problem.slices[number]).len()..]
     }
 
-    /// Whether slices are rows: the first box has no loop over outputs inside the innermost reduction dim.
+    /// Whether slices are contiguous: the first box has no loop over outputs inside the innermost reduction dim.
     pub fn is_inner(&self) -> bool {
         self.inside(0).is_empty()
     }

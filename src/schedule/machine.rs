@@ -47,9 +47,11 @@ pub struct Machine {
     /// Time in ns that the beginning of a run of memory costs before the prefetcher follows it, see
     /// [`begin_ns`](Machine::begin_ns).
     pub run_ns: [f64; 4],
-    /// Time in ns that a line of memory costs of which neighbours are far apart, the lines of other rows between them.
+    /// Time in ns that a line of memory costs of which neighbours are far apart, the lines of other rows of the matrix
+    /// between them.
     pub line_ns: [f64; 4],
-    /// Rows from which lines are read in turn: more than these lie in pages that the core does not find at once.
+    /// Rows of a matrix from which lines are read in turn: more than these lie in pages that the core does not find at
+    /// once.
     pub near_pages: u64,
     /// Operations on whole vectors in a ns.
     pub vector_ops: f64,
@@ -58,7 +60,8 @@ pub struct Machine {
     /// Time in ns from an operation to the next that needs its result.
     pub latency_ns: f64,
     /// Time in ns that the end of a block costs whose results are waited for: a loop that ends unforeseen, and a chain of
-    /// operations. `argmax` of two rows of 1,000 floats at once saved 12 ns a row in the second-level cache, 4 in the last.
+    /// operations. `argmax` of two slices of 1,000 floats at once saved 12 ns a slice in the second-level cache, 4 in
+    /// the last.
     pub wait_ns: f64,
     /// Time in ns that a call of a kernel with wide functions costs beyond one without.
     pub wide_call_ns: f64,
@@ -76,7 +79,7 @@ pub struct Machine {
     pub light_ops: u64,
     /// Operations in which a fold halves the lanes of a value: two moves and a combination.
     pub halving_ops: f64,
-    /// Operations in which several rows fold a value together, for each row: two moves.
+    /// Operations in which several slices fold a value together, for each slice: two moves.
     pub shared_fold_ops: f64,
     /// Operations that bring the elements of a vector together which lie a line of memory apart.
     pub transpose_ops: f64,
@@ -100,13 +103,13 @@ pub struct Machine {
     pub reading_again_astray: [f64; 4],
     /// Times that computing takes as long where memory is asked for that is at hand in the first-level cache.
     pub computing_asked: f64,
-    /// Times that reading takes as long, by level, where rows fold together: nothing is read meanwhile. `sum` over axis 1 of
-    /// `nChw16c` took 1.1 times as long from memory.
+    /// Times that reading takes as long, by level, where slices fold together: nothing is read meanwhile. `sum` over
+    /// axis 1 of `nChw16c` took 1.1 times as long from memory.
     pub reading_shared_folds: [f64; 4],
     /// Times that reading takes as long, by level, where a matrix is read by pieces of single rows.
     pub reading_pieces: [f64; 4],
-    /// Times that reading from memory takes longer for each page of a piece, where pieces of several rows are read at once:
-    /// prefetchers follow one of several rows in a page.
+    /// Times that reading from memory takes longer for each page of a piece, where pieces of several rows of it are
+    /// read at once: prefetchers follow one of several rows in a page.
     pub reading_rows: f64,
     /// The most times that it takes as long.
     pub reading_rows_most: f64,

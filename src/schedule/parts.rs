@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// Parts for each thread, so that one that is late keeps the others waiting for a part of its work only.
 const PARTS_OF_THREAD: u64 = 4;
 
-/// The least bytes of a run of memory that a part reads, where rows are cut.
+/// The least bytes of a run of memory that a part reads, where runs are cut.
 const LEAST_RUN_BYTES: u64 = 2 << 10;
 
 /// What stored states may be of the bytes read: they are written, read and merged once more.
@@ -74,8 +74,8 @@ impl FromStr for Parts {
 }
 
 /// Outputs outside of the reduction dims are shared out first: parts read memory as one thread would. Where these are too few,
-/// but not one, rows are cut besides, if what is left of them is long enough. Else blocks are shared out, where their states are
-/// few; else what outputs there are.
+/// but not one, runs are cut besides, if what is left of them is long enough. Else blocks are shared out, where their
+/// states are few; else what outputs there are.
 pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: u64) -> Parts {
     let (bytes, machine) = (bytes_read(problem), Machine::TYPICAL);
     let ns = cost.map_or(bytes as f64 * machine.byte_ns, |cost| cost.total_ns());
@@ -95,15 +95,15 @@ pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: 
         return outputs;
     }
     let run_bytes = positions(inside).saturating_mul(problem.inputs[0].operand.dtype.bytes());
-    let rows_are_long = run_bytes / count.div_ceil(outside) >= LEAST_RUN_BYTES;
+    let runs_are_long = run_bytes / count.div_ceil(outside) >= LEAST_RUN_BYTES;
     let stored = Parts { count, of: Shared::Blocks };
     let few_states = stored_bytes(problem, form, count) <= bytes / STORED_SHARE;
-    if outside > 1 && rows_are_long {
+    if outside > 1 && runs_are_long {
         return outputs;
     }
     match blocks(problem, form) {
         Some(blocks) if blocks >= 2 * count && few_states && stored.check(problem, form).is_ok() => stored,
-        _ if rows_are_long || outside >= threads => outputs,
+        _ if runs_are_long || outside >= threads => outputs,
         _ => Parts::ONE,
     }
 }

@@ -2,18 +2,18 @@
 //!
 //! | strategy | slices are | schedules |
 //! | --- | --- | --- |
-//! | [`rows`] | rows | one output after the other; several blocks at once, interleaved, or asked for ahead |
+//! | [`contiguous`] | contiguous slices | one output after the other; several blocks at once, interleaved, or asked for ahead |
 //! | [`runs`] | runs of memory far apart | tiles that move into the loops over blocks |
-//! | [`short_rows`] | rows of a few elements | tiles that move into the loops over steps: a lane for each row |
-//! | [`transposed`] | rows across the lines of an input | the same |
-//! | [`shared_folds`] | rows of a few steps | tiles of outputs whose lanes fold together |
+//! | [`short_slices`] | slices of a few elements | tiles that move into the loops over steps: a lane for each slice |
+//! | [`transposed`] | slices across the lines of an input | the same |
+//! | [`shared_folds`] | slices of a few steps | tiles of outputs whose lanes fold together |
 //! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
 
 mod columns;
-mod rows;
+mod contiguous;
 mod runs;
 mod shared_folds;
-mod short_rows;
+mod short_slices;
 mod transposed;
 
 use super::cost::Cost;
@@ -30,18 +30,18 @@ const LEAST_OUTPUTS: u64 = 4;
 /// A way to walk slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strategy {
-    Rows,
+    Contiguous,
     Runs,
-    ShortRows,
+    ShortSlices,
     Transposed,
     SharedFolds,
     Columns,
 }
 
-use Strategy::{Columns, Rows, Runs, SharedFolds, ShortRows, Transposed};
+use Strategy::{Columns, Contiguous, Runs, SharedFolds, ShortSlices, Transposed};
 
 /// Every strategy, in the order in which their schedules are considered: the first of equal cost is chosen.
-const ALL: [Strategy; 6] = [Rows, Runs, ShortRows, Transposed, SharedFolds, Columns];
+const ALL: [Strategy; 6] = [Contiguous, Runs, ShortSlices, Transposed, SharedFolds, Columns];
 
 impl Strategy {
     /// The strategy of a schedule: the one place that says what a tile means for some slices.
@@ -49,11 +49,11 @@ impl Strategy {
         let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
         match (facts.is_inner(), tile.map(|tile| tile.transform)) {
             (false, _) => Columns,
-            (true, None) => Rows,
+            (true, None) => Contiguous,
             (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
             (true, Some(Transform::SharedFolds)) => SharedFolds,
             (true, Some(Transform::Steps)) if facts.crosses() => Transposed,
-            (true, Some(Transform::Steps)) => ShortRows,
+            (true, Some(Transform::Steps)) => ShortSlices,
         }
     }
 
@@ -63,9 +63,9 @@ impl Strategy {
             return vec![];
         }
         match self {
-            Rows => rows::candidates(facts, plain),
+            Contiguous => contiguous::candidates(facts, plain),
             Runs => runs::candidates(facts, plain),
-            ShortRows => short_rows::candidates(facts, plain),
+            ShortSlices => short_slices::candidates(facts, plain),
             Transposed => transposed::candidates(facts, plain),
             SharedFolds => shared_folds::candidates(facts, plain),
             Columns => columns::candidates(facts, plain),
@@ -75,9 +75,9 @@ impl Strategy {
     /// The cost of a schedule of this strategy, without that of the call.
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
         match self {
-            Rows => rows::cost(facts, schedule),
+            Contiguous => contiguous::cost(facts, schedule),
             Runs => runs::cost(facts, schedule),
-            ShortRows => short_rows::cost(facts, schedule),
+            ShortSlices => short_slices::cost(facts, schedule),
             Transposed => transposed::cost(facts, schedule),
             SharedFolds => shared_folds::cost(facts, schedule),
             Columns => columns::cost(facts, schedule),

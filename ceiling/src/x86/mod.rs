@@ -1,4 +1,4 @@
-//! The rows of x86-64.
+//! The loops of x86-64.
 
 /// Makes what a macro makes, given the module of a width and the features that its loops may use.
 macro_rules! at_each_width {
@@ -19,12 +19,12 @@ mod sums;
 mod var;
 mod width;
 
-use crate::{Loop, Row};
+use crate::{HandLoop, Loop};
 
-/// Rows: what, form, and the loop by kind, file and name, at these widths.
-macro_rules! rows {
+/// Loops: what, form, and the loop by kind, file and name, at these widths.
+macro_rules! loops {
     ($($what:literal, $form:literal, $kind:ident $file:ident::$name:ident at $($width:ident)+;)+) => {
-        &[$($(Row {
+        &[$($(HandLoop {
             what: $what,
             form: $form,
             bits: 8 * width::$width::BYTES as u32,
@@ -33,8 +33,8 @@ macro_rules! rows {
     };
 }
 
-/// Every row but those that need VNNI.
-const ROWS: &[Row] = rows! {
+/// Every loop but those that need VNNI.
+const LOOPS: &[HandLoop] = loops! {
     "f32 sum", "", Whole sums::f32_sum at w512 w256 w128;
     "f64 sum", "", Whole sums::f64_sum at w512 w256 w128;
     "i32 sum", "", Whole sums::i32_sum at w512 w256 w128;
@@ -67,11 +67,11 @@ const ROWS: &[Row] = rows! {
 };
 
 /// Those that need VNNI with AVX-512 VL.
-const VNNI: &[Row] = rows! {
+const VNNI: &[HandLoop] = loops! {
     "i8 sum vpdpbusd", "", Whole bytes::i8_sum_vnni at w512 w256 w128;
 };
 
-pub fn rows() -> Vec<Row> {
+pub fn loops() -> Vec<HandLoop> {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
     let avx512 = avx2
         && is_x86_feature_detected!("avx512f")
@@ -79,6 +79,6 @@ pub fn rows() -> Vec<Row> {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
     let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
-    let plain = ROWS.iter().filter(|row| if row.bits == 512 { avx512 } else { avx2 });
+    let plain = LOOPS.iter().filter(|hand| if hand.bits == 512 { avx512 } else { avx2 });
     plain.chain(VNNI.iter().filter(|_| vnni)).copied().collect()
 }

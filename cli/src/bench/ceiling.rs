@@ -5,14 +5,14 @@ use crate::failure::Failure;
 use crate::timing::Call;
 use cranefold::ops;
 use cranefold::{DType, Problem, Spec};
-use cranefold_ceiling::{Row, rows};
+use cranefold_ceiling::{HandLoop, loops};
 use std::cmp;
 use std::hint::black_box;
 
-/// The rows for a case, which are one operation in one or several forms, and what they read.
+/// The loops for a case, which are one operation in one or several forms, and what they read.
 #[derive(Debug)]
 pub struct Ceiling {
-    rows: Vec<Row>,
+    loops: Vec<HandLoop>,
     /// The input.
     input: usize,
     /// Bytes that are reduced by themselves: of the whole input, or for sums of columns, of the rows of one matrix.
@@ -22,8 +22,8 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// The rows on the widest vectors that this machine has, for what the case reduces first; none if none is near,
-    /// there is more than one input to reduce, or it has gaps, which rows would read.
+    /// The loops on the widest vectors that this machine has, for what the case reduces first; none if none is near,
+    /// there is more than one input to reduce, or it has gaps, which loops would read.
     pub fn of(spec: &Spec) -> Option<Ceiling> {
         let [input] = spec.mapped()[..] else { return None };
         let operand = &spec.inputs()[input];
@@ -36,45 +36,45 @@ impl Ceiling {
         let row_bytes = problem.beside * size;
         let [elements] = &problem.elements[..] else { return None };
         let rows_of_one = elements.dims.last().map_or(1, |dim| dim.extent);
-        let what = |columns: bool| what(spec, operand.dtype(), columns).map(widest).filter(|rows| !rows.is_empty());
+        let what = |columns: bool| what(spec, operand.dtype(), columns).map(widest).filter(|loops| !loops.is_empty());
         let columns = problem.beside > 1 && row_bytes >= LEAST_ROW;
-        let rows = what(columns)?;
+        let loops = what(columns)?;
         let part_bytes = if columns { row_bytes * rows_of_one } else { operand.span_bytes() };
         let bytes = |bytes: u64| usize::try_from(bytes).ok();
-        Some(Ceiling { rows, input, part_bytes: bytes(part_bytes)?, row_bytes: bytes(row_bytes)? })
+        Some(Ceiling { loops, input, part_bytes: bytes(part_bytes)?, row_bytes: bytes(row_bytes)? })
     }
 
-    /// A pass of each row over the inputs.
+    /// A pass of each loop over the inputs.
     ///
     /// # Errors
     /// [`Failure::Memory`].
     pub fn calls<'a>(&self, inputs: &'a [Buffer]) -> Result<Vec<Box<Call<'a>>>, Failure> {
         let part_bytes = self.part_bytes;
-        let call = |&row: &Row| {
+        let call = |&hand: &HandLoop| {
             let bytes = inputs[self.input].bytes();
-            let mut columns = Buffer::zeroed(if row.takes_columns() { self.row_bytes as u64 } else { 0 })?;
+            let mut columns = Buffer::zeroed(if hand.takes_columns() { self.row_bytes as u64 } else { 0 })?;
             let call: Box<Call<'a>> = Box::new(move || {
                 for part in black_box(bytes).chunks(part_bytes) {
-                    black_box(row.run(part, columns.bytes_mut()));
+                    black_box(hand.run(part, columns.bytes_mut()));
                 }
                 Ok(())
             });
             Ok(call)
         };
-        self.rows.iter().map(call).collect()
+        self.loops.iter().map(call).collect()
     }
 
-    /// The fastest row by name, given the median of each.
+    /// The fastest loop by name, given the median of each.
     pub fn fastest(&self, medians_ns: impl Iterator<Item = f64>) -> Option<(String, f64)> {
-        let (row, ns) = self.rows.iter().zip(medians_ns).min_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some((row.name(), ns))
+        let (hand, ns) = self.loops.iter().zip(medians_ns).min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((hand.name(), ns))
     }
 }
 
 /// Below so many bytes side by side, which is a vector, what is summed by columns is as well summed whole.
 const LEAST_ROW: u64 = 64;
 
-/// What the nearest rows compute: the same operation; or the one that costs as much, as the maximum is to the minimum
+/// What the nearest loops compute: the same operation; or the one that costs as much, as the maximum is to the minimum
 /// and to where they are, or a sum to the root of it.
 fn what(spec: &Spec, dtype: DType, columns: bool) -> Option<&'static str> {
     let ops::Call::Row { name, .. } = spec.reducers().first()? else { return None };
@@ -119,11 +119,11 @@ fn what(spec: &Spec, dtype: DType, columns: bool) -> Option<&'static str> {
     }
 }
 
-/// The rows of an operation on the widest vectors.
-fn widest(what: &str) -> Vec<Row> {
-    let rows: Vec<Row> = rows().into_iter().filter(|row| row.what() == what).collect();
-    let bits = rows.iter().map(Row::bits).fold(0, cmp::max);
-    rows.into_iter().filter(|row| row.bits() == bits).collect()
+/// The loops of an operation on the widest vectors.
+fn widest(what: &str) -> Vec<HandLoop> {
+    let loops: Vec<HandLoop> = loops().into_iter().filter(|hand| hand.what() == what).collect();
+    let bits = loops.iter().map(HandLoop::bits).fold(0, cmp::max);
+    loops.into_iter().filter(|hand| hand.bits() == bits).collect()
 }
 
 #[cfg(test)]
@@ -133,12 +133,12 @@ mod tests {
     /// The operation, and the bytes of a part and of a row of it.
     fn held_against(spec: &str) -> Option<(&'static str, usize, usize)> {
         let ceiling = Ceiling::of(&spec.parse().expect("a spec"))?;
-        Some((ceiling.rows[0].what(), ceiling.part_bytes, ceiling.row_bytes))
+        Some((ceiling.loops[0].what(), ceiling.part_bytes, ceiling.row_bytes))
     }
 
     #[test]
     fn cases_are_held_against_the_nearest_row() {
-        if rows().is_empty() {
+        if loops().is_empty() {
             assert_eq!(held_against("sum f32[64]"), None);
             return;
         }

@@ -36,7 +36,7 @@ pub struct Measured {
     pub read_ns: f64,
     /// The hand-written loop that does most nearly the same, and the median of it over the same input, sampled in
     /// turn with the kernel; none where nothing is near.
-    pub row: Option<(String, f64)>,
+    pub loop_ns: Option<(String, f64)>,
     /// The interpreter's one run; none where there are more elements than it is given, and the bits were
     /// compared with those of scalar code instead.
     pub interpreter_ns: Option<f64>,
@@ -89,13 +89,13 @@ pub fn measure(
         Ok(())
     };
     let ceiling = Ceiling::of(&case.spec);
-    let mut rows = match &ceiling {
+    let mut loops = match &ceiling {
         Some(ceiling) => ceiling.calls(inputs)?,
         None => vec![],
     };
     let mut call = native(&kernel, executor, inputs, outputs);
     let mut calls: Vec<&mut timing::Call> = vec![&mut call, &mut read];
-    calls.extend(rows.iter_mut().map(|row| &mut **row as &mut timing::Call));
+    calls.extend(loops.iter_mut().map(|one| &mut **one as &mut timing::Call));
     let samples = match order {
         Order::InTurn => timing::in_turn(&mut calls, ROUNDS, budget_ns)?,
         Order::Alone => {
@@ -111,7 +111,7 @@ pub fn measure(
         min_ns: samples[0].min_ns(),
         samples: samples[0].len(),
         read_ns: samples[1].median_ns(),
-        row: ceiling.and_then(|ceiling| ceiling.fastest(medians)),
+        loop_ns: ceiling.and_then(|ceiling| ceiling.fastest(medians)),
         interpreter_ns,
     })
 }

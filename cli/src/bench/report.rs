@@ -50,14 +50,14 @@ impl<'a> Report<'a> {
         )?;
         writeln!(
             self.out,
-            "sampled in turn, over the kernel's; row: that of the nearest hand-written loop on the widest"
+            "sampled in turn, over the kernel's; loop: that of the nearest hand-written loop on the widest"
         )?;
         writeln!(self.out, "vectors, over the kernel's; x: the interpreter's time over the kernel's; bits are those")?;
         writeln!(self.out, "of the interpreter, above {MOST_INTERPRETED} elements of scalar code")?;
         writeln!(
             self.out,
             "\n{:<name$} {:>9} {:>9} {:>7} {:>7} {:>7} {:>12} {:>8}  bits",
-            "case", "compile", "native", "GB/s", "share", "row", "interpreter", "x"
+            "case", "compile", "native", "GB/s", "share", "loop", "interpreter", "x"
         )?;
         self.out.flush()
     }
@@ -117,15 +117,15 @@ fn row(name: usize, case: &Case, measured: &Measured) -> String {
         figures::time(median_ns),
         figures::rate(moved_bytes(&case.spec), median_ns),
         percent(measured.read_ns),
-        measured.row.as_ref().map_or("-".into(), |(_, ns)| percent(*ns)),
+        measured.loop_ns.as_ref().map_or("-".into(), |(_, ns)| percent(*ns)),
         interpreter,
         ratio
     )
 }
 
-/// The peers' line, whose bytes are those of the inputs, with the row where there is one.
+/// The peers' line, whose bytes are those of the inputs, with the hand-written loop where there is one.
 fn json(threads: usize, case: &Case, measured: &Measured) -> String {
-    let row = measured.row.as_ref().map(|(row, ns)| format!(r#","row":{},"row_ns":{ns:.1}"#, text(row)));
+    let hand = measured.loop_ns.as_ref().map(|(name, ns)| format!(r#","loop":{},"loop_ns":{ns:.1}"#, text(name)));
     format!(
         r#"{{"peer":"cranefold","threads":{threads},"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}{}}}"#,
         text(&case.name),
@@ -133,7 +133,7 @@ fn json(threads: usize, case: &Case, measured: &Measured) -> String {
         measured.first_ns,
         measured.median_ns,
         measured.min_ns,
-        row.unwrap_or_default()
+        hand.unwrap_or_default()
     )
 }
 

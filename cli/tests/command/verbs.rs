@@ -143,7 +143,7 @@ fn bench_prints_a_table() {
     let mut lines = out.lines();
     assert!(lines.next().unwrap().starts_with("one core reads "), "{out}");
     let header = lines.find(|line| line.starts_with("case ")).unwrap();
-    for column in ["compile", "native", "GB/s", "share", "row", "interpreter", "x", "bits"] {
+    for column in ["compile", "native", "GB/s", "share", "loop", "interpreter", "x", "bits"] {
         assert!(header.contains(column), "{out}");
     }
     let rows: Vec<&str> = lines.collect();

@@ -4,14 +4,14 @@ use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, states_kept};
 use super::super::machine::{Level, Machine};
 use super::super::{Schedule, Transform};
-use super::{LANES, short_rows, tile_of, vector_bytes, vector_outputs};
+use super::{LANES, short_slices, tile_of, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
 /// Bytes of accumulators of a tile whose loops are inside the steps, beside what registers hold: parts of the first-level
 /// and of the second-level cache. 16 KB gained 3 % over the better of these at most.
 const TILE_BYTES: [u64; 2] = [4 << 10, 64 << 10];
 
-/// Bytes of the elements that a tile in registers takes from each row: longer pieces gain nothing.
+/// Bytes of the elements that a tile in registers takes from each row of the matrix: longer pieces gain nothing.
 const PIECE_BYTES: u64 = 512;
 
 /// Steps taken in one visit of an accumulator.
@@ -34,7 +34,7 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let mut all: Vec<Schedule> = vec![];
     for outputs in sizes {
         let tiles = (0..facts.loops.len()).filter_map(|number| match facts.inside(number) {
-            [] => short_rows::tile(facts, plain.width, number),
+            [] => short_slices::tile(facts, plain.width, number),
             inside => tile_of(inside, outputs, whole, Transform::Steps),
         });
         let tiled = Schedule { tiles: tiles.collect(), ..plain.clone() };

@@ -3,7 +3,7 @@
 use super::super::cost::Cost;
 use super::super::facts::{Facts, Runs, states_kept};
 use super::super::{Schedule, Tile, Transform};
-use super::rows::{self, Way};
+use super::contiguous::{self, Way};
 use super::{tile_of, tiled};
 
 /// Bytes that the runs of outputs that follow one another have together.
@@ -25,7 +25,7 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
 
 /// The cost: runs begin less often, and the states of blocks are pushed to memory.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
-    let Tile { by, transform, .. } = rows::outputs_of(facts, schedule);
+    let Tile { by, transform, .. } = contiguous::outputs_of(facts, schedule);
     let states = facts.slices as f64 * facts.tree.blocks() as f64 * facts.merged_bytes() as f64;
     let visits = match transform {
         Transform::Blocks => facts.machine.pushed_in_tile,
@@ -35,8 +35,8 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         at_once: schedule.in_flight * schedule.interleave,
         runs_of: Some(by),
         pushed_bytes: visits * states,
-        end: rows::end(facts),
+        end: contiguous::end(facts),
         folding: 1.0,
     };
-    rows::cost_of(facts, schedule, &way)
+    contiguous::cost_of(facts, schedule, &way)
 }

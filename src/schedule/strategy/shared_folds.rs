@@ -1,17 +1,17 @@
-//! Rows of a few steps whose lanes fold together, as many rows as a vector has lanes.
+//! Slices of a few steps whose lanes fold together, as many slices as a vector has lanes.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
-use super::rows::{self, End, Way};
+use super::contiguous::{self, End, Way};
 use super::tiled;
 use crate::vectors::Vectors;
 
-/// Steps of a row up to which the fold of its lanes is worth sharing: sums of f32 in rows of 32 ran at 110 GB/s instead of
-/// 51, in rows of 64 at 111 instead of 85, in rows of 256 as before.
+/// Steps of a slice up to which the fold of its lanes is worth sharing: sums of f32 in slices of 32 ran at 110 GB/s
+/// instead of 51, in slices of 64 at 111 instead of 85, in slices of 256 as before.
 const MOST_STEPS: u64 = 4;
 
-/// The least bytes of a value of a state that rows share the folds of.
+/// The least bytes of a value of a state that slices share the folds of.
 const LEAST_BYTES: u64 = 4;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -27,16 +27,16 @@ fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     fits.then_some(Tile { var, by, transform: Transform::SharedFolds })
 }
 
-/// The cost: the end of a slice is a share of few moves. Nothing is read from memory while rows fold together.
+/// The cost: the end of a slice is a share of few moves. Nothing is read from memory while slices fold together.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let waited_ns = machine.shared_fold_ops * facts.values() / machine.vector_ops;
     let way = Way {
-        at_once: rows::outputs_of(facts, schedule).by,
+        at_once: contiguous::outputs_of(facts, schedule).by,
         runs_of: None,
         pushed_bytes: 0.0,
         end: End { waited_ns, fold_ns: 0.0 },
         folding: machine.reading_shared_folds[machine.level(facts.bytes) as usize],
     };
-    rows::cost_of(facts, schedule, &way)
+    contiguous::cost_of(facts, schedule, &way)
 }

@@ -1,15 +1,15 @@
-//! Rows that share the lines of an input which lies across the others: as many as a vector holds, one in each lane, from
-//! each of which a step takes lines of the others.
+//! Slices that share the lines of an input which lies across the others: as many as a vector holds, one in each lane,
+//! from each of which a step takes lines of the others.
 
 use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, OutputLoop, states_kept};
 use super::super::{Schedule, Tile, Transform};
-use super::{LANES, short_rows, tiled, vector_bytes};
+use super::{LANES, short_slices, tiled, vector_bytes};
 use crate::vectors::Vectors;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let is_wide = plain.width > Vectors::BASE.bits;
-    let is_long = facts.problem.count > short_rows::SHORT;
+    let is_long = facts.problem.count > short_slices::SHORT;
     match is_wide && facts.crosses() && facts.is_light && facts.phases == 1 && is_long {
         true => tiled(facts, plain, |number| tile(facts, number)).into_iter().collect(),
         false => vec![],

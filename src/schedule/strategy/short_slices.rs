@@ -1,4 +1,4 @@
-//! Rows of a few elements, whose lanes would stay empty: lanes are taken from as many rows instead.
+//! Slices of a few elements, whose lanes would stay empty: lanes are taken from as many slices instead.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
@@ -6,15 +6,15 @@ use super::super::{Schedule, Tile, Transform};
 use super::{LANES, tiled, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
-/// Elements of a row up to which vectors of 512 bits take a lane from each of as many rows, where an element costs
-/// little: rows of 16 ran at 55 GB/s, one by one at 27; of 256 bits at 19 and 43.
+/// Elements of a slice up to which vectors of 512 bits take a lane from each of as many slices, where an element costs
+/// little: slices of 16 ran at 55 GB/s, one by one at 27; of 256 bits at 19 and 43.
 pub(super) const SHORT: u64 = 16;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
 }
 
-/// The tile of a box of slices whose rows are short.
+/// The tile of a box of short slices.
 pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let vector = vector_outputs(width);
     let by = match facts.problem.count {

@@ -1,4 +1,4 @@
-//! Rows, one output after the other.
+//! Contiguous slices, one output after the other.
 
 use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, Runs};
@@ -38,7 +38,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     cost_of(facts, schedule, &Way { at_once, runs_of: None, pushed_bytes: 0.0, end: end(facts), folding: 1.0 })
 }
 
-/// The differences between strategies that walk rows.
+/// The differences between strategies that walk slices.
 pub(super) struct Way {
     /// Chains of operations in flight at once.
     pub at_once: u64,
@@ -56,7 +56,7 @@ pub(super) struct Way {
 pub(super) struct End {
     /// Time in ns that it is waited for.
     pub waited_ns: f64,
-    /// Time in ns of the fold of its lanes, where this overlaps with the rows after.
+    /// Time in ns of the fold of its lanes, where this overlaps with the slices after.
     pub fold_ns: f64,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
         .max(facts.chain * machine.latency_ns / way.at_once as f64);
     // Prefetchers follow a few short runs from output to output.
     let are_followed =
-        |runs: &Runs| runs.bytes < Machine::PAGE_BYTES && facts.row_bytes() / runs.bytes <= machine.streams;
+        |runs: &Runs| runs.bytes < Machine::PAGE_BYTES && facts.slice_bytes() / runs.bytes <= machine.streams;
     let runs = facts.runs(0).filter(|runs| !are_followed(runs));
     let run_ns = runs.as_ref().map_or(0.0, |runs| {
         let following = way.runs_of.map_or(1.0, |outputs| outputs.min(facts.slices) as f64);

@@ -1,6 +1,6 @@
-//! Every row that this machine can run computes what scalar code does.
+//! Every loop that this machine can run computes what scalar code does.
 
-use cranefold_ceiling::{Row, rows};
+use cranefold_ceiling::{HandLoop, loops};
 use half::{bf16, f16};
 
 /// Lengths in elements: one, around vectors and groups of them, around a block of 4 KB, several blocks.
@@ -16,9 +16,9 @@ fn random(count: usize) -> impl Iterator<Item = f64> {
 }
 
 /// Random elements: floats in [-0.5, 0.5), or about 1 for products; integers over their range.
-fn elements(row: &Row, count: usize) -> Vec<f64> {
-    let is_product = row.what().ends_with("prod");
-    let element = |x: f64| match row.input() {
+fn elements(hand: &HandLoop, count: usize) -> Vec<f64> {
+    let is_product = hand.what().ends_with("prod");
+    let element = |x: f64| match hand.input() {
         "f32" if is_product => f64::from(0.99 + 0.02 * x as f32),
         "f32" => f64::from(x as f32 - 0.5),
         "f64" if is_product => 0.99 + 0.02 * x,
@@ -28,13 +28,13 @@ fn elements(row: &Row, count: usize) -> Vec<f64> {
         "i8" => (256.0 * x).floor() - 128.0,
         "u8" => (256.0 * x).floor(),
         "i32" => ((x - 0.5) * 2f64.powi(20)).floor(),
-        other => panic!("a row of {other}"),
+        other => panic!("a loop of {other}"),
     };
     random(count).map(element).collect()
 }
 
-fn bytes(row: &Row, elements: &[f64]) -> Vec<u8> {
-    let bytes = |&x: &f64| match row.input() {
+fn bytes(hand: &HandLoop, elements: &[f64]) -> Vec<u8> {
+    let bytes = |&x: &f64| match hand.input() {
         "f32" => (x as f32).to_le_bytes().to_vec(),
         "f64" => x.to_le_bytes().to_vec(),
         "bf16" => bf16::from_f64(x).to_le_bytes().to_vec(),
@@ -42,15 +42,15 @@ fn bytes(row: &Row, elements: &[f64]) -> Vec<u8> {
         "i8" => (x as i8).to_le_bytes().to_vec(),
         "u8" => vec![x as u8],
         "i32" => (x as i32).to_le_bytes().to_vec(),
-        other => panic!("a row of {other}"),
+        other => panic!("a loop of {other}"),
     };
     elements.iter().flat_map(bytes).collect()
 }
 
-/// What a row is to give, and how far it may be off.
-fn expected(row: &Row, elements: &[f64], columns: usize) -> (f64, f64) {
+/// What a loop is to give, and how far it may be off.
+fn expected(hand: &HandLoop, elements: &[f64], columns: usize) -> (f64, f64) {
     let n = elements.len() as f64;
-    let (_, op) = row.what().split_once(' ').expect("a type and an operation");
+    let (_, op) = hand.what().split_once(' ').expect("a type and an operation");
     let sum = |f: &dyn Fn(f64) -> f64| elements.iter().map(|&x| f(x)).sum::<f64>();
     let value = match op {
         "sum" | "sum vpdpbusd" => sum(&|x| x),
@@ -64,9 +64,9 @@ fn expected(row: &Row, elements: &[f64], columns: usize) -> (f64, f64) {
             sum(&|x| (x - mean).powi(2)) / n
         }
         "outer sum" => elements.chunks_exact(columns).map(|row| row[0]).sum(),
-        other => panic!("a row of {other}"),
+        other => panic!("a loop of {other}"),
     };
-    let off = match (row.input(), op) {
+    let off = match (hand.input(), op) {
         (_, "max" | "max exact") | ("i8" | "u8" | "i32", _) => 0.0,
         ("f64", _) => 1e-12 * n,
         (_, "prod") => 1e-6 * n * value,
@@ -77,16 +77,16 @@ fn expected(row: &Row, elements: &[f64], columns: usize) -> (f64, f64) {
 
 #[test]
 fn rows_compute_what_they_say() {
-    for row in rows() {
+    for hand in loops() {
         for count in LENGTHS {
-            let elements = elements(&row, count);
+            let elements = elements(&hand, count);
             // One byte further on than a buffer starts.
-            let shifted = [&[0], &bytes(&row, &elements)[..]].concat();
+            let shifted = [&[0], &bytes(&hand, &elements)[..]].concat();
             for columns in [1, 3, 100, 333].into_iter().filter(|&c| c <= count) {
-                let (value, off) = expected(&row, &elements, columns);
+                let (value, off) = expected(&hand, &elements, columns);
                 let mut sums = vec![0xff; shifted[1..].len() / count * columns];
-                let got = row.run(&shifted[1..], &mut sums);
-                assert!((got - value).abs() <= off, "{} of {count} by {columns}: {got}, not {value}", row.name());
+                let got = hand.run(&shifted[1..], &mut sums);
+                assert!((got - value).abs() <= off, "{} of {count} by {columns}: {got}, not {value}", hand.name());
             }
         }
     }
@@ -107,17 +107,17 @@ fn exact_maxima_are_exact() {
         (&[f64::NAN, f64::INFINITY], f64::NAN),
         (&[1e-40, -1e-40], 1e-40),
     ];
-    for row in rows().iter().filter(|row| row.what().ends_with("max exact")) {
+    for hand in loops().iter().filter(|hand| hand.what().ends_with("max exact")) {
         for (special, value) in cases {
             // The last element of a case fills up before, between and after.
             for count in LENGTHS.into_iter().filter(|&count| count >= special.len()) {
                 for start in [0, (count - special.len()) / 2, count - special.len()] {
                     let mut elements = vec![special[special.len() - 1]; count];
                     elements[start..start + special.len()].copy_from_slice(special);
-                    let value = if row.input() == "f32" { f64::from(value as f32) } else { value };
-                    let got = row.run(&bytes(row, &elements), &mut []);
+                    let value = if hand.input() == "f32" { f64::from(value as f32) } else { value };
+                    let got = hand.run(&bytes(hand, &elements), &mut []);
                     let same = got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan();
-                    assert!(same, "{} of {special:?} among {count}: {got}", row.name());
+                    assert!(same, "{} of {special:?} among {count}: {got}", hand.name());
                 }
             }
         }
@@ -136,16 +136,16 @@ fn log_sum_exp_takes_all_inputs() {
         (&[1e30, -1e30], 1e30),
         (&[100.0, 99.0], 100.0 + (1.0 + (-1f64).exp()).ln()),
     ];
-    for row in rows().iter().filter(|row| row.what() == "f32 log_sum_exp") {
+    for hand in loops().iter().filter(|hand| hand.what() == "f32 log_sum_exp") {
         for (special, value) in cases {
             for count in LENGTHS.into_iter().filter(|&count| count >= special.len()) {
                 let mut elements = vec![f64::NEG_INFINITY; count];
                 elements[count - special.len()..].copy_from_slice(special);
-                let got = row.run(&bytes(row, &elements), &mut []);
+                let got = hand.run(&bytes(hand, &elements), &mut []);
                 let same = got == f64::from(value as f32)
                     || got.is_nan() && value.is_nan()
                     || (got / value - 1.0).abs() < 1e-6;
-                assert!(same, "{} of {special:?} among {count}: {got}", row.name());
+                assert!(same, "{} of {special:?} among {count}: {got}", hand.name());
             }
         }
     }
@@ -154,20 +154,20 @@ fn log_sum_exp_takes_all_inputs() {
 /// The sum of each column is written, whatever was there.
 #[test]
 fn outer_sums_are_written() {
-    for row in rows().iter().filter(|row| row.takes_columns()) {
+    for hand in loops().iter().filter(|hand| hand.takes_columns()) {
         for columns in [1, 7, 33, 64, 300] {
-            let elements = elements(row, 11 * columns);
-            let mut sums = bytes(row, &vec![f64::NAN; columns]);
-            row.run(&bytes(row, &elements), &mut sums);
-            let sums: Vec<f64> = match row.input() {
+            let elements = elements(hand, 11 * columns);
+            let mut sums = bytes(hand, &vec![f64::NAN; columns]);
+            hand.run(&bytes(hand, &elements), &mut sums);
+            let sums: Vec<f64> = match hand.input() {
                 "f32" => sums.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x).into()).collect(),
                 _ => sums.as_chunks().0.iter().map(|&x| f64::from_le_bytes(x)).collect(),
             };
             for (column, sum) in sums.iter().enumerate() {
-                let (value, off) = expected(row, &elements[column..], columns);
+                let (value, off) = expected(hand, &elements[column..], columns);
                 // The rows from here on are one fewer, but for what is left of the last.
                 let value = if column == 0 { value } else { value + elements[10 * columns + column] };
-                assert!((sum - value).abs() <= off, "{} of column {column}: {sum}, not {value}", row.name());
+                assert!((sum - value).abs() <= off, "{} of column {column}: {sum}, not {value}", hand.name());
             }
         }
     }
@@ -175,7 +175,7 @@ fn outer_sums_are_written() {
 
 #[test]
 fn a_row_is_named_once() {
-    let mut names: Vec<String> = rows().iter().map(Row::name).collect();
+    let mut names: Vec<String> = loops().iter().map(HandLoop::name).collect();
     let count = names.len();
     names.sort();
     names.dedup();
