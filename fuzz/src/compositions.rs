@@ -13,9 +13,9 @@ const POWERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, 1.5, 2.5, 10.25];
 const EPSILONS: &[f64] = &[0.0, 1e-6, 0.5, 100.0, -1.0, 1e30];
 const DDOFS: &[f64] = &[0.0, 1.0, 2.0, 0.5, 1000.0];
 
-/// Which parts a spec has. The first are the simplest.
+/// The composition of a spec. The first are the simplest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Parts {
+pub enum Composition {
     /// One row of the table.
     Row,
     /// Up to three rows.
@@ -30,8 +30,15 @@ pub enum Parts {
     Own,
 }
 
-impl Parts {
-    pub const ALL: [Parts; 6] = [Parts::Row, Parts::Several, Parts::Map, Parts::Then, Parts::Apply, Parts::Own];
+impl Composition {
+    pub const ALL: [Composition; 6] = [
+        Composition::Row,
+        Composition::Several,
+        Composition::Map,
+        Composition::Then,
+        Composition::Apply,
+        Composition::Own,
+    ];
 }
 
 /// The operands and expressions of a spec in the making.
@@ -50,15 +57,15 @@ struct Draft<'a> {
 /// The builder of a case's spec.
 pub fn builder(case: &Case) -> Builder {
     let mut random = Random::new(case.choice);
-    let parts = case.parts;
-    let has_map = match parts {
-        Parts::Map => true,
-        Parts::Then | Parts::Apply => random.below(2) == 0,
+    let composition = case.composition;
+    let has_map = match composition {
+        Composition::Map => true,
+        Composition::Then | Composition::Apply => random.below(2) == 0,
         _ => false,
     };
-    let several = has_map || matches!(parts, Parts::Apply | Parts::Own);
-    let then = parts == Parts::Then || parts == Parts::Own && random.below(3) == 0;
-    let apply = parts == Parts::Apply || parts == Parts::Own && !then && random.below(4) == 0;
+    let several = has_map || matches!(composition, Composition::Apply | Composition::Own);
+    let then = composition == Composition::Then || composition == Composition::Own && random.below(3) == 0;
+    let apply = composition == Composition::Apply || composition == Composition::Own && !then && random.below(4) == 0;
     let some = |random: &mut Random, few: Range<u64>| {
         let count = few.start + random.below(few.end - few.start);
         (0..count).map(|_| random.pick(&DType::ALL)).collect::<Vec<DType>>()
@@ -77,7 +84,7 @@ pub fn builder(case: &Case) -> Builder {
 
 impl Draft<'_> {
     fn builder(mut self, has_map: bool, then: bool, apply: bool) -> Builder {
-        let own = self.case.parts == Parts::Own;
+        let own = self.case.composition == Composition::Own;
         let element = if has_map { self.element() } else { self.inputs[0] };
         if !element.is_float() {
             self.says_accumulator = false;
@@ -88,8 +95,8 @@ impl Draft<'_> {
         let map = has_map.then(|| self.map(element, apply));
         let mut builder = None;
         let mut results: Vec<(Output, DType)> = vec![];
-        let count = match self.case.parts {
-            Parts::Row => 1,
+        let count = match self.case.composition {
+            Composition::Row => 1,
             _ => 1 + self.random.below(3),
         };
         let own_reads = own.then(|| self.own_reads(then || apply));
@@ -184,7 +191,7 @@ impl Draft<'_> {
         let mut must: Vec<String> = elements.into_iter().map(|(name, _)| name).collect();
         if apply {
             must.truncate(1);
-        } else if self.case.parts == Parts::Map {
+        } else if self.case.composition == Composition::Map {
             must.extend(self.scalar_names().into_iter().map(|(name, _)| name));
         }
         expression(&mut self.random, &names, &must, element)

@@ -71,7 +71,7 @@ pub enum Form {
 /// Numbers that mean a spec.
 #[derive(Clone)]
 pub struct Case {
-    pub(crate) parts: compositions::Parts,
+    pub(crate) composition: compositions::Composition,
     /// Of everything that is drawn by [`crate::compositions`].
     pub(crate) choice: u64,
     axes: Vec<Axis>,
@@ -114,9 +114,9 @@ struct Forced {
 
 impl fmt::Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { parts, choice, seed, kind, offsets, .. } = self;
+        let Case { composition, choice, seed, kind, offsets, .. } = self;
         match self.built() {
-            Err(error) => write!(f, "{parts:?} of choice {choice}, which is refused: {error}"),
+            Err(error) => write!(f, "{composition:?} of choice {choice}, which is refused: {error}"),
             Ok(spec) => {
                 write!(f, "{spec} (data {kind} of seed {seed:#x}, off by {offsets:?} bytes)")?;
                 self.schedules(&Problem::of(&spec)).iter().try_for_each(|s| write!(f, "\n    {s}"))
@@ -131,7 +131,7 @@ impl Case {
     pub fn of(bytes: &[u8], most_elements: u64, most_axes: u64) -> Case {
         let bytes = &mut Bytes::new(bytes);
         Case {
-            parts: bytes.pick(&compositions::Parts::ALL),
+            composition: bytes.pick(&compositions::Composition::ALL),
             choice: bytes.bits(),
             seed: bytes.bits(),
             kind: bytes.below(8) as u8,

@@ -3,7 +3,7 @@
 use super::known::{Known, integer};
 use super::real::Real;
 use cranefold_ir::DType::{self, Bool, F32, F64, I32};
-use cranefold_ir::expression::{Expression, Operation, Part};
+use cranefold_ir::expression::{Expression, Folded, Operation};
 use std::cmp::Ordering;
 
 /// Values by their names.
@@ -21,14 +21,14 @@ pub fn seen(element: Known, accumulator: DType) -> Known {
 
 /// The value of an expression; `literal` is the type of what only numbers make.
 pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known {
-    let value = expression.fold(&mut |part: Part<Term>| match part {
-        Part::Int(value) => Term::Int(value),
-        Part::Real(value) => Term::Real(Known::exactly(F64, Real::from(value))),
-        Part::Name(name) => {
+    let value = expression.fold(&mut |folded: Folded<Term>| match folded {
+        Folded::Int(value) => Term::Int(value),
+        Folded::Real(value) => Term::Real(Known::exactly(F64, Real::from(value))),
+        Folded::Name(name) => {
             let named = names.iter().find(|(known, _)| known == name);
             Term::Typed(named.unwrap_or_else(|| panic!("the spec has refused `{name}`")).1)
         }
-        Part::Apply(operation, args) => term(operation, args, literal),
+        Folded::Apply(operation, args) => term(operation, args, literal),
     });
     value.of(literal)
 }

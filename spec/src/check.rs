@@ -122,16 +122,16 @@ struct Texts {
 
 impl Texts {
     fn of(builder: &Builder) -> Result<Texts, SpecError> {
-        let list = |part: &'static str, given: &Option<super::build::Expressions>| match given {
+        let list = |field: &'static str, given: &Option<super::build::Expressions>| match given {
             None => Ok(vec![]),
             Some(expressions) => {
-                expressions.0.clone().map_err(|error| in_spec(RecipeError::Expression { part, error }))
+                expressions.0.clone().map_err(|error| in_spec(RecipeError::Expression { field, error }))
             }
         };
-        let one = |part: &'static str, given| match <[Expression; 1]>::try_from(list(part, given)?) {
+        let one = |field: &'static str, given| match <[Expression; 1]>::try_from(list(field, given)?) {
             Ok([one]) => Ok(Some(one)),
             Err(list) if list.is_empty() => Ok(None),
-            Err(list) => Err(SpecError::OneExpression { part, given: list.len() }),
+            Err(list) => Err(SpecError::OneExpression { field, given: list.len() }),
         };
         Ok(Texts {
             map: one("map", &builder.map)?,
@@ -276,9 +276,9 @@ fn refused_at(name: &str, message: String, expressions: &Texts) -> SpecError {
         ("then", expressions.then.iter().collect()),
         ("apply", expressions.apply.iter().collect()),
     ];
-    for (part, expressions) in parts {
+    for (field, expressions) in parts {
         if let Some(expression) = expressions.into_iter().find(|f| f.uses(name)) {
-            return in_spec(RecipeError::Expression { part, error: expression.error_at_name(name, message) });
+            return in_spec(RecipeError::Expression { field, error: expression.error_at_name(name, message) });
         }
     }
     SpecError::Broadcast { message }
@@ -299,7 +299,7 @@ fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
             let message = format!("{} of shape {own} does not broadcast to the output's shape {to}", names[i]);
             let expression = spec.then.iter().find(|f| f.uses(&names[i])).expect("inputs are used");
             let error = expression.error_at_name(&names[i], message);
-            return Err(in_spec(RecipeError::Expression { part: "then", error }));
+            return Err(in_spec(RecipeError::Expression { field: "then", error }));
         }
     }
     Ok(())
@@ -310,12 +310,12 @@ fn is_lifted(reducers: &[Call], name: &str) -> bool {
     reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name)))
 }
 
-/// Refuses an input that is read by a part which may not read it.
+/// Refuses an input that is read by an expression which may not read it.
 fn check_roles(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
     for (input, name) in inputs.iter().zip(expression_names(inputs)) {
-        let reads = |part: &'static str, list: &[Expression]| {
+        let reads = |field: &'static str, list: &[Expression]| {
             let expression = list.iter().find(|f| f.uses(&name))?;
-            Some((part, expression.clone()))
+            Some((field, expression.clone()))
         };
         let [map, apply] = [&expressions.map, &expressions.apply]
             .map(|expression| expression.as_ref().map_or(&[][..], slice::from_ref));
@@ -330,9 +330,9 @@ fn check_roles(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Re
             ),
             _ => continue,
         };
-        if let Some((part, expression)) = read {
+        if let Some((field, expression)) = read {
             let error = expression.error_at_name(&name, message);
-            return Err(in_spec(RecipeError::Expression { part, error }));
+            return Err(in_spec(RecipeError::Expression { field, error }));
         }
         if input.role == Role::Then && is_lifted(reducers, &name) {
             return Err(SpecError::Broadcast { message });

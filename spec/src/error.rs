@@ -68,8 +68,8 @@ pub enum SpecError {
     ThenAndApply,
     #[error("`map` does not stand with a combiner, whose `lift` reads the inputs itself")]
     MapWithCombiner,
-    #[error("`{part}` is one expression, {given} given")]
-    OneExpression { part: &'static str, given: usize },
+    #[error("`{field}` is one expression, {given} given")]
+    OneExpression { field: &'static str, given: usize },
     #[error("{0}")]
     Recipe(RecipeError),
     #[error("column {column}: {error}")]

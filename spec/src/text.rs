@@ -3,10 +3,10 @@
 //! ```text
 //! spec    = op { "," op } { word } [ "->" output { "," output } { word } ]
 //! op      = NAME [ "(" [ param { "," param } ] ")" ]
-//!         | "combiner" "(" part { "," part } ")"
+//!         | "combiner" "(" field { "," field } ")"
 //! param   = NAME "=" NUMBER
 //!         | NAME                            a flag: 1
-//! part    = ( "identity" | "lift" | "combine" | "close" | "merge" | "finish" ) "=" QUOTED
+//! field   = ( "identity" | "lift" | "combine" | "close" | "merge" | "finish" ) "=" QUOTED
 //!         | "commutative"
 //! word    = operand { "," operand }         each input, in order
 //!         | "scalar" NAME ":" DTYPE         each after the inputs, in order
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! QUOTED is an expression, or several separated by commas, between two `"`
-//! ([`expression`](cranefold_ir::expression) has their grammar). A combiner's parts are in the order of its
+//! ([`expression`](cranefold_ir::expression) has their grammar). A combiner's fields are in the order of its
 //! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits
 //! ([`layout`](crate::layout) says which), BLOCKS is its end after the letters; INT is decimal
 //! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any
@@ -143,10 +143,10 @@ impl<'a> Parser<'a> {
         loop {
             self.skip_space();
             let at = self.at;
-            let word = self.name("a part of the combiner")?;
+            let word = self.name("a field of the combiner")?;
             if word == "commutative" {
                 if std::mem::replace(&mut combiner.commutative, true) {
-                    let error = RecipeError::RepeatedPart { part: "commutative" };
+                    let error = RecipeError::RepeatedField { field: "commutative" };
                     return Err(SpecError::CombinerText { column: self.column(at), error });
                 }
             } else {

@@ -2,7 +2,7 @@
 
 use super::Refused;
 use super::address::Base;
-use super::emit::{Emit, Part};
+use super::emit::{Emit, RegisterElements};
 use super::storage::{Cell, Lanes, cell_of, is_dead};
 use super::walk::Walk;
 use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
@@ -70,14 +70,14 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 
     /// The elements of an accumulator in registers that an index names.
-    pub fn part(&self, acc: AccId, index: &Index) -> Option<Part> {
+    pub fn part(&self, acc: AccId, index: &Index) -> Option<RegisterElements> {
         let cells = self.storage.cells.get(&acc)?;
         let cell = cell_of(cells, index.offset as u64);
         let lanes = self.lane().filter(|&(var, _)| index.coefficient(var) != 0).map(|(_, lanes)| lanes);
-        Some(Part { dtype: self.types[&acc], cell, at: index.offset as u64 - cell.start, lanes })
+        Some(RegisterElements { dtype: self.types[&acc], cell, at: index.offset as u64 - cell.start, lanes })
     }
 
-    fn register(&self, acc: AccId, part: &Part) -> Result<E::Register, Refused> {
+    fn register(&self, acc: AccId, part: &RegisterElements) -> Result<E::Register, Refused> {
         self.registers.get(&(acc, part.cell)).copied().ok_or_else(|| Refused(format!("{acc} from elsewhere")))
     }
 

@@ -71,9 +71,9 @@ pub trait Memory<'a>: Handles {
     fn store(&mut self, to: Access<Self::Number>, value: Self::Value) -> Result<(), Refused>;
 }
 
-/// A part of an accumulator's register.
+/// Elements of an accumulator's register.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct RegisterElements {
     pub dtype: DType,
     /// The elements of the register.
     pub cell: Cell,
@@ -95,7 +95,7 @@ pub trait Accumulators: Handles {
     fn start(&mut self, registers: &[(Self::Register, u64, Scalar)]);
 
     /// The value of elements in a register.
-    fn read(&mut self, register: Self::Register, part: Part) -> Self::Value;
+    fn read(&mut self, register: Self::Register, part: RegisterElements) -> Self::Value;
 
     /// The lower and the upper halves, of `half` lanes, of the groups of two vectors that follow one another.
     fn halves(&mut self, vectors: [Self::Value; 2], half: u64) -> Result<[Self::Value; 2], Refused>;
@@ -106,10 +106,16 @@ pub trait Accumulators: Handles {
     }
 
     /// Writes all elements of a register that matter.
-    fn write(&mut self, register: Self::Register, part: Part, value: Self::Value) -> Result<(), Refused>;
+    fn write(&mut self, register: Self::Register, part: RegisterElements, value: Self::Value) -> Result<(), Refused>;
 
-    /// Writes elements of a register, of the part's lanes the first `written`, and leaves the others.
-    fn write_part(&mut self, to: Self::Register, part: Part, written: u64, value: Self::Value) -> Result<(), Refused>;
+    /// Writes elements of a register, of the lanes the first `written`, and leaves the others.
+    fn write_part(
+        &mut self,
+        to: Self::Register,
+        part: RegisterElements,
+        written: u64,
+        value: Self::Value,
+    ) -> Result<(), Refused>;
 }
 
 /// Values of expressions.

@@ -4,7 +4,7 @@ use crate::codegen::clif::{self, Generated, HostFunction, LoopName, WideName, lo
 use crate::codegen::marks::marks;
 use crate::codegen::x86::Plan;
 use crate::error::Error;
-use crate::inspect::disassembly::{Part, disassembly};
+use crate::inspect::disassembly::{MarkedCode, disassembly};
 use crate::link::{Code, generate, host_calls, together, wide_calls};
 use cranefold_ir::Nest;
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalNameRef};
@@ -60,7 +60,7 @@ pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Res
     for (number, wide_function) in wide_functions.iter().enumerate() {
         let loops: Vec<&str> = wide_function.loops.iter().map(String::as_str).collect();
         let (bytes, code_bytes, marks) = (&wide_function.bytes, wide_function.code_bytes, &wide_function.marks);
-        let part = Part { bytes, code_bytes, loops: &loops, marks, addresses: &[] };
+        let part = MarkedCode { bytes, code_bytes, loops: &loops, marks, addresses: &[] };
         text += &format!("\nwide {number}:\n{}", disassembly(&part));
     }
     Ok(text)
@@ -77,7 +77,7 @@ fn function_text(function: &Function, code: &CompiledCode, loops: &[LoopName]) -
     let addresses: Vec<(usize, String)> =
         relocations.map(|r| (r.offset as usize, target_name(function, &r.target))).collect();
     let bytes = code.code_buffer();
-    disassembly(&Part { bytes, code_bytes, loops: &loops, marks: &marks, addresses: &addresses })
+    disassembly(&MarkedCode { bytes, code_bytes, loops: &loops, marks: &marks, addresses: &addresses })
 }
 
 /// What an address is of.

@@ -4,9 +4,9 @@ use crate::codegen::marks::Mark;
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use std::fmt::Write;
 
-/// A function, and what is known of it. Places are offsets in bytes, ascending.
+/// The code of a function and its marks. Places are offsets in bytes, ascending.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct MarkedCode<'a> {
     /// Code, then constants.
     pub bytes: &'a [u8],
     /// Bytes of code.
@@ -27,7 +27,7 @@ pub struct Part<'a> {
 ///      3:    mov rdx,0  ; wide 0
 ///      d:    call rdx
 /// ```
-pub fn disassembly(part: &Part) -> String {
+pub fn disassembly(part: &MarkedCode) -> String {
     let mut text = Text::default();
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();
@@ -104,7 +104,8 @@ mod tests {
         let pieces = [(10, None), (13, Some(1)), (15, Some(0)), (16, None)];
         let marks = marks(pieces.into_iter(), &around);
         let addresses = [(2, "wide 0".to_string())];
-        let part = Part { bytes: &bytes, code_bytes: 16, loops: &["a", "b"], marks: &marks, addresses: &addresses };
+        let part =
+            MarkedCode { bytes: &bytes, code_bytes: 16, loops: &["a", "b"], marks: &marks, addresses: &addresses };
         let lines = [
             "     0:  mov rax,0  ; wide 0",
             "  ; a",

@@ -52,7 +52,7 @@ pub(crate) fn explain(spec: &Spec, compiled: &Compiled, facts: &Facts) -> Result
     page.line("schedule", &schedule.to_string());
     why(compiled).iter().for_each(|reason| page.line("", reason));
     parts(compiled, facts, nest, &work).iter().enumerate().for_each(|(n, part)| {
-        page.line(if n == 0 { "parts" } else { "" }, part);
+        page.line(if n == 0 { "code" } else { "" }, part);
     });
     page.line("predicted", &predicted(compiled, facts));
     Ok(page.0)

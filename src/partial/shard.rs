@@ -24,12 +24,12 @@ pub struct Shard {
     partial: Partial,
     blocks: Range<u64>,
     inputs: Vec<InputSpan>,
-    parts: Arc<[Part]>,
+    parts: Arc<[SubtreeCode]>,
 }
 
 /// A subtree.
 #[derive(Debug)]
-struct Part {
+struct SubtreeCode {
     code: Routine,
     /// For each input of the shard, how many elements of its span come before what the code reads.
     starts: Vec<u64>,
@@ -51,7 +51,7 @@ impl Partial {
                 _ => starts[span.input] - span.elems.start,
             };
             let starts = inputs.iter().map(before).collect();
-            Ok(Part { code: self.inner.maker.code(nest, &self.inner.maker.schedule)?, starts })
+            Ok(SubtreeCode { code: self.inner.maker.code(nest, &self.inner.maker.schedule)?, starts })
         };
         let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
         Ok(Shard { partial: self.clone(), blocks, inputs, parts })

@@ -1,6 +1,6 @@
 //! Writes out the folds of lanes.
 
-use super::state::{Part, combined, parts};
+use super::state::{StateValue, combined, values};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
@@ -23,13 +23,13 @@ use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tr
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
 pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let declared = parts(&nest);
+    let declared = values(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
         let Stmt::Fold { accs, def, present, lanes, elems } = stmt else { return out.push(stmt) };
-        let parts: Vec<Part> = accs.iter().map(|acc| declared[acc]).collect();
+        let values: Vec<StateValue> = accs.iter().map(|acc| declared[acc]).collect();
         let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
-        out.extend(fold.write_out(&parts, &mut nest, &mut names))
+        out.extend(fold.write_out(&values, &mut nest, &mut names))
     });
     nest
 }
@@ -43,35 +43,35 @@ struct Fold {
 }
 
 impl Fold {
-    fn write_out(&self, parts: &[Part], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    fn write_out(&self, values: &[StateValue], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         if self.elems.is_power_of_two() {
-            return self.halve(parts, nest, names);
+            return self.halve(values, nest, names);
         }
-        let copies: Vec<Part> = parts.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
+        let copies: Vec<StateValue> = values.iter().map(|p| StateValue { acc: names.acc(), ..*p }).collect();
         let len = self.present * self.elems;
         let mut out: Vec<Stmt> = copies.iter().map(|p| p.declare(len)).collect();
-        out.push(copy(&copies, parts, len, names));
+        out.push(copy(&copies, values, len, names));
         out.extend(self.halve(&copies, nest, names));
-        out.push(copy(parts, &copies, self.elems, names));
+        out.push(copy(values, &copies, self.elems, names));
         out
     }
 
-    fn halve(&self, parts: &[Part], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    fn halve(&self, values: &[StateValue], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let step = |(half, count): (u64, u64)| {
             let var = names.loop_over(Over::Element);
             let lower = Index::term(var, 1);
             let upper = lower.clone().offset_by((half * self.elems) as i64);
-            let body = combined(&self.def, parts, [&lower, &upper], parts, &lower, nest, names);
+            let body = combined(&self.def, values, [&lower, &upper], values, &lower, nest, names);
             Stmt::For(Loop::new(var, count * self.elems, LoopKind::Parallel, body))
         };
         tree::folds(self.lanes, self.present).map(step).collect()
     }
 }
 
-fn copy(to: &[Part], from: &[Part], len: u64, names: &mut Names) -> Stmt {
+fn copy(to: &[StateValue], from: &[StateValue], len: u64, names: &mut Names) -> Stmt {
     let var = names.loop_over(Over::Element);
     let at = Index::term(var, 1);
-    let set = |(to, from): (&Part, &Part)| Stmt::Set {
+    let set = |(to, from): (&StateValue, &StateValue)| Stmt::Set {
         acc: to.acc,
         index: at.clone(),
         value: Expr::Read(from.acc, from.dtype, at.clone()),

@@ -1,6 +1,6 @@
 //! Folds the lanes of several outputs together.
 
-use super::state::{Part, combined, parts};
+use super::state::{StateValue, combined, values};
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, is_straight, map_elements, rewrite, visit_accesses, visit_exprs};
@@ -45,7 +45,7 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
         return nest;
     }
     let mut names = Names::after(&nest);
-    let declared = parts(&nest);
+    let declared = values(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
@@ -63,7 +63,7 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
 struct Shared {
     /// Where it stands in the body.
     at: usize,
-    state: Vec<Part>,
+    state: Vec<StateValue>,
     def: Def,
     present: u64,
     lanes: u64,
@@ -76,12 +76,12 @@ struct Shared {
 impl Shared {
     /// That of a loop; `None` where its body is no fold between the steps of an output and what is done with its
     /// result, or vectors would not be whole.
-    fn of(l: &Loop, vector_bytes: u64, nest: &Nest, part: impl Fn(&AccId) -> Part) -> Option<Shared> {
+    fn of(l: &Loop, vector_bytes: u64, nest: &Nest, part: impl Fn(&AccId) -> StateValue) -> Option<Shared> {
         let Extent::Const(outputs) = l.extent else { return None };
         let at = l.body.iter().position(|s| matches!(s, Stmt::Fold { elems: 1, .. }))?;
         let Stmt::Fold { accs, def, present, lanes, .. } = &l.body[at] else { return None };
         let (before, after) = (&l.body[..at], &l.body[at + 1..]);
-        let state: Vec<Part> = accs.iter().map(part).collect();
+        let state: Vec<StateValue> = accs.iter().map(part).collect();
         let bytes = state[0].dtype.bytes();
         let width = vector_bytes / bytes;
         let declares = |acc: &AccId| before.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if a == acc));
@@ -106,7 +106,7 @@ impl Shared {
         }
         let var = names.loop_over(Over::Element);
         let to = Index::term(l.var, self.width as i64).plus(var, 1);
-        let set = |(to_part, from): (&Part, &Part)| {
+        let set = |(to_part, from): (&StateValue, &StateValue)| {
             let value = Expr::Read(from.acc, from.dtype, Index::term(var, 1));
             Stmt::Set { acc: to_part.acc, index: to.clone(), value }
         };
@@ -134,11 +134,11 @@ impl Shared {
     }
 
     /// New accumulators of so many lanes of each output, declared in `out`.
-    fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<Part> {
-        let parts: Vec<Part> = self.state.iter().map(|p| Part { acc: names.acc(), ..*p }).collect();
+    fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateValue> {
+        let values: Vec<StateValue> = self.state.iter().map(|p| StateValue { acc: names.acc(), ..*p }).collect();
         let len = lanes * self.outputs;
-        out.extend(parts.iter().map(|p| p.declare(len)));
-        parts
+        out.extend(values.iter().map(|p| p.declare(len)));
+        values
     }
 }
 

@@ -3,15 +3,15 @@
 use cranefold_ir::{AccId, DType, Def, Expr, Index, Names, Nest, Scalar, Stmt};
 use std::collections::HashMap;
 
-/// One accumulator of the state.
+/// One value of a state: its accumulator.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct StateValue {
     pub acc: AccId,
     pub dtype: DType,
     pub init: Scalar,
 }
 
-impl Part {
+impl StateValue {
     /// Its declaration, with so many elements.
     pub(super) fn declare(&self, len: u64) -> Stmt {
         Stmt::Acc { acc: self.acc, dtype: self.dtype, len, init: self.init }
@@ -23,22 +23,22 @@ impl Part {
 }
 
 /// The accumulators that the nest declares.
-pub(super) fn parts(nest: &Nest) -> HashMap<AccId, Part> {
-    let mut parts = HashMap::new();
+pub(super) fn values(nest: &Nest) -> HashMap<AccId, StateValue> {
+    let mut values = HashMap::new();
     nest.visit(&mut |s| {
         if let Stmt::Acc { acc, dtype, init, .. } = s {
-            parts.insert(*acc, Part { acc: *acc, dtype: *dtype, init: *init });
+            values.insert(*acc, StateValue { acc: *acc, dtype: *dtype, init: *init });
         }
     });
-    parts
+    values
 }
 
 /// `to[at] = def(from[lower], from[upper])`.
 pub(super) fn combined(
     def: &Def,
-    from: &[Part],
+    from: &[StateValue],
     [lower, upper]: [&Index; 2],
-    to: &[Part],
+    to: &[StateValue],
     at: &Index,
     nest: &mut Nest,
     names: &mut Names,

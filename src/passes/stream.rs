@@ -76,7 +76,7 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
     let mut has_stacks = false;
     for stmt in body {
         match stmt {
-            Stmt::Acc { acc, .. } if state.parts.iter().any(|p| p.all == acc) => {}
+            Stmt::Acc { acc, .. } if state.values.iter().any(|p| p.all == acc) => {}
             Stmt::For(l) if holds_blocks(&l) && state.is_in(&l.body) => {
                 if !std::mem::replace(&mut has_stacks, true) {
                     out.extend(state.declare_stacks());
@@ -95,8 +95,8 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
     out
 }
 
-/// One part of the state.
-struct Part {
+/// One value of the state.
+struct StreamedValue {
     /// The accumulator that held all blocks; of the result, once drained.
     all: AccId,
     /// The state of the current block.
@@ -107,7 +107,7 @@ struct Part {
     init: Scalar,
 }
 
-impl Part {
+impl StreamedValue {
     fn declare(&self, acc: AccId, len: u64) -> Stmt {
         Stmt::Acc { acc, dtype: self.dtype, len, init: self.init }
     }
@@ -142,7 +142,7 @@ struct Done<'i> {
 }
 
 struct Streamed {
-    parts: Vec<Part>,
+    values: Vec<StreamedValue>,
     def: Def,
     blocks: u64,
     elems: u64,
@@ -156,19 +156,19 @@ impl Streamed {
                 (*acc == all).then_some((*dtype, *init))
             });
             let (dtype, init) = declared.expect("a merged accumulator is declared beside its merge");
-            Part { all, block: names.acc(), stack: names.acc(), dtype, init }
+            StreamedValue { all, block: names.acc(), stack: names.acc(), dtype, init }
         };
-        Streamed { parts: accs.into_iter().map(part).collect(), def, blocks, elems }
+        Streamed { values: accs.into_iter().map(part).collect(), def, blocks, elems }
     }
 
     /// Whether a body has to do with the state; that of a sum of integers whose blocks were joined has not.
     fn is_in(&self, body: &[Stmt]) -> bool {
-        self.parts.iter().any(|p| body.iter().any(|s| mentions(s, p.all)))
+        self.values.iter().any(|p| body.iter().any(|s| mentions(s, p.all)))
     }
 
     fn declare_stacks(&self) -> Vec<Stmt> {
         let levels = u64::from(self.blocks.ilog2()) + 1;
-        self.parts.iter().map(|p| p.declare(p.stack, levels * self.elems)).collect()
+        self.values.iter().map(|p| p.declare(p.stack, levels * self.elems)).collect()
     }
 
     /// A loop over blocks: in order now, each block's state pushed when it is done. Or one over outputs around such.
@@ -198,7 +198,7 @@ impl Streamed {
         let mut place = None;
         let of_blocks = |var: LoopVar| var.over == Over::Block && inner.iter().all(|&(v, _)| v != var);
         let body = map_elements(body, &mut |acc, index| {
-            let Some(part) = self.parts.iter().find(|p| p.all == acc) else { return (acc, index) };
+            let Some(part) = self.values.iter().find(|p| p.all == acc) else { return (acc, index) };
             let (block, of_all) = split_block(&index, self.elems, of_blocks);
             let (first, element) = partition(&of_all, |var| around.vars.contains(&var));
             place = Some((block, first));
@@ -206,7 +206,7 @@ impl Streamed {
         });
         let (number, first) = place.expect("a block writes its state");
         let elems = self.elems / around.count;
-        let mut out: Vec<Stmt> = self.parts.iter().map(|p| p.declare(p.block, in_flight * elems)).collect();
+        let mut out: Vec<Stmt> = self.values.iter().map(|p| p.declare(p.block, in_flight * elems)).collect();
         out.extend(body);
         for b in 0..in_flight {
             let done =
@@ -231,7 +231,7 @@ impl Streamed {
 
     /// What is left on the stack, from the newest to the oldest.
     fn drain(&self, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let mut out: Vec<Stmt> = self.parts.iter().map(|p| p.declare(p.all, self.elems)).collect();
+        let mut out: Vec<Stmt> = self.values.iter().map(|p| p.declare(p.all, self.elems)).collect();
         for (n, level) in tree::levels(self.blocks).enumerate() {
             let start = Index::constant(i64::from(level) * self.elems as i64);
             out.push(match n {
@@ -245,7 +245,7 @@ impl Streamed {
     /// `newer[start + e] = merge(stack[older + e], newer[start + e])` for so many elements.
     fn merge(
         &self,
-        (newer, start): (impl Fn(&Part) -> AccId, i64),
+        (newer, start): (impl Fn(&StreamedValue) -> AccId, i64),
         older: Index,
         elems: u64,
         nest: &mut Nest,
@@ -253,11 +253,11 @@ impl Streamed {
     ) -> Stmt {
         let element = names.loop_over(Over::Element);
         let (on_stack, e) = (older.plus(element, 1), Index::term(element, 1).offset_by(start));
-        let older = self.parts.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
-        let newest = self.parts.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
+        let older = self.values.iter().map(|p| Expr::Read(p.stack, p.dtype, on_stack.clone()));
+        let newest = self.values.iter().map(|p| Expr::Read(newer(p), p.dtype, e.clone()));
         let args = older.chain(newest).collect();
         let (mut body, values) = nest.apply(names, &self.def, args);
-        for (part, value) in self.parts.iter().zip(values) {
+        for (part, value) in self.values.iter().zip(values) {
             body.push(Stmt::Set { acc: newer(part), index: e.clone(), value });
         }
         Stmt::For(Loop::new(element, elems, LoopKind::Parallel, body))
@@ -267,17 +267,17 @@ impl Streamed {
     fn copy(
         &self,
         elems: u64,
-        to: impl Fn(&Part, Index) -> (AccId, Index),
-        from: impl Fn(&Part, Index) -> (AccId, Index),
+        to: impl Fn(&StreamedValue, Index) -> (AccId, Index),
+        from: impl Fn(&StreamedValue, Index) -> (AccId, Index),
         names: &mut Names,
     ) -> Stmt {
         let var: LoopVar = names.loop_over(Over::Element);
         let e = Index::term(var, 1);
-        let set = |p: &Part| {
+        let set = |p: &StreamedValue| {
             let ((acc, index), (source, at)) = (to(p, e.clone()), from(p, e.clone()));
             Stmt::Set { acc, index, value: Expr::Read(source, p.dtype, at) }
         };
-        let body = self.parts.iter().map(set).collect();
+        let body = self.values.iter().map(set).collect();
         Stmt::For(Loop::new(var, elems, LoopKind::Parallel, body))
     }
 }

@@ -134,7 +134,7 @@ const REFUSED: &[(&str, &[&str])] = &[
         &["column 24: lift: expected a value, found the end", "  x0 +", "      ^"],
     ),
     (r#"combiner f32[2]"#, &["column 10: expected `(`, found `f32`"]),
-    (r#"combiner() f32[2]"#, &["column 10: expected a part of the combiner, found `)`"]),
+    (r#"combiner() f32[2]"#, &["column 10: expected a field of the combiner, found `)`"]),
     (r#"combiner(identity=0) f32[2]"#, &["column 19: expected `\"`, found `0`"]),
     (r#"combiner(lift="x0", combine="a0+b0") f32[2]"#, &["column 10: the combiner has no `identity`"]),
     (r#"combiner(finish="1") f32[2]"#, &["column 10: the combiner has no `identity`"]),
@@ -158,7 +158,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
     (
         r#"combiner(identity="0", lift="x0", combine="a0+b0", wish="1") f32[2]"#,
-        &["column 52: `wish` is no part of a combiner; they are identity, lift, combine, close, merge, finish and \
+        &["column 52: `wish` is no field of a combiner; they are identity, lift, combine, close, merge, finish and \
            commutative"],
     ),
     (

@@ -2,7 +2,7 @@
 
 use crate::{cranefold, refuses, works};
 
-const NAMES: [&str; 9] = ["problem", "signature", "moves", "operations", "level", "tree", "order", "schedule", "parts"];
+const NAMES: [&str; 9] = ["problem", "signature", "moves", "operations", "level", "tree", "order", "schedule", "code"];
 
 /// The page of a spec at 128 bits, which is the same on every machine but for the bytes of code.
 fn page(spec: &str) -> String {
@@ -70,7 +70,7 @@ fn a_page_has_the_figures_of_its_problem() {
     assert_eq!(line(&inner, "tree"), "64 lanes; 2 steps in one block");
     assert!(line(&inner, "order").starts_with("outputs i0 in 0..64 > "), "{inner}");
     assert!(line(&inner, "schedule").starts_with("width=128 "), "{inner}");
-    assert!(line(&inner, "parts").starts_with("Cranelift, at most 128 bits: "), "{inner}");
+    assert!(line(&inner, "code").starts_with("Cranelift, at most 128 bits: "), "{inner}");
     assert!(line(&inner, "predicted").contains(" GB/s: "), "{inner}");
     // An addition for each element, and those that fold the lanes of each row.
     let operations: f64 =
@@ -88,7 +88,7 @@ fn a_page_has_the_figures_of_its_problem() {
     let selected = page("median f32[30,99] axes=[1]");
     assert_eq!(line(&selected, "tree"), "none: elements are selected from each slice");
     assert!(line(&selected, "order").contains(" > selection from 99 elements"), "{selected}");
-    assert!(line(&selected, "parts").contains("a function of the host"), "{selected}");
+    assert!(line(&selected, "code").contains("a function of the host"), "{selected}");
     assert!(line(&page("sum f32[1000000000000,1000] axes=[1]"), "level").starts_with("memory: "));
 }
 

@@ -4,9 +4,9 @@ use super::Expression;
 use super::literal::Literal;
 use super::node::{Kind, Node, Operation};
 
-/// A part of an expression, with what the walk has made of its operands.
+/// A node of an expression, with what the walk has made of its operands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part<'a, T> {
+pub enum Folded<'a, T> {
     /// A number written without point and exponent; it has no type yet, and is not negative.
     Int(i128),
     /// Another number; it has no type yet, and its sign is plus.
@@ -18,17 +18,17 @@ pub enum Part<'a, T> {
 }
 
 impl Expression {
-    /// Makes one value of the expression: `f` gets every part after its operands, these from left to right.
+    /// Makes one value of the expression: `f` gets every node after its operands, these from left to right.
     ///
     /// ```
-    /// use cranefold_ir::expression::{Expression, Operation, Part};
+    /// use cranefold_ir::expression::{Expression, Folded, Operation};
     ///
     /// let expression: Expression = "x0*x0 + 2*x0".parse()?;
-    /// let value = expression.fold(&mut |part: Part<i128>| match part {
-    ///     Part::Int(value) => value,
-    ///     Part::Name("x0") => 5,
-    ///     Part::Apply(Operation::Add, args) => args[0] + args[1],
-    ///     Part::Apply(Operation::Mul, args) => args[0] * args[1],
+    /// let value = expression.fold(&mut |folded: Folded<i128>| match folded {
+    ///     Folded::Int(value) => value,
+    ///     Folded::Name("x0") => 5,
+    ///     Folded::Apply(Operation::Add, args) => args[0] + args[1],
+    ///     Folded::Apply(Operation::Mul, args) => args[0] * args[1],
     ///     other => unreachable!("{other:?}"),
     /// });
     /// assert_eq!(value, 35);
@@ -37,18 +37,18 @@ impl Expression {
     ///
     /// # Panics
     /// If the builder was asked for what no text can say; [`build`](Expression::build) refuses such an expression.
-    pub fn fold<T>(&self, f: &mut impl FnMut(Part<'_, T>) -> T) -> T {
+    pub fn fold<T>(&self, f: &mut impl FnMut(Folded<'_, T>) -> T) -> T {
         in_node(&self.root, f)
     }
 }
 
-fn in_node<T>(node: &Node, f: &mut impl FnMut(Part<'_, T>) -> T) -> T {
-    let part = match &node.kind {
-        Kind::Number(Literal::Int(value)) => Part::Int(*value),
-        Kind::Number(Literal::Real(value)) => Part::Real(*value),
-        Kind::Name(name) => Part::Name(name),
-        Kind::Apply(operation, args) => Part::Apply(*operation, args.iter().map(|arg| in_node(arg, f)).collect()),
+fn in_node<T>(node: &Node, f: &mut impl FnMut(Folded<'_, T>) -> T) -> T {
+    let folded = match &node.kind {
+        Kind::Number(Literal::Int(value)) => Folded::Int(*value),
+        Kind::Number(Literal::Real(value)) => Folded::Real(*value),
+        Kind::Name(name) => Folded::Name(name),
+        Kind::Apply(operation, args) => Folded::Apply(*operation, args.iter().map(|arg| in_node(arg, f)).collect()),
         Kind::Invalid(message) => panic!("{message}"),
     };
-    f(part)
+    f(folded)
 }

@@ -102,7 +102,7 @@ mod typing;
 
 pub use builder::name;
 pub use error::ExpressionError;
-pub use fold::Part;
+pub use fold::Folded;
 pub use node::Operation;
 
 use crate::{DType, Expr, Lets};

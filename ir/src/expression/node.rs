@@ -54,7 +54,7 @@ impl Node {
         }
         let nodes = 1 + args.iter().map(|a| a.nodes).sum::<usize>();
         if nodes > MAX_TEXT {
-            return Err(format!("the expression has more than {MAX_TEXT} parts"));
+            return Err(format!("the expression has more than {MAX_TEXT} nodes"));
         }
         Ok(Node { kind: Kind::Apply(operation, args), at, depth, nodes })
     }

@@ -174,7 +174,7 @@ fn what_only_a_builder_can_ask_for_is_refused() {
     assert_eq!(build(deep).message, format!("the expression nests more than {MAX_DEPTH} deep"));
     let wide = |doublings: usize| (0..doublings).fold(name("x"), |sum, _| sum.clone() * sum);
     assert!(build(wide(12)).message.ends_with("bytes, and the limit is 10000"), "{}", build(wide(12)));
-    assert_eq!(build(wide(13)).message, format!("the expression has more than {MAX_TEXT} parts"));
+    assert_eq!(build(wide(13)).message, format!("the expression has more than {MAX_TEXT} nodes"));
     let long = name("x".repeat(MAX_TEXT + 1));
     assert_eq!(build(long.clone()).message, "the text has 10001 bytes, and the limit is 10000");
     assert_eq!(long.names()[0].1, 1);

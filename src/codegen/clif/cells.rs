@@ -3,7 +3,7 @@
 use super::{Generator, Number, Operand, Val, Walk, scalar_type, vector_type};
 use crate::codegen::Refused;
 use crate::codegen::address::Base;
-use crate::codegen::emit::{Accumulators, Numbers, Part};
+use crate::codegen::emit::{Accumulators, Numbers, RegisterElements};
 use crate::codegen::storage::{Cell, cell_of};
 use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Expr, Index, Scalar, Stmt};
@@ -61,8 +61,8 @@ impl Accumulators for Generator<'_> {
         }
     }
 
-    fn read(&mut self, register: Variable, part: Part) -> Operand {
-        let Part { dtype, cell, at, lanes } = part;
+    fn read(&mut self, register: Variable, part: RegisterElements) -> Operand {
+        let RegisterElements { dtype, cell, at, lanes } = part;
         let whole = self.builder.use_var(register);
         let value = match (cell.lanes, lanes) {
             (1, _) => whole,
@@ -76,7 +76,7 @@ impl Accumulators for Generator<'_> {
         Err(Refused("halves of vectors".into()))
     }
 
-    fn write(&mut self, register: Variable, part: Part, value: Operand) -> Result<(), Refused> {
+    fn write(&mut self, register: Variable, part: RegisterElements, value: Operand) -> Result<(), Refused> {
         let value = match part.cell.lanes {
             1 => self.scalar(value)?.value,
             lanes => self.vector(value, part.lanes.unwrap_or(lanes)).value,
@@ -85,8 +85,14 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
-    fn write_part(&mut self, register: Variable, part: Part, written: u64, value: Operand) -> Result<(), Refused> {
-        let Part { dtype, at, lanes, .. } = part;
+    fn write_part(
+        &mut self,
+        register: Variable,
+        part: RegisterElements,
+        written: u64,
+        value: Operand,
+    ) -> Result<(), Refused> {
+        let RegisterElements { dtype, at, lanes, .. } = part;
         let whole = match lanes {
             None => {
                 let value = self.scalar(value)?.value;

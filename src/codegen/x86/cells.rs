@@ -6,7 +6,7 @@ use super::machine::encode::FRAME;
 use super::machine::table::Opcode;
 use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
 use crate::codegen::address::Base;
-use crate::codegen::emit::{Accumulators, Numbers, Part};
+use crate::codegen::emit::{Accumulators, Numbers, RegisterElements};
 use cranefold_ir::{AccId, DType, Scalar};
 
 /// Vectors up to which filling an accumulator is written out.
@@ -61,8 +61,8 @@ impl Accumulators for Generator<'_> {
         }
     }
 
-    fn read(&mut self, reg: Reg, part: Part) -> Val {
-        let Part { dtype, cell, at, lanes } = part;
+    fn read(&mut self, reg: Reg, part: RegisterElements) -> Val {
+        let RegisterElements { dtype, cell, at, lanes } = part;
         let bytes = dtype.bytes();
         let val = |reg, lanes| Val { place: Place::Reg(reg), dtype, lanes, bytes };
         if cell.lanes == 1 {
@@ -92,7 +92,7 @@ impl Accumulators for Generator<'_> {
         self.edge.is_none().then_some(register)
     }
 
-    fn write(&mut self, reg: Reg, part: Part, val: Val) -> Result<(), Refused> {
+    fn write(&mut self, reg: Reg, part: RegisterElements, val: Val) -> Result<(), Refused> {
         if let Some(mask) = self.edge {
             self.set_edge(mask, reg, val);
             return Ok(());
@@ -112,7 +112,7 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
-    fn write_part(&mut self, register: Reg, part: Part, written: u64, value: Val) -> Result<(), Refused> {
+    fn write_part(&mut self, register: Reg, part: RegisterElements, written: u64, value: Val) -> Result<(), Refused> {
         let from = self.reg(value);
         let bytes = part.dtype.bytes();
         self.put_lanes(register, from, part.at * bytes, written * bytes, bytes);

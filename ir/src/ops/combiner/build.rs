@@ -6,7 +6,7 @@ use crate::ops::recipe::{Recipe, RecipeError, Types, in_expression, in_memory, t
 use crate::ops::{Method, Phase, Reducer, truth};
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// A state: how its parts lie in memory, and the types they have in expressions, where truth values are bool.
+/// A state: how its values lie in memory, and the types they have in expressions, where truth values are bool.
 struct States {
     nothing: Vec<Scalar>,
     types: Vec<DType>,
@@ -36,8 +36,8 @@ fn store(def: Def) -> Def {
     })
 }
 
-/// A part as a definition over named arguments.
-fn part(
+/// A field as a definition over named arguments.
+fn field(
     name: String,
     of: &'static str,
     params: &[DType],
@@ -49,10 +49,10 @@ fn part(
         let names = names(lets, args);
         expressions.iter().map(|f| f.build(lets, &names, literal)).collect()
     });
-    def.map_err(|error| RecipeError::Expression { part: of, error })
+    def.map_err(|error| RecipeError::Expression { field: of, error })
 }
 
-/// Parts of a state of these types by their names.
+/// Values of a state of these types by their names.
 fn numbered(letter: char, values: &[Expr], types: &[DType]) -> Vec<(String, Expr)> {
     let value = |v: &Expr, dtype| if dtype == DType::Bool { truth::is_true(v.clone()) } else { v.clone() };
     let named = values.iter().zip(types).enumerate();
@@ -60,14 +60,14 @@ fn numbered(letter: char, values: &[Expr], types: &[DType]) -> Vec<(String, Expr
 }
 
 /// That a definition gives values of these types.
-fn gives(part: &'static str, def: &Def, types: &[DType]) -> Result<(), RecipeError> {
+fn gives(field: &'static str, def: &Def, types: &[DType]) -> Result<(), RecipeError> {
     let given = results(def);
     if given.len() != types.len() {
-        return Err(RecipeError::Width { part, given: given.len(), expected: types.len() });
+        return Err(RecipeError::Width { field, given: given.len(), expected: types.len() });
     }
     match given.iter().zip(types).position(|(g, t)| g != t) {
         None => Ok(()),
-        Some(index) => Err(RecipeError::Type { part, index, given: given[index], expected: types[index] }),
+        Some(index) => Err(RecipeError::Type { field, index, given: given[index], expected: types[index] }),
     }
 }
 
@@ -80,7 +80,7 @@ impl Combiner {
     ) -> Result<Vec<DType>, RecipeError> {
         let all: Vec<usize> = (0..inputs.len()).collect();
         let types = Types { inputs: inputs.to_vec(), mapped: all, outputs: vec![], count: 1 };
-        // Lift may read the position, whether any part does or not.
+        // Lift may read the position, whether any field does or not.
         let state = self.method(recipe, &types, true)?.1;
         let def = self.values(recipe, &types, &state)?;
         Ok(results(&def))
@@ -135,9 +135,9 @@ impl Combiner {
         }
         // What is accepted does not depend on the number of elements: in the expressions it is a value.
         let params = [state.stored().as_slice(), &[recipe.accumulator]].concat();
-        let def = part("values".into(), "finish", &params, &self.finish, recipe.accumulator, |_, args| {
-            let (parts, n) = args.split_at(args.len() - 1);
-            [named(parts), vec![("n".into(), n[0].clone())]].concat()
+        let def = field("values".into(), "finish", &params, &self.finish, recipe.accumulator, |_, args| {
+            let (values, n) = args.split_at(args.len() - 1);
+            [named(values), vec![("n".into(), n[0].clone())]].concat()
         })?;
         Ok(Def::build("values", &state.stored(), |lets, args| lets.splice(&def, &[args, &[count.into()]].concat())))
     }
@@ -153,13 +153,13 @@ impl Combiner {
         positions: bool,
     ) -> Result<(Phase, Vec<DType>), RecipeError> {
         let literal = recipe.accumulator;
-        let identity = part("identity".into(), "identity", &[], &own.identity, literal, |_, _| vec![])?;
+        let identity = field("identity".into(), "identity", &[], &own.identity, literal, |_, _| vec![])?;
         let state = results(&identity);
         let identity = store(identity).eval(&[]);
         let elements = types.mapped.iter().map(|&i| in_memory(types.inputs[i].1));
         let position = positions.then(|| types.position());
         let params: Vec<DType> = elements.chain(position).chain(stored(earlier)).collect();
-        let lift = part(format!("lift_{k}"), "lift", &params, &own.lift, literal, |lets, args| {
+        let lift = field(format!("lift_{k}"), "lift", &params, &own.lift, literal, |lets, args| {
             let (elements, rest) = args.split_at(types.mapped.len());
             let (position, results) = rest.split_at(usize::from(positions));
             let named = types.mapped.iter().zip(elements);
@@ -180,9 +180,9 @@ impl Combiner {
             true => None,
             false => {
                 let params = [stored(&state).as_slice(), &[literal]].concat();
-                let close = part(format!("close_{k}"), "close", &params, &own.close, literal, |_, args| {
-                    let (parts, n) = args.split_at(args.len() - 1);
-                    [numbered('a', parts, &state), vec![("n".into(), n[0].clone())]].concat()
+                let close = field(format!("close_{k}"), "close", &params, &own.close, literal, |_, args| {
+                    let (values, n) = args.split_at(args.len() - 1);
+                    [numbered('a', values, &state), vec![("n".into(), n[0].clone())]].concat()
                 })?;
                 results_of = results(&close);
                 Some(store(close))
@@ -192,7 +192,7 @@ impl Combiner {
     }
 }
 
-/// A part that makes one state of two.
+/// A field that makes one state of two.
 fn both(
     name: String,
     of: &'static str,
@@ -201,7 +201,7 @@ fn both(
     literal: DType,
 ) -> Result<Def, RecipeError> {
     let params = [stored(state), stored(state)].concat();
-    let def = part(name, of, &params, expressions, literal, |_, args| {
+    let def = field(name, of, &params, expressions, literal, |_, args| {
         let (older, newer) = args.split_at(state.len());
         [numbered('a', older, state), numbered('b', newer, state)].concat()
     })?;

@@ -11,7 +11,7 @@ impl Combiner {
     /// for their addition is not associative to the bit.
     ///
     /// # Errors
-    /// The first states that break it, or a part that is refused.
+    /// The first states that break it, or a field that is refused.
     pub fn check(&self, inputs: &[DType], accumulator: DType) -> Result<(), RecipeError> {
         let call = Call::Own(self.clone());
         let recipe = Recipe::simple(call, accumulator);
@@ -75,7 +75,7 @@ fn samples(phase: &Phase, inputs: &[DType], position: Option<DType>, earlier: &[
 }
 
 /// That a definition combines these states associatively, and in any order where it is `commutative`.
-fn contract(part: &'static str, def: &Def, states: &[Vec<Scalar>], commutative: bool) -> Result<(), RecipeError> {
+fn contract(field: &'static str, def: &Def, states: &[Vec<Scalar>], commutative: bool) -> Result<(), RecipeError> {
     let both = |a: &[Scalar], b: &[Scalar]| def.eval(&[a, b].concat());
     for (i, a) in states.iter().enumerate() {
         for (j, b) in states.iter().enumerate() {
@@ -83,14 +83,14 @@ fn contract(part: &'static str, def: &Def, states: &[Vec<Scalar>], commutative: 
             if commutative && !close(&left, &right) {
                 let (a, b, left, right) = (show(a), show(b), show(&left), show(&right));
                 let sides = format!("{a} + {b} = {left}, {b} + {a} = {right}");
-                return Err(RecipeError::Commutativity { part, sides });
+                return Err(RecipeError::Commutativity { field, sides });
             }
             let c = &states[(3 * i + 5 * j + 1) % states.len()];
             let (left, right) = (both(&both(a, b), c), both(a, &both(b, c)));
             if !close(&left, &right) {
                 let (a, b, c, left, right) = (show(a), show(b), show(c), show(&left), show(&right));
                 let sides = format!("({a} + {b}) + {c} = {left}, {a} + ({b} + {c}) = {right}");
-                return Err(RecipeError::Associativity { part, sides });
+                return Err(RecipeError::Associativity { field, sides });
             }
         }
     }

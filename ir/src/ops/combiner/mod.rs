@@ -7,9 +7,9 @@ use super::recipe::RecipeError;
 use crate::expression::Expression;
 use std::fmt;
 
-/// A reducer whose parts are expressions.
+/// A reducer whose fields are expressions.
 ///
-/// | part | names | gives |
+/// | field | names | gives |
 /// | --- | --- | --- |
 /// | `identity` | | the state of nothing; its types are those of the state |
 /// | `lift` | the elements `x0`, `x1`, ...; the position `i` in the slice (`i64`); results `r0`, ... of earlier phases | the state of one element |
@@ -53,8 +53,8 @@ pub struct OwnPhase {
     pub close: Vec<Expression>,
 }
 
-fn list(part: &'static str, text: &str) -> Result<Vec<Expression>, RecipeError> {
-    Expression::list(text).map_err(|error| RecipeError::Expression { part, error })
+fn list(field: &'static str, text: &str) -> Result<Vec<Expression>, RecipeError> {
+    Expression::list(text).map_err(|error| RecipeError::Expression { field, error })
 }
 
 impl Combiner {
@@ -82,7 +82,7 @@ impl Combiner {
     /// # Errors
     /// As [`new`](Combiner::new).
     pub fn close(mut self, close: &str) -> Result<Combiner, RecipeError> {
-        self.phases.last_mut().ok_or(RecipeError::MissingPart { part: "identity" })?.close = list("close", close)?;
+        self.phases.last_mut().ok_or(RecipeError::MissingField { field: "identity" })?.close = list("close", close)?;
         Ok(self)
     }
 
@@ -110,24 +110,24 @@ impl Combiner {
         Combiner { commutative: true, ..self }
     }
 
-    /// Adds a part by its name; `identity` begins a phase.
+    /// Adds a field by its name; `identity` begins a phase.
     ///
     /// # Errors
-    /// A name that is none, a part of no phase, a text that is no list of expressions.
+    /// A name that is none, a field of no phase, a text that is no list of expressions.
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), RecipeError> {
-        const PARTS: [&str; 6] = ["identity", "lift", "combine", "close", "merge", "finish"];
+        const FIELDS: [&str; 6] = ["identity", "lift", "combine", "close", "merge", "finish"];
         let unknown = || RecipeError::UnknownPart { name: name.chars().take(40).collect() };
-        let part = PARTS.into_iter().find(|&part| part == name).ok_or_else(unknown)?;
-        let expressions = list(part, text)?;
-        let repeated = || RecipeError::RepeatedPart { part };
-        if part == "identity" {
+        let field = FIELDS.into_iter().find(|&field| field == name).ok_or_else(unknown)?;
+        let expressions = list(field, text)?;
+        let repeated = || RecipeError::RepeatedField { field };
+        if field == "identity" {
             self.phases.push(OwnPhase { identity: expressions, lift: vec![], combine: vec![], close: vec![] });
             return Ok(());
         }
-        let place = match (part, self.phases.last_mut()) {
+        let place = match (field, self.phases.last_mut()) {
             ("merge", _) => &mut self.merge,
             ("finish", _) => &mut self.finish,
-            (_, None) => return Err(RecipeError::MissingPart { part: "identity" }),
+            (_, None) => return Err(RecipeError::MissingField { field: "identity" }),
             ("lift", Some(phase)) => &mut phase.lift,
             ("combine", Some(phase)) => &mut phase.combine,
             (_, Some(phase)) => &mut phase.close,
@@ -139,10 +139,10 @@ impl Combiner {
         Ok(())
     }
 
-    /// The combiner, if no part is missing.
+    /// The combiner, if no field is missing.
     ///
     /// # Errors
-    /// The part that is.
+    /// The field that is.
     pub fn whole(self) -> Result<Combiner, RecipeError> {
         let several = self.phases.len() > 1 || self.phases.iter().any(|p| !p.close.is_empty());
         let missing = match () {
@@ -153,7 +153,7 @@ impl Combiner {
             _ if !several && !self.merge.is_empty() => return Err(RecipeError::MergeOfOnePhase),
             _ => return Ok(self),
         };
-        Err(RecipeError::MissingPart { part: missing })
+        Err(RecipeError::MissingField { field: missing })
     }
 
     /// The number of outputs.

@@ -2,7 +2,7 @@
 
 use super::element::Element;
 use super::typing::{literal_of, old_type};
-use super::{Call, Recipe, RecipeError, Types, in_expression, in_memory, in_part, try_def};
+use super::{Call, Recipe, RecipeError, Types, in_expression, in_field, in_memory, try_def};
 use crate::expression::Expression;
 use crate::ops::{Apply, Form, Output, Reducer, RowTypes, Source, float, integer, invariant, product, truth};
 use crate::{DType, Expr, Lets, Scalar};
@@ -150,7 +150,7 @@ impl Recipe {
             }
             Ok(given)
         })
-        .map_err(in_part("then"))?;
+        .map_err(in_field("then"))?;
         whole.finish = finish;
         whole.reads = inputs.into_iter().map(Source::Input).chain(old.into_iter().map(Source::Old)).collect();
         Ok(())
@@ -168,7 +168,7 @@ impl Recipe {
             let value = expression.build(lets, &names, literal_of(results))?;
             Ok(vec![self.give(lets, value, types.outputs[0])])
         })
-        .map_err(in_part("apply"))?;
+        .map_err(in_field("apply"))?;
         Ok(Apply { def, inputs, lifted: None })
     }
 

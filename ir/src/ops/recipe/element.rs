@@ -1,6 +1,6 @@
 //! The element that rows reduce.
 
-use super::{Recipe, RecipeError, Types, in_memory, in_part, try_def};
+use super::{Recipe, RecipeError, Types, in_field, in_memory, try_def};
 use crate::ops::{Apply, Method, Phase, Reducer};
 use crate::{DType, Def, Expr, Lets, Scalar};
 use DType::{Bool, U8};
@@ -31,7 +31,7 @@ impl Element {
                 _ => value,
             }])
         })
-        .map_err(in_part("map"))?;
+        .map_err(in_field("map"))?;
         Ok(Element { dtype, map: Some(def), inputs, first })
     }
 

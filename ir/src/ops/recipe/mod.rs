@@ -121,34 +121,34 @@ impl Call {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
 pub enum RecipeError {
-    #[error("{part}: {error}")]
-    Expression { part: &'static str, error: ExpressionError },
+    #[error("{field}: {error}")]
+    Expression { field: &'static str, error: ExpressionError },
     #[error(
-        "`{name}` is no part of a combiner; they are identity, lift, combine, close, merge, finish and commutative"
+        "`{name}` is no field of a combiner; they are identity, lift, combine, close, merge, finish and commutative"
     )]
     UnknownPart { name: String },
-    #[error("the combiner has no `{part}`")]
-    MissingPart { part: &'static str },
-    #[error("the combiner has `{part}` twice")]
-    RepeatedPart { part: &'static str },
+    #[error("the combiner has no `{field}`")]
+    MissingField { field: &'static str },
+    #[error("the combiner has `{field}` twice")]
+    RepeatedField { field: &'static str },
     #[error("`merge` is for several phases or one with `close`; the blocks of one phase merge by `combine`")]
     MergeOfOnePhase,
-    #[error("`{part}` of the combiner gives {given} value{} where the state has {expected}", if *.given == 1 { "" } else { "s" })]
-    Width { part: &'static str, given: usize, expected: usize },
-    #[error("value {index} of `{part}` of the combiner is {given} where the state has {expected}")]
-    Type { part: &'static str, index: usize, given: DType, expected: DType },
+    #[error("`{field}` of the combiner gives {given} value{} where the state has {expected}", if *.given == 1 { "" } else { "s" })]
+    Width { field: &'static str, given: usize, expected: usize },
+    #[error("value {index} of `{field}` of the combiner is {given} where the state has {expected}")]
+    Type { field: &'static str, index: usize, given: DType, expected: DType },
     #[error("`{name}` has no {form} form for these types")]
     NoForm { name: String, form: Form },
     #[error("the identity of phase {phase} is not neutral: combined with {state} it gives {result}")]
     Identity { phase: usize, state: String, result: String },
-    #[error("`{part}` is not associative: {sides}")]
-    Associativity { part: &'static str, sides: String },
-    #[error("`{part}` is not commutative: {sides}")]
-    Commutativity { part: &'static str, sides: String },
+    #[error("`{field}` is not associative: {sides}")]
+    Associativity { field: &'static str, sides: String },
+    #[error("`{field}` is not commutative: {sides}")]
+    Commutativity { field: &'static str, sides: String },
 }
 
-fn in_part(part: &'static str) -> impl FnOnce(ExpressionError) -> RecipeError {
-    move |error| RecipeError::Expression { part, error }
+fn in_field(field: &'static str) -> impl FnOnce(ExpressionError) -> RecipeError {
+    move |error| RecipeError::Expression { field, error }
 }
 
 /// The op with its parameters, those at their defaults left out: `lp_max(p=3)`, `argmax(last)`.

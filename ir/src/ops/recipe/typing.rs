@@ -1,6 +1,6 @@
 //! The types of expressions and of their results.
 
-use super::{Call, Output, Recipe, RecipeError, in_memory, in_part};
+use super::{Call, Output, Recipe, RecipeError, in_field, in_memory};
 use crate::expression::{Expression, ExpressionError};
 use crate::{DType, Def, Expr, Lets};
 use DType::{Bool, F32, F64, I32, I64, U64};
@@ -37,20 +37,20 @@ impl Recipe {
     fn type_of(
         &self,
         expression: &Expression,
-        part: &'static str,
+        field: &'static str,
         inputs: &[(String, DType)],
         results: &[(String, DType)],
     ) -> Result<DType, RecipeError> {
         let params: Vec<DType> =
             inputs.iter().map(|&(_, d)| in_memory(d)).chain(results.iter().map(|&(_, d)| d)).collect();
-        let def = try_def(part, &params, |lets, args| {
+        let def = try_def(field, &params, |lets, args| {
             let (elements, results_here) = args.split_at(inputs.len());
             let mut names = self.inputs(lets, inputs, elements, &(0..inputs.len()).collect::<Vec<_>>());
             names.extend(results.iter().zip(results_here).map(|((name, _), r)| (name.clone(), r.clone())));
             let literal = results.first().map_or(self.accumulator, |&(_, d)| d);
             Ok(vec![expression.build(lets, &names, if literal == Bool { F32 } else { literal })?])
         });
-        Ok(def.map_err(in_part(part))?.results[0].dtype())
+        Ok(def.map_err(in_field(field))?.results[0].dtype())
     }
 
     /// What the outputs are and the types of their values before these are rounded to the outputs'. `inputs` are what
