@@ -1,7 +1,7 @@
 //! What outputs are, for those who allocate them.
 
 use super::Spec;
-use crate::layout::{PlacedBlock, Placement};
+use crate::layout::{PlacedLayoutBlock, Placement};
 use cranefold_ir::DType;
 
 /// An output: where its elements lie, as oneDNN's memory descriptors say it.
@@ -16,7 +16,7 @@ pub struct OutputDesc {
     /// Strides in elements; of whole blocks where an axis is blocked.
     pub strides: Vec<i64>,
     /// The blocks, from the outermost to the innermost.
-    pub blocks: Vec<PlacedBlock>,
+    pub blocks: Vec<PlacedLayoutBlock>,
     /// Index in the buffer of the element whose indices are all 0.
     pub origin: u64,
     /// Length of the buffer in elements.

@@ -55,7 +55,7 @@ fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
         return None;
     }
     let mut is_declared = false;
-    let mut block = Block { acc, elems: *elems, extents: vec![] };
+    let mut joined = Joined { acc, elems: *elems, extents: vec![] };
     let mut out = Vec::with_capacity(body.len());
     for stmt in &body[..at] {
         if let Stmt::Acc { acc: a, dtype, len, init } = stmt
@@ -64,7 +64,7 @@ fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
             is_declared = *len == blocks * elems && init.bits() == 0;
             out.push(Stmt::Acc { acc, dtype: *dtype, len: *elems, init: *init });
         } else {
-            out.push(block.stmt(stmt)?);
+            out.push(joined.stmt(stmt)?);
         }
     }
     out.extend_from_slice(&body[at + 1..]);
@@ -72,14 +72,14 @@ fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
 }
 
 /// What becomes the only block of an accumulator.
-struct Block {
+struct Joined {
     acc: AccId,
     elems: u64,
     /// Of the loops around.
     extents: Vec<(LoopVar, u64)>,
 }
 
-impl Block {
+impl Joined {
     /// The statement with its updates in the only block; `None` where it does anything else with the accumulator.
     fn stmt(&mut self, stmt: &Stmt) -> Option<Stmt> {
         if !mentions(stmt, self.acc) {

@@ -1,7 +1,7 @@
 //! The layout that `any` stands for.
 
 use super::placement::dense;
-use super::{Block, Layout, Order};
+use super::{Layout, LayoutBlock, Order};
 
 /// The most axes that tags have letters for.
 const LETTERS: usize = 26;
@@ -28,7 +28,8 @@ impl Layout {
         order.retain(|&axis| left(axis));
         order.iter_mut().for_each(|axis| *axis = renamed(*axis));
         let blocks = self.blocks.iter().filter(|b| left(b.axis.into()));
-        let blocks: Vec<Block> = blocks.map(|b| Block { axis: renamed(b.axis.into()) as u8, ..*b }).collect();
+        let blocks: Vec<LayoutBlock> =
+            blocks.map(|b| LayoutBlock { axis: renamed(b.axis.into()) as u8, ..*b }).collect();
         if order.is_sorted() && blocks.is_empty() {
             return Layout::row_major().offset(any.offset);
         }

@@ -34,7 +34,7 @@ pub mod split;
 mod tag;
 
 pub use error::LayoutError;
-pub use placement::{PlacedBlock, Placement};
+pub use placement::{PlacedLayoutBlock, Placement};
 pub use places::Places;
 
 use std::fmt;
@@ -43,7 +43,7 @@ use std::fmt;
 pub const MAX_BYTES: u64 = i64::MAX as u64;
 
 /// The largest block of an axis, in elements.
-pub const MAX_BLOCK: u64 = 1 << 16;
+pub const MAX_LAYOUT_BLOCK: u64 = 1 << 16;
 
 /// How the elements of an operand are laid out.
 ///
@@ -67,7 +67,7 @@ pub const MAX_BLOCK: u64 = 1 << 16;
 pub struct Layout {
     order: Order,
     /// From the outermost to the innermost.
-    blocks: Vec<Block>,
+    blocks: Vec<LayoutBlock>,
     offset: u64,
 }
 
@@ -87,7 +87,7 @@ enum Order {
 
 /// A block that an axis is cut into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Block {
+struct LayoutBlock {
     axis: u8,
     size: u64,
 }
@@ -102,7 +102,7 @@ impl Layout {
     ///
     /// # Errors
     /// If the letters are neither each of the first ones of the alphabet once nor those of a familiar name,
-    /// blocks and capitals do not agree, or a block has not from 2 to [`MAX_BLOCK`] elements.
+    /// blocks and capitals do not agree, or a block has not from 2 to [`MAX_LAYOUT_BLOCK`] elements.
     pub fn tag(tag: &str) -> Result<Layout, LayoutError> {
         let (axes, blocks) = tag::parse(tag)?;
         Ok(Layout { order: Order::Axes(axes), blocks, offset: 0 })
@@ -127,7 +127,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// If the blocks are no such text, name an axis that has no stride, or have not from 2 to [`MAX_BLOCK`]
+    /// If the blocks are no such text, name an axis that has no stride, or have not from 2 to [`MAX_LAYOUT_BLOCK`]
     /// elements.
     pub fn blocked_strides(strides: impl Into<Vec<i64>>, blocks: &str) -> Result<Layout, LayoutError> {
         let strides = strides.into();

@@ -1,6 +1,6 @@
 //! A layout and a shape, resolved.
 
-use super::{Block, Layout, LayoutError, MAX_BYTES, Order, list, tag};
+use super::{Layout, LayoutBlock, LayoutError, MAX_BYTES, Order, list, tag};
 
 /// Where the elements of an operand lie in its buffer.
 ///
@@ -18,7 +18,7 @@ pub struct Placement {
     /// Elements between neighbours along each axis; between neighbouring blocks where it is blocked.
     pub strides: Vec<i64>,
     /// The blocks, from the outermost to the innermost.
-    pub blocks: Vec<PlacedBlock>,
+    pub blocks: Vec<PlacedLayoutBlock>,
     /// The extents, rounded up to whole blocks.
     pub padded: Vec<u64>,
     /// Index in the buffer of the element whose indices are all 0.
@@ -30,7 +30,7 @@ pub struct Placement {
 
 /// A block that an axis is cut into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PlacedBlock {
+pub struct PlacedLayoutBlock {
     /// The axis.
     pub axis: usize,
     /// How many positions it has: elements, or blocks inside it.
@@ -98,14 +98,14 @@ impl Layout {
 }
 
 /// The extents in whole blocks; `None` if one overflows, or one block of all axes.
-fn padded(shape: &[u64], blocks: &[Block]) -> Option<Vec<u64>> {
+fn padded(shape: &[u64], blocks: &[LayoutBlock]) -> Option<Vec<u64>> {
     blocks.iter().try_fold(1u64, |all, b| all.checked_mul(b.size)).filter(|&all| all <= MAX_BYTES)?;
     let whole = |(axis, &extent): (usize, &u64)| extent.checked_next_multiple_of(block(blocks, axis)?);
     shape.iter().enumerate().map(whole).collect()
 }
 
 /// How many elements of an axis its blocks hold together.
-fn block(blocks: &[Block], axis: usize) -> Option<u64> {
+fn block(blocks: &[LayoutBlock], axis: usize) -> Option<u64> {
     blocks.iter().filter(|b| usize::from(b.axis) == axis).try_fold(1u64, |all, b| all.checked_mul(b.size))
 }
 
@@ -117,7 +117,7 @@ fn fits(extents: &[u64], element_bytes: u64) -> bool {
 
 /// The strides of blocks that lie densely, with the axes of `order` from the innermost to the outermost; an
 /// extent 0 counts as 1.
-pub(super) fn dense(shape: &[u64], blocks: &[Block], order: impl Iterator<Item = usize>) -> Vec<i64> {
+pub(super) fn dense(shape: &[u64], blocks: &[LayoutBlock], order: impl Iterator<Item = usize>) -> Vec<i64> {
     let mut strides = vec![0; shape.len()];
     let mut elems = blocks.iter().fold(1u64, |all, b| all.saturating_mul(b.size));
     for axis in order {
@@ -129,11 +129,11 @@ pub(super) fn dense(shape: &[u64], blocks: &[Block], order: impl Iterator<Item =
 }
 
 /// Blocks lie densely in one another.
-fn placed(blocks: &[Block]) -> Vec<PlacedBlock> {
+fn placed(blocks: &[LayoutBlock]) -> Vec<PlacedLayoutBlock> {
     let mut stride = 1i64;
     let mut placed = vec![];
     for b in blocks.iter().rev() {
-        placed.push(PlacedBlock { axis: b.axis.into(), size: b.size, stride });
+        placed.push(PlacedLayoutBlock { axis: b.axis.into(), size: b.size, stride });
         stride = stride.saturating_mul(b.size as i64);
     }
     placed.reverse();

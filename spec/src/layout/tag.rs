@@ -1,6 +1,6 @@
 //! Layout tags as text.
 
-use super::{Block, LayoutError, MAX_BLOCK};
+use super::{LayoutBlock, LayoutError, MAX_LAYOUT_BLOCK};
 use std::fmt;
 
 /// The axes of tensors in logical order, by the letters of familiar names.
@@ -8,7 +8,7 @@ const NAMES: [&str; 13] =
     ["x", "nc", "ncw", "nchw", "ncdhw", "oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw", "tnc"];
 
 /// The axes from the outermost to the innermost, and the blocks.
-pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<Block>), LayoutError> {
+pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<LayoutBlock>), LayoutError> {
     let bad = || LayoutError::BadTag { tag: shown(tag) };
     let letters = &tag[..tag.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tag.len())];
     let known = logical(letters).ok_or_else(bad)?;
@@ -27,7 +27,7 @@ pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<Block>), LayoutError> {
 }
 
 /// The end of a tag over so many axes.
-pub(super) fn parse_blocks(text: &str, rank: usize) -> Result<Vec<Block>, LayoutError> {
+pub(super) fn parse_blocks(text: &str, rank: usize) -> Result<Vec<LayoutBlock>, LayoutError> {
     let parsed = blocks(text, |letter| letter.checked_sub(b'a'))?;
     let parsed = parsed.ok_or_else(|| LayoutError::BadBlocks { blocks: shown(text) })?;
     match parsed.iter().find(|b| usize::from(b.axis) >= rank) {
@@ -51,7 +51,7 @@ fn logical(letters: &str) -> Option<Vec<u8>> {
 }
 
 /// What activations in this order are called.
-pub(super) fn familiar(axes: &[u8], blocks: &[Block]) -> Option<String> {
+pub(super) fn familiar(axes: &[u8], blocks: &[LayoutBlock]) -> Option<String> {
     let name = NAMES.into_iter().find(|name| name.len() == axes.len() && name.starts_with("nc"))?.as_bytes();
     let letter = |axis: u8| char::from(name[usize::from(axis)]);
     let is_blocked = |axis: u8| blocks.iter().any(|b| b.axis == axis);
@@ -63,29 +63,29 @@ pub(super) fn familiar(axes: &[u8], blocks: &[Block]) -> Option<String> {
 }
 
 /// Sizes with an axis after each; `None` if the text is something else.
-fn blocks(mut text: &str, axis: impl Fn(u8) -> Option<u8>) -> Result<Option<Vec<Block>>, LayoutError> {
+fn blocks(mut text: &str, axis: impl Fn(u8) -> Option<u8>) -> Result<Option<Vec<LayoutBlock>>, LayoutError> {
     let mut blocks = vec![];
     while !text.is_empty() {
         let digits = &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())];
         let letter = text.as_bytes().get(digits.len()).filter(|l| l.is_ascii_lowercase() && !digits.is_empty());
         let Some(axis) = letter.and_then(|&letter| axis(letter)) else { return Ok(None) };
-        let size = digits.parse().ok().filter(|size| (2..=MAX_BLOCK).contains(size));
-        let size = size.ok_or_else(|| LayoutError::BlockSize { size: shown(digits), limit: MAX_BLOCK })?;
-        blocks.push(Block { axis, size });
+        let size = digits.parse().ok().filter(|size| (2..=MAX_LAYOUT_BLOCK).contains(size));
+        let size = size.ok_or_else(|| LayoutError::BlockSize { size: shown(digits), limit: MAX_LAYOUT_BLOCK })?;
+        blocks.push(LayoutBlock { axis, size });
         text = &text[digits.len() + 1..];
     }
     Ok(Some(blocks))
 }
 
 /// The letters of the axes, capitals where they are blocked.
-pub(super) fn write_axes(f: &mut fmt::Formatter<'_>, axes: &[u8], blocks: &[Block]) -> fmt::Result {
+pub(super) fn write_axes(f: &mut fmt::Formatter<'_>, axes: &[u8], blocks: &[LayoutBlock]) -> fmt::Result {
     axes.iter().try_for_each(|&axis| {
         let first = if blocks.iter().any(|b| b.axis == axis) { b'A' } else { b'a' };
         write!(f, "{}", char::from(first + axis))
     })
 }
 
-pub(super) fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Block]) -> fmt::Result {
+pub(super) fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[LayoutBlock]) -> fmt::Result {
     blocks.iter().try_for_each(|b| write!(f, "{}{}", b.size, char::from(b'a' + b.axis)))
 }
 
