@@ -41,7 +41,7 @@ pub(crate) use cost::Time;
 pub use decided::{Bounds, Decided, Narrowed};
 pub use form::{choose_form, slice_operations};
 pub use machine::{Level, Machine};
-pub use parts::{Parts, Shared};
+pub use parts::{Divided, Parts};
 
 use crate::vectors::Vectors;
 use cranefold_ir::ops::Form;

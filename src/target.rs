@@ -40,7 +40,7 @@ impl Target {
     pub fn host() -> Result<Target, Error> {
         let refused = |reason: String| Error::Target { target: "host".into(), reason };
         let builder = cranelift_native::builder().map_err(|e| refused(e.into()))?;
-        let isa = builder.finish(flags(Place::Known).map_err(refused)?).map_err(|e| refused(e.to_string()))?;
+        let isa = builder.finish(flags(CodePlacement::Known).map_err(refused)?).map_err(|e| refused(e.to_string()))?;
         let own = own_of_host();
         let vectors = vectors(isa.triple(), &[flags_on(&isa), own.clone()].concat());
         Ok(Target { isa, features: "host".into(), own, vectors, host: true })
@@ -100,7 +100,7 @@ impl Target {
             }
             words.push(word);
         }
-        let flags = flags(Place::Known).map_err(refused)?;
+        let flags = flags(CodePlacement::Known).map_err(refused)?;
         let isa = asked.builder.finish(flags).map_err(|e| refused(e.to_string()))?;
         let own = asked.own;
         let vectors = vectors(isa.triple(), &[flags_on(&isa), own.clone()].concat());
@@ -166,7 +166,7 @@ impl Target {
         for flag in self.isa.isa_flags() {
             builder.set(flag.name, &flag.value_string()).map_err(|e| refused(e.to_string()))?;
         }
-        builder.finish(flags(Place::Anywhere).map_err(refused)?).map_err(|e| refused(e.to_string()))
+        builder.finish(flags(CodePlacement::Anywhere).map_err(refused)?).map_err(|e| refused(e.to_string()))
     }
 }
 
@@ -224,7 +224,7 @@ impl Asked {
     }
 
     fn on(&self) -> Result<Vec<&'static str>, String> {
-        let isa = self.builder.finish(flags(Place::Known)?).map_err(|e| e.to_string())?;
+        let isa = self.builder.finish(flags(CodePlacement::Known)?).map_err(|e| e.to_string())?;
         Ok([flags_on(&isa), self.own.clone()].concat())
     }
 }
@@ -236,7 +236,7 @@ fn flags_on(isa: &OwnedTargetIsa) -> Vec<&'static str> {
 
 /// The features of this machine.
 fn host_features() -> Result<Vec<&'static str>, String> {
-    let isa = cranelift_native::builder()?.finish(flags(Place::Known)?).map_err(|e| e.to_string())?;
+    let isa = cranelift_native::builder()?.finish(flags(CodePlacement::Known)?).map_err(|e| e.to_string())?;
     Ok([flags_on(&isa), own_of_host()].concat())
 }
 
@@ -265,7 +265,7 @@ fn vectors(triple: &Triple, features: &[&str]) -> Vectors {
 
 /// Where code is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CodePlacement {
     /// Where the loader knows.
     Known,
     /// Where a linker or the system puts it.
@@ -274,13 +274,13 @@ enum Place {
 
 /// Our own passes do what an optimiser would, so that what is dumped is what ran; they are verified
 /// before. Frames of more than a page are probed, so that an overflow is a fault and nothing else.
-fn flags(place: Place) -> Result<Flags, String> {
+fn flags(place: CodePlacement) -> Result<Flags, String> {
     let mut builder = settings::builder();
     let verifier = if cfg!(debug_assertions) { "true" } else { "false" };
     let settings = [
         ("opt_level", "none"),
         ("enable_verifier", verifier),
-        ("is_pic", if place == Place::Anywhere { "true" } else { "false" }),
+        ("is_pic", if place == CodePlacement::Anywhere { "true" } else { "false" }),
         ("use_colocated_libcalls", "false"),
         ("enable_probestack", "true"),
         ("probestack_strategy", "inline"),

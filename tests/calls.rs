@@ -320,7 +320,7 @@ mod on_x86_64_linux {
                 };
                 let params: Vec<String> = row.params.iter().map(param).collect();
                 let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
-                let counts = row.results.contains(&cranefold::ops::Output::Count);
+                let counts = row.results.contains(&cranefold::ops::ResultKind::Count);
                 for output in if counts && row.results.len() == 1 {
                     &["", "-> i32", "-> u64", "-> u8"]
                 } else if counts {

@@ -2,7 +2,7 @@
 
 use cranefold::ir::ops::Form;
 use cranefold::ir::{LoopVar, Over};
-use cranefold::schedule::{Parts, Shared, Tile, Transform};
+use cranefold::schedule::{Divided, Parts, Tile, Transform};
 use cranefold::{Problem, Schedule, Spec};
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ fn the_grammar_of_schedules_has_the_words_of_the_printer() {
     let var = LoopVar { over: Over::Output, id: 0 };
     let tile = |transform| Tile { var, by: 2, transform };
     let tiles = [Transform::Steps, Transform::Blocks, Transform::Runs, Transform::SharedFolds].map(tile).into();
-    let (form, parts) = (Form::Direct, Parts { count: 2, of: Shared::Blocks });
+    let (form, parts) = (Form::Direct, Parts { count: 2, of: Divided::Blocks });
     let schedule = Schedule { width: 512, form, tiles, jam: 2, in_flight: 2, interleave: 2, prefetch: 64, parts };
     let text = schedule.to_string();
     let words =

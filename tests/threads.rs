@@ -10,7 +10,7 @@ use cranefold::ir::eval::Terms;
 use cranefold::lower::program::Program;
 use cranefold::problem::search_windows::Windows;
 use cranefold::problem::tree::Tree;
-use cranefold::schedule::{Bounds, Decided, Parts, Shared, choose, choose_for};
+use cranefold::schedule::{Bounds, Decided, Divided, Parts, choose, choose_for};
 use cranefold::{
     CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Schedule, Serial, Spec, Spinning,
     Vectors, lower, pipeline,
@@ -64,7 +64,7 @@ fn specs() -> Vec<Spec> {
 /// The schedules to force: the cost model's, in each number of parts, of outputs and of blocks where there are some.
 fn schedules(problem: &Problem, width: u32) -> Vec<Schedule> {
     let chosen = choose(problem, width);
-    let all = COUNTS.iter().flat_map(|&count| [Shared::Outputs, Shared::Blocks].map(|of| Parts { count, of }));
+    let all = COUNTS.iter().flat_map(|&count| [Divided::Outputs, Divided::Blocks].map(|of| Parts { count, of }));
     let all = all.map(|parts| Schedule { parts, ..chosen.clone() });
     all.filter(|schedule| schedule.check(problem).is_ok()).collect()
 }
@@ -104,7 +104,7 @@ fn programs_have_the_terms_and_bits_of_the_whole() {
             let stages = stages.unwrap_or_else(|e| panic!("{spec}: {schedule}: {e}"));
             for (stage, program) in [&stages[0], &stages[stages.len() - 1]] {
                 let found = terms(program, &whole, spec.outputs().len());
-                let other = is_searched(&problem) && schedule.parts.of == Shared::Blocks;
+                let other = is_searched(&problem) && schedule.parts.of == Divided::Blocks;
                 assert!(other || found == expected, "{spec}: {schedule}: other terms after {stage}\n{program}");
                 assert!(
                     same(&memory.interpreted_program(program), &bits),
@@ -383,10 +383,10 @@ fn facts_and_dumps_say_the_parts() {
     let compiler = Compiler::builder().threads(2).build().expect("this machine");
     assert_eq!(compiler.threads(), 2);
     let one = compiler.compile(&spec("sum f32[1000]")).expect("a kernel").facts();
-    assert_eq!((one.parts, one.shared, one.codes), (1, None, 1));
+    assert_eq!((one.parts, one.divided, one.codes), (1, None, 1));
     let kernel = compiler.compile(&spec("sum f32[4194304]")).expect("a kernel");
     let facts = kernel.facts();
-    assert_eq!((facts.parts, facts.shared), (kernel.parts() as u64, Some(Shared::Blocks)));
+    assert_eq!((facts.parts, facts.divided), (kernel.parts() as u64, Some(Divided::Blocks)));
     assert!(facts.parts >= 8 && facts.codes < facts.parts, "parts share code: {facts:?}");
     assert_eq!(facts.code_bytes, kernel.code().len() as u64);
     let legal: Program = kernel.dump("legalize").expect("a dump").parse().expect("a program");

@@ -1,7 +1,7 @@
 //! The dims that baselines walk.
 
 use cranefold::Problem;
-use cranefold::problem::{self, Place};
+use cranefold::problem::{self, Offsets};
 
 /// The dims of a workload whose first input and outputs lie densely in memory, outermost first, neighbours that
 /// are both reduced or both kept being one. Further inputs are as the first, or as its slices.
@@ -48,7 +48,7 @@ impl Walk {
             outputs *= if *reduced { 1 } else { dim.extent as i64 };
         }
         let alike = |d: &problem::Dim| {
-            let Place { inputs, outputs, .. } = &d.stride;
+            let Offsets { inputs, outputs, .. } = &d.stride;
             inputs.iter().chain(outputs).all(|s| *s == inputs[0])
         };
         if !problem.positions.iter().flat_map(|region| &region.dims).all(alike) {

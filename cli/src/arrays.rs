@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::npy::Form;
-use crate::place::Places;
+use crate::output_files::OutputFiles;
 use crate::{npy, random, scalars};
 use cranefold::spec::{Operand, Role};
 use cranefold::{Scalar, Spec};
@@ -100,7 +100,7 @@ impl Arrays {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, spec: &Spec, form: Form, places: &Places) -> Result<(), Failure> {
+    pub fn write(&self, spec: &Spec, form: Form, places: &OutputFiles) -> Result<(), Failure> {
         places.write(|output, given, file| {
             npy::write(file, given, form, &spec.outputs()[output], self.outputs[output].bytes())
         })

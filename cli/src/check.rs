@@ -7,7 +7,7 @@
 
 use crate::failure::Failure;
 use crate::timing;
-use cranefold::ops::{Call, RecipeError};
+use cranefold::ops::{OpCall, RecipeError};
 use cranefold::spec::{Operand, Role};
 use cranefold::{DType, Scalar, Spec, SpecError};
 use cranefold_reference as reference;
@@ -108,8 +108,8 @@ pub fn broken_law(spec: &Spec) -> Option<String> {
     let recipe = spec.recipe();
     let types: Vec<DType> = spec.inputs().iter().map(Operand::dtype).collect();
     recipe.calls.iter().find_map(|call| match call {
-        Call::Row { .. } => None,
-        Call::Own(own) => match own.check(&types, recipe.accumulator) {
+        OpCall::Row { .. } => None,
+        OpCall::Own(own) => match own.check(&types, recipe.accumulator) {
             Err(
                 law @ (RecipeError::Identity { .. }
                 | RecipeError::Associativity { .. }

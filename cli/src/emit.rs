@@ -2,7 +2,7 @@
 
 use crate::args::Emit;
 use crate::failure::Failure;
-use crate::place::Places;
+use crate::output_files::OutputFiles;
 use cranefold::{Spec, Target, aot};
 use std::io::Write;
 
@@ -19,7 +19,7 @@ pub fn emit(args: &Emit) -> Result<(), Failure> {
     let made = aot::emit(&target, &spec, &args.forced.options()?, args.symbol.as_deref())?;
     let files = [(args.object.clone(), "the object".into()), (args.header.clone(), "the header".into())];
     let contents = [made.bytes.as_slice(), made.header.as_bytes()];
-    Places::of(&files, &[])?.write(|file, given, to| {
+    OutputFiles::of(&files, &[])?.write(|file, given, to| {
         to.write_all(contents[file]).map_err(|error| Failure::Write { path: given.into(), error })
     })
 }

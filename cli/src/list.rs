@@ -1,7 +1,7 @@
 //! `list`: the op table for people.
 
 use crate::failure::Failure;
-use cranefold::ops::{self, Output, Param, Phase, Row};
+use cranefold::ops::{self, Param, Phase, ResultKind, Row};
 use cranefold::spec::Builder;
 use cranefold::{DType, Problem, Scalar, Spec, SpecError};
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ fn op(row: &'static Row, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {:<9} {}", param.name, allowed(param))?;
     }
     // What is written at each position, or selected, or a position, has no identity element.
-    if !row.applies && !row.selects && row.results == [Output::Value] {
+    if !row.applies && !row.selects && row.results == [ResultKind::Value] {
         let identities = of_kinds(row, identity);
         if !identities.is_empty() {
             writeln!(out, "  identity  {identities}")?;
@@ -70,10 +70,10 @@ fn gives(row: &Row) -> String {
     if row.applies {
         return "a value at each position of the slice".into();
     }
-    let word = |output: &Output| match output {
-        Output::Value => "a value",
-        Output::Count if row.takes_position => "a position, i64 or another integer type that holds it",
-        Output::Count => "a count, i64 or another integer type that holds it",
+    let word = |output: &ResultKind| match output {
+        ResultKind::Value => "a value",
+        ResultKind::Count if row.takes_position => "a position, i64 or another integer type that holds it",
+        ResultKind::Count => "a count, i64 or another integer type that holds it",
     };
     row.results.iter().map(word).collect::<Vec<_>>().join("; ")
 }
@@ -136,8 +136,8 @@ fn reduction(row: &'static Row, dtype: DType, elements: u64) -> Result<Spec, Spe
 
 /// The values of a row's outputs; those of `bool` are kept as bytes.
 fn values(row: &Row, values: &[Scalar], dtype: DType) -> String {
-    let value = |(value, kind): (&Scalar, &Output)| match (kind, dtype) {
-        (Output::Value, DType::Bool) => (value.bits() != 0).to_string(),
+    let value = |(value, kind): (&Scalar, &ResultKind)| match (kind, dtype) {
+        (ResultKind::Value, DType::Bool) => (value.bits() != 0).to_string(),
         _ => value.to_string(),
     };
     values.iter().zip(row.results).map(value).collect::<Vec<_>>().join(" ")

@@ -17,7 +17,7 @@ mod failure;
 mod figures;
 mod list;
 mod npy;
-mod place;
+mod output_files;
 mod random;
 mod run;
 mod scalars;

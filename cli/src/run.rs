@@ -7,12 +7,12 @@ use crate::execute::Executor;
 use crate::failure::Failure;
 use crate::figures;
 use crate::npy::Form;
-use crate::place::Places;
+use crate::output_files::OutputFiles;
 use crate::scalars::{self, ScalarError};
 use crate::threads::compiler;
-use crate::timing::{self, Call, Samples};
+use crate::timing::{self, Samples, Timed};
 use cranefold::kernel::Facts;
-use cranefold::schedule::Shared;
+use cranefold::schedule::Divided;
 use cranefold::{Scalar, Spec};
 use std::io::Write;
 use std::path::PathBuf;
@@ -88,11 +88,11 @@ fn data(args: &Run, spec: &Spec, arrays: &Arrays, seed: u64) -> String {
 
 /// The places of the outputs' files: none of them another's or an input's. An old file may be the output's, for it is
 /// what that held before.
-fn places(args: &Run) -> Result<Places, Failure> {
+fn places(args: &Run) -> Result<OutputFiles, Failure> {
     let named = |role: &str, paths: &'_ [PathBuf]| -> Vec<(PathBuf, String)> {
         paths.iter().enumerate().map(|(n, path)| (path.clone(), format!("{role} {n}"))).collect()
     };
-    Places::of(&named("output", &args.output), &named("input", &args.input))
+    OutputFiles::of(&named("output", &args.output), &named("input", &args.input))
 }
 
 /// Checks what needs neither data nor code; gives the scalars.
@@ -114,7 +114,7 @@ fn check_args(args: &Run, spec: &Spec) -> Result<Vec<Option<Scalar>>, Failure> {
 }
 
 /// Times a call: the first, if it is slow, else several after it.
-fn time(call: &mut Call) -> Result<Samples, Failure> {
+fn time(call: &mut Timed) -> Result<Samples, Failure> {
     let mut only = Samples::single();
     only.take(call)?;
     if only.median_ns() > SLOW_NS {
@@ -148,10 +148,10 @@ fn kernel(executor: &Executor) -> String {
 
 fn code(facts: &Facts) -> String {
     let Facts { code_bytes, wide_functions, step_loops, .. } = facts;
-    let parts = match facts.shared {
+    let parts = match facts.divided {
         None => String::new(),
-        Some(Shared::Outputs) => format!("{} parts of the outputs, ", facts.parts),
-        Some(Shared::Blocks) => format!("{} parts of the blocks, ", facts.parts),
+        Some(Divided::Outputs) => format!("{} parts of the outputs, ", facts.parts),
+        Some(Divided::Blocks) => format!("{} parts of the blocks, ", facts.parts),
     };
     if wide_functions.count == 0 {
         return format!("{parts}{code_bytes} bytes of code");

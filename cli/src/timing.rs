@@ -7,7 +7,7 @@ use std::time::Instant;
 const SAMPLE_NS: f64 = 20_000.0;
 
 /// A call that may fail.
-pub type Call<'a> = dyn FnMut() -> Result<(), Failure> + 'a;
+pub type Timed<'a> = dyn FnMut() -> Result<(), Failure> + 'a;
 
 /// Samples of one call, each of as many repeats as last long enough to be measured.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Samples {
     ///
     /// # Errors
     /// The call's.
-    pub fn warm_up(call: &mut Call) -> Result<Samples, Failure> {
+    pub fn warm_up(call: &mut Timed) -> Result<Samples, Failure> {
         let mut samples = Samples::single();
         loop {
             let total_ns = samples.measure(call)? * samples.repeats as f64;
@@ -38,7 +38,7 @@ impl Samples {
         }
     }
 
-    fn measure(&self, call: &mut Call) -> Result<f64, Failure> {
+    fn measure(&self, call: &mut Timed) -> Result<f64, Failure> {
         let start = Instant::now();
         for _ in 0..self.repeats {
             call()?;
@@ -50,7 +50,7 @@ impl Samples {
     ///
     /// # Errors
     /// The call's.
-    pub fn take(&mut self, call: &mut Call) -> Result<(), Failure> {
+    pub fn take(&mut self, call: &mut Timed) -> Result<(), Failure> {
         let ns = self.measure(call)?;
         self.each_ns.push(ns);
         Ok(())
@@ -82,7 +82,7 @@ impl Samples {
 ///
 /// # Errors
 /// A call's.
-pub fn in_turn(calls: &mut [&mut Call], rounds: (usize, usize), budget_ns: f64) -> Result<Vec<Samples>, Failure> {
+pub fn in_turn(calls: &mut [&mut Timed], rounds: (usize, usize), budget_ns: f64) -> Result<Vec<Samples>, Failure> {
     let mut samples = calls.iter_mut().map(|call| Samples::warm_up(call)).collect::<Result<Vec<_>, _>>()?;
     let (least, most) = rounds;
     let start = Instant::now();

@@ -3,7 +3,7 @@
 
 use crate::data::Buffer;
 use crate::execute::{Memory, is_element, is_written, places};
-use cranefold::ir::ops::Call;
+use cranefold::ir::ops::OpCall;
 use cranefold::{Compiler, Options, Scalar, Spec};
 use cranefold_reference as reference;
 
@@ -70,7 +70,7 @@ pub fn only_elements_are_written(spec: &Spec, memory: &Memory, outputs: &[Buffer
 /// # Errors
 /// The place that holds another.
 pub fn is_allowed(spec: &Spec, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
-    if spec.reducers().iter().any(|call| matches!(call, Call::Own(_))) {
+    if spec.reducers().iter().any(|call| matches!(call, OpCall::Own(_))) {
         return Ok(());
     }
     let inputs: Vec<&[u8]> = memory.inputs.iter().map(Buffer::bytes).collect();

@@ -2,9 +2,9 @@
 
 use crate::data::Random;
 use crate::expressions::{Names, constant, expression, expression_type};
-use crate::specs::{Case, Form, Place, layout};
+use crate::specs::{AxisPlace, Case, Form, layout};
 use DType::{Bf16, Bool, F16, F32, F64, I32, I64, U64};
-use cranefold::ir::ops::{Call, Combiner, Output, Row};
+use cranefold::ir::ops::{Combiner, OpCall, ResultKind, Row};
 use cranefold::spec::{Builder, Rounding};
 use cranefold::{DType, Layout, Spec, ops};
 use std::ops::Range;
@@ -94,7 +94,7 @@ impl Draft<'_> {
         }
         let map = has_map.then(|| self.map(element, apply));
         let mut builder = None;
-        let mut results: Vec<(Output, DType)> = vec![];
+        let mut results: Vec<(ResultKind, DType)> = vec![];
         let count = match self.case.composition {
             Composition::Row => 1,
             _ => 1 + self.random.below(3),
@@ -104,7 +104,7 @@ impl Draft<'_> {
         for n in 0..count {
             if own && n == 0 {
                 let (combiner, types) = self.combiner(own_reads.as_ref().expect("a combiner"));
-                results.extend(types.into_iter().map(|d| (Output::Value, d)));
+                results.extend(types.into_iter().map(|d| (ResultKind::Value, d)));
                 builder = Some(Spec::own(combiner));
                 continue;
             }
@@ -121,7 +121,8 @@ impl Draft<'_> {
             }
             let row = rows[self.random.below(rows.len() as u64) as usize];
             row_inputs = if has_map { 1 } else { row.inputs as u64 };
-            results.extend(row.results.iter().map(|&kind| (kind, if kind == Output::Count { I64 } else { element })));
+            results
+                .extend(row.results.iter().map(|&kind| (kind, if kind == ResultKind::Count { I64 } else { element })));
             let next = match builder {
                 None => Spec::builder(row.name),
                 Some(builder) => Builder::reducer(builder, row.name),
@@ -232,11 +233,11 @@ impl Draft<'_> {
     }
 
     /// Expressions after the reduction, and the outputs.
-    fn after(mut self, builder: Builder, results: &[(Output, DType)], then: bool, has_map: bool) -> Builder {
-        let of_integers = results.iter().any(|&(kind, d)| kind == Output::Value && d.is_int());
+    fn after(mut self, builder: Builder, results: &[(ResultKind, DType)], then: bool, has_map: bool) -> Builder {
+        let of_integers = results.iter().any(|&(kind, d)| kind == ResultKind::Value && d.is_int());
         let to_float = of_integers && self.random.below(2) == 0;
-        let working = |&(kind, d): &(Output, DType)| match d {
-            _ if kind == Output::Count => I64,
+        let working = |&(kind, d): &(ResultKind, DType)| match d {
+            _ if kind == ResultKind::Count => I64,
             Bool => Bool,
             d if d.is_float() => self.accumulator,
             _ if to_float => F64,
@@ -264,7 +265,7 @@ impl Draft<'_> {
             let wanted =
                 if to_float && o == 0 { F64 } else { self.random.pick(&[Bool, I32, I64, U64, DType::U8, F32, F64]) };
             let from = wanted;
-            let output = self.output(Output::Value, from, float);
+            let output = self.output(ResultKind::Value, from, float);
             let mut names = names.clone();
             let must = if o == 0 { must.clone() } else { vec![] };
             if then && self.random.below(2) == 0 {
@@ -275,7 +276,7 @@ impl Draft<'_> {
                 names.push(("d".into(), old));
             }
             expressions.push(expression(&mut self.random, &names, &must, from));
-            values.push((Output::Value, from));
+            values.push((ResultKind::Value, from));
             outputs.push(output);
         }
         let text = expressions.join(", ");
@@ -284,12 +285,12 @@ impl Draft<'_> {
     }
 
     /// An output's type for a value's; a float or none where that is said.
-    fn output(&mut self, kind: Output, from: DType, float: Option<bool>) -> DType {
+    fn output(&mut self, kind: ResultKind, from: DType, float: Option<bool>) -> DType {
         let same = if self.case.flags.same_output { Some(from) } else { None };
         let reduced = self.case.reduced();
         let slice: u64 = reduced.into_iter().map(|axis| self.shape[axis as usize]).product();
         let fits = |d: DType| match (kind, from) {
-            (Output::Count, _) => d.holds(slice),
+            (ResultKind::Count, _) => d.holds(slice),
             (_, Bool) => d == Bool,
             _ => d != Bool && float.is_none_or(|float| d.is_float() == float),
         };
@@ -305,7 +306,13 @@ impl Draft<'_> {
     }
 
     /// Adds the outputs with what they need.
-    fn outputs(mut self, builder: Builder, values: &[(Output, DType)], outputs: &[DType], applies: bool) -> Builder {
+    fn outputs(
+        mut self,
+        builder: Builder,
+        values: &[(ResultKind, DType)],
+        outputs: &[DType],
+        applies: bool,
+    ) -> Builder {
         let flags = &self.case.flags;
         let mut builder = builder;
         for (o, &output) in outputs.iter().enumerate() {
@@ -317,7 +324,7 @@ impl Draft<'_> {
             };
             builder = builder.output_layout(layout);
         }
-        let pairs = || values.iter().zip(outputs).filter(|((kind, _), _)| *kind == Output::Value);
+        let pairs = || values.iter().zip(outputs).filter(|((kind, _), _)| *kind == ResultKind::Value);
         let rounded = pairs().any(|((_, from), to)| from.is_float() && to.is_int());
         let integer = pairs().any(|(_, to)| to.is_int());
         if flags.saturate && pairs().any(|((_, from), to)| from.is_int() && to.is_int()) {
@@ -412,7 +419,7 @@ fn named(letter: char, types: &[DType]) -> Names {
 fn row_applies(builder: &Builder) -> bool {
     let spec = builder.clone().build();
     let calls = spec.map(|s| s.reducers().to_vec()).unwrap_or_default();
-    calls.iter().any(|c: &Call| c.as_row().is_some_and(|row| row.applies))
+    calls.iter().any(|c: &OpCall| c.as_row().is_some_and(|row| row.applies))
 }
 
 /// A shape that broadcasts to another.
@@ -423,7 +430,7 @@ fn broadcast(random: &mut Random, to: &[u64]) -> Vec<u64> {
 }
 
 fn some_layout(random: &mut Random, shape: &[u64], repeats: bool, blocks: bool) -> Layout {
-    let axes: Vec<(u64, Place)> = shape.iter().map(|&extent| (extent, Place::some(random))).collect();
+    let axes: Vec<(u64, AxisPlace)> = shape.iter().map(|&extent| (extent, AxisPlace::some(random))).collect();
     let forms =
         [Form::RowMajor, Form::RowMajor, Form::RowMajor, Form::Tag, Form::Strides, Form::Strides, Form::Blocked];
     let form = random.pick(&forms);

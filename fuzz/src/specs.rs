@@ -8,7 +8,7 @@ use crate::compositions::{self, builder};
 use crate::data::Random;
 use cranefold::ir::{LoopVar, Over};
 use cranefold::ops;
-use cranefold::schedule::{Parts, Shared, Tile, Transform};
+use cranefold::schedule::{Divided, Parts, Tile, Transform};
 use cranefold::{Layout, Options, Problem, Schedule, Spec, SpecError};
 use std::fmt;
 
@@ -24,13 +24,13 @@ const EXTENTS: &[u64] = &[
 pub struct Axis {
     extent: u64,
     reduced: bool,
-    input: Place,
-    output: Place,
+    input: AxisPlace,
+    output: AxisPlace,
 }
 
 /// Where an axis lies in a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct AxisPlace {
     /// Axes go by this, the innermost first.
     rank: u8,
     /// Elements left free after the axis, if the layout has strides.
@@ -43,13 +43,13 @@ pub struct Place {
     blocks: u8,
 }
 
-impl Place {
+impl AxisPlace {
     /// Any place.
-    pub fn some(random: &mut Random) -> Place {
+    pub fn some(random: &mut Random) -> AxisPlace {
         let gap = random.pick(&[0, 0, 1, 3]);
         let (rank, backwards) = (random.below(256) as u8, random.below(2) == 0);
         let (repeats, blocks) = (random.below(10) == 0, random.below(256) as u8);
-        Place { rank, gap, backwards, repeats, blocks }
+        AxisPlace { rank, gap, backwards, repeats, blocks }
     }
 }
 
@@ -167,13 +167,13 @@ impl Axis {
     fn of(bytes: &mut Bytes) -> Axis {
         let few = if bytes.flag() { EXTENTS.len() } else { 20 };
         let (extent, reduced) = (bytes.pick(&EXTENTS[..few]), bytes.flag());
-        Axis { extent, reduced, input: Place::of(bytes), output: Place::of(bytes) }
+        Axis { extent, reduced, input: AxisPlace::of(bytes), output: AxisPlace::of(bytes) }
     }
 }
 
-impl Place {
-    fn of(bytes: &mut Bytes) -> Place {
-        Place {
+impl AxisPlace {
+    fn of(bytes: &mut Bytes) -> AxisPlace {
+        AxisPlace {
             rank: bytes.below(256) as u8,
             gap: bytes.pick(&[0, 0, 0, 0, 0, 0, 1, 2, 3]),
             backwards: bytes.flag(),
@@ -250,8 +250,8 @@ impl Case {
             // Blocks of many axes cut a spec into too many boxes.
             Err(SpecError::TooManyBoxes { .. }) => {
                 let whole = |axis: &Axis| Axis {
-                    input: Place { blocks: 0, ..axis.input },
-                    output: Place { blocks: 0, ..axis.output },
+                    input: AxisPlace { blocks: 0, ..axis.input },
+                    output: AxisPlace { blocks: 0, ..axis.output },
                     ..axis.clone()
                 };
                 Case { axes: self.axes.iter().map(whole).collect(), blocks: false, ..self.clone() }.built()
@@ -263,7 +263,7 @@ impl Case {
             }
             // Gaps and strides of many axes make spans that no machine holds.
             Ok(spec) if spec.inputs().iter().chain(spec.outputs()).any(|o| o.span_bytes() > MOST_BYTES) => {
-                let dense = |place: Place| Place { gap: 0, blocks: 0, ..place };
+                let dense = |place: AxisPlace| AxisPlace { gap: 0, blocks: 0, ..place };
                 let dense = |axis: &Axis| Axis { input: dense(axis.input), output: dense(axis.output), ..axis.clone() };
                 let axes = self.axes.iter().map(dense).collect();
                 let case = Case { axes, blocks: false, ..self.clone() };
@@ -310,13 +310,13 @@ impl Case {
             if tiles.iter().any(|tile| tile.transform != Transform::Steps) {
                 in_flight = 1;
             }
-            let parts = Parts { count, of: if of_blocks { Shared::Blocks } else { Shared::Outputs } };
+            let parts = Parts { count, of: if of_blocks { Divided::Blocks } else { Divided::Outputs } };
             let (interleave, prefetch) = (1 + jam % 4, 64 * (in_flight % 3));
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
             let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, parts };
             if schedule.check(problem).is_err() {
-                schedule.parts.of = Shared::Outputs;
+                schedule.parts.of = Divided::Outputs;
             }
             while schedule.check(problem).is_err() {
                 schedule.interleave = 1;
@@ -334,7 +334,7 @@ impl Case {
     }
 
     /// The outputs' shape, each axis with its place in the first one's layout.
-    fn kept(&self) -> Vec<(u64, Place)> {
+    fn kept(&self) -> Vec<(u64, AxisPlace)> {
         let keeps_all = self.flags.keep_dims && !self.reduced().is_empty();
         let kept = self.axes.iter().zip(self.shape()).filter(|(axis, _)| keeps_all || !axis.reduced);
         kept.map(|(axis, extent)| (if axis.reduced { 1 } else { extent }, axis.output)).collect()
@@ -362,14 +362,14 @@ impl Case {
     }
 
     pub(crate) fn input_layout(&self, shape: &[u64]) -> Layout {
-        let axes: Vec<(u64, Place)> = shape.iter().copied().zip(self.axes.iter().map(|a| a.input)).collect();
+        let axes: Vec<(u64, AxisPlace)> = shape.iter().copied().zip(self.axes.iter().map(|a| a.input)).collect();
         layout(self.forms.0, &axes, true)
     }
 }
 
 /// The blocks of an axis that is drawn so, the outermost first. Most sizes divide one another; those that do not
 /// cut long axes into too many boxes.
-fn blocks(place: Place) -> &'static [u64] {
+fn blocks(place: AxisPlace) -> &'static [u64] {
     match place.blocks % 16 {
         1 => &[2],
         2 => &[4],
@@ -385,7 +385,7 @@ fn blocks(place: Place) -> &'static [u64] {
 
 /// The layout of axes with these extents. Strides are laid from the innermost axis outwards, each over
 /// all that the ones before span, so that no two elements share a place but where an axis repeats.
-pub fn layout(form: Form, axes: &[(u64, Place)], repeats: bool) -> Layout {
+pub fn layout(form: Form, axes: &[(u64, AxisPlace)], repeats: bool) -> Layout {
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&axis| axes[axis].1.rank);
     // Axes take turns, so that the blocks of one lie in those of another.

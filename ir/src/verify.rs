@@ -96,7 +96,7 @@ pub struct Violations(pub Vec<Violation>);
 
 /// What is being checked, for messages.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum Site<'a> {
     Buffer(usize),
     Stmt(&'a Stmt),
     /// A definition, and the value or result in it.
@@ -113,7 +113,7 @@ enum DefPart {
 struct Verifier<'a> {
     nest: &'a Nest,
     violations: Vec<Violation>,
-    place: Place<'a>,
+    place: Site<'a>,
     /// The values in scope, and all that were ever bound.
     vars: HashMap<Var, DType>,
     bound: HashSet<Var>,
@@ -142,7 +142,7 @@ impl<'a> Verifier<'a> {
         Verifier {
             nest,
             violations: Vec::new(),
-            place: Place::Buffer(0),
+            place: Site::Buffer(0),
             vars: HashMap::new(),
             bound: HashSet::new(),
             accs: HashMap::new(),
@@ -158,12 +158,12 @@ impl<'a> Verifier<'a> {
         self.report_in(self.place, message);
     }
 
-    fn report_in(&mut self, place: Place<'a>, message: impl Into<String>) {
+    fn report_in(&mut self, place: Site<'a>, message: impl Into<String>) {
         let nest = self.nest;
         let statement = match place {
-            Place::Buffer(i) => nest.show_buffer(i).to_string(),
-            Place::Stmt(stmt) => nest.show_head(stmt).to_string(),
-            Place::Def(i, part) => {
+            Site::Buffer(i) => nest.show_buffer(i).to_string(),
+            Site::Stmt(stmt) => nest.show_head(stmt).to_string(),
+            Site::Def(i, part) => {
                 let def = &nest.defs[i];
                 match part {
                     DefPart::Head => format!("def {}", def.name),
@@ -185,7 +185,7 @@ impl<'a> Verifier<'a> {
     fn buffers(&mut self) {
         for (i, buffer) in self.nest.buffers.iter().enumerate() {
             if buffer.dtype == DType::Bool {
-                self.report_in(Place::Buffer(i), "a buffer is not of type bool, which is u8 in memory");
+                self.report_in(Site::Buffer(i), "a buffer is not of type bool, which is u8 in memory");
             }
         }
     }
@@ -193,7 +193,7 @@ impl<'a> Verifier<'a> {
     fn defs(&mut self) {
         let mut names = HashSet::new();
         for (i, def) in self.nest.defs.iter().enumerate() {
-            self.place = Place::Def(i, DefPart::Head);
+            self.place = Site::Def(i, DefPart::Head);
             if !is_name(&def.name) {
                 self.report("the name is no word of lower-case letters, digits and underscores with dots inside");
             } else if is_reserved(&def.name) {
@@ -206,12 +206,12 @@ impl<'a> Verifier<'a> {
             }
             self.vars = (0u32..).map(Var).zip(def.params.iter().copied()).collect();
             for (j, value) in def.lets.iter().enumerate() {
-                self.place = Place::Def(i, DefPart::Let(j));
+                self.place = Site::Def(i, DefPart::Let(j));
                 self.expr(value);
                 self.vars.insert(Var((def.params.len() + j) as u32), value.dtype());
             }
             for (j, result) in def.results.iter().enumerate() {
-                self.place = Place::Def(i, DefPart::Result(j));
+                self.place = Site::Def(i, DefPart::Result(j));
                 self.expr(result);
             }
         }

@@ -5,7 +5,7 @@ use super::exact::{Exact, Value};
 use super::meaning::{Eps, Norm, OfSlice};
 use super::real::Real;
 use super::rows::Task;
-use super::selection::{self, Place};
+use super::selection::{self, Rank};
 
 /// The result of floats; none where the reduction takes none, or needs more of them than their values.
 pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, values: impl Fn() -> I) -> Option<Exact> {
@@ -20,9 +20,9 @@ pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, va
             let least = values().fold(Real::INFINITY, Real::min);
             Exact::certain(Value::Float(acc.nearest(greatest().plus(least.minus()))))
         }
-        OfSlice::Median => selection::quantile(Place::Middle, task, values()),
-        OfSlice::MedianLow => selection::quantile(Place::LowerMiddle, task, values()),
-        OfSlice::Quantile => selection::quantile(Place::Share(task.params[0]), task, values()),
+        OfSlice::Median => selection::quantile(Rank::Middle, task, values()),
+        OfSlice::MedianLow => selection::quantile(Rank::LowerMiddle, task, values()),
+        OfSlice::Quantile => selection::quantile(Rank::Share(task.params[0]), task, values()),
         OfSlice::Sum => {
             let sum = sum(values());
             Exact::float(acc.held(sum.total), sum.scale, acc.sum(sum, 0.0))

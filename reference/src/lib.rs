@@ -55,7 +55,7 @@ pub use wide::{Integer, U256};
 
 use cranefold_ir::DType::{self, Bool, F32, F64, I64, U64};
 use cranefold_ir::Scalar;
-use cranefold_ir::ops::{Call, Combiner, Output};
+use cranefold_ir::ops::{Combiner, OpCall, ResultKind};
 use cranefold_spec::{Operand, Role, Rounding, Spec};
 use elements::Elements;
 use expression::{Names, evaluate, literal_after, seen};
@@ -193,8 +193,8 @@ impl<'a> Given<'a> {
         let mut results = vec![];
         for call in spec.reducers() {
             let name = match call {
-                Call::Row { name, .. } => name,
-                Call::Own(combiner) => {
+                OpCall::Row { name, .. } => name,
+                OpCall::Own(combiner) => {
                     results.extend(self.combined(combiner, elements));
                     continue;
                 }
@@ -202,7 +202,7 @@ impl<'a> Given<'a> {
             let unknown = ReferenceError::Unknown { op: name, elements: input };
             let Some(Meaning::Slice(op)) = Meaning::of(name) else { return Err(unknown) };
             let kinds = call.results();
-            let first = kinds.iter().position(|&kind| kind == Output::Value).unwrap_or(0);
+            let first = kinds.iter().position(|&kind| kind == ResultKind::Value).unwrap_or(0);
             let to = |result: usize| match plain {
                 true => spec.outputs()[results.len() + result].dtype(),
                 false => self.working_type(kinds[result], input),
@@ -216,11 +216,11 @@ impl<'a> Given<'a> {
 
     /// The results of a combiner.
     fn combined(&self, combiner: &Combiner, elements: &Elements) -> Vec<(DType, Exact)> {
-        let one = |value: Known| (self.working_type(Output::Value, value.dtype), self.given(value));
+        let one = |value: Known| (self.working_type(ResultKind::Value, value.dtype), self.given(value));
         combine::reduce(combiner, elements).into_iter().map(one).collect()
     }
 
-    fn task(&self, call: &Call, input: DType, to: DType) -> Task {
+    fn task(&self, call: &OpCall, input: DType, to: DType) -> Task {
         Task {
             params: call.params(),
             input,
@@ -233,15 +233,15 @@ impl<'a> Given<'a> {
     }
 
     /// Whether results of integers are taken modulo 2^bits.
-    fn wraps(&self, call: &Call) -> bool {
+    fn wraps(&self, call: &OpCall) -> bool {
         call.as_row().is_some_and(|row| row.wraps) && !self.spec.saturate()
     }
 
     /// The type that a result has in expressions: floats the accumulator's, integers 64 bits, or f64 where an
     /// output is a float.
-    fn working_type(&self, kind: Output, element: DType) -> DType {
+    fn working_type(&self, kind: ResultKind, element: DType) -> DType {
         match (kind, element) {
-            (Output::Count, _) => I64,
+            (ResultKind::Count, _) => I64,
             (_, Bool) => Bool,
             (_, d) if d.is_float() => self.accumulator,
             _ if self.spec.outputs().iter().any(|output| output.dtype().is_float()) => F64,

@@ -17,9 +17,9 @@ fn order(a: Real, b: Real) -> Ordering {
     }
 }
 
-/// A place among the elements in order.
+/// A rank among the elements in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum Rank {
     /// The mean of the middle two.
     Middle,
     /// The lower of the middle two.
@@ -30,7 +30,7 @@ pub enum Place {
 
 /// The element at a place of all in order. Between equal elements it is the lower; beside an infinite one it is
 /// infinite, and NaN between -inf and +inf. NaN if an element is, and over nothing.
-pub fn quantile(place: Place, task: &Task, values: impl Iterator<Item = Real>) -> Exact {
+pub fn quantile(place: Rank, task: &Task, values: impl Iterator<Item = Real>) -> Exact {
     let mut sorted: Vec<Real> = values.collect();
     sorted.sort_by(|&a, &b| order(a, b));
     let Some(&last) = sorted.last() else { return Exact::certain(Value::Float(Real::Nan)) };
@@ -39,9 +39,9 @@ pub fn quantile(place: Place, task: &Task, values: impl Iterator<Item = Real>) -
     }
     let (acc, top) = (task.acc(), sorted.len() - 1);
     match place {
-        Place::LowerMiddle => Exact::certain(Value::Float(sorted[top / 2])),
-        Place::Middle if top % 2 == 0 => Exact::certain(Value::Float(sorted[top / 2])),
-        Place::Middle => {
+        Rank::LowerMiddle => Exact::certain(Value::Float(sorted[top / 2])),
+        Rank::Middle if top % 2 == 0 => Exact::certain(Value::Float(sorted[top / 2])),
+        Rank::Middle => {
             let (low, high) = (sorted[top / 2], sorted[top / 2 + 1]);
             if low.compare(high) == Some(Ordering::Equal) {
                 return Exact::certain(Value::Float(low));
@@ -49,7 +49,7 @@ pub fn quantile(place: Place, task: &Task, values: impl Iterator<Item = Real>) -
             let mean = low.plus(high).over(Real::from(2.0));
             Exact::float(mean, Real::ZERO, acc.mean_of_two(mean))
         }
-        Place::Share(q) => {
+        Rank::Share(q) => {
             let at = Real::from(q).times(super::rows::whole(top as u64)).to_f64();
             let (low, share) = (sorted[at.floor() as usize], at.fract());
             let high = sorted[(at.floor() as usize + 1).min(top)];

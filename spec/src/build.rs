@@ -4,7 +4,7 @@ use super::{Operand, Role, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, ExpressionError};
-use cranefold_ir::ops::{self, Call, Combiner};
+use cranefold_ir::ops::{self, Combiner, OpCall};
 
 /// A spec in the making. Nothing is checked before [`build`](Builder::build).
 ///
@@ -337,10 +337,10 @@ impl Spec {
 
 impl Named {
     /// A reducer by the name of its row and its parameters' names, or its combiner.
-    fn of(call: &Call) -> Named {
+    fn of(call: &OpCall) -> Named {
         match call {
-            Call::Own(combiner) => Named::Own(combiner.clone()),
-            Call::Row { name, .. } => {
+            OpCall::Own(combiner) => Named::Own(combiner.clone()),
+            OpCall::Row { name, .. } => {
                 let params = call.as_row().into_iter().flat_map(|row| row.params).zip(call.params());
                 Named::Op { op: name.to_string(), params: params.map(|(p, value)| (p.name.into(), value)).collect() }
             }
@@ -348,9 +348,9 @@ impl Named {
     }
 
     /// Finds the row and its parameters' values, and the simpler row that means the same.
-    pub(super) fn resolve(&self) -> Result<Call, SpecError> {
+    pub(super) fn resolve(&self) -> Result<OpCall, SpecError> {
         let (op, given) = match self {
-            Named::Own(combiner) => return combiner.clone().whole().map(Call::Own).map_err(SpecError::Recipe),
+            Named::Own(combiner) => return combiner.clone().whole().map(OpCall::Own).map_err(SpecError::Recipe),
             Named::Op { op, params } => (op, params),
         };
         let shown = || op.chars().take(40).collect();
@@ -383,8 +383,8 @@ impl Named {
             params.push(given);
         }
         Ok(match (row.canonical)(&params) {
-            Some((name, params)) => Call::row(ops::find(name).expect("a canonical row"), &params),
-            None => Call::row(row, &params),
+            Some((name, params)) => OpCall::row(ops::find(name).expect("a canonical row"), &params),
+            None => OpCall::row(row, &params),
         })
     }
 }

@@ -7,7 +7,7 @@ use super::{MAX_RANK, Operand, Role, Rounding, Spec, SpecError, expression_names
 use crate::layout::{Layout, list};
 use cranefold_ir::DType::{self, *};
 use cranefold_ir::expression::{self, Expression};
-use cranefold_ir::ops::{Call, Form, Output, Recipe, RecipeError, Row, Types};
+use cranefold_ir::ops::{Form, OpCall, Recipe, RecipeError, ResultKind, Row, Types};
 use std::slice;
 
 /// The spec, if nothing is wrong with it.
@@ -69,7 +69,7 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
     check_then_inputs(&spec)?;
     boxes::check(&spec)?;
     let selects = spec.reducers[0].as_row().is_some_and(|row| row.selects);
-    if !alone || selects || matches!(spec.reducers[0], Call::Own(_)) {
+    if !alone || selects || matches!(spec.reducers[0], OpCall::Own(_)) {
         let types = Types {
             inputs: typed(&spec.inputs),
             mapped: spec.mapped(),
@@ -142,16 +142,16 @@ impl Texts {
 }
 
 /// What messages call the op.
-fn name_of(reducers: &[Call]) -> &'static str {
+fn name_of(reducers: &[OpCall]) -> &'static str {
     match &reducers[0] {
-        Call::Row { name, .. } => name,
-        Call::Own(_) => "combiner",
+        OpCall::Row { name, .. } => name,
+        OpCall::Own(_) => "combiner",
     }
 }
 
 /// That the reducers and expressions may stand together.
-fn check_together(reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
-    let phases = |c: &Call| if let Call::Own(own) = c { own.phases.len() } else { 1 };
+fn check_together(reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecError> {
+    let phases = |c: &OpCall| if let OpCall::Own(own) = c { own.phases.len() } else { 1 };
     let results: usize = reducers.iter().map(|c| c.results().len()).sum();
     let most = reducers.iter().map(phases).max().unwrap_or(0).max(results).max(expressions.then.len());
     if most > MAX_OPERANDS {
@@ -170,7 +170,7 @@ fn check_together(reducers: &[Call], expressions: &Texts) -> Result<(), SpecErro
     if !expressions.then.is_empty() && expressions.apply.is_some() {
         return Err(SpecError::ThenAndApply);
     }
-    if expressions.map.is_some() && reducers.iter().any(|c| matches!(c, Call::Own(_))) {
+    if expressions.map.is_some() && reducers.iter().any(|c| matches!(c, OpCall::Own(_))) {
         return Err(SpecError::MapWithCombiner);
     }
     Ok(())
@@ -190,11 +190,11 @@ fn typed_but(role: &Role, inputs: &[Operand]) -> Vec<(String, DType)> {
 fn inputs(
     builder: &Builder,
     op: &'static str,
-    reducers: &[Call],
+    reducers: &[OpCall],
     expressions: &Texts,
 ) -> Result<Vec<Operand>, SpecError> {
     let row = reducers[0].as_row();
-    let own = reducers.iter().any(|c| matches!(c, Call::Own(_)));
+    let own = reducers.iter().any(|c| matches!(c, OpCall::Own(_)));
     let free = expressions.map.is_some() || expressions.apply.is_some() || own;
     let most = if free { usize::MAX } else { row.map_or(1, |row| row.inputs) };
     if builder.inputs.is_empty() || builder.inputs.len() > most {
@@ -306,12 +306,12 @@ fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
 }
 
 /// Returns whether a combiner's lift reads a name.
-fn is_lifted(reducers: &[Call], name: &str) -> bool {
-    reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name)))
+fn is_lifted(reducers: &[OpCall], name: &str) -> bool {
+    reducers.iter().any(|c| matches!(c, OpCall::Own(own) if own.reads(name)))
 }
 
 /// Refuses an input that is read by an expression which may not read it.
-fn check_roles(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
+fn check_roles(inputs: &[Operand], reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecError> {
     for (input, name) in inputs.iter().zip(expression_names(inputs)) {
         let reads = |field: &'static str, list: &[Expression]| {
             let expression = list.iter().find(|f| f.uses(&name))?;
@@ -342,7 +342,7 @@ fn check_roles(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Re
 }
 
 /// Refuses an input that nothing reads.
-fn check_used(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Result<(), SpecError> {
+fn check_used(inputs: &[Operand], reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecError> {
     let all = expressions.map.iter().chain(&expressions.then).chain(&expressions.apply);
     for ((i, input), name) in inputs.iter().enumerate().zip(expression_names(inputs)) {
         let by_row = i == 0 || reducers[0].as_row().is_some_and(|row| i < row.inputs);
@@ -356,7 +356,12 @@ fn check_used(inputs: &[Operand], reducers: &[Call], expressions: &Texts) -> Res
 }
 
 /// The recipe in the words of the spec.
-fn recipe(builder: &Builder, reducers: &[Call], expressions: &Texts, inputs: &[Operand]) -> Result<Recipe, SpecError> {
+fn recipe(
+    builder: &Builder,
+    reducers: &[OpCall],
+    expressions: &Texts,
+    inputs: &[Operand],
+) -> Result<Recipe, SpecError> {
     let mut recipe = Recipe {
         calls: reducers.to_vec(),
         map: expressions.map.clone(),
@@ -424,8 +429,8 @@ fn output_types(
     let slice = shape.iter().zip(reduced).filter(|(_, reduced)| **reduced).map(|(&n, _)| n);
     let most = slice.fold(1u64, u64::saturating_mul);
     let greatest = recipe.greatest_counts(most);
-    let one = |(o, (kind, from, dtype)): (usize, (Output, DType, DType))| {
-        let counts = kind == Output::Count;
+    let one = |(o, (kind, from, dtype)): (usize, (ResultKind, DType, DType))| {
+        let counts = kind == ResultKind::Count;
         if counts && !dtype.is_int() {
             return Err(SpecError::CountType { given: dtype });
         }
@@ -446,9 +451,9 @@ fn element_by(recipe: &Recipe) -> &'static str {
 
 /// Returns the source of the type of an output's value: the last expression that made it, else the input.
 fn given_by(recipe: &Recipe, output: usize) -> &'static str {
-    let of_call = |call: &Call| match call {
-        Call::Row { .. } => vec![element_by(recipe); call.results().len()],
-        Call::Own(own) => vec![if own.finish.is_empty() { "lift" } else { "finish" }; own.outputs()],
+    let of_call = |call: &OpCall| match call {
+        OpCall::Row { .. } => vec![element_by(recipe); call.results().len()],
+        OpCall::Own(own) => vec![if own.finish.is_empty() { "lift" } else { "finish" }; own.outputs()],
     };
     match () {
         () if !recipe.then.is_empty() => "then",
@@ -465,10 +470,10 @@ fn values(
     recipe: &Recipe,
     inputs: &[Operand],
     given: &[Option<DType>],
-) -> Result<Vec<(Output, DType, DType)>, RecipeError> {
+) -> Result<Vec<(ResultKind, DType, DType)>, RecipeError> {
     let (elements, beside) = (typed_but(&Role::Then, inputs), typed_but(&Role::Element, inputs));
-    let with_defaults = |values: Vec<(Output, DType)>| {
-        let one = |(o, (kind, value)): (usize, (Output, DType))| {
+    let with_defaults = |values: Vec<(ResultKind, DType)>| {
+        let one = |(o, (kind, value)): (usize, (ResultKind, DType))| {
             let dtype = given.get(o).copied().flatten();
             Ok((kind, value, dtype.map_or_else(|| default_output(recipe, inputs, kind, value), Ok)?))
         };
@@ -486,12 +491,12 @@ fn values(
 
 /// The type of an output where none is said: positions are i64, floats as input 0 if that is one, integers
 /// as what is reduced; else the type of the value.
-fn default_output(recipe: &Recipe, inputs: &[Operand], kind: Output, value: DType) -> Result<DType, RecipeError> {
+fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: DType) -> Result<DType, RecipeError> {
     let element = recipe.element(&typed(inputs))?;
     let input = inputs[0].dtype;
-    let only_counts = recipe.calls.iter().all(|c| c.results().iter().all(|&r| r == Output::Count));
+    let only_counts = recipe.calls.iter().all(|c| c.results().iter().all(|&r| r == ResultKind::Count));
     Ok(match (kind, value) {
-        (Output::Count, _) => I64,
+        (ResultKind::Count, _) => I64,
         (_, value) if value.is_float() => {
             if input.is_float() {
                 input
@@ -557,7 +562,7 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
 
 /// The reducer that has no value over nothing, if there is one.
 fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Option<&'static Row> {
-    let mut rows = recipe.calls.iter().filter_map(Call::as_row).filter(|row| !row.integer_of_nothing);
+    let mut rows = recipe.calls.iter().filter_map(OpCall::as_row).filter(|row| !row.integer_of_nothing);
     let expressions = !recipe.then.is_empty() || recipe.apply.is_some();
     // In expressions results of integers are integers unless an output is a float.
     let integers = match expressions {

@@ -21,7 +21,7 @@ pub use layout::Layout;
 
 use crate::layout::{Placement, Places};
 use cranefold_ir::expression::Expression;
-use cranefold_ir::ops::{Call, Combiner, Recipe};
+use cranefold_ir::ops::{Combiner, OpCall, Recipe};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The greatest rank of an operand.
@@ -51,7 +51,7 @@ pub const MAX_TEXT: usize = 100_000;
 pub struct Spec {
     /// Of all else, worked out once: those that ask a compiler for a kernel again look it up by this.
     hash: u64,
-    reducers: Vec<Call>,
+    reducers: Vec<OpCall>,
     /// Elements, then what `then` reads, then scalars.
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
@@ -233,7 +233,7 @@ impl Spec {
     }
 
     /// The reducers, with their parameters.
-    pub fn reducers(&self) -> &[Call] {
+    pub fn reducers(&self) -> &[OpCall] {
         &self.reducers
     }
 
@@ -297,7 +297,7 @@ impl Spec {
     /// canonical. So it is over no axes, unless groups of one are asked for or the op's nature.
     pub fn is_identity(&self) -> bool {
         let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none();
-        let copies = |c: &Call| c.as_row().is_some_and(|row| row.identity_over_no_axes);
+        let copies = |c: &OpCall| c.as_row().is_some_and(|row| row.identity_over_no_axes);
         !self.reduced.contains(&true) && alone && self.reducers.len() == 1 && copies(&self.reducers[0]) && !self.lift
     }
 
@@ -348,9 +348,9 @@ impl Spec {
         let names = self.expression_names();
         let read = |name: &str| match &self.map {
             Some(map) => map.uses(name),
-            None => self.reducers.iter().any(|c| matches!(c, Call::Own(own) if own.reads(name))),
+            None => self.reducers.iter().any(|c| matches!(c, OpCall::Own(own) if own.reads(name))),
         };
-        let by_default = self.map.is_none() && !self.reducers.iter().all(|c| matches!(c, Call::Own(_)));
+        let by_default = self.map.is_none() && !self.reducers.iter().all(|c| matches!(c, OpCall::Own(_)));
         let mapped: Vec<usize> =
             (0..self.inputs.len()).filter(|&i| read(&names[i]) || (i == 0 && by_default)).collect();
         // The shape of input 0 is walked even where nothing is read.
@@ -372,8 +372,8 @@ impl Spec {
         let names = self.expression_names();
         let number = |name: &str| names.iter().position(|known| known == name).map(|i| format!("x{i}"));
         let rename = |f: &Expression| f.renamed(number);
-        let own = |call: &Call| match call {
-            Call::Own(own) => Call::Own(own.renamed(number)),
+        let own = |call: &OpCall| match call {
+            OpCall::Own(own) => OpCall::Own(own.renamed(number)),
             row => row.clone(),
         };
         Recipe {

@@ -33,7 +33,7 @@ use super::build::Named;
 use super::{Builder, MAX_TEXT, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
-use cranefold_ir::ops::{Call, Combiner, RecipeError};
+use cranefold_ir::ops::{Combiner, OpCall, RecipeError};
 use std::str::FromStr;
 
 impl FromStr for Spec {
@@ -55,7 +55,7 @@ impl FromStr for Spec {
 ///
 /// # Errors
 /// Text outside the grammar, an op that is refused.
-pub fn calls(text: &str) -> Result<Vec<Call>, SpecError> {
+pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
     let mut parser = Parser { text, at: 0, seen: vec![] };
     let mut calls = vec![parser.op()?.resolve()?];
     while parser.eat(',') {

@@ -3,7 +3,7 @@
 use super::Refused;
 use super::address::Base;
 use super::emit::{Emit, RegisterElements};
-use super::storage::{Cell, Lanes, cell_of, is_dead};
+use super::storage::{Cell, CellLanes, cell_of, is_dead};
 use super::walk::Walk;
 use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
 
@@ -64,8 +64,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 
     /// The place of the elements that an index names.
-    fn place(&self, index: &Index) -> Result<Lanes, Refused> {
-        let Some(vector) = self.vector else { return Ok(Lanes::Run(index.clone())) };
+    fn place(&self, index: &Index) -> Result<CellLanes, Refused> {
+        let Some(vector) = self.vector else { return Ok(CellLanes::Run(index.clone())) };
         vector.place(index).ok_or_else(|| Refused(format!("lanes of two loops at {index}")))
     }
 
@@ -84,8 +84,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     /// Elements of an accumulator.
     pub(super) fn read(&mut self, out: &mut E, acc: AccId, index: &Index) -> Result<E::Value, Refused> {
         let (start, half, upper) = match self.place(index)? {
-            Lanes::Run(start) => return self.read_run(out, acc, &start),
-            Lanes::Halves { start, half, upper } => (start, half, upper),
+            CellLanes::Run(start) => return self.read_run(out, acc, &start),
+            CellLanes::Halves { start, half, upper } => (start, half, upper),
         };
         let known = self.halves.iter().find(|h| h.acc == acc && h.start == start).map(|h| h.halves);
         if let Some(known) = known {
@@ -110,7 +110,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
 
     /// Sets elements of an accumulator.
     pub(super) fn set(&mut self, out: &mut E, acc: AccId, index: &Index, value: &Expr) -> Result<(), Refused> {
-        let Lanes::Run(index) = self.place(index)? else {
+        let CellLanes::Run(index) = self.place(index)? else {
             return Err(Refused(format!("{acc} set by halves")));
         };
         self.halves.retain(|h| h.acc != acc);

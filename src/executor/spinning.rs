@@ -32,11 +32,11 @@ use std::time::{Duration, Instant};
 pub struct Spinning {
     /// Rayon's, whose scopes run what borrows; none where the calling thread is all there is. Its threads are the residents.
     pool: Option<ThreadPool>,
-    shared: Arc<Shared>,
+    shared: Arc<Pool>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Pool {
     residents: Vec<Resident>,
     /// Helpers that calls have asked for and that have not ended.
     wanted: AtomicUsize,
@@ -76,7 +76,7 @@ impl Spinning {
         let builder = ThreadPoolBuilder::new().num_threads(residents.len()).thread_name(|n| format!("cranefold {n}"));
         // Rayon takes no threads for as many as it likes.
         let pool = if residents.is_empty() { None } else { Some(builder.build()?) };
-        let shared = Shared { residents, wanted: AtomicUsize::new(0), ended: AtomicBool::new(false), awake };
+        let shared = Pool { residents, wanted: AtomicUsize::new(0), ended: AtomicBool::new(false), awake };
         let shared = Arc::new(shared);
         if let Some(pool) = &pool {
             let shared = shared.clone();
@@ -109,10 +109,10 @@ impl Drop for Spinning {
     }
 }
 
-impl Shared {
+impl Pool {
     /// What a resident does until the executor is gone: it runs what rayon has for it, looks for more, and sleeps.
     ///
-    /// Rayon never sees it idle, and wakes none: [`wake`](Shared::wake) does.
+    /// Rayon never sees it idle, and wakes none: [`wake`](Pool::wake) does.
     fn reside(&self, resident: &Resident) {
         resident.thread.get_or_init(thread::current);
         let mut last = Instant::now();

@@ -22,7 +22,7 @@ use crate::kernel::code::Compiled;
 use crate::pipeline;
 use crate::problem::tree::{Grid, TREE_VERSION, Tree};
 use crate::problem::{Problem, Region};
-use crate::schedule::{self, Decided, Level, Machine, Shared, Time};
+use crate::schedule::{self, Decided, Divided, Level, Machine, Time};
 use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
@@ -276,8 +276,8 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
 /// What threads share out, a line for each code.
 fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
     let of = match compiled.decided.schedule.parts.of {
-        Shared::Outputs => "outputs",
-        Shared::Blocks => "blocks, whose states a finish merges",
+        Divided::Outputs => "outputs",
+        Divided::Blocks => "blocks, whose states a finish merges",
     };
     let mut parts = vec![format!("{} of {of}", several(facts.parts, "part"))];
     for (number, code) in compiled.codes.iter().enumerate() {

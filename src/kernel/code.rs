@@ -21,7 +21,7 @@ pub(crate) struct Compiled {
     pub codes: Vec<Code>,
     /// The bytes of all of it.
     pub bytes: Vec<u8>,
-    pub layout: Layout,
+    pub layout: ProgramBuffers,
     pub step_loops: StepLoops,
     pub compile_ns: u64,
 }
@@ -37,7 +37,7 @@ impl Compiled {
         start: Instant,
     ) -> Compiled {
         let bytes = codes.iter().map(Code::bytes).collect::<Vec<_>>().concat();
-        let layout = Layout::of(program, &codes);
+        let layout = ProgramBuffers::of(program, &codes);
         let step_loops = StepLoops::of(program.all_nests());
         let compile_ns = start.elapsed().as_nanos() as u64;
         Compiled { signature, decided, target, codes, bytes, layout, step_loops, compile_ns }
@@ -91,7 +91,7 @@ impl Compiled {
 
 /// Where parts find their buffers, in bytes.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct ProgramBuffers {
     pub parts: Vec<PartLayout>,
     /// Whether the last code is of what runs after the parts.
     pub has_finish: bool,
@@ -116,9 +116,9 @@ pub(crate) struct PartLayout {
     pub starts: Vec<usize>,
 }
 
-impl Layout {
+impl ProgramBuffers {
     /// Of a program and its code.
-    pub fn of(program: &Program, codes: &[Code]) -> Layout {
+    pub fn of(program: &Program, codes: &[Code]) -> ProgramBuffers {
         let mut end: u64 = 0;
         let mut after = |bytes: u64| {
             let start = end;
@@ -134,7 +134,7 @@ impl Layout {
             let starts = buffers.iter().zip(&part.starts).map(|(b, at)| (at * b.dtype.bytes()) as usize);
             PartLayout { code: part.nest, starts: starts.collect() }
         };
-        Layout {
+        ProgramBuffers {
             parts: program.parts.iter().map(part).collect(),
             has_finish: program.finish.is_some(),
             states,

@@ -3,7 +3,7 @@
 use crate::kernel::code::Compiled;
 use crate::problem::Region;
 use crate::problem::tree::Tree;
-use crate::schedule::{Decided, Schedule, Shared};
+use crate::schedule::{Decided, Divided, Schedule};
 use crate::spec::Spec;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
@@ -19,7 +19,7 @@ pub struct Facts {
     /// What the schedule's parts came to.
     pub parts: u64,
     /// What parts share out: `None` where there is one.
-    pub shared: Option<Shared>,
+    pub divided: Option<Divided>,
     /// Different codes that parts and the finish run.
     pub codes: u64,
     /// Bytes of machine code with its constants: Cranelift's, and the wide functions'.
@@ -85,7 +85,7 @@ pub(super) fn facts(spec: &Spec, compiled: &Compiled) -> Facts {
         combines: combines(compiled),
         schedule: compiled.decided.schedule.clone(),
         parts: parts as u64,
-        shared: (parts > 1).then_some(compiled.decided.schedule.parts.of),
+        divided: (parts > 1).then_some(compiled.decided.schedule.parts.of),
         codes: compiled.codes.len() as u64,
         scratch_bytes: compiled.layout.scratch_bytes,
         code_bytes: compiled.bytes.len() as u64,

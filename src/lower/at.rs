@@ -1,6 +1,6 @@
 //! Where the loops are.
 
-use crate::problem::Place;
+use crate::problem::Offsets;
 use cranefold_ir::{Index, LoopVar};
 
 /// The index in each buffer, and in the slice.
@@ -15,7 +15,7 @@ pub(super) struct At {
 
 impl At {
     /// At a place.
-    pub fn of(place: &Place) -> At {
+    pub fn of(place: &Offsets) -> At {
         let indices = |distances: &[i64]| distances.iter().map(|&d| Index::constant(d)).collect();
         At {
             inputs: indices(&place.inputs),
@@ -37,7 +37,7 @@ impl At {
     }
 
     /// So many steps on, of which each is a step in every buffer and past so many elements of a box.
-    pub fn along(&self, step: &Place, elements: u64, by: &Index) -> At {
+    pub fn along(&self, step: &Offsets, elements: u64, by: &Index) -> At {
         let add = |indices: &[Index], steps: &[i64]| {
             indices.iter().zip(steps).map(|(index, &step)| index.add(&by.times(step))).collect()
         };
@@ -51,7 +51,7 @@ impl At {
     }
 
     /// At the start of a box, from here.
-    pub fn entering(&self, start: &Place) -> At {
+    pub fn entering(&self, start: &Offsets) -> At {
         At { element: Index::default(), ..self.along(start, 0, &Index::constant(1)) }
     }
 

@@ -8,8 +8,8 @@
 use super::{Share, lower_share};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
-use crate::problem::{Place, Problem, Region};
-use crate::schedule::{Schedule, Shared};
+use crate::problem::{Offsets, Problem, Region};
+use crate::schedule::{Divided, Schedule};
 use cranefold_ir::Nest;
 use cranefold_ir::ops::Form;
 use std::ops::Range;
@@ -39,8 +39,8 @@ fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
     let parts = schedule.parts;
     let shares = match parts.of {
         _ if parts.count <= 1 => vec![],
-        Shared::Outputs => of_slices(problem, parts.count),
-        Shared::Blocks => of_blocks(problem, schedule.form, parts.count),
+        Divided::Outputs => of_slices(problem, parts.count),
+        Divided::Blocks => of_blocks(problem, schedule.form, parts.count),
     };
     if shares.len() > 1 { shares } else { vec![Share::Whole] }
 }
@@ -89,7 +89,7 @@ fn piece(slices: &Region, level: usize, range: Range<u64>) -> Region {
     let mut piece = slices.clone();
     let stride = piece.dims[level].stride.clone();
     let moved = |at: &mut i64, by: i64| *at += by * range.start as i64;
-    let Place { inputs, outputs, position } = &mut piece.start;
+    let Offsets { inputs, outputs, position } = &mut piece.start;
     inputs.iter_mut().zip(stride.inputs).for_each(|(at, by)| moved(at, by));
     outputs.iter_mut().zip(stride.outputs).for_each(|(at, by)| moved(at, by));
     moved(position, stride.position);

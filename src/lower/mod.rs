@@ -37,7 +37,7 @@ pub use cut::cut;
 
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Operand, Padding, Place, Problem, Region};
+use crate::problem::{Dim, Offsets, OperandSpan, Padding, Problem, Region};
 use at::At;
 use cranefold_ir::ops::{Form, Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
@@ -81,7 +81,7 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
 
 /// The naive nest of a share of a problem in a form that it has. Its buffers are those of the problem, then those of states.
 pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
-    let buffer = |role, o: &Operand| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
+    let buffer = |role, o: &OperandSpan| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
@@ -98,8 +98,9 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
 
 /// The elements of a slice that have been brought into order.
 fn in_a_row(problem: &Problem) -> Region {
-    let nowhere = Place { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position: 0 };
-    let along = Place { position: 1, ..nowhere.clone() };
+    let nowhere =
+        Offsets { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position: 0 };
+    let along = Offsets { position: 1, ..nowhere.clone() };
     Region { start: nowhere, dims: vec![Dim { extent: problem.count, stride: along }] }
 }
 

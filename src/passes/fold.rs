@@ -1,6 +1,6 @@
 //! Writes out the folds of lanes.
 
-use super::state::{StateValue, combined, values};
+use super::state::{StateAcc, accumulators, combined};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
@@ -23,11 +23,11 @@ use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tr
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
 pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let declared = values(&nest);
+    let declared = accumulators(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
         let Stmt::Fold { accs, def, present, lanes, elems } = stmt else { return out.push(stmt) };
-        let values: Vec<StateValue> = accs.iter().map(|acc| declared[acc]).collect();
+        let values: Vec<StateAcc> = accs.iter().map(|acc| declared[acc]).collect();
         let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
         out.extend(fold.write_out(&values, &mut nest, &mut names))
     });
@@ -43,11 +43,11 @@ struct Fold {
 }
 
 impl Fold {
-    fn write_out(&self, values: &[StateValue], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    fn write_out(&self, values: &[StateAcc], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         if self.elems.is_power_of_two() {
             return self.halve(values, nest, names);
         }
-        let copies: Vec<StateValue> = values.iter().map(|p| StateValue { acc: names.acc(), ..*p }).collect();
+        let copies: Vec<StateAcc> = values.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
         let len = self.present * self.elems;
         let mut out: Vec<Stmt> = copies.iter().map(|p| p.declare(len)).collect();
         out.push(copy(&copies, values, len, names));
@@ -56,7 +56,7 @@ impl Fold {
         out
     }
 
-    fn halve(&self, values: &[StateValue], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    fn halve(&self, values: &[StateAcc], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let step = |(half, count): (u64, u64)| {
             let var = names.loop_over(Over::Element);
             let lower = Index::term(var, 1);
@@ -68,10 +68,10 @@ impl Fold {
     }
 }
 
-fn copy(to: &[StateValue], from: &[StateValue], len: u64, names: &mut Names) -> Stmt {
+fn copy(to: &[StateAcc], from: &[StateAcc], len: u64, names: &mut Names) -> Stmt {
     let var = names.loop_over(Over::Element);
     let at = Index::term(var, 1);
-    let set = |(to, from): (&StateValue, &StateValue)| Stmt::Set {
+    let set = |(to, from): (&StateAcc, &StateAcc)| Stmt::Set {
         acc: to.acc,
         index: at.clone(),
         value: Expr::Read(from.acc, from.dtype, at.clone()),

@@ -1,6 +1,6 @@
 //! Moves the loops of a tile inside the loops over blocks.
 
-use super::state::StateValue;
+use super::state::StateAcc;
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Band, Side, map_accs, map_elements, rewrite, split_block, visit_exprs};
@@ -74,7 +74,7 @@ pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
 struct MovedLoops {
     band: Band,
     /// The values of the states of all blocks.
-    states: Vec<StateValue>,
+    states: Vec<StateAcc>,
     /// Elements of the state of one block.
     elems: u64,
     /// The stride from which on a loop over blocks walks whole runs, in elements; the tile stays outside of others.
@@ -109,7 +109,7 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
     let mut over_blocks = vec![];
     for stmt in body {
         if let Stmt::Acc { acc, dtype, len, init } = stmt {
-            moved.states.push(StateValue { acc, dtype, init });
+            moved.states.push(StateAcc { acc, dtype, init });
             out.push(Stmt::Acc { acc, dtype, len: len * moved.band.count(), init });
         } else {
             over_blocks.push(stmt);
@@ -133,7 +133,7 @@ impl MovedLoops {
     }
 
     fn declared(&self, own: &[AccId]) -> Vec<Stmt> {
-        let declare = |(s, &acc): (&StateValue, &AccId)| StateValue { acc, ..*s }.declare(self.elems);
+        let declare = |(s, &acc): (&StateAcc, &AccId)| StateAcc { acc, ..*s }.declare(self.elems);
         self.states.iter().zip(own).map(declare).collect()
     }
 

@@ -1,12 +1,12 @@
 //! The loops that become vectors.
 
-use super::vector_forms::Forms;
+use super::vector_forms::VectorForms;
 use cranefold_ir::analysis::{Access, is_straight, visit_accesses};
 use cranefold_ir::{Loop, LoopKind, Stmt};
 
 /// The number of iterations of a loop that make a vector of `width` bits; `None` where it becomes none: its body is not
 /// straight, or has no vector form.
-pub(super) fn lanes(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
+pub(super) fn lanes(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u64> {
     if l.kind != LoopKind::Parallel || !is_straight(&l.body) || !has_unit_strides(l) {
         return None;
     }

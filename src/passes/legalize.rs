@@ -1,6 +1,6 @@
 //! Splits vectors and replaces what the target lacks.
 
-use super::vector_forms::{Forms, is_primitive};
+use super::vector_forms::{VectorForms, is_primitive};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute};
@@ -24,8 +24,8 @@ use std::collections::HashMap;
 pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let defs = std::mem::take(&mut nest.defs);
-    let mut outside = Forms::new(&defs, Vectors::BASE);
-    let mut inside = Forms::new(&defs, vectors);
+    let mut outside = VectorForms::new(&defs, Vectors::BASE);
+    let mut inside = VectorForms::new(&defs, vectors);
     let body = std::mem::take(&mut nest.body);
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => split(l, &mut outside, &mut names, out),
@@ -129,7 +129,7 @@ fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> E
     }
 }
 
-fn split(l: Loop, forms: &mut Forms, names: &mut Names, out: &mut Vec<Stmt>) {
+fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, out: &mut Vec<Stmt>) {
     let Extent::Const(lanes) = l.extent else { unreachable!("lanes are constant") };
     let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
     if lanes <= most {

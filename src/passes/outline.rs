@@ -1,7 +1,7 @@
 //! Gives statements to the generator of wide vectors.
 
 use super::lanes::lanes;
-use super::vector_forms::Forms;
+use super::vector_forms::VectorForms;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, map_elements, mentions, visit_accesses, visit_exprs, visit_indices};
@@ -53,13 +53,13 @@ pub fn outline(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         return nest;
     }
     let names = Names::after(&nest);
-    let mut outliner = Outliner { forms: Forms::new(&nest.defs, vectors), width: schedule.width, names };
+    let mut outliner = Outliner { forms: VectorForms::new(&nest.defs, vectors), width: schedule.width, names };
     let body = outliner.body(nest.body);
     Nest { body, ..nest }
 }
 
 struct Outliner<'a> {
-    forms: Forms<'a>,
+    forms: VectorForms<'a>,
     width: u32,
     names: Names,
 }

@@ -1,6 +1,6 @@
 //! Folds the lanes of several outputs together.
 
-use super::state::{StateValue, combined, values};
+use super::state::{StateAcc, accumulators, combined};
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, is_straight, map_elements, rewrite, visit_accesses, visit_exprs};
@@ -45,12 +45,12 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
         return nest;
     }
     let mut names = Names::after(&nest);
-    let declared = values(&nest);
+    let declared = accumulators(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         let state = |acc: &AccId| declared[acc];
-        let shared = shares(&l).then(|| Shared::of(&l, u64::from(vectors.bits / 8), &nest, state)).flatten();
+        let shared = shares(&l).then(|| SharedFolds::of(&l, u64::from(vectors.bits / 8), &nest, state)).flatten();
         match shared {
             Some(shared) => out.extend(shared.written_out(&l, &mut nest, &mut names)),
             None => out.push(Stmt::For(l)),
@@ -60,10 +60,10 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
 }
 
 /// The fold of each output of a tile.
-struct Shared {
+struct SharedFolds {
     /// Where it stands in the body.
     at: usize,
-    state: Vec<StateValue>,
+    state: Vec<StateAcc>,
     def: Def,
     present: u64,
     lanes: u64,
@@ -73,15 +73,15 @@ struct Shared {
     width: u64,
 }
 
-impl Shared {
+impl SharedFolds {
     /// That of a loop; `None` where its body is no fold between the steps of an output and what is done with its
     /// result, or vectors would not be whole.
-    fn of(l: &Loop, vector_bytes: u64, nest: &Nest, part: impl Fn(&AccId) -> StateValue) -> Option<Shared> {
+    fn of(l: &Loop, vector_bytes: u64, nest: &Nest, part: impl Fn(&AccId) -> StateAcc) -> Option<SharedFolds> {
         let Extent::Const(outputs) = l.extent else { return None };
         let at = l.body.iter().position(|s| matches!(s, Stmt::Fold { elems: 1, .. }))?;
         let Stmt::Fold { accs, def, present, lanes, .. } = &l.body[at] else { return None };
         let (before, after) = (&l.body[..at], &l.body[at + 1..]);
-        let state: Vec<StateValue> = accs.iter().map(part).collect();
+        let state: Vec<StateAcc> = accs.iter().map(part).collect();
         let bytes = state[0].dtype.bytes();
         let width = vector_bytes / bytes;
         let declares = |acc: &AccId| before.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if a == acc));
@@ -89,7 +89,7 @@ impl Shared {
         let is_whole = width > 1 && outputs.is_multiple_of(width) && *present >= width;
         let fits = is_state && is_whole && is_straight(after) && only_takes_results(after, before, accs);
         let def = nest.def(*def).clone();
-        fits.then_some(Shared { at, state, def, present: *present, lanes: *lanes, outputs, width })
+        fits.then_some(SharedFolds { at, state, def, present: *present, lanes: *lanes, outputs, width })
     }
 
     fn written_out(&self, l: &Loop, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
@@ -106,7 +106,7 @@ impl Shared {
         }
         let var = names.loop_over(Over::Element);
         let to = Index::term(l.var, self.width as i64).plus(var, 1);
-        let set = |(to_part, from): (&StateValue, &StateValue)| {
+        let set = |(to_part, from): (&StateAcc, &StateAcc)| {
             let value = Expr::Read(from.acc, from.dtype, Index::term(var, 1));
             Stmt::Set { acc: to_part.acc, index: to.clone(), value }
         };
@@ -134,8 +134,8 @@ impl Shared {
     }
 
     /// New accumulators of so many lanes of each output, declared in `out`.
-    fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateValue> {
-        let values: Vec<StateValue> = self.state.iter().map(|p| StateValue { acc: names.acc(), ..*p }).collect();
+    fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateAcc> {
+        let values: Vec<StateAcc> = self.state.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
         let len = lanes * self.outputs;
         out.extend(values.iter().map(|p| p.declare(len)));
         values

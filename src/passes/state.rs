@@ -3,15 +3,15 @@
 use cranefold_ir::{AccId, DType, Def, Expr, Index, Names, Nest, Scalar, Stmt};
 use std::collections::HashMap;
 
-/// One value of a state: its accumulator.
+/// One accumulator of the state.
 #[derive(Clone, Copy)]
-pub(super) struct StateValue {
+pub(super) struct StateAcc {
     pub acc: AccId,
     pub dtype: DType,
     pub init: Scalar,
 }
 
-impl StateValue {
+impl StateAcc {
     /// Its declaration, with so many elements.
     pub(super) fn declare(&self, len: u64) -> Stmt {
         Stmt::Acc { acc: self.acc, dtype: self.dtype, len, init: self.init }
@@ -23,11 +23,11 @@ impl StateValue {
 }
 
 /// The accumulators that the nest declares.
-pub(super) fn values(nest: &Nest) -> HashMap<AccId, StateValue> {
+pub(super) fn accumulators(nest: &Nest) -> HashMap<AccId, StateAcc> {
     let mut values = HashMap::new();
     nest.visit(&mut |s| {
         if let Stmt::Acc { acc, dtype, init, .. } = s {
-            values.insert(*acc, StateValue { acc: *acc, dtype: *dtype, init: *init });
+            values.insert(*acc, StateAcc { acc: *acc, dtype: *dtype, init: *init });
         }
     });
     values
@@ -36,9 +36,9 @@ pub(super) fn values(nest: &Nest) -> HashMap<AccId, StateValue> {
 /// `to[at] = def(from[lower], from[upper])`.
 pub(super) fn combined(
     def: &Def,
-    from: &[StateValue],
+    from: &[StateAcc],
     [lower, upper]: [&Index; 2],
-    to: &[StateValue],
+    to: &[StateAcc],
     at: &Index,
     nest: &mut Nest,
     names: &mut Names,

@@ -6,7 +6,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::{DType, Def, DefId, Expr, Op, Stmt};
 
 /// The forms in vectors of the definitions of a nest.
-pub(super) struct Forms<'a> {
+pub(super) struct VectorForms<'a> {
     defs: &'a [Def],
     vectors: Vectors,
     /// What is known of each definition by now.
@@ -19,9 +19,9 @@ struct OfDef {
     widest_bytes: u64,
 }
 
-impl<'a> Forms<'a> {
-    pub(super) fn new(defs: &'a [Def], vectors: Vectors) -> Forms<'a> {
-        Forms { defs, vectors, known: vec![None; defs.len()] }
+impl<'a> VectorForms<'a> {
+    pub(super) fn new(defs: &'a [Def], vectors: Vectors) -> VectorForms<'a> {
+        VectorForms { defs, vectors, known: vec![None; defs.len()] }
     }
 
     /// The bits of the vectors.

@@ -2,7 +2,7 @@
 
 use super::lanes::lanes;
 use super::short::{GROUP, SHORT};
-use super::vector_forms::Forms;
+use super::vector_forms::VectorForms;
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, is_straight, renamed, rewrite_zones, substitute, visit_exprs};
@@ -54,8 +54,8 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         _ => schedule.width,
     };
     let rest_in_wide = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
-    let mut outside = Forms::new(&nest.defs, Vectors::BASE);
-    let mut inside = Forms::new(&nest.defs, vectors);
+    let mut outside = VectorForms::new(&nest.defs, Vectors::BASE);
+    let mut inside = VectorForms::new(&nest.defs, vectors);
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         if l.kind != LoopKind::Parallel {
@@ -87,7 +87,7 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
 
 /// How many outputs of a loop have their lanes in one vector of accumulators: where those of one are a part of a
 /// vector, and set side by side what is read side by side, or twice as far apart.
-fn outputs_in_vector(l: &Loop, width: u32, forms: &mut Forms) -> Option<u64> {
+fn outputs_in_vector(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u64> {
     let ([Stmt::For(inner)], Extent::Const(extent)) = (l.body.as_slice(), l.extent) else { return None };
     let (LoopKind::Lanes, Extent::Const(lanes)) = (inner.kind, inner.extent) else { return None };
     let vector = u64::from(width.min(forms.bits()) / 8) / forms.widest_bytes(&inner.body);
@@ -243,7 +243,7 @@ fn scalar(l: Loop, width: u32, names: &mut Names) -> Vec<Stmt> {
         out.push(Stmt::Acc { acc, dtype, len: extent, init: Scalar::from_bits(dtype, 0) });
         let value = Expr::Read(from, dtype, index.substitute(l.var, &at));
         let copy = Loop::new(var, extent, LoopKind::Parallel, vec![Stmt::Set { acc, index: at, value }]);
-        match lanes(&copy, width, &mut Forms::new(&[], Vectors::BASE)) {
+        match lanes(&copy, width, &mut VectorForms::new(&[], Vectors::BASE)) {
             Some(lanes) => out.extend(split(copy, lanes, Rest::Scalar, names)),
             None => out.push(Stmt::For(copy)),
         }

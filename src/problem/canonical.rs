@@ -1,6 +1,6 @@
 //! Spec -> problem.
 
-use super::{Dim, Input, Operand, Place, Problem, Region, Work};
+use super::{Dim, Input, Offsets, OperandSpan, Problem, Region, Work};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Spec};
@@ -16,7 +16,7 @@ impl Problem {
         } else {
             Work::Reduce(spec.recipe())
         };
-        let operand = |o: &spec::Operand| Operand { dtype: o.dtype(), len: o.span_elems() };
+        let operand = |o: &spec::Operand| OperandSpan { dtype: o.dtype(), len: o.span_elems() };
         let mapped = spec.mapped();
         let input = |(i, o): (usize, &spec::Operand)| Input { operand: operand(o), mapped: mapped.contains(&i) };
         let takes_position = matches!(&work, Work::Reduce(recipe) if recipe.takes_position());
@@ -152,22 +152,22 @@ impl<'a> Axes<'a> {
     }
 
     /// No distance at all.
-    fn nowhere(&self) -> Place {
+    fn nowhere(&self) -> Offsets {
         let (inputs, outputs) = (self.spec.inputs(), self.spec.outputs());
-        Place { inputs: vec![0; inputs.len()], outputs: vec![0; outputs.len()], position: 0 }
+        Offsets { inputs: vec![0; inputs.len()], outputs: vec![0; outputs.len()], position: 0 }
     }
 
     /// The place of the element whose indices are all 0.
-    fn origin(&self) -> Place {
+    fn origin(&self) -> Offsets {
         let origins = |operands: &[spec::Operand]| operands.iter().map(|o| o.origin() as i64).collect();
-        Place { inputs: origins(self.spec.inputs()), outputs: origins(self.spec.outputs()), position: 0 }
+        Offsets { inputs: origins(self.spec.inputs()), outputs: origins(self.spec.outputs()), position: 0 }
     }
 
     /// The distance from index 0 to index `i` of an axis.
-    fn along(&self, axis: usize, i: u64) -> Place {
+    fn along(&self, axis: usize, i: u64) -> Offsets {
         let in_operand = |o: &spec::Operand, own: Option<usize>| own.map_or(0, |own| o.placement().along(own, i));
         let inputs = self.spec.inputs().iter().enumerate();
-        Place {
+        Offsets {
             inputs: inputs.map(|(n, o)| in_operand(o, self.spec.input_axis(n, axis))).collect(),
             outputs: self.spec.outputs().iter().map(|o| in_operand(o, self.spec.output_axis(axis))).collect(),
             position: self.positions[axis].saturating_mul(i as i64),
@@ -175,7 +175,7 @@ impl<'a> Axes<'a> {
     }
 
     /// The boxes over the reduced axes or the others, cut by the blocks of mapped inputs or of all operands.
-    fn boxes(&self, reduced: bool, all: bool, start: Place) -> Vec<Region> {
+    fn boxes(&self, reduced: bool, all: bool, start: Offsets) -> Vec<Region> {
         let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
         axes.fold(vec![Region { start, dims: vec![] }], |boxes, axis| {
             let sizes = if all { &self.sizes.all } else { &self.sizes.mapped };
@@ -192,9 +192,9 @@ impl<'a> Axes<'a> {
     }
 }
 
-impl Place {
+impl Offsets {
     /// Adds `times` another.
-    fn add(&mut self, other: &Place, times: i64) {
+    fn add(&mut self, other: &Offsets, times: i64) {
         let inputs = self.inputs.iter_mut().zip(&other.inputs);
         let outputs = self.outputs.iter_mut().zip(&other.outputs);
         let position = std::iter::once((&mut self.position, &other.position));
@@ -207,7 +207,7 @@ impl Place {
     }
 
     /// Whether this, from an outer dim, is `extent` times that from an inner one.
-    fn continues(&self, inner: &Place, extent: u64) -> bool {
+    fn continues(&self, inner: &Offsets, extent: u64) -> bool {
         let one = |(outer, inner): (&i64, &i64)| inner.checked_mul(extent as i64) == Some(*outer);
         let inputs = self.inputs.iter().zip(&inner.inputs);
         inputs.chain(self.outputs.iter().zip(&inner.outputs)).all(one) && one((&self.position, &inner.position))

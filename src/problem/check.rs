@@ -1,8 +1,8 @@
 //! Whether the parts of a problem fit together: asked of one that was read from text.
 
-use super::{Dim, Operand, Place, Problem, Region, Work};
+use super::{Dim, Offsets, OperandSpan, Problem, Region, Work};
 use cranefold_ir::DType;
-use cranefold_ir::ops::{Form, Output, in_memory};
+use cranefold_ir::ops::{Form, ResultKind, in_memory};
 
 impl Problem {
     /// Checks that the parts fit together, as those of a problem made from a spec do. What it does not find is
@@ -38,7 +38,7 @@ impl Problem {
 
     /// Checks that boxes move only in what they may.
     fn check_places(&self) -> Result<(), String> {
-        let has = |boxes: &[Region], moves: &dyn Fn(&Place) -> bool| {
+        let has = |boxes: &[Region], moves: &dyn Fn(&Offsets) -> bool| {
             boxes.iter().any(|r| moves(&r.start) || r.dims.iter().any(|d| moves(&d.stride)))
         };
         if has(&self.slices, &|p| p.position != 0) || has(&self.positions, &|p| p.position != 0) {
@@ -49,7 +49,7 @@ impl Problem {
             return Err(format!("elements do not move in x{i}, which is marked `with`"));
         }
         if self.takes_position || self.gathers() {
-            let slice = Operand { dtype: DType::U8, len: self.count };
+            let slice = OperandSpan { dtype: DType::U8, len: self.count };
             self.check_bounds("the slice", &slice, &[&self.elements], |p| p.position)?;
         }
         Ok(())
@@ -57,7 +57,7 @@ impl Problem {
 
     fn check_inputs(&self) -> Result<(), String> {
         for (i, input) in self.inputs.iter().enumerate() {
-            let (name, stride) = (format!("x{i}"), |p: &Place| p.inputs[i]);
+            let (name, stride) = (format!("x{i}"), |p: &Offsets| p.inputs[i]);
             if input.mapped {
                 self.check_bounds(&name, &input.operand, &[&self.slices, &self.elements], stride)?;
             }
@@ -74,7 +74,7 @@ impl Problem {
             }
             self.check_bounds(&name, output, &[&self.slices, &self.positions], |p| p.outputs[o])?;
             for padding in self.padding.iter().filter(|p| p.output == o) {
-                let place = |distance: i64| Place { outputs: vec![distance], ..Place::default() };
+                let place = |distance: i64| Offsets { outputs: vec![distance], ..Offsets::default() };
                 let dims = padding.dims.iter().map(|&(extent, stride)| Dim { extent, stride: place(stride) });
                 let region = Region { start: place(padding.start), dims: dims.collect() };
                 positions(std::slice::from_ref(&region))?;
@@ -132,7 +132,7 @@ impl Problem {
         for (o, (&(kind, value), &output)) in values.iter().zip(&types.outputs).enumerate() {
             let bool_mismatch = (value == DType::Bool) != (output == DType::Bool);
             let holds = || greatest.get(o).copied().flatten().is_none_or(|most| output.holds(most));
-            let no_count = kind == Output::Count && !(output.is_int() && holds());
+            let no_count = kind == ResultKind::Count && !(output.is_int() && holds());
             if bool_mismatch || no_count {
                 return Err(format!("{output} is no output for {value}"));
             }
@@ -147,9 +147,9 @@ impl Problem {
     fn check_bounds(
         &self,
         name: &str,
-        operand: &Operand,
+        operand: &OperandSpan,
         lists: &[&[Region]],
-        distance: impl Fn(&Place) -> i64,
+        distance: impl Fn(&Offsets) -> i64,
     ) -> Result<(), String> {
         let (mut low, mut high) = (0i128, 0i128);
         for list in lists.iter().filter(|list| !list.is_empty()) {
@@ -198,7 +198,7 @@ fn positions(boxes: &[Region]) -> Result<u64, String> {
 }
 
 /// The least and greatest distance in an operand.
-fn reach(region: &Region, distance: &impl Fn(&Place) -> i64) -> (i128, i128) {
+fn reach(region: &Region, distance: &impl Fn(&Offsets) -> i64) -> (i128, i128) {
     let start = i128::from(distance(&region.start));
     region.dims.iter().fold((start, start), |(low, high), dim| {
         let reach = i128::from(distance(&dim.stride)) * i128::from(dim.extent.saturating_sub(1));

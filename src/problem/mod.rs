@@ -70,7 +70,7 @@ pub mod tree;
 
 pub use text::ProblemError;
 
-use cranefold_ir::ops::{Call, Form, Recipe, Reducer, Types};
+use cranefold_ir::ops::{Form, OpCall, Recipe, Reducer, Types};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 
 /// A canonical reduction.
@@ -83,7 +83,7 @@ pub struct Problem {
     /// Every buffer that is only read, in the order of a call. In expressions it is `x` and its number.
     pub inputs: Vec<Input>,
     /// The outputs, in the order of a call.
-    pub outputs: Vec<Operand>,
+    pub outputs: Vec<OperandSpan>,
     /// Whether elements are read with their position in the slice.
     pub takes_position: bool,
     /// The boxes of slices. None without outputs.
@@ -117,7 +117,7 @@ pub enum Work {
 
 /// A buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Operand {
+pub struct OperandSpan {
     /// Element type; a `bool` is a byte.
     pub dtype: DType,
     /// Length in elements.
@@ -128,14 +128,14 @@ pub struct Operand {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Input {
     /// The buffer.
-    pub operand: Operand,
+    pub operand: OperandSpan,
     /// Whether lift reads it; others are read once a slice is reduced.
     pub mapped: bool,
 }
 
 /// For each operand, a distance in its buffer: in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Offsets {
     /// In each input.
     pub inputs: Vec<i64>,
     /// In each output.
@@ -148,7 +148,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
     /// Where position 0 of all dims is; in boxes of elements, from the start of the slice.
-    pub start: Place,
+    pub start: Offsets,
     /// The dims, outermost first.
     pub dims: Vec<Dim>,
 }
@@ -159,7 +159,7 @@ pub struct Dim {
     /// Number of positions, at least 2.
     pub extent: u64,
     /// From one position to the next. Of elements, 0 in inputs that are not mapped and in outputs.
-    pub stride: Place,
+    pub stride: Offsets,
 }
 
 /// Elements of an output that belong to no index, and become zero.
@@ -232,7 +232,7 @@ impl Problem {
 
     /// Whether elements may be combined in another order than that of the slice.
     pub fn is_commutative(&self) -> bool {
-        let own = |c: &Call| matches!(c, Call::Own(own) if !own.commutative);
+        let own = |c: &OpCall| matches!(c, OpCall::Own(own) if !own.commutative);
         !matches!(&self.work, Work::Reduce(recipe) if recipe.calls.iter().any(own))
     }
 

@@ -1,6 +1,6 @@
 //! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
-use super::{Dim, Input, Operand, Padding, Place, Problem, Region, Work};
+use super::{Dim, Input, Offsets, OperandSpan, Padding, Problem, Region, Work};
 use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
@@ -45,9 +45,9 @@ impl fmt::Display for Problem {
             [("slices", &self.slices, true), ("elements", &self.elements, false), ("positions", &self.positions, true)]
         {
             for region in boxes {
-                writeln!(f, "  {word} at {}", PlaceText(&region.start, outputs))?;
+                writeln!(f, "  {word} at {}", OffsetsText(&region.start, outputs))?;
                 for dim in &region.dims {
-                    writeln!(f, "    dim {}: {}", dim.extent, PlaceText(&dim.stride, outputs))?;
+                    writeln!(f, "    dim {}: {}", dim.extent, OffsetsText(&dim.stride, outputs))?;
                 }
             }
         }
@@ -63,9 +63,9 @@ impl fmt::Display for Problem {
 }
 
 /// A place, with outputs or without.
-struct PlaceText<'a>(&'a Place, bool);
+struct OffsetsText<'a>(&'a Offsets, bool);
 
-impl fmt::Display for PlaceText<'_> {
+impl fmt::Display for OffsetsText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |distances: &[i64]| distances.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         write!(f, "{}", list(&self.0.inputs))?;
@@ -209,7 +209,7 @@ impl Problem {
     }
 
     /// `240, 1 -> 1 position 3`; boxes of elements have no outputs.
-    fn place(&self, text: &str, section: Section) -> Result<Place, String> {
+    fn place(&self, text: &str, section: Section) -> Result<Offsets, String> {
         let list = |text: &str| text.split(',').map(number::<i64>).collect::<Result<Vec<_>, _>>();
         let (text, position) = match text.split_once(" position ") {
             Some((text, position)) => (text, number(position)?),
@@ -223,7 +223,7 @@ impl Problem {
         if inputs.len() != self.inputs.len() || outputs.len() != self.outputs.len() {
             return Err("there is one number for each operand".into());
         }
-        Ok(Place { inputs, outputs, position })
+        Ok(Offsets { inputs, outputs, position })
     }
 }
 
@@ -301,9 +301,9 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
 }
 
 /// `x0: f32[17280]`.
-fn operand(text: &str) -> Result<Operand, String> {
+fn operand(text: &str) -> Result<OperandSpan, String> {
     let shape = "an operand is written `x0: f32[17280]`";
     let (_, array) = text.split_once(": ").ok_or(shape)?;
     let (name, len) = array.strip_suffix(']').and_then(|a| a.split_once('[')).ok_or(shape)?;
-    Ok(Operand { dtype: dtype(name)?, len: number(len)? })
+    Ok(OperandSpan { dtype: dtype(name)?, len: number(len)? })
 }

@@ -23,12 +23,12 @@ pub struct Parts {
     /// About how many parts there are: fewer where there is less to share out, and up to twice as many.
     pub count: u64,
     /// What each has some of.
-    pub of: Shared,
+    pub of: Divided,
 }
 
 /// What parts have some of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shared {
+pub enum Divided {
     /// The outputs. It prints as nothing.
     Outputs,
     /// The blocks of every slice, aligned subtrees of the reduction tree; a last step merges their states. In text, `@blocks`.
@@ -37,12 +37,12 @@ pub enum Shared {
 
 impl Parts {
     /// One part.
-    pub const ONE: Parts = Parts { count: 1, of: Shared::Outputs };
+    pub const ONE: Parts = Parts { count: 1, of: Divided::Outputs };
 
     /// Checks that the problem can be shared out so.
     pub(super) fn check(self, problem: &Problem, form: Form) -> Result<(), ScheduleError> {
         let Parts { count, of } = self;
-        if of == Shared::Outputs {
+        if of == Divided::Outputs {
             return Ok(());
         }
         if blocks(problem, form).is_none() {
@@ -57,7 +57,7 @@ impl Parts {
 
 impl fmt::Display for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.count, if self.of == Shared::Blocks { "@blocks" } else { "" })
+        write!(f, "{}{}", self.count, if self.of == Divided::Blocks { "@blocks" } else { "" })
     }
 }
 
@@ -66,8 +66,8 @@ impl FromStr for Parts {
 
     fn from_str(text: &str) -> Result<Parts, Self::Err> {
         let (count, of) = match text.strip_suffix("@blocks") {
-            Some(count) => (count, Shared::Blocks),
-            None => (text, Shared::Outputs),
+            Some(count) => (count, Divided::Blocks),
+            None => (text, Divided::Outputs),
         };
         Ok(Parts { count: count.parse()?, of })
     }
@@ -90,13 +90,13 @@ pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: 
     let inside = problem.inside(largest);
     let positions = |dims: &[Dim]| dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
     let outside = positions(&largest.dims[..largest.dims.len() - inside.len()]);
-    let outputs = Parts { count, of: Shared::Outputs };
+    let outputs = Parts { count, of: Divided::Outputs };
     if outside >= count {
         return outputs;
     }
     let run_bytes = positions(inside).saturating_mul(problem.inputs[0].operand.dtype.bytes());
     let runs_are_long = run_bytes / count.div_ceil(outside) >= LEAST_RUN_BYTES;
-    let stored = Parts { count, of: Shared::Blocks };
+    let stored = Parts { count, of: Divided::Blocks };
     let few_states = stored_bytes(problem, form, count) <= bytes / STORED_SHARE;
     if outside > 1 && runs_are_long {
         return outputs;

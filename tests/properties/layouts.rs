@@ -5,7 +5,7 @@ use cranefold::spec::Operand;
 use cranefold::{Compiler, DType, Layout, Problem, Scalar, Spec, SpecError};
 use cranefold_fuzz::data::{Buffer, Random, elements};
 use cranefold_fuzz::execute::{Memory, places, places_in};
-use cranefold_fuzz::specs::{Case, Form, Place, layout};
+use cranefold_fuzz::specs::{AxisPlace, Case, Form, layout};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -75,7 +75,7 @@ fn with_other_outputs(spec: &Spec, random: &mut Random) -> Option<Spec> {
 fn some_layout(random: &mut Random, shape: &[u64]) -> Layout {
     let forms = [Form::RowMajor, Form::Tag, Form::Strides, Form::Blocked, Form::Blocked, Form::BlockedStrides];
     let form = random.pick(&forms);
-    let axes: Vec<(u64, Place)> = shape.iter().map(|&extent| (extent, Place::some(random))).collect();
+    let axes: Vec<(u64, AxisPlace)> = shape.iter().map(|&extent| (extent, AxisPlace::some(random))).collect();
     layout(form, &axes, false)
 }
 

@@ -7,7 +7,7 @@ use cranefold::lower::{self, Share};
 use cranefold::ops::Form;
 use cranefold::problem::search_windows::Windows;
 use cranefold::problem::tree::Tree;
-use cranefold::schedule::{Bounds, Decided, Shared, choose_in};
+use cranefold::schedule::{Bounds, Decided, Divided, choose_in};
 use cranefold::{Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
     schedules.push(choose_in(problem, form, case.width()));
     let mut naives: [Option<Vec<Vec<Option<u128>>>>; 2] = [None, None];
     for schedule in &schedules {
-        let naive = &mut naives[usize::from(is_searched(problem) && schedule.parts.of == Shared::Blocks)];
+        let naive = &mut naives[usize::from(is_searched(problem) && schedule.parts.of == Divided::Blocks)];
         let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));
         let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
         let stages = pipeline::stages(&decided).map_err(|e| TestCaseError::fail(e.to_string()))?;

@@ -6,7 +6,7 @@ use crate::buffer::Buffer;
 use crate::execute::native;
 use crate::failure::Failure;
 use crate::figures;
-use crate::timing::{self, Call};
+use crate::timing::{self, Timed};
 use cranefold::schedule::{Cost, consider};
 use cranefold::{Compiler, Kernel, Options, Problem, Schedule};
 use std::io::Write;
@@ -100,12 +100,12 @@ fn measure(case: &Case, width: u32) -> Result<Vec<Candidate>, Failure> {
         let wrong = format!("`{}` gives other bits by `{}` than by `{}`", case.spec, priced[n].0, priced[0].0);
         return Err(Failure::WrongAnswer { wrong });
     }
-    let mut calls: Vec<Box<Call>> = vec![];
+    let mut calls: Vec<Box<Timed>> = vec![];
     for (kernel, outputs) in kernels.iter().zip(&mut outputs) {
         calls.push(Box::new(native(kernel, &cranefold::Serial, &inputs, outputs)));
     }
     let budget_ns = BUDGET_NS * calls.len() as f64;
-    let mut calls: Vec<&mut Call> = calls.iter_mut().map(|call| &mut **call as &mut Call).collect();
+    let mut calls: Vec<&mut Timed> = calls.iter_mut().map(|call| &mut **call as &mut Timed).collect();
     let samples = timing::in_turn(&mut calls, ROUNDS, budget_ns)?;
     let measured = priced.into_iter().zip(samples);
     Ok(measured.map(|((schedule, cost), s)| Candidate { schedule, cost, median_ns: s.median_ns() }).collect())

@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
-use crate::timing::Call;
+use crate::timing::Timed;
 use cranefold::ops;
 use cranefold::{DType, Problem, Spec};
 use cranefold_ceiling::{HandLoop, loops};
@@ -48,12 +48,12 @@ impl Ceiling {
     ///
     /// # Errors
     /// [`Failure::Memory`].
-    pub fn calls<'a>(&self, inputs: &'a [Buffer]) -> Result<Vec<Box<Call<'a>>>, Failure> {
+    pub fn calls<'a>(&self, inputs: &'a [Buffer]) -> Result<Vec<Box<Timed<'a>>>, Failure> {
         let part_bytes = self.part_bytes;
         let call = |&hand: &HandLoop| {
             let bytes = inputs[self.input].bytes();
             let mut columns = Buffer::zeroed(if hand.takes_columns() { self.row_bytes as u64 } else { 0 })?;
-            let call: Box<Call<'a>> = Box::new(move || {
+            let call: Box<Timed<'a>> = Box::new(move || {
                 for part in black_box(bytes).chunks(part_bytes) {
                     black_box(hand.run(part, columns.bytes_mut()));
                 }
@@ -77,7 +77,7 @@ const LEAST_ROW: u64 = 64;
 /// What the nearest loops compute: the same operation; or the one that costs as much, as the maximum is to the minimum
 /// and to where they are, or a sum to the root of it.
 fn what(spec: &Spec, dtype: DType, columns: bool) -> Option<&'static str> {
-    let ops::Call::Row { name, .. } = spec.reducers().first()? else { return None };
+    let ops::OpCall::Row { name, .. } = spec.reducers().first()? else { return None };
     let is_sum = matches!(*name, "sum" | "mean" | "log_sum");
     let is_like_a_sum = is_sum || matches!(*name, "prod" | "l1" | "l2" | "sum_squares");
     let is_extreme = matches!(*name, "max" | "min" | "argmax" | "argmin");

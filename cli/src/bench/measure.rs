@@ -94,8 +94,8 @@ pub fn measure(
         None => vec![],
     };
     let mut call = native(&kernel, executor, inputs, outputs);
-    let mut calls: Vec<&mut timing::Call> = vec![&mut call, &mut read];
-    calls.extend(loops.iter_mut().map(|one| &mut **one as &mut timing::Call));
+    let mut calls: Vec<&mut timing::Timed> = vec![&mut call, &mut read];
+    calls.extend(loops.iter_mut().map(|one| &mut **one as &mut timing::Timed));
     let samples = match order {
         Order::InTurn => timing::in_turn(&mut calls, ROUNDS, budget_ns)?,
         Order::Alone => {

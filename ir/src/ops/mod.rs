@@ -20,7 +20,7 @@ mod table;
 mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
-pub use recipe::{Call, Recipe, RecipeError, Types, in_memory};
+pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
 pub use table::ROWS;
 
 use crate::{DType, Def, Expr, Op, Scalar, Selection};
@@ -49,7 +49,7 @@ pub struct Row {
     /// The row and parameters that mean the same, where another row is simpler: `lp(p=2)` is `l2`.
     pub canonical: fn(&[f64]) -> Option<Simpler>,
     /// Its outputs.
-    pub results: &'static [Output],
+    pub results: &'static [ResultKind],
     /// The most inputs it takes; those after the first are read where it writes the whole slice.
     pub inputs: usize,
     /// Whether lift takes the position of the element in the slice, after the element.
@@ -64,7 +64,7 @@ pub struct Row {
 
 /// What an output of a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum ResultKind {
     /// A value of the elements' kind, by default of their type.
     Value,
     /// A position in the slice or a number of elements: `i64`, or any integer type that holds the greatest there may be.

@@ -7,7 +7,7 @@ use super::log_sum_exp::log_sum_exp;
 use super::moments::var;
 use super::normalize::{layer_norm, log_softmax, normalized, rms_norm, softmax, standardize};
 use super::select::{median, median_low, mode, quantile};
-use super::{Forms, Output, Param, Row, integer, truth};
+use super::{Forms, Param, ResultKind, Row, integer, truth};
 use crate::{Expr, Op};
 
 const PARAM: Param = Param { name: "", default: Some(0.0), at_least: f64::MIN, at_most: f64::MAX, is_flag: false };
@@ -31,7 +31,7 @@ const ROW: Row = Row {
     wraps: false,
     integer_of_nothing: true,
     canonical: |_| None,
-    results: &[Output::Value],
+    results: &[ResultKind::Value],
     inputs: 1,
     takes_position: false,
     applies: false,
@@ -47,7 +47,7 @@ const ARG: Row = Row {
     params: &[LAST],
     identity_over_no_axes: false,
     integer_of_nothing: false,
-    results: &[Output::Count],
+    results: &[ResultKind::Count],
     takes_position: true,
     ..ROW
 };
@@ -238,7 +238,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["countnonzero"],
         formula: "how many x are not 0",
         identity_over_no_axes: false,
-        results: &[Output::Count],
+        results: &[ResultKind::Count],
         forms: Forms {
             truth: Some(integer::count_nonzero),
             integer: Some(integer::count_nonzero),
@@ -343,7 +343,7 @@ pub static ROWS: &[Row] = &[
         aliases: &[],
         proposal: &["Mode"],
         formula: "least of the most frequent x, and how often it occurs",
-        results: &[Output::Value, Output::Count],
+        results: &[ResultKind::Value, ResultKind::Count],
         forms: Forms { integer: Some(mode), float: Some(mode), ..NO_FORMS },
         ..SELECT
     },

@@ -19,7 +19,7 @@
 //! What is not proved counts as a conflict.
 
 use super::bounds::Term;
-use super::{Place, Verifier};
+use super::{Site, Verifier};
 use crate::{AccId, BufId, LoopVar, Stmt};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -74,7 +74,7 @@ impl<'a> Verifier<'a> {
             }
         }
         for (stmt, message) in reports {
-            self.report_in(Place::Stmt(stmt), message);
+            self.report_in(Site::Stmt(stmt), message);
         }
     }
 }

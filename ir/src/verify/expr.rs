@@ -1,7 +1,7 @@
 //! The rules of expressions.
 
 use super::conflict::{Access, Target};
-use super::{Place, Verifier};
+use super::{Site, Verifier};
 use crate::{BufferRole, DType, Def, DefId, Expr, Index, MAX_DEPTH, Op};
 
 impl<'a> Verifier<'a> {
@@ -14,7 +14,7 @@ impl<'a> Verifier<'a> {
             return self.report(format!("expressions nest more than {MAX_DEPTH} deep"));
         }
         expr.args().iter().for_each(|arg| self.expr_at(arg, depth + 1));
-        let in_def = matches!(self.place, Place::Def(..));
+        let in_def = matches!(self.place, Site::Def(..));
         match expr {
             Expr::Const(_) => {}
             Expr::Var(var, dtype) => match self.vars.get(var).copied() {
@@ -131,7 +131,7 @@ impl<'a> Verifier<'a> {
 
     /// Notes an access for the rule of parallel loops.
     pub(super) fn access(&mut self, target: Target, decl_depth: usize, write: bool, index: &Index) {
-        let Place::Stmt(stmt) = self.place else { return };
+        let Site::Stmt(stmt) = self.place else { return };
         if let (false, Some(terms)) = (self.bindings.never_runs(), self.bindings.terms(index)) {
             self.accesses.push(Access { target, decl_depth, write, offset: index.offset, terms, stmt });
         }

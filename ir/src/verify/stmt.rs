@@ -1,7 +1,7 @@
 //! The rules of statements.
 
 use super::conflict::Target;
-use super::{AccInfo, Place, Verifier};
+use super::{AccInfo, Site, Verifier};
 use crate::{
     AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, MAX_NUMBER, Scalar,
     Selection, Stmt, Var,
@@ -26,7 +26,7 @@ impl<'a> Verifier<'a> {
         let mark = self.bindings.mark();
         let mut body = Body::default();
         for stmt in stmts {
-            self.place = Place::Stmt(stmt);
+            self.place = Site::Stmt(stmt);
             let in_lanes = around.last().is_some_and(|l| l.kind == LoopKind::Lanes);
             let simple = matches!(stmt, Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. });
             let is_alone = stmts.len() == 1 && matches!(stmt, Stmt::For(l) if l.kind == LoopKind::Lanes);

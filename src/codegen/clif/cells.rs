@@ -1,6 +1,6 @@
 //! Accumulators: cells in registers, and runs of elements in memory.
 
-use super::{Generator, Number, Operand, Val, Walk, scalar_type, vector_type};
+use super::{ClifValue, Generator, Number, Val, Walk, scalar_type, vector_type};
 use crate::codegen::Refused;
 use crate::codegen::address::Base;
 use crate::codegen::emit::{Accumulators, Numbers, RegisterElements};
@@ -61,7 +61,7 @@ impl Accumulators for Generator<'_> {
         }
     }
 
-    fn read(&mut self, register: Variable, part: RegisterElements) -> Operand {
+    fn read(&mut self, register: Variable, part: RegisterElements) -> ClifValue {
         let RegisterElements { dtype, cell, at, lanes } = part;
         let whole = self.builder.use_var(register);
         let value = match (cell.lanes, lanes) {
@@ -69,14 +69,14 @@ impl Accumulators for Generator<'_> {
             (_, None) => self.builder.ins().extractlane(whole, at as u8),
             _ => self.take_lanes(whole, dtype, at),
         };
-        Operand::Val(Val { value, dtype, lanes: lanes.unwrap_or(1) })
+        ClifValue::Val(Val { value, dtype, lanes: lanes.unwrap_or(1) })
     }
 
-    fn halves(&mut self, _: [Operand; 2], _: u64) -> Result<[Operand; 2], Refused> {
+    fn halves(&mut self, _: [ClifValue; 2], _: u64) -> Result<[ClifValue; 2], Refused> {
         Err(Refused("halves of vectors".into()))
     }
 
-    fn write(&mut self, register: Variable, part: RegisterElements, value: Operand) -> Result<(), Refused> {
+    fn write(&mut self, register: Variable, part: RegisterElements, value: ClifValue) -> Result<(), Refused> {
         let value = match part.cell.lanes {
             1 => self.scalar(value)?.value,
             lanes => self.vector(value, part.lanes.unwrap_or(lanes)).value,
@@ -90,7 +90,7 @@ impl Accumulators for Generator<'_> {
         register: Variable,
         part: RegisterElements,
         written: u64,
-        value: Operand,
+        value: ClifValue,
     ) -> Result<(), Refused> {
         let RegisterElements { dtype, at, lanes, .. } = part;
         let whole = match lanes {

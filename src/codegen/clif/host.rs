@@ -9,7 +9,7 @@
 //! elements about, and touch no other memory but the results'. Fewer positions than three are given with
 //! the last one repeated.
 
-use super::{Generator, Operand, Val, Walk, scalar_type};
+use super::{ClifValue, Generator, Val, Walk, scalar_type};
 use crate::codegen::address::Base;
 use cranefold_ir::{AccId, DType, Selection, Var};
 use cranelift_codegen::ir::{
@@ -113,7 +113,7 @@ impl<'a> Generator<'a> {
                     Val { value, dtype, lanes: 1 }
                 }
             };
-            walk.values.insert(var, Operand::Val(val));
+            walk.values.insert(var, ClifValue::Val(val));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Memory: addresses, loads and stores.
 
-use super::{Generator, Number, Operand, Val, Walk, columns, scalar_type, vector_type, wide};
+use super::{ClifValue, Generator, Number, Val, Walk, columns, scalar_type, vector_type, wide};
 use crate::codegen::Refused;
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
@@ -71,27 +71,27 @@ impl<'a> Memory<'a> for Generator<'a> {
         self.matrices = around;
     }
 
-    fn load(&mut self, walk: &Walk<'a>, from: Access<Number>, index: &Index) -> Result<Operand, Refused> {
+    fn load(&mut self, walk: &Walk<'a>, from: Access<Number>, index: &Index) -> Result<ClifValue, Refused> {
         let Access { base, dtype, offset_bytes: offset, lanes, .. } = from;
         let pointer = self.value_of(from.pointer);
         let flags = self.load_flags(base, walk.nest);
         let Some((lanes, stride)) = lanes else {
             let value = self.builder.ins().load(scalar_type(dtype), flags, pointer, offset);
-            return Ok(Operand::Val(Val { value, dtype, lanes: 1 }));
+            return Ok(ClifValue::Val(Val { value, dtype, lanes: 1 }));
         };
         if let Base::Buf(buf) = base
             && let Some(value) = self.column(buf, &walk.without_lanes(index), &from, flags)
         {
-            return Ok(Operand::Val(Val { value, dtype, lanes }));
+            return Ok(ClifValue::Val(Val { value, dtype, lanes }));
         }
         let value = match stride {
             1 => self.load_lanes(dtype, lanes, flags, pointer, offset),
             _ => self.gather(&from, flags),
         };
-        Ok(Operand::Val(Val { value, dtype, lanes }))
+        Ok(ClifValue::Val(Val { value, dtype, lanes }))
     }
 
-    fn store(&mut self, to: Access<Number>, value: Operand) -> Result<(), Refused> {
+    fn store(&mut self, to: Access<Number>, value: ClifValue) -> Result<(), Refused> {
         let pointer = self.value_of(to.pointer);
         let flags = MemFlagsData::new().with_notrap();
         let Some((lanes, stride)) = to.lanes else {
@@ -125,7 +125,7 @@ impl Generator<'_> {
             self.bases.insert(Base::Buf(BufId(i as u32)), base);
         }
         let scratch = (storage.scratch.bytes > 0).then(|| slot(self, nest.buffers.len()));
-        self.shared = wide::Shared::of(&mut self.builder, nest, buffers);
+        self.shared = wide::SharedFrame::of(&mut self.builder, nest, buffers);
         nest.visit(&mut |stmt| {
             let Stmt::Acc { acc, dtype, len, .. } = stmt else { return };
             if storage.cells.contains_key(acc) {

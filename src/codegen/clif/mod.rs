@@ -152,7 +152,7 @@ struct Val {
 
 /// A value, or a constant that has not been materialised, since it fits both scalars and vectors.
 #[derive(Clone, Copy, Debug)]
-enum Operand {
+enum ClifValue {
     Const(Scalar),
     Val(Val),
 }
@@ -172,7 +172,7 @@ struct Generator<'a> {
     /// The starts of buffers, and of accumulators in memory.
     bases: HashMap<Base, Value>,
     /// The slot of what wide functions share with the function, where there are wide functions.
-    shared: Option<wide::Shared>,
+    shared: Option<wide::SharedFrame>,
     wide_functions: Vec<x86::WideFunction>,
     loops: Vec<LoopName>,
     /// The memory in which functions of the host write their results, once one is called.
@@ -194,7 +194,7 @@ struct Generator<'a> {
 }
 
 impl Handles for Generator<'_> {
-    type Value = Operand;
+    type Value = ClifValue;
     type Number = Number;
     type Register = Variable;
 }

@@ -1,6 +1,6 @@
 //! The table of operations: each with its Cranelift form, for scalars and vectors.
 
-use super::{Generator, Operand, Val, scalar_type, vector_type};
+use super::{ClifValue, Generator, Val, scalar_type, vector_type};
 use crate::codegen::Refused;
 use cranefold_ir::{DType, Op};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -8,13 +8,13 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 impl Generator<'_> {
     /// An operation of which not all operands are constants: scalar where all are.
-    pub(super) fn operation(&mut self, op: Op, result: DType, args: &[Operand]) -> Result<Operand, Refused> {
-        let lanes = args.iter().map(|a| if let Operand::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
+    pub(super) fn operation(&mut self, op: Op, result: DType, args: &[ClifValue]) -> Result<ClifValue, Refused> {
+        let lanes = args.iter().map(|a| if let ClifValue::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
         if op == Op::Select
             && lanes > 1
             && let Some(value) = self.select_by_mask(args, lanes)
         {
-            return Ok(Operand::Val(Val { value, dtype: result, lanes }));
+            return Ok(ClifValue::Val(Val { value, dtype: result, lanes }));
         }
         let vals: Vec<Val> = match lanes {
             1 => args.iter().map(|&a| self.scalar(a)).collect::<Result<_, _>>()?,
@@ -36,7 +36,7 @@ impl Generator<'_> {
             _ if vals[0].dtype.is_float() => self.float_op(op, &vals)?,
             _ => self.int_op(op, &vals, lanes)?,
         };
-        Ok(Operand::Val(Val { value, dtype: result, lanes }))
+        Ok(ClifValue::Val(Val { value, dtype: result, lanes }))
     }
 
     fn float_op(&mut self, op: Op, args: &[Val]) -> Result<Value, Refused> {
@@ -114,14 +114,14 @@ impl Generator<'_> {
     }
 
     /// Integer division, which no divisor makes trap: by 0 it gives 0, by -1 the negated dividend.
-    fn divide(&mut self, a: Val, divisor: Operand, b: Value) -> Value {
+    fn divide(&mut self, a: Val, divisor: ClifValue, b: Value) -> Value {
         let (signed, ty) = (a.dtype.is_signed(), scalar_type(a.dtype));
-        let is = |value: i128| matches!(divisor, Operand::Const(s) if s.as_int() == Some(value));
+        let is = |value: i128| matches!(divisor, ClifValue::Const(s) if s.as_int() == Some(value));
         let plain = |this: &mut Self, b: Value| match signed {
             true => this.builder.ins().sdiv(a.value, b),
             false => this.builder.ins().udiv(a.value, b),
         };
-        if matches!(divisor, Operand::Const(_)) && !is(0) && !is(-1) {
+        if matches!(divisor, ClifValue::Const(_)) && !is(0) && !is(-1) {
             return plain(self, b);
         }
         let one = self.builder.ins().iconst(ty, 1);
@@ -150,8 +150,8 @@ impl Generator<'_> {
     }
 
     /// A selection between all bits set or none and another value is one logical operation on the mask.
-    fn select_by_mask(&mut self, args: &[Operand], lanes: u64) -> Option<Value> {
-        let bits = |a: Operand, bits: u64| matches!(a, Operand::Const(s) if s.bits() == bits & (u64::MAX >> (64 - s.dtype().bits())));
+    fn select_by_mask(&mut self, args: &[ClifValue], lanes: u64) -> Option<Value> {
+        let bits = |a: ClifValue, bits: u64| matches!(a, ClifValue::Const(s) if s.bits() == bits & (u64::MAX >> (64 - s.dtype().bits())));
         let (ones, zeros) = (u64::MAX, 0);
         let (yes, no) = (args[1], args[2]);
         let arm = match () {
@@ -160,8 +160,8 @@ impl Generator<'_> {
             _ => return None,
         };
         let dtype = match arm {
-            Operand::Const(s) => s.dtype(),
-            Operand::Val(v) => v.dtype,
+            ClifValue::Const(s) => s.dtype(),
+            ClifValue::Val(v) => v.dtype,
         };
         let ty = vector_type(dtype).as_int();
         let condition = self.vector(args[0], lanes).value;

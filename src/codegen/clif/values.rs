@@ -1,6 +1,6 @@
 //! Values of expressions: constants, scalars and vectors.
 
-use super::{Generator, Number, Operand, Val, Walk, loop_at, scalar_type, vector_type};
+use super::{ClifValue, Generator, Number, Val, Walk, loop_at, scalar_type, vector_type};
 use crate::codegen::Refused;
 use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Op, Scalar};
@@ -54,27 +54,27 @@ fn splat_bytes(s: Scalar) -> Vec<u8> {
 }
 
 impl<'a> Values<'a> for Generator<'a> {
-    fn constant(&self, s: Scalar) -> Operand {
-        Operand::Const(s)
+    fn constant(&self, s: Scalar) -> ClifValue {
+        ClifValue::Const(s)
     }
 
-    fn known(value: &Operand) -> Option<Scalar> {
-        if let Operand::Const(s) = value { Some(*s) } else { None }
+    fn known(value: &ClifValue) -> Option<Scalar> {
+        if let ClifValue::Const(s) = value { Some(*s) } else { None }
     }
 
-    fn op(&mut self, op: Op, result: DType, args: &[Operand], _: Option<Variable>) -> Result<Operand, Refused> {
+    fn op(&mut self, op: Op, result: DType, args: &[ClifValue], _: Option<Variable>) -> Result<ClifValue, Refused> {
         self.operation(op, result, args)
     }
 
-    fn kept(&mut self, walk: &Walk<'a>, value: Operand) -> Operand {
-        if let (None, Operand::Val(v)) = (walk.vector, value) {
+    fn kept(&mut self, walk: &Walk<'a>, value: ClifValue) -> ClifValue {
+        if let (None, ClifValue::Val(v)) = (walk.vector, value) {
             let splat = self.splat(v);
             self.splats.push((v.value, splat));
         }
         value
     }
 
-    fn picked(&mut self, value: Operand, most: u64) -> Result<Number, Refused> {
+    fn picked(&mut self, value: ClifValue, most: u64) -> Result<Number, Refused> {
         let value = self.scalar(value)?;
         let number = match value.dtype.bytes() {
             8 => value.value,
@@ -85,15 +85,15 @@ impl<'a> Values<'a> for Generator<'a> {
         Ok(Number::Fixed(self.builder.ins().select(is_less, number, most)))
     }
 
-    fn position(&mut self, dtype: DType, number: Number) -> Result<Operand, Refused> {
+    fn position(&mut self, dtype: DType, number: Number) -> Result<ClifValue, Refused> {
         let wide = self.value_of(number);
         let value = if dtype.bytes() == 8 { wide } else { self.builder.ins().ireduce(scalar_type(dtype), wide) };
-        Ok(Operand::Val(Val { value, dtype, lanes: 1 }))
+        Ok(ClifValue::Val(Val { value, dtype, lanes: 1 }))
     }
 
-    fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<Operand, Refused> {
+    fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<ClifValue, Refused> {
         let value = self.steps_of(dtype, offset, c);
-        Ok(Operand::Val(Val { value, dtype, lanes }))
+        Ok(ClifValue::Val(Val { value, dtype, lanes }))
     }
 }
 
@@ -131,20 +131,20 @@ impl Generator<'_> {
     }
 
     /// The operand as a scalar.
-    pub(super) fn scalar(&mut self, operand: Operand) -> Result<Val, Refused> {
+    pub(super) fn scalar(&mut self, operand: ClifValue) -> Result<Val, Refused> {
         match operand {
-            Operand::Const(s) => Ok(Val { value: self.scalar_constant(s), dtype: s.dtype(), lanes: 1 }),
-            Operand::Val(v) if v.lanes == 1 => Ok(v),
-            Operand::Val(_) => Err(Refused("a vector where a scalar belongs".into())),
+            ClifValue::Const(s) => Ok(Val { value: self.scalar_constant(s), dtype: s.dtype(), lanes: 1 }),
+            ClifValue::Val(v) if v.lanes == 1 => Ok(v),
+            ClifValue::Val(_) => Err(Refused("a vector where a scalar belongs".into())),
         }
     }
 
     /// The operand as a vector, the same in all lanes where it was scalar.
-    pub(super) fn vector(&mut self, operand: Operand, lanes: u64) -> Val {
+    pub(super) fn vector(&mut self, operand: ClifValue, lanes: u64) -> Val {
         match operand {
-            Operand::Const(s) => Val { value: self.splat_constant(s), dtype: s.dtype(), lanes },
-            Operand::Val(v) if v.lanes == lanes => v,
-            Operand::Val(v) => {
+            ClifValue::Const(s) => Val { value: self.splat_constant(s), dtype: s.dtype(), lanes },
+            ClifValue::Val(v) if v.lanes == lanes => v,
+            ClifValue::Val(v) => {
                 let made = self.splats.iter().find(|(scalar, _)| *scalar == v.value).map(|(_, splat)| *splat);
                 let value = made.unwrap_or_else(|| {
                     let splat = self.splat(v);
@@ -159,8 +159,8 @@ impl Generator<'_> {
     /// The last operand of a fused multiply-add. In a loop a constant that is in no register is read from the frame, which
     /// costs nothing as an operand of the instruction: a polynomial has more coefficients than there are registers, and
     /// one that is spilled is loaded by one instruction more.
-    pub(super) fn addend(&mut self, operand: Operand, lanes: u64) -> Value {
-        let Operand::Const(s) = operand else { return self.vector(operand, lanes).value };
+    pub(super) fn addend(&mut self, operand: ClifValue, lanes: u64) -> Value {
+        let ClifValue::Const(s) = operand else { return self.vector(operand, lanes).value };
         let data = self.builder.func.dfg.constants.insert(ConstantData::from(splat_bytes(s)));
         match self.constants.get(&(data, s.dtype())) {
             Some(&known) => known,

@@ -34,7 +34,7 @@ impl WideName {
 
 /// The shared part of the frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedFrame {
     slot: StackSlot,
     /// Its address, a multiple of [`SCRATCH_ALIGN`].
     pub base: Value,
@@ -42,10 +42,10 @@ pub(super) struct Shared {
     buffers: Value,
 }
 
-impl Shared {
+impl SharedFrame {
     /// The shared part of the frame of a nest with wide functions; the builder is at the start of the function, whose
     /// argument is `buffers`.
-    pub(super) fn of(builder: &mut FunctionBuilder, nest: &Nest, buffers: Value) -> Option<Shared> {
+    pub(super) fn of(builder: &mut FunctionBuilder, nest: &Nest, buffers: Value) -> Option<SharedFrame> {
         let mut has_wide = false;
         nest.visit(&mut |s| has_wide |= matches!(s, Stmt::Wide { .. }));
         if !has_wide {
@@ -55,7 +55,7 @@ impl Shared {
         let address = builder.ins().stack_addr(types::I64, slot, 0);
         let last = builder.ins().iadd_imm_s(address, SCRATCH_ALIGN as i64 - 1);
         let base = builder.ins().band_imm_s(last, -(SCRATCH_ALIGN as i64));
-        Some(Shared { slot, base, buffers })
+        Some(SharedFrame { slot, base, buffers })
     }
 
     /// Makes room for so many bytes.

@@ -63,7 +63,7 @@ pub struct Vector {
 }
 
 /// The place of a vector's lanes in an accumulator.
-pub enum Lanes {
+pub enum CellLanes {
     /// Side by side from here on.
     Run(Index),
     /// In the vector from here on and the one after it: in each group of twice so many lanes the lower half, or the upper
@@ -85,16 +85,16 @@ impl Vector {
     }
 
     /// The place of the lanes that an index names; `None` where they are neither.
-    pub fn place(&self, index: &Index) -> Option<Lanes> {
-        let Some((outer, half)) = self.outer else { return Some(Lanes::Run(index.clone())) };
+    pub fn place(&self, index: &Index) -> Option<CellLanes> {
+        let Some((outer, half)) = self.outer else { return Some(CellLanes::Run(index.clone())) };
         let (own, all) = (half as i64, index.coefficient(outer));
         let inner = index.clone().plus(outer, -all);
         match all {
-            _ if [(0, 0), (own, 1)].contains(&(all, index.coefficient(self.var))) => Some(Lanes::Run(inner)),
+            _ if [(0, 0), (own, 1)].contains(&(all, index.coefficient(self.var))) => Some(CellLanes::Run(inner)),
             _ if (all, index.coefficient(self.var)) == (2 * own, 1) => {
                 let ahead = index.offset.rem_euclid(2 * own);
                 let start = inner.offset_by(-ahead);
-                (ahead % own == 0).then_some(Lanes::Halves { start, half, upper: ahead == own })
+                (ahead % own == 0).then_some(CellLanes::Halves { start, half, upper: ahead == own })
             }
             _ => None,
         }
@@ -147,8 +147,8 @@ impl Accesses {
     fn access(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
         match lane.map(|vector| (vector, vector.place(index))) {
             None => self.run(acc, index, None),
-            Some((vector, Some(Lanes::Run(start)))) => self.run(acc, &start, Some(vector)),
-            Some((vector, Some(Lanes::Halves { start, .. }))) => {
+            Some((vector, Some(CellLanes::Run(start)))) => self.run(acc, &start, Some(vector)),
+            Some((vector, Some(CellLanes::Halves { start, .. }))) => {
                 self.run(acc, &start, Some(vector));
                 self.run(acc, &start.offset_by(vector.lanes as i64), Some(vector));
             }

@@ -25,7 +25,7 @@
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Class, Constant, Inst, Item, Reg, View};
 use super::machine::table::Opcode;
-use super::{Generator, Place, Refused, Val, Walk};
+use super::{Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::emit::Numbers;
 use crate::codegen::storage::Vector;
@@ -356,7 +356,7 @@ impl<'a> Generator<'a> {
         let to = self.vector();
         let args = [self.full(to), Arg::Mem(pointer, offset)];
         self.emit(Inst::new(masked_load(val.bytes), &args).masked(mask, true));
-        Val { place: Place::Reg(to), ..val }
+        Val { place: ValuePlace::Reg(to), ..val }
     }
 
     /// Sets the lanes of a register that a mask has.

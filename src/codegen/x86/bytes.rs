@@ -14,7 +14,7 @@
 
 use super::machine::code::{Arg, Inst, Item, Reg};
 use super::machine::table::Opcode;
-use super::{Generator, Lanes, Place, Refused, Val, Walk};
+use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::storage::Vector;
 use cranefold_ir::{BufId, DType, Expr, Extent, Index, Loop, LoopVar, Op, Stmt};
@@ -79,16 +79,16 @@ impl<'a> Generator<'a> {
         let lanes = self.tier.bytes() / dtype.bytes();
         let plus = plus.map(|e| walk.expr(self, e, None, None)).transpose()?;
         let (pointer, offset) = walk.address(self, Base::Buf(buf), index);
-        let (place, lanes) = (Place::Mem(pointer, offset), Lanes::First(lanes));
-        let bytes = Val { place, dtype: from, lanes: Lanes::First(self.tier.bytes()), bytes: 1 };
-        let done = |reg| Val { place: Place::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
+        let (place, lanes) = (ValuePlace::Mem(pointer, offset), ActiveLanes::First(lanes));
+        let bytes = Val { place, dtype: from, lanes: ActiveLanes::First(self.tier.bytes()), bytes: 1 };
+        let done = |reg| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
         if dtype.bytes() == 4 && self.around.plan.vectors.dot && self.tier.is_512() {
             return Ok(done(self.dot_with_ones(bytes, plus, to)));
         }
-        if let Some(Val { place: Place::Reg(wide), .. }) = plus
+        if let Some(Val { place: ValuePlace::Reg(wide), .. }) = plus
             && let Some(&narrow) = self.narrow.get(&wide)
         {
-            let so_far = Val { place: Place::Reg(narrow), dtype: DType::I32, lanes: Lanes::Same, bytes: 4 };
+            let so_far = Val { place: ValuePlace::Reg(narrow), dtype: DType::I32, lanes: ActiveLanes::Same, bytes: 4 };
             self.dot_with_ones(bytes, Some(so_far), Some(narrow));
             return Ok(done(wide));
         }

@@ -3,7 +3,7 @@
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Inst, Reg, View};
 use super::machine::table::Opcode;
-use super::{Generator, Lanes, Place, Refused, Val};
+use super::{ActiveLanes, Generator, Refused, Val, ValuePlace};
 use cranefold_ir::DType;
 
 /// Conversions by one instruction between floats, or from integers to floats.
@@ -75,11 +75,11 @@ impl Generator<'_> {
             },
         };
         // A narrower result fills a part of the register alone.
-        Ok(if a.lanes == Lanes::Same && result.bytes() < from.bytes() { self.broadcast(value) } else { value })
+        Ok(if a.lanes == ActiveLanes::Same && result.bytes() < from.bytes() { self.broadcast(value) } else { value })
     }
 
-    pub(super) fn value(&self, reg: Reg, dtype: DType, lanes: Lanes) -> Val {
-        Val { place: Place::Reg(reg), dtype, lanes, bytes: dtype.bytes() }
+    pub(super) fn value(&self, reg: Reg, dtype: DType, lanes: ActiveLanes) -> Val {
+        Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes: dtype.bytes() }
     }
 
     /// A conversion by one instruction.
@@ -174,7 +174,7 @@ impl Generator<'_> {
             return Err(Refused(format!("{result} of bool")));
         }
         if self.tier.is_512() {
-            let a = if a.lanes == Lanes::Same && a.bytes > result.bytes() { self.broadcast_truth(a) } else { a };
+            let a = if a.lanes == ActiveLanes::Same && a.bytes > result.bytes() { self.broadcast_truth(a) } else { a };
             let mask = self.reg(a);
             let one = self.splat(1, result.bytes());
             let to = self.target(to);
@@ -194,6 +194,6 @@ impl Generator<'_> {
         let number = self.pair(Opcode::Vpand, mask, one, None);
         let number = self.value(number, as_int(a.bytes), a.lanes);
         let value = self.resized(number, result, to);
-        Ok(if a.lanes == Lanes::Same && result.bytes() < a.bytes { self.broadcast(value) } else { value })
+        Ok(if a.lanes == ActiveLanes::Same && result.bytes() < a.bytes { self.broadcast(value) } else { value })
     }
 }

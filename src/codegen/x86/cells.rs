@@ -4,7 +4,7 @@ use super::machine::code::masked_load;
 use super::machine::code::{Arg, Class, Inst, Item, Reg, View};
 use super::machine::encode::FRAME;
 use super::machine::table::Opcode;
-use super::{Generator, LANE_SLOT_BYTES, Lanes, Place, Refused, Val};
+use super::{ActiveLanes, Generator, LANE_SLOT_BYTES, Refused, Val, ValuePlace};
 use crate::codegen::address::Base;
 use crate::codegen::emit::{Accumulators, Numbers, RegisterElements};
 use cranefold_ir::{AccId, DType, Scalar};
@@ -64,28 +64,28 @@ impl Accumulators for Generator<'_> {
     fn read(&mut self, reg: Reg, part: RegisterElements) -> Val {
         let RegisterElements { dtype, cell, at, lanes } = part;
         let bytes = dtype.bytes();
-        let val = |reg, lanes| Val { place: Place::Reg(reg), dtype, lanes, bytes };
+        let val = |reg, lanes| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes };
         if cell.lanes == 1 {
-            return val(reg, Lanes::Same);
+            return val(reg, ActiveLanes::Same);
         }
         let count = lanes.unwrap_or(1);
         let from = match at {
             0 => reg,
             _ => self.lanes_from(reg, at * bytes, count * bytes),
         };
-        let val = val(from, Lanes::First(count));
+        let val = val(from, ActiveLanes::First(count));
         if lanes.is_some() { val } else { self.broadcast(val) }
     }
 
     fn halves(&mut self, vectors: [Val; 2], half: u64) -> Result<[Val; 2], Refused> {
         let (dtype, bytes) = (vectors[0].dtype, vectors[0].bytes);
         let lanes = self.tier.bytes() / bytes;
-        if vectors.iter().any(|v| matches!(v.lanes, Lanes::First(n) if n != lanes)) {
+        if vectors.iter().any(|v| matches!(v.lanes, ActiveLanes::First(n) if n != lanes)) {
             return Err(Refused(format!("halves of vectors of {dtype} that are not full")));
         }
         let [first, second] = vectors.map(|v| self.reg(v));
         let halves = self.even_and_odd(first, second, half * bytes, lanes / half);
-        Ok(halves.map(|reg| self.value(reg, dtype, Lanes::First(lanes))))
+        Ok(halves.map(|reg| self.value(reg, dtype, ActiveLanes::First(lanes))))
     }
 
     fn in_place(&self, register: Reg) -> Option<Reg> {
@@ -99,10 +99,10 @@ impl Accumulators for Generator<'_> {
         }
         // A cell of one element holds it in all lanes.
         let val = match (part.cell.lanes, val) {
-            (1, Val { lanes: Lanes::First(_), place: Place::Mem(base, offset), dtype, .. }) => {
+            (1, Val { lanes: ActiveLanes::First(_), place: ValuePlace::Mem(base, offset), dtype, .. }) => {
                 self.broadcast_load(dtype, base, offset)
             }
-            (1, Val { lanes: Lanes::First(_), .. }) => self.broadcast(val),
+            (1, Val { lanes: ActiveLanes::First(_), .. }) => self.broadcast(val),
             _ => val,
         };
         let from = self.reg(val);

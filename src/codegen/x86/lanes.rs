@@ -2,7 +2,7 @@
 
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
 use super::machine::table::Opcode;
-use super::{Generator, Lanes, Place, Refused, Val, Walk, strided, turned};
+use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk, strided, turned};
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
 use cranefold_ir::{BufferRole, DType, Index, Scalar, Stmt};
@@ -23,25 +23,25 @@ impl<'a> Memory<'a> for Generator<'a> {
         let Access { base, dtype, pointer, offset_bytes: offset, lanes } = from;
         let bytes = dtype.bytes();
         let Some((lanes, stride)) = lanes else { return Ok(self.broadcast_load(dtype, pointer, offset)) };
-        let val = |place| Val { place, dtype, lanes: Lanes::First(lanes), bytes };
+        let val = |place| Val { place, dtype, lanes: ActiveLanes::First(lanes), bytes };
         if let Base::Buf(buf) = base {
             let start = walk.without_lanes(index);
             if let Some(reg) = self.strided(buf, &start, &from) {
-                return Ok(val(Place::Reg(reg)));
+                return Ok(val(ValuePlace::Reg(reg)));
             }
             if let Some(reg) = self.turned(buf, &start, &from) {
-                return Ok(val(Place::Reg(reg)));
+                return Ok(val(ValuePlace::Reg(reg)));
             }
         }
         if stride != 1 {
-            return Ok(val(Place::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
+            return Ok(val(ValuePlace::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }
         if (lanes * bytes).is_power_of_two() {
             self.prefetch(base, pointer, offset, lanes * bytes);
             if let Some(mask) = self.edge {
-                return Ok(self.load_edge(mask, pointer, offset, val(Place::Mem(pointer, offset))));
+                return Ok(self.load_edge(mask, pointer, offset, val(ValuePlace::Mem(pointer, offset))));
             }
-            return Ok(val(Place::Mem(pointer, offset)));
+            return Ok(val(ValuePlace::Mem(pointer, offset)));
         }
         if !self.tier.is_512() {
             return Err(Refused(format!("{lanes} lanes of {dtype}")));
@@ -50,7 +50,7 @@ impl<'a> Memory<'a> for Generator<'a> {
         let mask = self.mask_of(0, lanes);
         let args = [self.full(to), Arg::Mem(pointer, offset)];
         self.emit(Inst::new(masked_load(bytes), &args).masked(mask, true));
-        Ok(val(Place::Reg(to)))
+        Ok(val(ValuePlace::Reg(to)))
     }
 
     fn store(&mut self, to: Access<Reg>, val: Val) -> Result<(), Refused> {
@@ -77,9 +77,9 @@ impl Generator<'_> {
     /// A value in a register.
     pub(super) fn reg(&mut self, val: Val) -> Reg {
         match val.place {
-            Place::Reg(reg) => reg,
-            Place::Const(s) => self.constant_reg(s),
-            Place::Mem(base, offset) => {
+            ValuePlace::Reg(reg) => reg,
+            ValuePlace::Const(s) => self.constant_reg(s),
+            ValuePlace::Mem(base, offset) => {
                 let to = self.vector();
                 self.load_bytes(to, base, offset, self.known_bytes(val));
                 to
@@ -119,8 +119,8 @@ impl Generator<'_> {
     /// Bytes of the lanes that are known of a value in memory.
     pub(super) fn known_bytes(&self, val: Val) -> u64 {
         match val.lanes {
-            Lanes::First(n) => n * val.bytes,
-            Lanes::Same => self.tier.bytes(),
+            ActiveLanes::First(n) => n * val.bytes,
+            ActiveLanes::Same => self.tier.bytes(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Generator<'_> {
     pub(super) fn operand(&mut self, val: Val, bytes: u64) -> Arg {
         let view = self.tier.view_of(bytes);
         match val.place {
-            Place::Mem(base, offset) if self.known_bytes(val) == bytes => Arg::Mem(base, offset),
+            ValuePlace::Mem(base, offset) if self.known_bytes(val) == bytes => Arg::Mem(base, offset),
             _ => Arg::Reg(self.reg(val), view),
         }
     }
@@ -167,7 +167,7 @@ impl Generator<'_> {
             _ => Opcode::Vpbroadcastq,
         };
         self.emit(Inst::new(opcode, &args));
-        let val = Val { place: Place::Reg(to), dtype, lanes: Lanes::Same, bytes };
+        let val = Val { place: ValuePlace::Reg(to), dtype, lanes: ActiveLanes::Same, bytes };
         match dtype {
             // In memory a byte.
             DType::Bool => self.is_nonzero(Val { dtype: DType::U8, ..val }),
@@ -190,7 +190,7 @@ impl Generator<'_> {
         };
         let args = [self.full(to), Arg::Reg(from, View::Xmm)];
         self.emit(Inst::new(opcode, &args));
-        Val { place: Place::Reg(to), lanes: Lanes::Same, ..val }
+        Val { place: ValuePlace::Reg(to), lanes: ActiveLanes::Same, ..val }
     }
 
     /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.

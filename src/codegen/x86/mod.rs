@@ -32,7 +32,7 @@ use crate::codegen::storage::Storage;
 use crate::schedule::Decided;
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Expr, Nest, Scalar, Stmt};
-use machine::code::{Arg, Class, Inst, Item, Program, Reg, View};
+use machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use machine::encode::FRAME;
 use machine::table::Opcode;
 use machine::tier::Tier;
@@ -96,7 +96,7 @@ impl Plan {
 /// If the body holds what has no form.
 pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<WideFunction, Refused> {
     let tier = if around.plan.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
-    let mut program = Program::default();
+    let mut program = MachineProgram::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
     debug_assert_eq!(frame, FRAME);
     let mut generator = Generator {
@@ -136,7 +136,7 @@ const LANE_SLOT_BYTES: u64 = 128;
 
 /// The lanes of a value that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lanes {
+enum ActiveLanes {
     /// All, and they are equal.
     Same,
     /// The first so many.
@@ -145,7 +145,7 @@ enum Lanes {
 
 /// The place of a value.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ValuePlace {
     Const(Scalar),
     /// A truth value in AVX-512 is a mask; in AVX2 no bits or all bits in each lane.
     Reg(Reg),
@@ -156,9 +156,9 @@ enum Place {
 /// A value.
 #[derive(Clone, Copy, Debug)]
 struct Val {
-    place: Place,
+    place: ValuePlace,
     dtype: DType,
-    lanes: Lanes,
+    lanes: ActiveLanes,
     /// Bytes of a lane; of a truth value those of what was compared.
     bytes: u64,
 }
@@ -166,7 +166,7 @@ struct Val {
 struct Generator<'a> {
     around: &'a Around<'a>,
     tier: Tier,
-    program: Program,
+    program: MachineProgram,
     /// The items before all others.
     prologue: Vec<Item>,
     buffers: Reg,

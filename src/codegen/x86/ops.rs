@@ -4,7 +4,7 @@ use super::machine::code::masked_load;
 use super::machine::code::{Arg, Class, Constant, Inst, Item, Reg, View};
 use super::machine::table::Opcode;
 use super::machine::tier::Tier;
-use super::{Generator, Lanes, Place, Refused, Val, Walk};
+use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Expr, Op, Scalar};
 
@@ -118,7 +118,7 @@ impl<'a> Generator<'a> {
             Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Not => self.unary(op, a, to)?,
             _ => self.two(op, a, args[1], to)?,
         };
-        Ok(Val { place: Place::Reg(reg), dtype: result, lanes, bytes: result.bytes() })
+        Ok(Val { place: ValuePlace::Reg(reg), dtype: result, lanes, bytes: result.bytes() })
     }
 
     /// The register of a result.
@@ -142,7 +142,7 @@ impl<'a> Generator<'a> {
 
     fn two(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Result<Reg, Refused> {
         let (mut a, mut b) = (a, b);
-        let in_register = |v: &Val| matches!(v.place, Place::Reg(_));
+        let in_register = |v: &Val| matches!(v.place, ValuePlace::Reg(_));
         if is_commutative(op) && !in_register(&a) && in_register(&b) {
             (a, b) = (b, a);
         }
@@ -192,7 +192,7 @@ impl<'a> Generator<'a> {
     /// The same in AVX2: of both instructions, each of which gives its second operand where one is NaN or both are zeros.
     fn minimum_or_maximum_of_two(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Reg {
         let dtype = a.dtype;
-        let [a, b] = [a, b].map(|v| Val { place: Place::Reg(self.reg(v)), ..v });
+        let [a, b] = [a, b].map(|v| Val { place: ValuePlace::Reg(self.reg(v)), ..v });
         let (m, k) = (self.float_extreme(op, a, b, None), self.float_extreme(op, b, a, None));
         let bits = |v: Val| Val { dtype: dtype.unsigned(), ..v };
         // Other bits only of zeros of two signs.
@@ -248,7 +248,7 @@ impl<'a> Generator<'a> {
     }
 
     fn shifted(&mut self, op: Op, a: Val, amount: Val, to: Option<Reg>) -> Result<Reg, Refused> {
-        let Place::Const(amount) = amount.place else { return Err(Refused("a shift by what varies".into())) };
+        let ValuePlace::Const(amount) = amount.place else { return Err(Refused("a shift by what varies".into())) };
         let (bytes, signed) = (a.dtype.bytes(), a.dtype.is_signed());
         let amount = amount.bits() as i64 & (8 * bytes as i64 - 1);
         let from = self.reg(a);
@@ -342,7 +342,7 @@ impl<'a> Generator<'a> {
     fn fused(&mut self, args: &[Val], to: Option<Reg>) -> Reg {
         let all = self.tier.bytes();
         let (mut a, mut b) = (args[0], args[1]);
-        if matches!(a.place, Place::Mem(..) | Place::Const(_)) {
+        if matches!(a.place, ValuePlace::Mem(..) | ValuePlace::Const(_)) {
             (a, b) = (b, a);
         }
         let double = a.dtype == DType::F64;
@@ -358,15 +358,15 @@ impl<'a> Generator<'a> {
         to
     }
 
-    fn compare(&mut self, op: Op, a: Val, b: Val, lanes: Lanes, to: Option<Reg>) -> Val {
+    fn compare(&mut self, op: Op, a: Val, b: Val, lanes: ActiveLanes, to: Option<Reg>) -> Val {
         self.compared(op, false, a, b, lanes, to)
     }
 
     /// A comparison, or in AVX-512 its `negation`.
-    fn compared(&mut self, op: Op, negation: bool, a: Val, b: Val, lanes: Lanes, to: Option<Reg>) -> Val {
+    fn compared(&mut self, op: Op, negation: bool, a: Val, b: Val, lanes: ActiveLanes, to: Option<Reg>) -> Val {
         let (dtype, bytes) = (a.dtype, a.dtype.bytes());
         let (mut a, mut b) = (a, b);
-        if is_commutative(op) && !matches!(a.place, Place::Reg(_)) {
+        if is_commutative(op) && !matches!(a.place, ValuePlace::Reg(_)) {
             (a, b) = (b, a);
         }
         let first = self.reg(a);
@@ -384,7 +384,7 @@ impl<'a> Generator<'a> {
             Op::Lt => 1,
             _ => 2,
         };
-        let truth = |reg| Val { place: Place::Reg(reg), dtype: DType::Bool, lanes, bytes };
+        let truth = |reg| Val { place: ValuePlace::Reg(reg), dtype: DType::Bool, lanes, bytes };
         if self.tier.is_512() {
             let to = to.filter(|&t| self.program.classes[t.0 as usize] == Class::Mask);
             let to = to.unwrap_or_else(|| self.program.reg(Class::Mask));
@@ -441,9 +441,10 @@ impl<'a> Generator<'a> {
     }
 
     /// An operation on truth values.
-    fn logical(&mut self, op: Op, args: &[Val], lanes: Lanes, to: Option<Reg>) -> Result<Val, Refused> {
-        let bytes = args.iter().filter(|a| !matches!(a.place, Place::Const(_))).map(|a| a.bytes).max().unwrap_or(1);
-        let truth = |reg| Val { place: Place::Reg(reg), dtype: DType::Bool, lanes, bytes };
+    fn logical(&mut self, op: Op, args: &[Val], lanes: ActiveLanes, to: Option<Reg>) -> Result<Val, Refused> {
+        let bytes =
+            args.iter().filter(|a| !matches!(a.place, ValuePlace::Const(_))).map(|a| a.bytes).max().unwrap_or(1);
+        let truth = |reg| Val { place: ValuePlace::Reg(reg), dtype: DType::Bool, lanes, bytes };
         let regs: Vec<Reg> = args.iter().map(|&a| self.reg(a)).collect();
         if !self.tier.is_512() {
             if op == Op::Not {
@@ -481,7 +482,7 @@ impl<'a> Generator<'a> {
         let comparison = matches!(compare, Op::Eq | Op::Ne | Op::Lt | Op::Le);
         let Some(code) = extreme_of(op, dtype).filter(|_| comparison && op.is_neutral(*kept)) else { return Ok(None) };
         let compared = compared.iter().map(|e| walk.expr(self, e, None, None)).collect::<Result<Vec<_>, _>>()?;
-        if compared.iter().all(|v| matches!(v.place, Place::Const(_))) {
+        if compared.iter().all(|v| matches!(v.place, ValuePlace::Const(_))) {
             return Ok(None);
         }
         let lanes = common_lanes(&compared);
@@ -489,7 +490,7 @@ impl<'a> Generator<'a> {
         let (a, b) = (walk.expr(self, a, None, None)?, walk.expr(self, &arms[2], None, None)?);
         let lanes = common_lanes(&[condition, a, b]);
         let condition = match condition.lanes {
-            Lanes::Same if condition.bytes > dtype.bytes() => self.broadcast_truth(condition),
+            ActiveLanes::Same if condition.bytes > dtype.bytes() => self.broadcast_truth(condition),
             _ => condition,
         };
         let (mask, first) = (self.reg(condition), self.reg(a));
@@ -498,7 +499,7 @@ impl<'a> Generator<'a> {
         self.program.items.push(Item::Copy { to, from: first });
         let args = [self.full(to), self.full(to), second];
         self.emit(Inst::new(code, &args).masked(mask, false));
-        Ok(Some(Val { place: Place::Reg(to), dtype, lanes, bytes: dtype.bytes() }))
+        Ok(Some(Val { place: ValuePlace::Reg(to), dtype, lanes, bytes: dtype.bytes() }))
     }
 
     /// `a < b ? a : b` or `a > b ? a : b`: the second where one is NaN or both are zeros, as the instructions have it.
@@ -513,18 +514,18 @@ impl<'a> Generator<'a> {
         let first = self.reg(a);
         let second = self.operand(b, self.tier.bytes());
         let reg = self.pair(opcode, first, second, to);
-        Val { place: Place::Reg(reg), dtype, lanes, bytes }
+        Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes }
     }
 
     /// `condition ? yes : no`.
-    fn select(&mut self, args: &[Val], lanes: Lanes, to: Option<Reg>) -> Val {
+    fn select(&mut self, args: &[Val], lanes: ActiveLanes, to: Option<Reg>) -> Val {
         let (mut condition, yes, no) = (args[0], args[1], args[2]);
         let (dtype, bytes) = (yes.dtype, yes.dtype.bytes());
-        let val = |reg| Val { place: Place::Reg(reg), dtype, lanes, bytes };
-        if let Place::Const(s) = condition.place {
+        let val = |reg| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes };
+        if let ValuePlace::Const(s) = condition.place {
             return if s.bits() != 0 { yes } else { no };
         }
-        let is_zero = |v: Val| matches!(v.place, Place::Const(s) if s.bits() == 0);
+        let is_zero = |v: Val| matches!(v.place, ValuePlace::Const(s) if s.bits() == 0);
         if !self.tier.is_512() {
             let mask = self.reg(condition);
             if is_zero(no) {
@@ -538,7 +539,7 @@ impl<'a> Generator<'a> {
             let (yes, no) = (self.reg(yes), self.reg(no));
             return val(self.blend(mask, yes, no, to));
         }
-        if condition.lanes == Lanes::Same && condition.bytes > bytes {
+        if condition.lanes == ActiveLanes::Same && condition.bytes > bytes {
             condition = self.broadcast_truth(condition);
         }
         let mask = self.reg(condition);
@@ -568,7 +569,7 @@ impl<'a> Generator<'a> {
     pub(super) fn broadcast_truth(&mut self, val: Val) -> Val {
         let from = self.reg(val);
         if !self.tier.is_512() {
-            let whole = Val { place: Place::Reg(from), dtype: DType::U64, bytes: val.bytes, lanes: val.lanes };
+            let whole = Val { place: ValuePlace::Reg(from), dtype: DType::U64, bytes: val.bytes, lanes: val.lanes };
             let whole = self.broadcast(whole);
             return Val { dtype: DType::Bool, ..whole };
         }
@@ -579,7 +580,7 @@ impl<'a> Generator<'a> {
         self.emit(Inst::new(Opcode::AndBy, &[wide, Arg::Imm(1)]));
         self.emit(Inst::new(Opcode::Neg, &[wide]));
         self.emit(Inst::new(Opcode::KmovqOf, &[Arg::Reg(to, View::K), wide]));
-        Val { place: Place::Reg(to), dtype: DType::Bool, lanes: Lanes::Same, bytes: 1 }
+        Val { place: ValuePlace::Reg(to), dtype: DType::Bool, lanes: ActiveLanes::Same, bytes: 1 }
     }
 
     /// Whether lanes are not zero.
@@ -616,15 +617,15 @@ fn extreme_of(op: Op, dtype: DType) -> Option<Opcode> {
 }
 
 /// The lanes of what is made of all operands.
-fn common_lanes(args: &[Val]) -> Lanes {
-    let first = |v: &Val| if let Lanes::First(n) = v.lanes { Some(n) } else { None };
-    args.iter().filter_map(first).min().map_or(Lanes::Same, Lanes::First)
+fn common_lanes(args: &[Val]) -> ActiveLanes {
+    let first = |v: &Val| if let ActiveLanes::First(n) = v.lanes { Some(n) } else { None };
+    args.iter().filter_map(first).min().map_or(ActiveLanes::Same, ActiveLanes::First)
 }
 
 /// A constant's bits as another type.
-fn reread(place: Place, to: DType) -> Place {
+fn reread(place: ValuePlace, to: DType) -> ValuePlace {
     match place {
-        Place::Const(s) => Place::Const(Scalar::from_bits(to, s.bits())),
+        ValuePlace::Const(s) => ValuePlace::Const(Scalar::from_bits(to, s.bits())),
         other => other,
     }
 }

@@ -2,17 +2,17 @@
 
 use super::machine::code::{Arg, Class, Inst, Item, Reg, View};
 use super::machine::table::Opcode;
-use super::{Generator, Lanes, Place, Refused, Val, Walk, ops};
+use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk, ops};
 use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Expr, Index, Op, Scalar};
 
 impl<'a> Values<'a> for Generator<'a> {
     fn constant(&self, s: Scalar) -> Val {
-        Val { place: Place::Const(s), dtype: s.dtype(), lanes: Lanes::Same, bytes: s.dtype().bytes() }
+        Val { place: ValuePlace::Const(s), dtype: s.dtype(), lanes: ActiveLanes::Same, bytes: s.dtype().bytes() }
     }
 
     fn known(value: &Val) -> Option<Scalar> {
-        if let Place::Const(s) = value.place { Some(s) } else { None }
+        if let ValuePlace::Const(s) = value.place { Some(s) } else { None }
     }
 
     fn op(&mut self, op: Op, result: DType, args: &[Val], to: Option<Reg>) -> Result<Val, Refused> {
@@ -42,7 +42,7 @@ impl<'a> Values<'a> for Generator<'a> {
 
     fn reused(&mut self, value: Val) -> Val {
         match value.place {
-            Place::Mem(..) => Val { place: Place::Reg(self.reg(value)), ..value },
+            ValuePlace::Mem(..) => Val { place: ValuePlace::Reg(self.reg(value)), ..value },
             _ => value,
         }
     }
@@ -51,10 +51,10 @@ impl<'a> Values<'a> for Generator<'a> {
         let value = self.reused(value);
         match value.place {
             // A register of an accumulator changes.
-            Place::Reg(from) if walk.registers.values().any(|&r| r == from) => {
+            ValuePlace::Reg(from) if walk.registers.values().any(|&r| r == from) => {
                 let to = self.program.reg(self.program.classes[from.0 as usize]);
                 self.program.items.push(Item::Copy { to, from });
-                Val { place: Place::Reg(to), ..value }
+                Val { place: ValuePlace::Reg(to), ..value }
             }
             _ => value,
         }
@@ -84,17 +84,17 @@ impl<'a> Values<'a> for Generator<'a> {
     fn position(&mut self, dtype: DType, number: Reg) -> Result<Val, Refused> {
         is_position(dtype)?;
         let reg = self.number_in_lanes(dtype, number);
-        Ok(self.value(reg, dtype, Lanes::Same))
+        Ok(self.value(reg, dtype, ActiveLanes::Same))
     }
 
     fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<Val, Refused> {
         is_position(dtype)?;
         let reg = self.steps_of(dtype, offset, c);
-        Ok(self.value(reg, dtype, Lanes::First(lanes)))
+        Ok(self.value(reg, dtype, ActiveLanes::First(lanes)))
     }
 
     fn counted(&mut self, dtype: DType, index: &Index, c: i64, lanes: u64) -> Option<Val> {
-        self.counted_up(dtype, index, c).map(|reg| self.value(reg, dtype, Lanes::First(lanes)))
+        self.counted_up(dtype, index, c).map(|reg| self.value(reg, dtype, ActiveLanes::First(lanes)))
     }
 }
 

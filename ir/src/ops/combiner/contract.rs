@@ -2,7 +2,7 @@
 
 use super::Combiner;
 use crate::ops::recipe::{Recipe, RecipeError, Types, in_memory};
-use crate::ops::{Call, Method, Phase};
+use crate::ops::{Method, OpCall, Phase};
 use crate::{DType, Def, Scalar};
 
 impl Combiner {
@@ -13,7 +13,7 @@ impl Combiner {
     /// # Errors
     /// The first states that break it, or a field that is refused.
     pub fn check(&self, inputs: &[DType], accumulator: DType) -> Result<(), RecipeError> {
-        let call = Call::Own(self.clone());
+        let call = OpCall::Own(self.clone());
         let recipe = Recipe::simple(call, accumulator);
         let mapped = (0..inputs.len()).collect();
         let outputs = vec![accumulator; self.outputs()];

@@ -2,9 +2,9 @@
 
 use super::element::Element;
 use super::typing::{literal_of, old_type};
-use super::{Call, Recipe, RecipeError, Types, in_expression, in_field, in_memory, try_def};
+use super::{OpCall, Recipe, RecipeError, Types, in_expression, in_field, in_memory, try_def};
 use crate::expression::Expression;
-use crate::ops::{Apply, Form, Output, Reducer, RowTypes, Source, float, integer, invariant, product, truth};
+use crate::ops::{Apply, Form, Reducer, ResultKind, RowTypes, Source, float, integer, invariant, product, truth};
 use crate::{DType, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
@@ -71,7 +71,7 @@ impl Recipe {
     /// The type that finish gives a result in: the output's, or one to compute with.
     fn result_type(
         &self,
-        kind: Output,
+        kind: ResultKind,
         value: DType,
         types: &Types,
         outputs: &mut impl Iterator<Item = DType>,
@@ -89,18 +89,18 @@ impl Recipe {
     /// The reducer of one call, whose lifts take the elements of the mapped inputs.
     fn one(
         &self,
-        call: &Call,
+        call: &OpCall,
         element: &Element,
         types: &Types,
         results: &[DType],
         form: Form,
     ) -> Result<Reducer, RecipeError> {
         let row = match call {
-            Call::Own(own) => return own.reducer(self, types, results),
-            Call::Row { .. } => call.as_row().expect("a row of the table"),
+            OpCall::Own(own) => return own.reducer(self, types, results),
+            OpCall::Row { .. } => call.as_row().expect("a row of the table"),
         };
-        let value = row.results.iter().position(|&r| r == Output::Value).map(|i| results[i]);
-        let count = row.results.iter().position(|&r| r == Output::Count).map(|i| results[i]);
+        let value = row.results.iter().position(|&r| r == ResultKind::Value).map(|i| results[i]);
+        let count = row.results.iter().position(|&r| r == ResultKind::Count).map(|i| results[i]);
         // With a map, what follows the first input is the map's.
         let further = types.inputs.iter().skip(1).filter(|_| self.map.is_none());
         let extra = further.take(row.inputs - 1).map(|&(_, d)| in_memory(d)).collect();

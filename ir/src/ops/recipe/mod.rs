@@ -18,7 +18,7 @@ mod typing;
 pub(super) use typing::{in_expression, try_def};
 
 use super::combiner::Combiner;
-use super::{Form, Output, Row, find};
+use super::{Form, ResultKind, Row, find};
 use crate::DType;
 use crate::expression::{Expression, ExpressionError};
 use DType::{Bool, I32, I64, U8};
@@ -28,7 +28,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recipe {
     /// The reducers, at least one.
-    pub calls: Vec<Call>,
+    pub calls: Vec<OpCall>,
     /// The element, of the inputs `x0`, `x1` and so on, by their numbers.
     pub map: Option<Expression>,
     /// The outputs, of the results `r0`, `r1` and so on, of inputs, and of the old element `d`.
@@ -45,7 +45,7 @@ pub struct Recipe {
 
 /// A reducer by name with the values of its parameters, or one of the user's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
+pub enum OpCall {
     /// A row of the op table.
     Row {
         /// Its name.
@@ -77,41 +77,41 @@ impl Types {
     }
 }
 
-impl Call {
+impl OpCall {
     /// The row and its parameters, with a zero of no sign so that equal calls are equal.
-    pub fn row(row: &'static Row, params: &[f64]) -> Call {
-        Call::Row { name: row.name, params: params.iter().map(|p| (p + 0.0).to_bits()).collect() }
+    pub fn row(row: &'static Row, params: &[f64]) -> OpCall {
+        OpCall::Row { name: row.name, params: params.iter().map(|p| (p + 0.0).to_bits()).collect() }
     }
 
     /// The row of the table that it names.
     pub fn as_row(&self) -> Option<&'static Row> {
         match self {
-            Call::Row { name, .. } => find(name),
-            Call::Own(_) => None,
+            OpCall::Row { name, .. } => find(name),
+            OpCall::Own(_) => None,
         }
     }
 
     /// The values of the parameters, in the row's order.
     pub fn params(&self) -> Vec<f64> {
         match self {
-            Call::Row { params, .. } => params.iter().map(|&bits| f64::from_bits(bits)).collect(),
-            Call::Own(_) => vec![],
+            OpCall::Row { params, .. } => params.iter().map(|&bits| f64::from_bits(bits)).collect(),
+            OpCall::Own(_) => vec![],
         }
     }
 
     /// What its results are.
-    pub fn results(&self) -> Vec<Output> {
+    pub fn results(&self) -> Vec<ResultKind> {
         match self {
-            Call::Row { .. } => self.as_row().map_or(vec![], |row| row.results.to_vec()),
-            Call::Own(own) => vec![Output::Value; own.outputs()],
+            OpCall::Row { .. } => self.as_row().map_or(vec![], |row| row.results.to_vec()),
+            OpCall::Own(own) => vec![ResultKind::Value; own.outputs()],
         }
     }
 
     /// Whether lift takes the position of the element.
     pub fn takes_position(&self) -> bool {
         match self {
-            Call::Row { .. } => self.as_row().is_some_and(|row| row.takes_position),
-            Call::Own(own) => own.takes_position(),
+            OpCall::Row { .. } => self.as_row().is_some_and(|row| row.takes_position),
+            OpCall::Own(own) => own.takes_position(),
         }
     }
 }
@@ -152,10 +152,10 @@ fn in_field(field: &'static str) -> impl FnOnce(ExpressionError) -> RecipeError 
 }
 
 /// The op with its parameters, those at their defaults left out: `lp_max(p=3)`, `argmax(last)`.
-impl fmt::Display for Call {
+impl fmt::Display for OpCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Call::Row { name, .. } = self else {
-            let Call::Own(own) = self else { unreachable!("the other kind") };
+        let OpCall::Row { name, .. } = self else {
+            let OpCall::Own(own) = self else { unreachable!("the other kind") };
             return write!(f, "{own}");
         };
         f.write_str(name)?;
@@ -184,7 +184,7 @@ pub fn in_memory(dtype: DType) -> DType {
 
 impl Recipe {
     /// One row and nothing around it.
-    pub fn simple(call: Call, accumulator: DType) -> Recipe {
+    pub fn simple(call: OpCall, accumulator: DType) -> Recipe {
         Recipe {
             calls: vec![call],
             map: None,
@@ -198,9 +198,9 @@ impl Recipe {
 
     /// The names of the reducers, for people.
     pub fn name(&self) -> String {
-        let name = |call: &Call| match call {
-            Call::Row { name, .. } => *name,
-            Call::Own(_) => "combiner",
+        let name = |call: &OpCall| match call {
+            OpCall::Row { name, .. } => *name,
+            OpCall::Own(_) => "combiner",
         };
         self.calls.iter().map(name).collect::<Vec<_>>().join(", ")
     }
@@ -208,16 +208,19 @@ impl Recipe {
     /// Returns for each result of the reducers the greatest position or number of elements that it may be in slices of `count`
     /// elements; none where it is a value.
     pub fn greatest_counts(&self, count: u64) -> Vec<Option<u64>> {
-        let of_call = |call: &Call| {
+        let of_call = |call: &OpCall| {
             let greatest = if call.takes_position() { count.saturating_sub(1) } else { count };
-            call.results().into_iter().map(move |kind| (kind == Output::Count).then_some(greatest)).collect::<Vec<_>>()
+            call.results()
+                .into_iter()
+                .map(move |kind| (kind == ResultKind::Count).then_some(greatest))
+                .collect::<Vec<_>>()
         };
         self.calls.iter().flat_map(of_call).collect()
     }
 
     /// Whether lift takes the position of the element, after the inputs.
     pub fn takes_position(&self) -> bool {
-        self.calls.iter().any(Call::takes_position)
+        self.calls.iter().any(OpCall::takes_position)
     }
 
     /// Whether an output is written for each element of the slice.

@@ -1,6 +1,6 @@
 //! The types of expressions and of their results.
 
-use super::{Call, Output, Recipe, RecipeError, in_field, in_memory};
+use super::{OpCall, Recipe, RecipeError, ResultKind, in_field, in_memory};
 use crate::expression::{Expression, ExpressionError};
 use crate::{DType, Def, Expr, Lets};
 use DType::{Bool, F32, F64, I32, I64, U64};
@@ -63,7 +63,7 @@ impl Recipe {
         inputs: &[(String, DType)],
         beside: &[(String, DType)],
         given: &[Option<DType>],
-    ) -> Result<Vec<(Output, DType)>, RecipeError> {
+    ) -> Result<Vec<(ResultKind, DType)>, RecipeError> {
         let element = self.element(inputs)?;
         let to_float = given.iter().flatten().any(|d| d.is_float());
         let mut plain = vec![];
@@ -77,7 +77,7 @@ impl Recipe {
         let mut named: Vec<(String, DType)> =
             working.into_iter().enumerate().map(|(i, d)| (format!("r{i}"), d)).collect();
         if let Some(expression) = &self.apply {
-            return Ok(vec![(Output::Value, self.type_of(expression, "apply", inputs, &named)?)]);
+            return Ok(vec![(ResultKind::Value, self.type_of(expression, "apply", inputs, &named)?)]);
         }
         if self.then.is_empty() {
             return Ok(plain);
@@ -90,7 +90,7 @@ impl Recipe {
             named.push(("d".into(), old));
             let typed = self.type_of(expression, "then", beside, &named);
             named.pop();
-            Ok((Output::Value, typed?))
+            Ok((ResultKind::Value, typed?))
         });
         typed.collect()
     }
@@ -98,21 +98,21 @@ impl Recipe {
     /// What the results of a reducer are, and the types of their values.
     pub(super) fn plain_types(
         &self,
-        call: &Call,
+        call: &OpCall,
         element: DType,
         inputs: &[(String, DType)],
-    ) -> Result<Vec<(Output, DType)>, RecipeError> {
-        let value = |kind| if kind == Output::Count { I64 } else { element };
+    ) -> Result<Vec<(ResultKind, DType)>, RecipeError> {
+        let value = |kind| if kind == ResultKind::Count { I64 } else { element };
         Ok(match call {
-            Call::Row { .. } => call.results().into_iter().map(|kind| (kind, value(kind))).collect(),
-            Call::Own(own) => own.output_types(self, inputs)?.into_iter().map(|d| (Output::Value, d)).collect(),
+            OpCall::Row { .. } => call.results().into_iter().map(|kind| (kind, value(kind))).collect(),
+            OpCall::Own(own) => own.output_types(self, inputs)?.into_iter().map(|d| (ResultKind::Value, d)).collect(),
         })
     }
 
     /// The type that a result has where expressions follow.
-    pub(super) fn working_type(&self, kind: Output, element: DType, to_float: bool) -> DType {
+    pub(super) fn working_type(&self, kind: ResultKind, element: DType, to_float: bool) -> DType {
         match (kind, element) {
-            (Output::Count, _) => I64,
+            (ResultKind::Count, _) => I64,
             (_, Bool) => Bool,
             (_, d) if d.is_float() => self.accumulator,
             _ if to_float => F64,

@@ -16,7 +16,7 @@ pub mod places;
 mod tests;
 mod values;
 
-use super::code::{Item, Label, Program, Reg};
+use super::code::{Item, Label, MachineProgram, Reg};
 use super::constants::Pool;
 use super::encode::Encoded;
 use super::registers::Homes;
@@ -32,18 +32,18 @@ pub const ON: bool = cfg!(any(test, debug_assertions));
 #[derive(Debug)]
 pub struct Watch {
     /// The program before the next pass, where passes are checked.
-    before: Option<Program>,
+    before: Option<MachineProgram>,
     tier: Tier,
 }
 
 impl Watch {
     /// A watch of a program from here on.
-    pub fn new(program: &Program, tier: Tier) -> Watch {
+    pub fn new(program: &MachineProgram, tier: Tier) -> Watch {
         Watch { before: ON.then(|| program.clone()), tier }
     }
 
     /// Checks that a pass kept all values; `pool` holds the constants that it put into memory.
-    pub fn passed(&mut self, pass: &str, program: &Program, pool: &Pool) {
+    pub fn passed(&mut self, pass: &str, program: &MachineProgram, pool: &Pool) {
         let Some(before) = &self.before else { return };
         if let Err(fault) = values::same(before, program, pool, self.tier) {
             panic!("the machine pass {pass} changed a value: {fault}");
@@ -52,7 +52,7 @@ impl Watch {
     }
 
     /// Checks the registers and the frame of the encoded program; `buffers` holds a value from the start.
-    pub fn encoded(&self, program: &Program, homes: &Homes, code: &Encoded, buffers: Reg, spills_at: u64) {
+    pub fn encoded(&self, program: &MachineProgram, homes: &Homes, code: &Encoded, buffers: Reg, spills_at: u64) {
         if self.before.is_none() {
             return;
         }
@@ -70,7 +70,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn of(program: &Program) -> Runs {
+    fn of(program: &MachineProgram) -> Runs {
         let mut runs = vec![];
         let mut labels: HashMap<u32, usize> = HashMap::new();
         let mut start = 0;

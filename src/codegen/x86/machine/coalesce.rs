@@ -1,6 +1,6 @@
 //! Removes copies that the instruction before them can do.
 
-use super::code::{Arg, Item, Program, Reg, masked_load};
+use super::code::{Arg, Item, MachineProgram, Reg, masked_load};
 use super::row::{First, Masking};
 
 /// Lets an instruction write a register to which its result is only copied:
@@ -15,7 +15,7 @@ use super::row::{First, Masking};
 /// ```text
 /// t = max c, x ; ... ; c{k} = t   ->   c{k} = max c, x ; ...
 /// ```
-pub fn coalesce(program: &mut Program) {
+pub fn coalesce(program: &mut MachineProgram) {
     let registers = program.classes.len();
     let (mut defs, mut uses) = (vec![0u32; registers], vec![0u32; registers]);
     for item in &program.items {

@@ -140,7 +140,7 @@ pub enum Constant {
 
 /// A wide function in virtual registers.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub struct MachineProgram {
     /// The steps.
     pub items: Vec<Item>,
     /// The class of each register.
@@ -153,7 +153,7 @@ pub struct Program {
     labels: u32,
 }
 
-impl Program {
+impl MachineProgram {
     /// A new register.
     pub fn reg(&mut self, class: Class) -> Reg {
         self.classes.push(class);

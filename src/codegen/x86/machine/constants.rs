@@ -1,6 +1,6 @@
 //! Where constants are: in registers around loops while there are enough, else operands in memory.
 
-use super::code::{Arg, Class, Constant, Inst, Item, Program, Reg, View};
+use super::code::{Arg, Class, Constant, Inst, Item, MachineProgram, Reg, View};
 use super::live::{Interval, LoopSpan, intervals, loops};
 use super::row::Memory;
 use super::table::Opcode;
@@ -33,7 +33,7 @@ struct Home {
 
 /// Loads constants: before the outermost loops around their uses in which a register is free to the end, those
 /// used most first; the others where they are used, as operands in memory where the instruction takes one.
-pub fn place(program: &mut Program, tier: Tier, fixed: &[Reg]) -> Pool {
+pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     let mut pool = Pool::default();
     if program.constants.is_empty() {
         return pool;
@@ -70,7 +70,7 @@ pub fn place(program: &mut Program, tier: Tier, fixed: &[Reg]) -> Pool {
 }
 
 /// The loops around any use of each constant, in order of their starts: those around before those inside.
-fn around(program: &Program, constants: usize, index: &HashMap<Reg, usize>) -> Vec<Vec<usize>> {
+fn around(program: &MachineProgram, constants: usize, index: &HashMap<Reg, usize>) -> Vec<Vec<usize>> {
     let mut around = vec![BTreeSet::new(); constants];
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
@@ -101,7 +101,7 @@ struct Pressure {
 }
 
 impl Pressure {
-    fn new(program: &Program, live: &[Interval], constants: &HashMap<Reg, usize>) -> Pressure {
+    fn new(program: &MachineProgram, live: &[Interval], constants: &HashMap<Reg, usize>) -> Pressure {
         let len = program.items.len() + 1;
         let mut pressure = Pressure { vector: vec![0; len], mask: vec![0; len] };
         for (n, interval) in live.iter().enumerate() {
@@ -129,7 +129,7 @@ impl Pressure {
 }
 
 fn rewrite(
-    program: &mut Program,
+    program: &mut MachineProgram,
     tier: Tier,
     constants: &[(Reg, Constant)],
     index: &HashMap<Reg, usize>,
@@ -222,7 +222,7 @@ fn operand(constant: &Constant, memory: Memory, tier: Tier, pool: &mut Pool) -> 
 }
 
 /// Loads a constant into a register.
-fn load(program: &mut Program, tier: Tier, to: Reg, constant: &Constant, pool: &mut Pool, out: &mut Vec<Item>) {
+fn load(program: &mut MachineProgram, tier: Tier, to: Reg, constant: &Constant, pool: &mut Pool, out: &mut Vec<Item>) {
     let full = Arg::Reg(to, tier.view());
     let mut emit = |opcode, args: &[Arg]| out.push(Item::Inst(Inst::new(opcode, args)));
     match constant {

@@ -1,10 +1,10 @@
 //! Removes what nothing needs.
 
-use super::code::{Item, Program, Reg};
+use super::code::{Item, MachineProgram, Reg};
 use super::row::Flags;
 
 /// Keeps the items that write memory, jump or mark loops, and those whose results they need.
-pub fn remove_dead(program: &mut Program) {
+pub fn remove_dead(program: &mut MachineProgram) {
     let mut writers: Vec<Vec<usize>> = vec![vec![]; program.classes.len()];
     let mut needed: Vec<bool> = vec![false; program.items.len()];
     let mut wanted = vec![false; program.classes.len()];
@@ -36,7 +36,7 @@ pub fn remove_dead(program: &mut Program) {
 }
 
 /// Returns for each item whether a later one reads the flags that it sets.
-fn wanted_flags(program: &Program) -> Vec<bool> {
+fn wanted_flags(program: &MachineProgram) -> Vec<bool> {
     let mut wanted = false;
     let mut all: Vec<bool> = program
         .items

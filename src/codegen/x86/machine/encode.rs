@@ -1,7 +1,7 @@
 //! Bytes of a program whose registers are given out.
 
 use super::check::places::Record;
-use super::code::{Arg, Class, Inst, Item, Label, Program, Reg, View};
+use super::code::{Arg, Class, Inst, Item, Label, MachineProgram, Reg, View};
 use super::constants::Pool;
 use super::registers::{GENERAL, Home, Homes, SCRATCH};
 use super::row::Number;
@@ -28,7 +28,13 @@ pub struct Encoded {
 ///
 /// # Errors
 /// If the encoder refuses an instruction: a bug of ours.
-pub fn encode(program: &Program, homes: &Homes, pool: &Pool, tier: Tier, frame: u64) -> Result<Encoded, Refused> {
+pub fn encode(
+    program: &MachineProgram,
+    homes: &Homes,
+    pool: &Pool,
+    tier: Tier,
+    frame: u64,
+) -> Result<Encoded, Refused> {
     let mut writer = Writer {
         program,
         homes,
@@ -77,7 +83,7 @@ const NOTHING: [&[u8]; 9] = [
 ];
 
 struct Writer<'a> {
-    program: &'a Program,
+    program: &'a MachineProgram,
     homes: &'a Homes,
     tier: Tier,
     frame: u64,

@@ -1,6 +1,6 @@
 //! From where to where each virtual register holds a value.
 
-use super::code::{Item, Program, Reg};
+use super::code::{Item, MachineProgram, Reg};
 
 /// The items from the first that writes a register to the last that needs it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct LoopSpan {
 }
 
 /// The loops, in order of their starts.
-pub fn loops(program: &Program) -> Vec<LoopSpan> {
+pub fn loops(program: &MachineProgram) -> Vec<LoopSpan> {
     let mut spans: Vec<LoopSpan> = vec![];
     let mut open: Vec<usize> = vec![];
     for (at, item) in program.items.iter().enumerate() {
@@ -40,7 +40,7 @@ pub fn loops(program: &Program) -> Vec<LoopSpan> {
 }
 
 /// The interval of each register; those in `fixed` hold a value from the start.
-pub fn intervals(program: &Program, loops: &[LoopSpan], fixed: &[Reg]) -> Vec<Interval> {
+pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) -> Vec<Interval> {
     let mut all = vec![Interval::default(); program.classes.len()];
     for reg in fixed {
         all[reg.0 as usize].used = true;

@@ -12,7 +12,7 @@
 //! One comparison finds a NaN in two operands. What the last one makes needless is removed here, where it was to be
 //! overwritten, and by [`dead`](super::dead).
 
-use super::code::{Arg, Class, Inst, Item, Program, Reg, View};
+use super::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use super::table::Opcode;
 use std::collections::{HashMap, HashSet};
 
@@ -37,7 +37,7 @@ impl Number {
 }
 
 /// Joins minima and maxima that follow one another in runs of instructions without jumps.
-pub fn join_maxima(program: &mut Program) {
+pub fn join_maxima(program: &mut MachineProgram) {
     let items = std::mem::take(&mut program.items);
     let goes_on = going_on(&items);
     let mut numbers: HashMap<Reg, Number> = HashMap::new();
@@ -121,7 +121,7 @@ impl Maximum {
     }
 
     /// Adds the instructions, given what registers hold; what the result is before NaNs are put in.
-    fn emit(&self, numbers: &mut HashMap<Reg, Number>, program: &mut Program) -> Number {
+    fn emit(&self, numbers: &mut HashMap<Reg, Number>, program: &mut MachineProgram) -> Number {
         let mut known = |of: Reg, other: Reg| numbers.remove(&of).map(|number| (number, other));
         let Some((before, other)) = known(self.a, self.b).or_else(|| known(self.b, self.a)) else {
             program.items.extend([self.range, self.compare, self.blend].map(Item::Inst));
@@ -153,7 +153,7 @@ fn register(arg: Arg) -> Reg {
 }
 
 /// Removes what writes a register that is written again before it is read.
-fn remove_overwritten(program: &mut Program) {
+fn remove_overwritten(program: &mut MachineProgram) {
     let mut overwritten = vec![false; program.classes.len()];
     let mut needed = vec![true; program.items.len()];
     for (at, item) in program.items.iter().enumerate().rev() {

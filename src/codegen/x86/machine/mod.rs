@@ -29,7 +29,7 @@ pub mod tier;
 
 use crate::codegen::x86::Refused;
 use check::Watch;
-use code::{Program, Reg};
+use code::{MachineProgram, Reg};
 use constants::Pool;
 use encode::Encoded;
 use tier::Tier;
@@ -49,7 +49,7 @@ pub struct Assembled {
 ///
 /// # Errors
 /// If the encoder refuses an instruction: a bug of ours.
-pub fn assemble(mut program: Program, tier: Tier, buffers: Reg, spills_at: u64) -> Result<Assembled, Refused> {
+pub fn assemble(mut program: MachineProgram, tier: Tier, buffers: Reg, spills_at: u64) -> Result<Assembled, Refused> {
     if tier.is_512() {
         maxima::join_maxima(&mut program);
     }

@@ -7,7 +7,7 @@
 //! is read early fills the registers. Rows of 1,024 elements that lie 32 bytes apart took three times as long in another
 //! order.
 
-use super::code::{Arg, Class, Item, Program, Reg};
+use super::code::{Arg, Class, Item, MachineProgram, Reg};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
 use std::cmp::Reverse;
@@ -34,7 +34,7 @@ const WIDTH: u32 = 3;
 
 /// Orders each run of instructions without jumps inside loops: of those whose operands are there first the one that
 /// most others wait for. A run of which too many values would wait at once stays as it is.
-pub fn order(program: &mut Program, tier: Tier) {
+pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
     for at in 0..=program.items.len() {
@@ -65,14 +65,14 @@ pub fn order(program: &mut Program, tier: Tier) {
 
 /// Whether an order needs more registers than there are, where the run before it does not: of masks, or of vectors where chains
 /// are short enough for a core to look beyond them.
-fn is_too_wide(order: &[Item], run: &[Item], cycles: u32, program: &Program, tier: Tier) -> bool {
+fn is_too_wide(order: &[Item], run: &[Item], cycles: u32, program: &MachineProgram, tier: Tier) -> bool {
     let overflows = |class, most: usize| at_once(order, class, program) > most && at_once(run, class, program) <= most;
     overflows(Class::Mask, MASKS) || (cycles <= SHORT && overflows(Class::Vector, tier.registers()))
 }
 
 /// How many values of a class are held at once in a run, at most. What it reads before it writes it holds from the start, and
 /// for the next time at the end.
-fn at_once(run: &[Item], class: Class, program: &Program) -> usize {
+fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
     let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
     let mut last_use: HashMap<Reg, usize> = HashMap::new();
     let mut written: HashSet<Reg> = HashSet::new();
@@ -111,7 +111,7 @@ fn at_once(run: &[Item], class: Class, program: &Program) -> usize {
 }
 
 /// The new order of a run, and the cycles that its longest chain takes.
-fn ordered(run: &[Item], program: &Program, tier: Tier) -> (Vec<usize>, u32) {
+fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u32) {
     let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
     let mut edge = |from: usize, to: usize, latency: u32| {

@@ -1,6 +1,6 @@
 //! Gives registers of the machine to virtual ones, by their intervals in order.
 
-use super::code::{Arg, Class, Item, Program, Reg};
+use super::code::{Arg, Class, Item, MachineProgram, Reg};
 use super::encode::FRAME;
 use super::live::{Interval, intervals, loops};
 use super::tier::Tier;
@@ -59,7 +59,7 @@ impl Homes {
 pub const BUFFERS: u8 = 7;
 
 /// Gives out registers; `buffers` is the register that holds a value from the start.
-pub fn allocate(program: &Program, tier: Tier, buffers: Reg) -> Homes {
+pub fn allocate(program: &MachineProgram, tier: Tier, buffers: Reg) -> Homes {
     let spans = loops(program);
     let live = intervals(program, &spans, &[buffers]);
     let all = [GENERAL.len() as u8, tier.registers() as u8, 7];
@@ -88,7 +88,7 @@ fn class_number(class: Class) -> usize {
     }
 }
 
-fn scan(program: &Program, live: &[Interval], counts: [u8; 3], buffers: Reg) -> Homes {
+fn scan(program: &MachineProgram, live: &[Interval], counts: [u8; 3], buffers: Reg) -> Homes {
     let mut order: Vec<usize> = (0..live.len()).filter(|&n| live[n].used && Reg(n as u32) != FRAME).collect();
     order.sort_by_key(|&n| (live[n].start, Reg(n as u32) != buffers));
     let mut homes = vec![Home::None; live.len()];
@@ -135,7 +135,7 @@ fn scan(program: &Program, live: &[Interval], counts: [u8; 3], buffers: Reg) -> 
 }
 
 /// The register of an operand that ends where this one begins: the copy between them is then none.
-fn hint(program: &Program, live: &[Interval], homes: &[Home], n: usize) -> Option<u8> {
+fn hint(program: &MachineProgram, live: &[Interval], homes: &[Home], n: usize) -> Option<u8> {
     let start = live[n].start;
     let ends = |reg: Reg| match homes[reg.0 as usize] {
         Home::Register(r) if live[reg.0 as usize].end == start => Some(r),

@@ -5,7 +5,7 @@
 //! any more. Where ways meet a place holds what it holds on all of them; loops are followed until nothing changes.
 
 use super::is_zero;
-use crate::codegen::x86::machine::code::{Arg, Class, Inst, Item, Program, Reg, View};
+use crate::codegen::x86::machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use crate::codegen::x86::machine::encode::{FRAME, physical};
 use crate::codegen::x86::machine::registers::{BUFFERS, GENERAL};
 use crate::codegen::x86::machine::row::First;
@@ -59,7 +59,13 @@ impl Place {
 type State = HashMap<Place, Vec<Reg>>;
 
 /// Checks that each use reads what was defined; `frame` is the part of the frame for what did not fit.
-pub fn hold(program: &Program, record: &Record, tier: Tier, buffers: Reg, frame: Range<u64>) -> Result<(), String> {
+pub fn hold(
+    program: &MachineProgram,
+    record: &Record,
+    tier: Tier,
+    buffers: Reg,
+    frame: Range<u64>,
+) -> Result<(), String> {
     let saved = record.written[..record.starts[0]].iter().map(|i| i.op0_register()).collect();
     let mut labels: Vec<Option<State>> = vec![None; program.labels()];
     let mut changed = true;
@@ -112,7 +118,7 @@ fn meet(known: &mut Option<State>, state: State) -> bool {
 
 /// The execution of an item.
 struct Step<'a> {
-    program: &'a Program,
+    program: &'a MachineProgram,
     tier: Tier,
     frame: &'a Range<u64>,
     saved: &'a Vec<Register>,

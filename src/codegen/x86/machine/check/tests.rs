@@ -12,13 +12,13 @@ const BUFFERS: Reg = Reg(1);
 const SPILLS_AT: u64 = 256;
 
 struct Builder {
-    program: Program,
+    program: MachineProgram,
     tier: Tier,
 }
 
 impl Builder {
     fn new(tier: Tier) -> Builder {
-        let mut program = Program::default();
+        let mut program = MachineProgram::default();
         program.classes.extend([Class::General; 2]);
         program.loops.push("steps".into());
         Builder { program, tier }
@@ -80,7 +80,7 @@ impl Builder {
 }
 
 /// A loop with a constant, a maximum that is copied, a copy under a mask, and loads between stores.
-fn maxima() -> Program {
+fn maxima() -> MachineProgram {
     let mut b = Builder::new(Tier::Avx512);
     let one = b.program.constant(Constant::Splat(1.0f32.to_bits().into(), 4));
     let mask = b.program.constant(Constant::Mask(0xff));
@@ -104,7 +104,7 @@ fn maxima() -> Program {
 }
 
 /// A loop over more vectors than there are registers in AVX2.
-fn sums() -> Program {
+fn sums() -> MachineProgram {
     let mut b = Builder::new(Tier::Avx2);
     let sums = [(); 20].map(|()| b.vector());
     let factor = b.program.constant(Constant::Splat(7, 4));
@@ -125,14 +125,14 @@ fn sums() -> Program {
 }
 
 /// The place of the first item that `is` says, from an item on.
-fn find(program: &Program, opcode: Opcode, nth: usize) -> usize {
+fn find(program: &MachineProgram, opcode: Opcode, nth: usize) -> usize {
     let is = |item: &Item| matches!(item, Item::Inst(inst) if inst.opcode == opcode);
     let mut found = (0..program.items.len()).filter(|&at| is(&program.items[at]));
     found.nth(nth).expect("the instruction")
 }
 
 /// Checks that a change of the program after a pass is found, and that the fault names what it is.
-fn finds(named: &str, change: impl FnOnce(&mut Program)) {
+fn finds(named: &str, change: impl FnOnce(&mut MachineProgram)) {
     let before = maxima();
     let mut after = before.clone();
     change(&mut after);
@@ -140,17 +140,17 @@ fn finds(named: &str, change: impl FnOnce(&mut Program)) {
     assert!(fault.contains(named), "{fault}");
 }
 
-fn inst(program: &mut Program, opcode: Opcode, nth: usize) -> &mut Inst {
+fn inst(program: &mut MachineProgram, opcode: Opcode, nth: usize) -> &mut Inst {
     let at = find(program, opcode, nth);
     let Item::Inst(inst) = &mut program.items[at] else { panic!("an instruction") };
     inst
 }
 
-fn take(program: &mut Program, which: impl FnOnce(&Program) -> usize) {
+fn take(program: &mut MachineProgram, which: impl FnOnce(&MachineProgram) -> usize) {
     program.items.remove(which(program));
 }
 
-fn swap(program: &mut Program, which: [(Opcode, usize); 2]) {
+fn swap(program: &mut MachineProgram, which: [(Opcode, usize); 2]) {
     let [a, b] = which.map(|(opcode, nth)| find(program, opcode, nth));
     program.items.swap(a, b);
 }
@@ -163,7 +163,7 @@ fn correct_programs_pass() {
 }
 
 /// More masks than there are registers, of which one is merged into.
-fn sums_of_masks() -> Program {
+fn sums_of_masks() -> MachineProgram {
     let mut b = Builder::new(Tier::Avx512);
     let masks = [(); 9].map(|()| b.program.reg(Class::Mask));
     let [a, sum] = [(); 2].map(|()| b.vector());
@@ -212,7 +212,7 @@ fn what_nothing_reads_may_go() {
 #[test]
 fn faults_of_constants_are_found() {
     let before = maxima();
-    let finds = |change: fn(&mut Program, &mut Pool)| {
+    let finds = |change: fn(&mut MachineProgram, &mut Pool)| {
         let mut after = before.clone();
         let mut pool = constants::place(&mut after, Tier::Avx512, &[BUFFERS]);
         values::same(&before, &after, &pool, Tier::Avx512).expect("the constants");
@@ -238,9 +238,9 @@ fn faults_of_constants_are_found() {
 
 /// Checks that a change of the homes, or of the instructions, of a program is found.
 fn finds_in_places(
-    (mut program, tier): (Program, Tier),
+    (mut program, tier): (MachineProgram, Tier),
     named: &str,
-    homes_change: impl FnOnce(&Program, &mut Homes),
+    homes_change: impl FnOnce(&MachineProgram, &mut Homes),
     change: impl FnOnce(&mut places::Record),
 ) {
     dead::remove_dead(&mut program);
@@ -257,7 +257,7 @@ fn finds_in_places(
     assert!(fault.contains(named), "{fault}");
 }
 
-fn finds_homes(named: &str, change: impl FnOnce(&Program, &mut Homes)) {
+fn finds_homes(named: &str, change: impl FnOnce(&MachineProgram, &mut Homes)) {
     finds_in_places((sums(), Tier::Avx2), named, change, |_| {});
 }
 
@@ -266,7 +266,7 @@ fn finds_written(named: &str, change: impl FnOnce(&mut places::Record)) {
 }
 
 /// Gives the second of the vectors in places of a kind that of the first.
-fn join(homes: &mut Homes, program: &Program, is: fn(Home) -> bool) {
+fn join(homes: &mut Homes, program: &MachineProgram, is: fn(Home) -> bool) {
     let of = (0..homes.homes.len()).filter(|&n| program.classes[n] == Class::Vector && is(homes.homes[n]));
     let [first, second, ..] = of.collect::<Vec<_>>()[..] else { panic!("two places") };
     homes.homes[second] = homes.homes[first];
@@ -284,7 +284,7 @@ fn faults_of_homes_are_found() {
         *slot.expect("a slot") += 48;
     });
     // The loop's constant where a temporary of the loop lives.
-    let overwrite = |program: &Program, homes: &mut Homes| {
+    let overwrite = |program: &MachineProgram, homes: &mut Homes| {
         let constant = program.items[find(program, Opcode::Vpbroadcastd, 0)].def().expect("a load").0;
         let loaded = program.items[find(program, Opcode::Vmovdqu32, 0)].def().expect("a load").0;
         homes.homes[constant.0 as usize] = homes.of(loaded);

@@ -9,7 +9,7 @@
 //! first.
 
 use super::{Runs, ends_run, is_zero};
-use crate::codegen::x86::machine::code::{Arg, Constant, Inst, Item, Program, Reg, View};
+use crate::codegen::x86::machine::code::{Arg, Constant, Inst, Item, MachineProgram, Reg, View};
 use crate::codegen::x86::machine::constants::Pool;
 use crate::codegen::x86::machine::row::{First, Flags, Masking, Memory};
 use crate::codegen::x86::machine::table::Opcode;
@@ -69,16 +69,16 @@ struct Run {
 }
 
 struct Side<'a> {
-    program: &'a Program,
+    program: &'a MachineProgram,
     pool: &'a Pool,
     tier: Tier,
     constants: HashMap<Reg, &'a Constant>,
 }
 
 /// Checks that a pass kept all values that anything reads.
-pub fn same(before: &Program, after: &Program, pool: &Pool, tier: Tier) -> Result<(), String> {
+pub fn same(before: &MachineProgram, after: &MachineProgram, pool: &Pool, tier: Tier) -> Result<(), String> {
     let (runs, runs_after) = (Runs::of(before), Runs::of(after));
-    let ends = |program: &Program| -> Vec<String> {
+    let ends = |program: &MachineProgram| -> Vec<String> {
         program.items.iter().filter(|item| ends_run(item)).map(|item| format!("{item:?}")).collect()
     };
     if ends(before) != ends(after) {
@@ -122,7 +122,7 @@ pub fn same(before: &Program, after: &Program, pool: &Pool, tier: Tier) -> Resul
 }
 
 impl<'a> Side<'a> {
-    fn new(program: &'a Program, pool: &'a Pool, tier: Tier) -> Side<'a> {
+    fn new(program: &'a MachineProgram, pool: &'a Pool, tier: Tier) -> Side<'a> {
         let constants = program.constants.iter().map(|(reg, constant)| (*reg, constant)).collect();
         Side { program, pool, tier, constants }
     }

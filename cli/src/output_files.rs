@@ -11,10 +11,10 @@ pub type Named = (PathBuf, String);
 /// Files to be written. Each is written beside its place first, so that where one cannot be written none is replaced,
 /// and a place holds all of its file or what it held before.
 #[derive(Debug)]
-pub struct Places(Vec<Place>);
+pub struct OutputFiles(Vec<OutputFile>);
 
 #[derive(Debug)]
-struct Place {
+struct OutputFile {
     /// The path as it was given.
     given: PathBuf,
     /// The name that messages have for it.
@@ -24,13 +24,13 @@ struct Place {
     beside: PathBuf,
 }
 
-impl Places {
+impl OutputFiles {
     /// The places of files that are written, none of them one of `read`. Nothing is written yet.
     ///
     /// # Errors
     /// [`Failure::Write`] if one cannot be, [`Failure::OneFile`] if two are one file, by whatever names.
-    pub fn of(written: &[Named], read: &[Named]) -> Result<Places, Failure> {
-        let place = |(n, (given, name)): (usize, &Named)| Place::of(given, name, n);
+    pub fn of(written: &[Named], read: &[Named]) -> Result<OutputFiles, Failure> {
+        let place = |(n, (given, name)): (usize, &Named)| OutputFile::of(given, name, n);
         let places = written.iter().enumerate().map(place).collect::<Result<Vec<_>, _>>()?;
         for (n, place) in places.iter().enumerate().filter(|(_, place)| !place.is_stream()) {
             let earlier = places[..n].iter().map(|other| (other.given.as_path(), &other.path, &other.name));
@@ -43,7 +43,7 @@ impl Places {
                 return Err(Failure::OneFile { path: given.into(), first, second });
             }
         }
-        Ok(Places(places))
+        Ok(OutputFiles(places))
     }
 
     /// Writes the files: `write` is given the number of each, in any order, its path for messages, and the file.
@@ -56,7 +56,8 @@ impl Places {
             places.try_for_each(|(n, place)| write(n, &place.given, &mut place.create()?))
         };
         // What is in a stream stays there, so streams come when the files are sure.
-        let written = create(false).and_then(|()| create(true)).and_then(|()| self.0.iter().try_for_each(Place::put));
+        let written =
+            create(false).and_then(|()| create(true)).and_then(|()| self.0.iter().try_for_each(OutputFile::put));
         if written.is_err() {
             // What cannot be removed was not written.
             self.0.iter().for_each(|place| drop(fs::remove_file(&place.beside)));
@@ -65,9 +66,9 @@ impl Places {
     }
 }
 
-impl Place {
+impl OutputFile {
     /// The place of a path; the file beside it is told apart by `number` from those of other places.
-    fn of(given: &Path, name: &str, number: usize) -> Result<Place, Failure> {
+    fn of(given: &Path, name: &str, number: usize) -> Result<OutputFile, Failure> {
         let refused = |error| Failure::Write { path: given.into(), error };
         let path = match given.canonicalize() {
             Ok(path) if path.is_dir() => return Err(refused(io::ErrorKind::IsADirectory.into())),
@@ -79,7 +80,7 @@ impl Place {
             }
         };
         let beside = path.with_file_name(format!(".cranefold.{}.{number}", process::id()));
-        let place = Place { given: given.into(), name: name.into(), beside, path };
+        let place = OutputFile { given: given.into(), name: name.into(), beside, path };
         if place.path.is_file() {
             // What may not be written is not replaced either.
             OpenOptions::new().write(true).open(&place.path).map_err(refused)?;
