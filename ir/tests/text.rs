@@ -164,7 +164,7 @@ fn errors_in_statements_have_a_place() {
     let cases = [
         ("for i0 in 1..4 seq {}", "11: expected `0`, found `1`"),
         ("for i0 in 0..4 {}", "16: expected `parallel`, `seq` or `lanes`, found `{`"),
-        ("for j0 in 0..4 seq {}", "5: expected a loop variable, found `j0`"),
+        ("for y0 in 0..4 seq {}", "5: expected a loop variable, found `y0`"),
         ("i0 = 3", "1: expected a statement, found `i0`"),
         ("acc a0: i8[4] = 300", "17: `300` is no value of i8"),
         ("acc a0: f32[4] = -nan", "18: `-nan` is no value of f32"),
