@@ -73,6 +73,7 @@ pub mod pipeline;
 pub mod problem;
 pub mod schedule;
 pub mod target;
+mod transposes;
 pub mod vectors;
 
 pub use compiler::{Compiler, Options};

@@ -60,6 +60,7 @@ fn of_stmt(stmt: &Stmt, defs: &[u64]) -> u64 {
             states(accs.len(), *elems).saturating_mul(*lanes).saturating_mul(defs[def.0 as usize])
         }
         Stmt::Select { len, .. } => len.saturating_mul(16),
+        Stmt::Transpose(t) => t.elements(),
         _ => 0,
     };
     let exprs = total(stmt.exprs().iter().map(|e| of_expr(e, defs)));

@@ -11,7 +11,7 @@
 use crate::tree;
 use crate::{
     AccId, BufId, BufferRole, DType, Def, DefId, Expr, Extent, Index, Loop, LoopVar, Nest, Op, Over, Scalar, Selection,
-    Stmt, Var,
+    Stmt, Transpose, Var,
 };
 
 /// Values and the memory behind buffers.
@@ -118,6 +118,7 @@ impl<D: Domain> Machine<'_, D> {
         match stmt {
             Stmt::For(l) => self.run_loop(l),
             Stmt::Wide { body } => self.body(body),
+            Stmt::Transpose(t) => self.transpose(t),
             Stmt::Acc { acc, dtype, len, init } => {
                 *slot(&mut self.types, acc.0 as usize, None) = Some(*dtype);
                 let init = self.domain.constant(*init);
@@ -170,6 +171,18 @@ impl<D: Domain> Machine<'_, D> {
                 for (var, result) in vars.iter().zip(results) {
                     *slot(&mut self.vars, var.0 as usize, None) = Some(result);
                 }
+            }
+        }
+    }
+
+    fn transpose(&mut self, t: &Transpose) {
+        let first = self.value_of(&t.first);
+        let dtype = self.nest.buffers[t.buf.0 as usize].dtype;
+        for (c, &column) in t.columns.iter().enumerate() {
+            for lane in 0..t.lanes {
+                let at = first + t.stride * lane as i64 + column as i64;
+                let value = self.domain.load(t.buf, dtype, usize::try_from(at).expect("an index below zero"));
+                self.accs[t.acc.0 as usize][c * t.lanes as usize + lane as usize] = value;
             }
         }
     }

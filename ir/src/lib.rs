@@ -49,6 +49,8 @@
 //!           | "merge" list(a) "by" name "over" count "of" count               blocks, elements of each
 //!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
 //!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
+//!           | "transpose" a "=" x "[" index "]" "over" count "by" "-"? count    lanes, elements from each to the next
+//!             "at" list(count) ("within" count)?                              columns; elements that may be read
 //!           | "wide" body
 //! kind      = "parallel" | "seq" | "lanes"
 //! expr      = value ":" dtype
@@ -140,7 +142,8 @@ pub mod work;
 pub use dtype::{DType, UnknownDType};
 pub use expr::{Def, Expr, Lets};
 pub use nest::{
-    AccId, BufId, Buffer, BufferRole, DefId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt, Var,
+    AccId, BufId, Buffer, BufferRole, DefId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt,
+    Transpose, Var,
 };
 pub use op::Op;
 pub use parse::{MAX_DEPTH, MAX_NUMBER, ParseError};

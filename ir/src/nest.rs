@@ -85,9 +85,52 @@ pub enum Stmt {
     /// 250 elements of an accumulator that is declared in the same body. It may move the elements about,
     /// so afterwards only selections from as many elements take the accumulator.
     Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
+    /// `transpose a0 = x0[index] over 16 by 6 at 0, 1, 2`: sets columns of a matrix in an input side by side.
+    Transpose(Transpose),
     /// `wide { ... }`: statements that the generator of wide vectors makes; they mean what they mean
     /// without it. What they bind and declare ends with it.
     Wide { body: Vec<Stmt> },
+}
+
+/// A transposed load: columns of a matrix in an input become runs of elements of an accumulator.
+///
+/// ```text
+/// a[lanes * c + l] = x[first + stride * l + columns[c]]      for each lane l and each column c
+/// ```
+///
+/// It may read whatever lies between the elements that it names, and what follows `first` up to `within` elements, so
+/// that it takes few loads of whole vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transpose {
+    /// The accumulator, which gets the columns one after the other.
+    pub acc: AccId,
+    /// The input.
+    pub buf: BufId,
+    /// The element at which the matrix begins.
+    pub first: Index,
+    /// The rows of the matrix: each is a lane of the vectors that are made.
+    pub lanes: u64,
+    /// Elements from a row to the next.
+    pub stride: i64,
+    /// The distance of each column from the first element, in elements, ascending from 0.
+    pub columns: Vec<u64>,
+    /// The elements from the first one on that may be read.
+    pub within: u64,
+}
+
+impl Transpose {
+    /// The least and the greatest distance from the first element of those that are named, in elements.
+    pub fn span(&self) -> (i128, i128) {
+        let last_row = i128::from(self.stride) * i128::from(self.lanes.saturating_sub(1));
+        let [least, greatest] =
+            [self.columns.first(), self.columns.last()].map(|c| i128::from(c.copied().unwrap_or(0)));
+        (last_row.min(0) + least, last_row.max(0) + greatest)
+    }
+
+    /// The elements that the accumulator gets.
+    pub fn elements(&self) -> u64 {
+        self.lanes.saturating_mul(self.columns.len() as u64)
+    }
 }
 
 /// A loop over `0..extent`.
@@ -311,7 +354,7 @@ impl Stmt {
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index, value: f(value) },
             Stmt::Pick { var, value, most } => Stmt::Pick { var, value: f(value), most },
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. }) => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
+            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
         }
     }
 
@@ -324,7 +367,7 @@ impl Stmt {
             | Stmt::Pick { value, .. } => std::slice::from_ref(value),
             Stmt::Call { args, .. } => args,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } => &[],
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => &[],
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &[],
         }
     }
 
@@ -344,6 +387,7 @@ impl Stmt {
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
             Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
+            Stmt::Transpose(t) => Stmt::Transpose(Transpose { first: f(t.first), ..t }),
             other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
         }
@@ -356,6 +400,18 @@ impl Stmt {
             Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => Some(*var),
             Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => None,
             Stmt::Store { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
+            Stmt::Transpose(_) => None,
+        }
+    }
+
+    /// The statement with `f` applied to each one directly in it.
+    pub fn map_body(self, f: &mut impl FnMut(Stmt) -> Stmt) -> Stmt {
+        match self {
+            Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(f).collect(), ..l }),
+            Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(f).collect() },
+            other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
+            other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_)) => other,
+            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
         }
     }
 
@@ -366,6 +422,7 @@ impl Stmt {
             Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => vars,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => &[],
+            Stmt::Transpose(_) => &[],
         }
     }
 
@@ -373,6 +430,7 @@ impl Stmt {
     pub fn changed_accs(&self) -> &[AccId] {
         match self {
             Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => std::slice::from_ref(acc),
+            Stmt::Transpose(t) => std::slice::from_ref(&t.acc),
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
@@ -392,7 +450,7 @@ impl Stmt {
             Stmt::Wide { body } => body,
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => &[],
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &[],
         }
     }
 }

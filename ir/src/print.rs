@@ -260,6 +260,11 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write_list(f, vars, |f, var| write!(f, "{var}"))?;
             write!(f, " = {what} of {acc} over {len}")
         }
+        Stmt::Transpose(t) => {
+            write!(f, "transpose {} = {}[{}] over {} by {} at ", t.acc, t.buf, t.first, t.lanes, t.stride)?;
+            write_list(f, &t.columns, |f, column| write!(f, "{column}"))?;
+            if t.within > 0 { write!(f, " within {}", t.within) } else { Ok(()) }
+        }
         Stmt::Wide { body } => {
             f.write_str("wide")?;
             write_body(f, defs, body, depth)

@@ -48,6 +48,12 @@
 //! - The accumulator is declared in the same body. After it has been selected from, it is only selected
 //!   from again, by the same number of elements: the order of the elements is lost.
 
+//!
+//! Transposing
+//! - The buffer is an input, and the accumulator, of its type, is declared in the same body and has as many elements as
+//!   there are lanes in all columns.
+//! - There is a lane and a column; columns ascend from 0. Every element that may be read lies in the buffer.
+
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod bounds;

@@ -49,13 +49,22 @@ fn every_statement() -> Nest {
         Stmt::Fold { accs: vec![acc], def: DefId(0), present: 2, lanes: 2, elems: 1 },
         Stmt::Select { vars: vec![v], what: Selection::Nth(vec![1]), acc, len: 3 },
         Stmt::Select { vars: vec![v], what: Selection::Mode, acc, len: 3 },
+        Stmt::Transpose(Transpose {
+            acc,
+            buf: BufId(0),
+            first: zero(),
+            lanes: 4,
+            stride: 3,
+            columns: vec![0, 2],
+            within: 12,
+        }),
         Stmt::Wide { body: vec![] },
     ];
     for stmt in &all {
         match stmt {
             Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => {}
             Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } => {}
-            Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => {}
+            Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::Wide { .. } => {}
         }
     }
     let results = vec![Expr::Var(Var(1), DType::F32)];

@@ -594,3 +594,35 @@ fn numbers_have_room_in_a_table() {
     ]);
     holds(&["let v1048575 = 1:f32 acc a1048575: f32[1] = 0 for i1048575 in 0..2 seq { }"]);
 }
+
+#[test]
+fn transposing() {
+    let a = "acc a0: f32[12] = 0.0";
+    holds(&[
+        &format!("{a} transpose a0 = x0[8] over 4 by 3 at 0, 1, 2 x1[0] = a0[11]"),
+        &format!(
+            "for i0 in 0..4 parallel {{ {a} transpose a0 = x0[12*i0] over 4 by 3 at 0, 2 within 28 x1[i0] = a0[7] }}"
+        ),
+        &format!("{a} transpose a0 = x0[63] over 4 by -3 at 0 x1[0] = a0[3]"),
+        &format!("for i0 in 0..0 parallel {{ {a} transpose a0 = x0[64] over 4 by 3 at 0 }}"),
+    ]);
+    let cases = [
+        ("transpose a0 = x0[60] over 4 by 3 at 0", "index 60 may be 60 to 69, and x0 has 64 elements"),
+        ("transpose a0 = x0[0] over 4 by -3 at 0", "index 0 may be -9 to 0, and x0 has 64 elements"),
+        ("transpose a0 = x0[0] over 4 by 3 at 0 within 65", "index 0 may be 0 to 64, and x0 has 64 elements"),
+        ("transpose a0 = x0[0] over 8 by 3 at 0, 1", "a0 has 12 elements, and 16 are needed"),
+        ("transpose a0 = x0[0] over 0 by 3 at 0", "there is no lane or no column"),
+        ("transpose a0 = x0[0] over 4 by 3 at 0, 1, 1", "the columns do not ascend from 0"),
+        ("transpose a0 = x1[0] over 4 by 3 at 0", "x1 is no input"),
+        ("transpose a0 = x0[0] over 4 by 9223372036854775807 at 0", "9223372036854775807 elements are above 2^62 - 1"),
+        ("transpose a0 = x0[k9] over 4 by 3 at 0", "k9 is not bound here"),
+    ];
+    for (stmt, message) in cases {
+        breaks(&[(&format!("{a} {stmt}"), message, stmt)]);
+    }
+    let stmt = "transpose a0 = x0[0] over 4 by 3 at 0";
+    breaks(&[
+        (&format!("{a} for k0 in 0..2 seq {{ {stmt} }}"), "a0 is declared outside of this body", stmt),
+        (&format!("acc a0: i32[12] = 0 {stmt}"), "a0 is i32, and x0 is f32", stmt),
+    ]);
+}

@@ -1,7 +1,7 @@
 //! Accumulators: declared, read and set, in registers where they live there.
 
 use super::Refused;
-use super::address::Base;
+use super::address::{Access, Base};
 use super::emit::{Emit, RegisterElements};
 use super::storage::{Cell, CellLanes, cell_of, is_dead};
 use super::walk::Walk;
@@ -138,6 +138,25 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         self.start_cells_where(out, |&key| key == (acc, cell));
         let value = self.expr(out, value, None, None)?;
         out.write_part(register, part, written, value)
+    }
+
+    /// Sets elements of an accumulator side by side, which no loop is around but those that its index leaves out.
+    pub(super) fn set_run(&mut self, out: &mut E, acc: AccId, run: Cell, value: E::Value) -> Result<(), Refused> {
+        let (dtype, lanes) = (self.types[&acc], (run.lanes > 1).then_some(run.lanes));
+        let Some(cells) = self.storage.cells.get(&acc) else {
+            let (pointer, offset_bytes) = self.address(out, Base::Acc(acc), &Index::constant(run.start as i64));
+            let lanes = lanes.map(|lanes| (lanes, 1));
+            return out.store(Access { base: Base::Acc(acc), dtype, pointer, offset_bytes, lanes }, value);
+        };
+        let cell = cell_of(cells, run.start);
+        let part = RegisterElements { dtype, cell, at: run.start - cell.start, lanes };
+        let register = self.register(acc, &part)?;
+        if cell == run {
+            self.forget_initial((acc, cell));
+            return out.write(register, part, value);
+        }
+        self.start_cells_where(out, |&key| key == (acc, cell));
+        out.write_part(register, part, run.lanes, value)
     }
 
     /// Returns whether no later statement of the current body reads these elements, and the accumulator ends with it.

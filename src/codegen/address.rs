@@ -1,7 +1,7 @@
 //! Addresses: a pointer for each pattern of indices, bumped by the loops it moves with.
 
 use super::Refused;
-use super::emit::Emit;
+use super::emit::{Emit, Numbers};
 use super::walk::Walk;
 use cranefold_ir::{AccId, BufId, DType, Expr, Index, LoopVar, Stmt};
 use std::collections::{BTreeSet, HashMap};
@@ -26,6 +26,15 @@ pub struct Access<N> {
     pub offset_bytes: i32,
     /// The lanes of a vector and the elements from each to the next; `None` is one element, the same in all lanes.
     pub lanes: Option<(u64, i64)>,
+}
+
+impl<N: Copy> Access<N> {
+    /// The element so many elements behind this one.
+    pub(super) fn behind(self, out: &mut impl Numbers<Number = N>, elements: i64) -> Access<N> {
+        let bytes = i64::from(self.offset_bytes) + elements * self.dtype.bytes() as i64;
+        let (pointer, offset_bytes) = out.near(self.pointer, bytes);
+        Access { pointer, offset_bytes, ..self }
+    }
 }
 
 /// The pointers in scope.
@@ -110,6 +119,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 });
             }
             match s {
+                Stmt::Transpose(t) => take(Base::Buf(t.buf), &t.first),
                 Stmt::Store { buf, index, .. } => take(Base::Buf(*buf), index),
                 Stmt::Set { acc, index, .. } if in_memory(acc) => take(Base::Acc(*acc), index),
                 _ => {}
@@ -140,7 +150,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     /// The value of elements in memory.
     pub(super) fn load(&mut self, out: &mut E, base: Base, index: &Index) -> Result<E::Value, Refused> {
         let access = self.access(out, base, index)?;
-        out.load(self, access, index)
+        out.load(self, access)
     }
 
     /// Writes elements to memory.

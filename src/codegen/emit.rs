@@ -7,6 +7,7 @@ use super::Refused;
 use super::address::{Access, Base};
 use super::storage::{Cell, Vector};
 use super::walk::Walk;
+use crate::vectors::Vectors;
 use cranefold_ir::{AccId, DType, Expr, Index, Loop, Op, Scalar, Stmt};
 
 /// The handles of an emitter, into which the walk does not look.
@@ -20,9 +21,9 @@ pub trait Handles: Sized {
 }
 
 /// Writes the instructions of a nest that is walked.
-pub trait Emit<'a>: Numbers + Memory<'a> + Accumulators + Values<'a> + Loops<'a> {}
+pub trait Emit<'a>: Numbers + Memory<'a> + Shuffles<'a> + Accumulators + Values<'a> + Loops<'a> {}
 
-impl<'a, E: Numbers + Memory<'a> + Accumulators + Values<'a> + Loops<'a>> Emit<'a> for E {}
+impl<'a, E: Numbers + Memory<'a> + Shuffles<'a> + Accumulators + Values<'a> + Loops<'a>> Emit<'a> for E {}
 
 /// Numbers and addresses.
 pub trait Numbers: Handles {
@@ -50,25 +51,42 @@ pub trait Numbers: Handles {
 
 /// Elements in memory.
 pub trait Memory<'a>: Handles {
-    /// The loads of a body that are made together.
-    type Columns;
-
-    /// Finds the loads of a body, those of its lanes, that are made together; gives those of the body around.
-    fn begin_columns(&mut self, walk: &Walk<'a, Self>, body: &'a [Stmt]) -> Self::Columns;
-
-    /// Ends a body: the loads of the body around hold again.
-    fn end_columns(&mut self, around: Self::Columns);
-
-    /// The value of elements in memory, whose index is given too.
-    fn load(
-        &mut self,
-        walk: &Walk<'a, Self>,
-        from: Access<Self::Number>,
-        index: &Index,
-    ) -> Result<Self::Value, Refused>;
+    /// The value of elements in memory.
+    fn load(&mut self, walk: &Walk<'a, Self>, from: Access<Self::Number>) -> Result<Self::Value, Refused>;
 
     /// Writes elements to memory.
     fn store(&mut self, to: Access<Self::Number>, value: Self::Value) -> Result<(), Refused>;
+}
+
+/// Vectors loaded whole, and lanes that move among them: what transposes are made of.
+pub trait Shuffles<'a>: Handles {
+    /// The vectors that code is made of here.
+    fn vectors(&self) -> Vectors;
+
+    /// The vector from an address on, of which the first `needed` elements count, and the first `known` may be read.
+    fn load_whole(&mut self, walk: &Walk<'a, Self>, from: Access<Self::Number>, bounds: [u64; 2]) -> Self::Value;
+
+    /// The 16 bytes from an address on, without the first `skipped` elements: a vector by themselves, or in place of the
+    /// 16 bytes of that number in another one.
+    fn load_piece(
+        &mut self,
+        walk: &Walk<'a, Self>,
+        from: Access<Self::Number>,
+        skipped: u64,
+        into: Option<(Self::Value, u64)>,
+    ) -> Self::Value;
+
+    /// The elements of the lower, and those of the upper halves of each 16 bytes of two vectors, by turns.
+    fn interleaved(&mut self, vectors: [Self::Value; 2]) -> [Self::Value; 2];
+
+    /// The even and the odd elements of two vectors of `width` elements that follow one another.
+    fn evens_and_odds(&mut self, vectors: [Self::Value; 2], width: u64) -> [Self::Value; 2];
+
+    /// The lanes of the second vector where `second` says so, else those of the first.
+    fn blended(&mut self, vectors: [Self::Value; 2], second: &[bool]) -> Self::Value;
+
+    /// The lanes of a vector in this order.
+    fn permuted(&mut self, vector: Self::Value, order: &[u64]) -> Self::Value;
 }
 
 /// Elements of an accumulator's register.
@@ -192,7 +210,7 @@ pub trait Loops<'a>: Handles {
         pointers: &[(Self::Number, i64)],
     ) -> Result<(), Refused>;
 
-    /// Emits the body, by [`Walk::outer_body`].
+    /// Emits the body, by [`Walk::body`].
     fn loop_body(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: &Self::Loop) -> Result<(), Refused>;
 
     /// Ends the loop, whose pointers have been moved.

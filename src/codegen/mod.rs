@@ -8,6 +8,7 @@
 //! | [`address`] | the pointers of a nest, and addresses |
 //! | [`accumulators`] | accumulators in registers |
 //! | [`positions`] | values of indices |
+//! | [`transpose`] | loads of whole vectors, and the shuffles that make columns of them |
 //! | [`emit`] | the contract between the walk and an emitter |
 //! | [`clif`] | the emitter of Cranelift functions, with vectors of 128 bits |
 //! | [`x86`] | the emitter of wide functions: machine code of x86-64, with vectors of 256 or 512 bits |
@@ -23,6 +24,7 @@ mod positions;
 pub mod storage;
 #[cfg(test)]
 mod tests;
+mod transpose;
 mod walk;
 pub mod x86;
 

@@ -78,23 +78,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         self.vector.map(|vector| (vector.var, vector.lanes))
     }
 
-    /// An index without the term that moves with the lanes.
-    pub fn without_lanes(&self, index: &Index) -> Index {
-        match self.vector {
-            Some(Vector { var, .. }) => index.clone().plus(var, -index.coefficient(var)),
-            None => index.clone(),
-        }
-    }
-
-    /// A body that is none of lanes.
-    pub fn outer_body(&mut self, out: &mut E, body: &'a [Stmt]) -> Result<(), Refused> {
-        let around = out.begin_columns(self, body);
-        let done = self.body(out, body);
-        out.end_columns(around);
-        done
-    }
-
-    fn body(&mut self, out: &mut E, body: &'a [Stmt]) -> Result<(), Refused> {
+    /// The statements of a body.
+    pub fn body(&mut self, out: &mut E, body: &'a [Stmt]) -> Result<(), Refused> {
         for (n, stmt) in body.iter().enumerate() {
             let rest = &body[n + 1..];
             self.rest.push(rest);
@@ -149,6 +134,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 let value = self.expr(out, value, None, None)?;
                 self.store(out, Base::Buf(*buf), index, value)
             }
+            Stmt::Transpose(t) => self.transpose(out, t),
             Stmt::Select { .. } | Stmt::Wide { .. } => out.outside(self, stmt),
             Stmt::Carry { .. } | Stmt::Pick { .. } => unreachable!("they are bound in their body"),
             Stmt::Merge { .. } | Stmt::Fold { .. } => Err(Refused("a merge or fold that was not written out".into())),

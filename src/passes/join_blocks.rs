@@ -104,7 +104,7 @@ impl Joined {
             }
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Wide { .. } => None,
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => None,
         }
     }
 

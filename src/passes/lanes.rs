@@ -25,7 +25,7 @@ fn has_unit_strides(l: &Loop) -> bool {
             ok &= match access {
                 Access::Read(index) => matches!(index.coefficient(l.var), 0 | 1),
                 Access::Set(index) => index.coefficient(l.var) == 1,
-                Access::Declared | Access::Combined | Access::Selected => false,
+                Access::Declared | Access::Combined | Access::Transposed | Access::Selected => false,
             };
         });
     }

@@ -28,6 +28,7 @@ mod state;
 mod stream;
 mod sums;
 mod tile;
+mod transpose;
 mod unroll;
 #[allow(clippy::wildcard_enum_match_arm, reason = "its catch-all says that there is no such form")]
 mod vector_forms;
@@ -163,9 +164,16 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "legalize",
         summary: "split vectors and replace what the target lacks",
-        because: "last: none after it makes an operation or a vector that the target lacks",
+        because: "near the end: none after it makes an operation or a vector that the target lacks",
         relies_on: "no more than vector_forms, which says what vectors can do",
         run: legalize::legalize,
+    },
+    Pass {
+        name: "transpose",
+        summary: "load columns of matrices together",
+        because: "last: after legalize, whose vectors are as long as those that are loaded; after unroll, which brings neighbours into one body",
+        relies_on: "loads in the lanes of one body that differ by constants",
+        run: transpose::transpose,
     },
 ];
 

@@ -79,7 +79,7 @@ fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
         Stmt::Acc { .. } | Stmt::For(_) | Stmt::Wide { .. } => true,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => !mentions(s, acc),
         Stmt::Carry { .. } | Stmt::Pick { .. } => !mentions(s, acc),
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => !mentions(s, acc),
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => !mentions(s, acc),
     };
     body[..fold].iter().for_each(|s| s.visit(&mut |s| is_one &= adds(s)));
     for stmt in &body[fold + 1..] {

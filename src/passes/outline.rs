@@ -108,7 +108,7 @@ impl Outliner<'_> {
                 // A loop's variable ends with it.
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
                 Stmt::Set { .. } | Stmt::Store { .. } => true,
-                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => true,
+                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => true,
             };
             end = (own_vars && own_places && self.fits(stmt)).then_some(last);
             ends[at] = end;
@@ -124,7 +124,7 @@ impl Outliner<'_> {
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
                 self.forms.has_form(stmt)
             }
-            Stmt::Carry { .. } | Stmt::Pick { .. } => self.forms.has_form(stmt),
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_) => self.forms.has_form(stmt),
         }
     }
 
@@ -214,7 +214,9 @@ fn elements_read(body: &[Stmt], acc: AccId) -> Option<Elements> {
                     elements.push(index.offset);
                 }
             }
-            Access::Declared | Access::Set(_) | Access::Combined | Access::Selected => only_reads = false,
+            Access::Declared | Access::Set(_) | Access::Combined | Access::Transposed | Access::Selected => {
+                only_reads = false
+            }
         });
     }
     let are_few = are_few && elements.len() <= FEW;

@@ -108,7 +108,7 @@ fn outputs_in_vector(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u6
         Stmt::Store { index, .. } => walks(index, &[]),
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } => {}
         Stmt::Carry { .. } | Stmt::Pick { .. } => {}
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => {}
     });
     fits.then_some(outputs)
 }

@@ -16,6 +16,8 @@ pub enum Access<'a> {
     Set(&'a Index),
     /// It merges or folds the accumulator: reads and sets any element.
     Combined,
+    /// It sets the first elements to transposed ones of an input.
+    Transposed,
     /// It selects from the accumulator, and may move its elements.
     Selected,
 }
@@ -48,6 +50,7 @@ pub fn visit_accesses<'a>(stmt: &'a Stmt, f: &mut impl FnMut(AccId, Access<'a>))
                 accs.iter().for_each(|acc| f(*acc, Access::Combined));
             }
             Stmt::Select { acc, .. } => f(*acc, Access::Selected),
+            Stmt::Transpose(t) => f(t.acc, Access::Transposed),
             // Their expressions and bodies are seen above; they name no accumulator by themselves.
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => {}
             Stmt::Carry { .. } | Stmt::Pick { .. } => {}
@@ -67,7 +70,7 @@ pub fn touched(body: &[Stmt]) -> HashSet<AccId> {
     let mut found = HashSet::new();
     for stmt in body {
         visit_accesses(stmt, &mut |acc, access| match access {
-            Access::Read(_) | Access::Set(_) => {
+            Access::Read(_) | Access::Set(_) | Access::Transposed => {
                 found.insert(acc);
             }
             Access::Declared | Access::Combined | Access::Selected => {}
@@ -94,6 +97,7 @@ pub fn visit_indices<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Index)) {
         match stmt {
             Stmt::Set { index, .. } | Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => f(index),
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => {}
+            Stmt::Transpose(t) => f(&t.first),
             Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
         }
         for e in stmt.exprs() {
@@ -112,7 +116,7 @@ pub fn is_straight(body: &[Stmt]) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
         Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
     })
 }
 
@@ -148,6 +152,7 @@ mod tests {
             Access::Read(_) => "read",
             Access::Set(_) => "set",
             Access::Combined => "combined",
+            Access::Transposed => "transposed",
             Access::Selected => "selected",
         };
         for stmt in &nest().body {

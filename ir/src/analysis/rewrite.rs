@@ -2,7 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::{AccId, Expr, Index, Loop, LoopVar, Names, Stmt, Var};
+use crate::{AccId, Expr, Index, Loop, LoopVar, Names, Stmt, Transpose, Var};
 use std::collections::HashMap;
 
 /// The code that a statement stands in.
@@ -29,7 +29,7 @@ pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone,
             Stmt::Wide { body } => Stmt::Wide { body: rewrite_zones(body, Zone::Wide, f) },
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => simple,
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => simple,
-            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => simple,
+            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => simple,
         };
         f(stmt, zone, &mut out);
     }
@@ -61,7 +61,7 @@ pub fn map_elements(body: Vec<Stmt>, f: &mut impl FnMut(AccId, Index) -> (AccId,
             }
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
             other @ (Stmt::Call { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
+            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
         });
     })
 }
@@ -83,6 +83,7 @@ fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
             Stmt::Fold { accs: accs.into_iter().map(f).collect(), def, present, lanes, elems }
         }
         Stmt::Select { vars, what, acc, len } => Stmt::Select { vars, what, acc: f(acc), len },
+        Stmt::Transpose(t) => Stmt::Transpose(Transpose { acc: f(t.acc), ..t }),
         other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
         other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
     }
@@ -128,6 +129,7 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Set { acc: a, index, value } => Stmt::Set { acc: acc(a), index, value },
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. }) => other,
             other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. }) => other,
+            other @ Stmt::Transpose(_) => other,
         })
     })
 }

@@ -2,7 +2,7 @@
 
 use super::lexer::Token;
 use super::{MAX_DEPTH, Parser, Result, number_after};
-use crate::{AccId, BufId, Extent, Loop, LoopKind, Selection, Stmt, Var};
+use crate::{AccId, BufId, Extent, Loop, LoopKind, Selection, Stmt, Transpose, Var};
 
 impl Parser<'_> {
     /// Statements and the brace that closes their body; what they bind ends there.
@@ -43,6 +43,7 @@ impl Parser<'_> {
             "merge" => self.merge(),
             "fold" => self.fold(),
             "select" => self.select(),
+            "transpose" => self.transpose(),
             "wide" => {
                 self.check_depth()?;
                 self.bump()?;
@@ -183,6 +184,38 @@ impl Parser<'_> {
         }
         self.expect_word("over")?;
         Ok(Stmt::Select { vars, what, acc, len: self.count()? })
+    }
+
+    fn transpose(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let acc_at = self.at;
+        let acc = self.acc_id()?;
+        if self.accs.get(acc).is_none() {
+            return Err(self.error(acc_at, format!("{acc} is not declared here")));
+        }
+        self.expect("=")?;
+        let buf = BufId(self.numbered('x', "a buffer")?);
+        let first = self.subscript()?;
+        self.expect_word("over")?;
+        let lanes = self.count()?;
+        self.expect_word("by")?;
+        let at = self.at;
+        let sign = if self.accept("-")? { -1 } else { 1 };
+        let stride = self.count()?;
+        let stride =
+            i64::try_from(stride).map_err(|_| self.error(at, format!("{stride} elements are above 2^63 - 1")))?;
+        self.expect_word("at")?;
+        let mut columns = vec![self.count()?];
+        while self.accept(",")? {
+            columns.push(self.count()?);
+        }
+        let within = if self.is_word("within") {
+            self.bump()?;
+            self.count()?
+        } else {
+            0
+        };
+        Ok(Stmt::Transpose(Transpose { acc, buf, first, lanes, stride: sign * stride, columns, within }))
     }
 
     /// `a0[index] = expr` or `x0[index] = expr`.

@@ -106,11 +106,17 @@ impl<'a> Verifier<'a> {
 
     /// That an index stays within `what`, which has `len` elements.
     pub(super) fn within(&mut self, index: &Index, len: u64, what: impl std::fmt::Display) {
+        self.span_within(index, (0, 0), len, what);
+    }
+
+    /// Checks that the elements from one distance to another from an index lie within so many elements.
+    pub(super) fn span_within(&mut self, index: &Index, span: (i128, i128), len: u64, what: impl std::fmt::Display) {
         if !self.index(index) || self.bindings.never_runs() {
             return;
         }
         match self.bindings.bounds(index) {
             Some((least, greatest)) => {
+                let (least, greatest) = (least + span.0, greatest + span.1);
                 if least < 0 || greatest >= i128::from(len) {
                     let range = if least == greatest { format!("{least}") } else { format!("{least} to {greatest}") };
                     self.report(format!("index {index} may be {range}, and {what} has {len} elements"));

@@ -4,7 +4,7 @@ use super::conflict::Target;
 use super::{AccInfo, Site, Verifier};
 use crate::{
     AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, MAX_NUMBER, Scalar,
-    Selection, Stmt, Var,
+    Selection, Stmt, Transpose, Var,
 };
 use std::fmt::Display;
 
@@ -69,6 +69,7 @@ impl<'a> Verifier<'a> {
                     self.combine(accs, *def, *present, *elems, around);
                 }
                 Stmt::Select { vars, what, acc, len } => self.select(&mut body, vars, what, *acc, *len),
+                Stmt::Transpose(t) => self.transpose(&body, t),
                 Stmt::Wide { body } => self.wide(body, around),
             }
         }
@@ -278,6 +279,38 @@ impl<'a> Verifier<'a> {
         for (&var, dtype) in vars.iter().zip(results) {
             self.bind(body, var, dtype);
         }
+    }
+
+    fn transpose(&mut self, body: &Body, t: &Transpose) {
+        let Some(buffer) = self.nest.buffers.get(t.buf.0 as usize) else {
+            return self.report(format!("there is no buffer {}", t.buf));
+        };
+        if buffer.role != BufferRole::In {
+            self.report(format!("{} is no input", t.buf));
+        }
+        let sizes = [t.lanes, t.stride.unsigned_abs(), t.columns.iter().copied().max().unwrap_or(0), t.within];
+        if let Some(size) = sizes.into_iter().find(|&size| size > i64::MAX as u64 >> 1) {
+            return self.report(format!("{size} elements are above 2^62 - 1"));
+        }
+        if t.lanes == 0 || t.columns.is_empty() {
+            return self.report("there is no lane or no column");
+        }
+        if t.columns[0] != 0 || t.columns.windows(2).any(|pair| pair[0] >= pair[1]) {
+            self.report("the columns do not ascend from 0");
+        }
+        let Some(info) = self.unselected(t.acc) else { return };
+        if info.dtype != buffer.dtype {
+            self.report(format!("{} is {}, and {} is {}", t.acc, info.dtype, t.buf, buffer.dtype));
+        }
+        if t.elements() > info.len {
+            self.report(format!("{} has {} elements, and {} are needed", t.acc, info.len, t.elements()));
+        }
+        if !body.accs.contains(&t.acc) {
+            self.report(format!("{} is declared outside of this body", t.acc));
+        }
+        let (least, greatest) = t.span();
+        let last = greatest.max(i128::from(t.within) - 1);
+        self.span_within(&t.first, (least, last), buffer.len, t.buf);
     }
 
     /// What merge and fold have in common; there are `states` states of `elems` elements.

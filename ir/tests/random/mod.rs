@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
         self.next_id += 1;
         let id = self.next_id;
         let def = |c: &mut Choices, nest: &Nest| DefId(c.below(nest.defs.len()) as u32);
-        match self.choices.below(12) {
+        match self.choices.below(13) {
             0 | 1 if depth < 5 => {
                 let extent = match scope.carries.as_slice() {
                     [] => Extent::Const(self.choices.number()),
@@ -150,6 +150,20 @@ impl<'a> Generator<'a> {
                     vars.push(var);
                 }
                 Stmt::Select { vars, what, acc, len: self.choices.number() }
+            }
+            12 if !scope.accs.is_empty() && !self.nest.buffers.is_empty() => {
+                let (acc, _) = self.choices.of(&scope.accs);
+                let columns = (0..=self.choices.below(3)).map(|_| self.choices.number()).collect();
+                let stride = self.choices.number() as i64;
+                Stmt::Transpose(Transpose {
+                    acc,
+                    buf: BufId(self.choices.below(self.nest.buffers.len()) as u32),
+                    first: self.index(),
+                    lanes: self.choices.number(),
+                    stride: self.choices.of(&[stride.max(-i64::MAX), 3, -3]),
+                    columns,
+                    within: self.choices.of(&[0, 12, u64::MAX]),
+                })
             }
             _ => {
                 let value = self.expr(scope, 0, false);

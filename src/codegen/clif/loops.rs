@@ -75,7 +75,7 @@ impl<'a> Loops<'a> for Generator<'a> {
     }
 
     fn loop_body(&mut self, walk: &mut Walk<'a>, l: &'a Loop, _: &Open) -> Result<(), Refused> {
-        walk.outer_body(self, &l.body)
+        walk.body(self, &l.body)
     }
 
     fn end_loop(&mut self, _: &mut Walk<'a>, _: &'a Loop, open: Open) -> Result<(), Refused> {

@@ -1,11 +1,11 @@
 //! Memory: addresses, loads and stores.
 
-use super::{ClifValue, Generator, Number, Val, Walk, columns, scalar_type, vector_type, wide};
+use super::{ClifValue, Generator, Number, Val, Walk, scalar_type, vector_type, wide};
 use crate::codegen::Refused;
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
 use crate::codegen::storage::Storage;
-use cranefold_ir::{BufId, BufferRole, Index, Nest, Stmt};
+use cranefold_ir::{BufId, BufferRole, Nest, Stmt};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
 
 impl Numbers for Generator<'_> {
@@ -61,17 +61,7 @@ impl Numbers for Generator<'_> {
 }
 
 impl<'a> Memory<'a> for Generator<'a> {
-    type Columns = Vec<columns::Matrix>;
-
-    fn begin_columns(&mut self, walk: &Walk<'a>, body: &'a [Stmt]) -> Self::Columns {
-        std::mem::replace(&mut self.matrices, Self::matrices(walk, body))
-    }
-
-    fn end_columns(&mut self, around: Self::Columns) {
-        self.matrices = around;
-    }
-
-    fn load(&mut self, walk: &Walk<'a>, from: Access<Number>, index: &Index) -> Result<ClifValue, Refused> {
+    fn load(&mut self, walk: &Walk<'a>, from: Access<Number>) -> Result<ClifValue, Refused> {
         let Access { base, dtype, offset_bytes: offset, lanes, .. } = from;
         let pointer = self.value_of(from.pointer);
         let flags = self.load_flags(base, walk.nest);
@@ -79,11 +69,6 @@ impl<'a> Memory<'a> for Generator<'a> {
             let value = self.builder.ins().load(scalar_type(dtype), flags, pointer, offset);
             return Ok(ClifValue::Val(Val { value, dtype, lanes: 1 }));
         };
-        if let Base::Buf(buf) = base
-            && let Some(value) = self.column(buf, &walk.without_lanes(index), &from, flags)
-        {
-            return Ok(ClifValue::Val(Val { value, dtype, lanes }));
-        }
         let value = match stride {
             1 => self.load_lanes(dtype, lanes, flags, pointer, offset),
             _ => self.gather(&from, flags),
@@ -188,7 +173,7 @@ impl Generator<'_> {
     }
 
     /// The address so many bytes behind that of an access.
-    pub(super) fn behind(&mut self, of: &Access<Number>, bytes: i64) -> (Value, i32) {
+    fn behind(&mut self, of: &Access<Number>, bytes: i64) -> (Value, i32) {
         let (pointer, offset) = self.near(of.pointer, i64::from(of.offset_bytes) + bytes);
         (self.value_of(pointer), offset)
     }

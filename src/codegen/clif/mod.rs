@@ -12,13 +12,13 @@
 //! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
 
 mod cells;
-mod columns;
 mod host;
 mod lanes;
 mod loops;
 mod memory;
 mod ops;
 mod places;
+mod shuffles;
 mod values;
 mod wide;
 
@@ -111,12 +111,11 @@ pub fn function(
         splats: vec![],
         constants: HashMap::new(),
         addends: values::Addends::default(),
-        matrices: vec![],
         fixed_inputs: !writes_slices(nest),
     };
     generator.leave_place(None);
     generator.find_bases(nest, &storage, buffers);
-    Walk::new(nest, &storage, &nest.body).outer_body(&mut generator, &nest.body)?;
+    Walk::new(nest, &storage, &nest.body).body(&mut generator, &nest.body)?;
     generator.builder.ins().return_(&[]);
     let addends = generator.addends;
     let (shared, wide_functions, loops) = (generator.shared, generator.wide_functions, generator.loops);
@@ -187,8 +186,6 @@ struct Generator<'a> {
     constants: HashMap<(Constant, DType), Value>,
     /// Vector constants in the frame; see [`Generator::addend`].
     addends: values::Addends,
-    /// Loads of the current body that are columns of matrices.
-    matrices: Vec<columns::Matrix>,
     /// True where inputs keep their contents: no output is written at each position of a slice.
     fixed_inputs: bool,
 }

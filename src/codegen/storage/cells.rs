@@ -9,11 +9,14 @@
 //! Lanes of two loops are one run where the outer loop moves by the lanes of the inner one; where it moves by twice as
 //! many, they are halves of two runs that follow one another.
 
+use crate::transposes::MOST_COLUMNS;
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The most registers one accumulator takes.
 const MOST_CELLS: usize = 24;
+
+const _: () = assert!(MOST_COLUMNS as usize <= MOST_CELLS);
 
 /// The elements of a register: the first, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,6 +135,9 @@ impl Accesses {
                     self.wide_function = 0;
                 }
                 Stmt::Set { acc, index, .. } => self.access(*acc, index, lane),
+                Stmt::Transpose(t) => {
+                    (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes))
+                }
                 Stmt::Select { acc, .. } => {
                     self.dynamic.insert(*acc);
                 }
@@ -168,7 +174,11 @@ impl Accesses {
             return;
         }
         let lanes = if stride == 1 { lane.expect("a lane variable").lanes } else { 1 };
-        let run = self.runs.entry(acc).or_default().entry(index.offset as u64).or_insert(0);
+        self.elements(acc, index.offset as u64, lanes);
+    }
+
+    fn elements(&mut self, acc: AccId, start: u64, lanes: u64) {
+        let run = self.runs.entry(acc).or_default().entry(start).or_insert(0);
         *run = (*run).max(lanes);
     }
 }

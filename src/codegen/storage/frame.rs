@@ -113,6 +113,7 @@ impl Named {
             s.visit(&mut |s| {
                 match s {
                     Stmt::Set { index: i, .. } | Stmt::Store { index: i, .. } | Stmt::Carry { of: i, .. } => index(i),
+                    Stmt::Transpose(t) => index(&t.first),
                     Stmt::For(Loop { extent: Extent::Carry(var), .. }) => index(&Index::term(*var, 1)),
                     _ => {}
                 }

@@ -253,7 +253,7 @@ impl<'a> Generator<'a> {
     /// The first vector of a body, for the lanes of a mask.
     pub(super) fn edge_of_lines(&mut self, walk: &mut Walk<'a>, mask: Reg, body: &'a [Stmt]) -> Result<(), Refused> {
         self.edge = Some(mask);
-        let done = walk.outer_body(self, &body[..1]);
+        let done = walk.body(self, &body[..1]);
         self.edge = None;
         done
     }

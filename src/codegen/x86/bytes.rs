@@ -17,7 +17,8 @@ use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::storage::Vector;
-use cranefold_ir::{BufId, DType, Expr, Extent, Index, Loop, LoopVar, Op, Stmt};
+use cranefold_ir::analysis::NeighbourSum;
+use cranefold_ir::{DType, Expr, Extent, Loop, LoopVar, Op, Stmt};
 
 /// Iterations of a loop whose sums of bytes fit 32 bits: each adds at most 4 * 255.
 const MOST_NARROW: u64 = (1 << 31) / (4 * 256);
@@ -30,11 +31,7 @@ const FEWEST_NARROW: [u64; 2] = [4, 8];
 pub(super) struct SumOfBytes<'e> {
     /// What they are added to, if anything.
     plus: Option<&'e Expr>,
-    buf: BufId,
-    from: DType,
-    dtype: DType,
-    /// Of the first byte.
-    index: &'e Index,
+    sum: NeighbourSum<'e>,
 }
 
 impl<'a> Generator<'a> {
@@ -47,38 +44,15 @@ impl<'a> Generator<'a> {
 
     fn bytes_of<'e>(&self, lane: Option<(LoopVar, u64)>, e: &'e Expr) -> Option<SumOfBytes<'e>> {
         let (var, lanes) = lane?;
-        let dtype = e.dtype();
-        let count = dtype.bytes();
-        if !dtype.is_int() || count < 4 || lanes * count != self.tier.bytes() {
-            return None;
-        }
-        // From the last one, `((first + second) + third) + ..`.
-        let mut rest = e;
-        let mut last: Option<(BufId, DType, &Index)> = None;
-        for n in (0..count).rev() {
-            let (before, one) = match rest {
-                Expr::Op(Op::Add, _, args) if n > 0 => (&args[0], &args[1]),
-                one => (one, one),
-            };
-            let Expr::Op(Op::Cast, _, args) = one else { return None };
-            let Expr::Load(buf, from, index) = &args[0] else { return None };
-            let follows = last.is_none_or(|(b, f, i)| b == *buf && f == *from && *i == index.clone().offset_by(1));
-            if !follows || (n > 0 && std::ptr::eq(before, one)) {
-                return None;
-            }
-            last = Some((*buf, *from, index));
-            rest = before;
-        }
-        let (buf, from, index) = last?;
-        let in_lanes = from.is_int() && from.bytes() == 1 && index.coefficient(var) == count as i64;
-        in_lanes.then_some(SumOfBytes { plus: None, buf, from, dtype, index })
+        let sum = NeighbourSum::of(e).filter(|sum| sum.fills_lanes(var))?;
+        (lanes * sum.dtype.bytes() == self.tier.bytes()).then_some(SumOfBytes { plus: None, sum })
     }
 
     pub(super) fn add_bytes(&mut self, walk: &mut Walk<'a>, sum: SumOfBytes, to: Option<Reg>) -> Result<Val, Refused> {
-        let SumOfBytes { plus, buf, from, dtype, index } = sum;
+        let SumOfBytes { plus, sum: NeighbourSum { buf, from, dtype, first } } = sum;
         let lanes = self.tier.bytes() / dtype.bytes();
         let plus = plus.map(|e| walk.expr(self, e, None, None)).transpose()?;
-        let (pointer, offset) = walk.address(self, Base::Buf(buf), index);
+        let (pointer, offset) = walk.address(self, Base::Buf(buf), first);
         let (place, lanes) = (ValuePlace::Mem(pointer, offset), ActiveLanes::First(lanes));
         let bytes = Val { place, dtype: from, lanes: ActiveLanes::First(self.tier.bytes()), bytes: 1 };
         let done = |reg| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
@@ -145,8 +119,8 @@ impl<'a> Generator<'a> {
         let (sum, part) = (sum?, part?);
         let adds = matches!(sum.plus, Some(Expr::Read(a, _, at)) if a == acc && at == index);
         let wide = walk.registers.get(&(*acc, part.cell)).copied();
-        let fewest = FEWEST_NARROW[usize::from(!sum.from.is_signed())];
-        wide.filter(|_| adds && sum.dtype.bytes() == 8 && extent >= fewest)
+        let fewest = FEWEST_NARROW[usize::from(!sum.sum.from.is_signed())];
+        wide.filter(|_| adds && sum.sum.dtype.bytes() == 8 && extent >= fewest)
     }
 
     /// Adds 32-bit sums to those beside which they stood: the lower one of each lane, and the upper one.

@@ -2,37 +2,17 @@
 
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
 use super::machine::table::Opcode;
-use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk, strided, turned};
+use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
-use cranefold_ir::{BufferRole, DType, Index, Scalar, Stmt};
+use cranefold_ir::{BufferRole, DType, Scalar};
 
 impl<'a> Memory<'a> for Generator<'a> {
-    type Columns = (Vec<strided::Group>, Vec<turned::Block>);
-
-    fn begin_columns(&mut self, _: &Walk<'a>, body: &'a [Stmt]) -> Self::Columns {
-        let (groups, blocks) = (self.groups(body), self.blocks(body));
-        (std::mem::replace(&mut self.strided, groups), std::mem::replace(&mut self.turned, blocks))
-    }
-
-    fn end_columns(&mut self, around: Self::Columns) {
-        (self.strided, self.turned) = around;
-    }
-
-    fn load(&mut self, walk: &Walk<'a>, from: Access<Reg>, index: &Index) -> Result<Val, Refused> {
+    fn load(&mut self, _: &Walk<'a>, from: Access<Reg>) -> Result<Val, Refused> {
         let Access { base, dtype, pointer, offset_bytes: offset, lanes } = from;
         let bytes = dtype.bytes();
         let Some((lanes, stride)) = lanes else { return Ok(self.broadcast_load(dtype, pointer, offset)) };
         let val = |place| Val { place, dtype, lanes: ActiveLanes::First(lanes), bytes };
-        if let Base::Buf(buf) = base {
-            let start = walk.without_lanes(index);
-            if let Some(reg) = self.strided(buf, &start, &from) {
-                return Ok(val(ValuePlace::Reg(reg)));
-            }
-            if let Some(reg) = self.turned(buf, &start, &from) {
-                return Ok(val(ValuePlace::Reg(reg)));
-            }
-        }
         if stride != 1 {
             return Ok(val(ValuePlace::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }

@@ -81,9 +81,9 @@ impl<'a> Loops<'a> for Generator<'a> {
         let steps = u32::from(l.var.over == Over::Step);
         self.in_steps += steps;
         let (first, others) = l.body.split_at(usize::from(open.lines.is_some()));
-        walk.outer_body(self, first)?;
+        walk.body(self, first)?;
         self.program.items.push(Item::Label(open.behind_first));
-        walk.outer_body(self, others)?;
+        walk.body(self, others)?;
         self.in_steps -= steps;
         Ok(())
     }

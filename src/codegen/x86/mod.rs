@@ -20,8 +20,7 @@ mod loops;
 mod machine;
 mod ops;
 mod positions;
-mod strided;
-mod turned;
+mod shuffles;
 mod values;
 
 pub(super) use crate::codegen::Refused;
@@ -109,14 +108,12 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
         in_steps: 0,
         moving: vec![],
         narrow: HashMap::new(),
-        strided: vec![],
-        turned: vec![],
         edge: None,
         starts: aligned::Starts::default(),
     };
     let mut walk = Walk::new(around.nest, around.storage, body);
     generator.enter_around(&mut walk, body);
-    walk.outer_body(&mut generator, body)?;
+    walk.body(&mut generator, body)?;
     let mut program = generator.program;
     let mut items = generator.prologue;
     items.append(&mut program.items);
@@ -178,10 +175,6 @@ struct Generator<'a> {
     moving: Vec<positions::Moving>,
     /// In the current loop, 32-bit sums of bytes beside the registers of 64-bit ones that they are added to after it.
     narrow: HashMap<Reg, Reg>,
-    /// Loads of the current body that share what is read of memory.
-    strided: Vec<strided::Group>,
-    /// Loads of the current body that are columns of a matrix.
-    turned: Vec<turned::Block>,
     /// The mask of the lanes that are elements, where not all of a vector's are; see [`aligned`].
     edge: Option<Reg>,
     /// The starts of inputs that are read by lines.

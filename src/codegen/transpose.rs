@@ -1,0 +1,173 @@
+//! Transposes: loads of whole vectors, and shuffles that make columns of them.
+//!
+//! [`Way::Deinterleave`], where rows lie close together: with W elements in a vector, element `p` behind the first is lane
+//! `p mod W` of vector `p / W`, and every lane of column `c` is an element `p` with `p mod stride = c`. The stride goes
+//! factor by factor:
+//!
+//! - An even one: each pair of vectors becomes its even and its odd elements, which have half the stride.
+//! - An odd one: `p mod W` differs for each element of a column, so that every lane of it is in that lane of some vector
+//!   already. In lane `q` it is vector `(c - q) / W` modulo the stride: vectors that rotate from lane to lane. So lanes
+//!   are rotated among the vectors, by one, by two and by four as the bits of `q / W` say, each time by blends, and one
+//!   permutation of each column ends it.
+//!
+//! [`Way::Pieces`], where rows lie far apart: with N elements in 16 bytes, row `r` goes into 16 bytes number `r / N` of
+//! vector `r mod N`. Then N rows by N columns are transposed in each 16 bytes of the N vectors: as many times as N has
+//! bits, elements of the first half of the vectors and of the second half are interleaved, each time a rotation by one of
+//! the bits of an element's number, so that row and column change places. Pieces of one line of memory are loaded
+//! together, row by row, as rows may push one another out of the cache, where they lie a power of two apart.
+
+use super::Refused;
+use super::address::{Access, Base};
+use super::emit::Emit;
+use super::storage::Cell;
+use super::walk::Walk;
+use crate::transposes::{PIECE_BYTES, Way, piece_starts, way};
+use cranefold_ir::Transpose;
+
+impl<'a, E: Emit<'a>> Walk<'a, E> {
+    pub(super) fn transpose(&mut self, out: &mut E, t: &Transpose) -> Result<(), Refused> {
+        let from = self.access(out, Base::Buf(t.buf), &t.first)?;
+        let columns = match way(out.vectors(), t, from.dtype.bytes()) {
+            Some(Way::Deinterleave { vectors, width }) => self.deinterleaved(out, from, t, [vectors, width]),
+            Some(Way::Pieces) => self.pieces(out, from, t),
+            None => t.columns.iter().map(|&column| self.column(out, t, column)).collect::<Result<_, _>>()?,
+        };
+        for (c, value) in (0..).zip(columns) {
+            self.set_run(out, t.acc, Cell { start: c * t.lanes, lanes: t.lanes }, value)?;
+        }
+        Ok(())
+    }
+
+    /// A column loaded element by element.
+    fn column(&mut self, out: &mut E, t: &Transpose, column: u64) -> Result<E::Value, Refused> {
+        let first = t.first.clone().offset_by(column as i64);
+        let from = self.access(out, Base::Buf(t.buf), &first)?;
+        out.load(self, Access { lanes: (t.lanes > 1).then_some((t.lanes, t.stride)), ..from })
+    }
+
+    /// The columns of all from the first element to the last, in so many vectors of `width` elements.
+    fn deinterleaved(
+        &mut self,
+        out: &mut E,
+        from: Access<E::Number>,
+        t: &Transpose,
+        [vectors, width]: [u64; 2],
+    ) -> Vec<E::Value> {
+        let span = (t.span().1 + 1) as u64;
+        let load = |v: u64| {
+            let [needed, known] = [span, t.within.max(span)].map(|end| (end - v * width).min(width));
+            let from = from.behind(out, (v * width) as i64);
+            Some(out.load_whole(self, from, [needed, known]))
+        };
+        let loaded = (0..vectors).map(load).collect();
+        let wanted: Vec<bool> = (0..t.stride as u64).map(|start| t.columns.contains(&start)).collect();
+        let made = deinterleaved(out, loaded, &wanted, width);
+        t.columns.iter().map(|&column| made[column as usize].expect("a column that is wanted")).collect()
+    }
+
+    /// The columns of pieces of rows.
+    fn pieces(&mut self, out: &mut E, from: Access<E::Number>, t: &Transpose) -> Vec<E::Value> {
+        let bytes = from.dtype.bytes();
+        let in_piece = PIECE_BYTES / bytes;
+        let starts = piece_starts(&t.columns, bytes);
+        let last = t.span().1 as i64;
+        let mut vectors: Vec<Vec<E::Value>> = vec![vec![]; starts.len()];
+        for row in 0..t.lanes {
+            let (group, place) = (row / in_piece, (row % in_piece) as usize);
+            for (&start, vectors) in starts.iter().zip(&mut vectors) {
+                let element = row as i64 * t.stride + start as i64;
+                // A piece that would reach beyond the last element begins before its column.
+                let skipped = (element + in_piece as i64 - 1 - last).max(0);
+                let into = (group > 0).then(|| (vectors[place], group));
+                let from = from.behind(out, element - skipped);
+                let piece = out.load_piece(self, from, skipped as u64, into);
+                match group {
+                    0 => vectors.push(piece),
+                    _ => vectors[place] = piece,
+                }
+            }
+        }
+        let made: Vec<Vec<E::Value>> = vectors.into_iter().map(|rows| turned(out, rows, in_piece as usize)).collect();
+        let column = |column: &u64| {
+            let piece = starts.iter().position(|start| (*start..start + in_piece).contains(column));
+            let piece = piece.expect("a piece for each column");
+            made[piece][(column - starts[piece]) as usize]
+        };
+        t.columns.iter().map(column).collect()
+    }
+}
+
+/// Rows by columns: of `count` vectors, or as many as have a row.
+fn turned<'a, E: Emit<'a>>(out: &mut E, mut vectors: Vec<E::Value>, count: usize) -> Vec<E::Value> {
+    // The lanes of a row that there is not hold anything.
+    vectors.resize(count, vectors[0]);
+    for _ in 0..count.ilog2() {
+        let (first, second) = vectors.split_at(count / 2);
+        vectors = first.iter().zip(second).flat_map(|(&a, &b)| out.interleaved([a, b])).collect();
+    }
+    vectors
+}
+
+/// The elements in these vectors that lie as far apart as there are `wanted` starts, from each of those on; of `width`
+/// elements a vector.
+fn deinterleaved<'a, E: Emit<'a>>(
+    out: &mut E,
+    vectors: Vec<Option<E::Value>>,
+    wanted: &[bool],
+    width: u64,
+) -> Vec<Option<E::Value>> {
+    let stride = wanted.len();
+    if stride == 1 {
+        return vec![vectors[0]];
+    }
+    if !stride.is_multiple_of(2) {
+        return rotated(out, vectors, stride as u64, width);
+    }
+    // Columns of even starts are among the even elements.
+    let mut halves = [vec![], vec![]];
+    for pair in vectors.chunks(2) {
+        let a = pair[0].expect("the loads have no holes");
+        let b = pair.last().copied().flatten().unwrap_or(a);
+        let both = out.evens_and_odds([a, b], width);
+        halves.iter_mut().zip(both).for_each(|(half, value)| half.push(Some(value)));
+    }
+    let mut all = vec![None; stride];
+    for (odd, half) in halves.into_iter().enumerate() {
+        let wanted: Vec<bool> = wanted.iter().copied().skip(odd).step_by(2).collect();
+        if wanted.contains(&true) {
+            let each = deinterleaved(out, half, &wanted, width);
+            each.into_iter().enumerate().for_each(|(c, value)| all[2 * c + odd] = value);
+        }
+    }
+    all
+}
+
+/// An odd stride: the columns by their starts.
+fn rotated<'a, E: Emit<'a>>(
+    out: &mut E,
+    mut vectors: Vec<Option<E::Value>>,
+    stride: u64,
+    width: u64,
+) -> Vec<Option<E::Value>> {
+    let by_width = (1..stride).find(|v| v * width % stride == 1).expect("a power of two has an inverse");
+    let turns = |q: u64| by_width * q % stride;
+    vectors.resize(stride as usize, None);
+    let mut turn = 1;
+    while turn < stride {
+        let moves: Vec<bool> = (0..width).map(|q| turns(q) & turn != 0).collect();
+        let rotated = (0..stride).map(|v| {
+            let from = vectors[((v + stride - turn) % stride) as usize];
+            match (vectors[v as usize], from) {
+                (Some(stays), Some(from)) => Some(out.blended([stays, from], &moves)),
+                (stays, from) => stays.or(from),
+            }
+        });
+        vectors = rotated.collect();
+        turn *= 2;
+    }
+    let column = |c: u64| {
+        let order: Vec<u64> = (0..width).map(|lane| (stride * lane + c) % width).collect();
+        vectors[turns(c) as usize].map(|from| out.permuted(from, &order))
+    };
+    (0..stride).map(column).collect()
+}

@@ -1,0 +1,107 @@
+//! The ways in which vectors transpose what they load: columns of a matrix in memory become vectors, a row in each lane.
+//!
+//! The pass that makes transposes asks here what costs less than loading element by element; generators ask which loads
+//! and shuffles a transpose is made of.
+
+use crate::vectors::{Set, Vectors};
+use cranefold_ir::Transpose;
+
+/// Bytes of a row that are loaded at once where rows lie far apart.
+pub const PIECE_BYTES: u64 = 16;
+
+/// The most columns of a transpose: as many as an accumulator has registers.
+pub const MOST_COLUMNS: u64 = 24;
+
+/// The largest distance of rows, in elements, from which all that lies between them is loaded.
+const NEAR: u64 = 16;
+
+/// A way to transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// All from the first element to the last is loaded in vectors, and what lies
+    /// `stride` elements apart is deinterleaved.
+    Deinterleave {
+        /// The number of vectors.
+        vectors: u64,
+        /// Elements of each.
+        width: u64,
+    },
+    /// Pieces of 16 bytes are loaded of each row, and interleaved.
+    Pieces,
+}
+
+/// Returns the way in which these vectors make a transpose of elements of so many bytes; `None` where each element is
+/// loaded by itself.
+pub fn way(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
+    match vectors.set() {
+        Set::Scalars => None,
+        Set::Portable => portable(t, bytes),
+        Set::Avx2 | Set::Avx512 => deinterleaved(vectors, t, bytes).or_else(|| pieces(vectors, t, bytes)),
+    }
+}
+
+/// The most columns of 16 bytes each that are kept in registers beside what else is in them.
+pub fn most_pieces(vectors: Vectors, bytes: u64) -> u64 {
+    (vectors.registers() / 2 / (PIECE_BYTES / bytes)).max(1)
+}
+
+/// The distances from the first element at which pieces of a row begin; the last piece of a run of columns may overlap the
+/// one before it.
+pub fn piece_starts(columns: &[u64], bytes: u64) -> Vec<u64> {
+    let in_piece = (PIECE_BYTES / bytes) as usize;
+    let runs = columns.chunk_by(|a, b| a + 1 == *b);
+    let of_run = |run: &[u64]| {
+        let starts = (0..run.len().div_ceil(in_piece)).map(|n| (n * in_piece).min(run.len().saturating_sub(in_piece)));
+        starts.map(|n| run[n]).collect::<Vec<_>>()
+    };
+    runs.flat_map(of_run).collect()
+}
+
+/// The elements of a vector that is loaded whole. Bytes, and halves in AVX2, are only permuted within 16 bytes, which an
+/// odd stride needs.
+fn width(vectors: Vectors, bytes: u64, stride: u64) -> u64 {
+    let least_permuted = if vectors.has_masks() { 2 } else { 4 };
+    let permutes = bytes >= least_permuted || stride.is_power_of_two();
+    if permutes { u64::from(vectors.bits / 8) / bytes } else { PIECE_BYTES / bytes }
+}
+
+fn deinterleaved(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
+    let stride = u64::try_from(t.stride).ok().filter(|stride| (2..=NEAR).contains(stride))?;
+    let last = *t.columns.last()?;
+    let width = width(vectors, bytes, stride);
+    if last >= stride || t.lanes > width {
+        return None;
+    }
+    let span = stride * (t.lanes - 1) + last + 1;
+    let whole = span.div_ceil(width);
+    let count = t.columns.len() as u64;
+    let stages = u64::from(stride.next_power_of_two().ilog2());
+    let each = if vectors.has_masks() && bytes > 1 { 1 } else { 2 };
+    let cost = whole + each * (whole * stages).min(count * (whole - 1));
+    let rest = (span - (whole - 1) * width) * bytes;
+    let ends_whole = t.within >= whole * width || rest.is_power_of_two();
+    let leaves_out = vectors.has_masks() || bytes >= 4;
+    let is_worth_it = cost <= 2 * t.lanes * count && (ends_whole || leaves_out);
+    is_worth_it.then_some(Way::Deinterleave { vectors: whole, width })
+}
+
+fn pieces(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
+    let in_piece = (PIECE_BYTES / bytes) as usize;
+    let fits = !matches!(t.stride, 0 | 1) && t.lanes > 1 && t.lanes * bytes <= u64::from(vectors.bits / 8);
+    let are_whole = bytes < PIECE_BYTES && t.columns.chunk_by(|a, b| a + 1 == *b).all(|run| run.len() >= in_piece);
+    let starts = piece_starts(&t.columns, bytes).len() as u64;
+    (fits && are_whole && starts <= most_pieces(vectors, bytes)).then_some(Way::Pieces)
+}
+
+/// Vectors of 128 bits hold rows of a matrix without holes between its columns.
+fn portable(t: &Transpose, bytes: u64) -> Option<Way> {
+    let (stride, columns) = (u64::try_from(t.stride).ok()?, t.columns.len() as u64);
+    let is_run = t.columns.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    if t.lanes * bytes != PIECE_BYTES || !is_run || !(2..=stride).contains(&columns) {
+        return None;
+    }
+    Some(match columns == stride && stride < t.lanes && stride.is_power_of_two() {
+        true => Way::Deinterleave { vectors: stride, width: t.lanes },
+        false => Way::Pieces,
+    })
+}
