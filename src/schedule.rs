@@ -19,11 +19,13 @@
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
+//!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
 //!
-//! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain form (which prints as nothing), no tile, 1 for all others, no prefetch.
+//! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
+//! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch.
 
 mod check;
 mod choose;
@@ -66,12 +68,15 @@ pub struct Schedule {
     pub interleave: u64,
     /// How far ahead memory is asked for in wide functions, in bytes; 0 is not at all.
     pub prefetch: u64,
+    /// Whether columns of matrices are loaded together, by transposes; else each element that lies apart from its
+    /// neighbours in a vector is loaded by itself.
+    pub transpose: bool,
     /// The parts that threads may run at once.
     pub parts: Parts,
 }
 
 /// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one step and one
-/// block at once, nothing interleaved or asked for ahead, in one part.
+/// block at once, nothing interleaved or asked for ahead, with transposes, in one part.
 impl Default for Schedule {
     fn default() -> Schedule {
         Schedule {
@@ -82,6 +87,7 @@ impl Default for Schedule {
             in_flight: 1,
             interleave: 1,
             prefetch: 0,
+            transpose: true,
             parts: Parts::ONE,
         }
     }
@@ -162,6 +168,9 @@ impl fmt::Display for Schedule {
         if self.prefetch > 0 {
             write!(f, " prefetch={}", self.prefetch)?;
         }
+        if !self.transpose {
+            f.write_str(" transpose=off")?;
+        }
         if self.parts != Parts::ONE { write!(f, " parts={}", self.parts) } else { Ok(()) }
     }
 }
@@ -173,7 +182,7 @@ impl fmt::Display for Schedule {
 pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
-         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
+         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES transpose=on|off parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -242,6 +251,14 @@ fn parse_form(text: &str) -> Option<Form> {
     [Form::Plain, Form::Direct].into_iter().find(|form| form.to_string() == text)
 }
 
+fn parse_switch(text: &str) -> Option<bool> {
+    match text {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
 fn parse_tile(text: &str) -> Option<Tile> {
     let (var, by) = text.split_once(':')?;
     let id = var.strip_prefix('i')?.parse().ok()?;
@@ -262,6 +279,7 @@ impl Schedule {
             "in_flight" => ("in_flight", self.in_flight = number()?),
             "interleave" => ("interleave", self.interleave = number()?),
             "prefetch" => ("prefetch", self.prefetch = number()?),
+            "transpose" => ("transpose", self.transpose = parse_switch(value)?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,
         };

@@ -311,10 +311,10 @@ impl Case {
                 in_flight = 1;
             }
             let parts = Parts { count, of: if of_blocks { Divided::Blocks } else { Divided::Outputs } };
-            let (interleave, prefetch) = (1 + jam % 4, 64 * (in_flight % 3));
+            let (interleave, prefetch, transpose) = (1 + jam % 4, 64 * (in_flight % 3), jam % 8 < 6);
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
-            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, parts };
+            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, transpose, parts };
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Divided::Outputs;
             }

@@ -23,12 +23,15 @@ use cranefold_ir::{
 /// for i0 in 0..16 lanes { a0[i0 + 32] = a1[i0 + 32] }
 /// ```
 ///
-/// A transpose stands before the first statement that uses it. [`transposes`](crate::transposes) says what the vectors of
+/// A schedule with `transpose=off` has none. A transpose stands before the first statement that uses it. [`transposes`](crate::transposes) says what the vectors of
 /// a zone have a way for. Where loads are transposed and others of the body lie behind them in the input, the last vector
 /// may be read whole up to there, which `within` says.
 ///
 /// Legal because inputs do not change while a nest runs, and what is read besides lies between elements that are read.
-pub fn transpose(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
+pub fn transpose(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
+    if !schedule.transpose {
+        return nest;
+    }
     let is_input = nest.buffers.iter().map(|b| b.role == BufferRole::In).collect();
     let mut transposes = Transposes { is_input, inside: vectors, names: Names::after(&nest) };
     let outside = if vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE };

@@ -83,6 +83,8 @@ pub struct Machine {
     pub shared_fold_ops: f64,
     /// Operations that bring the elements of a vector together which lie a line of memory apart.
     pub transpose_ops: f64,
+    /// Operations that load an element by itself into its lane.
+    pub gather_ops: f64,
     /// Dependent operations after the lanes of a slice are folded, beside one for each halving.
     pub finish_chain: f64,
     /// Latency of an extreme of integers, and of one of floats with a comparison for NaN, where a slice is searched, in
@@ -155,6 +157,7 @@ impl Machine {
         halving_ops: 3.0,
         shared_fold_ops: 2.0,
         transpose_ops: 4.0,
+        gather_ops: 1.0,
         finish_chain: 2.0,
         extreme_latency: 0.3,
         compared_extreme_latency: 2.0,

@@ -133,6 +133,15 @@ fn vector_outputs(width: u32) -> u64 {
     u64::from(width / 32).clamp(LEAST_OUTPUTS, LANES)
 }
 
+/// The operations that bring the elements of vectors together whose lanes lie apart in memory: by transposes, of so many
+/// operations a vector, or element by element.
+fn gathering_ops(facts: &Facts, schedule: &Schedule, transpose_ops: f64) -> f64 {
+    match schedule.transpose {
+        true => facts.vectors(vector_bytes(schedule)) * transpose_ops,
+        false => facts.elements() * facts.machine.gather_ops,
+    }
+}
+
 /// Bytes of a vector; scalar code computes in those of 4 bytes.
 fn vector_bytes(schedule: &Schedule) -> f64 {
     f64::from(schedule.width.max(32)) / 8.0

@@ -80,6 +80,7 @@ pub const FORCED: &[&str] = &[
     "tile=i1:5 jam=7",
     "parts=2@blocks",
     "prefetch=256 jam=2",
+    "tile=i0:16 transpose=off",
     "parts=3",
 ];
 

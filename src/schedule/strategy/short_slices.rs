@@ -3,7 +3,7 @@
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
-use super::{LANES, tiled, vector_bytes, vector_outputs};
+use super::{LANES, gathering_ops, tiled, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
 /// Elements of a slice up to which vectors of 512 bits take a lane from each of as many slices, where an element costs
@@ -34,11 +34,11 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
 /// The cost: bringing the elements of a vector together takes an operation for each halving of their distance.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
-    let vectors = facts.vectors(vector_bytes(schedule));
+    let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
     let moves = f64::from(facts.problem.count.next_power_of_two().ilog2());
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
-        computing_ns: vectors * (facts.operations as f64 + moves) / machine.vector_ops,
+        computing_ns: (operations + gathering_ops(facts, schedule, moves)) / machine.vector_ops,
         ..Cost::default()
     }
 }

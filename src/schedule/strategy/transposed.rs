@@ -4,7 +4,7 @@
 use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, OutputLoop, states_kept};
 use super::super::{Schedule, Tile, Transform};
-use super::{LANES, short_slices, tiled, vector_bytes};
+use super::{LANES, gathering_ops, short_slices, tiled, vector_bytes};
 use crate::vectors::Vectors;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -26,10 +26,10 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let visited = 2.0 * facts.elements() * facts.state_bytes as f64;
-    let operations = facts.operations as f64 + machine.transpose_ops;
+    let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
     Cost {
         reading_ns: machine.read_ns(facts.bytes) + lines_ns(facts, machine.level(facts.bytes), facts.in_line()),
-        computing_ns: facts.vectors(vector_bytes(schedule)) * operations / machine.vector_ops,
+        computing_ns: (operations + gathering_ops(facts, schedule, machine.transpose_ops)) / machine.vector_ops,
         visiting_ns: visited / machine.state_rate,
         ..Cost::default()
     }
