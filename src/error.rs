@@ -2,7 +2,7 @@
 
 use crate::schedule::ScheduleError;
 use crate::spec::SpecError;
-use cranefold_ir::DType;
+use cranefold_ir::{Buffer, BufferRole, DType, Nest, Violations, verify};
 use std::any::Any;
 use std::ops::Range;
 
@@ -42,6 +42,12 @@ pub enum Error {
     /// The forced schedule is wrong.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// The problem is none.
+    #[error("the problem is wrong: {0}")]
+    Problem(String),
+    /// The nest is none, or none that code is made of.
+    #[error(transparent)]
+    Nest(#[from] NestError),
     /// No code can be made for the target.
     #[error("no target `{target}`: {reason}")]
     Target {
@@ -113,6 +119,40 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// A nest that no kernel is made of.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NestError {
+    /// It breaks rules of the language.
+    #[error("the nest does not verify: {0}")]
+    Rules(Violations),
+    /// An input stands after an output.
+    #[error("x{input} is an input and stands after x{output}, which is written: inputs come first")]
+    Order {
+        /// The number of the input's buffer.
+        input: usize,
+        /// The number of a buffer before it that is written.
+        output: usize,
+    },
+    /// No vectors and no scalars of the target have a form for something in it.
+    #[error("code generation has no form for {0}")]
+    NoForm(String),
+}
+
+impl NestError {
+    /// Checks a nest that a caller gives, before anything is made of it.
+    pub(crate) fn check(nest: &Nest) -> Result<(), NestError> {
+        verify(nest).map_err(NestError::Rules)?;
+        let is_input = |buffer: &Buffer| buffer.role == BufferRole::In;
+        let output = nest.buffers.iter().position(|buffer| !is_input(buffer));
+        let input = nest.buffers.iter().rposition(is_input);
+        match (input, output) {
+            (Some(input), Some(output)) if input > output => Err(NestError::Order { input, output }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A call with wrong buffers, of which nothing was read or written, or one whose parts were not each run once.

@@ -3,9 +3,9 @@
 use crate::error::{Error, NoCode};
 use crate::lower::cut;
 use crate::lower::program::Program;
-use crate::passes::PASSES;
+use crate::passes::{PASSES, Pass, RunsOn, has_vectors};
 use crate::problem::{Dim, Problem};
-use crate::schedule::{Bounds, Decided};
+use crate::schedule::{Bounds, Decided, Source};
 use crate::vectors::Vectors;
 use cranefold_ir::{Nest, verify};
 
@@ -20,8 +20,8 @@ pub enum Verify {
     None,
 }
 
-/// The pipeline: every pass on every nest of a naive program, which `see` gets with the name of each stage, the first being
-/// `nest`. Returns the legal program.
+/// The pipeline: every pass that runs on the source, on every nest of its first program, which `see` gets with the name of
+/// each stage, the first being `nest`. Returns the legal program.
 ///
 /// # Errors
 /// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
@@ -31,7 +31,8 @@ pub fn run(
     verify: Verify,
     mut see: impl FnMut(&'static str, &Program),
 ) -> Result<Program, Error> {
-    let last = PASSES.len();
+    let passes: Vec<&Pass> = PASSES.iter().filter(|pass| runs(pass, &decided.source)).collect();
+    let last = passes.len();
     let check = |number, stage, nest| match verify {
         Verify::Each => checked(stage, nest),
         Verify::Last if number == last => checked(stage, nest),
@@ -39,7 +40,7 @@ pub fn run(
     };
     let mut program = naive.try_map(|nest| check(0, "nest", nest))?;
     see("nest", &program);
-    for (number, pass) in (1..).zip(PASSES) {
+    for (number, pass) in (1..).zip(passes) {
         let run = |nest| check(number, pass.name, (pass.run)(nest, &decided.schedule, decided.vectors));
         program = program.try_map(run)?;
         see(pass.name, &program);
@@ -47,32 +48,36 @@ pub fn run(
     Ok(program)
 }
 
-/// The naive program of a problem, in the parts of its schedule.
-pub fn lowered(decided: &Decided) -> Program {
-    cut(&decided.problem, &decided.schedule, &name(&decided.problem))
+/// Returns whether a pass runs on nests of this source.
+pub(crate) fn runs(pass: &Pass, source: &Source) -> bool {
+    match (source, pass.runs_on) {
+        (Source::Problem(_) | Source::Part(..), _) | (Source::Nest(_), RunsOn::Any) => true,
+        (Source::Nest(_), RunsOn::Lowered) => false,
+        (Source::Nest(nest), RunsOn::WithoutVectors) => !has_vectors(nest),
+    }
 }
 
-/// The legal program of a problem. It is verified where the schedule was forced, and in debug builds: what the cost model
-/// chooses is tested; what others force may never have run.
+/// The first program of a source: the naive one of a problem, in the parts of its schedule; or the nest itself.
+pub fn lowered(decided: &Decided) -> Program {
+    match &decided.source {
+        Source::Problem(problem) => cut(problem, &decided.schedule, &name(problem)),
+        Source::Part(_, nest) | Source::Nest(nest) => Program::of(Nest::clone(nest)),
+    }
+}
+
+/// The legal program of a source. It is verified where the schedule was forced, where the nest is not that of a whole
+/// problem, and in debug builds: what the cost model chooses is tested; what others force, or write, may never have run.
 ///
 /// # Errors
 /// As [`run`].
 pub fn legal(decided: &Decided) -> Result<Program, Error> {
-    let verify = match decided.is_forced {
+    let is_tested = matches!(decided.source, Source::Problem(_)) && !decided.is_forced;
+    let verify = match is_tested {
         _ if cfg!(debug_assertions) => Verify::Each,
-        true => Verify::Last,
-        false => Verify::None,
+        true => Verify::None,
+        false => Verify::Last,
     };
     run(lowered(decided), decided, verify, |_, _| {})
-}
-
-/// The legal program of one nest of a problem's partial results, verified: the ranges of blocks that they are made of are the
-/// caller's, and no test has seen them all.
-///
-/// # Errors
-/// As [`run`].
-pub(crate) fn legal_nest(naive: Nest, decided: &Decided) -> Result<Program, Error> {
-    run(Program::of(naive), decided, Verify::Last, |_, _| {})
 }
 
 /// A decision with its legal program and the code of it.
@@ -141,8 +146,12 @@ pub(crate) fn name(problem: &Problem) -> String {
 }
 
 /// The name as a linker takes it, where `r` marks reduced extents: `sum_f32_4xr1000_to_f32`.
-pub fn symbol(problem: &Problem) -> String {
-    let plain = name(problem).replace(" -> ", " to ").replace('(', "r");
+pub fn symbol(source: &Source) -> String {
+    let name = match source {
+        Source::Problem(problem) | Source::Part(problem, _) => name(problem),
+        Source::Nest(nest) => nest.name.clone(),
+    };
+    let plain = name.replace(" -> ", " to ").replace('(', "r");
     let words = plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("_")
 }

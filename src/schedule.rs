@@ -40,7 +40,7 @@ mod strategy;
 pub use choose::{Choice, choose, choose_for, choose_in, consider, predict};
 pub use cost::Cost;
 pub(crate) use cost::Time;
-pub use decided::{Bounds, Decided, Narrowed};
+pub use decided::{Bounds, Decided, Narrowed, Source};
 pub use form::{choose_form, slice_operations};
 pub use machine::{Level, Machine};
 pub use parts::{Divided, Parts};
@@ -217,6 +217,8 @@ pub enum ScheduleError {
     TwoTiles { first: LoopVar, second: LoopVar },
     #[error("{tile} takes outputs together, and in_flight={in_flight} several blocks at once: only one may be")]
     TileWithInFlight { tile: Tile, in_flight: u64 },
+    #[error("`{0}` moves loops: a nest keeps its own, and takes width= and prefetch= alone")]
+    OfNest(Box<Schedule>),
     #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64 },
 }

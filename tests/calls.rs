@@ -350,7 +350,10 @@ mod on_x86_64_linux {
     }
 
     fn run(kernel: &Kernel, input: &[u8]) -> Vec<Vec<u8>> {
-        let (from, to) = (kernel.spec().inputs()[0].dtype(), kernel.spec().outputs());
+        let (from, to) = (
+            kernel.spec().expect("a kernel of a spec").inputs()[0].dtype(),
+            kernel.spec().expect("a kernel of a spec").outputs(),
+        );
         let mut outputs: Vec<Vec<u8>> = to.iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
         let mut outs: Vec<Output> =
             to.iter().zip(&mut outputs).map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();

@@ -49,7 +49,7 @@ fn padding_is_zero(operand: &Operand, bytes: &[u8]) -> bool {
 }
 
 fn both_ways(kernel: &Kernel) {
-    let spec = kernel.spec();
+    let spec = kernel.spec().expect("a kernel of a spec");
     let buffers: Vec<Vec<u8>> = spec.inputs().iter().map(buffer).collect();
     let inputs: Vec<Input> =
         spec.inputs().iter().zip(&buffers).map(|(o, bytes)| Input::from_bytes(o.dtype(), bytes)).collect();

@@ -12,7 +12,7 @@ fn spec(number: usize) -> Spec {
 }
 
 fn assert_right(kernel: &Kernel) {
-    let rows = kernel.spec().inputs()[0].shape()[0] as usize;
+    let rows = kernel.spec().expect("a kernel of a spec").inputs()[0].shape()[0] as usize;
     let x: Vec<f32> = (0..3 * rows).map(|n| n as f32).collect();
     let mut y = vec![0.0f32; rows];
     kernel.run_one(&x, &mut y).expect("the right buffers");

@@ -99,7 +99,7 @@ fn every_set_of_features_that_this_machine_has_gives_the_same_bits() {
 
 #[cfg(target_os = "linux")]
 fn run(kernel: &Kernel, input: &[u8]) -> Vec<Vec<u8>> {
-    let spec = kernel.spec();
+    let spec = kernel.spec().expect("a kernel of a spec");
     let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
     let operands = spec.outputs().iter().zip(&mut outputs);
     let mut outs: Vec<Output> = operands.map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();

@@ -123,7 +123,7 @@ fn programs_have_the_terms_and_bits_of_the_whole() {
 }
 
 fn call<R>(kernel: &Kernel, memory: &Memory, run: impl FnOnce(&[Input], &mut [Output]) -> R) -> (R, Vec<Buffer>) {
-    let spec = kernel.spec();
+    let spec = kernel.spec().expect("a kernel of a spec");
     let mut outputs = memory.outputs.clone();
     let inputs: Vec<Input> =
         spec.inputs().iter().zip(&memory.inputs).map(|(o, b)| Input::from_bytes(o.dtype(), b.bytes())).collect();
@@ -136,8 +136,8 @@ fn call<R>(kernel: &Kernel, memory: &Memory, run: impl FnOnce(&[Input], &mut [Ou
 
 fn run_on(kernel: &Kernel, memory: &Memory, executor: &dyn Executor) -> Vec<Buffer> {
     let (result, outputs) = call(kernel, memory, |inputs, outputs| kernel.run_on(executor, inputs, outputs));
-    result.unwrap_or_else(|e| panic!("{}: {e}", kernel.spec()));
-    assert!(outputs.iter().all(Buffer::guards_hold), "{}: written outside of an output", kernel.spec());
+    result.unwrap_or_else(|e| panic!("{:?}: {e}", kernel.spec()));
+    assert!(outputs.iter().all(Buffer::guards_hold), "{:?}: written outside of an output", kernel.spec());
     outputs
 }
 

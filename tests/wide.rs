@@ -348,7 +348,7 @@ fn interpreted(spec: &Spec, nest: &Nest, input: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn run(kernel: &Kernel, input: &[u8]) -> Vec<Vec<u8>> {
-    let spec = kernel.spec();
+    let spec = kernel.spec().expect("a kernel of a spec");
     let mut outputs = outputs(spec);
     let operands = spec.outputs().iter().zip(&mut outputs);
     let mut outs: Vec<Output> = operands.map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();

@@ -34,8 +34,11 @@ pub enum Verb {
 /// `run`.
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// The reduction, such as "mean f32[64,128,56,56] axes=[2,3]"
+    /// The reduction, such as "mean f32[64,128,56,56] axes=[2,3]"; with --from the file of a problem or a nest
     pub spec: String,
+    /// Read a problem, or a nest, as `dump` prints it: of FILE, or of the standard input if that is `-`
+    #[arg(long, value_enum)]
+    pub from: Option<From>,
     /// A file for each input that is no scalar, in order: --input A.npy --input B.npy, first the elements, then
     /// what is marked `:then`; random data if there is none
     #[arg(long, value_name = "F.npy", conflicts_with = "random")]
@@ -68,6 +71,15 @@ pub struct Run {
     pub threads: usize,
 }
 
+/// The text that is read in place of a spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum From {
+    /// The stage `problem`
+    Problem,
+    /// The stage `nest`, or that after any pass
+    Nest,
+}
+
 /// What evaluates a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExecutorName {
@@ -82,8 +94,11 @@ pub enum ExecutorName {
 /// `dump`.
 #[derive(Debug, clap::Args)]
 pub struct Dump {
-    /// The reduction
+    /// The reduction; with --from the file of a problem or a nest
     pub spec: String,
+    /// Read a problem, or a nest, as `dump` prints it: of FILE, or of the standard input if that is `-`
+    #[arg(long, value_enum)]
+    pub from: Option<From>,
     /// spec, problem, schedule, nest, the name of a pass, clif, asm, or all
     #[arg(long, value_name = "STAGE", default_value = "all")]
     pub stage: String,
@@ -98,10 +113,13 @@ pub struct Dump {
 /// `explain`.
 #[derive(Debug, clap::Args)]
 pub struct Explain {
-    /// The reduction
+    /// The reduction; with --from the file of a problem or a nest
     pub spec: String,
+    /// Read a problem, or a nest, as `dump` prints it: of FILE, or of the standard input if that is `-`
+    #[arg(long, value_enum)]
+    pub from: Option<From>,
     /// Time it as well, in turn with the nearest hand-written loop over the same data
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     pub measure: bool,
     /// How many threads the kernel is for
     #[arg(long, value_name = "N", default_value_t = 1)]

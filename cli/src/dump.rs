@@ -2,17 +2,22 @@
 
 use crate::args::Dump;
 use crate::failure::Failure;
+use crate::given::Given;
 use crate::threads::compiler;
 use cranefold::Spec;
 use std::io::Write;
+use std::path::Path;
 
 /// Prints a stage, or all.
 ///
 /// # Errors
-/// If the spec, what is forced or the stage's name is wrong.
+/// If the spec or the text in its place, what is forced or the stage's name is wrong.
 pub fn dump(args: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
-    let spec: Spec = args.spec.parse()?;
-    let kernel = compiler(args.threads)?.compile_with(&spec, &args.forced.options()?)?;
+    let (compiler, options) = (compiler(args.threads)?, args.forced.options()?);
+    let kernel = match args.from {
+        Some(from) => Given::read(from, Path::new(&args.spec))?.compile(&compiler, &options)?,
+        None => compiler.compile_with(&args.spec.parse::<Spec>()?, &options)?,
+    };
     let text = kernel.dump(&args.stage)?;
     writeln!(out, "{}", text.trim_end()).map_err(Failure::Stdout)
 }

@@ -72,9 +72,9 @@ pub fn native<'a>(
     inputs: &'a [Buffer],
     outputs: &'a mut [Buffer],
 ) -> impl FnMut() -> Result<(), Failure> + 'a {
-    let spec = kernel.spec();
-    let inputs = inputs.iter().zip(spec.inputs()).map(|(b, o)| Input::from_bytes(o.dtype(), b.bytes()));
-    let outputs = outputs.iter_mut().zip(spec.outputs()).map(|(b, o)| Output::from_bytes(o.dtype(), b.bytes_mut()));
+    let inputs = inputs.iter().zip(kernel.inputs()).map(|(b, (dtype, _))| Input::from_bytes(dtype, b.bytes()));
+    let outputs = outputs.iter_mut().zip(kernel.outputs());
+    let outputs = outputs.map(|(b, (dtype, _))| Output::from_bytes(dtype, b.bytes_mut()));
     let (inputs, mut outputs): (Vec<_>, Vec<_>) = (inputs.collect(), outputs.collect());
     move || Ok(kernel.run_on(executor, &inputs, &mut outputs)?)
 }

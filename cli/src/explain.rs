@@ -6,9 +6,11 @@ use crate::bench::{Case, Measured, Order, measure};
 use crate::check::broken_law;
 use crate::failure::Failure;
 use crate::figures;
+use crate::given::Given;
 use crate::threads::{compiler, pool};
 use cranefold::Spec;
 use std::io::Write;
+use std::path::Path;
 
 /// The time in which samples are taken.
 const BUDGET_NS: f64 = 4e8;
@@ -18,6 +20,11 @@ const BUDGET_NS: f64 = 4e8;
 /// # Errors
 /// If the spec or what is forced is wrong; [`Failure::WrongAnswer`] if the result is.
 pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(from) = args.from {
+        let kernel = Given::read(from, Path::new(&args.spec))?;
+        let kernel = kernel.compile(&compiler(args.threads)?, &args.forced.options()?)?;
+        return write!(out, "{}", kernel.explain()?).map_err(Failure::Stdout);
+    }
     let spec: Spec = args.spec.parse()?;
     let options = args.forced.options()?;
     let compiler = compiler(args.threads)?;

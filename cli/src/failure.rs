@@ -23,6 +23,10 @@ pub enum Failure {
     Call(#[from] CallError),
     #[error(transparent)]
     Reference(#[from] ReferenceError),
+    #[error("{}: {message}, in {place}", shown(path))]
+    Text { path: PathBuf, message: String, place: String },
+    #[error("{option} is for specs: a problem and a nest have neither a reference nor names")]
+    OfSpec { option: &'static str },
     #[error("threads={given} is outside 1 to {limit}")]
     Threads { given: usize, limit: usize },
     #[error("there are no {threads} threads: {error}")]

@@ -85,6 +85,31 @@ fn type_str(dtype: DType) -> TypeStr {
 /// # Errors
 /// If the file cannot be read, or holds other elements or another shape.
 pub fn read(path: &Path, form: Form, operand: &Operand, name: &str) -> Result<Buffer, Failure> {
+    let (elements, order) = read_array(path, form, (operand.dtype(), &form.shape(operand)), name)?;
+    match form {
+        Form::Raw => Ok(elements),
+        Form::Logical if order == Order::C && is_dense(operand) => Ok(elements),
+        Form::Logical => {
+            pack(&elements, order, operand, name)?.map_err(|error| Failure::Npy { path: path.into(), error })
+        }
+    }
+}
+
+/// Reads a file of so many elements on one axis.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_flat(path: &Path, dtype: DType, len: u64, name: &str) -> Result<Buffer, Failure> {
+    read_array(path, Form::Raw, (dtype, &[len]), name).map(|(elements, _)| elements)
+}
+
+/// The elements of a file of this type and shape, and their order.
+fn read_array(
+    path: &Path,
+    form: Form,
+    (dtype, shape): (DType, &[u64]),
+    name: &str,
+) -> Result<(Buffer, Order), Failure> {
     let unreadable = |error| Failure::Read { path: path.into(), error };
     let refused = |error| Failure::Npy { path: path.into(), error };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
@@ -93,25 +118,20 @@ pub fn read(path: &Path, form: Form, operand: &Operand, name: &str) -> Result<Bu
         io::ErrorKind::IsADirectory => unreadable(error),
         _ => refused(NpyError::Header(error)),
     })?;
-    let swapped = check(&header, form, operand, name).map_err(refused)?;
+    let swapped = check(&header, form, (dtype, shape), name).map_err(refused)?;
 
-    let shape = form.shape(operand);
-    let elements_bytes = shape.iter().product::<u64>() * operand.dtype().bytes();
+    let elements_bytes = shape.iter().product::<u64>() * dtype.bytes();
     let mut elements = Buffer::zeroed(elements_bytes)?;
     let got = read_full(&mut file, elements.bytes_mut()).map_err(unreadable)? as u64;
     let more = got == elements_bytes && file.read(&mut [0]).map_err(unreadable)? > 0;
     if got < elements_bytes || more {
         let given = if more { format!("more than {got}") } else { got.to_string() };
-        return Err(refused(NpyError::Length { given, expected: elements_bytes, shape: list(&shape) }));
+        return Err(refused(NpyError::Length { given, expected: elements_bytes, shape: list(shape) }));
     }
     if swapped {
-        elements.bytes_mut().chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
+        elements.bytes_mut().chunks_exact_mut(dtype.bytes() as usize).for_each(<[u8]>::reverse);
     }
-    match form {
-        Form::Raw => Ok(elements),
-        Form::Logical if header.order() == Order::C && is_dense(operand) => Ok(elements),
-        Form::Logical => pack(&elements, header.order(), operand, name)?.map_err(refused),
-    }
+    Ok((elements, header.order()))
 }
 
 /// Whether the buffer is the elements in row-major order, and nothing else.
@@ -121,17 +141,16 @@ fn is_dense(operand: &Operand) -> bool {
 }
 
 /// Checks element type and shape; says whether the bytes of elements are to be swapped.
-fn check(header: &NpyHeader, form: Form, operand: &Operand, name: &str) -> Result<bool, NpyError> {
-    let expected = type_str(operand.dtype());
+fn check(header: &NpyHeader, form: Form, (dtype, shape): (DType, &[u64]), name: &str) -> Result<bool, NpyError> {
+    let expected = type_str(dtype);
     let same = |t: &TypeStr| t.type_char() == expected.type_char() && t.size_field() == expected.size_field();
     let endianness = match header.dtype() {
         npyz::DType::Plain(given) if same(&given) => given.endianness(),
-        npyz::DType::Plain(given) => return Err(other_type(given.to_string(), expected, operand, name)),
-        given => return Err(other_type(given.descr(), expected, operand, name)),
+        npyz::DType::Plain(given) => return Err(other_type(given.to_string(), expected, dtype, name)),
+        given => return Err(other_type(given.descr(), expected, dtype, name)),
     };
-    let shape = form.shape(operand);
     if header.shape() != shape {
-        let (given, operand, expected) = (list(header.shape()), name.into(), list(&shape));
+        let (given, operand, expected) = (list(header.shape()), name.into(), list(shape));
         return Err(match form {
             Form::Logical => NpyError::Shape { given, operand, expected },
             Form::Raw => NpyError::Buffer { given, operand, expected },
@@ -143,8 +162,8 @@ fn check(header: &NpyHeader, form: Form, operand: &Operand, name: &str) -> Resul
     })
 }
 
-fn other_type(given: String, expected: TypeStr, operand: &Operand, name: &str) -> NpyError {
-    NpyError::DType { given, operand: name.into(), dtype: operand.dtype(), expected }
+fn other_type(given: String, expected: TypeStr, dtype: DType, name: &str) -> NpyError {
+    NpyError::DType { given, operand: name.into(), dtype, expected }
 }
 
 /// Reads until the buffer is full or the file ends; gives the number of bytes.
@@ -199,22 +218,34 @@ fn gather<const SIZE: usize>(from: &[u8], places: Places, to: &mut [u8]) {
 /// If the file cannot be written.
 pub fn write(file: &mut File, path: &Path, form: Form, operand: &Operand, bytes: &[u8]) -> Result<(), Failure> {
     let shape = form.shape(operand);
+    if form == Form::Raw {
+        return write_array(file, path, operand.dtype(), &shape, bytes);
+    }
     let mut elements = Buffer::zeroed(shape.iter().product::<u64>() * operand.dtype().bytes())?;
     let to = elements.bytes_mut();
-    match (form, operand.dtype().bytes()) {
-        (Form::Raw, _) => to.copy_from_slice(bytes),
-        (_, 1) => gather::<1>(bytes, operand.places(), to),
-        (_, 2) => gather::<2>(bytes, operand.places(), to),
-        (_, 4) => gather::<4>(bytes, operand.places(), to),
+    match operand.dtype().bytes() {
+        1 => gather::<1>(bytes, operand.places(), to),
+        2 => gather::<2>(bytes, operand.places(), to),
+        4 => gather::<4>(bytes, operand.places(), to),
         _ => gather::<8>(bytes, operand.places(), to),
     }
-    if Endianness::of_machine() == Endianness::Big {
-        to.chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
-    }
+    write_array(file, path, operand.dtype(), &shape, elements.bytes())
+}
+
+/// Writes elements, in row-major order, to a file.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_array(file: &mut File, path: &Path, dtype: DType, shape: &[u64], bytes: &[u8]) -> Result<(), Failure> {
     let mut write = || -> io::Result<()> {
-        let options = npyz::WriteOptions::new_header_only().dtype(npyz::DType::Plain(type_str(operand.dtype())));
-        options.shape(&shape).writer(&mut *file).write_header_only()?;
-        file.write_all(elements.bytes())
+        let options = npyz::WriteOptions::new_header_only().dtype(npyz::DType::Plain(type_str(dtype)));
+        options.shape(shape).writer(&mut *file).write_header_only()?;
+        if Endianness::of_machine() == Endianness::Little {
+            return file.write_all(bytes);
+        }
+        let mut elements = bytes.to_vec();
+        elements.chunks_exact_mut(dtype.bytes() as usize).for_each(<[u8]>::reverse);
+        file.write_all(&elements)
     };
     write().map_err(|error| Failure::Write { path: path.into(), error })
 }

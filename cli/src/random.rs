@@ -51,6 +51,24 @@ pub fn fill(spec: &Spec, seed: u64, inputs: &mut [Buffer]) {
     }
 }
 
+/// Elements of buffers of which no more is known than their types: floats uniform in [-1, 1), moved up by 1/2, integers over
+/// their range, and truth values.
+#[derive(Debug)]
+pub struct Flat(Rng);
+
+impl Flat {
+    /// The generator of a seed.
+    pub fn of_seed(seed: u64) -> Flat {
+        Flat(Rng::with_seed(seed))
+    }
+
+    /// Fills a buffer.
+    pub fn fill(&mut self, dtype: DType, bytes: &mut [u8]) {
+        let places = 0..bytes.len() / dtype.bytes() as usize;
+        Draw { dtype, count: 1.0, one: false }.fill(places, &mut self.0, bytes);
+    }
+}
+
 /// The extents of an operand without what a stride of 0 repeats.
 fn apart(operand: &Operand) -> Vec<u64> {
     let placement = operand.placement();

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::figures;
 use crate::npy::Form;
 use crate::output_files::OutputFiles;
+use crate::run_given::run_given;
 use crate::scalars::{self, ScalarError};
 use crate::threads::compiler;
 use crate::timing::{self, Samples, Timed};
@@ -18,7 +19,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// Output elements that are shown.
-const SHOWN: usize = 6;
+pub const SHOWN: usize = 6;
 /// Calls timed, and the time after which no more are.
 const ROUNDS: (usize, usize) = (3, 101);
 const BUDGET_NS: f64 = 4e8;
@@ -31,6 +32,9 @@ const SLOW_NS: f64 = 5e8;
 /// If an argument is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is, or
 /// [`Failure::Contract`] if a combiner makes it so.
 pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(from) = args.from {
+        return run_given(args, from, out);
+    }
     let spec: Spec = args.spec.parse()?;
     let compiler = compiler(args.threads)?;
     let scalars = check_args(args, &spec)?;
@@ -71,7 +75,7 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     lines.extend((0..spec.outputs().len()).map(|n| (numbered("output", n), shown(&spec, n, &arrays))));
     lines.push(("kernel".into(), kernel(&executor)));
     lines.push(("compile".into(), compile(&executor, prepare_ns)));
-    lines.push(("run".into(), speed(&spec, &times)));
+    lines.push(("run".into(), speed(moved_bytes(&spec), &times)));
     match &found {
         Ok(found) => lines.extend(found.iter().enumerate().map(|(n, found)| (numbered("error", n), exactness(found)))),
         Err(why) => lines.push(("error".into(), why.clone())),
@@ -88,7 +92,7 @@ fn data(args: &Run, spec: &Spec, arrays: &Arrays, seed: u64) -> String {
 
 /// The places of the outputs' files: none of them another's or an input's. An old file may be the output's, for it is
 /// what that held before.
-fn places(args: &Run) -> Result<OutputFiles, Failure> {
+pub fn places(args: &Run) -> Result<OutputFiles, Failure> {
     let named = |role: &str, paths: &'_ [PathBuf]| -> Vec<(PathBuf, String)> {
         paths.iter().enumerate().map(|(n, path)| (path.clone(), format!("{role} {n}"))).collect()
     };
@@ -114,7 +118,7 @@ fn check_args(args: &Run, spec: &Spec) -> Result<Vec<Option<Scalar>>, Failure> {
 }
 
 /// Times a call: the first, if it is slow, else several after it.
-fn time(call: &mut Timed) -> Result<Samples, Failure> {
+pub fn time(call: &mut Timed) -> Result<Samples, Failure> {
     let mut only = Samples::single();
     only.take(call)?;
     if only.median_ns() > SLOW_NS {
@@ -146,7 +150,7 @@ fn kernel(executor: &Executor) -> String {
     }
 }
 
-fn code(facts: &Facts) -> String {
+pub fn code(facts: &Facts) -> String {
     let Facts { code_bytes, wide_functions, step_loops, .. } = facts;
     let parts = match facts.divided {
         None => String::new(),
@@ -176,9 +180,9 @@ fn compile(executor: &Executor, prepare_ns: f64) -> String {
     }
 }
 
-fn speed(spec: &Spec, times: &Samples) -> String {
+pub fn speed(moved_bytes: u64, times: &Samples) -> String {
     let (median_ns, runs) = (times.median_ns(), times.len());
-    let rate = figures::rate(moved_bytes(spec), median_ns);
+    let rate = figures::rate(moved_bytes, median_ns);
     match runs {
         1 => format!("{} (the only run), {rate} GB/s read and written", figures::time(median_ns)),
         _ => format!("{} (median of {runs}), {rate} GB/s read and written", figures::time(median_ns)),

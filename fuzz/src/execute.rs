@@ -60,14 +60,13 @@ impl Memory {
     /// The outputs after a kernel ran.
     ///
     /// # Panics
-    /// If it is a kernel of another spec.
+    /// If it is a kernel of other operands.
     pub fn run(&self, kernel: &Kernel) -> Vec<Buffer> {
-        let spec = kernel.spec();
         let mut outputs = self.outputs.clone();
-        let inputs = spec.inputs().iter().zip(&self.inputs);
-        let inputs: Vec<Input> = inputs.map(|(o, b)| Input::from_bytes(o.dtype(), b.bytes())).collect();
-        let places = spec.outputs().iter().zip(&mut outputs);
-        let mut places: Vec<Output> = places.map(|(o, b)| Output::from_bytes(o.dtype(), b.bytes_mut())).collect();
+        let inputs = kernel.inputs().zip(&self.inputs);
+        let inputs: Vec<Input> = inputs.map(|((dtype, _), b)| Input::from_bytes(dtype, b.bytes())).collect();
+        let places = kernel.outputs().zip(&mut outputs);
+        let mut places: Vec<Output> = places.map(|((dtype, _), b)| Output::from_bytes(dtype, b.bytes_mut())).collect();
         kernel.run(&inputs, &mut places).expect("the right buffers");
         drop(places);
         outputs

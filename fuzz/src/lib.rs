@@ -10,6 +10,7 @@
 //! | `value isa onednn` | text | types and values, triples and features, oneDNN's names: the same |
 //! | `stages` | text of a problem, or a schedule and a spec by lines | each pass gives a nest that verifies |
 //! | `compile` | the same | native code gives the bits of the interpreter |
+//! | `given` | text of a nest or a problem | what verifies is made native with the bits of the interpreter, or has no form |
 //! | `run` | the numbers of a [`specs::Case`] | the same, and what the reference allows |
 //!
 //! [`Inputs`](inputs::Inputs) makes inputs of a seed without end: the texts of the golden files and of the lists of specs,
@@ -34,7 +35,7 @@ pub mod execute;
 mod expressions;
 pub mod inputs;
 pub mod minimise;
-mod nests;
+pub mod nests;
 pub mod runs;
 mod seeds;
 pub mod specs;
@@ -68,6 +69,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "onednn", run: texts::onednn, seeds: seeds::primitives },
     Target { name: "stages", run: runs::stages, seeds: seeds::compilations },
     Target { name: "compile", run: runs::compile, seeds: seeds::compilations },
+    Target { name: "given", run: runs::given, seeds: seeds::texts },
     Target { name: "run", run: runs::run, seeds: Vec::new },
 ];
 

@@ -2,8 +2,10 @@
 
 use crate::bits::{are_equal, difference, is_allowed, native, only_elements_are_written};
 use crate::execute::Memory;
+use crate::nests;
 use crate::specs::Case;
 use crate::texts::text;
+use cranefold::ir::{Nest, verify};
 use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, Options, Problem, Schedule, Spec, Vectors, lower, pipeline};
 use std::sync::LazyLock;
@@ -67,6 +69,29 @@ pub fn compile(bytes: &[u8]) -> bool {
     let kind = (text.len() % 8) as u8;
     same_bits(&spec, &Memory::of(&spec, kind, text.len() as u64, (text.len() % 16, 0)), &options, true);
     true
+}
+
+/// The text of a nest, or of a problem: compiled where it verifies, and run if it is small.
+pub fn given(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let options = Options { schedule: None, width: Some(WIDTHS[text.len() % WIDTHS.len()]) };
+    let (nest, made) = match text.parse::<Nest>() {
+        Err(_) => {
+            let Ok(problem) = text.parse::<Problem>() else { return false };
+            (lower::lower(&problem, "naive"), Some(COMPILER.compile_problem(&problem, &options)))
+        }
+        Ok(nest) => (nest, None),
+    };
+    if verify(&nest).is_err() || !nests::is_small(&nest) {
+        return false;
+    }
+    let (kind, seed) = ((text.len() % 8) as u8, text.len() as u64);
+    let agrees = match made {
+        None => nests::native(&COMPILER, &nest, &options, kind, seed),
+        Some(Ok(kernel)) => nests::agrees(&kernel, &nest, kind, seed).map(|()| true),
+        Some(Err(error)) => Err(error.to_string()),
+    };
+    agrees.unwrap_or_else(|error| panic!("{error}\n{nest}"))
 }
 
 /// A [`Case`] of numbers: compiled as it may be asked for, and run.

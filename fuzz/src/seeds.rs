@@ -96,6 +96,11 @@ pub fn nests() -> Vec<String> {
     sections("nest")
 }
 
+/// Nests and problems.
+pub fn texts() -> Vec<String> {
+    unique(nests().into_iter().chain(problems()))
+}
+
 /// Programs of several parts, and nests.
 pub fn programs() -> Vec<String> {
     let made = ["sum f32[28000]", "var f32[9000]", "sum f32[40,30] axes=[0]", "max i8[3,9000] axes=[1]"].map(|spec| {

@@ -52,5 +52,6 @@ targets! {
     onednn 20_000
     stages 2_000
     compile 2_000
+    given 6_000
     run 600
 }

@@ -25,6 +25,22 @@ pub struct OutputDesc {
     pub span_bytes: u64,
 }
 
+impl OutputDesc {
+    /// An array of one axis.
+    pub fn flat(dtype: DType, elems: u64) -> OutputDesc {
+        OutputDesc {
+            dtype,
+            shape: vec![elems],
+            padded_shape: vec![elems],
+            strides: vec![1],
+            blocks: vec![],
+            origin: 0,
+            span_elems: elems,
+            span_bytes: elems.saturating_mul(dtype.bytes()),
+        }
+    }
+}
+
 impl Spec {
     /// Whether the output may be the memory of input 0: it has an element for each of the slice, of the same type and in
     /// the same place.

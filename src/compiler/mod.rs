@@ -7,18 +7,18 @@ pub use builder::Builder;
 pub use cache::Statistics;
 
 use crate::codegen::x86::Plan;
-use crate::error::{Error, NoCode};
+use crate::error::{Error, NestError, NoCode};
 use crate::inspect::perf::PerfMap;
 use crate::kernel::code::Compiled;
 use crate::kernel::{Kernel, Routine};
 use crate::keyed::KeyedSpec;
 use crate::keyed::{Key, Signature};
 use crate::link::{self, Code, Memory};
-use crate::lower::program::Program;
+use crate::lower::{self, program::Program};
 use crate::pipeline::{self, Made};
 use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
-use crate::schedule::{Bounds, Decided, Schedule, ScheduleError};
+use crate::schedule::{Bounds, Decided, Schedule, ScheduleError, Source};
 use crate::spec::Spec;
 use crate::target::Target;
 use crate::vectors::Vectors;
@@ -159,14 +159,85 @@ impl Compiler {
 
     fn new_keyed(&self, spec: &Spec, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> KeyedSpec {
         let key = Key {
-            problem: Arc::new(Problem::of(spec)),
+            source: Problem::of(spec).into(),
             target: self.0.target_text.clone(),
             bounds,
             schedule,
-            nest: None,
             tree_version: TREE_VERSION,
         };
         KeyedSpec::new(spec.clone(), Signature::new(key), is_forced)
+    }
+
+    /// The kernel of a problem, such as one read from the text that [`Kernel::dump`] prints: the cost model chooses, the
+    /// passes run and the cache keeps as for a spec, and a spec of the problem shares the code.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Options, Problem};
+    ///
+    /// let problem: Problem = "problem {
+    ///   reduce sum in f32 over 3
+    ///   in x0: f32[6]
+    ///   out x1: f32[2]
+    ///   slices at 0 -> 0
+    ///     dim 2: 3 -> 1
+    ///   elements at 0
+    ///     dim 3: 1
+    /// }".parse()?;
+    /// let kernel = Compiler::host()?.compile_problem(&problem, &Options::default())?;
+    /// let mut sums = [0.0f32; 2];
+    /// kernel.run_one(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &mut sums)?;
+    /// assert_eq!(sums, [6.0, 15.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Problem`] if its parts do not fit together, [`Error::Nest`] if its naive nest does not verify, as where
+    /// boxes of outputs overlap; else as [`compile_with`](Compiler::compile_with).
+    pub fn compile_problem(&self, problem: &Problem, options: &Options) -> Result<Kernel, Error> {
+        problem.check().map_err(Error::Problem)?;
+        let naive = lower::lower(problem, "nest");
+        cranefold_ir::verify(&naive).map_err(NestError::Rules)?;
+        self.compile_source(problem.clone().into(), options)
+    }
+
+    /// The kernel of a nest, such as one that [`Kernel::dump`] has printed after any pass and someone has edited. Its
+    /// bits are those of the interpreter on the nest; its inputs are the `in` buffers, its outputs all others.
+    ///
+    /// The nest keeps its loops. A nest without wide functions and lanes goes through the passes that make vectors of
+    /// parallel loops (`hoist`, `outline`, `vectorize`, `unroll`); one that has some says itself what its vectors are.
+    /// In either, merges and folds are written out, and whatever the target lacks is replaced.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Options, Spec, ir::Nest};
+    ///
+    /// let compiler = Compiler::host()?;
+    /// let spec: Spec = "sum f32[2,3] axes=[1]".parse()?;
+    /// let text = compiler.compile(&spec)?.dump("nest")?;
+    /// let products: Nest = text.replace("= -0.0", "= 1.0").replace("add", "mul").parse()?;
+    /// let kernel = compiler.compile_nest(&products, &Options::default())?;
+    /// let mut outputs = [0.0f32; 2];
+    /// kernel.run_one(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &mut outputs)?;
+    /// assert_eq!(outputs, [6.0, 120.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Nest`] if it does not verify, an `in` buffer stands after another, or code generation has no form for
+    /// something in it; [`Error::Schedule`] if a schedule is forced that says more than vectors and prefetch.
+    pub fn compile_nest(&self, nest: &Nest, options: &Options) -> Result<Kernel, Error> {
+        NestError::check(nest)?;
+        self.compile_source(Source::Nest(nest.clone().into()), options)
+    }
+
+    fn compile_source(&self, source: Source, options: &Options) -> Result<Kernel, Error> {
+        let key = Key {
+            source,
+            target: self.0.target_text.clone(),
+            bounds: options.bounds(self.0.vectors, self.0.threads)?,
+            schedule: options.schedule.clone(),
+            tree_version: TREE_VERSION,
+        };
+        self.compile_keyed(&KeyedSpec::of_source(Signature::new(key)))
     }
 
     /// The kernel of a keyed spec: compiled, or from the cache.
@@ -206,11 +277,10 @@ impl Compiler {
     /// See [`Error`].
     pub(crate) fn routine(&self, problem: &Arc<Problem>, nest: Nest, schedule: &Schedule) -> Result<Routine, Error> {
         let key = Key {
-            problem: problem.clone(),
+            source: Source::Part(problem.clone(), nest.clone().into()),
             target: self.0.target_text.clone(),
             bounds: self.bounds().of_forced(schedule),
             schedule: Some(schedule.clone()),
-            nest: Some(nest.clone()),
             tree_version: TREE_VERSION,
         };
         let signature = Signature::new(key);
@@ -235,17 +305,18 @@ impl Compiler {
             let reason = format!("the compiler is for {}", self.0.target);
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
-        let Key { problem, bounds, schedule: forced, nest, .. } = &**signature;
+        let Key { source, bounds, schedule: forced, .. } = &**signature;
         let decide = |bounds: Bounds| {
-            let decided = match (nest, forced) {
-                (Some(_), Some(schedule)) => Decided::for_nest(problem.clone(), schedule.clone(), bounds.vectors),
-                _ => Decided::of(problem.clone(), forced.as_ref(), bounds)?,
-            };
-            let program = match nest {
-                Some(nest) => pipeline::legal_nest(nest.clone(), &decided)?,
-                None => pipeline::legal(&decided)?,
-            };
+            let decided = Decided::of(source.clone(), forced.as_ref(), bounds)?;
+            let program = pipeline::legal(&decided)?;
             Ok((decided, program))
+        };
+        let generate = |decided: &Decided, program: &Program| match (generate(decided, program), source) {
+            // It is the caller's nest that has none, and no other vectors are left to try.
+            (Err(NoCode::NoForm(what)), Source::Nest(_)) if !decided.vectors.are_wide() => {
+                Err(NoCode::Failed(NestError::NoForm(what).into()))
+            }
+            (made, _) => made,
         };
         let Made { decided, program, code } = pipeline::made(*bounds, decide, generate)?;
         let (signature, target) = (signature.clone(), self.0.target.clone());

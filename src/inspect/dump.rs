@@ -7,6 +7,7 @@ use crate::kernel::code::Compiled;
 use crate::lower::program::Program;
 use crate::passes::PASSES;
 use crate::pipeline;
+use crate::schedule::Source;
 use crate::spec::Spec;
 use cranefold_ir::Nest;
 use std::fmt::Write;
@@ -18,24 +19,35 @@ pub fn stage_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The text of a stage; of `all`, each under a heading, unchanged nests as one line.
-pub(crate) fn dump(spec: &Spec, compiled: &Compiled, stage: &str) -> Result<String, Error> {
+pub(crate) fn dump(spec: Option<&Spec>, compiled: &Compiled, stage: &str) -> Result<String, Error> {
     if stage == "all" {
         return all(spec, compiled);
     }
-    let Some(stage) = stage_names().find(|&name| name == stage) else {
-        let stages = stage_names().chain(["all"]).collect::<Vec<_>>().join(" ");
+    let source = &compiled.decided.source;
+    let names = || stage_names().filter(|name| is_of(name, spec, source));
+    let Some(stage) = names().find(|&name| name == stage) else {
+        let stages = names().chain(["all"]).collect::<Vec<_>>().join(" ");
         return Err(Error::Stage { name: stage.chars().take(40).collect(), stages });
     };
     one(spec, compiled, stage)
 }
 
-fn one(spec: &Spec, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
+/// Returns whether a kernel of this spec, or of this source alone, has the stage.
+fn is_of(stage: &str, spec: Option<&Spec>, source: &Source) -> bool {
+    match stage {
+        "spec" => spec.is_some(),
+        "problem" => source.problem().is_some(),
+        pass => PASSES.iter().find(|p| p.name == pass).is_none_or(|p| pipeline::runs(p, source)),
+    }
+}
+
+fn one(spec: Option<&Spec>, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
     let isa = compiled.target.isa();
     let decided = &compiled.decided;
     let plan = Plan::of(decided);
     Ok(match stage {
-        "spec" => spec.to_string(),
-        "problem" => decided.problem.to_string(),
+        "spec" => spec.map_or(String::new(), Spec::to_string),
+        "problem" => decided.source.problem().map_or(String::new(), |problem| problem.to_string()),
         "schedule" => match &decided.narrowed {
             Some(narrowed) => format!("{}\n; {narrowed}", decided.schedule),
             None => decided.schedule.to_string(),
@@ -75,7 +87,7 @@ fn of_each(
     Ok(all)
 }
 
-fn all(spec: &Spec, compiled: &Compiled) -> Result<String, Error> {
+fn all(spec: Option<&Spec>, compiled: &Compiled) -> Result<String, Error> {
     let mut text = String::new();
     let mut before: Option<Program> = None;
     let stages = pipeline::stages(&compiled.decided)?;
@@ -86,7 +98,7 @@ fn all(spec: &Spec, compiled: &Compiled) -> Result<String, Error> {
         };
         done.expect("a string takes all text");
     };
-    for name in ["spec", "problem", "schedule"] {
+    for name in ["spec", "problem", "schedule"].into_iter().filter(|name| is_of(name, spec, &compiled.decided.source)) {
         section(name, &one(spec, compiled, name)?);
     }
     for (name, program) in stages {

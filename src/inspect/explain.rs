@@ -22,7 +22,7 @@ use crate::kernel::code::Compiled;
 use crate::pipeline;
 use crate::problem::tree::{Grid, TREE_VERSION, Tree};
 use crate::problem::{Problem, Region};
-use crate::schedule::{self, Decided, Divided, Level, Machine, Time};
+use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time};
 use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
@@ -33,19 +33,21 @@ use work::Work;
 const MOST_OTHERS: usize = 3;
 
 /// The page.
-pub(crate) fn explain(spec: &Spec, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
-    let Decided { problem, schedule, .. } = &compiled.decided;
+pub(crate) fn explain(spec: Option<&Spec>, compiled: &Compiled, facts: &Facts) -> Result<String, Error> {
+    let schedule = &compiled.decided.schedule;
     let program = pipeline::legal(&compiled.decided)?;
     let nest = &program.nests[0];
     let work = Work::of(&program);
-    let mut page = Page(format!("{spec}\n"));
+    // A problem and a nest have no line of their own.
+    let mut page = Page(spec.map_or(String::new(), |spec| format!("{spec}\n")));
     // A name without extents has two blanks where they would stand.
-    page.line("problem", &nest.name.replace("  ", " "));
-    page.line("signature", &signature(compiled));
-    let written: u64 = spec.outputs().iter().map(|o| o.elems().saturating_mul(o.dtype().bytes())).sum();
+    let what = if compiled.decided.source.problem().is_some() { "problem" } else { "nest" };
+    page.line(what, &nest.name.replace("  ", " "));
+    page.line("signature", &signature(compiled, what));
+    let written = facts.written_bytes;
     let read = facts.bytes.saturating_sub(written);
     page.line("moves", &format!("{} bytes read, {} written", grouped(read), grouped(written)));
-    page.line("operations", &operations(problem, &work));
+    page.line("operations", &operations(&compiled.decided.source, &work));
     page.line("level", &level(facts.bytes));
     page.line("tree", &tree(compiled));
     page.line("order", &order(&work));
@@ -66,21 +68,21 @@ impl Page {
     }
 }
 
-fn signature(compiled: &Compiled) -> String {
+fn signature(compiled: &Compiled, what: &str) -> String {
     let bounds = &compiled.signature.bounds;
     let forced = if compiled.decided.is_forced { ", the schedule" } else { "" };
     let threads = match bounds.threads {
         1 => String::new(),
         threads => format!(", {threads} threads"),
     };
-    format!("the problem, {} bits{threads}{forced}, version {TREE_VERSION} of the tree", bounds.width)
+    format!("the {what}, {} bits{threads}{forced}, version {TREE_VERSION} of the tree", bounds.width)
 }
 
-fn operations(problem: &Problem, work: &Work) -> String {
+fn operations(source: &Source, work: &Work) -> String {
     if work.operations == 0 {
         return "none: elements are only moved".into();
     }
-    let elements = elements_read(problem);
+    let elements = source.problem().map_or(0, |problem| elements_read(problem));
     let each = match elements {
         0 => String::new(),
         elements => {
@@ -109,7 +111,10 @@ fn level(bytes: u64) -> String {
 }
 
 fn tree(compiled: &Compiled) -> String {
-    let Decided { problem, schedule, .. } = &compiled.decided;
+    let Decided { source, schedule, .. } = &compiled.decided;
+    let Some(problem) = source.problem() else {
+        return "none: the order is that of the nest".into();
+    };
     let Some(reducer) = problem.reducer_in(schedule.form) else {
         return "none: elements are converted one by one".into();
     };
@@ -190,10 +195,13 @@ fn order(work: &Work) -> String {
 
 /// Why the schedule is as it is, a line each.
 fn why(compiled: &Compiled) -> Vec<String> {
-    let Decided { problem, schedule, vectors, is_forced, narrowed } = &compiled.decided;
+    let Decided { source, schedule, vectors, is_forced, narrowed } = &compiled.decided;
     if let Some(narrowed) = narrowed {
         return vec![narrowed.to_string()];
     }
+    let Some(problem) = source.problem() else {
+        return vec![format!("vectors are of {} bits; the loops are those of the nest", vectors.bits)];
+    };
     if *is_forced {
         let forced = format!("forced; vectors are of {} bits", vectors.bits);
         return [forced].into_iter().chain(why_form(problem, schedule.form, vectors.bits)).collect();
@@ -295,7 +303,11 @@ fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
 }
 
 fn predicted(compiled: &Compiled, facts: &Facts) -> String {
-    match schedule::predict(&compiled.decided.problem, &compiled.decided.schedule) {
+    let Decided { source, schedule, .. } = &compiled.decided;
+    let Some(problem) = source.problem() else {
+        return "nothing: there is no model of any nest".into();
+    };
+    match schedule::predict(problem, schedule) {
         None => "nothing: there is no model of what only moves, converts or selects".into(),
         Some(cost) => {
             let terms = cost.terms().into_iter().filter(|&(_, ns)| ns > 0.0);

@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::kernel::Kernel;
 
 impl Kernel {
-    /// The text of one stage of the way from the spec to this kernel's code, or of `all`.
+    /// The text of one stage of the way from the spec, the problem or the nest to this kernel's code, or of `all`.
     ///
     /// The stages are made again, from the kernel's own problem and schedule: the way is
     /// deterministic, so what is shown is what ran.
     ///
     /// # Errors
-    /// [`Error::Stage`] if there is no stage of that name.
+    /// [`Error::Stage`] if there is no stage of that name, or none of this kernel.
     pub fn dump(&self, stage: &str) -> Result<String, Error> {
         dump::dump(self.spec(), self.compiled(), stage)
     }

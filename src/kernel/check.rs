@@ -2,8 +2,7 @@
 
 use super::{Input, Output};
 use crate::error::CallError;
-use crate::keyed::KeyedSpec;
-use crate::spec::Operand;
+use crate::keyed::{Expected, KeyedSpec};
 use cranefold_ir::DType;
 
 /// Checks the number, element types and lengths of all buffers.
@@ -23,7 +22,7 @@ pub(super) fn check(keyed: &KeyedSpec, inputs: &[Input<'_>], outputs: &[Output<'
 #[cold]
 fn wrong(keyed: &KeyedSpec, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
     check_inputs(keyed, inputs.iter().map(|i| (i.dtype, i.bytes)))?;
-    check_all("output", keyed.spec().outputs(), outputs.iter().map(|o| (o.dtype, o.bytes)))
+    check_all("output", keyed.expected().1, outputs.iter().map(|o| (o.dtype, o.bytes)))
 }
 
 /// Checks the number, element types and lengths of the inputs alone.
@@ -31,12 +30,12 @@ pub(super) fn check_inputs(
     keyed: &KeyedSpec,
     given: impl ExactSizeIterator<Item = (DType, usize)>,
 ) -> Result<(), CallError> {
-    check_all("input", keyed.spec().inputs(), given)
+    check_all("input", keyed.expected().0, given)
 }
 
 fn check_all(
     role: &'static str,
-    operands: &[Operand],
+    operands: &[Expected],
     given: impl ExactSizeIterator<Item = (DType, usize)>,
 ) -> Result<(), CallError> {
     if given.len() != operands.len() {
@@ -46,7 +45,7 @@ fn check_all(
         if dtype != operand.dtype() {
             return Err(CallError::DType { role, position, given: dtype, expected: operand.dtype() });
         }
-        if bytes as u64 != operand.span_bytes() {
+        if bytes as u64 != operand.bytes() {
             return Err(wrong_length(role, position, bytes as u64, operand));
         }
     }
@@ -54,10 +53,15 @@ fn check_all(
 }
 
 /// Why so many bytes are not an operand's.
-fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Operand) -> CallError {
+fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Expected) -> CallError {
     let (dtype, element_bytes) = (operand.dtype(), operand.dtype().bytes());
     match given.is_multiple_of(element_bytes) {
         false => CallError::PartialElement { role, position, given, dtype, element_bytes },
-        true => CallError::Length { role, position, given: given / element_bytes, expected: operand.span_elems() },
+        true => CallError::Length {
+            role,
+            position,
+            given: given / element_bytes,
+            expected: operand.bytes() / element_bytes,
+        },
     }
 }

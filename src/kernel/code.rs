@@ -65,7 +65,7 @@ impl Compiled {
 
     /// Where its functions lie, by name: address and bytes.
     pub fn functions(&self) -> Vec<(String, (usize, u64))> {
-        let name = format!("cranefold::{}", pipeline::symbol(&self.signature.problem));
+        let name = format!("cranefold::{}", pipeline::symbol(&self.signature.source));
         let of_code = |(number, code): (usize, &Code)| {
             let code_name = if number == 0 { name.clone() } else { format!("{name}::code{number}") };
             let places = code.places().into_iter().enumerate();
@@ -80,7 +80,8 @@ impl Compiled {
 
     /// The windows in which each slice is searched, if it is.
     pub fn windows(&self) -> Option<Windows> {
-        let Decided { problem, schedule, .. } = &self.decided;
+        let Decided { source, schedule, .. } = &self.decided;
+        let problem = source.problem()?;
         if self.layout.has_finish || problem.elements.is_empty() {
             return None;
         }

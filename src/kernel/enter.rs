@@ -11,6 +11,7 @@ use crate::error::CallError;
 use crate::keyed::{Expected, KeyedSpec};
 use crate::link::{Entry, SCRATCH_ALIGN};
 use crate::schedule::Decided;
+use crate::spec::Spec;
 use cranefold_ir::{Buffer, BufferRole, Nest};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -117,7 +118,7 @@ impl Kernel {
     /// [`CallError::InPlace`] if the output is not of input 0's type and layout or is one for each slice;
     /// else as [`run`](Kernel::run).
     pub fn run_in_place(&self, data: &mut Output<'_>, others: &[Input<'_>]) -> Result<(), CallError> {
-        if !self.spec().runs_in_place() {
+        if !self.spec().is_some_and(Spec::runs_in_place) {
             return Err(CallError::InPlace);
         }
         let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
@@ -268,7 +269,8 @@ impl Kernel {
         start: impl Fn(usize) -> usize,
     ) -> Result<(), CallError> {
         let layout = &self.0.compiled.layout;
-        let operands = self.spec().inputs().len() + self.spec().outputs().len();
+        let (inputs, outputs) = self.0.keyed.expected();
+        let operands = inputs.len() + outputs.len();
         let scratch = match layout.scratch_bytes {
             0 => std::ptr::null_mut(),
             // SAFETY: the caller gives a pointer to scratch memory after those to buffers where there is any.

@@ -1,18 +1,22 @@
 //! What is known of a kernel.
 
 use crate::kernel::code::Compiled;
+use crate::keyed::{Expected, KeyedSpec};
 use crate::problem::Region;
 use crate::problem::tree::Tree;
 use crate::schedule::{Decided, Divided, Schedule};
-use crate::spec::Spec;
+use crate::spec::Operand;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
 /// What is known of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Bytes of all elements read and written, each element once.
+    /// Bytes of all elements read and written, each element once; of a problem or a nest, those of its buffers.
     pub bytes: u64,
-    /// Elements combined: lifts of elements, merges of blocks and folds of lanes; none where it selects.
+    /// Bytes of the elements written.
+    pub written_bytes: u64,
+    /// Elements combined: lifts of elements, merges of blocks and folds of lanes; none where it selects, nor of a nest,
+    /// which does not say what combines.
     pub combines: u64,
     /// The schedule.
     pub schedule: Schedule,
@@ -77,11 +81,12 @@ impl StepLoops {
     }
 }
 
-pub(super) fn facts(spec: &Spec, compiled: &Compiled) -> Facts {
-    let operands = spec.inputs().iter().chain(spec.outputs());
+pub(super) fn facts(keyed: &KeyedSpec, compiled: &Compiled) -> Facts {
+    let (read, written) = moved_bytes(keyed);
     let parts = compiled.layout.parts.len();
     Facts {
-        bytes: operands.fold(0, |sum: u64, o| sum.saturating_add(o.elems().saturating_mul(o.dtype().bytes()))),
+        bytes: read.saturating_add(written),
+        written_bytes: written,
         combines: combines(compiled),
         schedule: compiled.decided.schedule.clone(),
         parts: parts as u64,
@@ -96,8 +101,23 @@ pub(super) fn facts(spec: &Spec, compiled: &Compiled) -> Facts {
     }
 }
 
+/// Bytes of all elements read, and of those written: of a spec each element once, else whole buffers.
+fn moved_bytes(keyed: &KeyedSpec) -> (u64, u64) {
+    let Some(spec) = keyed.spec() else {
+        let (inputs, outputs) = keyed.expected();
+        return (sum(inputs.iter().map(Expected::bytes)), sum(outputs.iter().map(Expected::bytes)));
+    };
+    let bytes = |o: &Operand| o.elems().saturating_mul(o.dtype().bytes());
+    (sum(spec.inputs().iter().map(bytes)), sum(spec.outputs().iter().map(bytes)))
+}
+
+fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
+    bytes.fold(0, u64::saturating_add)
+}
+
 fn combines(compiled: &Compiled) -> u64 {
-    let Decided { problem, schedule, .. } = &compiled.decided;
+    let Decided { source, schedule, .. } = &compiled.decided;
+    let Some(problem) = source.problem() else { return 0 };
     let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
     let reducer = problem.reducer_in(schedule.form).filter(|r| !r.method.phases().is_empty());
     let Some(reducer) = reducer.filter(|_| !problem.elements.is_empty() && slices > 0) else { return 0 };

@@ -13,15 +13,16 @@ pub(crate) use enter::{Memory, Routine};
 pub use facts::{Facts, StepLoops, WideFunctions};
 
 use crate::kernel::code::Compiled;
-use crate::keyed::KeyedSpec;
+use crate::keyed::{Expected, KeyedSpec};
 use crate::link::Entry;
 use crate::schedule::{Decided, Schedule};
-use crate::spec::Spec;
+use crate::spec::{OutputDesc, Spec};
 use crate::vectors::Vectors;
+use cranefold_ir::DType;
 use enter::Direct;
 use std::sync::Arc;
 
-/// A compiled reduction. Cheap to clone; threads may share it.
+/// The native code of a reduction, given as a spec, a problem or a nest. Cheap to clone; threads may share it.
 ///
 /// The executable memory is given back when the last kernel that uses it is gone and the compiler has
 /// let go of it too.
@@ -50,17 +51,17 @@ impl Kernel {
         &self.0.compiled
     }
 
-    /// The spec.
-    pub fn spec(&self) -> &Spec {
+    /// The spec; none of a kernel of a problem or a nest.
+    pub fn spec(&self) -> Option<&Spec> {
         self.0.keyed.spec()
     }
 
-    /// The spec with the signature of this code.
+    /// The spec, the problem or the nest, with the signature of this code.
     pub fn keyed_spec(&self) -> &KeyedSpec {
         &self.0.keyed
     }
 
-    /// The problem with all that was decided of its code.
+    /// The problem or the nest with all that was decided of its code.
     pub fn decided(&self) -> &Decided {
         &self.0.compiled.decided
     }
@@ -88,13 +89,24 @@ impl Kernel {
         self.0.compiled.layout.scratch_bytes
     }
 
-    /// What the outputs are: shapes, strides and lengths of their buffers.
-    pub fn output_desc(&self) -> Vec<crate::spec::OutputDesc> {
-        self.spec().output_desc()
+    /// The element type and the number of elements of each input of a call: of its whole buffer.
+    pub fn inputs(&self) -> impl Iterator<Item = (DType, u64)> {
+        self.0.keyed.expected().0.iter().map(Expected::elements)
+    }
+
+    /// The element type and the number of elements of each output of a call: of its whole buffer.
+    pub fn outputs(&self) -> impl Iterator<Item = (DType, u64)> {
+        self.0.keyed.expected().1.iter().map(Expected::elements)
+    }
+
+    /// What the outputs are: shapes, strides and lengths of their buffers; of a problem or a nest arrays of one axis.
+    pub fn output_desc(&self) -> Vec<OutputDesc> {
+        let flat = || self.outputs().map(|(dtype, elems)| OutputDesc::flat(dtype, elems)).collect();
+        self.spec().map_or_else(flat, Spec::output_desc)
     }
 
     /// What is known of the kernel.
     pub fn facts(&self) -> Facts {
-        facts::facts(self.spec(), &self.0.compiled)
+        facts::facts(&self.0.keyed, &self.0.compiled)
     }
 }

@@ -1,18 +1,20 @@
-//! A spec with the cache key of its code and the buffers that its calls take.
+//! A spec, a problem or a nest that has been asked for: what its code is kept by, and what its calls are held to.
 
 mod signature;
 
 pub(crate) use signature::hash;
 pub use signature::{Key, Signature};
 
+use crate::problem;
+use crate::schedule::Source;
 use crate::spec::{Operand, Spec};
-use cranefold_ir::DType;
+use cranefold_ir::{Buffer, BufferRole, DType};
 use quick_cache::Equivalent;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A spec and the signature of its code, worked out once by [`Compiler::keyed`](crate::Compiler::keyed), so that
-/// asking for its kernel again costs little. Cheap to clone.
+/// A spec, or a problem or a nest, and the signature of its code, worked out once by
+/// [`Compiler::keyed`](crate::Compiler::keyed), so that asking for its kernel again costs little. Cheap to clone.
 ///
 /// Specs that mean one problem have equal signatures, and share code.
 #[derive(Clone, Debug)]
@@ -22,7 +24,8 @@ pub struct KeyedSpec(Arc<Inner>);
 struct Inner {
     /// Whether a compiler was told more than the spec; so the signature says.
     is_forced: bool,
-    spec: Spec,
+    /// None of a problem or a nest.
+    spec: Option<Spec>,
     signature: Signature,
     inputs: Box<[Expected]>,
     outputs: Box<[Expected]>,
@@ -36,26 +39,71 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
+    /// The requirement of so many elements.
+    fn of(dtype: DType, elems: u64) -> Expected {
+        // What fits no address space is no buffer's length.
+        Expected { dtype, bytes: usize::try_from(elems.saturating_mul(dtype.bytes())).unwrap_or(usize::MAX) }
+    }
+
     /// Whether a buffer is so.
     #[inline]
     pub fn is(&self, dtype: DType, bytes: usize) -> bool {
         (self.dtype == dtype) & (self.bytes == bytes)
     }
+
+    /// The type of its elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The type of its elements, and how many there are.
+    pub fn elements(&self) -> (DType, u64) {
+        (self.dtype, self.bytes() / self.dtype.bytes())
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+}
+
+/// The inputs and the outputs that code of a source takes, in order.
+fn operands(source: &Source) -> (Vec<Expected>, Vec<Expected>) {
+    match source {
+        Source::Problem(problem) | Source::Part(problem, _) => {
+            let expected = |o: &problem::Operand| Expected::of(o.dtype, o.len);
+            (
+                problem.inputs.iter().map(|i| expected(&i.operand)).collect(),
+                problem.outputs.iter().map(expected).collect(),
+            )
+        }
+        Source::Nest(nest) => {
+            let (inputs, outputs) = nest.buffers.iter().partition::<Vec<_>, _>(|b| b.role == BufferRole::In);
+            let expected = |buffers: Vec<&Buffer>| buffers.iter().map(|b| Expected::of(b.dtype, b.len)).collect();
+            (expected(inputs), expected(outputs))
+        }
+    }
 }
 
 impl KeyedSpec {
+    /// The keyed spec of a spec.
     pub(crate) fn new(spec: Spec, signature: Signature, is_forced: bool) -> KeyedSpec {
-        // What fits no address space is no buffer's length.
-        let bytes = |o: &Operand| usize::try_from(o.span_bytes()).unwrap_or(usize::MAX);
-        let expected = |o: &Operand| Expected { dtype: o.dtype(), bytes: bytes(o) };
+        let expected = |o: &Operand| Expected::of(o.dtype(), o.span_elems());
         let inputs = spec.inputs().iter().map(expected).collect();
         let outputs = spec.outputs().iter().map(expected).collect();
-        KeyedSpec(Arc::new(Inner { is_forced, spec, signature, inputs, outputs }))
+        KeyedSpec(Arc::new(Inner { is_forced, spec: Some(spec), signature, inputs, outputs }))
     }
 
-    /// The spec.
-    pub fn spec(&self) -> &Spec {
-        &self.0.spec
+    /// The keyed spec of the problem or the nest of a signature.
+    pub(crate) fn of_source(signature: Signature) -> KeyedSpec {
+        let (inputs, outputs) = operands(&signature.source);
+        let (inputs, outputs) = (inputs.into(), outputs.into());
+        KeyedSpec(Arc::new(Inner { is_forced: true, spec: None, signature, inputs, outputs }))
+    }
+
+    /// The spec; none of a problem or a nest.
+    pub fn spec(&self) -> Option<&Spec> {
+        self.0.spec.as_ref()
     }
 
     /// What its code is kept by.
@@ -81,7 +129,7 @@ impl Eq for KeyedSpec {}
 impl Hash for KeyedSpec {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let forced = if self.0.is_forced { self.0.signature.hash() as u64 } else { 0 };
-        state.write_u64(self.0.spec.known_hash() ^ forced);
+        state.write_u64(self.0.spec.as_ref().map_or(0, Spec::known_hash) ^ forced);
     }
 }
 
@@ -97,6 +145,6 @@ impl Hash for Asked<'_> {
 
 impl Equivalent<KeyedSpec> for Asked<'_> {
     fn equivalent(&self, keyed: &KeyedSpec) -> bool {
-        !keyed.0.is_forced && keyed.0.spec == *self.0
+        !keyed.0.is_forced && keyed.0.spec.as_ref() == Some(self.0)
     }
 }

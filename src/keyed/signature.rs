@@ -1,8 +1,6 @@
 //! What identifies code.
 
-use crate::problem::Problem;
-use crate::schedule::{Bounds, Schedule};
-use cranefold_ir::Nest;
+use crate::schedule::{Bounds, Schedule, Source};
 use std::fmt::{self, Write};
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -21,28 +19,30 @@ pub struct Signature(Arc<(u128, Key)>);
 /// What a [`Signature`] holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The problem.
-    pub problem: Arc<Problem>,
+    /// The source of the code.
+    pub source: Source,
     /// The target with its features, in canonical text: [`Target::canonical`](crate::Target::canonical).
     pub target: Arc<str>,
     /// The bounds of what is decided.
     pub bounds: Bounds,
     /// The schedule that was forced, if any.
     pub schedule: Option<Schedule>,
-    /// The naive nest, where the code is one nest of the problem's partial results and not the whole.
-    pub nest: Option<Nest>,
     /// The version of the reduction tree.
     pub tree_version: u32,
 }
 
 impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
-        let Key { problem, target, bounds: Bounds { vectors, width, threads }, schedule, nest, tree_version } = &key;
+        let Key { source, target, bounds: Bounds { vectors, width, threads }, schedule, tree_version } = &key;
         let dot = if vectors.dot { " dot" } else { "" };
         let bounds = format_args!("{}{dot} {width} {threads}", vectors.bits);
         let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
-        let nest = nest.as_ref().map_or(String::new(), |nest| format!("\n{nest}"));
-        let hash = hash(format_args!("{problem}\n{target}\n{bounds} {tree_version}\n{schedule}{nest}"));
+        let how = format_args!("{target}\n{bounds} {tree_version}\n{schedule}");
+        let hash = match source {
+            Source::Problem(problem) => hash(format_args!("{problem}\n{how}")),
+            Source::Part(problem, nest) => hash(format_args!("{problem}\n{how}\n{nest}")),
+            Source::Nest(nest) => hash(format_args!("{nest}\n{how}")),
+        };
         Signature(Arc::new((hash, key)))
     }
 

@@ -166,7 +166,7 @@ impl Maker {
     /// A naive nest and the legal one as text, under headings.
     fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
         let routine = self.code(naive.clone(), schedule)?;
-        let legal = pipeline::legal_nest(naive.clone(), routine.decided())?;
+        let legal = pipeline::legal(routine.decided())?;
         Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
     }
 

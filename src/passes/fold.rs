@@ -1,10 +1,11 @@
-//! Writes out the folds of lanes.
+//! Writes out the folds of lanes, and the merges of blocks that are left.
 
 use super::state::{StateAcc, accumulators, combined};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
-use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tree};
+use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt, tree};
+use std::collections::{HashMap, HashSet};
 
 /// Halves the lanes until one is left:
 ///
@@ -18,20 +19,68 @@ use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tr
 /// ```
 ///
 /// States of a number of elements that is no power of two are copied first: halves then start at odd
-/// places, and the copy alone has to live in memory for it.
+/// places, and the copy alone has to live in memory for it. Not where more than the result is read afterwards.
 ///
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
+///
+/// A merge is left where `stream` did not see the loops over its blocks, in nests that callers give. Its blocks merge level
+/// by level, each with the one before it:
+///
+/// ```text
+/// merge a0 by sum over 7 of 64
+/// ->
+/// for b0 in 0..3 seq { for e1 in 0..64 parallel { a0[128*b0 + e1] = sum(a0[128*b0 + e1], a0[128*b0 + e1 + 64]) } }
+/// for b2 in 0..2 seq { for e3 in 0..64 parallel { a0[256*b2 + e3] = sum(a0[256*b2 + e3], a0[256*b2 + e3 + 128]) } }
+/// for b4 in 0..1 seq { for e5 in 0..64 parallel { a0[512*b4 + e5] = sum(a0[512*b4 + e5], a0[512*b4 + e5 + 256]) } }
+/// ```
+///
+/// Legal because these are the pairs that `merge` combines, and of two such that share a state the first comes first.
 pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let declared = accumulators(&nest);
+    let mut kept = HashSet::new();
+    read_beyond(&nest.body, &mut kept);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
-        let Stmt::Fold { accs, def, present, lanes, elems } = stmt else { return out.push(stmt) };
-        let values: Vec<StateAcc> = accs.iter().map(|acc| declared[acc]).collect();
-        let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
-        out.extend(fold.write_out(&values, &mut nest, &mut names))
+        let parts = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
+        match stmt {
+            Stmt::Fold { accs, def, present, lanes, elems } => {
+                let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
+                out.extend(fold.write_out(&parts(&accs), &kept, &mut nest, &mut names));
+            }
+            Stmt::Merge { accs, def, blocks, elems } => {
+                let def = nest.def(def).clone();
+                out.extend(merged(&def, &parts(&accs), (blocks, elems), &mut nest, &mut names));
+            }
+            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
+            other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
+            other @ (Stmt::Pick { .. } | Stmt::Select { .. }) => out.push(other),
+        }
     });
     nest
+}
+
+/// The merges of so many blocks of so many elements, level by level.
+fn merged(
+    def: &Def,
+    values: &[StateAcc],
+    (blocks, elems): (u64, u64),
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Vec<Stmt> {
+    let mut out = vec![];
+    let mut apart = 1;
+    while apart < blocks && elems > 0 {
+        let pairs = (blocks - apart).div_ceil(2 * apart);
+        let (pair, element) = (names.loop_over(Over::Block), names.loop_over(Over::Element));
+        let older = Index::term(pair, (2 * apart * elems) as i64).plus(element, 1);
+        let newer = older.clone().offset_by((apart * elems) as i64);
+        let body = combined(def, values, [&older, &newer], values, &older, nest, names);
+        let elements = Loop::new(element, elems, LoopKind::Parallel, body);
+        out.push(Stmt::For(Loop::new(pair, pairs, LoopKind::Seq, vec![Stmt::For(elements)])));
+        apart *= 2;
+    }
+    out
 }
 
 /// A fold, but for its accumulators.
@@ -43,8 +92,8 @@ struct Fold {
 }
 
 impl Fold {
-    fn write_out(&self, values: &[StateAcc], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        if self.elems.is_power_of_two() {
+    fn write_out(&self, values: &[StateAcc], kept: &HashSet<AccId>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+        if self.elems.is_power_of_two() || parts.iter().any(|p| kept.contains(&p.acc)) {
             return self.halve(values, nest, names);
         }
         let copies: Vec<StateAcc> = values.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
@@ -66,6 +115,47 @@ impl Fold {
         };
         tree::folds(self.lanes, self.present).map(step).collect()
     }
+}
+
+/// Gathers the accumulators of folds of which more than the first elements, the result, may be read afterwards.
+fn read_beyond(body: &[Stmt], found: &mut HashSet<AccId>) {
+    for (at, stmt) in body.iter().enumerate() {
+        read_beyond(stmt.body(), found);
+        let Stmt::Fold { accs, elems, .. } = stmt else { continue };
+        for acc in accs {
+            let is_own = body[..at].iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if a == acc));
+            let of_result = body[at + 1..].iter().all(|s| reads_below(s, *acc, *elems, &mut HashMap::new()));
+            if !is_own || !of_result {
+                found.insert(*acc);
+            }
+        }
+    }
+}
+
+/// Returns whether a statement reads of an accumulator no more than so many first elements; `extents` are those of the loops
+/// around.
+fn reads_below(stmt: &Stmt, of: AccId, elems: u64, extents: &mut HashMap<LoopVar, u64>) -> bool {
+    if let Stmt::For(Loop { var, extent: Extent::Const(extent), .. }) = stmt {
+        extents.insert(*var, *extent);
+    }
+    let mut are_below = !matches!(stmt, Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } if accs.contains(&of));
+    are_below &= !matches!(stmt, Stmt::Select { acc, .. } if *acc == of);
+    for e in stmt.exprs() {
+        e.visit(&mut |e| {
+            if let Expr::Read(acc, _, index) = e
+                && *acc == of
+            {
+                are_below &= greatest(index, extents).is_some_and(|greatest| greatest < i128::from(elems));
+            }
+        });
+    }
+    are_below && stmt.body().iter().all(|s| reads_below(s, of, elems, extents))
+}
+
+/// The greatest value of an index in these loops; `None` where it moves with what is none of them.
+fn greatest(index: &Index, extents: &HashMap<LoopVar, u64>) -> Option<i128> {
+    let most = |(var, c): (LoopVar, i64)| Some(i128::from(c).max(0) * i128::from(extents.get(&var)?.saturating_sub(1)));
+    index.terms().map(most).try_fold(i128::from(index.offset), |sum, most| sum.checked_add(most?))
 }
 
 fn copy(to: &[StateAcc], from: &[StateAcc], len: u64, names: &mut Names) -> Stmt {

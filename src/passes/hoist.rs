@@ -3,7 +3,7 @@
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
-use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
+use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
 /// Moves the read of an accumulator element out of the loops that change neither the index nor the
@@ -21,6 +21,8 @@ pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let body = rewrite(nest.body, &mut |stmt, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         match l.kind {
+            // What never runs may name elements that there are not.
+            _ if l.extent == Extent::Const(0) => out.push(Stmt::For(l)),
             LoopKind::Parallel | LoopKind::Seq => out.extend(out_of(l, &buffers, &mut names)),
             LoopKind::Lanes => out.push(Stmt::For(l)),
         }

@@ -7,11 +7,16 @@ use cranefold_ir::{Loop, LoopKind, Stmt};
 /// The number of iterations of a loop that make a vector of `width` bits; `None` where it becomes none: its body is not
 /// straight, or has no vector form.
 pub(super) fn lanes(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u64> {
-    if l.kind != LoopKind::Parallel || !is_straight(&l.body) || !has_unit_strides(l) {
+    if l.kind != LoopKind::Parallel || !is_vector(l, forms) {
         return None;
     }
     let lanes = u64::from(width / 8) / forms.widest_bytes(&l.body);
-    (lanes > 1 && l.body.iter().all(|s| forms.has_form(s))).then_some(lanes)
+    (lanes > 1).then_some(lanes)
+}
+
+/// Returns whether the iterations of a loop may be the lanes of a vector: the body is straight and has a vector form.
+pub(super) fn is_vector(l: &Loop, forms: &mut VectorForms) -> bool {
+    is_straight(&l.body) && has_unit_strides(l) && l.body.iter().all(|s| forms.has_form(s))
 }
 
 /// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.

@@ -1,9 +1,10 @@
 //! Splits vectors and replaces what the target lacks.
 
+use super::lanes::is_vector;
 use super::vector_forms::{VectorForms, is_primitive};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute};
+use cranefold_ir::analysis::{Zone, renamed, rewrite, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
 use std::collections::HashMap;
 
@@ -17,6 +18,17 @@ use std::collections::HashMap;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = max.f32(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
+/// Nests that callers give may have more: lanes that are no power of two are split into such, where no mask leaves lanes
+/// out; outside of wide functions, a loop over lanes that vectors have no form for is one of scalars; and where there
+/// are no wide vectors, a wide function is its statements:
+///
+/// ```text
+/// wide function { for l0 in 0..3 lanes { a0[l0] = mul(a0[l0], x0[l0]) } }
+/// ->  (vectors of 128 bits)
+/// for l0 in 0..2 lanes { a0[l0] = mul(a0[l0], x0[l0]) }
+/// a0[2] = mul(a0[2], x0[2])
+/// ```
+///
 /// In the body of a definition the sequence is written out. A term names the operation either way.
 ///
 /// In a wide function the vectors are wider, convert between f32 and f16, and from bf16, by themselves, and have the
@@ -26,10 +38,23 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let defs = std::mem::take(&mut nest.defs);
     let mut outside = VectorForms::new(&defs, Vectors::BASE);
     let mut inside = VectorForms::new(&defs, vectors);
-    let body = std::mem::take(&mut nest.body);
+    let mut body = std::mem::take(&mut nest.body);
+    if !vectors.are_wide() {
+        body = without_tiles(body);
+    }
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
-        (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => split(l, &mut outside, &mut names, out),
-        (Stmt::For(l), Zone::Wide) if l.kind == LoopKind::Lanes => split(l, &mut inside, &mut names, out),
+        (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
+            match vectors != Vectors::NONE && is_vector(&l, &mut outside) {
+                true => split(l, &mut outside, &mut names, &mut |part| match is_of_memory(&part) {
+                    true => out.extend(substitute(part.body, part.var, &Index::constant(0))),
+                    false => out.push(Stmt::For(part)),
+                }),
+                false => out.push(Stmt::For(Loop { kind: LoopKind::Parallel, ..l })),
+            }
+        }
+        (Stmt::For(l), Zone::Wide) if l.kind == LoopKind::Lanes => {
+            split(l, &mut inside, &mut names, &mut |part| out.push(Stmt::For(part)))
+        }
         (other, _) => out.push(other),
     });
     let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: HashMap::new() };
@@ -129,15 +154,39 @@ fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> E
     }
 }
 
-fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, out: &mut Vec<Stmt>) {
+/// Returns whether a loop is over one lane of memory: of two lanes, which a vector has at least, the other would be beside it.
+fn is_of_memory(l: &Loop) -> bool {
+    let mut found = l.body.iter().any(|s| matches!(s, Stmt::Store { .. }));
+    visit_exprs(&l.body, &mut |e| found |= matches!(e, Expr::Load(..) | Expr::At(..)));
+    found && l.extent == Extent::Const(1)
+}
+
+/// Calls `f` with loops over as many lanes as fit a vector.
+fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut(Loop)) {
     let Extent::Const(lanes) = l.extent else { unreachable!("lanes are constant") };
     let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
-    if lanes <= most {
-        return out.push(Stmt::For(l));
+    let part_of = |left: u64| if forms.has_masks() || left == 0 { left } else { 1 << left.ilog2() };
+    if lanes <= most && part_of(lanes) == lanes {
+        return f(l);
     }
-    for start in (0..lanes).step_by(most as usize) {
+    let mut start = 0;
+    while start < lanes {
+        let part = part_of(most.min(lanes - start));
         let at = Index::term(l.var, 1).offset_by(start as i64);
         let body = substitute(renamed(l.body.clone(), names), l.var, &at);
-        out.push(Stmt::For(Loop::new(l.var, most.min(lanes - start), LoopKind::Lanes, body)));
+        f(Loop::new(l.var, part, LoopKind::Lanes, body));
+        start += part;
     }
+}
+
+/// The body with the statements of wide functions in their place.
+fn without_tiles(body: Vec<Stmt>) -> Vec<Stmt> {
+    rewrite(body, &mut |stmt, out| match stmt {
+        Stmt::Wide { body } => out.extend(body),
+        simple @ (Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => {
+            out.push(simple)
+        }
+        simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
+        simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
+    })
 }

@@ -37,7 +37,7 @@ mod walks;
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::{Nest, Over};
+use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
 /// A pass.
 #[derive(Debug)]
@@ -50,8 +50,30 @@ pub struct Pass {
     pub because: &'static str,
     /// The shape of the nest that it relies on; where it finds another, it leaves the nest as it is.
     pub relies_on: &'static str,
+    /// The nests that it runs on.
+    pub runs_on: RunsOn,
     /// The function; it gets the vectors that the code is made of.
     pub run: fn(Nest, &Schedule, Vectors) -> Nest,
+}
+
+/// The nests that a pass runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunsOn {
+    /// Nests of `lower`, whose loops the schedule decides.
+    Lowered,
+    /// These, and any nest that a caller gives, if it has neither tiles nor lanes: it keeps its loops.
+    WithoutVectors,
+    /// Any nest.
+    Any,
+}
+
+/// Returns whether a nest says itself what its vectors are.
+pub fn has_vectors(nest: &Nest) -> bool {
+    let mut found = false;
+    nest.visit(&mut |s| {
+        found |= matches!(s, Stmt::Wide { .. }) || matches!(s, Stmt::For(l) if l.kind == LoopKind::Lanes);
+    });
+    found
 }
 
 /// Every pass, in order.
@@ -61,6 +83,7 @@ pub const PASSES: &[Pass] = &[
         summary: "split output dims and steps into tiles",
         because: "first: the schedule names loops of the naive nest, and all others move or join the loops made here",
         relies_on: "the loops of lower: one for each output dim, one over the steps of a block, parallel ones over blocks",
+        runs_on: RunsOn::Lowered,
         run: tile::tile,
     },
     Pass {
@@ -68,6 +91,7 @@ pub const PASSES: &[Pass] = &[
         summary: "move a tile's loops inside the reduction's",
         because: "after tile, which makes the loops; while merges and folds are statements, whose elements are counted anew",
         relies_on: "the loops of a tile directly inside one another; the two that tile makes of one over blocks walk as it did",
+        runs_on: RunsOn::Lowered,
         run: reorder::reorder,
     },
     Pass {
@@ -75,6 +99,7 @@ pub const PASSES: &[Pass] = &[
         summary: "move a tile's loops inside those over blocks",
         because: "after tile, and before stream, which makes a stack of all the states that lie side by side then",
         relies_on: "beside a merge in the tile, nothing before it but its accumulators and loops over blocks",
+        runs_on: RunsOn::Lowered,
         run: interchange::interchange,
     },
     Pass {
@@ -82,6 +107,7 @@ pub const PASSES: &[Pass] = &[
         summary: "join loops that walk memory as one",
         because: "after the passes that bring loops directly inside one another; before those that count a loop's iterations",
         relies_on: "parallel loops; those over blocks stay apart for stream, and tiles that share folds for share_folds",
+        runs_on: RunsOn::Lowered,
         run: merge_loops::merge_loops,
     },
     Pass {
@@ -89,6 +115,7 @@ pub const PASSES: &[Pass] = &[
         summary: "add integers of all blocks into one state",
         because: "before stream, which writes out the merges that are left; before neighbours, which asks for one sum",
         relies_on: "a merge beside the loops over its blocks, in which the accumulator is only added to",
+        runs_on: RunsOn::Lowered,
         run: join_blocks::join_blocks,
     },
     Pass {
@@ -96,6 +123,7 @@ pub const PASSES: &[Pass] = &[
         summary: "add bytes that lie side by side in one lane",
         because: "before fold: while it is a statement, it says that all lanes end in one sum; after join_blocks, for no merge may be left",
         relies_on: "a loop over steps around one over lanes that adds one byte; codegen knows the sums by their order, from the left",
+        runs_on: RunsOn::Lowered,
         run: neighbours::neighbours,
     },
     Pass {
@@ -103,6 +131,7 @@ pub const PASSES: &[Pass] = &[
         summary: "merge blocks as they are done",
         because: "after the passes that need a merge as a statement; before fold and hoist, which work on the loops it writes",
         relies_on: "merged accumulators declared beside their merge, and loops over blocks there, or over outputs around such",
+        runs_on: RunsOn::Lowered,
         run: stream::stream,
     },
     Pass {
@@ -110,13 +139,15 @@ pub const PASSES: &[Pass] = &[
         summary: "fold the lanes of several outputs together",
         because: "before fold, which writes out the folds that no outputs share; after stream, which makes a state of one block",
         relies_on: "a fold of one element in the body of a tile, and after it only uses of its results",
+        runs_on: RunsOn::Lowered,
         run: share_folds::share_folds,
     },
     Pass {
         name: "fold",
-        summary: "write out the folds of lanes",
+        summary: "write out the folds of lanes, and merges that are left",
         because: "after neighbours and share_folds, which ask for the statement; before the passes that know loops alone",
         relies_on: "no more than the meaning of a fold",
+        runs_on: RunsOn::Any,
         run: fold::fold,
     },
     Pass {
@@ -124,6 +155,7 @@ pub const PASSES: &[Pass] = &[
         summary: "take several steps in one visit of an accumulator",
         because: "after merge_loops and reorder, which bring the body of a step to its last shape; before hoist, for it reads once what steps share",
         relies_on: "loops over jammed steps, which tile makes, of constant extent and with a straight body",
+        runs_on: RunsOn::Lowered,
         run: jam::jam,
     },
     Pass {
@@ -131,6 +163,7 @@ pub const PASSES: &[Pass] = &[
         summary: "read what a loop does not change before it",
         because: "after jam and fold, whose reads it moves; before interleave and unroll, which would make copies of them",
         relies_on: "no more than the indices and the accumulators that a loop changes",
+        runs_on: RunsOn::WithoutVectors,
         run: hoist::hoist,
     },
     Pass {
@@ -138,13 +171,15 @@ pub const PASSES: &[Pass] = &[
         summary: "take several blocks or outputs at once",
         because: "after stream, whose sequential loops over blocks it joins; before vectorize, while a loop is still one statement",
         relies_on: "loops over blocks or outputs directly around loops over steps; a carry made of blocks alone",
+        runs_on: RunsOn::Lowered,
         run: interleave::interleave,
     },
     Pass {
         name: "outline",
         summary: "give statements to the generator of wide vectors",
         because: "after the passes that move statements over others; before vectorize, which makes the vectors of a wide function wider",
-        relies_on: "lanes::lanes, by which vectorize decides; levels and starts are the variables that statements bind",
+        relies_on: "lanes::lanes, by which vectorize decides",
+        runs_on: RunsOn::WithoutVectors,
         run: outline::outline,
     },
     Pass {
@@ -152,6 +187,7 @@ pub const PASSES: &[Pass] = &[
         summary: "make lanes of parallel loops",
         because: "after outline, which says where vectors may be wide; before unroll, which counts vectors and not elements",
         relies_on: "parallel loops with straight bodies, which walk accumulators one element at a time",
+        runs_on: RunsOn::WithoutVectors,
         run: vectorize::vectorize,
     },
     Pass {
@@ -159,6 +195,7 @@ pub const PASSES: &[Pass] = &[
         summary: "write out short loops",
         because: "after vectorize, whose groups of short::GROUP vectors it writes out; before legalize: it counts vectors before they are split",
         relies_on: "loops over lanes inside those it writes out; codegen transposes lanes that lie apart where short::SHORT stand together",
+        runs_on: RunsOn::WithoutVectors,
         run: unroll::unroll,
     },
     Pass {
@@ -166,6 +203,7 @@ pub const PASSES: &[Pass] = &[
         summary: "split vectors and replace what the target lacks",
         because: "near the end: none after it makes an operation or a vector that the target lacks",
         relies_on: "no more than vector_forms, which says what vectors can do",
+        runs_on: RunsOn::Any,
         run: legalize::legalize,
     },
     Pass {
@@ -202,7 +240,7 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Block,
         means: "blocks of the reduction tree: parallel until stream or join_blocks puts them in order",
-        made_by: &["lower"],
+        made_by: &["fold", "lower"],
         asked_by: &["interchange", "interleave", "join_blocks", "merge_loops", "reorder", "stream", "tile", "unroll"],
     },
     Role {
@@ -233,7 +271,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Level,
         means: "levels of the stack of block states; a carry binds how many there are",
         made_by: &["stream"],
-        asked_by: &["outline"],
+        asked_by: &[],
     },
     Role {
         over: Over::Position,
@@ -245,6 +283,6 @@ pub const ROLES: &[Role] = &[
         over: Over::Start,
         means: "no loop: a pick binds where what was found starts",
         made_by: &["lower"],
-        asked_by: &["outline"],
+        asked_by: &[],
     },
 ];

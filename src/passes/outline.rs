@@ -266,10 +266,7 @@ impl Uses {
             self.last.insert(name, at);
         };
         let body = std::slice::from_ref(stmt);
-        let is_bound = |v: LoopVar| matches!(v.over, Over::Level | Over::Start);
-        visit_indices(body, &mut |index| {
-            index.terms().filter(|&(v, _)| is_bound(v)).for_each(|(v, _)| take(Name::Carry(v)));
-        });
+        visit_indices(body, &mut |index| index.terms().for_each(|(v, _)| take(Name::Carry(v))));
         visit_exprs(body, &mut |e| {
             if let Expr::Var(var, _) = e {
                 take(Name::Var(*var));

@@ -29,6 +29,11 @@ impl<'a> VectorForms<'a> {
         self.vectors.bits
     }
 
+    /// Returns whether the vectors leave lanes out by a mask.
+    pub(super) fn has_masks(&self) -> bool {
+        self.vectors.has_masks()
+    }
+
     fn of_def(&mut self, id: DefId) -> OfDef {
         let (at, vectors) = (id.0 as usize, self.vectors);
         *self.known[at].get_or_insert_with(|| {

@@ -7,7 +7,7 @@ use cranefold_ir::ops::{Form, ResultKind, in_memory};
 impl Problem {
     /// Checks that the parts fit together, as those of a problem made from a spec do. What it does not find is
     /// boxes that overlap one another.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         if self.inputs.is_empty() || self.outputs.is_empty() {
             return Err("there is an input and an output".into());
         }

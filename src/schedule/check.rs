@@ -41,6 +41,18 @@ impl Schedule {
         }
     }
 
+    /// Checks a schedule forced for a nest that keeps its loops: only its vectors and its prefetch count.
+    ///
+    /// # Errors
+    /// A number that is out of its limits, or [`ScheduleError::OfNest`].
+    pub(super) fn check_of_nest(&self) -> Result<(), ScheduleError> {
+        self.check_numbers()?;
+        match *self == (Schedule { width: self.width, prefetch: self.prefetch, ..Schedule::default() }) {
+            true => Ok(()),
+            false => Err(ScheduleError::OfNest(Box::new(self.clone()))),
+        }
+    }
+
     /// The bytes of the states that are kept at once for a box of slices.
     fn state_bytes(&self, problem: &Problem, reducer: &Reducer, loops: &[OutputLoop]) -> u64 {
         let tree = Tree::of(problem, &reducer.method);

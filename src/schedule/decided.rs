@@ -10,6 +10,7 @@ use super::choose::choose_for;
 use super::{Schedule, ScheduleError};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
+use cranefold_ir::Nest;
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,12 +54,45 @@ impl Bounds {
     }
 }
 
-/// A problem with its schedule and the vectors that its code is made of.
+/// The meaning that code is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A problem, which a schedule puts into nests.
+    Problem(Arc<Problem>),
+    /// A naive nest of a problem's partial results.
+    Part(Arc<Problem>, Arc<Nest>),
+    /// A nest that a caller gives, which keeps its loops.
+    Nest(Arc<Nest>),
+}
+
+impl Source {
+    /// The problem that the code is of; none of a nest that a caller gives.
+    pub fn problem(&self) -> Option<&Arc<Problem>> {
+        match self {
+            Source::Problem(problem) | Source::Part(problem, _) => Some(problem),
+            Source::Nest(_) => None,
+        }
+    }
+}
+
+impl From<Problem> for Source {
+    fn from(problem: Problem) -> Source {
+        Source::Problem(problem.into())
+    }
+}
+
+impl From<Arc<Problem>> for Source {
+    fn from(problem: Arc<Problem>) -> Source {
+        Source::Problem(problem)
+    }
+}
+
+/// A source of code with its schedule and the vectors that its code is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
-    /// The problem.
-    pub problem: Arc<Problem>,
-    /// The schedule, which fits the problem.
+    /// The source.
+    pub source: Source,
+    /// The schedule, which fits the problem; of a nest that a caller gives, its width alone counts.
     pub schedule: Schedule,
     /// The vectors that code is made of.
     pub vectors: Vectors,
@@ -96,34 +130,31 @@ impl Decided {
     /// let bounds = Bounds::new(Vectors::WIDEST);
     /// let chosen = Decided::of(Problem::of(&spec), None, bounds)?;
     /// assert_eq!(chosen.schedule.to_string(), "width=512 form=direct jam=1 in_flight=1");
-    /// let forced = Decided::of(chosen.problem, Some(&"width=256".parse()?), bounds)?;
+    /// let forced = Decided::of(chosen.source, Some(&"width=256".parse()?), bounds)?;
     /// assert_eq!((forced.vectors.bits, forced.is_forced), (256, true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`ScheduleError`] if the forced schedule does not fit the problem.
-    pub fn of(
-        problem: impl Into<Arc<Problem>>,
-        forced: Option<&Schedule>,
-        bounds: Bounds,
-    ) -> Result<Decided, ScheduleError> {
-        let problem = problem.into();
-        let schedule = match forced {
-            Some(forced) => {
-                forced.check(&problem)?;
+    /// [`ScheduleError`] if the forced schedule does not fit the problem, or says more of a nest than its width.
+    pub fn of(source: impl Into<Source>, forced: Option<&Schedule>, bounds: Bounds) -> Result<Decided, ScheduleError> {
+        let source = source.into();
+        let schedule = match (&source, forced) {
+            (Source::Problem(problem), Some(forced)) => {
+                forced.check(problem)?;
                 forced.clone()
             }
-            None => choose_for(&problem, bounds.width, bounds.threads),
+            (Source::Problem(problem), None) => choose_for(problem, bounds.width, bounds.threads),
+            // The forced one was chosen for the whole problem.
+            (Source::Part(..), forced) => forced.cloned().unwrap_or_default(),
+            (Source::Nest(_), Some(forced)) => {
+                forced.check_of_nest()?;
+                forced.clone()
+            }
+            (Source::Nest(_), None) => Schedule { width: bounds.width, ..Schedule::default() },
         };
         let vectors = bounds.vectors.at_most(schedule.width);
-        Ok(Decided { problem, schedule, vectors, is_forced: forced.is_some(), narrowed: None })
-    }
-
-    /// The decision for one nest of a problem's partial results, by a schedule that was chosen for the whole problem.
-    pub(crate) fn for_nest(problem: Arc<Problem>, schedule: Schedule, vectors: Vectors) -> Decided {
-        let vectors = vectors.at_most(schedule.width);
-        Decided { problem, schedule, vectors, is_forced: true, narrowed: None }
+        Ok(Decided { source, schedule, vectors, is_forced: forced.is_some(), narrowed: None })
     }
 
     /// The same decision, made instead of one whose vectors have no form for `what`.

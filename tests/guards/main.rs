@@ -102,9 +102,10 @@ fn stays_between_elements(case: &Case, memory: &Memory, after: &[Buffer]) {
 }
 
 fn can_be_in_place(kernel: &Kernel) -> bool {
-    let (input, outputs) = (&kernel.spec().inputs()[0], kernel.spec().outputs());
+    let spec = kernel.spec().expect("a kernel of a spec");
+    let (input, outputs) = (&spec.inputs()[0], spec.outputs());
     let fits = |o: &cranefold::spec::Operand| o.dtype() == input.dtype() && o.placement() == input.placement();
-    kernel.spec().applies() && matches!(outputs, [output] if fits(output))
+    spec.applies() && matches!(outputs, [output] if fits(output))
 }
 
 #[test]

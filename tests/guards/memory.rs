@@ -150,7 +150,7 @@ impl Guarded {
         lay(&mut self.outputs, &of.outputs, place);
         let scratch = self.scratch.get_or_insert_with(Laid::none);
         scratch.lay_scratch(kernel.scratch_bytes() as usize, place);
-        let spec = kernel.spec();
+        let spec = kernel.spec().expect("a kernel of a spec");
         let inputs: Vec<Input> = spec
             .inputs()
             .iter()
@@ -194,7 +194,8 @@ impl Guarded {
     /// As [`run`](Guarded::run).
     pub fn run_in_place(&mut self, kernel: &Kernel, of: &Memory, place: Place) -> Result<(), String> {
         lay(&mut self.inputs, &of.inputs, place);
-        let dtypes: Vec<DType> = kernel.spec().inputs().iter().map(|o| o.dtype()).collect();
+        let dtypes: Vec<DType> =
+            kernel.spec().expect("a kernel of a spec").inputs().iter().map(|o| o.dtype()).collect();
         let (first, others) = self.inputs.split_first_mut().expect("an input");
         let inputs: Vec<Input> =
             others.iter_mut().zip(&dtypes[1..]).map(|(laid, &d)| Input::from_bytes(d, laid.bytes())).collect();

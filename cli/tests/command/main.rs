@@ -4,6 +4,7 @@ mod absurd;
 mod emit;
 mod explain;
 mod files;
+mod from;
 mod layouts;
 mod pages;
 mod photograph;

@@ -4,6 +4,7 @@ use crate::{bytes, folder, works, write_npy};
 use npyz::Order;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 fn pages() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
@@ -31,7 +32,7 @@ fn commands() -> Vec<Vec<String>> {
     let mut all = vec![];
     for page in pages() {
         let page = page.replace("\\\n", " ");
-        for block in page.split("```").skip(1).step_by(2) {
+        for block in page.split("```").skip(1).step_by(2).filter(|block| !is_for_a_shell(block)) {
             let lines = block.lines().filter_map(|line| {
                 line.strip_prefix("cranefold ").or_else(|| line.strip_prefix("cargo run --release -- "))
             });
@@ -39,6 +40,36 @@ fn commands() -> Vec<Vec<String>> {
         }
     }
     all
+}
+
+/// Returns whether the lines of a block feed one another, by files or by pipes.
+fn is_for_a_shell(block: &str) -> bool {
+    block.starts_with("sh\n") && block.lines().any(|line| line.contains(" | cranefold "))
+}
+
+/// Blocks of lines that feed one another are run as a whole.
+#[test]
+fn pipes_shown_work() {
+    let folder = folder("pipes_shown_work");
+    let command = Path::new(env!("CARGO_BIN_EXE_cranefold"));
+    let path = format!("{}:{}", command.parent().expect("a folder").display(), std::env::var("PATH").expect("a path"));
+    let mut count = 0;
+    for page in pages() {
+        for block in page.split("```").skip(1).step_by(2).filter(|block| is_for_a_shell(block)) {
+            let script = block.strip_prefix("sh\n").expect("a script");
+            let done = Command::new("sh").args(["-ec", script]).current_dir(&folder).env("PATH", &path).output();
+            let done = done.expect("a shell");
+            let out = String::from_utf8_lossy(&done.stdout);
+            assert!(
+                done.status.success() && done.stderr.is_empty(),
+                "{script}: {}",
+                String::from_utf8_lossy(&done.stderr)
+            );
+            assert!(out.contains("\nerror    none: equal to the interpreter\n"), "{script}: {out}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 1);
 }
 
 /// Each is run in a folder with the arrays it names.

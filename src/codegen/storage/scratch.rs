@@ -2,7 +2,8 @@
 //!
 //! Slices that are selected from do, beyond [`MOST_SLICE_BYTES`]: they may have millions of elements, far
 //! more than a thread's stack holds. States of reductions fit a frame, since schedules bound them; an
-//! accumulator beyond that bound does not. Bodies that never run at once share memory: each accumulator
+//! accumulator beyond that bound does not, nor do more than [`MOST_FRAME_BYTES`] of them together, which only nests that
+//! callers give have. Bodies that never run at once share memory: each accumulator
 //! lies after those of the bodies around it and those before it in its own.
 
 use crate::schedule::Schedule;
@@ -14,6 +15,9 @@ const MOST_SLICE_BYTES: u64 = 64 << 10;
 
 /// The most bytes of any other there.
 const MOST_STATE_BYTES: u64 = Schedule::MAX_STATE_BYTES;
+
+/// The most bytes of all accumulators there.
+const MOST_FRAME_BYTES: u64 = 4 * MOST_STATE_BYTES;
 
 /// The alignment of scratch memory and of each accumulator in it, in bytes: a cache line, and the
 /// widest vector.
@@ -54,19 +58,31 @@ impl Scratch {
             false => u64::MAX,
         };
         let mut scratch = Scratch::default();
-        scratch.body(&nest.body, 0, &most_bytes)?;
+        let mut frame = MOST_FRAME_BYTES;
+        scratch.body(&nest.body, 0, &mut frame, &most_bytes)?;
         Ok(scratch)
     }
 
-    /// The places of accumulators of more than `most_bytes`, after `used` bytes.
-    fn body(&mut self, body: &[Stmt], mut used: u64, most_bytes: &impl Fn(AccId) -> u64) -> Result<(), TooLarge> {
+    /// The places of accumulators of more than `most_bytes`, or of more than are left of the frame, after `used` bytes.
+    fn body(
+        &mut self,
+        body: &[Stmt],
+        mut used: u64,
+        frame: &mut u64,
+        most_bytes: &impl Fn(AccId) -> u64,
+    ) -> Result<(), TooLarge> {
         for stmt in body {
             match stmt {
-                Stmt::For(l) => self.body(&l.body, used, most_bytes)?,
-                Stmt::Wide { body } => self.body(body, used, most_bytes)?,
+                Stmt::For(l) => self.body(&l.body, used, frame, most_bytes)?,
+                Stmt::Wide { body } => self.body(body, used, frame, most_bytes)?,
                 Stmt::Acc { acc, dtype, len, .. } => {
                     let bytes = len.saturating_mul(dtype.bytes());
-                    if bytes <= most_bytes(*acc) {
+                    let most = most_bytes(*acc);
+                    if most == u64::MAX {
+                        continue;
+                    }
+                    if bytes <= most && bytes <= *frame {
+                        *frame -= bytes;
                         continue;
                     }
                     self.offsets.insert(*acc, used);

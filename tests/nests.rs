@@ -1,0 +1,271 @@
+//! Nests that are given: what a dump prints after any stage, and what someone has edited, gives code with the bits of the
+//! interpreter.
+
+use cranefold::ir::{Nest, verify};
+use cranefold::lower::lower;
+use cranefold::schedule::{Bounds, Decided};
+use cranefold::{Compiler, Error, Options, Problem, Schedule, ScheduleError, Spec, Vectors, pipeline};
+use cranefold_fuzz::nests::{agrees, native};
+
+const WIDTHS: [u32; 4] = [512, 256, 128, 0];
+
+/// Ops, element types and layouts whose nests differ.
+const SPECS: &[&str] = &[
+    "sum f32[4,9000] axes=[1]",
+    "sum f32[40,30] axes=[0]",
+    "sum i8[9,1000] axes=[1] -> i32",
+    "mean f16[3,700] axes=[1]",
+    "var bf16[5,3,77] axes=[0,2]",
+    "max f32[7,300] axes=[1]",
+    "min i64[3,70]@ba axes=[1]",
+    "argmax f32[6,500] axes=[1]",
+    "argmin i16[500,6] axes=[0]",
+    "prod u8[3,200] axes=[1]",
+    "any bool[4,130] axes=[1]",
+    "l2 f64[20,7]@(7,1) axes=[0]",
+    "log_sum_exp f32[3,200] axes=[1]",
+    "softmax f32[5,67] axes=[1]",
+    "median i8[3,99] axes=[1]",
+    "mode f32[40]",
+    "layer_norm f32[4,48] axes=[1]",
+    "sum, max f32[4,5]@ba axes=[1]",
+    "mean f32[2,20,7]@aBc16b axes=[0,2] -> @any",
+    "sum f32[4,5], f32[1]:then scalar s:f32 axes=[1] then=\"r0*s + y0 + d\" -> f16",
+    "combiner(identity=\"0, i64(0)\", lift=\"f32(x0), i\", combine=\"a0+b0, b1\", finish=\"a1, a0/n\", commutative) f32[900]",
+    "sum f32[0,4] axes=[0]",
+];
+
+fn compiler() -> Compiler {
+    Compiler::host().expect("this machine")
+}
+
+fn problem(spec: &str) -> Problem {
+    Problem::of(&spec.parse::<Spec>().unwrap_or_else(|e| panic!("{spec}: {e}")))
+}
+
+fn at_most(width: u32) -> Options {
+    Options { schedule: None, width: Some(width) }
+}
+
+/// The nests of a spec after each stage, in vectors of so many bits, those that are equal once.
+fn stages(spec: &str, width: u32) -> Vec<(&'static str, Nest)> {
+    let decided = Decided::of(problem(spec), None, Bounds::new(Vectors::WIDEST).at_most(width)).expect("a choice");
+    let mut stages: Vec<(&str, Nest)> = vec![];
+    for (stage, mut program) in pipeline::stages(&decided).unwrap_or_else(|e| panic!("{spec}: {e}")) {
+        let nest = program.nests.remove(0);
+        if stages.last().is_none_or(|(_, last)| *last != nest) {
+            stages.push((stage, nest));
+        }
+    }
+    stages
+}
+
+/// The code of a nest, read from its text, in vectors of every width.
+fn is_made(compiler: &Compiler, what: &str, text: &str) {
+    let nest: Nest = text.parse().unwrap_or_else(|e| panic!("{what}: {e}\n{text}"));
+    verify(&nest).unwrap_or_else(|e| panic!("{what}: {e}\n{nest}"));
+    for (seed, width) in WIDTHS.into_iter().enumerate() {
+        for kind in [5, seed as u8] {
+            match native(compiler, &nest, &at_most(width), kind, seed as u64) {
+                Ok(true) => {}
+                Ok(false) => panic!("{what}: {width} bits have no form\n{nest}"),
+                Err(error) => panic!("{what}: {error}\n{nest}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_nest_of_every_stage_is_made_native() {
+    let compiler = compiler();
+    for spec in SPECS {
+        for width in WIDTHS {
+            for (stage, nest) in stages(spec, width) {
+                is_made(&compiler, &format!("{spec}, {width} bits, after {stage}"), &nest.to_string());
+            }
+        }
+    }
+}
+
+#[test]
+fn problems_are_made_native() {
+    let compiler = compiler();
+    for spec in SPECS {
+        let problem: Problem = problem(spec).to_string().parse().expect("a problem reads back");
+        let naive = lower(&problem, "naive");
+        for (seed, width) in WIDTHS.into_iter().enumerate() {
+            let kernel = compiler.compile_problem(&problem, &at_most(width)).unwrap_or_else(|e| panic!("{spec}: {e}"));
+            agrees(&kernel, &naive, 5, seed as u64).unwrap_or_else(|e| panic!("{spec}, {width} bits: {e}"));
+        }
+    }
+}
+
+/// The code of a spec's problem is the spec's.
+#[test]
+fn a_problem_shares_the_code_of_its_specs() {
+    let compiler = compiler();
+    let spec: Spec = "sum f32[64,65] axes=[1]".parse().expect("a spec");
+    let of_spec = compiler.compile(&spec).expect("a kernel");
+    let of_problem = compiler.compile_problem(&Problem::of(&spec), &Options::default()).expect("a kernel");
+    assert_eq!(of_problem.code().as_ptr(), of_spec.code().as_ptr());
+    assert_eq!((of_problem.spec(), of_spec.spec()), (None, Some(&spec)));
+    let again = compiler.compile_problem(&Problem::of(&spec), &Options::default()).expect("a kernel");
+    assert_eq!(again.request(), of_problem.request());
+    assert_eq!(compiler.statistics().compiles, 1);
+}
+
+/// A spec, a stage of its nest, and text of it replaced by other text, wherever it stands.
+const EDITS: &[(&str, &str, &[(&str, &str)])] = &[
+    // Another order of loops, and of elements.
+    (
+        "sum f32[40,30] axes=[0]",
+        "nest",
+        &[
+            ("for k1 in 0..20 seq", "@"),
+            ("for l2 in 0..2 parallel", "for k1 in 0..20 seq"),
+            ("@", "for l2 in 0..2 parallel"),
+        ],
+    ),
+    (
+        "sum f32[40,30] axes=[0]",
+        "nest",
+        &[("for k1 in 0..20 seq", "for k1 in 0..10 seq"), ("+ 30*l2]", "- 30*l2 + 300]")],
+    ),
+    // Fewer elements of each slice.
+    ("sum f32[4,40] axes=[1]", "nest", &[("in 0..40", "in 0..24"), ("over 40", "over 24")]),
+    // Another operation.
+    ("sum f32[4,9000] axes=[1]", "nest", &[("add", "max")]),
+    ("sum f32[4,9000] axes=[1]", "legalize", &[("add", "sub")]),
+    ("sum i8[9,1000] axes=[1] -> i32", "legalize", &[("add", "sub")]),
+    ("max f32[7,300] axes=[1]", "unroll", &[("max", "mul")]),
+    // Loops that were parallel in order.
+    ("sum f32[4,9000] axes=[1]", "nest", &[("parallel", "seq")]),
+    ("softmax f32[5,67] axes=[1]", "nest", &[("parallel", "seq")]),
+    // Lanes as loops, and other lanes than vectors have.
+    ("sum f32[4,9000] axes=[1]", "legalize", &[("lanes", "parallel")]),
+    ("var bf16[5,3,77] axes=[0,2]", "legalize", &[("lanes", "seq")]),
+    // Other types of the elements.
+    ("sum f32[4,9000] axes=[1]", "nest", &[("f32", "f64")]),
+    ("sum f32[4,9000] axes=[1]", "legalize", &[("f32", "f64")]),
+    // A combination that does not commute.
+    ("sum f32[4,9000] axes=[1]", "nest", &[("add(v0, v1)", "sub(v0, v1)")]),
+    ("sum f32[4,9000] axes=[1]", "stream", &[("add(v0, v1)", "sub(v0, v1)")]),
+];
+
+#[test]
+fn nests_that_were_edited_are_made_native() {
+    let compiler = compiler();
+    for (spec, stage, edits) in EDITS {
+        for width in WIDTHS {
+            let Some((_, nest)) = stages(spec, width).into_iter().rev().find(|(name, _)| name == stage) else {
+                continue;
+            };
+            let text = edits.iter().fold(nest.to_string(), |text, (from, to)| text.replace(from, to));
+            is_made(&compiler, &format!("{spec}, {width} bits, after {stage}, {edits:?}"), &text);
+        }
+    }
+}
+
+/// Nests that no spec has.
+const OTHERS: &[&str] = &[
+    // Lanes that are no power of two, more than vectors have, and in a tile.
+    "nest \"\" { in x0: f32[21] out x1: f32[21] for l0 in 0..21 lanes { x1[l0] = neg(x0[l0]) } }",
+    "nest \"\" { in x0: u8[7] out x1: u8[7] for l0 in 0..7 lanes { x1[l0] = add(x0[l0], 3:u8) } }",
+    "nest \"\" { in x0: f32[13] out x1: f32[13] tile { for l0 in 0..13 lanes { x1[l0] = sqrt(x0[l0]) } } }",
+    "nest \"\" { in x0: f32[40] out x1: f32[40] acc a0: f32[40] = 1.0 tile { for l0 in 0..5 lanes { for l1 in 0..8 lanes { a0[8*l0 + l1] = x0[8*l0 + l1] } } for e2 in 0..40 parallel { x1[e2] = a0[e2] } } }",
+    // Lanes without a form in vectors.
+    "nest \"\" { in x0: i32[8] out x1: i32[8] for l0 in 0..8 lanes { x1[l0] = div(x0[l0], 3:i32) } }",
+    "nest \"\" { in x0: f32[32] out x1: f32[8] acc a0: f32[32] = 0.0 for e1 in 0..32 parallel { a0[e1] = x0[e1] } for l0 in 0..8 lanes { x1[l0] = a0[3*l0 + 1] } }",
+    // Loops that never run name what there is not.
+    "nest \"\" { in x0: f32[4] out x1: f32[4] for i0 in 0..0 parallel { let v0 = x0[1000000000000] x1[i0] = v0 } x1[0] = x0[3] }",
+    // A merge without loops over blocks, of two accumulators, and more than its result read after it; a fold likewise.
+    "nest \"\" { in x0: i32[33] out x1: i32[33] def f(v0: i32, v1: i32) -> i32 { sub(v0, v1) } acc a0: i32[33] = 0 for e0 in 0..33 parallel { a0[e0] = x0[e0] } merge a0 by f over 11 of 3 for e1 in 0..33 parallel { x1[e1] = a0[e1] } }",
+    "nest \"\" { in x0: f32[10] out x1: f32[10] def f(v0: f32, v1: i8, v2: f32, v3: i8) -> f32, i8 { sub(v0, v2), sub(v3, v1) } acc a0: f32[10] = 0.0 acc a1: i8[10] = 7 for e0 in 0..10 seq { a0[e0] = x0[e0] } merge a0, a1 by f over 5 of 2 x1[0] = a0[0] x1[1] = f32(a1[1]) }",
+    "nest \"\" { in x0: f32[21] out x1: f32[21] def f(v0: f32, v1: f32) -> f32 { sub(v0, v1) } acc a0: f32[21] = 0.0 for e0 in 0..21 seq { a0[e0] = x0[e0] } fold a0 by f over 7 of 8 by 3 for e1 in 0..21 parallel { x1[e1] = a0[e1] } }",
+    "nest \"\" { in x0: f32[21] out x1: f32[21] def f(v0: f32, v1: f32) -> f32 { sub(v0, v1) } acc a0: f32[21] = 0.0 for b2 in 0..3 seq { for e0 in 0..21 seq { a0[e0] = add(a0[e0], x0[e0]) } fold a0 by f over 7 of 8 by 3 x1[b2] = a0[2] } }",
+    // What is carried and picked by any letter, and read after a tile.
+    "nest \"\" { in x0: f32[64] out x1: f32[64] for i0 in 0..7 seq { carry e5 = i0 for k1 in 0..64 parallel { x1[k1] = add(x0[k1], f32(i32[e5])) } x1[0] = x0[e5] } }",
+    "nest \"\" { in x0: u8[64] out x1: f32[64] pick l9 = x0[0] to 31 for e1 in 0..32 parallel { x1[e1] = f32(x0[l9 + e1]) } x1[40] = f32(x0[l9]) }",
+    // Numbers of one letter again in another loop; an output that is read.
+    "nest \"\" { in x0: f32[64] inout x1: f32[64] for i0 in 0..64 parallel { x1[i0] = add(x1[i0], x0[i0]) } for i0 in 0..32 parallel { x1[2*i0] = mul(x1[2*i0 + 1], x0[i0]) } for i0 in 0..8 seq { x1[i0 + 1] = add(x1[i0], x1[i0 + 2]) } }",
+    // Rows that are many, in any order of the indices.
+    "nest \"\" { in x0: f32[900] out x1: f32[1] acc a0: f32[3] = 0.0 for r0 in 0..300 seq { a0[0] = add(a0[0], x0[3*r0]) a0[2] = sub(a0[0], x0[3*r0 + 2]) a0[0] = mul(a0[2], 0.5:f32) } x1[0] = add(a0[0], a0[2]) }",
+    // No statement, no output, no input.
+    "nest \"\" { }",
+    "nest \"\" { in x0: f32[4] }",
+    "nest \"\" { out x0: i16[5] for i0 in 0..5 parallel { x0[i0] = i16[3*i0 + 1] } }",
+    "nest \"\" { out x0: f64[0] }",
+];
+
+#[test]
+fn nests_of_no_spec_are_made_native() {
+    let compiler = compiler();
+    OTHERS.iter().for_each(|text| is_made(&compiler, text, text));
+}
+
+/// More accumulators than a stack holds lie in scratch memory.
+#[test]
+fn accumulators_fit_the_stack() {
+    let accs: String = (0..600).map(|n| format!("acc a{n}: f32[50000] = 0.0\n")).collect();
+    let sets: String = (0..600).map(|n| format!("a{n}[k0] = add(a{n}[k0], x0[k0])\n")).collect();
+    let sums: String = (0..600).map(|n| format!("x1[0] = add(x1[0], a{n}[7])\n")).collect();
+    let text =
+        format!("nest \"\" {{ in x0: f32[64] inout x1: f32[1] {accs} for k0 in 0..64 seq {{ {sets} }} {sums} }}");
+    let nest: Nest = text.parse().expect("a nest");
+    assert_eq!(native(&compiler(), &nest, &at_most(128), 3, 1), Ok(true));
+}
+
+#[test]
+fn nests_that_are_refused_say_why() {
+    let compiler = compiler();
+    let refused = |text: &str, options: &Options| {
+        let nest: Nest = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        compiler.compile_nest(&nest, options).expect_err("a refusal")
+    };
+    let plain = Options::default();
+    let outside = refused("nest \"\" { in x0: f32[4] out x1: f32[4] x1[0] = x0[4] }", &plain);
+    let message = "the nest does not verify: index 4 may be 4, and x0 has 4 elements, in `x1[0] = x0[4]`";
+    assert_eq!(outside.to_string(), message);
+    let order = refused("nest \"\" { out x0: f32[4] in x1: f32[4] x0[0] = x1[0] }", &plain);
+    assert_eq!(order.to_string(), "x1 is an input and stands after x0, which is written: inputs come first");
+    let large = refused(
+        "nest \"\" { in x0: u64[1] out x1: f64[1] acc a0: f64[4611686018427387904] = 0.0 pick s0 = x0[0] to 3 a0[s0] = 1.0:f64 x1[0] = a0[1] }",
+        &plain,
+    );
+    assert_eq!(
+        large.to_string(),
+        "code generation has no form for an accumulator of 4611686018427387904 elements of f64"
+    );
+    let sum = "nest \"\" { in x0: f32[4] out x1: f32[1] x1[0] = x0[0] }";
+    let schedule: Schedule = "width=128 jam=4".parse().expect("a schedule");
+    let forced = Options { schedule: Some(schedule.clone()), width: None };
+    assert_eq!(refused(sum, &forced), Error::Schedule(ScheduleError::OfNest(Box::new(schedule))));
+    let problem = Problem { count: 7, ..problem("sum f32[4,6] axes=[1]") };
+    let error = compiler.compile_problem(&problem, &plain).expect_err("a refusal");
+    assert_eq!(error.to_string(), "the problem is wrong: the boxes of elements have not 7 elements");
+}
+
+#[test]
+fn a_nest_is_dumped_and_explained() {
+    let compiler = compiler();
+    let (_, naive) = stages("sum f32[4,9000] axes=[1]", 512).swap_remove(0);
+    let kernel = compiler.compile_nest(&naive, &at_most(128)).expect("a kernel");
+    assert_eq!(kernel.dump("nest").as_deref(), Ok(naive.to_string().as_str()));
+    assert_eq!(kernel.dump("schedule").as_deref(), Ok("width=128 jam=1 in_flight=1"));
+    let names = "schedule nest fold hoist outline vectorize unroll legalize clif asm all";
+    for name in ["spec", "problem", "tile", "stream"] {
+        let error = kernel.dump(name).expect_err("no stage");
+        assert_eq!(error.to_string(), format!("`{name}` is no stage; the stages are {names}"));
+    }
+    let all = kernel.dump("all").expect("all stages");
+    let stages: Vec<&str> = all.lines().filter_map(|line| line.strip_prefix("== ")?.split(" ==").next()).collect();
+    assert_eq!(stages.join(" "), names.trim_end_matches(" all"));
+    let page = kernel.explain().expect("a page");
+    assert!(page.starts_with("nest       sum f32 4x(9000) -> f32\nsignature  the nest, 128 bits, version"), "{page}");
+    assert!(page.contains("moves      144,000 bytes read, 16 written\n"), "{page}");
+    // The last nest is what runs: given again, it changes no more.
+    let last = kernel.dump("legalize").expect("a stage");
+    let again = compiler.compile_nest(&last.parse().expect("a nest"), &at_most(128)).expect("a kernel");
+    assert_eq!(again.dump("legalize").expect("a stage"), last);
+    assert_eq!(again.code(), kernel.code());
+}
