@@ -110,7 +110,7 @@ fn a_problem_shares_the_code_of_its_specs() {
     assert_eq!(of_problem.code().as_ptr(), of_spec.code().as_ptr());
     assert_eq!((of_problem.spec(), of_spec.spec()), (None, Some(&spec)));
     let again = compiler.compile_problem(&Problem::of(&spec), &Options::default()).expect("a kernel");
-    assert_eq!(again.request(), of_problem.request());
+    assert_eq!(again.keyed_spec(), of_problem.keyed_spec());
     assert_eq!(compiler.statistics().compiles, 1);
 }
 

@@ -4,7 +4,7 @@ use crate::args::From;
 use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::npy;
-use crate::place::Places;
+use crate::output_files::OutputFiles;
 use crate::random;
 use cranefold::ir::{BufferRole, Extent, Nest, Stmt, eval};
 use cranefold::{Compiler, DType, Kernel, Options, Problem, lower};
@@ -174,7 +174,7 @@ impl Flat {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn write(&self, places: &Places) -> Result<(), Failure> {
+    pub fn write(&self, places: &OutputFiles) -> Result<(), Failure> {
         let written: Vec<(DType, u64)> = self.written().collect();
         places.write(|output, path, file| {
             let (dtype, len) = written[output];
@@ -222,6 +222,7 @@ pub fn visits(body: &[Stmt]) -> u64 {
             Stmt::Merge { blocks, elems, .. } => blocks.saturating_mul(*elems),
             Stmt::Fold { present, elems, .. } => present.saturating_mul(*elems),
             Stmt::Select { len, .. } => len.saturating_mul(16),
+            Stmt::Transpose(t) => t.elements(),
             Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => times(1),
             Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => times(1),
         }

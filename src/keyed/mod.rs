@@ -71,7 +71,7 @@ impl Expected {
 fn operands(source: &Source) -> (Vec<Expected>, Vec<Expected>) {
     match source {
         Source::Problem(problem) | Source::Part(problem, _) => {
-            let expected = |o: &problem::Operand| Expected::of(o.dtype, o.len);
+            let expected = |o: &problem::OperandSpan| Expected::of(o.dtype, o.len);
             (
                 problem.inputs.iter().map(|i| expected(&i.operand)).collect(),
                 problem.outputs.iter().map(expected).collect(),

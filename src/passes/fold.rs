@@ -42,19 +42,19 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     read_beyond(&nest.body, &mut kept);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
-        let parts = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
+        let values = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
         match stmt {
             Stmt::Fold { accs, def, present, lanes, elems } => {
                 let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
-                out.extend(fold.write_out(&parts(&accs), &kept, &mut nest, &mut names));
+                out.extend(fold.write_out(&values(&accs), &kept, &mut nest, &mut names));
             }
             Stmt::Merge { accs, def, blocks, elems } => {
                 let def = nest.def(def).clone();
-                out.extend(merged(&def, &parts(&accs), (blocks, elems), &mut nest, &mut names));
+                out.extend(merged(&def, &values(&accs), (blocks, elems), &mut nest, &mut names));
             }
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
             other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
-            other @ (Stmt::Pick { .. } | Stmt::Select { .. }) => out.push(other),
+            other @ (Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => out.push(other),
         }
     });
     nest
@@ -93,7 +93,7 @@ struct Fold {
 
 impl Fold {
     fn write_out(&self, values: &[StateAcc], kept: &HashSet<AccId>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        if self.elems.is_power_of_two() || parts.iter().any(|p| kept.contains(&p.acc)) {
+        if self.elems.is_power_of_two() || values.iter().any(|p| kept.contains(&p.acc)) {
             return self.halve(values, nest, names);
         }
         let copies: Vec<StateAcc> = values.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();

@@ -40,7 +40,7 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut inside = VectorForms::new(&defs, vectors);
     let mut body = std::mem::take(&mut nest.body);
     if !vectors.are_wide() {
-        body = without_tiles(body);
+        body = without_wide(body);
     }
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
@@ -180,13 +180,15 @@ fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut
 }
 
 /// The body with the statements of wide functions in their place.
-fn without_tiles(body: Vec<Stmt>) -> Vec<Stmt> {
+fn without_wide(body: Vec<Stmt>) -> Vec<Stmt> {
     rewrite(body, &mut |stmt, out| match stmt {
         Stmt::Wide { body } => out.extend(body),
         simple @ (Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => {
             out.push(simple)
         }
         simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
-        simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
+        simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
+            out.push(simple)
+        }
     })
 }

@@ -211,6 +211,7 @@ pub const PASSES: &[Pass] = &[
         summary: "load columns of matrices together",
         because: "last: after legalize, whose vectors are as long as those that are loaded; after unroll, which brings neighbours into one body",
         relies_on: "loads in the lanes of one body that differ by constants",
+        runs_on: RunsOn::Any,
         run: transpose::transpose,
     },
 ];

@@ -87,7 +87,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
     match (l.kind, l.var.over) {
         (LoopKind::Lanes, _) => false,
         _ if n == 1 => true,
-        (_, Over::Jam) if n > Schedule::MAX_ROWS => false,
+        (_, Over::Jam) if n > Schedule::MAX_JAM => false,
         (_, Over::Jam) => l.body.iter().all(|s| !matches!(s, Stmt::Wide { .. })),
         (_, Over::Step) => vectors && ops <= STEP_OPS,
         (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => vectors && n <= COLD,
