@@ -171,8 +171,8 @@ const OTHERS: &[&str] = &[
     // Lanes that are no power of two, more than vectors have, and in a tile.
     "nest \"\" { in x0: f32[21] out x1: f32[21] for l0 in 0..21 lanes { x1[l0] = neg(x0[l0]) } }",
     "nest \"\" { in x0: u8[7] out x1: u8[7] for l0 in 0..7 lanes { x1[l0] = add(x0[l0], 3:u8) } }",
-    "nest \"\" { in x0: f32[13] out x1: f32[13] tile { for l0 in 0..13 lanes { x1[l0] = sqrt(x0[l0]) } } }",
-    "nest \"\" { in x0: f32[40] out x1: f32[40] acc a0: f32[40] = 1.0 tile { for l0 in 0..5 lanes { for l1 in 0..8 lanes { a0[8*l0 + l1] = x0[8*l0 + l1] } } for e2 in 0..40 parallel { x1[e2] = a0[e2] } } }",
+    "nest \"\" { in x0: f32[13] out x1: f32[13] wide { for l0 in 0..13 lanes { x1[l0] = sqrt(x0[l0]) } } }",
+    "nest \"\" { in x0: f32[40] out x1: f32[40] acc a0: f32[40] = 1.0 wide { for l0 in 0..5 lanes { for l1 in 0..8 lanes { a0[8*l0 + l1] = x0[8*l0 + l1] } } for e2 in 0..40 parallel { x1[e2] = a0[e2] } } }",
     // Lanes without a form in vectors.
     "nest \"\" { in x0: i32[8] out x1: i32[8] for l0 in 0..8 lanes { x1[l0] = div(x0[l0], 3:i32) } }",
     "nest \"\" { in x0: f32[32] out x1: f32[8] acc a0: f32[32] = 0.0 for e1 in 0..32 parallel { a0[e1] = x0[e1] } for l0 in 0..8 lanes { x1[l0] = a0[3*l0 + 1] } }",
@@ -252,7 +252,7 @@ fn a_nest_is_dumped_and_explained() {
     let kernel = compiler.compile_nest(&naive, &at_most(128)).expect("a kernel");
     assert_eq!(kernel.dump("nest").as_deref(), Ok(naive.to_string().as_str()));
     assert_eq!(kernel.dump("schedule").as_deref(), Ok("width=128 jam=1 in_flight=1"));
-    let names = "schedule nest fold hoist outline vectorize unroll legalize clif asm all";
+    let names = "schedule nest fold hoist outline vectorize unroll legalize transpose clif asm all";
     for name in ["spec", "problem", "tile", "stream"] {
         let error = kernel.dump(name).expect_err("no stage");
         assert_eq!(error.to_string(), format!("`{name}` is no stage; the stages are {names}"));

@@ -194,7 +194,7 @@ pub const PASSES: &[Pass] = &[
         name: "unroll",
         summary: "write out short loops",
         because: "after vectorize, whose groups of short::GROUP vectors it writes out; before legalize: it counts vectors before they are split",
-        relies_on: "loops over lanes inside those it writes out; codegen transposes lanes that lie apart where short::SHORT stand together",
+        relies_on: "loops over lanes inside those it writes out; transpose loads lanes that lie apart where short::SHORT stand together",
         runs_on: RunsOn::WithoutVectors,
         run: unroll::unroll,
     },
