@@ -18,27 +18,27 @@ pub struct Exact {
     /// expressions.
     pub scale: f64,
     allowed: Allowed,
-    /// Whether an integer is taken modulo 2^bits of the output, rather than clamped to it.
+    /// True if an integer is taken modulo 2^bits of the output, rather than clamped to it.
     wraps: bool,
-    /// The output it is for, by its number.
+    /// The number of its output.
     output: usize,
 }
 
 /// A result by kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Of integers.
+    /// The result of integers.
     Int(Integer),
-    /// Of floats, or finished in f64.
+    /// The result of floats, or one finished in f64.
     Float(Real),
-    /// Of truth values.
+    /// The result of truth values.
     Bool(bool),
 }
 
 /// Results that the order and rounding of the accumulation may give, before the output's rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Allowed {
-    /// A partial result may overflow or underflow, and then anything.
+    /// Any result, since a partial one may overflow or underflow.
     Anything,
     /// From `low` to `high`; and a NaN if `nan`. A NaN for both means a NaN.
     Between { low: Real, high: Real, nan: bool },
@@ -50,7 +50,7 @@ impl Allowed {
         Allowed::Between { low: value, high: value, nan: false }
     }
 
-    /// With NaN among what is allowed between numbers, where the result itself is NaN.
+    /// The same results and NaN, if the result itself is NaN and they lie between numbers.
     fn with_nan(self, is_nan: bool) -> Allowed {
         match self {
             Allowed::Between { low, high, nan } if low != Real::Nan => {
@@ -172,12 +172,12 @@ impl Exact {
         Exact { output, ..self }
     }
 
-    /// What is allowed, before the output's rounding.
+    /// The allowed results, before the output's rounding.
     pub(super) fn allowed(&self) -> Allowed {
         self.allowed
     }
 
-    /// With other bounds around the result.
+    /// The result with other bounds around it.
     pub(super) fn within(self, allowed: Allowed) -> Exact {
         Exact { allowed, ..self }
     }
@@ -251,10 +251,10 @@ impl Exact {
         }
     }
 
-    /// How much a result differs from the exact one; 0 where both are the same infinity or NaN. A result that is
-    /// rounded to an integer output differs from the exact one so rounded, and clamped.
+    /// The distance of a result from the exact one; 0 where both are the same infinity or NaN. For an integer output
+    /// it is the distance from the exact result after rounding and clamping.
     ///
-    /// Of results that are integers or truth values from the start, it is 0 or infinite.
+    /// For results that are integers or truth values from the start, it is 0 or infinite.
     pub fn error(&self, spec: &Spec, got: Scalar) -> f64 {
         let value = match self.value {
             Value::Float(value) => value,
@@ -292,7 +292,7 @@ pub fn check(spec: &Spec, exact: &Exact, got: Scalar) -> Result<(), Mismatch> {
     Err(Mismatch { got, expected: exact.round(spec), low, high })
 }
 
-/// Whether `a` is at most `b`; false with a NaN.
+/// Returns true if `a` is at most `b`; false with a NaN.
 fn ordered(a: Scalar, b: Scalar) -> bool {
     let order = match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),

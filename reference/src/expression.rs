@@ -38,9 +38,9 @@ pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known
 enum Term {
     Typed(Known),
     Int(i128),
-    /// Of numbers, in f64.
+    /// A value computed from untyped numbers, in f64.
     Real(Known),
-    /// One of two numbers, as the condition says.
+    /// One of two numbers, by a condition.
     Choice(Known, Box<[Term; 2]>),
 }
 

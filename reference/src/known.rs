@@ -1,4 +1,4 @@
-//! Values of a type as far as rounding leaves them known: interval arithmetic.
+//! Interval arithmetic on values of a type: the results that rounding allows.
 //!
 //! Operations that IEEE 754 rounds correctly give one value where their operands are one value; so a
 //! expression without `exp`, `log` and `pow` is known to the bit. Of intervals they give the interval of all
@@ -17,9 +17,9 @@ use std::cmp::Ordering;
 pub struct Known {
     /// The type.
     pub dtype: DType,
-    /// What every operation, rounded correctly, makes of the operands.
+    /// The value if every operation is rounded correctly.
     pub value: Real,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: Allowed,
 }
 
@@ -240,7 +240,7 @@ impl Known {
         Known { value, ..Known::rounded(self.dtype, value, allowed) }
     }
 
-    /// Of intervals: above zero, where powers are monotone in base and exponent.
+    /// The power of intervals, above zero, where it is monotone in base and exponent.
     fn power_at_corners(self, exponent: Known) -> Allowed {
         match (self.allowed, exponent.allowed) {
             (Allowed::Between { low: a, high: b, nan: false }, Allowed::Between { low: c, high: d, nan: false })
@@ -348,7 +348,7 @@ impl Known {
         }
     }
 
-    /// Whether a zero is among the values.
+    /// Returns true if a zero is among the values.
     fn spans_zero(self) -> bool {
         match self.allowed {
             Allowed::Anything => true,
@@ -356,7 +356,7 @@ impl Known {
         }
     }
 
-    /// Whether an infinity is among the values, of an interval.
+    /// Returns true if an infinity is among the values of an interval.
     fn reaches_infinity(self) -> bool {
         match self.allowed {
             Allowed::Anything => true,
@@ -423,7 +423,7 @@ fn power(x: Real, y: Real) -> Real {
     }
 }
 
-/// Whether a number is an integer, and which.
+/// The parity of a number, or none for a fraction.
 enum Whole {
     Odd,
     Even,

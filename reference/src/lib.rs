@@ -1,10 +1,10 @@
 //! The reference: slow and obviously right.
 //!
-//! It walks indices straight from the spec, knows the ops by their names, and shares no code with
-//! the compiler: of the op table it reads what a row declares (the kinds of its results, whether it wraps, whether it
-//! writes every position), which is the spec, and nothing of what a row builds. Integers are exact, floats carry 128 significant bits, and each result is rounded
-//! once at the end. Every other way of execution is held against it: [`check`] says whether a
-//! result is one that the reduction tree can give.
+//! It walks indices straight from the spec, knows the ops by their names, and shares no code with the compiler: of the
+//! op table it reads what a row declares (the kinds of its results, whether it wraps, whether it writes every
+//! position), which is the spec, and nothing of what a row builds. Integers are exact, floats carry 128 significant
+//! bits, and each result is rounded once at the end. Every other way of execution is held against it: [`check`] says
+//! whether a result is one that the reduction tree can give.
 //!
 //! ```
 //! use cranefold_ir::{DType, Scalar};
@@ -83,8 +83,8 @@ pub enum ReferenceError {
 /// one of them touches; it may be longer.
 ///
 /// # Errors
-/// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also of those that the outputs held
-/// before, where [`then`](Spec::then) reads them: use [`reduce_over`].
+/// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also if
+/// [`then`](Spec::then) reads the outputs' old elements: use [`reduce_over`].
 pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     let reads_old = spec.then().iter().any(|expression| expression.uses("d"));
     if reads_old {
@@ -94,7 +94,7 @@ pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Referenc
     Given::of(spec, inputs, &[]).outputs()
 }
 
-/// As [`reduce`], where `then` may read what the outputs' buffers hold before they are written.
+/// Computes as [`reduce`] does, where `then` may read the old elements of the outputs.
 ///
 /// ```
 /// use cranefold_reference as reference;
@@ -164,7 +164,7 @@ impl<'a> Given<'a> {
         Ok(outputs)
     }
 
-    /// What each output element is reduced from, in the row-major order of the axes that are kept.
+    /// The slices that the output elements are reduced from, in the row-major order of the axes that are kept.
     fn slices(&self) -> impl Iterator<Item = Elements<'_>> {
         let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
         let operands = operands.filter(|((operand, _), _)| *operand.role() != Role::Then);
@@ -232,7 +232,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Whether results of integers are taken modulo 2^bits.
+    /// Returns true if results of integers are taken modulo 2^bits.
     fn wraps(&self, call: &OpCall) -> bool {
         call.as_row().is_some_and(|row| row.wraps) && !self.spec.saturate()
     }
@@ -250,7 +250,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// What `then` reads beside the results, in the order of the output's elements.
+    /// The values that `then` reads beside the results, in the order of the output's elements.
     fn beside(&self) -> Beside<'_> {
         let shape = self.spec.outputs()[0].shape();
         let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
@@ -327,7 +327,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// What `then` reads, element by element.
+/// The values that `then` reads beside the results, element by element.
 struct Beside<'a> {
     inputs: Vec<(String, Walk<'a>)>,
     old: Vec<Walk<'a>>,

@@ -51,7 +51,7 @@ pub enum OfSlice {
 pub struct Norm {
     /// The part that eps has in it.
     pub eps: Eps,
-    /// Whether the p-th root is taken at the end.
+    /// True if the p-th root is taken at the end.
     pub root: bool,
 }
 
@@ -73,7 +73,7 @@ pub enum OfPositions {
     Quotient(Divisor),
     /// exp(x - max) / sum exp(x - max), or its logarithm.
     Exponential {
-        /// Whether it is the logarithm.
+        /// True for the logarithm.
         log: bool,
     },
     /// (x - mean) / sqrt(var + eps).
@@ -96,7 +96,7 @@ pub enum Divisor {
     RootMeanSquare,
 }
 
-/// How a result of floats depends on its elements.
+/// The dependence of a result of floats on its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
     /// A greater element makes no result less.
@@ -163,7 +163,7 @@ impl Meaning {
 }
 
 impl OfSlice {
-    /// How the result depends on the elements, where they are floats.
+    /// The dependence of the result on elements that are floats.
     pub fn dependence(self) -> Dependence {
         use OfSlice::*;
         match self {

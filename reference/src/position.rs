@@ -39,7 +39,7 @@ pub fn extreme(elements: &Elements, least: bool, last: bool) -> Exact {
     found.within(Allowed::between(Real::ZERO, integer(i128::from(elements.count()) - 1)))
 }
 
-/// How many elements are not zero; NaN is not.
+/// The number of elements that are not zero; a NaN counts.
 pub fn count_nonzero(elements: &Elements) -> Exact {
     let is_zero = |element: &Known| element.value.is_zero();
     let found = number(elements.iter().filter(|element| !is_zero(element)).count());

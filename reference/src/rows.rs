@@ -21,11 +21,11 @@ pub struct Task {
     pub to: DType,
     /// Type of the accumulator of floats.
     pub accumulator: DType,
-    /// Whether integers are clamped rather than taken modulo 2^bits, whatever the row does by itself.
+    /// True if integers are clamped rather than taken modulo 2^bits, whatever the row's default.
     pub saturate: bool,
-    /// Whether the result of integers is taken modulo 2^bits of the output.
+    /// True if the result of integers is taken modulo 2^bits of the output.
     pub wraps: bool,
-    /// Whether means and roots of integers are rounded to nearest even.
+    /// True if means and roots of integers are rounded to nearest even.
     pub half_even: bool,
 }
 
@@ -107,7 +107,7 @@ fn of_floats(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     Some(of_values.within(allowed))
 }
 
-/// How many elements there are, as a result.
+/// A number of elements as a real number.
 pub fn whole(value: u64) -> Real {
     integer(i128::from(value))
 }

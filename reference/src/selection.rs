@@ -1,4 +1,4 @@
-//! What is found by putting the elements in order: numbers ascending, -0 before +0, NaN after all.
+//! Order statistics, by sorting the elements: numbers ascending, -0 before +0, NaN after all.
 
 use super::elements::Elements;
 use super::exact::{Allowed, Exact, Value};

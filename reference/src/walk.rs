@@ -15,14 +15,14 @@ pub struct Indices<'a> {
     left: u64,
 }
 
-/// How an axis moves in a buffer.
+/// The stride of an axis in a buffer.
 #[derive(Clone, Copy, Debug)]
 enum Way<'a> {
-    /// Not at all: the operand is broadcast.
+    /// None: the operand is broadcast.
     Still,
-    /// As an operand's axis does.
+    /// The distances along an operand's axis, which may be blocked.
     Along(&'a Placement, usize),
-    /// By a stride.
+    /// A constant stride.
     By(i64),
 }
 
@@ -49,7 +49,7 @@ impl<'a> Indices<'a> {
     }
 }
 
-/// How each axis of a shape moves in an operand that broadcasts to it.
+/// The stride of each axis of a shape in an operand that broadcasts to it.
 fn broadcast_ways<'a>(operand: &'a Operand, shape: &[u64]) -> Vec<Way<'a>> {
     let missing = shape.len() - operand.shape().len();
     let own = operand.shape().iter().zip(&shape[missing..]).enumerate();
@@ -69,7 +69,7 @@ impl Iterator for Indices<'_> {
         for axis in (0..self.extents.len()).rev() {
             let (way, at) = (self.ways[axis], self.at[axis]);
             let next = if at + 1 < self.extents[axis] { at + 1 } else { 0 };
-            // Distances of what no index has may wrap; they come back.
+            // A distance that no index has may wrap; the sum wraps back.
             self.next = self.next.wrapping_add(way.to(next).wrapping_sub(way.to(at)));
             self.at[axis] = next;
             if next > 0 {
@@ -101,12 +101,12 @@ impl<'a> Slice<'a> {
         self.indices.clone().map(|index| Scalar::read(self.operand.dtype(), self.bytes, index as usize))
     }
 
-    /// How many there are.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.indices.left
     }
 
-    /// Their type.
+    /// The elements' type.
     pub fn dtype(&self) -> DType {
         self.operand.dtype()
     }

@@ -221,7 +221,7 @@ impl Builder {
         self
     }
 
-    /// How results become integers.
+    /// Sets the rounding of results to integers.
     pub fn round(mut self, rounding: Rounding) -> Builder {
         match rounding {
             Rounding::Trunc => self.trunc = true,
@@ -230,9 +230,9 @@ impl Builder {
         self
     }
 
-    /// Adds an output of this type. Outputs that are not said are `i64` for positions and counts, which any integer type
-    /// takes that holds the greatest there may be; floats have the type of input 0 if that is a float, integers that of
-    /// the elements that are reduced.
+    /// Adds an output of this type. Without one, positions and counts are `i64`, floats have the type of input 0 if
+    /// that is a float, and integers the type of the reduced elements. A position or count may have any integer type
+    /// that holds the greatest one.
     pub fn output(mut self, dtype: DType) -> Builder {
         self.outputs.push((Some(dtype), None));
         self

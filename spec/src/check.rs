@@ -141,7 +141,7 @@ impl Texts {
     }
 }
 
-/// What messages call the op.
+/// The op's name in messages.
 fn name_of(reducers: &[OpCall]) -> &'static str {
     match &reducers[0] {
         OpCall::Row { name, .. } => name,
@@ -149,7 +149,7 @@ fn name_of(reducers: &[OpCall]) -> &'static str {
     }
 }
 
-/// That the reducers and expressions may stand together.
+/// Refuses reducers and expressions that do not go together, or too many of them.
 fn check_together(reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecError> {
     let phases = |c: &OpCall| if let OpCall::Own(own) = c { own.phases.len() } else { 1 };
     let results: usize = reducers.iter().map(|c| c.results().len()).sum();
@@ -256,7 +256,7 @@ pub const MAX_OPERANDS: usize = 64;
 /// The most bytes of a slice that is selected from, which a call gathers.
 const MAX_GATHERED_BYTES: u64 = 1 << 62;
 
-/// That elements broadcast to input 0.
+/// Refuses element inputs that do not broadcast to input 0.
 fn check_elements(inputs: &[Operand], expressions: &Texts) -> Result<(), SpecError> {
     let names = expression_names(inputs);
     for (i, input) in inputs.iter().enumerate().skip(1).filter(|(_, o)| o.role == Role::Element) {
@@ -269,7 +269,7 @@ fn check_elements(inputs: &[Operand], expressions: &Texts) -> Result<(), SpecErr
     Ok(())
 }
 
-/// An error at the use of an input in an expression, if there is one.
+/// The error at the use of an input in an expression, or without a place if none uses it.
 fn refused_at(name: &str, message: String, expressions: &Texts) -> SpecError {
     let parts = [
         ("map", expressions.map.iter().collect::<Vec<_>>()),
@@ -289,7 +289,7 @@ fn broadcasts(shape: &[u64], to: &[u64]) -> bool {
     shape.len() <= to.len() && pairs.into_iter().all(|(own, to)| own == to || *own == 1)
 }
 
-/// That what `then` reads broadcasts to the output.
+/// Refuses inputs of `then` that do not broadcast to the output.
 fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
     let names = expression_names(&spec.inputs);
     let to = spec.outputs[0].shape();
@@ -396,16 +396,16 @@ pub(super) fn default_accumulator(inputs: &[Operand]) -> DType {
     if inputs.iter().any(|i| i.dtype == F64) { F64 } else { F32 }
 }
 
-/// An output's type, and what the value is before it is rounded to it.
+/// An output's type, and its value before that is rounded to the type.
 struct OutputType {
     dtype: DType,
     /// The type of the value.
     from: DType,
     /// The source of that type.
     by: &'static str,
-    /// Whether it is a position or a number of elements.
+    /// True if the value is a position or a number of elements.
     counts: bool,
-    /// Whether a float becomes an integer.
+    /// True if a float is rounded to an integer.
     rounded: bool,
 }
 
@@ -434,7 +434,7 @@ fn output_types(
         if counts && !dtype.is_int() {
             return Err(SpecError::CountType { given: dtype });
         }
-        // What expressions make of a count is a value.
+        // A count is checked only as an output by itself: an expression of one is a value.
         if let Some(most) = greatest.get(o).copied().flatten().filter(|&most| counts && !dtype.holds(most)) {
             return Err(SpecError::CountRange { given: dtype, most });
         }
@@ -462,7 +462,7 @@ fn given_by(recipe: &Recipe, output: usize) -> &'static str {
     }
 }
 
-/// For each output what it is, the type of the value, and its own: the one given, else the default.
+/// Returns each output's kind, the type of its value, and its own type: the one given, else the default.
 ///
 /// Where an output is a float, expressions see results of integers as floats; so if one that is not given turns
 /// out to be a float, the values are typed again.

@@ -49,7 +49,7 @@ pub const MAX_TEXT: usize = 100_000;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Of all else, worked out once: those that ask a compiler for a kernel again look it up by this.
+    /// The hash of the other fields, computed once: a compiler's cache looks a spec up by it.
     hash: u64,
     reducers: Vec<OpCall>,
     /// Elements, then what `then` reads, then scalars.
@@ -60,17 +60,17 @@ pub struct Spec {
     apply: Option<Expression>,
     reduced: Vec<bool>,
     keep_dims: bool,
-    /// Whether a reduction over no axes reduces groups of one, where the row would copy.
+    /// True if a reduction over no axes reduces groups of one, where the row would copy.
     lift: bool,
     /// The accumulator of floats, if there are any.
     accumulator: Option<DType>,
     saturate: bool,
-    /// What was said, where it is not the default.
+    /// The explicit rounding, if it is not the default.
     rounding: Option<Rounding>,
 }
 
 impl Spec {
-    /// The same with the hash of its fields.
+    /// The spec with the hash of its fields.
     fn hashed(mut self) -> Spec {
         let Spec { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
         let mut hasher = DefaultHasher::new();
@@ -82,7 +82,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// The hash of all of it.
+    /// The hash of the spec, computed once.
     pub fn known_hash(&self) -> u64 {
         self.hash
     }
@@ -94,10 +94,10 @@ impl Hash for Spec {
     }
 }
 
-/// How a value that is no integer becomes one.
+/// The rounding of a value that is no integer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// Towards zero; `trunc` in text. What integer means do when nothing is said.
+    /// Towards zero; `trunc` in text. The default of integer means.
     Trunc,
     /// To the nearest integer, ties to the even one; `round_half_even` in text.
     HalfEven,
@@ -113,7 +113,7 @@ impl Rounding {
     }
 }
 
-/// What an input is to the reduction; its name in expressions.
+/// The role of an operand in the reduction; an input's name in expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// `x0`, `x1` and so on: elements. Input 0 has the shape that is reduced; others broadcast to it,
@@ -127,7 +127,7 @@ pub enum Role {
     Output,
 }
 
-/// An input or output: element type, shape as the user sees it, and where the elements lie.
+/// An input or output: element type, shape as the user sees it, and the places of the elements.
 #[derive(Clone, Debug)]
 pub struct Operand {
     role: Role,
@@ -138,7 +138,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// What all else follows from: the placement does from shape and layout.
+    /// The fields that define the operand: the placement follows from shape and layout.
     fn key(&self) -> (&Role, DType, &[u64], &Layout) {
         (&self.role, self.dtype, &self.shape, &self.layout)
     }
@@ -159,7 +159,7 @@ impl Hash for Operand {
 }
 
 impl Operand {
-    /// What it is to the reduction.
+    /// The role in the reduction.
     pub fn role(&self) -> &Role {
         &self.role
     }
@@ -179,7 +179,7 @@ impl Operand {
         &self.layout
     }
 
-    /// Where the elements lie.
+    /// The places of the elements.
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
@@ -215,7 +215,7 @@ impl Operand {
         self.placement.padding(&self.shape)
     }
 
-    /// How many elements the shape has.
+    /// The number of elements of the shape.
     pub fn elems(&self) -> u64 {
         count(self.shape.iter().copied())
     }
@@ -262,7 +262,7 @@ impl Spec {
         self.apply.as_ref()
     }
 
-    /// Whether outputs have the shape of input 0, each element made of one there and the results.
+    /// Returns true if outputs have the shape of input 0, each element computed from the one there and the results.
     pub fn applies(&self) -> bool {
         self.apply.is_some() || self.reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
     }
@@ -282,19 +282,19 @@ impl Spec {
         (0..self.rank()).filter(|&axis| self.reduced[axis]).collect()
     }
 
-    /// Whether reduced axes stay in the output's shape, with extent 1. Over no axes, and where
-    /// each position of the slice is written, this is false, for it makes no difference.
+    /// Returns true if reduced axes stay in the output's shape, with extent 1. It is false over no axes and where
+    /// each position of the slice is written, since it makes no difference there.
     pub fn keep_dims(&self) -> bool {
         self.keep_dims
     }
 
-    /// How many elements each output element is reduced from: the product of the reduced extents.
+    /// The number of elements that each output element is reduced from: the product of the reduced extents.
     pub fn reduced_count(&self) -> u64 {
         count(self.axes().into_iter().map(|axis| self.inputs[0].shape[axis]))
     }
 
-    /// Whether this only copies: each element is converted to the output's type, and a NaN made
-    /// canonical. So it is over no axes, unless groups of one are asked for or the op's nature.
+    /// Returns true if the spec only copies: each element is converted to the output's type, and a NaN made
+    /// canonical. Specs over no axes copy, unless they ask for groups of one or the op never copies.
     pub fn is_identity(&self) -> bool {
         let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none();
         let copies = |c: &OpCall| c.as_row().is_some_and(|row| row.identity_over_no_axes);
@@ -306,12 +306,12 @@ impl Spec {
         self.accumulator
     }
 
-    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    /// Returns true if integer results are clamped to the output's range, rather than taken modulo 2^bits.
     pub fn saturate(&self) -> bool {
         self.saturate
     }
 
-    /// How results become integers where the output is one.
+    /// The rounding of results to an integer output.
     pub fn rounding(&self) -> Rounding {
         self.rounding.unwrap_or(Rounding::Trunc)
     }
@@ -357,17 +357,17 @@ impl Spec {
         if mapped.is_empty() { vec![0] } else { mapped }
     }
 
-    /// What the inputs are called in expressions.
+    /// The names of the inputs in expressions.
     fn expression_names(&self) -> Vec<String> {
         expression_names(&self.inputs)
     }
 
-    /// The types that outputs have where none is said.
+    /// The types of outputs without explicit ones.
     fn default_outputs(&self) -> Vec<DType> {
         check::default_outputs(self)
     }
 
-    /// What is computed, with `x` and its number for every input.
+    /// The computation, with `x` and its number as the name of every input.
     pub fn recipe(&self) -> Recipe {
         let names = self.expression_names();
         let number = |name: &str| names.iter().position(|known| known == name).map(|i| format!("x{i}"));
@@ -385,7 +385,7 @@ impl Spec {
         }
     }
 
-    /// What is computed, in the spec's own names.
+    /// The computation, in the spec's own names.
     fn recipe_as_written(&self) -> Recipe {
         Recipe {
             calls: self.reducers.clone(),

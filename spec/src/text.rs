@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What follows the word `combiner`.
+    /// Parses the fields that follow the word `combiner`.
     fn combiner(&mut self) -> Result<Combiner, SpecError> {
         let mut combiner = Combiner { phases: vec![], merge: vec![], finish: vec![], commutative: false };
         self.expect('(', "`(`")?;

@@ -18,10 +18,10 @@ const LN_2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
 /// (e^r - 1) / r for |r| <= log(2) / 2, highest power first; relative error of 1 + r * poly(r): 2^-27.4.
 const POLY: [f32; 6] = [0.001_379_706_5, 0.008_368_693, 0.041_668_09, 0.166_665_25, 0.5, 1.0];
 
-/// What scalar code makes of `pivot` and the sum of exp(x - pivot).
+/// Returns log(sum exp x) of `pivot` and the sum of exp(x - pivot).
 fn finish(pivot: f32, sum: f32, bytes: &[u8]) -> f64 {
     if pivot == f32::INFINITY {
-        // Whether there is a NaN beside it the sum does not tell: it is NaN already.
+        // The sum is NaN with or without a NaN among the elements, so the elements are searched.
         let (elements, _) = bytes.as_chunks();
         let is_nan = elements.iter().any(|&x| f32::from_le_bytes(x).is_nan());
         return if is_nan { f64::NAN } else { f64::INFINITY };

@@ -28,7 +28,7 @@ fn zero_of<const E: usize>(bytes: &[u8]) -> f64 {
     if bytes.as_chunks().0.contains(&[0; E]) { 0.0 } else { -0.0 }
 }
 
-/// As `max` gives it: after a NaN the next element, however great what was before it.
+/// The maximum by the `max` instruction, which after a NaN takes the next element, whatever came before.
 macro_rules! plain {
     ($name:ident, $features:literal, $T:ident, $load:ident, $lanes:ident, $set1:ident, $max:ident) => {
         #[target_feature(enable = $features)]
@@ -41,7 +41,7 @@ macro_rules! plain {
     };
 }
 
-/// By three integer operations.
+/// The exact maximum by three integer operations an element.
 macro_rules! integers {
     ($name:ident, $features:literal, $T:ident, $I:ident, $U:ident, $lanes:ident, $set1:ident,
      $max:ident, $min:ident, $max_unsigned:ident) => {

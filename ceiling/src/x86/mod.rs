@@ -1,6 +1,6 @@
 //! The loops of x86-64.
 
-/// Makes what a macro makes, given the module of a width and the features that its loops may use.
+/// Calls a macro for each vector width, with the width's module and the features that its loops may use.
 macro_rules! at_each_width {
     ($kernels:ident) => {
         $kernels!(w128, "avx2,fma,f16c");
@@ -66,7 +66,7 @@ const LOOPS: &[HandLoop] = loops! {
     "f64 outer sum", "row streaming", Columns outer::f64_rows at w512 w256 w128;
 };
 
-/// Those that need VNNI with AVX-512 VL.
+/// The loops that need VNNI with AVX-512 VL.
 const VNNI: &[HandLoop] = loops! {
     "i8 sum vpdpbusd", "", Whole bytes::i8_sum_vnni at w512 w256 w128;
 };

@@ -1,6 +1,6 @@
 //! Sums of columns: eight vectors of columns down all rows at a time, or four rows at a time onto a row of sums.
 
-/// Of one element type and width.
+/// The column sums of one element type and width.
 macro_rules! outer {
     ($blocks:ident, $rows:ident, $features:literal, $T:ident, $load:ident, $set1:ident, $add:ident, $cast:ident) => {
         #[target_feature(enable = $features)]

@@ -1,4 +1,4 @@
-//! What takes one or two operations an element: sums of elements, magnitudes and squares; products.
+//! Reductions of one or two operations an element: sums of elements, magnitudes and squares; products.
 
 use super::fold::{fold, tree};
 

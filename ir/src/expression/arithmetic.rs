@@ -4,8 +4,8 @@ use super::node::Operation;
 use super::power;
 use crate::{DType, Expr, Lets, Op, Scalar, math};
 
-/// How deep a nest expression may get before it is bound: well below what the language allows, and
-/// enough to leave a short expression in one piece.
+/// The depth at which a nest expression is bound to a value: well below the language's limit, and enough to leave a
+/// short expression in one piece.
 const DEEP: usize = 16;
 
 /// An operation over operands of types that it takes, those of the module's table: one type for

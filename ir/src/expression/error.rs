@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and where.
+//! The errors of expressions, with the place in the text.
 
 use super::MAX_TEXT;
 use std::fmt;
@@ -21,11 +21,11 @@ pub struct ExpressionError {
     pub text: String,
     /// In characters, counted from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The message: the fault at that place.
     pub message: String,
 }
 
-/// How many characters of a text are shown on either side of the place.
+/// The characters of a text that are shown on either side of the place.
 const SHOWN: usize = 60;
 
 impl fmt::Display for ExpressionError {
@@ -43,7 +43,7 @@ impl fmt::Display for ExpressionError {
     }
 }
 
-/// What is wrong at a byte of a text that is known to the caller.
+/// A fault at a byte of a text that the caller knows.
 #[derive(Debug)]
 pub(super) struct Fault {
     at: usize,

@@ -12,7 +12,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// As in `expected x, found y`. Long words are cut, so that a message stays one line.
+/// Prints a token for messages, a long word cut so that a message stays one line.
 impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

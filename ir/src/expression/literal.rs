@@ -17,7 +17,7 @@ pub(super) enum Literal {
 use Literal::{Int, Real};
 
 impl Literal {
-    /// What stands for equality and hash: a NaN equals itself, -0 differs from 0.
+    /// The key of equality and hash: a NaN equals itself, -0 differs from 0.
     fn key(self) -> (bool, i128) {
         match self {
             Int(value) => (false, value),
@@ -97,13 +97,13 @@ impl Literal {
     }
 }
 
-/// What an operation among numbers gives; truth is that of a comparison.
+/// The result of constant folding: a number, or the truth of a comparison.
 pub(super) enum Folded {
     Number(Literal),
     Truth(bool),
 }
 
-/// What operations among integers give exactly; `None` for others.
+/// Returns the result of an operation among integers where it is exact, else `None`.
 fn exact(operation: Operation, args: &[Literal]) -> Option<Folded> {
     let mut ints = args.iter().map(|arg| match arg {
         Int(value) => Some(*value),

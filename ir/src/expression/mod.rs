@@ -116,14 +116,14 @@ use std::sync::Arc;
 /// The bytes a text may have.
 pub const MAX_TEXT: usize = 10_000;
 
-/// How deep operations may nest, and parentheses.
+/// The greatest depth of operations and of parentheses.
 ///
 /// It keeps every recursive walk over an expression within a small stack.
 pub const MAX_DEPTH: usize = 100;
 
 /// An expression of a user: over names, without types; the [module](self) defines its text and meaning.
 ///
-/// Equal are expressions of the same tree, wherever they come from and however they were spaced.
+/// Expressions of the same tree are equal, parsed or built and however they were spaced.
 ///
 /// ```
 /// use cranefold_ir::expression::{Expression, name};
@@ -242,7 +242,7 @@ impl Expression {
         names
     }
 
-    /// Whether the expression uses this name.
+    /// Returns true if the expression uses this name.
     ///
     /// ```
     /// assert!(cranefold_ir::expression::name("d").sqrt().uses("d"));
@@ -310,7 +310,7 @@ impl Expression {
     }
 }
 
-/// That a text is no longer than it may be.
+/// Refuses a text longer than [`MAX_TEXT`] bytes.
 fn within_limit(text: &str) -> Result<(), ExpressionError> {
     match text.len() > MAX_TEXT {
         true => {
@@ -320,7 +320,7 @@ fn within_limit(text: &str) -> Result<(), ExpressionError> {
     }
 }
 
-/// Whether the text may stand for a value in an expression: a word that means nothing else there.
+/// Returns true if the text may name a value in an expression: a word without another meaning in the language.
 ///
 /// ```
 /// use cranefold_ir::expression::is_name;

@@ -29,7 +29,7 @@ struct Parser<'a> {
     /// The next token and where it begins.
     token: Token<'a>,
     at: usize,
-    /// How many parentheses and prefixes are open.
+    /// The number of open parentheses and prefixes.
     open: usize,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// What operators of the level `least` and tighter ones join.
+    /// Parses an expression of operators of the level `least` or tighter.
     fn expression(&mut self, least: Level) -> Result<Node> {
         let mut left = self.prefix(least)?;
         while let Some(operation) = self.infix().filter(|op| op.level() >= least) {

@@ -92,12 +92,12 @@ fn greatest(dtype: DType) -> f64 {
     if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX }
 }
 
-/// What kind of number an exponent is.
+/// The parity of an exponent.
 enum Parity {
     Even,
     Odd,
     Fraction,
-    /// To be tested: whether it is an integer, and an odd one.
+    /// Not known before run time: conditions that it is an integer, and an odd one.
     Unknown {
         whole: Expr,
         odd: Expr,

@@ -19,7 +19,7 @@ impl fmt::Display for Node {
     }
 }
 
-/// What stands for a node that no text can say: it does not read back.
+/// The text of a node that the language cannot express: it does not read back.
 pub(super) fn invalid(message: &str) -> String {
     format!("<{message}>")
 }

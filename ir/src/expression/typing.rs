@@ -15,7 +15,7 @@ pub(super) fn build(root: &Node, lets: &mut Lets, names: Vec<(&str, Expr)>, lite
     typing.give(value, literal, root, None)
 }
 
-/// What a node stands for.
+/// The value of a node.
 enum Value {
     Typed(Expr),
     Number(Literal),
@@ -197,7 +197,7 @@ fn operands<T, const N: usize>(values: Vec<T>) -> [T; N] {
     values.try_into().unwrap_or_else(|_| unreachable!("{N} operands"))
 }
 
-/// That an operation takes operands of these types, all the same, and these constants.
+/// Refuses operands whose types differ or that the operation does not take, and constants it does not take.
 fn check(node: &Node, operation: Operation, args: &[Node], exprs: &[Expr]) -> Result<()> {
     use Operation::*;
     let dtype = exprs[0].dtype();
@@ -246,7 +246,7 @@ fn hint(to: DType, node: &Node) -> String {
     format!("; convert, as in `{to}({})`", inside(node))
 }
 
-/// How long an operand may be to be repeated in a message.
+/// The bytes of the longest operand that a message repeats.
 const SHORT: usize = 30;
 
 fn inside(node: &Node) -> String {

@@ -3,7 +3,7 @@
 use super::horner;
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// What differs between the two types.
+/// The constants of one of the two types.
 pub(super) struct Constants {
     /// Above `fraction_bits` of the type: 1.5 * 2^fraction_bits, plus twice the exponent bias.
     pub(super) magic: f64,

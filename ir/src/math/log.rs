@@ -3,7 +3,7 @@
 use super::horner;
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// What differs between the two types.
+/// The constants of one of the two types.
 pub(super) struct Constants {
     /// Bits of the significand without the hidden one.
     fraction_bits: i128,

@@ -1,13 +1,13 @@
-//! Where the extreme element is.
+//! The position of the extreme element.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I32, U32};
 
-/// Two looks at each block: its extreme element, then the least position (the greatest, if `last` is
+/// Two passes over each block: its extreme element, then the least position (the greatest, if `last` is
 /// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter. Where the
-/// slice allows, the second look is at one window of it alone: see [`search`](super::search).
+/// slice allows, the second pass walks one window alone: see [`search`](super::search).
 ///
 /// NaN is the extreme. To find the elements that equal the extreme with one comparison, they are held
 /// against a bound just beyond it:
@@ -25,7 +25,7 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     let extreme = Phase { lift: with_position(&extreme.lift, types.position), ..extreme };
     let value = extreme.close.as_ref().map_or(types.input, |c| c.results[0].dtype());
     let position = types.position;
-    // No position, all of whose bits are set: the greatest without a sign, the least with one.
+    // The state without a position has all bits set: the greatest without a sign, the least with one.
     let held = if last { position } else { position.unsigned() };
     let none = Scalar::int(held, -1);
     let params: Vec<DType> = match float {

@@ -13,7 +13,7 @@ pub(super) fn give(lets: &mut Lets, value: Expr, types: &RowTypes) -> Expr {
     lets.splice(&canon, &[value]).remove(0).cast(types.output)
 }
 
-/// What is combined in a reducer with one phase and one accumulator.
+/// The monoid of a reducer with one phase and one accumulator.
 pub(super) struct Monoid {
     /// The identity element.
     pub identity: f64,

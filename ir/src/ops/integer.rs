@@ -87,7 +87,7 @@ pub(super) fn bitwise(types: &RowTypes, op: Op) -> Reducer {
     simple(types, (op, dtype, identity), |_, x| x, |lets, bits| give(lets, bits, types))
 }
 
-/// How many elements are not zero, counted in the type of positions.
+/// The number of elements that are not zero, counted in the type of positions.
 pub(super) fn count_nonzero(types: &RowTypes) -> Reducer {
     let count = types.position;
     let as_wide = |x: Expr| match x.dtype() {
@@ -108,7 +108,7 @@ pub(super) fn count_nonzero(types: &RowTypes) -> Reducer {
     simple(types, (Op::Add, count, Scalar::int(count, 0)), lift, |_, n| n.cast(types.count_output))
 }
 
-/// Whether the result is taken modulo 2^bits of the output.
+/// Returns true if the result is taken modulo 2^bits of the output.
 fn is_modular(types: &RowTypes) -> bool {
     !types.saturate && types.output.is_int()
 }
@@ -216,7 +216,7 @@ pub(super) fn prod(types: &RowTypes) -> Reducer {
     Reducer::simple(identity, lift, combine, finish)
 }
 
-/// What of an element is summed.
+/// The term of an element in a sum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Term {
     Value,
@@ -231,7 +231,7 @@ impl Term {
         if self == Term::Square { 2 * magnitude } else { magnitude }
     }
 
-    /// Whether a total can be negative.
+    /// Returns true if a total can be negative.
     fn is_signed(self, input: DType) -> bool {
         self == Term::Value && input.is_signed()
     }

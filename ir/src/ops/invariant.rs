@@ -1,9 +1,9 @@
-//! What an output at each position computes of the results alone is computed once.
+//! The hoist of operations on the results alone out of `apply`, which runs at each position.
 
 use super::{Apply, Reducer};
 use crate::{DType, Def, Expr, Var};
 
-/// Moves what `apply` computes of the results alone into finish, as further results:
+/// Hoists the operations of `apply` on the results alone into finish, as further results:
 ///
 /// ```text
 /// finish: (s) -> s                        apply: (x, s) -> x / sqrt(max(s, eps))
@@ -46,13 +46,13 @@ pub(super) fn once(reducer: Reducer) -> Reducer {
     Reducer { finish, apply, ..reducer }
 }
 
-/// What of a definition does not depend on its first parameters.
+/// The operations of a definition that do not depend on its first parameters.
 struct Invariants {
-    /// How many parameters vary with the position.
+    /// The number of parameters that vary with the position.
     first: usize,
-    /// Which of the bound values vary, or stay.
+    /// For each bound value, true if it varies with the position.
     varying: Vec<bool>,
-    /// Operations that do not, as the definition has them.
+    /// The operations that do not vary, as the definition has them.
     moved: Vec<Expr>,
 }
 

@@ -108,9 +108,9 @@ fn phases(members: &mut [Member], common: usize, share: bool) -> Vec<Phase> {
     (0..most).map(|k| phase(members, k, most, common, &mut slots, share)).collect()
 }
 
-/// What the members have of phase k: each monoid once, if they `share`.
+/// The members' phase k in one: each monoid once, if they `share`.
 fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: &mut usize, share: bool) -> Phase {
-    // A monoid, the slots its lift reads, and where its state starts.
+    // A monoid, the slots its lift reads, and the start of its state.
     let mut monoids: Vec<(Phase, Vec<usize>, usize)> = vec![];
     let mut parts = 0;
     let mut of: Vec<Option<usize>> = vec![];

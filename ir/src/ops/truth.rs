@@ -15,7 +15,7 @@ pub(super) fn truth_of(x: Expr) -> Expr {
     is_true(x).select(one, none)
 }
 
-/// Whether a byte is not 0.
+/// The condition that a byte is not 0.
 pub(super) fn is_true(x: Expr) -> Expr {
     let zero = x.int(0);
     x.ne(zero)
@@ -26,7 +26,7 @@ pub(super) fn as_bool() -> Def {
     Def::build("bool", &[BYTE], |_, args| vec![truth_of(args[0].clone())])
 }
 
-/// Combines bytes as they are: whether one is true shows at the end.
+/// Combines bytes as they are; finish turns them into truth values.
 fn reduce(op: Op, identity: u64) -> Reducer {
     Reducer::simple(
         vec![byte(identity)],

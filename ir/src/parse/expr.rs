@@ -56,7 +56,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows the name at `at` of an operation or a definition.
+    /// Parses the operands that follow the name at `at`, of an operation or a definition.
     fn call(&mut self, at: usize, name: &str) -> Result<Expr> {
         if let Some((op, result)) = operation(name) {
             let args = self.args()?;

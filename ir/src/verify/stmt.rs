@@ -8,7 +8,7 @@ use crate::{
 };
 use std::fmt::Display;
 
-/// What a body has bound so far, to be forgotten at its end.
+/// The names that a body has bound so far, to be forgotten at its end.
 #[derive(Default)]
 struct Body {
     vars: Vec<Var>,
@@ -96,7 +96,7 @@ impl<'a> Verifier<'a> {
         self.place = place;
     }
 
-    /// Whether there is no room for another loop or wide function, which is reported.
+    /// Returns true, and reports it, if another loop or wide function would exceed [`MAX_DEPTH`].
     fn is_too_deep(&mut self, around: &[&Loop]) -> bool {
         let too_deep = around.len() + usize::from(self.in_wide) == MAX_DEPTH;
         if too_deep {
@@ -159,7 +159,7 @@ impl<'a> Verifier<'a> {
         self.bindings.carry(var, most);
     }
 
-    /// That a name's number is one that a table has room for.
+    /// Checks that a name's number is at most [`MAX_NUMBER`].
     fn number(&mut self, name: impl Display, number: u32) {
         if number > MAX_NUMBER {
             self.report(format!("{name} is numbered above {MAX_NUMBER}"));
@@ -229,7 +229,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// An accumulator whose elements are read or written; reports one that cannot be.
+    /// Returns an accumulator to read or write elements of; reports one that is undeclared or was selected from.
     pub(super) fn unselected(&mut self, acc: AccId) -> Option<AccInfo> {
         let info = self.accs.get(&acc).copied();
         match info {
@@ -313,7 +313,7 @@ impl<'a> Verifier<'a> {
         self.span_within(&t.first, (least, last), buffer.len, t.buf);
     }
 
-    /// What merge and fold have in common; there are `states` states of `elems` elements.
+    /// Checks a merge or a fold of `states` states of `elems` elements.
     fn combine(&mut self, accs: &[AccId], id: DefId, states: u64, elems: u64, around: &[&Loop]) {
         let mut types = Vec::new();
         for (i, acc) in accs.iter().enumerate() {

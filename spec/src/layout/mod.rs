@@ -1,6 +1,6 @@
-//! Where the elements of one operand lie in its buffer.
+//! The layouts of operands in their buffers.
 //!
-//! A [`Layout`] is what the user says; with a shape it resolves to a [`Placement`]. Strides, extents,
+//! A [`Layout`] is the user's description; with a shape it resolves to a [`Placement`]. Strides, extents,
 //! blocks, offsets and spans are in elements.
 //!
 //! # Text
@@ -22,9 +22,9 @@
 //! another, the spec is computed in several boxes, of which there may be
 //! [64](crate::MAX_BOXES).
 //!
-//! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a
-//! negative one runs backwards. `+` and a number say that so many elements of the buffer come before those of
-//! the operand. `any`, for outputs, keeps the layout of input 0 ([`Layout::any`]).
+//! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a negative one runs
+//! backwards. `+` and a number skip so many elements at the start of the buffer. `any`, for outputs, keeps the layout
+//! of input 0 ([`Layout::any`]).
 
 mod error;
 mod keep;
@@ -45,7 +45,7 @@ pub const MAX_BYTES: u64 = i64::MAX as u64;
 /// The largest block of an axis, in elements.
 pub const MAX_LAYOUT_BLOCK: u64 = 1 << 16;
 
-/// How the elements of an operand are laid out.
+/// The layout of an operand's elements.
 ///
 /// ```
 /// use cranefold_spec::Layout;
@@ -71,7 +71,7 @@ pub struct Layout {
     offset: u64,
 }
 
-/// How whole blocks are ordered, or elements where there are none.
+/// The order of whole blocks, or of elements without blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Order {
     /// Dense, the last axis fastest. It prints as nothing.
@@ -81,11 +81,11 @@ enum Order {
     Axes(Vec<u8>),
     /// A stride for each axis.
     Strides(Vec<i64>),
-    /// That of input 0.
+    /// The order and blocks of input 0.
     Any,
 }
 
-/// A block that an axis is cut into.
+/// A level of blocking of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct LayoutBlock {
     axis: u8,
@@ -93,7 +93,7 @@ struct LayoutBlock {
 }
 
 impl Layout {
-    /// Dense, the last axis fastest; what holds where nothing is said.
+    /// The default layout: dense, the last axis fastest.
     pub fn row_major() -> Layout {
         Layout::default()
     }
@@ -135,13 +135,13 @@ impl Layout {
         Ok(Layout { order: Order::Strides(strides), blocks, offset: 0 })
     }
 
-    /// For an output: the order and blocks of input 0, as oneDNN's RFC proposes for `any`.
+    /// The layout of an output with the order and blocks of input 0, as oneDNN's RFC proposes for `any`.
     ///
     /// With `keep_dims`, and where each position of the slice is written, order and blocks stay; a reduced
     /// axis that is blocked becomes one block, whose padding is zero. Without, reduced axes leave the
     /// order, with their blocks. After explicit strides the output is dense, its axes in the order of their
-    /// |stride|, the largest outermost, and zero outside of all. The offset of input 0 is not kept; one that is
-    /// said (`any+8`) is. A spec has in its place the layout that it stands for.
+    /// |stride|, the largest outermost, and zero outside of all. The offset of input 0 is not kept; an
+    /// explicit one (`any+8`) is. A spec holds the resolved layout in place of `any`.
     ///
     /// ```
     /// use cranefold_spec::Spec;
@@ -156,24 +156,24 @@ impl Layout {
         Layout { order: Order::Any, ..Layout::default() }
     }
 
-    /// The same with so many elements of the buffer before those of the operand.
+    /// The layout after so many skipped elements of the buffer.
     #[must_use]
     pub fn offset(self, elems: u64) -> Layout {
         Layout { offset: elems, ..self }
     }
 
-    /// Whether it is row-major without an offset, and prints as nothing.
+    /// Returns true for the row-major layout without an offset, which prints as nothing.
     pub fn is_row_major(&self) -> bool {
         *self == Layout::default()
     }
 
-    /// Whether it is [`any`](Layout::any).
+    /// Returns true for [`any`](Layout::any).
     pub fn is_any(&self) -> bool {
         self.order == Order::Any
     }
 }
 
-/// What stands after the `@` in a spec; nothing for row-major.
+/// Prints the text after the `@` in a spec; nothing for row-major.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.order {

@@ -2,7 +2,7 @@
 
 use super::{Layout, LayoutBlock, LayoutError, MAX_BYTES, Order, list, tag};
 
-/// Where the elements of an operand lie in its buffer.
+/// The places of an operand's elements in its buffer.
 ///
 /// An index along an axis has digits: one for each block of that axis, and the number of the block. With
 /// `s` the strides and `n` the sizes, an axis in blocks of n contributes
@@ -28,19 +28,19 @@ pub struct Placement {
     pub span_elems: u64,
 }
 
-/// A block that an axis is cut into.
+/// A level of blocking of an axis, with its stride.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlacedLayoutBlock {
     /// The axis.
     pub axis: usize,
-    /// How many positions it has: elements, or blocks inside it.
+    /// The number of positions in it: elements, or blocks inside it.
     pub size: u64,
-    /// Elements between neighbouring ones.
+    /// Elements between neighbouring positions.
     pub stride: i64,
 }
 
 impl Layout {
-    /// Where the elements of an operand of this shape lie.
+    /// Resolves the layout with a shape to the places of the elements.
     ///
     /// The buffer starts at the layout's offset before the lowest address that an element has. Extents of 0
     /// do not hide an overflow of the others.
@@ -104,12 +104,12 @@ fn padded(shape: &[u64], blocks: &[LayoutBlock]) -> Option<Vec<u64>> {
     shape.iter().enumerate().map(whole).collect()
 }
 
-/// How many elements of an axis its blocks hold together.
+/// The number of elements in an outermost block of an axis; none on overflow.
 fn block(blocks: &[LayoutBlock], axis: usize) -> Option<u64> {
     blocks.iter().filter(|b| usize::from(b.axis) == axis).try_fold(1u64, |all, b| all.checked_mul(b.size))
 }
 
-/// Whether so many elements are no more than [`MAX_BYTES`]; an extent 0 counts as 1.
+/// Returns true if the elements take at most [`MAX_BYTES`]; an extent 0 counts as 1.
 fn fits(extents: &[u64], element_bytes: u64) -> bool {
     let bytes = extents.iter().try_fold(element_bytes, |bytes, &extent| bytes.checked_mul(extent.max(1)));
     bytes.is_some_and(|bytes| bytes <= MAX_BYTES)
@@ -163,7 +163,7 @@ impl Placement {
         along.fold(self.origin as i64, i64::wrapping_add) as u64
     }
 
-    /// How many elements along an axis each of its blocks holds, with the blocks inside, the smallest first.
+    /// The elements along an axis in each of its blocks, with the blocks inside, the smallest first.
     pub fn block_sizes(&self, axis: usize) -> impl Iterator<Item = u64> + '_ {
         let sizes = self.blocks.iter().rev().filter(move |b| b.axis == axis).map(|b| b.size);
         sizes.scan(1, |all, size| {

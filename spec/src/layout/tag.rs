@@ -50,7 +50,7 @@ fn logical(letters: &str) -> Option<Vec<u8>> {
     NAMES.into_iter().find(is_permuted).map(|name| name.bytes().collect())
 }
 
-/// What activations in this order are called.
+/// The familiar name of activations in this order, such as `nChw16c`.
 pub(super) fn familiar(axes: &[u8], blocks: &[LayoutBlock]) -> Option<String> {
     let name = NAMES.into_iter().find(|name| name.len() == axes.len() && name.starts_with("nc"))?.as_bytes();
     let letter = |axis: u8| char::from(name[usize::from(axis)]);

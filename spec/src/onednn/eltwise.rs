@@ -4,7 +4,7 @@ use super::{SpecError, known, number, wide_number};
 use cranefold_ir::DType::{F32, F64};
 use cranefold_ir::expression::Expression;
 
-/// Those that expressions can say.
+/// The functions that expressions can compute.
 const ELTWISE: &[&str] = &[
     "relu",
     "tanh",

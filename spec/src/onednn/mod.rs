@@ -7,14 +7,14 @@
 //! | an integer destination | `saturate round_half_even`, as far as the types allow the words |
 //! | post-ops | one `then` expression over the result, the old destination `d` and the operands `y0`, `y1`, ... |
 //!
-//! Post-ops are computed in f32, each rounded by itself, and what comes out is converted to the destination
+//! Post-ops are computed in f32, each rounded by itself, and their result is converted to the destination
 //! once: to nearest even, and clamped where that is an integer. Before them the result of a float source is in
 //! f32 (f64 for f64), that of an integer source exact, then rounded to f32 once; a mean is divided in f32 where
 //! the destination is an integer and in f64 before that rounding where it is a float; a product that post-ops
 //! take to an integer destination is accumulated in f64. oneDNN itself accumulates integers in s32, which may
 //! overflow, so results differ where that does, or where its x64 code counts in f32.
 //!
-//! What is no number in `max`, `min`, `clip` and the like gives NaN; in oneDNN that depends on the implementation.
+//! NaN in `max`, `min`, `clip` and the like gives NaN; in oneDNN that depends on the implementation.
 
 mod eltwise;
 
@@ -24,14 +24,14 @@ use super::{Rounding, Spec, SpecError};
 use cranefold_ir::DType::{self, F32, F64, I8, U8};
 use cranefold_ir::expression::{Expression, name};
 
-/// The reduction algorithms, by what oneDNN calls them after `reduction_`.
+/// The reduction algorithms, by oneDNN's names after `reduction_`.
 const ALGORITHMS: &[&str] =
     &["max", "min", "sum", "mul", "mean", "norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum"];
 
-/// The binary post-ops, by what oneDNN calls them after `binary_`.
+/// The binary post-ops, by oneDNN's names after `binary_`.
 const BINARY: &[&str] = &["add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq", "ne"];
 
-/// A reduction primitive: what oneDNN's `reduction::primitive_desc` is made from.
+/// A reduction primitive: the arguments of oneDNN's `reduction::primitive_desc`.
 ///
 /// ```
 /// use cranefold_spec::Dims;
@@ -64,7 +64,7 @@ pub struct Primitive<'a> {
     post_ops: Vec<PostOp<'a>>,
 }
 
-/// What is done to a result before it is written.
+/// An operation on a result before it is written.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PostOp<'a> {
@@ -72,7 +72,7 @@ pub enum PostOp<'a> {
     Sum {
         /// The factor.
         scale: f32,
-        /// What is taken from d.
+        /// The number subtracted from d.
         zero_point: i32,
         /// The type that d is read as, where that is not the destination's: i8 for u8, or u8 for i8.
         dtype: Option<DType>,
@@ -234,11 +234,11 @@ impl<'a> Primitive<'a> {
     }
 }
 
-/// What types names have in the expression.
+/// The types of names in the expression.
 struct Seen {
-    /// Whether floats are f64.
+    /// True if floats are f64.
     wide: bool,
-    /// Whether the result is a signed integer, if it is an integer.
+    /// True if the result is a signed integer; none if it is no integer.
     integer_result: Option<bool>,
     dst: DType,
 }

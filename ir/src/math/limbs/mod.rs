@@ -100,7 +100,7 @@ pub fn negate(lets: &mut Lets, a: &[Expr]) -> Vec<Expr> {
     subtract(lets, &zero, a)
 }
 
-/// Whether a, signed, is below zero: one operation.
+/// The condition that a, signed, is below zero: one operation.
 pub fn is_negative(a: &[Expr]) -> Expr {
     let top = a.last().expect("a limb").clone().bits(I64);
     top.clone().lt(top.int(0))
@@ -117,7 +117,7 @@ pub fn negate_if(lets: &mut Lets, condition: &Expr, a: &[Expr]) -> Vec<Expr> {
     add(lets, &flipped, &one)
 }
 
-/// Whether a signed a is below zero, and its magnitude, unsigned. That of -2^(64 k - 1) is right.
+/// The condition that a, signed, is below zero, and its magnitude, unsigned; right for -2^(64 k - 1) too.
 pub fn magnitude(lets: &mut Lets, a: &[Expr]) -> (Expr, Vec<Expr>) {
     let a: Vec<Expr> = a.iter().map(|l| held(lets, l)).collect();
     let negative = held(lets, &is_negative(&a));
@@ -125,7 +125,7 @@ pub fn magnitude(lets: &mut Lets, a: &[Expr]) -> (Expr, Vec<Expr>) {
     (negative, magnitude)
 }
 
-/// Whether a < b.
+/// The condition a < b.
 ///
 /// # Panics
 /// If the numbers of limbs differ.
@@ -144,7 +144,7 @@ pub fn less(lets: &mut Lets, a: &[Expr], b: &[Expr], signed: bool) -> Expr {
     less.expect("a limb")
 }
 
-/// Whether a = b.
+/// The condition a = b.
 ///
 /// # Panics
 /// If the numbers of limbs differ.

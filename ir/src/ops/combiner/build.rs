@@ -59,7 +59,7 @@ fn numbered(letter: char, values: &[Expr], types: &[DType]) -> Vec<(String, Expr
     named.map(|(i, (v, &dtype))| (format!("{letter}{i}"), value(v, dtype))).collect()
 }
 
-/// That a definition gives values of these types.
+/// Refuses a definition whose results are not of these types.
 fn gives(field: &'static str, def: &Def, types: &[DType]) -> Result<(), RecipeError> {
     let given = results(def);
     if given.len() != types.len() {

@@ -39,7 +39,7 @@ pub struct Combiner {
     pub merge: Vec<Expression>,
     /// The outputs.
     pub finish: Vec<Expression>,
-    /// Whether elements may be combined in any order.
+    /// True if elements may be combined in any order.
     pub commutative: bool,
 }
 
@@ -77,7 +77,7 @@ impl Combiner {
         Ok(self)
     }
 
-    /// What the phase added last gives later ones and the block's state.
+    /// Sets `close` of the phase added last: the results that later phases read and the block's state holds.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -86,7 +86,7 @@ impl Combiner {
         Ok(self)
     }
 
-    /// How blocks merge, with several phases.
+    /// Sets the combination of two blocks' states, with several phases.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -173,12 +173,12 @@ impl Combiner {
         Combiner { phases: self.phases.iter().map(phase).collect(), ..self.clone() }
     }
 
-    /// Whether lift reads a value of this name.
+    /// Returns true if a lift reads a value of this name.
     pub fn reads(&self, name: &str) -> bool {
         self.phases.iter().flat_map(|p| &p.lift).any(|f| f.uses(name))
     }
 
-    /// Whether lift uses the position.
+    /// Returns true if a lift uses the position.
     pub fn takes_position(&self) -> bool {
         self.reads("i")
     }

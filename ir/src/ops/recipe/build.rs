@@ -59,7 +59,7 @@ impl Recipe {
         Ok(invariant::once(whole))
     }
 
-    /// Whether the only reducer is a row with a direct form of some types.
+    /// Returns true if the only reducer is a row with a direct form of some types.
     fn may_be_direct(&self) -> bool {
         matches!(&self.calls[..], [call] if call.as_row().is_some_and(|row| row.forms.direct.is_some()))
     }

@@ -24,22 +24,22 @@ use crate::expression::{Expression, ExpressionError};
 use DType::{Bool, I32, I64, U8};
 use std::fmt;
 
-/// What is computed from the elements of a slice.
+/// The computation on the elements of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recipe {
     /// The reducers, at least one.
     pub calls: Vec<OpCall>,
-    /// The element, of the inputs `x0`, `x1` and so on, by their numbers.
+    /// The reduced element, from the inputs `x0`, `x1` and so on, by their numbers.
     pub map: Option<Expression>,
-    /// The outputs, of the results `r0`, `r1` and so on, of inputs, and of the old element `d`.
+    /// The outputs, from the results `r0`, `r1` and so on, from inputs, and from the old element `d`.
     pub then: Vec<Expression>,
-    /// The output at each position of the slice, of inputs and results.
+    /// The output at each position of the slice, from inputs and results.
     pub apply: Option<Expression>,
     /// The accumulator type of floats: `F32` or `F64`.
     pub accumulator: DType,
-    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    /// True if integer results are clamped to the output's range, rather than taken modulo 2^bits.
     pub saturate: bool,
-    /// Whether results are rounded to integers to nearest, ties to even, rather than towards zero.
+    /// True if results are rounded to integers to nearest, ties to even, rather than towards zero.
     pub half_even: bool,
 }
 
@@ -57,16 +57,16 @@ pub enum OpCall {
     Own(Combiner),
 }
 
-/// The types a recipe is for; those of truth values are `Bool`.
+/// The types a recipe is built for; truth values are `Bool`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Types {
-    /// Of each input in a call's order, after its name in expressions.
+    /// Each input's name in expressions and type, in a call's order.
     pub inputs: Vec<(String, DType)>,
-    /// Which of them lift reads, in order.
+    /// The numbers of the inputs that lift reads, in order.
     pub mapped: Vec<usize>,
-    /// Of each output.
+    /// Each output's type.
     pub outputs: Vec<DType>,
-    /// How many elements there are in a slice.
+    /// The number of elements in a slice.
     pub count: u64,
 }
 
@@ -99,7 +99,7 @@ impl OpCall {
         }
     }
 
-    /// What its results are.
+    /// The kinds of its results.
     pub fn results(&self) -> Vec<ResultKind> {
         match self {
             OpCall::Row { .. } => self.as_row().map_or(vec![], |row| row.results.to_vec()),
@@ -107,7 +107,7 @@ impl OpCall {
         }
     }
 
-    /// Whether lift takes the position of the element.
+    /// Returns true if lift takes the position of the element.
     pub fn takes_position(&self) -> bool {
         match self {
             OpCall::Row { .. } => self.as_row().is_some_and(|row| row.takes_position),
@@ -218,12 +218,12 @@ impl Recipe {
         self.calls.iter().flat_map(of_call).collect()
     }
 
-    /// Whether lift takes the position of the element, after the inputs.
+    /// Returns true if lift takes the position of the element, after the inputs.
     pub fn takes_position(&self) -> bool {
         self.calls.iter().any(OpCall::takes_position)
     }
 
-    /// Whether an output is written for each element of the slice.
+    /// Returns true if an output is written for each element of the slice.
     pub fn applies(&self) -> bool {
         self.apply.is_some() || self.calls.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
     }

@@ -53,11 +53,11 @@ impl Recipe {
         Ok(def.map_err(in_field(field))?.results[0].dtype())
     }
 
-    /// What the outputs are and the types of their values before these are rounded to the outputs'. `inputs` are what
-    /// map, lifts and `apply` may read, `beside` what `then` may; `given` are the types of outputs that are said.
+    /// Returns each output's kind and the type of its value before that is rounded to the output. Map, lifts and
+    /// `apply` read `inputs`, `then` reads `beside`; `given` are the outputs' explicit types.
     ///
     /// # Errors
-    /// An expression that is refused.
+    /// If an expression is refused.
     pub fn values(
         &self,
         inputs: &[(String, DType)],
@@ -83,7 +83,7 @@ impl Recipe {
             return Ok(plain);
         }
         let typed = self.then.iter().enumerate().map(|(o, expression)| {
-            // The old element is of the output's type; where that is not said, of the first result's.
+            // The old element has the output's type; without an explicit one, the first result's.
             let results: Vec<DType> = named.iter().map(|&(_, d)| d).collect();
             let old = given.get(o).copied().flatten();
             let old = old.map_or(results[0], |d| old_type(d, &results, self.accumulator));
@@ -95,7 +95,7 @@ impl Recipe {
         typed.collect()
     }
 
-    /// What the results of a reducer are, and the types of their values.
+    /// The kinds of a reducer's results, and the types of their values.
     pub(super) fn plain_types(
         &self,
         call: &OpCall,
@@ -109,7 +109,7 @@ impl Recipe {
         })
     }
 
-    /// The type that a result has where expressions follow.
+    /// The type of a result in the expressions that follow.
     pub(super) fn working_type(&self, kind: ResultKind, element: DType, to_float: bool) -> DType {
         match (kind, element) {
             (ResultKind::Count, _) => I64,
