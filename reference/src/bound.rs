@@ -4,7 +4,7 @@
 //!
 //! **Sums.** By DESIGN's tree an element takes part in at most 64 additions of its lane within a
 //! block, ceil(log2(blocks)) + 1 merges of blocks (the counter, then the leftovers) and 6 steps of
-//! the fold of at most 64 lanes. With at most n blocks that is [`depth`] = log2(n) + 72, and never
+//! the fold of at most 64 lanes. With at most n blocks this is [`depth`] = log2(n) + 72, and never
 //! more than n. Each addition rounds by at most u of a partial sum of magnitudes, so
 //!
 //! ```text
@@ -24,7 +24,7 @@
 //! **Products.** n - 1 multiplications, whatever the order: (n - 1) u of the result.
 //!
 //! **Finish.** The bounds of the sum go through the finishing functions, which are monotone; then
-//! the error of those is added: u for a division or root, [`LOG_EXP`] u for log or exp, [`POWER`] u
+//! the error of these functions is added: u for a division or root, [`LOG_EXP`] u for log or exp, [`POWER`] u
 //! for a power, plus `u |ln x| / p` since 1/p is rounded to the accumulator type.
 //!
 //! **log_sum_exp.** With m the greatest and S = sum exp(x - m) >= 1, a term is rescaled by exp on
@@ -40,14 +40,14 @@ use super::exact::Allowed;
 use super::real::Real;
 use cranefold_ir::DType;
 
-/// Additions on the way of an element besides log2(n): 64 in a block, 6 of lanes, 1 of leftovers
-/// and 1 for rounding log2 up.
+/// The additions of an element beside log2(n): 64 in a block, 6 of lanes, 1 of leftovers and 1 for
+/// rounding log2 up.
 const DEPTH: f64 = 72.0;
 /// Roundings that a power may cost: 8 ulp.
 const POWER: f64 = 16.0;
 /// Roundings that an exponential or logarithm may cost: 2 ulp.
 const LOG_EXP: f64 = 4.0;
-/// For the products of relative errors.
+/// The factor that covers products of relative errors.
 const SLACK: f64 = 1.01;
 
 /// Additions that an element can take part in.
@@ -146,11 +146,11 @@ impl Accumulator {
         self.unit.times(Real::from(count * SLACK))
     }
 
-    /// Bounds of a sum whose terms cost so many roundings each, before anything is finished.
+    /// Bounds of a sum whose terms cost so many roundings each, before finish.
     pub fn sum(self, sum: Sum, term_roundings: f64) -> Allowed {
         let bound = self.units(depth(sum.count) + term_roundings).times(sum.scale);
         if sum.mixed && self.max.below(sum.scale.plus(bound)) && sum.total != Real::Nan {
-            // A partial sum may overflow, or not, as the order has it.
+            // The order decides if a partial sum overflows.
             return Allowed::Anything;
         }
         if sum.scale.is_zero() || !sum.total.is_finite() {
@@ -192,7 +192,7 @@ impl Accumulator {
         Allowed::between(product, product).widened(|bound| bound.abs().times(roundings))
     }
 
-    /// Bounds after a function that is monotone, then wrong by so many roundings of its result.
+    /// Bounds after a monotone function with an error of so many roundings of its result.
     pub fn finished(self, bounds: Allowed, roundings: f64, function: impl Fn(Real) -> Real) -> Allowed {
         let widened = bounds.mapped(function).widened(|bound| {
             if bound.is_zero() { bound } else { bound.abs().times(self.units(roundings)).plus(self.tiny) }
@@ -200,7 +200,7 @@ impl Accumulator {
         self.overflow(widened)
     }
 
-    /// Bounds after a division or a root, which of one value is one value.
+    /// Bounds after a division or a root, which takes one value to one value.
     pub fn rounded_once(self, bounds: Allowed, function: impl Fn(Real) -> Real) -> Allowed {
         match bounds.mapped(&function) {
             Allowed::Between { low, high, nan: false } if low == high => Allowed::exactly(self.nearest(low)),
@@ -238,7 +238,7 @@ impl Accumulator {
         self.finished(bounds, POWER + roundings, |x| x.power(exponent))
     }
 
-    /// Bounds of `greatest + ln(sum)`, `sum` being that of `exp(x - greatest)`.
+    /// Bounds of `greatest + ln(sum)`, where `sum` is the sum of `exp(x - greatest)`.
     pub fn log_sum_exp(self, greatest: Real, sum: Real, count: u64) -> Allowed {
         let log = sum.ln();
         let result = greatest.plus(log);

@@ -24,7 +24,7 @@ fn all(expressions: &[Expression], names: &Names, literal: DType) -> Vec<Known> 
     expressions.iter().map(|expression| evaluate(expression, names, literal)).collect()
 }
 
-/// The outputs.
+/// The outputs of a combiner over the elements.
 pub fn reduce(combiner: &Combiner, elements: &Elements) -> Vec<Known> {
     let literal = elements.accumulator;
     let rounded = Accumulator::of(literal).rounded(elements.count() as f64);

@@ -8,7 +8,7 @@ use super::walk::Slice;
 use cranefold_ir::DType;
 use cranefold_ir::expression::Expression;
 
-/// The elements of a slice: those of input 0, or what `map` makes of all inputs.
+/// The elements of a slice: input 0's, or the values of `map` over all inputs.
 #[derive(Debug)]
 pub struct Elements<'a> {
     /// The inputs by their names in expressions.

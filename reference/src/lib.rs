@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What the words of the ops leave open is decided here so:
+//! The reference decides the questions that the ops' definitions leave open:
 //!
 //! - parameters (`p`, `eps`) and the count that a mean divides by are first rounded to the
 //!   accumulator type;
@@ -64,7 +64,7 @@ use meaning::Meaning;
 use rows::Task;
 use walk::{Indices, Slice};
 
-/// A reason for which there is no result.
+/// The reason that there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
@@ -79,8 +79,8 @@ pub enum ReferenceError {
 
 /// The exact result of every element of every output, in the row-major order of the output's shape.
 ///
-/// A buffer holds the operand's elements in the machine's byte order, from the lowest address that
-/// one of them touches; it may be longer.
+/// A buffer holds the operand's elements in the machine's byte order, from the lowest address of
+/// an element; it may be longer.
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also if
@@ -145,7 +145,7 @@ impl<'a> Given<'a> {
     /// The results of all outputs.
     fn outputs(&self) -> Result<Vec<Vec<Exact>>, ReferenceError> {
         if self.spec.applies() {
-            // Slices of nothing have no positions, and their results need not exist.
+            // Empty slices have no positions, and need no results.
             let none = self.spec.reduced_count() == 0;
             return Ok(vec![if none { vec![] } else { self.applied()? }]);
         }
@@ -180,8 +180,8 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The results of the reducers over a slice with the types that expressions see them in; where there are
-    /// none, with those of the outputs.
+    /// The results of the reducers over a slice with their types in expressions, or without expressions with
+    /// the outputs' types.
     fn results(&self, elements: &Elements) -> Result<Vec<(DType, Exact)>, ReferenceError> {
         let spec = self.spec;
         let input = elements.dtype();
@@ -237,7 +237,7 @@ impl<'a> Given<'a> {
         call.as_row().is_some_and(|row| row.wraps) && !self.spec.saturate()
     }
 
-    /// The type that a result has in expressions: floats the accumulator's, integers 64 bits, or f64 where an
+    /// The type of a result in expressions: the accumulator's for floats, 64 bits for integers, or f64 if an
     /// output is a float.
     fn working_type(&self, kind: ResultKind, element: DType) -> DType {
         match (kind, element) {
@@ -266,7 +266,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The outputs of the results, at the next output element.
+    /// The outputs that `then` computes from the results, at the next output element.
     fn then(&self, results: &[(DType, Exact)], beside: &mut Beside) -> Vec<Exact> {
         let next = |elements: &mut Walk| elements.next().expect("as many as outputs");
         let mut names = named(results);
@@ -339,13 +339,13 @@ fn read<'a>(operand: &'a Operand, indices: Indices<'a>, bytes: &'a [u8]) -> Walk
     Box::new(indices.map(|index| Known::element(Scalar::read(operand.dtype(), bytes, index as usize))))
 }
 
-/// `r0`, `r1` and so on.
+/// The results by their names `r0`, `r1` and so on.
 fn named(results: &[(DType, Exact)]) -> Names {
     results.iter().enumerate().map(|(i, (dtype, exact))| (format!("r{i}"), exact.in_expression(*dtype))).collect()
 }
 
 /// Runs the spec: writes every output element through the output's layout, and zeros to the padding of
-/// blocks. What else lies between the elements is left alone.
+/// blocks. It does not touch other memory between the elements.
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short.

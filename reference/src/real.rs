@@ -1,8 +1,8 @@
 //! Floating-point numbers of 128 significant bits and practically any exponent.
 //!
-//! Results are rounded to odd: the last bit is set where anything was lost. So one later rounding
-//! to a narrower type is the rounding of the exact value, and no operation here is off by more than
-//! 2^-127 of its result.
+//! Results are rounded to odd: the last bit is set if any nonzero bit is lost. So one later rounding
+//! to a narrower type is the rounding of the exact value, and the relative error of an operation is
+//! at most 2^-127.
 
 use super::wide::{Integer, U256};
 use cranefold_ir::{DType, Scalar};
@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 /// A real number of 128 significant bits, an infinity, or no number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Real {
-    /// No number.
+    /// NaN.
     Nan,
     /// An infinity.
     Infinite {

@@ -43,7 +43,7 @@ impl<'a> Indices<'a> {
         Indices { at: vec![0; extents.len()], extents, ways, next: start, left }
     }
 
-    /// The elements of an operand that meet those of a shape to which it broadcasts, right-aligned.
+    /// The indices of an operand's elements at each position of a shape that it broadcasts to, right-aligned.
     pub fn broadcast(operand: &'a Operand, shape: &[u64]) -> Indices<'a> {
         Indices::new(shape.into(), broadcast_ways(operand, shape), operand.origin() as i64)
     }
@@ -80,7 +80,7 @@ impl Iterator for Indices<'_> {
     }
 }
 
-/// An operand's elements that one output element is reduced from, or that meet those of input 0.
+/// The elements of an operand that one output element is reduced from, broadcast to input 0's shape.
 #[derive(Clone, Debug)]
 pub struct Slice<'a> {
     operand: &'a Operand,
@@ -112,7 +112,7 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// For each slice, the places of its elements in the row-major order of input 0's shape.
+/// The positions of each slice's elements in the row-major order of input 0's shape.
 pub fn places(spec: &Spec) -> impl Iterator<Item = Indices<'_>> {
     let shape = spec.inputs()[0].shape();
     let mut strides = vec![1; shape.len()];
@@ -133,7 +133,7 @@ fn parts<'a>(spec: &Spec, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
     })
 }
 
-/// Checks that the buffers are as many and at least as long as the operands.
+/// Refuses buffers that are not as many as the operands, or shorter.
 pub fn check_buffers(
     kind: &'static str,
     operands: &[Operand],

@@ -1,4 +1,4 @@
-//! 256-bit integers, just what the reference needs of them.
+//! 256-bit integers, with the operations that the reference needs.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Validating a spec: everything that text, dims and builder have in common.
+//! The validation of specs, common to text, dims and builder.
 
 use super::boxes;
 use super::build::{Builder, Given, Named};
@@ -10,7 +10,7 @@ use cranefold_ir::expression::{self, Expression};
 use cranefold_ir::ops::{Form, OpCall, Recipe, RecipeError, ResultKind, Row, Types};
 use std::slice;
 
-/// The spec, if nothing is wrong with it.
+/// Returns the spec, if it is valid.
 pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
     let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
     let expressions = Texts::of(&builder)?;
@@ -176,12 +176,12 @@ fn check_together(reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecEr
     Ok(())
 }
 
-/// Names in expressions, and types.
+/// The inputs' names in expressions, and their types.
 fn typed(inputs: &[Operand]) -> Vec<(String, DType)> {
     expression_names(inputs).into_iter().zip(inputs.iter().map(|i| i.dtype)).collect()
 }
 
-/// The names and types of all inputs but those of a role.
+/// The names and types of all inputs but the ones of a role.
 fn typed_but(role: &Role, inputs: &[Operand]) -> Vec<(String, DType)> {
     typed(inputs).into_iter().zip(inputs).filter(|(_, input)| input.role != *role).map(|(typed, _)| typed).collect()
 }
@@ -305,7 +305,7 @@ fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Returns whether a combiner's lift reads a name.
+/// Returns true if a combiner's lift reads a name.
 fn is_lifted(reducers: &[OpCall], name: &str) -> bool {
     reducers.iter().any(|c| matches!(c, OpCall::Own(own) if own.reads(name)))
 }
@@ -367,7 +367,7 @@ fn recipe(
         map: expressions.map.clone(),
         then: expressions.then.clone(),
         apply: expressions.apply.clone(),
-        // Said or not, it is what floats are in the map.
+        // The map's floats have this type, also without an explicit accumulator.
         accumulator: if builder.accumulator == Some(F64) { F64 } else { default_accumulator(inputs) },
         saturate: builder.saturate,
         half_even: builder.half_even,
@@ -391,7 +391,7 @@ fn recipe(
     Ok(recipe)
 }
 
-/// The accumulator type when nothing is said: as wide as the widest float.
+/// The default accumulator type: as wide as the widest float.
 pub(super) fn default_accumulator(inputs: &[Operand]) -> DType {
     if inputs.iter().any(|i| i.dtype == F64) { F64 } else { F32 }
 }
@@ -464,7 +464,7 @@ fn given_by(recipe: &Recipe, output: usize) -> &'static str {
 
 /// Returns each output's kind, the type of its value, and its own type: the one given, else the default.
 ///
-/// Where an output is a float, expressions see results of integers as floats; so if one that is not given turns
+/// If an output is a float, expressions see results of integers as floats; so if the default of an output turns
 /// out to be a float, the values are typed again.
 fn values(
     recipe: &Recipe,
@@ -489,8 +489,8 @@ fn values(
     with_defaults(recipe.values(&elements, &beside, &outputs)?)
 }
 
-/// The type of an output where none is said: positions are i64, floats as input 0 if that is one, integers
-/// as what is reduced; else the type of the value.
+/// The default type of an output: positions are i64, floats have the type of input 0 if that is a float, integers
+/// the type of the reduced elements; else the type of the value.
 fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: DType) -> Result<DType, RecipeError> {
     let element = recipe.element(&typed(inputs))?;
     let input = inputs[0].dtype;
@@ -509,14 +509,14 @@ fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: 
     })
 }
 
-/// The types of a spec's outputs where none is said.
+/// The default types of a spec's outputs.
 pub(super) fn default_outputs(spec: &Spec) -> Vec<DType> {
     let recipe = spec.recipe_as_written();
     let values = values(&recipe, &spec.inputs, &[]).unwrap_or_default();
     values.into_iter().map(|(_, _, dtype)| dtype).collect()
 }
 
-/// Checks all that depends on element types.
+/// Checks every rule on element types.
 fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Result<(), SpecError> {
     for call in &recipe.calls {
         if let Some(row) = call.as_row()
@@ -564,7 +564,7 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
 fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Option<&'static Row> {
     let mut rows = recipe.calls.iter().filter_map(OpCall::as_row).filter(|row| !row.integer_of_nothing);
     let expressions = !recipe.then.is_empty() || recipe.apply.is_some();
-    // In expressions results of integers are integers unless an output is a float.
+    // In expressions, results of integers are integers unless an output is a float.
     let integers = match expressions {
         true => !outputs.iter().any(|o| o.dtype.is_float()),
         false => outputs.iter().any(|o| !o.counts && o.dtype.is_int()),
@@ -582,7 +582,7 @@ fn operand(role: Role, name: &str, dtype: DType, shape: Vec<u64>, layout: Layout
     }
 }
 
-/// For each axis of this rank, whether it is reduced.
+/// Returns for each axis of this rank true if it is reduced.
 fn mask(axes: Option<&[i64]>, rank: usize) -> Result<Vec<bool>, SpecError> {
     let Some(axes) = axes else { return Ok(vec![true; rank]) };
     let mut reduced = vec![false; rank];

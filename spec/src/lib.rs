@@ -30,10 +30,10 @@ pub const MAX_RANK: usize = 64;
 /// The longest text that is parsed, in bytes.
 pub const MAX_TEXT: usize = 100_000;
 
-/// A validated spec: a reduction as the user means it.
+/// A validated spec of a reduction.
 ///
-/// Two specs that mean the same in the same words of layout are equal, however they were
-/// spelled: axes are sorted and not negative, aliases and defaults are resolved. The text form
+/// Two specs of the same meaning with the same layout texts are equal, whatever their spelling: axes
+/// are sorted and not negative, aliases and defaults are resolved. The text form
 /// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal spec.
 ///
 /// ```
@@ -52,7 +52,7 @@ pub struct Spec {
     /// The hash of the other fields, computed once: a compiler's cache looks a spec up by it.
     hash: u64,
     reducers: Vec<OpCall>,
-    /// Elements, then what `then` reads, then scalars.
+    /// Elements, then inputs of `then`, then scalars.
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
     map: Option<Expression>,
@@ -169,12 +169,12 @@ impl Operand {
         self.dtype
     }
 
-    /// The extents. An output's are those after reduction, with ones under `keep_dims`.
+    /// The extents; an output's after reduction, with ones under `keep_dims`.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The layout as it was said; what it stands for, where that was `any`.
+    /// The layout as it was given; for `any` the resolved one.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -194,8 +194,8 @@ impl Operand {
         self.placement.origin
     }
 
-    /// Length of the buffer in elements, from its start to the last that belongs to the operand, padding
-    /// included; 0 if there are none.
+    /// Length of the buffer in elements, from its start to the operand's last, padding included; 0 if
+    /// there are none.
     pub fn span_elems(&self) -> u64 {
         self.placement.span_elems
     }
@@ -227,7 +227,7 @@ impl Spec {
         Builder::new(op)
     }
 
-    /// Starts a spec for a combiner of one's own.
+    /// Starts a spec for a user's combiner.
     pub fn own(combiner: Combiner) -> Builder {
         Builder::of(build::Named::Own(combiner))
     }
@@ -237,7 +237,7 @@ impl Spec {
         &self.reducers
     }
 
-    /// The inputs in the order of a call: elements, then what `then` reads, then scalars.
+    /// The inputs in the order of a call: elements, then inputs of `then`, then scalars.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs
     }
@@ -247,17 +247,17 @@ impl Spec {
         &self.outputs
     }
 
-    /// The element that is reduced, where it is not that of input 0.
+    /// The expression of the element that is reduced; none if it is input 0's.
     pub fn map(&self) -> Option<&Expression> {
         self.map.as_ref()
     }
 
-    /// The outputs of the results, where they are not the results.
+    /// The expressions of the outputs; empty if the results are the outputs.
     pub fn then(&self) -> &[Expression] {
         &self.then
     }
 
-    /// The output at each position of a slice, where there is such.
+    /// The expression of the output at each position of a slice, if there is one.
     pub fn apply(&self) -> Option<&Expression> {
         self.apply.as_ref()
     }
@@ -272,7 +272,7 @@ impl Spec {
         self.reduced.len()
     }
 
-    /// For each axis of input 0, whether it is reduced.
+    /// For each axis of input 0, true if it is reduced.
     pub fn reduced(&self) -> &[bool] {
         &self.reduced
     }
@@ -301,7 +301,7 @@ impl Spec {
         !self.reduced.contains(&true) && alone && self.reducers.len() == 1 && copies(&self.reducers[0]) && !self.lift
     }
 
-    /// The accumulator type of floats, `F32` or `F64`; none where there are none.
+    /// The accumulator type of floats, `F32` or `F64`; none for a spec without floats.
     pub fn accumulator(&self) -> Option<DType> {
         self.accumulator
     }
@@ -316,7 +316,7 @@ impl Spec {
         self.rounding.unwrap_or(Rounding::Trunc)
     }
 
-    /// The axis of each output that goes along an axis of input 0; none along reduced ones, unless there is an
+    /// The axis of each output that corresponds to an axis of input 0; none for a reduced one, unless there is an
     /// output at each position.
     ///
     /// # Panics
@@ -329,7 +329,7 @@ impl Spec {
         (!self.reduced[axis]).then(|| (0..axis).filter(stays).count())
     }
 
-    /// The axis of an input that goes along an axis of input 0; none where it is broadcast.
+    /// The axis of an input that corresponds to an axis of input 0; none if the input is broadcast along it.
     ///
     /// # Panics
     /// If there is no such input or axis.
@@ -353,7 +353,7 @@ impl Spec {
         let by_default = self.map.is_none() && !self.reducers.iter().all(|c| matches!(c, OpCall::Own(_)));
         let mapped: Vec<usize> =
             (0..self.inputs.len()).filter(|&i| read(&names[i]) || (i == 0 && by_default)).collect();
-        // The shape of input 0 is walked even where nothing is read.
+        // The shape of input 0 is walked even if no input is read.
         if mapped.is_empty() { vec![0] } else { mapped }
     }
 
@@ -410,13 +410,13 @@ fn expression_names(inputs: &[Operand]) -> Vec<String> {
     inputs.iter().map(&mut name).collect()
 }
 
-/// The shape that is left when the marked axes are reduced.
+/// The shape after a reduction of the marked axes.
 fn shape_without(shape: &[u64], reduced: &[bool], keep_dims: bool) -> Vec<u64> {
     let kept = shape.iter().zip(reduced).filter(|&(_, &reduced)| keep_dims || !reduced);
     kept.map(|(&extent, &reduced)| if reduced { 1 } else { extent }).collect()
 }
 
-/// The product. A validated operand's cannot overflow, but a 0 may come after large extents.
+/// The product of extents. A validated operand's cannot overflow, but a 0 may come after large extents.
 fn count(extents: impl Iterator<Item = u64>) -> u64 {
     extents.fold(1, u64::saturating_mul)
 }

@@ -23,7 +23,7 @@ macro_rules! kernels {
                 tree(f32s(add_ps(even, odd)), |a, b| a + b).into()
             }
 
-            /// By `vcvtph2ps`.
+            /// The sum of f16, converted by `vcvtph2ps`.
             #[target_feature(enable = $features)]
             pub fn f16_sum(bytes: &[u8]) -> f64 {
                 let parts = fold(bytes, [set1_ps(0.0); 8], [0; 2], |a, piece| add_ps(a, load_halves(piece)));

@@ -21,7 +21,7 @@ mod width;
 
 use crate::{HandLoop, Loop};
 
-/// Loops: what, form, and the loop by kind, file and name, at these widths.
+/// Builds loops from operation, form, and the code by kind, file and name, at these widths.
 macro_rules! loops {
     ($($what:literal, $form:literal, $kind:ident $file:ident::$name:ident at $($width:ident)+;)+) => {
         &[$($(HandLoop {

@@ -17,9 +17,9 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ExpressionError {
-    /// The whole text of the expression, or of the list it stands in.
+    /// The whole text of the expression, or of the list that contains it.
     pub text: String,
-    /// In characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
     /// The message: the fault at that place.
     pub message: String,
@@ -57,7 +57,7 @@ impl Fault {
 
     pub(super) fn in_text(self, text: &str) -> ExpressionError {
         let column = text.get(..self.at).unwrap_or(text).chars().count() + 1;
-        // A text that is refused for its length is not kept whole.
+        // A text refused for its length is cut.
         let text = text.chars().take(MAX_TEXT).collect();
         ExpressionError { text, column, message: self.message }
     }

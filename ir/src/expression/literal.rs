@@ -1,4 +1,4 @@
-//! Numbers, which have no type until they meet one.
+//! Untyped numbers, which take the type of other operands.
 
 use super::arithmetic;
 use super::lexer::cut;
@@ -7,7 +7,7 @@ use crate::{DType, Scalar};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A number as written, or as operations among numbers made it.
+/// A number as written, or the result of an operation among numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Literal {
     Int(i128),
@@ -72,8 +72,8 @@ impl Literal {
         Ok(rounded)
     }
 
-    /// The number converted: as [`of_type`](Literal::of_type), but that a real number becomes an
-    /// integer as floats do, and any number a bool.
+    /// The number converted to a type: as [`of_type`](Literal::of_type), but also a real number to an integer, as
+    /// floats are, and any number to a bool.
     pub(super) fn cast(self, dtype: DType) -> Result<Scalar, String> {
         match self {
             _ if dtype == DType::Bool => Ok(Scalar::bool(!self.is_zero())),
@@ -84,7 +84,7 @@ impl Literal {
         }
     }
 
-    /// An operation among numbers.
+    /// The result of an operation among numbers.
     pub(super) fn fold(operation: Operation, args: &[Literal]) -> Folded {
         exact(operation, args).unwrap_or_else(|| {
             let args = args.iter().map(|arg| Scalar::f64(arg.value()).into()).collect();

@@ -5,7 +5,7 @@ use super::{MAX_DEPTH, MAX_TEXT};
 use crate::DType;
 use std::hash::{Hash, Hasher};
 
-/// A node and where it stands: an operation at its operator or function, the others at their start.
+/// A node and its place: an operation's at its operator or function, the others' at their start.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// The message of the first node that no text can say.
+    /// The message of the first node that no text can express.
     pub(super) fn invalid(&self) -> Option<&str> {
         match &self.kind {
             Kind::Invalid(message) => Some(message),
@@ -81,7 +81,7 @@ pub(super) fn too_deep() -> String {
     format!("the expression nests more than {MAX_DEPTH} deep")
 }
 
-/// An operator, a function or a conversion; the table of the [module](super) says what each does.
+/// An operator, a function or a conversion; the table of the [module](super) defines each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the word in text, or the name of its sign")]
 pub enum Operation {

@@ -24,7 +24,7 @@ pub(super) fn invalid(message: &str) -> String {
     format!("<{message}>")
 }
 
-/// Writes a node where everything looser than `least` needs parentheses.
+/// Writes a node, in parentheses if its level is looser than `least`.
 fn write_node(f: &mut fmt::Formatter<'_>, node: &Node, least: Level) -> fmt::Result {
     let (operation, args) = match &node.kind {
         Kind::Number(number) => return write!(f, "{number}"),

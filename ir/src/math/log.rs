@@ -10,7 +10,7 @@ pub(super) struct Constants {
     bias: i128,
     /// Bits of sqrt(1/2).
     root_half: i128,
-    /// log 2 rounded to the type, and the rest of it.
+    /// log 2 rounded to the type, and the remainder.
     ln_2: [f64; 2],
     /// (2 atanh(s) - 2 s) / s^3 in z = s^2, highest power first.
     poly: &'static [f64],

@@ -124,7 +124,7 @@ impl Row {
         form.is_some()
     }
 
-    /// The element types it takes in words, for messages and tables: `integers and floats`.
+    /// The element types that it takes, in words for messages and tables: `integers and floats`.
     pub fn takes_words(&self) -> String {
         let forms = [(self.forms.truth, "bool"), (self.forms.integer, "integers"), (self.forms.float, "floats")];
         let words: Vec<&str> = forms.iter().filter(|(form, _)| form.is_some()).map(|(_, word)| *word).collect();
@@ -158,7 +158,7 @@ impl Row {
 pub struct Param {
     /// The name, as in `p=3`.
     pub name: &'static str,
-    /// The value where it is left out; none means that it must be given.
+    /// The default value; none if it must be given.
     pub default: Option<f64>,
     /// The least and greatest values allowed; every value must be finite.
     pub at_least: f64,
@@ -171,7 +171,7 @@ pub struct Param {
 /// The types and parameters that a row builds a reducer for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowTypes {
-    /// Type of the elements that are lifted; those of `bool` are `U8`, and `truth` is set.
+    /// Type of the elements that are lifted; for `bool` it is `U8`, and `truth` is set.
     pub input: DType,
     /// Type of the outputs of the elements' kind, as `input`.
     pub output: DType,
@@ -199,19 +199,19 @@ pub struct RowTypes {
 /// The definitions that make a reduction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
-    /// From the elements to a state.
+    /// The reduction of the elements to a state.
     pub method: Method,
     /// (state, the values of `reads`) -> results.
     pub finish: Def,
     /// The sources of the parameters that finish takes after the state.
     pub reads: Vec<Source>,
-    /// The state that finish gets where there is nothing to reduce.
+    /// The state that finish gets if there is nothing to reduce.
     pub nothing: Vec<Scalar>,
     /// The output at each position of the slice; without it, the results are written.
     pub apply: Option<Apply>,
 }
 
-/// From the elements of a slice to a state.
+/// The reduction of a slice's elements to a state.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a reducer has one")]
 pub enum Method {
@@ -221,7 +221,7 @@ pub enum Method {
     /// combine. With more, each phase's lanes are folded and closed when the block has been walked, the
     /// results of all phases together are the state of the block, and `merge` combines those.
     Phases {
-        /// One or more.
+        /// The phases, at least one.
         phases: Vec<Phase>,
         /// (older state, newer state) -> state.
         merge: Def,
@@ -234,7 +234,7 @@ pub enum Method {
     Select {
         /// (element of each input) -> value.
         lift: Def,
-        /// Which; they are the state.
+        /// The selection, whose results are the state.
         what: Selection,
     },
 }
@@ -255,8 +255,8 @@ pub struct Apply {
     pub def: Def,
     /// The inputs it reads, by their numbers.
     pub inputs: Vec<usize>,
-    /// The phase whose lift of this element `def` takes, given the first results as those of the earlier
-    /// phases. With one block the phase has computed it already.
+    /// The phase whose lift of this element `def` takes, given the first results as the earlier phases'. With one block
+    /// the phase has computed it already.
     pub lifted: Option<usize>,
 }
 
@@ -300,14 +300,14 @@ fn combine(op: Op, acc: DType) -> Def {
 }
 
 impl Reducer {
-    /// One phase. The state for nothing is the identity element.
+    /// The reducer of one phase. The state for nothing is the identity element.
     fn simple(identity: Vec<Scalar>, lift: Def, combine: Def, finish: Def) -> Reducer {
         let nothing = identity.clone();
         let merge = combine.clone();
         Reducer::phases(vec![Phase { identity, lift, combine, update: None, close: None }], merge, finish, nothing)
     }
 
-    /// One or more phases.
+    /// The reducer of one or more phases.
     fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
         let method = Method::Phases { phases, merge, commutative: true, search: None };
         Reducer { method, finish, reads: vec![], nothing, apply: None }
@@ -315,7 +315,7 @@ impl Reducer {
 }
 
 impl Method {
-    /// The phases; none where it selects.
+    /// The phases; none if the method selects.
     pub fn phases(&self) -> &[Phase] {
         match self {
             Method::Phases { phases, .. } => phases,
@@ -333,7 +333,7 @@ impl Method {
         self.phases().iter().map(|p| p.identity.len()).max().unwrap_or(1)
     }
 
-    /// The bytes of one lane's state, in the phase with the most; of a lifted value where it selects.
+    /// The bytes of one lane's state, in the phase with the most; a lifted value's if the method selects.
     pub fn state_bytes(&self) -> u64 {
         match self {
             Method::Phases { phases, .. } => {

@@ -75,7 +75,8 @@ fn compare(lets: &mut Lets, greatest: bool, a: &Expr, b: &Expr) -> (Expr, Expr) 
 /// same for both zeros, and the greatest for any NaN:
 ///
 /// ```text
-/// of the greatest value m: its magnitude, less than zero where m is; of the least value the same of -m
+/// greatest value m: the bits of |m|, negated where m < 0
+/// least value m:    the order of -m
 /// ```
 fn order_of(lets: &mut Lets, op: Op, float: DType, state: &[Expr]) -> Expr {
     let [a, c, d] = state else { unreachable!("three parts") };
@@ -93,13 +94,13 @@ fn order_of(lets: &mut Lets, op: Op, float: DType, state: &[Expr]) -> Expr {
     is_nan.select(Scalar::highest(float.signed()).into(), order)
 }
 
-/// The float of which this is the order; +0 for both zeros, a NaN for any.
+/// The float with this [order](order_of); +0 for both zeros, and one NaN for all.
 fn value_of(order: Expr, op: Op, float: DType) -> Expr {
     let sign = Expr::from(Scalar::lowest(float.signed()));
     let zero = order.int(0);
     let bits = match op {
         Op::Max => order.clone().lt(zero).select(sign.sub(order.clone()), order),
-        // The greatest stands for a NaN, with or without a sign.
+        // The greatest number orders a NaN, with or without a sign.
         _ => zero.clone().lt(order.clone()).select(order.clone().or(sign), zero.sub(order)),
     };
     bits.bits(float)

@@ -21,7 +21,7 @@ pub(super) fn is_true(x: Expr) -> Expr {
     x.ne(zero)
 }
 
-/// A byte to 0 or 1.
+/// The definition of a byte's truth as 0 or 1.
 pub(super) fn as_bool() -> Def {
     Def::build("bool", &[BYTE], |_, args| vec![truth_of(args[0].clone())])
 }
@@ -36,18 +36,18 @@ fn reduce(op: Op, identity: u64) -> Reducer {
     )
 }
 
-/// An odd number of bytes is not 0.
+/// The reducer that is true if an odd number of bytes is not 0.
 pub(super) fn odd(_: &RowTypes) -> Reducer {
     let lift = Def::build("truth", &[BYTE], |_, args| vec![truth_of(args[0].clone())]);
     Reducer::simple(vec![byte(0)], lift, super::combine(Op::Xor, BYTE), as_bool())
 }
 
-/// Some byte is not 0.
+/// The reducer that is true if some byte is not 0.
 pub(super) fn any(_: &RowTypes) -> Reducer {
     reduce(Op::Or, 0)
 }
 
-/// The least byte is not 0.
+/// The reducer that is true if the least byte is not 0.
 pub(super) fn all(_: &RowTypes) -> Reducer {
     reduce(Op::Min, 255)
 }

@@ -81,7 +81,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The rules of a call, but for its results; gives the definition.
+    /// Checks a call, but for its results; returns the definition.
     pub(super) fn call(&mut self, id: DefId, args: &[Expr]) -> Option<&'a Def> {
         let Some(def) = self.nest.defs.get(id.0 as usize) else {
             self.report(format!("there is no definition {id}"));

@@ -16,12 +16,12 @@ struct Body {
 }
 
 impl<'a> Verifier<'a> {
-    /// The statements of a nest.
+    /// Checks the statements of a nest.
     pub(super) fn body(&mut self, stmts: &'a [Stmt]) {
         self.body_in(stmts, &mut Vec::new());
     }
 
-    /// `around` are the loops that are open.
+    /// Checks the statements of a body; `around` are the open loops.
     fn body_in(&mut self, stmts: &'a [Stmt], around: &mut Vec<&'a Loop>) {
         let mark = self.bindings.mark();
         let mut body = Body::default();
@@ -325,7 +325,7 @@ impl<'a> Verifier<'a> {
             if u128::from(states) * u128::from(elems) > u128::from(info.len) {
                 self.report(format!("{acc} has {} elements, and {states} * {elems} are needed", info.len));
             }
-            // A loop that declares the accumulator in its body has at most that many loops around it.
+            // A loop that declares the accumulator in its body has at most `depth` loops around it.
             for l in around.iter().skip(info.depth) {
                 let several = self.bindings.most_iterations(l.extent) > 1;
                 if l.kind != LoopKind::Seq && several && !self.bindings.never_runs() {
@@ -336,7 +336,7 @@ impl<'a> Verifier<'a> {
         let Some(def) = self.nest.defs.get(id.0 as usize) else {
             return self.report(format!("there is no definition {id}"));
         };
-        // An accumulator that is missing is reported; then the types cannot be compared.
+        // With an accumulator missing, which is reported, the types cannot be compared.
         if types.len() != accs.len() {
             return;
         }

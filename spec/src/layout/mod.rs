@@ -18,8 +18,8 @@
 //! names mean the same, in any order of their letters and with blocks: those of activations (`nc ncw nchw ncdhw`, so
 //! `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
 //!
-//! Operands of one spec may be blocked in different sizes. Where blocks do not divide their axis, or one
-//! another, the spec is computed in several boxes, of which there may be
+//! Operands of one spec may be blocked in different sizes. If blocks do not divide their axis, or one
+//! another, the spec is computed in several boxes, at most
 //! [64](crate::MAX_BOXES).
 //!
 //! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a negative one runs
@@ -66,7 +66,7 @@ pub const MAX_LAYOUT_BLOCK: u64 = 1 << 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Layout {
     order: Order,
-    /// From the outermost to the innermost.
+    /// The blocks, from the outermost to the innermost.
     blocks: Vec<LayoutBlock>,
     offset: u64,
 }
@@ -101,8 +101,8 @@ impl Layout {
     /// The dense layout that a tag names (see [`layout`](self)).
     ///
     /// # Errors
-    /// If the letters are neither each of the first ones of the alphabet once nor those of a familiar name,
-    /// blocks and capitals do not agree, or a block has not from 2 to [`MAX_LAYOUT_BLOCK`] elements.
+    /// If the letters are neither the first ones of the alphabet, each once, nor a familiar name's; if blocks and
+    /// capitals do not agree; or if a block has not from 2 to [`MAX_LAYOUT_BLOCK`] elements.
     pub fn tag(tag: &str) -> Result<Layout, LayoutError> {
         let (axes, blocks) = tag::parse(tag)?;
         Ok(Layout { order: Order::Axes(axes), blocks, offset: 0 })
@@ -127,8 +127,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// If the blocks are no such text, name an axis that has no stride, or have not from 2 to [`MAX_LAYOUT_BLOCK`]
-    /// elements.
+    /// If the text is no list of blocks, a block's axis has no stride, or a block has not from 2 to
+    /// [`MAX_LAYOUT_BLOCK`] elements.
     pub fn blocked_strides(strides: impl Into<Vec<i64>>, blocks: &str) -> Result<Layout, LayoutError> {
         let strides = strides.into();
         let blocks = tag::parse_blocks(blocks, strides.len())?;
@@ -190,7 +190,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Numbers with commas between brackets.
+/// Numbers with commas, in brackets.
 pub fn list<T: fmt::Display>(items: &[T], open: char, close: char) -> String {
     let items: Vec<String> = items.iter().map(T::to_string).collect();
     format!("{open}{}{close}", items.join(","))

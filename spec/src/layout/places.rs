@@ -68,7 +68,7 @@ impl Placement {
 }
 
 impl<'a> Places<'a> {
-    /// The same with axis 0 fastest.
+    /// The same places with axis 0 fastest.
     pub fn column_major(mut self) -> Places<'a> {
         self.order.reverse();
         self.in_new_row()

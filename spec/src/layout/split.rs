@@ -32,9 +32,9 @@ pub fn most_pieces(extent: u64, sizes: &[u64]) -> u64 {
 
 /// The pieces of the positions from `low` to before `high`, in order.
 ///
-/// Where sizes divide one another: first what lies before the first whole block of the largest size, then the
-/// whole ones, then what is left, both cut by the smaller sizes in the same way. Else each piece ends where a
-/// block of any size does.
+/// If sizes divide one another: the positions before the first whole block of the largest size, the whole blocks,
+/// and the positions after them; the first and the last part are cut by the smaller sizes in the same way. Else each
+/// piece ends at the end of a block of any size.
 ///
 /// ```text
 /// 0..40 in 4, 16  ->  0: 2 of 16, 4 of 4, 4 of 1      32: 2 of 4, 4 of 1

@@ -1,9 +1,9 @@
 //! Exact wide integers.
 //!
 //! An integer of 64 k bits is a list of k expressions of type `U64`, the low one first; signed
-//! integers are in two's complement. Which of the two is meant stands in the function's name or in
-//! its argument `signed`. Sums, differences and products are modulo 2^(64 k), as those of the
-//! element operations are. Everything is exact and there is no branch, so these serve as lift,
+//! integers are in two's complement. The function's name or its argument `signed` tells
+//! the two apart. Sums, differences and products are modulo 2^(64 k), as the element operations
+//! are modulo 2^bits. Everything is exact and there is no branch, so these serve as lift,
 //! combine and finish of totals that 64 bits do not hold.
 //!
 //! The functions write into a definition being built and bind what they use more than once; they

@@ -7,8 +7,8 @@ use crate::{DType, Def, Scalar};
 
 impl Combiner {
     /// Tries the contract on states of some elements: the identity element changes no state, combining is
-    /// associative, and commutative where that is declared. Floats may differ by a relative error of 1e-4,
-    /// for their addition is not associative to the bit.
+    /// associative, and commutative if declared so. Floats may differ by a relative error of 1e-4, since
+    /// their addition is not associative to the bit.
     ///
     /// # Errors
     /// The first states that break it, or a field that is refused.

@@ -18,9 +18,9 @@ use std::fmt;
 /// | `merge` | the results of all phases, `a0`, ... of the older and `b0`, ... of the newer block | those of both |
 /// | `finish` | the state `a0`, ..., with several phases all results; the number `n` of elements | the outputs |
 ///
-/// `combine` and `merge` are associative by contract and `identity` is neutral: [`Combiner::check`] tries
-/// it. Only if `commutative` is declared may elements be combined in another order than that of the
-/// slice; else there are no lanes and no flips, which is slower.
+/// `combine` and `merge` are associative by contract and `identity` is neutral: [`Combiner::check`] tests
+/// it. Only with `commutative` may elements be combined in another order than the slice's; without it
+/// there are no lanes and no reordered loops, which is slower.
 ///
 /// ```
 /// use cranefold_ir::ops::Combiner;
@@ -33,9 +33,9 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Combiner {
-    /// One or more.
+    /// The phases, at least one.
     pub phases: Vec<OwnPhase>,
-    /// With several phases, how blocks merge.
+    /// The combination of two blocks' states, with several phases.
     pub merge: Vec<Expression>,
     /// The outputs.
     pub finish: Vec<Expression>,
@@ -61,13 +61,13 @@ impl Combiner {
     /// A combiner of one phase, whose state is its output.
     ///
     /// # Errors
-    /// A text that is no list of expressions.
+    /// If a text is no list of expressions.
     pub fn new(identity: &str, lift: &str, combine: &str) -> Result<Combiner, RecipeError> {
         let none = Combiner { phases: vec![], merge: vec![], finish: vec![], commutative: false };
         none.phase(identity, lift, combine)
     }
 
-    /// Adds a phase, which starts when the earlier ones have seen all of the block.
+    /// Adds a phase, which starts when the earlier ones have walked the whole block.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -95,7 +95,7 @@ impl Combiner {
         Ok(self)
     }
 
-    /// The outputs.
+    /// Sets the outputs.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -113,7 +113,7 @@ impl Combiner {
     /// Adds a field by its name; `identity` begins a phase.
     ///
     /// # Errors
-    /// A name that is none, a field of no phase, a text that is no list of expressions.
+    /// If there is no field of this name, no phase for it, or the text is no list of expressions.
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), RecipeError> {
         const FIELDS: [&str; 6] = ["identity", "lift", "combine", "close", "merge", "finish"];
         let unknown = || RecipeError::UnknownPart { name: name.chars().take(40).collect() };
@@ -139,10 +139,10 @@ impl Combiner {
         Ok(())
     }
 
-    /// The combiner, if no field is missing.
+    /// Returns the combiner, if no field is missing.
     ///
     /// # Errors
-    /// The field that is.
+    /// The missing field.
     pub fn whole(self) -> Result<Combiner, RecipeError> {
         let several = self.phases.len() > 1 || self.phases.iter().any(|p| !p.close.is_empty());
         let missing = match () {
@@ -166,7 +166,7 @@ impl Combiner {
         self.phases.iter().map(width).sum()
     }
 
-    /// With other names for what lift reads, where `rename` gives one.
+    /// The combiner with every name that lift reads replaced by its `rename`, if that gives one.
     #[must_use]
     pub fn renamed(&self, rename: impl Fn(&str) -> Option<String> + Copy) -> Combiner {
         let phase = |p: &OwnPhase| OwnPhase { lift: p.lift.iter().map(|f| f.renamed(rename)).collect(), ..p.clone() };

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! In expressions a float has the accumulator's type, an integer of 8 or 16 bits is `i32`, others have
-//! their own type. Where `then` or `apply` follow, the result of a reduction of integers is exact in 64
-//! bits (modulo 2^64 where the row wraps), or an `f64` where an output is a float.
+//! their own type. If `then` or `apply` follow, the result of a reduction of integers is exact in 64
+//! bits (modulo 2^64 if the row wraps), or an `f64` if an output is a float.
 
 mod build;
 mod element;
@@ -78,7 +78,7 @@ impl Types {
 }
 
 impl OpCall {
-    /// The row and its parameters, with a zero of no sign so that equal calls are equal.
+    /// The row and its parameters, with -0 as +0, so that equal calls are equal.
     pub fn row(row: &'static Row, params: &[f64]) -> OpCall {
         OpCall::Row { name: row.name, params: params.iter().map(|p| (p + 0.0).to_bits()).collect() }
     }
@@ -116,7 +116,7 @@ impl OpCall {
     }
 }
 
-/// A recipe that is refused.
+/// The reason that a recipe is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
@@ -151,7 +151,7 @@ fn in_field(field: &'static str) -> impl FnOnce(ExpressionError) -> RecipeError 
     move |error| RecipeError::Expression { field, error }
 }
 
-/// The op with its parameters, those at their defaults left out: `lp_max(p=3)`, `argmax(last)`.
+/// Prints the op with its parameters, without defaults: `lp_max(p=3)`, `argmax(last)`.
 impl fmt::Display for OpCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OpCall::Row { name, .. } = self else {
@@ -183,7 +183,7 @@ pub fn in_memory(dtype: DType) -> DType {
 }
 
 impl Recipe {
-    /// One row and nothing around it.
+    /// The recipe of one reducer without expressions.
     pub fn simple(call: OpCall, accumulator: DType) -> Recipe {
         Recipe {
             calls: vec![call],
@@ -205,8 +205,8 @@ impl Recipe {
         self.calls.iter().map(name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns for each result of the reducers the greatest position or number of elements that it may be in slices of `count`
-    /// elements; none where it is a value.
+    /// Returns for each result of the reducers the greatest position or number of elements that it may have in slices
+    /// of `count` elements; none for a value.
     pub fn greatest_counts(&self, count: u64) -> Vec<Option<u64>> {
         let of_call = |call: &OpCall| {
             let greatest = if call.takes_position() { count.saturating_sub(1) } else { count };

@@ -22,10 +22,10 @@ pub(in crate::ops) fn try_def(
 }
 
 impl Recipe {
-    /// The type of the elements that are reduced: of input 0 where there is no map.
+    /// The type of the elements that are reduced: the map's, or input 0's without a map.
     ///
     /// # Errors
-    /// A map that is refused.
+    /// If the map is refused.
     pub fn element(&self, inputs: &[(String, DType)]) -> Result<DType, RecipeError> {
         match &self.map {
             None => Ok(inputs[0].1),
@@ -127,7 +127,7 @@ pub(super) fn literal_of(results: &[DType]) -> DType {
     results.first().copied().filter(|&d| d != Bool).unwrap_or(F32)
 }
 
-/// The type that an element has in expressions.
+/// The type of an element in expressions.
 fn expression_type(dtype: DType, accumulator: DType) -> DType {
     match dtype {
         Bool => Bool,
@@ -137,7 +137,7 @@ fn expression_type(dtype: DType, accumulator: DType) -> DType {
     }
 }
 
-/// The type that the old element of an output has in expressions: an integer that of the results, if these are.
+/// The type of an output's old element in expressions: an integer has the results' type, if they are integers.
 pub(super) fn old_type(output: DType, results: &[DType], accumulator: DType) -> DType {
     match (output, results.first()) {
         (d, Some(&r)) if d.is_int() && r.is_int() => r,
