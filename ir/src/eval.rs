@@ -360,7 +360,7 @@ pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
     pub outputs: Vec<Vec<Option<u128>>>,
     inputs: usize,
-    /// The buffers that come before those of states.
+    /// The number of buffers before the buffers of states.
     before_states: usize,
 }
 

@@ -20,7 +20,7 @@ pub enum Expr {
     Read(AccId, DType, Index),
     /// The value of an index, as an integer of this type.
     At(DType, Index),
-    /// An operation; the type is that of the result.
+    /// An operation, with the type of its result.
     Op(Op, DType, Vec<Expr>),
     /// A call of a definition with one result, of this type.
     Call(DefId, DType, Vec<Expr>),

@@ -51,7 +51,7 @@ impl BufferRole {
     }
 }
 
-/// A statement. The fields are what the text form in each variant's description shows.
+/// A statement. Its fields are the parts of the text form in each variant's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant's text form names its fields")]
 pub enum Stmt {

@@ -22,7 +22,7 @@
 //! - Loops and wide functions nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
 //! Memory
-//! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
+//! - An `in` is not stored to, an `out` not loaded; a written value has the type of its place.
 //! - Indices stay within the buffer or accumulator, provably, from the extents alone. Statements in a loop that makes
 //!   no iteration are exempt. The index of `carry` is never negative. The value of `pick` is an integer.
 //!
@@ -42,7 +42,7 @@
 //! - There is a block, or a lane; the lanes are a power of two and at least those present.
 //!
 //! Selecting
-//! - There is an element to select from, and the accumulator has as many elements as are selected from.
+//! - There is an element to select from, and the accumulator is at least as long as the slice.
 //! - There are 1 to `Selection::MAX_POSITIONS` positions, each below the number of elements; as many values
 //!   are bound as there are results.
 //! - The accumulator is declared in the same body. After it has been selected from, it is only selected
@@ -69,7 +69,7 @@ use std::fmt;
 /// Checks every rule at the head of the file.
 ///
 /// # Errors
-/// All violations, in the order of the text, those of a parallel loop after those in its body.
+/// All violations, in the order of the text; a parallel loop's own follow its body's.
 pub fn verify(nest: &Nest) -> Result<(), Violations> {
     let mut verifier = Verifier::new(nest);
     verifier.buffers();

@@ -218,7 +218,7 @@ impl Accumulator {
         non_negative(self.finished(bounds, LOG_EXP, Real::exp))
     }
 
-    /// Bounds of powers that lie between these: by our own function, or by up to 7 multiplications, of which all but
+    /// Bounds of powers between `bounds`: by our own function, or by up to 7 multiplications, of which all but
     /// the last may fall below the normal numbers.
     pub fn power(self, bounds: Allowed) -> Allowed {
         let tiny = self.tiny.times(Real::from(8.0));

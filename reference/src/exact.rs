@@ -121,7 +121,7 @@ impl Allowed {
     }
 }
 
-/// A result outside what the spec allows.
+/// A result outside the bounds that the spec allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got} is not in {low} to {high}, expected {expected}")]
 pub struct Mismatch {

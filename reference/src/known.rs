@@ -172,7 +172,7 @@ impl Known {
         Known { value: self.value.minus(), allowed, ..self }
     }
 
-    /// The magnitude; that of the least integer is itself.
+    /// The magnitude; the least integer's is itself.
     pub fn abs(self) -> Known {
         if self.dtype.is_int() {
             return self.integers(self, |a, _| a.checked_abs());

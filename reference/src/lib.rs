@@ -1,10 +1,10 @@
 //! The reference: slow and obviously right.
 //!
 //! It walks indices straight from the spec, knows the ops by their names, and shares no code with the compiler: of the
-//! op table it reads what a row declares (the kinds of its results, whether it wraps, whether it writes every
-//! position), which is the spec, and nothing of what a row builds. Integers are exact, floats carry 128 significant
-//! bits, and each result is rounded once at the end. Every other way of execution is held against it: [`check`] says
-//! whether a result is one that the reduction tree can give.
+//! op table it reads the declared facts of a row (the kinds of its results, wrapping, an output at every position),
+//! which are the spec, and not the reducer that the row builds. Integers are exact, floats carry 128 significant bits,
+//! and each result is rounded once at the end. Every other executor is compared with it: [`check`] refuses a result
+//! that the reduction tree cannot give.
 //!
 //! ```
 //! use cranefold_ir::{DType, Scalar};

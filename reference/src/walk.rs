@@ -124,7 +124,7 @@ pub fn places(spec: &Spec) -> impl Iterator<Item = Indices<'_>> {
     kept.map(move |start| Indices { next: start, ..reduced.clone() })
 }
 
-/// The walks over the axes of input 0 that are kept and over those that are reduced.
+/// The walks over the kept axes of input 0 and over its reduced axes.
 fn parts<'a>(spec: &Spec, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
     [false, true].map(|reduced| {
         let axes = || (0..spec.rank()).filter(move |&axis| spec.reduced()[axis] == reduced);

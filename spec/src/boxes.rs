@@ -7,7 +7,7 @@
 use super::{Operand, Spec, SpecError};
 use crate::layout::split::{cutting, most_pieces, split};
 
-/// The most boxes of a spec: those of parallel axes times those of reduced ones.
+/// The most boxes of a spec: the product of the numbers of pieces of all axes.
 pub const MAX_BOXES: u64 = 64;
 
 /// The sizes of the blocks that cut each axis of input 0, the smallest first.

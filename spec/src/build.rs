@@ -275,7 +275,7 @@ impl Builder {
     /// Validates the spec.
     ///
     /// # Errors
-    /// Any [`SpecError`] but those of text.
+    /// Any [`SpecError`] but the errors of text.
     pub fn build(self) -> Result<Spec, SpecError> {
         super::check::checked(self)
     }

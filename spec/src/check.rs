@@ -560,7 +560,7 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
     Ok(())
 }
 
-/// The reducer that has no value over nothing, if there is one.
+/// Returns the first reducer that has no value over an empty slice, if there is one.
 fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Option<&'static Row> {
     let mut rows = recipe.calls.iter().filter_map(OpCall::as_row).filter(|row| !row.integer_of_nothing);
     let expressions = !recipe.then.is_empty() || recipe.apply.is_some();

@@ -86,8 +86,8 @@ macro_rules! kernels {
                 finish(pivot, sum + rest.sum::<f32>(), bytes)
             }
 
-            /// Two passes over each block of 4 KB, for all inputs: NaN if there is one, else inf if there is, and
-            /// elements of -inf add 0.
+            /// log(sum exp x) in two passes over each block of 4 KB, for all inputs: NaN if there is one, else inf if
+            /// there is one; elements of -inf add 0.
             #[target_feature(enable = $features)]
             pub fn f32_log_sum_exp(bytes: &[u8]) -> f64 {
                 let mut pivot = f32::MIN;

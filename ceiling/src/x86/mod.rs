@@ -33,7 +33,7 @@ macro_rules! loops {
     };
 }
 
-/// Every loop but those that need VNNI.
+/// Every loop that does not need VNNI.
 const LOOPS: &[HandLoop] = loops! {
     "f32 sum", "", Whole sums::f32_sum at w512 w256 w128;
     "f64 sum", "", Whole sums::f64_sum at w512 w256 w128;

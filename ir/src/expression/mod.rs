@@ -1,4 +1,4 @@
-//! Expressions: the small language in which users write what a reduction does to its elements.
+//! Expressions: the small language of the functions that a reduction applies to its elements.
 //!
 //! An [`Expression`] is read from text or built with Rust's operators, prints, and is typed into
 //! nest expressions of a definition by [`Expression::build`]. The caller gives its names their values.

@@ -50,7 +50,7 @@ pub(super) const F64: Constants = Constants {
 /// log x = e log 2 + 2 atanh s = e log 2 + (f - (h - s (h + s^2 p(s^2))))
 /// ```
 ///
-/// where log 2 is two constants. A subnormal x is scaled up first. The bits of x less those of
+/// where log 2 is two constants. A subnormal x is scaled up first. The bits of x less the bits of
 /// sqrt(1/2) have e in the exponent field; the bits of e below an exponent whose last place is
 /// worth 1 make a float out of it.
 ///

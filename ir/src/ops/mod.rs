@@ -31,7 +31,7 @@ use std::fmt;
 pub struct Row {
     /// The canonical name.
     pub name: &'static str,
-    /// Other spellings, those of the specs and of peers; compared without regard to case.
+    /// Other spellings, of specs and of other libraries; compared without regard to case.
     pub aliases: &'static [&'static str],
     /// The names in oneDNN's proposal for a reduction primitive.
     pub proposal: &'static [&'static str],
@@ -217,15 +217,15 @@ pub struct Reducer {
 pub enum Method {
     /// Phases over a block, then merging of block states.
     ///
-    /// With one phase, the state of a block is that of the phase, lane by lane, and `merge` is its
-    /// combine. With more, each phase's lanes are folded and closed when the block has been walked, the
-    /// results of all phases together are the state of the block, and `merge` combines those.
+    /// With one phase, the state of a block is the phase's state, lane by lane, and `merge` is its
+    /// combine. With more, each phase's lanes are folded and closed after the walk of the block, the
+    /// results of all phases together are the state of the block, and `merge` combines such states.
     Phases {
         /// The phases, at least one.
         phases: Vec<Phase>,
         /// (older state, newer state) -> state.
         merge: Def,
-        /// True if elements may be combined in another order than that of the slice.
+        /// True if elements may be combined in another order than the slice's.
         commutative: bool,
         /// The search that lets the second of two phases walk one window alone.
         search: Option<Search>,
@@ -323,7 +323,7 @@ impl Method {
         }
     }
 
-    /// Returns true if elements may be combined in another order than that of the slice.
+    /// Returns true if elements may be combined in another order than the slice's.
     pub fn is_commutative(&self) -> bool {
         !matches!(self, Method::Phases { commutative: false, .. })
     }

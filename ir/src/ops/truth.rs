@@ -1,4 +1,4 @@
-//! Truth values: bytes in memory, of which every non-zero one is true.
+//! Truth values: bytes in memory, where every non-zero one is true.
 
 use super::{Reducer, RowTypes};
 use crate::{DType, Def, Expr, Op, Scalar};

@@ -11,12 +11,12 @@
 //! block   = INT LETTER
 //! ```
 //!
-//! A tag is oneDNN's: letters from the outermost axis to the innermost, `a` for axis 0, so `acdb` over
-//! logical NCHW is NHWC. An axis whose letter is a capital is cut into blocks, of which the sizes follow,
-//! from the outermost block to the innermost: `aBcd16b` holds 16 neighbours along axis 1 together, and
-//! `ABcd4b16a4b` cuts axis 1 twice. An axis that is no multiple of its block is padded to one. The familiar
-//! names mean the same, in any order of their letters and with blocks: those of activations (`nc ncw nchw ncdhw`, so
-//! `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
+//! A tag is oneDNN's: letters from the outermost axis to the innermost, `a` for axis 0, so `acdb` over logical NCHW is
+//! NHWC. An axis whose letter is a capital is cut into blocks, whose sizes follow from the outermost block to the
+//! innermost: `aBcd16b` holds 16 neighbours along axis 1 together, and `ABcd4b16a4b` cuts axis 1 twice. An axis that is
+//! no multiple of its block is padded to one. The familiar names mean the same, in any order of their letters and with
+//! blocks: the names of activations (`nc ncw nchw ncdhw`, so `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw
+//! goihw goidhw`), of sequences (`tnc`), and `x`.
 //!
 //! Operands of one spec may be blocked in different sizes. If blocks do not divide their axis, or one
 //! another, the spec is computed in several boxes, at most

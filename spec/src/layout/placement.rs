@@ -79,7 +79,7 @@ impl Layout {
         if shape.contains(&0) {
             return Ok(placement);
         }
-        // A term for each axis and each block, of which there are at most 62: their product is below 2^63. Each
+        // A term for each axis and each block, of which there are at most 62, since their product is below 2^63. Each
         // is below 2^127, and a saturating i128 orders their sum correctly.
         let (mut low, mut high) = (0i128, i128::from(self.offset));
         for (_, extent, stride) in placement.digits() {

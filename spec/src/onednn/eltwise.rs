@@ -32,8 +32,8 @@ const ELTWISE: &[&str] = &[
 const SQRT_2_OVER_PI: f32 = 0.797_884_6;
 const CUBE: f32 = 0.044_715;
 
-/// The magnitude below which tanh t is t to less than half an ulp of f32, and for the next constant e^t - 1 is t;
-/// from there on the error of 2^-53 of the general forms is negligible.
+/// The magnitude below which tanh t is t to less than half an ulp of f32; from there on the error of 2^-53 of the
+/// general form is negligible. The next constant is the one of e^t - 1.
 const LINEAR_TANH: f64 = 2e-4;
 const LINEAR_EXPM1: f64 = 5e-8;
 

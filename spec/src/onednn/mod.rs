@@ -197,7 +197,7 @@ impl<'a> Primitive<'a> {
         // True if the accumulator, and so floats in expressions, is f64.
         let wide = own_product || src == F64 || operands.iter().any(|src1| src1.dtype == F64);
         let result = match (own_product, own_division) {
-            // Of integers, NaN is an infinity times zero.
+            // In a product of integers NaN is infinity times zero, so it becomes 0.
             (true, _) => name("r0").abs().gt(0).select(name("r0"), 0).cast(F32),
             (_, true) => name("r0").cast(F32) / count,
             _ if wide || !src.is_float() => name("r0").cast(F32),

@@ -6,7 +6,7 @@
 //! are modulo 2^bits. Everything is exact and there is no branch, so these serve as lift,
 //! combine and finish of totals that 64 bits do not hold.
 //!
-//! The functions write into a definition being built and bind what they use more than once; they
+//! The functions write into a definition being built and bind values that they use more than once; they
 //! take expressions of any size.
 
 mod convert;

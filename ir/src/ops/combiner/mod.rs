@@ -11,11 +11,11 @@ use std::fmt;
 ///
 /// | field | names | gives |
 /// | --- | --- | --- |
-/// | `identity` | | the state of nothing; its types are those of the state |
+/// | `identity` | | the state of no element, which has the state's types |
 /// | `lift` | the elements `x0`, `x1`, ...; the position `i` in the slice (`i64`); results `r0`, ... of earlier phases | the state of one element |
 /// | `combine` | the older state `a0`, `a1`, ... and the newer `b0`, `b1`, ... | the state of both |
-/// | `close` | the state `a0`, ... of a block and the number `n` of its elements | the phase's results; the state, where it is left out |
-/// | `merge` | the results of all phases, `a0`, ... of the older and `b0`, ... of the newer block | those of both |
+/// | `close` | the state `a0`, ... of a block and the number `n` of its elements | the phase's results; by default the state |
+/// | `merge` | the results of all phases, `a0`, ... of the older and `b0`, ... of the newer block | the results of both |
 /// | `finish` | the state `a0`, ..., with several phases all results; the number `n` of elements | the outputs |
 ///
 /// `combine` and `merge` are associative by contract and `identity` is neutral: [`Combiner::check`] tests

@@ -9,7 +9,7 @@ use crate::{DType, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
 impl Recipe {
-    /// The names of inputs with their values in expressions; `args` are elements of those in `which`.
+    /// The names of inputs with their values in expressions; `args` are the elements of the inputs in `which`.
     pub(super) fn inputs(
         &self,
         lets: &mut Lets,

@@ -45,7 +45,7 @@ impl Element {
         if self.map.is_none() && self.inputs.len() == 1 && takes_position == positions {
             return reducer;
         }
-        // `before` parameters stand before those of a lift.
+        // `before` parameters precede a lift's own.
         let adapted = |lift: &Def, before: usize| {
             let own = before + 1 + usize::from(takes_position);
             let position = positions.then(|| types.position());
