@@ -116,7 +116,7 @@ impl Accumulator {
     }
 
     /// A total as the accumulator can hold it: infinite if it rounds to infinity in this type, else
-    /// exact. So an unscaled norm overflows, whatever its root.
+    /// unchanged. So an unscaled norm overflows, whatever its root.
     pub fn held(self, total: Real) -> Real {
         match total {
             Real::Finite { negative, .. } if total.to_float(self.dtype).as_f64().is_infinite() => {

@@ -1,8 +1,8 @@
 //! The cuts of a spec's axes by the blocks of its operands.
 //!
-//! An axis whose extent is no multiple of a block size is cut at the end of the last whole block, so a spec is
-//! computed in boxes: combinations of a piece of each axis. If the block sizes do not divide one another, the axis is
-//! cut at the end of each block.
+//! An axis whose extent is no multiple of a block size is cut at the end of the last whole block of that size, so a
+//! spec is computed in boxes: combinations of a piece of each axis. If the block sizes do not divide one another, the
+//! axis is cut at the end of each block.
 
 use super::{Operand, Spec, SpecError};
 use crate::layout::split::{cutting, most_pieces, split};

@@ -27,7 +27,8 @@
 //!
 //! # Text
 //!
-//! White space only separates. From loosest to tightest, operators joining the expressions of the lines below:
+//! White space only separates. Operators are listed from loosest to tightest; each joins expressions of the lines
+//! below:
 //!
 //! ```text
 //! list       = expression ("," expression)*

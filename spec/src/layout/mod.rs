@@ -15,8 +15,8 @@
 //! NHWC. An axis whose letter is a capital is cut into blocks, whose sizes follow from the outermost block to the
 //! innermost: `aBcd16b` holds 16 neighbours along axis 1 together, and `ABcd4b16a4b` cuts axis 1 twice. An axis that is
 //! no multiple of its block is padded to one. The familiar names mean the same, in any order of their letters and with
-//! blocks: the names of activations (`nc ncw nchw ncdhw`, so `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw
-//! goihw goidhw`), of sequences (`tnc`), and `x`.
+//! blocks: the names of activations (`nc ncw nchw ncdhw`, so `nhwc` and `nChw16c`), of weights
+//! (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
 //!
 //! Operands of one spec may be blocked in different sizes. If blocks do not divide their axis, or one
 //! another, the spec is computed in several boxes, at most
