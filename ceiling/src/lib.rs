@@ -1,8 +1,8 @@
-//! Hand-written vector loops that reduce memory, by operation and vector width: what a machine can do where nothing
-//! but the operation is in the way. They are the ceiling that generated kernels are held against.
+//! Hand-written vector loops that reduce memory, by operation and vector width. Their speed is the ceiling that
+//! generated kernels are compared with.
 //!
 //! A [`HandLoop`] is one loop over one width. Loops of the same [`what`](HandLoop::what) and [`bits`](HandLoop::bits)
-//! but another [`form`](HandLoop::form) compute the same in other ways; the fastest of them is the ceiling.
+//! but another [`form`](HandLoop::form) compute the same result in other ways; the fastest of them is the ceiling.
 //!
 //! | operation | formula | element types |
 //! | --- | --- | --- |
@@ -22,7 +22,7 @@
 //! are loops for x86-64 with AVX2, FMA and F16C (128 and 256 bits) and with AVX-512 F, BW, DQ and VL (512 bits); on
 //! other machines the table is empty.
 //!
-//! Sums are not exact: a loop adds in the order that suits it. What is said to be exact is so for every input.
+//! Sums are not exact: a loop adds in the order that suits it. `exact` in a name holds for every input.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -62,12 +62,12 @@ pub fn loops() -> Vec<HandLoop> {
 }
 
 impl HandLoop {
-    /// What is computed: the element type first, as in `f32 sum`.
+    /// The element type and the operation, as in `f32 sum`.
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// How it is computed, where there is more than one way; else empty.
+    /// The method of a loop that has alternatives, as in `row streaming`; else empty.
     pub fn form(&self) -> &'static str {
         self.form
     }
@@ -82,12 +82,12 @@ impl HandLoop {
         self.what.split(' ').next().expect("a word")
     }
 
-    /// Whether it reduces columns.
+    /// Returns true if the loop reduces columns.
     pub fn takes_columns(&self) -> bool {
         matches!(self.code, Loop::Columns(_))
     }
 
-    /// What, form and bits: `f32 outer sum, row streaming 512`.
+    /// The loop's name: operation, form and bits, as in `f32 outer sum, row streaming 512`.
     pub fn name(&self) -> String {
         let form = if self.form.is_empty() { String::new() } else { format!(", {}", self.form) };
         format!("{}{form} {}", self.what, self.bits)

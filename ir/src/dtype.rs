@@ -65,17 +65,17 @@ impl DType {
         self.bytes() as u32 * 8
     }
 
-    /// Whether this is one of the four binary floating-point types.
+    /// Returns true for the four binary floating-point types.
     pub const fn is_float(self) -> bool {
         matches!(self, F16 | Bf16 | F32 | F64)
     }
 
-    /// Whether this is one of the eight integer types (`bool` is not).
+    /// Returns true for the eight integer types, of which `bool` is none.
     pub const fn is_int(self) -> bool {
         matches!(self, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
     }
 
-    /// Whether this is a signed integer type.
+    /// Returns true for the signed integer types.
     pub const fn is_signed(self) -> bool {
         matches!(self, I8 | I16 | I32 | I64)
     }

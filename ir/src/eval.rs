@@ -1,10 +1,10 @@
-//! What a nest means: one obvious walk, in any domain of values.
+//! The interpreter of nests: one obvious walk, in any domain of values.
 //!
 //! In the domain [`Bits`] a value is a [`Scalar`] and the walk computes what native code computes,
 //! bit for bit. In the domain [`Terms`] a value is the hash of the term that made it (a leaf is an
 //! input element, a node an operation over terms), so that two nests with equal terms combine the
-//! same elements in the same order: passes are proved with it, not only sampled. Sums of integers have
-//! no order in it, as they have none in their bits.
+//! same elements in the same order: passes are proved with it, not only sampled. A term of
+//! a sum of integers has no order, since its bits depend on none.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -46,12 +46,12 @@ pub fn run<D: Domain>(nest: &Nest, domain: &mut D) {
     machine.body(&nest.body);
 }
 
-/// A domain whose buffers begin later: those of a part of a program.
+/// The domain of a part of a program: its buffers begin later than the whole's.
 #[derive(Debug)]
 pub struct Moved<'d, D> {
     /// The domain of the whole.
     pub domain: &'d mut D,
-    /// For each buffer, how many of its elements come before.
+    /// For each buffer, the number of its elements before the part.
     pub starts: &'d [u64],
 }
 
@@ -93,11 +93,11 @@ struct Machine<'a, D: Domain> {
     loops: Vec<i64>,
     vars: Vec<Option<D::Value>>,
     accs: Vec<Vec<D::Value>>,
-    /// Of the accumulators.
+    /// The types of the accumulators.
     types: Vec<Option<DType>>,
 }
 
-/// The element of a growing table, made where it is missing.
+/// The element of a table, which grows to hold it.
 fn slot<T: Clone>(table: &mut Vec<T>, index: usize, empty: T) -> &mut T {
     if table.len() <= index {
         table.resize(index + 1, empty);
@@ -268,7 +268,7 @@ impl Def {
     }
 }
 
-/// The results of a definition: as the domain has it, else by its body.
+/// The results of a definition: the domain's own, else by its body.
 fn call<D: Domain>(domain: &mut D, def: &Def, args: &[D::Value]) -> Vec<D::Value> {
     if let Some(results) = domain.call(def, args) {
         return results;
@@ -295,7 +295,7 @@ fn in_def<D: Domain>(domain: &mut D, expr: &Expr, values: &[D::Value]) -> D::Val
     }
 }
 
-/// The values native code computes. Buffers are bytes, one slice for each buffer of the nest.
+/// The domain of values, computed as by native code. Buffers are bytes, one slice for each buffer of the nest.
 #[derive(Debug)]
 pub struct Bits<'a> {
     /// The inputs, in the order of the nest's buffers.
@@ -336,36 +336,36 @@ impl Domain for Bits<'_> {
     }
 }
 
-/// Hashes of terms. Two outputs with the same hash were made by the same operations on the same
+/// The domain of hashed terms. Two outputs with the same hash are made by the same operations on the same
 /// input elements in the same order, up to a collision of 128 bits.
 ///
 /// A call of a definition is one node, named as the definition up to its first dot: so `max.f32`,
 /// the sequence that stands for `max` on a target without it, makes the same term as `max`. A simple
-/// definition without a dot is no node: passes write it out.
+/// definition without a dot is no node: passes inline it.
 ///
-/// A selection's results are named by what is selected and the elements, in any order.
+/// A result of a selection is a node of the selection and the elements, in any order.
 ///
-/// What is picked by a term is a number made of the term, so that the elements there have terms that tell by what
-/// and how they were found.
+/// `pick` gives a number made from the term of its value, so that the terms of elements found by it depend on
+/// that term.
 ///
 /// **Integer addition** is exact modulo 2^bits, so it is associative and commutative in its value, and
 /// its term says no more than the value depends on: the sum of the operands' terms modulo 2^128, to which a
-/// constant 0 adds nothing. The proof stands: the terms of what is added are hashes, so that equal sums
-/// are sums of the same terms, each as often, up to a collision; one that is dropped, doubled or foreign
-/// makes another sum. What is added has its type in its term, by a cast's name or a leaf's. Terms as often
-/// modulo 2^128 are as often modulo 2^bits, which is all that the value knows. In any other operation the
-/// sum is an operand as others are.
+/// constant 0 adds nothing. The proof stands: operands' terms are hashes, so equal sums are sums
+/// of the same terms, each as often, up to a collision; a dropped, doubled or foreign operand makes another
+/// sum. An operand's type is in its term, by a cast's name or a leaf's. Counts of a term that agree modulo
+/// 2^128 agree modulo 2^bits, on which alone the value depends. In any other operation the sum is an ordinary
+/// operand.
 #[derive(Debug)]
 pub struct Terms {
     /// The term of each element of each output, `None` where none was stored.
     pub outputs: Vec<Vec<Option<u128>>>,
     inputs: usize,
-    /// The buffers that come before those of states.
+    /// The number of buffers before the buffers of states.
     before_states: usize,
 }
 
 impl Terms {
-    /// No terms yet, for the buffers of `nest`.
+    /// The domain for the buffers of `nest`, without terms yet.
     pub fn new(nest: &Nest) -> Terms {
         let is_out = |b: &&crate::Buffer| b.role != BufferRole::In;
         let outputs = nest.buffers.iter().filter(is_out).map(|b| vec![None; b.len as usize]).collect();
@@ -373,7 +373,7 @@ impl Terms {
         Terms { outputs, inputs, before_states }
     }
 
-    /// With buffers of states, which some nests store and another loads, after those of the nest.
+    /// The domain with further buffers after the nest's: states, which some nests store and another loads.
     pub fn with_states(mut self, states: &[crate::Buffer]) -> Terms {
         self.outputs.extend(states.iter().map(|b| vec![None; b.len as usize]));
         self
@@ -443,7 +443,7 @@ impl Domain for Terms {
     }
 
     fn select(&mut self, what: &Selection, dtype: DType, slice: &[u128]) -> Vec<u128> {
-        // A sum does not depend on the order of what is added.
+        // A sum does not depend on the order of its operands.
         let elements = slice.iter().fold(slice.len() as u128, |sum, &v| sum.wrapping_add(mix(4, v)));
         let node = |name, which| mix(mix(mix(word(name), dtype as u128), elements), which);
         match what {

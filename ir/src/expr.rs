@@ -20,9 +20,9 @@ pub enum Expr {
     Read(AccId, DType, Index),
     /// The value of an index, as an integer of this type.
     At(DType, Index),
-    /// An operation; the type is that of the result.
+    /// An operation, with the type of its result.
     Op(Op, DType, Vec<Expr>),
-    /// A call of a definition with one result, whose type stands here.
+    /// A call of a definition with one result, of this type.
     Call(DefId, DType, Vec<Expr>),
 }
 
@@ -55,7 +55,7 @@ impl Expr {
         f(whole)
     }
 
-    /// The expression of a definition with `values` in place of its parameters and of what it binds.
+    /// The expression of a definition with `values` in place of its parameters and bound values.
     fn with_vars(self, values: &[Expr]) -> Expr {
         self.rewrite(&mut |e| match e {
             Expr::Var(v, _) => values[v.0 as usize].clone(),
@@ -119,7 +119,7 @@ impl Expr {
         Expr::Const(Scalar::int(self.dtype(), value))
     }
 
-    /// Whether this is a NaN.
+    /// The condition that this is a NaN.
     pub fn is_nan(self) -> Expr {
         self.clone().ne(self)
     }
@@ -131,7 +131,7 @@ impl From<Scalar> for Expr {
     }
 }
 
-/// Methods named as the operations.
+/// Makes a method for each operation, of its name.
 macro_rules! methods {
     (unary $($unary:ident $uop:ident)*; binary $($binary:ident $bop:ident)*) => {
         #[allow(clippy::should_implement_trait, missing_docs, reason = "named as the operations of the `op` module")]
@@ -166,7 +166,7 @@ pub struct Def {
 }
 
 impl Def {
-    /// Builds a definition: `body` gets the parameters and a place to bind values, and gives the results.
+    /// Builds a definition: `body` gets a place to bind values and the parameters, and returns the results.
     pub fn build(name: impl Into<String>, params: &[DType], body: impl FnOnce(&mut Lets, &[Expr]) -> Vec<Expr>) -> Def {
         let args: Vec<Expr> = params.iter().enumerate().map(|(i, &d)| Expr::Var(Var(i as u32), d)).collect();
         let mut lets = Lets { first: params.len() as u32, exprs: Vec::new() };
@@ -174,7 +174,7 @@ impl Def {
         Def { name: name.into(), params: params.to_vec(), lets: lets.exprs, results }
     }
 
-    /// Whether a call may as well be written out: one result, no values bound, and each parameter
+    /// Returns true if inlining a call repeats no operation: one result, no values bound, and each parameter
     /// used at most once.
     pub fn is_simple(&self) -> bool {
         if !self.lets.is_empty() || self.results.len() != 1 {
@@ -213,7 +213,7 @@ impl Lets {
         var
     }
 
-    /// Writes out the body of `def` with `args` in place of its parameters; gives its results.
+    /// Inlines the body of `def` with `args` in place of its parameters; returns its results.
     pub fn splice(&mut self, def: &Def, args: &[Expr]) -> Vec<Expr> {
         let mut values: Vec<Expr> = Vec::with_capacity(args.len() + def.lets.len());
         for arg in args {

@@ -104,7 +104,7 @@
 //! | float minimum, maximum | IEEE 754-2019: any NaN gives NaN; -0 is below +0; the maximum of all -inf is -inf |
 //! | nothing to reduce | sum 0, product 1, minimum +inf, maximum -inf (integers: the limits), any false, all true, log_sum_exp -inf, mean, var and median NaN; positions and integer means are refused |
 //! | mean, var | one division by n, by n - ddof, in the accumulator's type; where n <= ddof a division by 0 |
-//! | var | the sum of squares of what is left when the mean, a pair of floats, is taken away; never below 0 |
+//! | var | the sum of squared deviations from the mean, which is a pair of floats; never below 0 |
 //! | argmax, argmin | row-major position in the reduced axes in ascending order; of equal elements (-0 equals +0) the first, or the last; NaN is the extreme, the first one, or the last |
 //! | median, quantile | NaN if there is one; the mean of the middle two elements; linear between the two nearest, infinite beside an infinite one, NaN between -inf and +inf |
 //! | mode | the least of the most frequent elements: -0 equals +0 and is given as +0, NaN equals NaN and is greatest |

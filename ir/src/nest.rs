@@ -9,7 +9,7 @@ use std::fmt;
 /// A program over buffers: loops, accumulators and stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nest {
-    /// What it computes, for people: the spec or the problem it came from.
+    /// The name for people: the spec or the problem that the nest computes.
     pub name: String,
     /// Inputs and outputs; `BufId(i)` is the `i`-th.
     pub buffers: Vec<Buffer>,
@@ -22,7 +22,7 @@ pub struct Nest {
 /// Memory that belongs to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Whether the nest reads or writes it. What is written overlaps no other buffer.
+    /// The access: read or written. A written buffer overlaps no other.
     pub role: BufferRole,
     /// Element type; never `bool`, which is `u8` in memory.
     pub dtype: DType,
@@ -30,7 +30,7 @@ pub struct Buffer {
     pub len: u64,
 }
 
-/// Whether a buffer is read or written.
+/// The access of a nest to a buffer: read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each variant is its own name")]
 pub enum BufferRole {
@@ -51,14 +51,14 @@ impl BufferRole {
     }
 }
 
-/// A statement. The fields are what the text form in each variant's description shows.
+/// A statement. Its fields are the parts of the text form in each variant's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant's text form names its fields")]
 pub enum Stmt {
     /// `for`: a loop.
     For(Loop),
     /// `acc a0: f32[64] = -0`: makes an accumulator of `len` elements, all equal to `init`, that
-    /// lives to the end of the body it stands in.
+    /// lives to the end of its body.
     Acc { acc: AccId, dtype: DType, len: u64, init: Scalar },
     /// `let v0 = expr`: binds a value for the statements after it in this body and the loops there.
     Let { var: Var, value: Expr },
@@ -68,8 +68,8 @@ pub enum Stmt {
     Set { acc: AccId, index: Index, value: Expr },
     /// `y0[index] = expr`: writes one element of an output.
     Store { buf: BufId, index: Index, value: Expr },
-    /// `carry q0 = index`: q0 is the number of trailing ones of the index: how often block
-    /// `index` (from 0), once complete, is merged with what came before it.
+    /// `carry q0 = index`: q0 is the number of trailing ones of the index: the number of merges of block
+    /// `index` (from 0), once complete, with earlier states.
     Carry { var: LoopVar, of: Index },
     /// `pick s0 = expr to 3072`: s0 is the value of an integer, read without a sign, or 3072 if that is less.
     Pick { var: LoopVar, value: Expr, most: u64 },
@@ -87,8 +87,8 @@ pub enum Stmt {
     Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
     /// `transpose a0 = x0[index] over 16 by 6 at 0, 1, 2`: sets columns of a matrix in an input side by side.
     Transpose(Transpose),
-    /// `wide { ... }`: statements that the generator of wide vectors makes; they mean what they mean
-    /// without it. What they bind and declare ends with it.
+    /// `wide { ... }`: statements that the generator of wide vectors compiles; their meaning is the same
+    /// without it. Their names end with it.
     Wide { body: Vec<Stmt> },
 }
 
@@ -98,8 +98,8 @@ pub enum Stmt {
 /// a[lanes * c + l] = x[first + stride * l + columns[c]]      for each lane l and each column c
 /// ```
 ///
-/// It may read whatever lies between the elements that it names, and what follows `first` up to `within` elements, so
-/// that it takes few loads of whole vectors.
+/// It may read any element between those that it names, and the `within` elements from `first` on, so that it takes few
+/// loads of whole vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transpose {
     /// The accumulator, which gets the columns one after the other.
@@ -108,7 +108,7 @@ pub struct Transpose {
     pub buf: BufId,
     /// The element at which the matrix begins.
     pub first: Index,
-    /// The rows of the matrix: each is a lane of the vectors that are made.
+    /// The rows of the matrix: each is a lane of the columns' vectors.
     pub lanes: u64,
     /// Elements from a row to the next.
     pub stride: i64,
@@ -119,7 +119,7 @@ pub struct Transpose {
 }
 
 impl Transpose {
-    /// The least and the greatest distance from the first element of those that are named, in elements.
+    /// The least and the greatest distance of a named element from the first, in elements.
     pub fn span(&self) -> (i128, i128) {
         let last_row = i128::from(self.stride) * i128::from(self.lanes.saturating_sub(1));
         let [least, greatest] =
@@ -140,13 +140,13 @@ pub struct Loop {
     pub var: LoopVar,
     /// The number of iterations.
     pub extent: Extent,
-    /// What is known of the iterations.
+    /// The dependence of its iterations.
     pub kind: LoopKind,
     /// The statements.
     pub body: Vec<Stmt>,
 }
 
-/// How many iterations a loop makes.
+/// The trip count of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
     /// A constant.
@@ -155,7 +155,7 @@ pub enum Extent {
     Carry(LoopVar),
 }
 
-/// What is known of a loop's iterations.
+/// The dependence of a loop's iterations, and the way they are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopKind {
     /// Iterations write different elements: any order, any number at a time.
@@ -168,16 +168,16 @@ pub enum LoopKind {
     Lanes,
 }
 
-/// The variable of a loop: what it runs over and a number. Prints as `i0`, `k1`.
+/// The induction variable of a loop: its range's kind and a number. Prints as `i0`, `k1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoopVar {
-    /// What the loop runs over.
+    /// The kind of the range.
     pub over: Over,
-    /// Tells it from others over the same.
+    /// The number that tells it from other variables over the same kind of range.
     pub id: u32,
 }
 
-/// What a loop runs over; its letter begins the names of its variables.
+/// The kind of a loop's range; its letter begins the names of its variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Over {
     /// `i`: positions of the output.
@@ -196,7 +196,7 @@ pub enum Over {
     Level,
     /// `p`: positions of a slice, each of which has its own outputs.
     Position,
-    /// `s`: none; where what was found starts.
+    /// `s`: no range; a start that `pick` binds.
     Start,
 }
 
@@ -222,7 +222,7 @@ impl fmt::Display for LoopVar {
     }
 }
 
-/// Ids print as in text: `a0`, `v0`.
+/// Declares ids, which print as in text: `a0`, `v0`.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident $letter:literal)*) => {$(
         $(#[$doc])*
@@ -244,7 +244,7 @@ ids! {
     AccId "a"
     /// A value bound by `let`.
     Var "v"
-    /// A definition, by its place in [`Nest::defs`]. In text its name stands.
+    /// A definition, by its place in [`Nest::defs`]. The text of a nest has its name instead.
     DefId "d"
 }
 
@@ -253,7 +253,7 @@ ids! {
 pub struct Index {
     /// The constant term.
     pub offset: i64,
-    /// In order of the variables, no coefficient 0.
+    /// The terms in order of the variables, no coefficient 0.
     terms: SmallVec<[(LoopVar, i64); 4]>,
 }
 
@@ -297,12 +297,12 @@ impl Index {
         self.terms.iter().copied()
     }
 
-    /// Whether no variable occurs.
+    /// Returns true if no variable occurs.
     pub fn is_constant(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// All terms and the constant multiplied.
+    /// The index times a factor.
     pub fn times(&self, factor: i64) -> Index {
         let mut product = Index::constant(self.offset * factor);
         for (var, c) in self.terms() {
@@ -316,7 +316,7 @@ impl Index {
         other.terms().fold(self.clone().offset_by(other.offset), |sum, (v, c)| sum.plus(v, c))
     }
 
-    /// With `replacement` in place of a variable.
+    /// The index with `replacement` in place of a variable.
     pub fn substitute(&self, var: LoopVar, replacement: &Index) -> Index {
         let c = self.coefficient(var);
         if c == 0 {
@@ -393,7 +393,7 @@ impl Stmt {
         }
     }
 
-    /// The loop variable that it binds: of a loop for its body, of a carry or a pick for the statements after it.
+    /// The loop variable that it binds: a loop for its body, a carry or a pick for the statements after it.
     pub fn bound_loop_var(&self) -> Option<LoopVar> {
         match self {
             Stmt::For(l) => Some(l.var),
@@ -426,7 +426,7 @@ impl Stmt {
         }
     }
 
-    /// The accumulators of which it may change an element by itself, the bodies in it left out.
+    /// The accumulators that it may change by itself, without the statements in its body.
     pub fn changed_accs(&self) -> &[AccId] {
         match self {
             Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => std::slice::from_ref(acc),
@@ -456,7 +456,7 @@ impl Stmt {
 }
 
 impl Nest {
-    /// The definition a call names.
+    /// The definition that a call names.
     pub fn def(&self, id: DefId) -> &Def {
         &self.defs[id.0 as usize]
     }
@@ -475,8 +475,8 @@ impl Nest {
         self.body.iter().for_each(|s| s.visit(f));
     }
 
-    /// The results of a definition for `args`: written out where it is simple, else a call. Calls
-    /// with several results are statements, which must stand before the use of the results.
+    /// The results of a definition for `args`: inlined if it is simple, else of a call. Calls
+    /// with several results are statements, which must precede the use of the results.
     pub fn apply(&mut self, names: &mut Names, def: &Def, args: Vec<Expr>) -> (Vec<Stmt>, Vec<Expr>) {
         if def.is_simple() {
             return (vec![], vec![def.inline(&args)]);
@@ -500,7 +500,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Those after all names in `nest`.
+    /// The names that follow all names in `nest`.
     pub fn after(nest: &Nest) -> Names {
         let mut names = Names::default();
         let mut take = |s: &Stmt| {

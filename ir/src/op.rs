@@ -1,4 +1,4 @@
-//! The element operations: what each takes, gives and means.
+//! The element operations: operand types, results and meaning.
 //!
 //! Everything else is made of these: rows of the op table, `exp`, the conversions a target lacks.
 //!
@@ -98,7 +98,7 @@ impl Op {
         }
     }
 
-    /// How many operands it takes.
+    /// The number of operands.
     pub const fn arity(self) -> usize {
         match self {
             Neg | Abs | Sqrt | Nearest | Not | Clz | Cast | Bits => 1,
@@ -107,7 +107,7 @@ impl Op {
         }
     }
 
-    /// Whether it may be applied to operands of these types to give `result`.
+    /// Returns true if operands of these types give the type `result`.
     ///
     /// f16 and bf16 are types of memory: they are converted and their bits read, nothing else.
     pub fn accepts(self, result: DType, args: &[DType]) -> bool {
@@ -130,7 +130,7 @@ impl Op {
         }
     }
 
-    /// Whether an operand leaves the other one as it is, but for the payload of a NaN.
+    /// Returns true if `operand` is neutral: the result is the other operand, but for the payload of a NaN.
     ///
     /// ```
     /// use cranefold_ir::{DType, Op, Scalar};
@@ -244,7 +244,7 @@ impl Op {
             Clz => i128::from((a as u64).leading_zeros()),
             Add => a + b,
             Sub => a - b,
-            // The low 128 bits are enough: what is kept is at most 64 wide.
+            // The low 128 bits are enough: the result keeps at most 64.
             Mul => a.wrapping_mul(b),
             MulHigh => ((a as u128 * b as u128) >> 64) as i128,
             Div => a.checked_div(b).unwrap_or(0),

@@ -2,8 +2,8 @@
 //!
 //! `parse(print(n)) == n` for every nest `n` that verifies.
 //!
-//! The grammar stands at the head of the [crate], where it is rendered. The verifier decides whether a program
-//! makes sense beyond the types of its operations.
+//! The grammar stands at the head of the [crate], where it is rendered. The parser checks the types of
+//! operations, the verifier all other rules.
 
 mod expr;
 mod lexer;
@@ -15,12 +15,12 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::str::FromStr;
 
-/// How deep loops and wide functions may nest, and how deep expressions.
+/// The greatest depth of loops and wide functions, and of expressions.
 ///
 /// It keeps every recursive walk over a nest within a small stack; real nests stay below 30.
 pub const MAX_DEPTH: usize = 200;
 
-/// The greatest number of a loop variable, an accumulator or a value in a nest that verifies: who runs it keeps them in
+/// The greatest number of a loop variable, an accumulator or a value in a nest that verifies: executors keep them in
 /// tables.
 pub const MAX_NUMBER: u32 = (1 << 20) - 1;
 
@@ -28,18 +28,18 @@ pub const MAX_NUMBER: u32 = (1 << 20) - 1;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct ParseError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// In characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The message: the fault at that place.
     pub message: String,
 }
 
 type Result<T> = std::result::Result<T, ParseError>;
 
 /// # Errors
-/// Where the text departs from the grammar at the head of the crate, an operation does not take the
+/// If the text departs from the grammar at the head of the crate, an operation does not take the
 /// types it is given, or something is used that is not declared before.
 impl FromStr for Nest {
     type Err = ParseError;
@@ -51,7 +51,7 @@ impl FromStr for Nest {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The next token and where it begins.
+    /// The next token and its place.
     token: Token<'a>,
     at: usize,
     buffers: Vec<Buffer>,
@@ -60,7 +60,7 @@ struct Parser<'a> {
     def_ids: HashMap<String, DefId>,
     vars: Scoped<Var>,
     accs: Scoped<AccId>,
-    /// How many loops and wide functions, or expressions, are open.
+    /// The numbers of open loops and wide functions, and of open expressions.
     loop_depth: usize,
     expr_depth: usize,
 }
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `f32[400]`.
+    /// Parses a type and a length, as `f32[400]`.
     fn array(&mut self) -> Result<(DType, u64)> {
         let dtype = self.dtype()?;
         self.expect("[")?;
@@ -182,7 +182,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Tokens.
+/// The methods that take tokens.
 impl<'a> Parser<'a> {
     fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
         self.lexer.error(at, message)
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A letter and a number, as `v0`; gives the number.
+    /// Takes a letter and a number, as `v0`; returns the number.
     fn numbered(&mut self, letter: char, what: &str) -> Result<u32> {
         let id = match self.token {
             Token::Word(word) => number_after(letter, word),
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    /// A letter and the number that comes next in order.
+    /// Takes a letter and the number that is next in order; returns it.
     fn expect_numbered(&mut self, letter: char, next: usize) -> Result<u32> {
         let what = format!("`{letter}{next}`");
         match self.token {
@@ -311,7 +311,7 @@ fn loop_var(word: &str) -> Option<LoopVar> {
     Over::LETTERS.into_iter().find_map(find)
 }
 
-/// The types of what is bound at the place reached; leaving a body restores what was bound before it.
+/// The types of the names in scope; leaving a body restores the scope around it.
 struct Scoped<K> {
     types: HashMap<K, DType>,
     undo: Vec<(K, Option<DType>)>,

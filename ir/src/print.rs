@@ -10,7 +10,7 @@ impl Nest {
         fmt::from_fn(|f| write_stmt(f, &self.defs, stmt, 0))
     }
 
-    /// A statement of this nest as text; of a loop or a wide function only what stands before its body.
+    /// A statement of this nest as text, a loop or a wide function without its body.
     pub fn show_head<'a>(&'a self, stmt: &'a Stmt) -> impl Display + 'a {
         fmt::from_fn(|f| match stmt {
             Stmt::For(l) => f.write_str(&l.head()),
@@ -90,7 +90,7 @@ impl Display for Index {
     }
 }
 
-/// Two spaces for each level.
+/// Writes two spaces for each level.
 fn indent(f: &mut Formatter<'_>, depth: usize) -> fmt::Result {
     (0..depth).try_for_each(|_| f.write_str("  "))
 }
@@ -142,7 +142,7 @@ fn write_def(f: &mut Formatter<'_>, defs: &[Def], def: &Def, depth: usize) -> fm
     f.write_char('}')
 }
 
-/// The name of a definition; its id, which no name looks like in a nest that verifies, where there is none.
+/// Writes the name of a definition; for an unknown one its id, which is no name in a nest that verifies.
 fn write_def_name(f: &mut Formatter<'_>, defs: &[Def], id: DefId) -> fmt::Result {
     match defs.get(id.0 as usize) {
         Some(def) => f.write_str(&def.name),
@@ -181,7 +181,7 @@ fn write_expr(f: &mut Formatter<'_>, defs: &[Def], expr: &Expr) -> fmt::Result {
 }
 
 impl Loop {
-    /// Its first line in text, without the brace: `for k2 in 0..63 seq`.
+    /// The loop's first line in text, without the brace: `for k2 in 0..63 seq`.
     pub fn head(&self) -> String {
         format!("for {} in 0..{} {}", self.var, self.extent, self.kind.name())
     }

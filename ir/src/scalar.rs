@@ -113,7 +113,7 @@ impl Scalar {
         }
     }
 
-    /// Whether this is a NaN.
+    /// Returns true for a NaN.
     pub fn is_nan(self) -> bool {
         self.dtype.is_float() && self.as_f64().is_nan()
     }

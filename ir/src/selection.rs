@@ -1,18 +1,17 @@
-//! What [`Stmt::Select`](crate::Stmt::Select) finds in a slice.
+//! The selections of [`Stmt::Select`](crate::Stmt::Select) from a slice.
 //!
-//! The order of the elements, which makes every result a function of the elements alone, not of where
-//! they stand: numbers ascending, -0 before +0, every NaN after all numbers and like every other NaN. A
-//! result that is NaN is the canonical one.
+//! Elements are ordered: numbers ascending, -0 before +0, every NaN after all numbers and equal to every other NaN.
+//! So every result is a function of the elements alone, not of their positions. A NaN result is the canonical one.
 
 use crate::{DType, Scalar};
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
 
-/// What is selected from the elements of a slice, which has at least one.
+/// A selection from the elements of a slice, which has at least one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Selection {
-    /// `nth 499, 500`: for each position, at most [`MAX_POSITIONS`](Selection::MAX_POSITIONS), the element
-    /// that stands there, counted from 0, once the slice is in order.
+    /// `nth 499, 500`: for each of at most [`MAX_POSITIONS`](Selection::MAX_POSITIONS) positions, the element
+    /// at that position of the sorted slice, counted from 0.
     Nth(Vec<u64>),
     /// `mode`: the most frequent element, the least of the most frequent; and how often it occurs, an
     /// `i64`. Here -0 equals +0, and the result is +0.
@@ -58,7 +57,7 @@ impl Selection {
     }
 }
 
-/// As in text: `nth 499, 500` or `mode`.
+/// Prints the selection as in the text of a nest: `nth 499, 500` or `mode`.
 impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

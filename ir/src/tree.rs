@@ -1,8 +1,8 @@
 //! The order in which block states merge and lanes fold: the upper part of the reduction tree.
 //!
 //! Block states merge as a binary counter carries. After block c, counted from 1, the newest state
-//! is merged with the one before it ctz(c) times, older state first; when all blocks are done, what
-//! is left merges from the newest to the oldest. Five blocks:
+//! is merged with the one before it ctz(c) times, older state first; when all blocks are done, the
+//! remaining states merge from the newest to the oldest. Five blocks:
 //!
 //! ```text
 //! ((0 + 1) + (2 + 3)) + 4
@@ -12,7 +12,7 @@
 //! lane takes no part.
 
 /// The merges of `blocks` states in order, as (older, newer) places; the result of each takes the
-/// older place, the last that of block 0.
+/// older place, so the last is in place 0.
 ///
 /// ```
 /// let merges: Vec<_> = cranefold_ir::tree::merges(5).collect();

@@ -14,7 +14,7 @@
 //! Scope
 //! - A value is bound once in the nest, and used only after that, in the same body or in loops and wide functions
 //!   there.
-//! - So is an accumulator declared and used. It is not of type bool; its initial value has its type.
+//! - An accumulator is declared and used likewise. It is not of type bool; its initial value has its type.
 //! - A loop's variable is used in the loop only, one of `carry` or `pick` as a value is; no variable is bound
 //!   where it is bound already.
 //! - An extent that is a variable is one bound by `carry`.
@@ -22,16 +22,16 @@
 //! - Loops and wide functions nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
 //! Memory
-//! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
-//! - Indices stay within the buffer or accumulator, provably, from the extents alone. Statements in a
-//!   loop that makes no iteration are exempt. The index of `carry` is never negative. What is picked is an integer.
+//! - An `in` is not stored to, an `out` not loaded; a written value has the type of its place.
+//! - Indices stay within the buffer or accumulator, provably, from the extents alone. Statements in a loop that makes
+//!   no iteration are exempt. The index of `carry` is never negative. The value of `pick` is an integer.
 //!
 //! Loops
 //! - A `lanes` loop has a constant extent of at least 1, and only `let`, `call`, sets and stores in it; or one
 //!   such loop that no other `lanes` loop is around.
 //! - Two iterations of a `parallel` or `lanes` loop do not touch the same element of an output, or of an
-//!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` says what
-//!   can be proved). No such loop merges or folds an accumulator declared outside.
+//!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` has
+//!   the proofs). No such loop merges or folds an accumulator declared outside.
 //!
 //! Wide functions
 //! - No wide function stands in a wide function or in a `lanes` loop. Nothing in one merges, folds or selects.
@@ -42,12 +42,11 @@
 //! - There is a block, or a lane; the lanes are a power of two and at least those present.
 //!
 //! Selecting
-//! - There is an element to select from, and the accumulator has as many elements as are selected from.
+//! - There is an element to select from, and the accumulator is at least as long as the slice.
 //! - There are 1 to `Selection::MAX_POSITIONS` positions, each below the number of elements; as many values
 //!   are bound as there are results.
 //! - The accumulator is declared in the same body. After it has been selected from, it is only selected
 //!   from again, by the same number of elements: the order of the elements is lost.
-
 //!
 //! Transposing
 //! - The buffer is an input, and the accumulator, of its type, is declared in the same body and has as many elements as
@@ -70,7 +69,7 @@ use std::fmt;
 /// Checks every rule at the head of the file.
 ///
 /// # Errors
-/// All violations, in the order of the text, those of a parallel loop after those in its body.
+/// All violations, in the order of the text; a parallel loop's own follow its body's.
 pub fn verify(nest: &Nest) -> Result<(), Violations> {
     let mut verifier = Verifier::new(nest);
     verifier.buffers();
@@ -82,10 +81,9 @@ pub fn verify(nest: &Nest) -> Result<(), Violations> {
 /// A place where a nest breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The statement as text, of a loop or a wide function what stands before its body; or a buffer or a line of a
-    /// definition.
+    /// The statement as text, a loop or a wide function without its body; or a buffer or a line of a definition.
     pub statement: String,
-    /// Which rule it breaks and how.
+    /// The broken rule and the fault.
     pub message: String,
 }
 
@@ -100,7 +98,7 @@ impl fmt::Display for Violation {
 #[error("{}", .0.iter().map(Violation::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct Violations(pub Vec<Violation>);
 
-/// What is being checked, for messages.
+/// The item that is being checked, for messages.
 #[derive(Clone, Copy)]
 enum Site<'a> {
     Buffer(usize),
@@ -127,7 +125,7 @@ struct Verifier<'a> {
     accs: HashMap<AccId, AccInfo>,
     declared: HashSet<AccId>,
     bindings: Bindings,
-    /// Whether a wide function is open.
+    /// True if a wide function is open.
     in_wide: bool,
     /// Reads and writes in the loops that are open.
     accesses: Vec<Access<'a>>,
@@ -137,9 +135,9 @@ struct Verifier<'a> {
 struct AccInfo {
     dtype: DType,
     len: u64,
-    /// How many loops are around its declaration.
+    /// The number of loops around its declaration.
     depth: usize,
-    /// How many of its elements have been selected from, if any have.
+    /// The length of the slice that a selection has taken from it, if one has.
     selected: Option<u64>,
 }
 
@@ -159,7 +157,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Reports a violation in the present place.
+    /// Reports a violation at the present place.
     fn report(&mut self, message: impl Into<String>) {
         self.report_in(self.place, message);
     }
@@ -225,7 +223,7 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// Whether the text form reads the word back as a name.
+/// Returns true if the text form reads the word back as a name.
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

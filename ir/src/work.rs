@@ -1,11 +1,11 @@
 //! The work of a body: its operations, each with a weight.
 //!
-//! Whoever asks how much a loop or a reducer does counts here, so that one number means one thing everywhere: an operation
-//! inside a definition counts wherever the definition is called, and a load or a constant is no operation.
+//! Every count of the operations of a loop or a reducer is made here, by one rule: an operation inside a definition
+//! counts wherever the definition is called, and a load or a constant is no operation.
 
 use crate::{DType, Def, Expr, Op, Stmt};
 
-/// The weight of an operation of which each counts one. Reading bits as another type is none.
+/// The weight 1 of every operation but reading bits as another type, which has weight 0.
 pub fn one_each(op: Op, _: DType) -> u64 {
     u64::from(op != Op::Bits)
 }
@@ -18,7 +18,7 @@ pub struct Work<'a, W> {
 }
 
 impl<'a, W: Fn(Op, DType) -> u64> Work<'a, W> {
-    /// A counter that weighs an operation by itself and the type of its result.
+    /// A counter of work; `weight` gets an operation and the type of its result.
     ///
     /// ```
     /// use cranefold_ir::work::{Work, one_each};
@@ -51,7 +51,7 @@ impl<'a, W: Fn(Op, DType) -> u64> Work<'a, W> {
         def.lets.iter().chain(&def.results).map(|e| self.expr(e)).fold(0, u64::saturating_add)
     }
 
-    /// The work of a statement without that of the statements in it.
+    /// The work of a statement, without the statements in its body.
     pub fn stmt(&self, stmt: &Stmt) -> u64 {
         let called = if let Stmt::Call { def, .. } = stmt { self.def(&self.defs[def.0 as usize]) } else { 0 };
         stmt.exprs().iter().map(|e| self.expr(e)).fold(called, u64::saturating_add)

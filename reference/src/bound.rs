@@ -1,10 +1,10 @@
-//! How far a float result may be from the exact one: the rounding errors of the reduction tree.
+//! Error bounds of float results: the rounding errors of the reduction tree.
 //!
 //! Write u for half an ulp of 1 in the accumulator type (eps / 2), n for the number of elements.
 //!
 //! **Sums.** By DESIGN's tree an element takes part in at most 64 additions of its lane within a
 //! block, ceil(log2(blocks)) + 1 merges of blocks (the counter, then the leftovers) and 6 steps of
-//! the fold of at most 64 lanes. With at most n blocks that is [`depth`] = log2(n) + 72, and never
+//! the fold of at most 64 lanes. With at most n blocks this is [`depth`] = log2(n) + 72, and never
 //! more than n. Each addition rounds by at most u of a partial sum of magnitudes, so
 //!
 //! ```text
@@ -24,30 +24,30 @@
 //! **Products.** n - 1 multiplications, whatever the order: (n - 1) u of the result.
 //!
 //! **Finish.** The bounds of the sum go through the finishing functions, which are monotone; then
-//! the error of those is added: u for a division or root, [`LOG_EXP`] u for log or exp, [`POWER`] u
+//! the error of these functions is added: u for a division or root, [`LOG_EXP`] u for log or exp, [`POWER`] u
 //! for a power, plus `u |ln x| / p` since 1/p is rounded to the accumulator type.
 //!
 //! **log_sum_exp.** With m the greatest and S = sum exp(x - m) >= 1, a term is rescaled by exp on
 //! its way: once when lifted and once in each merge, log2(n) + 9 times. Each costs [`LOG_EXP`] + 1
 //! roundings. The differences of maxima on the way of x add up to m - x, and rounding them costs u
 //! (m - x) of the term; the mean of m - x weighted by the terms is at most ln n. Below twice the least
-//! normal number the exponential may be 0, which costs that much a term, and as much again in each
-//! merge: beside S >= 1, `2 (log2(n) + 10) n` of those. So S is known to `u R S` and that, R = depth +
-//! (log2(n) + 9)(LOG_EXP + 1) + ln n, ln S to u R and that, and the result to
-//! `u (R + LOG_EXP |ln S| + |result|)` and that.
+//! normal number w the exponential may be 0, which costs 2 w a term, and 2 w again in each merge: together
+//! V = `2 (log2(n) + 10) n w`, beside S >= 1. So S is known to `u R S + V`, with R = depth +
+//! (log2(n) + 9)(LOG_EXP + 1) + ln n; ln S to u R + V; and the result to
+//! `u (R + LOG_EXP |ln S| + |result|) + V`.
 
 use super::exact::Allowed;
 use super::real::Real;
 use cranefold_ir::DType;
 
-/// Additions on the way of an element besides log2(n): 64 in a block, 6 of lanes, 1 of leftovers
-/// and 1 for rounding log2 up.
+/// The additions of an element beside log2(n): 64 in a block, 6 of lanes, 1 of leftovers and 1 for
+/// rounding log2 up.
 const DEPTH: f64 = 72.0;
 /// Roundings that a power may cost: 8 ulp.
 const POWER: f64 = 16.0;
 /// Roundings that an exponential or logarithm may cost: 2 ulp.
 const LOG_EXP: f64 = 4.0;
-/// For the products of relative errors.
+/// The factor that covers products of relative errors.
 const SLACK: f64 = 1.01;
 
 /// Additions that an element can take part in.
@@ -76,23 +76,23 @@ pub struct Accumulator {
     max: Real,
 }
 
-/// A sum with what its error depends on.
+/// A sum and the figures that bound its error.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// The total.
     pub total: Real,
     /// The sum of the magnitudes of the finite terms.
     pub scale: Real,
-    /// How many terms.
+    /// The number of terms.
     pub count: u64,
-    /// Whether there are terms above and below zero.
+    /// True if there are terms above and below zero.
     pub mixed: bool,
-    /// All finite terms are multiples of two to this power.
+    /// The power of two that all finite terms are multiples of.
     pub quantum: i64,
 }
 
 impl Accumulator {
-    /// Those of `F32` or `F64`.
+    /// The numbers of `F32` or `F64`.
     pub fn of(dtype: DType) -> Accumulator {
         let (digits, least_power) = if dtype == DType::F32 { (24, -126) } else { (53, -1022) };
         let max = if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
@@ -115,8 +115,8 @@ impl Accumulator {
         Real::from(value.to_float(self.dtype).as_f64())
     }
 
-    /// A total as the accumulator can hold it: infinite where it rounds to that in this type, and
-    /// else as precise as it is. So an unscaled norm overflows, whatever its root.
+    /// A total as the accumulator can hold it: infinite if it rounds to infinity in this type, else
+    /// unchanged. So an unscaled norm overflows, whatever its root.
     pub fn held(self, total: Real) -> Real {
         match total {
             Real::Finite { negative, .. } if total.to_float(self.dtype).as_f64().is_infinite() => {
@@ -141,16 +141,16 @@ impl Accumulator {
         self.max
     }
 
-    /// So many roundings of 1, and a little.
+    /// The error of `count` roundings of 1, and a little more.
     pub fn units(self, count: f64) -> Real {
         self.unit.times(Real::from(count * SLACK))
     }
 
-    /// Bounds of a sum whose terms cost so many roundings each, before anything is finished.
+    /// Bounds of a sum whose terms cost so many roundings each, before finish.
     pub fn sum(self, sum: Sum, term_roundings: f64) -> Allowed {
         let bound = self.units(depth(sum.count) + term_roundings).times(sum.scale);
         if sum.mixed && self.max.below(sum.scale.plus(bound)) && sum.total != Real::Nan {
-            // A partial sum may overflow, or not, as the order has it.
+            // The order decides if a partial sum overflows.
             return Allowed::Anything;
         }
         if sum.scale.is_zero() || !sum.total.is_finite() {
@@ -164,7 +164,7 @@ impl Accumulator {
         self.overflow(Allowed::between(sum.total.plus(bound.minus()), sum.total.plus(bound)))
     }
 
-    /// Whether every partial sum, in any order, is a number of this type.
+    /// Returns true if every partial sum, in any order, is a number of this type.
     pub fn sums_exactly(self, sum: Sum) -> bool {
         let quantum = Real::power_of_two(sum.quantum);
         !quantum.over(self.unit).below(sum.scale) && !quantum.below(self.tiny)
@@ -192,7 +192,7 @@ impl Accumulator {
         Allowed::between(product, product).widened(|bound| bound.abs().times(roundings))
     }
 
-    /// Bounds after a function that is monotone, then wrong by so many roundings of its result.
+    /// Bounds after a monotone function with an error of so many roundings of its result.
     pub fn finished(self, bounds: Allowed, roundings: f64, function: impl Fn(Real) -> Real) -> Allowed {
         let widened = bounds.mapped(function).widened(|bound| {
             if bound.is_zero() { bound } else { bound.abs().times(self.units(roundings)).plus(self.tiny) }
@@ -200,7 +200,7 @@ impl Accumulator {
         self.overflow(widened)
     }
 
-    /// Bounds after a division or a root, which of one value is one value.
+    /// Bounds after a division or a root, which takes one value to one value.
     pub fn rounded_once(self, bounds: Allowed, function: impl Fn(Real) -> Real) -> Allowed {
         match bounds.mapped(&function) {
             Allowed::Between { low, high, nan: false } if low == high => Allowed::exactly(self.nearest(low)),
@@ -218,7 +218,8 @@ impl Accumulator {
         non_negative(self.finished(bounds, LOG_EXP, Real::exp))
     }
 
-    /// Bounds of powers that lie between these: our own function, or up to 7 multiplications, of which those before the last may fall below the normal numbers.
+    /// Bounds of powers between `bounds`: by our own function, or by up to 7 multiplications, of which all but
+    /// the last may fall below the normal numbers.
     pub fn power(self, bounds: Allowed) -> Allowed {
         let tiny = self.tiny.times(Real::from(8.0));
         self.overflow(bounds.widened(|bound| bound.abs().times(self.units(POWER)).plus(tiny)))
@@ -237,7 +238,7 @@ impl Accumulator {
         self.finished(bounds, POWER + roundings, |x| x.power(exponent))
     }
 
-    /// Bounds of `greatest + ln(sum)`, `sum` being that of `exp(x - greatest)`.
+    /// Bounds of `greatest + ln(sum)`, where `sum` is the sum of `exp(x - greatest)`.
     pub fn log_sum_exp(self, greatest: Real, sum: Real, count: u64) -> Allowed {
         let log = sum.ln();
         let result = greatest.plus(log);
@@ -249,7 +250,7 @@ impl Accumulator {
         self.overflow(Allowed::between(result.plus(bound.minus()), result.plus(bound)))
     }
 
-    /// How far a sum of terms of this scale and a few operations on each may be off; none where it may
+    /// The error bound of a sum of terms of this scale with a few operations on each; none if it may
     /// overflow.
     pub fn of_sum(self, scale: Real, count: u64) -> Option<Real> {
         let bound = scale.times(self.units(depth(count) + 16.0)).plus(self.tiny.times(Real::from(count as f64)));
@@ -262,7 +263,7 @@ impl Accumulator {
         Allowed::exactly(mean).widened(|_| bound)
     }
 
-    /// Bounds of a value between two others, of which the difference may overflow, as a part of it is added
+    /// Bounds of a value interpolated between two others by adding a part of their difference, which may overflow,
     /// to the lower: three roundings, and one of the part.
     pub fn interpolated(self, low: Real, high: Real, value: Real) -> Allowed {
         let widest = low.abs().max(high.abs());
@@ -273,13 +274,13 @@ impl Accumulator {
         Allowed::exactly(value).widened(|_| bound)
     }
 
-    /// The sum of exp(x - greatest), at least 1, as far as it is known: see the head of this file.
+    /// Bounds of the sum of exp(x - greatest), which is at least 1: see the head of this file.
     pub fn sum_exp(self, sum: Real, count: u64) -> Allowed {
         let bound = sum.times(self.units(roundings_of_sum_exp(count))).plus(self.vanished(count));
         Allowed::between(sum.plus(bound.minus()), sum.plus(bound))
     }
 
-    /// What terms exp(x - greatest) may lose that are near the least normal number.
+    /// The most that terms exp(x - greatest) near the least normal number lose together.
     fn vanished(self, count: u64) -> Real {
         let n = count.max(1) as f64;
         self.normal.times(Real::from(2.0 * (n.log2() + 10.0) * n))
@@ -295,7 +296,7 @@ impl Accumulator {
         }
     }
 
-    /// What is beyond the greatest number may have become infinite; what is well beyond, must have.
+    /// Bounds after overflow: a bound beyond the greatest number may become infinite, one well beyond must.
     fn overflow(self, bounds: Allowed) -> Allowed {
         let well_beyond = self.max.times(Real::ONE.plus(self.units(4.0)));
         let one = |bound: Real, outward: bool| {
@@ -323,7 +324,7 @@ impl Accumulator {
     }
 }
 
-/// Bounds of what cannot be below zero.
+/// Bounds of a result that cannot be below zero.
 pub fn non_negative(bounds: Allowed) -> Allowed {
     match bounds {
         Allowed::Between { low, high, nan } if low.is_negative() && !high.is_negative() => {

@@ -1,10 +1,10 @@
-//! Combiners of the user's own.
+//! Users' combiners.
 //!
-//! The elements are combined one after the other, the slice being one block: a combiner that keeps its
-//! contract gives the same for every other way, but for rounding. Integers and truth are exact. Of floats the
-//! error is not derived, for nothing is known of the expressions: each part of the state is allowed `depth` +
-//! 16 roundings (see `bound.rs`) of the greatest of all that was lifted, added up, and of every state on the
-//! way. That is the bound of a sum, and wide for most else.
+//! The elements are combined one after the other, with the slice as one block: a combiner that keeps its
+//! contract gives the same result in every other order, but for rounding. Integers and truth are exact. The
+//! error of floats is not derived, since the expressions are arbitrary: each part of the state is allowed
+//! `depth` + 16 roundings (see `bound.rs`) of the sum of the lifted magnitudes, or of the greatest state if
+//! that is greater. This is the bound of a sum, and wide for most other combiners.
 
 use super::bound::Accumulator;
 use super::elements::Elements;
@@ -24,7 +24,7 @@ fn all(expressions: &[Expression], names: &Names, literal: DType) -> Vec<Known> 
     expressions.iter().map(|expression| evaluate(expression, names, literal)).collect()
 }
 
-/// The outputs.
+/// The outputs of a combiner over the elements.
 pub fn reduce(combiner: &Combiner, elements: &Elements) -> Vec<Known> {
     let literal = elements.accumulator;
     let rounded = Accumulator::of(literal).rounded(elements.count() as f64);

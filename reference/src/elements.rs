@@ -8,24 +8,24 @@ use super::walk::Slice;
 use cranefold_ir::DType;
 use cranefold_ir::expression::Expression;
 
-/// The elements of a slice: those of input 0, or what `map` makes of all inputs.
+/// The elements of a slice: input 0's, or the values of `map` over all inputs.
 #[derive(Debug)]
 pub struct Elements<'a> {
     /// The inputs by their names in expressions.
     pub inputs: Vec<(&'a str, Slice<'a>)>,
-    /// What is made of them.
+    /// The expression that maps them.
     pub map: Option<&'a Expression>,
     /// The type of floats in expressions.
     pub accumulator: DType,
 }
 
 impl<'a> Elements<'a> {
-    /// How many there are.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.inputs[0].1.count()
     }
 
-    /// What expressions see of the inputs at each position.
+    /// The inputs' values at each position, by their names in expressions.
     pub fn names(&self) -> impl Iterator<Item = Names> {
         let mut inputs: Vec<_> = self.inputs.iter().map(|(name, slice)| (*name, slice.elements())).collect();
         std::iter::from_fn(move || {
@@ -45,7 +45,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Their type.
+    /// The elements' type.
     pub fn dtype(&self) -> DType {
         match self.map {
             None => self.inputs[0].1.dtype(),
@@ -58,12 +58,12 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Whether each element is one value. Elements as they are read are.
+    /// Returns true if each element is one value, as elements without a map are.
     pub fn are_known(&self) -> bool {
         self.map.is_none() || self.iter().all(|element| element.point().is_some())
     }
 
-    /// Whether an element may be any value, and whether one may be NaN.
+    /// Returns two flags: true if an element may be any value, and true if one may be NaN.
     pub fn doubt(&self) -> (bool, bool) {
         self.iter().fold((false, false), |(anything, nan), element| match element.allowed {
             Allowed::Anything => (true, nan),

@@ -13,44 +13,43 @@ use std::cmp::Ordering;
 pub struct Exact {
     /// The result.
     pub value: Value,
-    /// The sum of the magnitudes of the terms, which errors are measured by: of the finite x, |x|,
-    /// x^2 or |x|^p; of exp(x - max); for a product its magnitude. 0 where the result is certain, and after
-    /// expressions.
+    /// The sum of the magnitudes of the terms, the unit of errors: of the finite x, |x|, x^2 or |x|^p; of
+    /// exp(x - max); for a product its magnitude. 0 if the result is certain, and after expressions.
     pub scale: f64,
     allowed: Allowed,
-    /// Whether an integer is taken modulo 2^bits of the output, rather than clamped to it.
+    /// True if an integer is taken modulo 2^bits of the output, rather than clamped to it.
     wraps: bool,
-    /// The output it is for, by its number.
+    /// The number of its output.
     output: usize,
 }
 
 /// A result by kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Of integers.
+    /// The result of integers.
     Int(Integer),
-    /// Of floats, or finished in f64.
+    /// The result of floats, or one finished in f64.
     Float(Real),
-    /// Of truth values.
+    /// The result of truth values.
     Bool(bool),
 }
 
 /// Results that the order and rounding of the accumulation may give, before the output's rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Allowed {
-    /// A partial result may overflow or underflow, and then anything.
+    /// Any result, since a partial one may overflow or underflow.
     Anything,
     /// From `low` to `high`; and a NaN if `nan`. A NaN for both means a NaN.
     Between { low: Real, high: Real, nan: bool },
 }
 
 impl Allowed {
-    /// This value alone.
+    /// The bounds of one value.
     pub fn exactly(value: Real) -> Allowed {
         Allowed::Between { low: value, high: value, nan: false }
     }
 
-    /// With NaN among what is allowed between numbers, where the result itself is NaN.
+    /// The same results and NaN, if the result itself is NaN and they lie between numbers.
     fn with_nan(self, is_nan: bool) -> Allowed {
         match self {
             Allowed::Between { low, high, nan } if low != Real::Nan => {
@@ -60,18 +59,18 @@ impl Allowed {
         }
     }
 
-    /// From `low` to `high`.
+    /// The bounds `low` and `high`.
     pub fn between(low: Real, high: Real) -> Allowed {
         Allowed::Between { low, high, nan: false }
     }
 
-    /// After an increasing function; where it is undefined below a point, a NaN and all from there.
+    /// The bounds after an increasing function; if it is undefined below a point, NaN and the results from there.
     pub fn mapped(self, function: impl Fn(Real) -> Real) -> Allowed {
         match self {
             Allowed::Anything => self,
             Allowed::Between { low, high, nan } => match (function(low), function(high)) {
                 (Real::Nan, high) if high != Real::Nan => {
-                    // Roots are defined from 0 on, where they are 0; logarithms start below all.
+                    // Roots are defined from 0 on, where they are 0; logarithms start at -inf.
                     Allowed::Between { low: function(Real::ZERO), high, nan: true }
                 }
                 (low, high) => Allowed::Between { low, high, nan },
@@ -79,7 +78,7 @@ impl Allowed {
         }
     }
 
-    /// With both ends replaced, by a function that keeps their order.
+    /// The bounds with both ends replaced by a function that keeps their order.
     pub fn ends(self, function: impl Fn(Real) -> Real) -> Allowed {
         match self {
             Allowed::Anything => self,
@@ -87,7 +86,7 @@ impl Allowed {
         }
     }
 
-    /// One of these or one of those, and all between.
+    /// The hull of both bounds.
     pub fn or(self, other: Allowed) -> Allowed {
         match (self, other) {
             (Allowed::Between { low: Real::Nan, .. }, Allowed::Between { low, high, nan }) => {
@@ -103,12 +102,12 @@ impl Allowed {
         }
     }
 
-    /// Or a NaN, if there may be one.
+    /// The bounds and NaN, if `nan` is set.
     pub fn or_nan(self, nan: bool) -> Allowed {
         if nan { self.or(Allowed::exactly(Real::Nan)) } else { self }
     }
 
-    /// Both bounds moved outwards.
+    /// The bounds moved outwards at both ends.
     pub fn widened(self, by: impl Fn(Real) -> Real) -> Allowed {
         let moved = |bound: Real, sign: fn(Real) -> Real| {
             if matches!(bound, Real::Finite { .. }) { bound.plus(sign(by(bound))) } else { bound }
@@ -122,7 +121,7 @@ impl Allowed {
     }
 }
 
-/// A result outside what the spec allows.
+/// A result outside the bounds that the spec allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got} is not in {low} to {high}, expected {expected}")]
 pub struct Mismatch {
@@ -137,12 +136,12 @@ pub struct Mismatch {
 }
 
 impl Exact {
-    /// A result that leaves no choice.
+    /// A result with one allowed value.
     pub(super) fn certain(value: Value) -> Exact {
         Exact { value, scale: 0.0, allowed: Allowed::exactly(real(value)), wraps: false, output: 0 }
     }
 
-    /// A result with its bounds. Where they leave one value, that is the result.
+    /// A result with its bounds; if they allow one value, that is the result.
     pub(super) fn float(value: Real, scale: Real, allowed: Allowed) -> Exact {
         let value = match allowed {
             Allowed::Between { low, high, nan: false } if low == high => low,
@@ -162,22 +161,22 @@ impl Exact {
         Exact { value, scale: 0.0, allowed: known.allowed.with_nan(known.value == Real::Nan), wraps, output: 0 }
     }
 
-    /// With an integer that is taken modulo 2^bits of the output, if `wraps`.
+    /// The result, whose integer is taken modulo 2^bits of the output if `wraps` is set.
     pub(super) fn wrapping(self, wraps: bool) -> Exact {
         Exact { wraps, ..self }
     }
 
-    /// For this output.
+    /// The result for this output.
     pub(super) fn of_output(self, output: usize) -> Exact {
         Exact { output, ..self }
     }
 
-    /// What is allowed, before the output's rounding.
+    /// The allowed results, before the output's rounding.
     pub(super) fn allowed(&self) -> Allowed {
         self.allowed
     }
 
-    /// With other bounds around the result.
+    /// The result with other bounds around it.
     pub(super) fn within(self, allowed: Allowed) -> Exact {
         Exact { allowed, ..self }
     }
@@ -215,8 +214,8 @@ impl Exact {
         }
     }
 
-    /// The least and the greatest result allowed, in the output's type, and whether a NaN is too;
-    /// nothing if the order of accumulation decides.
+    /// The least and the greatest allowed result, in the output's type, and true if NaN is allowed;
+    /// none if the order of accumulation decides.
     fn limits(&self, spec: &Spec) -> Option<(Scalar, Scalar, bool)> {
         let Allowed::Between { low, high, nan } = self.allowed else { return None };
         if low == high {
@@ -240,8 +239,8 @@ impl Exact {
         }
     }
 
-    /// The most that a right result may differ from the exact one: 0 for integers and truth values,
-    /// infinite where the order of accumulation may decide that it overflows or is no number.
+    /// The most that a correct result may differ from the exact one: 0 for integers and truth values,
+    /// infinite if the order of accumulation may make it overflow or NaN.
     pub fn error_bound(&self, spec: &Spec) -> f64 {
         match self.limits(spec) {
             None => f64::INFINITY,
@@ -251,10 +250,10 @@ impl Exact {
         }
     }
 
-    /// How much a result differs from the exact one; 0 where both are the same infinity or NaN. A result that is
-    /// rounded to an integer output differs from the exact one so rounded, and clamped.
+    /// The distance of a result from the exact one; 0 where both are the same infinity or NaN. For an integer output
+    /// it is the distance from the exact result after rounding and clamping.
     ///
-    /// Of results that are integers or truth values from the start, it is 0 or infinite.
+    /// For results that are integers or truth values from the start, it is 0 or infinite.
     pub fn error(&self, spec: &Spec, got: Scalar) -> f64 {
         let value = match self.value {
             Value::Float(value) => value,
@@ -281,7 +280,7 @@ impl Exact {
 /// infinite, finite) wherever that does not depend on the order of accumulation.
 ///
 /// # Errors
-/// What was expected, where `got` is not allowed.
+/// The expected result and its bounds, if `got` is not allowed.
 pub fn check(spec: &Spec, exact: &Exact, got: Scalar) -> Result<(), Mismatch> {
     let Some((low, high, nan)) = exact.limits(spec) else { return Ok(()) };
     let between = if low == high { got == low } else { ordered(low, got) && ordered(got, high) };
@@ -292,7 +291,7 @@ pub fn check(spec: &Spec, exact: &Exact, got: Scalar) -> Result<(), Mismatch> {
     Err(Mismatch { got, expected: exact.round(spec), low, high })
 }
 
-/// Whether `a` is at most `b`; false with a NaN.
+/// Returns true if `a` is at most `b`; false with a NaN.
 fn ordered(a: Scalar, b: Scalar) -> bool {
     let order = match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),

@@ -1,4 +1,4 @@
-//! Expressions over values that are known: the rules of [`cranefold_ir::expression`] once more.
+//! Expressions over [`Known`] values, by the rules of [`cranefold_ir::expression`].
 
 use super::known::{Known, integer};
 use super::real::Real;
@@ -19,7 +19,7 @@ pub fn seen(element: Known, accumulator: DType) -> Known {
     }
 }
 
-/// The value of an expression; `literal` is the type of what only numbers make.
+/// The value of an expression; `literal` is the type of a result of numbers alone.
 pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known {
     let value = expression.fold(&mut |folded: Folded<Term>| match folded {
         Folded::Int(value) => Term::Int(value),
@@ -33,14 +33,14 @@ pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known
     value.of(literal)
 }
 
-/// A value with a type, or one that takes the type of what it meets.
+/// A value with a type, or one that takes the type of the other operand.
 #[derive(Clone)]
 enum Term {
     Typed(Known),
     Int(i128),
-    /// Of numbers, in f64.
+    /// A value computed from untyped numbers, in f64.
     Real(Known),
-    /// One of two numbers, as the condition says.
+    /// One of two numbers, by a condition.
     Choice(Known, Box<[Term; 2]>),
 }
 
@@ -144,7 +144,7 @@ fn exact(operation: Operation, args: &[i128]) -> Option<Term> {
     value.map(Term::Int)
 }
 
-/// Which orders of the operands make a comparison true; none is that of no number.
+/// The predicate of a comparison on the order of its operands, which is none beside a NaN.
 fn comparison(operation: Operation) -> Option<fn(Option<Ordering>) -> bool> {
     Some(match operation {
         Operation::Eq => |order| order == Some(Ordering::Equal),
@@ -183,7 +183,7 @@ fn apply(operation: Operation, args: &[Known]) -> Known {
     }
 }
 
-/// The type that an expression of numbers alone has after reducers whose first result has this type.
+/// The type of an expression of numbers alone after reducers whose first result has this type.
 pub fn literal_after(first: Option<DType>) -> DType {
     first.filter(|&d| d != Bool).unwrap_or(F32)
 }

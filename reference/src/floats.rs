@@ -1,4 +1,4 @@
-//! Floats, to some 38 digits.
+//! Reductions of floats, to some 38 digits.
 
 use super::bound::{Accumulator, Sum, non_negative};
 use super::exact::{Exact, Value};
@@ -7,7 +7,7 @@ use super::real::Real;
 use super::rows::Task;
 use super::selection::{self, Rank};
 
-/// The result of floats; none where the reduction takes none, or needs more of them than their values.
+/// The result of floats; none if the reduction takes no floats, or needs more than their values.
 pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, values: impl Fn() -> I) -> Option<Exact> {
     let acc = task.acc();
     let greatest = || values().fold(Real::INFINITY.minus(), Real::max);
@@ -59,7 +59,7 @@ pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, va
     })
 }
 
-/// The sum; that of nothing is +0, that of negative zeros -0.
+/// The sum: +0 of nothing, -0 of negative zeros.
 pub fn sum(terms: impl Iterator<Item = Real>) -> Sum {
     let mut sum =
         Sum { total: Real::MINUS_ZERO, scale: Real::ZERO, count: 0, mixed: false, quantum: i64::from(i32::MAX) };
@@ -95,7 +95,7 @@ fn product(acc: Accumulator, count: u64, values: impl Iterator<Item = Real>) -> 
     Exact::float(acc.held(product), product.abs(), acc.product(product, largest, least, count))
 }
 
-/// Any NaN gives NaN, else any +inf +inf; all -inf, or nothing, -inf.
+/// log(sum exp x): NaN with any NaN, else +inf with any +inf; -inf of -inf alone or of nothing.
 fn log_sum_exp(acc: Accumulator, count: u64, greatest: Real, values: impl Iterator<Item = Real>) -> Exact {
     if !greatest.is_finite() {
         return Exact::certain(Value::Float(greatest));

@@ -15,7 +15,7 @@ fn integer(value: i64) -> Real {
 }
 
 impl Real {
-    /// e to this power.
+    /// Returns e to this power.
     ///
     /// With `x = k ln 2 + r` and `|r| <= 0.35`, it is `2^k` times the Taylor series of `e^r`, whose
     /// 34th term is below 2^-128 by far. Cancellation in r costs the bits of k: for all results
@@ -66,7 +66,7 @@ impl Real {
         integer(exponent + 127 + half).times(LN_2).plus(sum.plus(sum))
     }
 
-    /// This to the power `p > 0`; below zero NaN, but for `p = 1`.
+    /// Returns this to the power `p > 0`; below zero NaN, but for `p = 1`.
     pub fn power(self, p: Real) -> Real {
         let small = (1..=64).find(|&n| integer(n).compare(p) == Some(Ordering::Equal));
         match self {

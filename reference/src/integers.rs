@@ -1,4 +1,4 @@
-//! Integers, exactly.
+//! Reductions of integers, exact.
 //!
 //! | op | before the result is wrapped or clamped to an integer output, or becomes a float |
 //! | --- | --- |
@@ -22,7 +22,7 @@ use super::selection;
 use super::wide::{Integer, U256};
 use cranefold_ir::{DType, Scalar};
 
-/// The result of integers; none where the reduction takes none.
+/// The result of integers; none if the reduction takes no integers.
 pub fn reduce<I: Iterator<Item = i128>>(op: OfSlice, task: &Task, count: u64, values: impl Fn() -> I) -> Option<Exact> {
     let to_int = task.to.is_int();
     let (low, high) = task.input.int_range().expect("an integer type");
@@ -72,7 +72,7 @@ fn sticking_product(values: impl Iterator<Item = i128>) -> Integer {
     let (mut negative, mut magnitude) = (false, 1u64);
     for x in values {
         negative ^= x < 0;
-        // Magnitudes are below 2^64; once stuck, only a zero changes it.
+        // Magnitudes are below 2^64; a saturated one changes only to zero.
         magnitude = magnitude.saturating_mul(x.unsigned_abs() as u64);
     }
     Integer::new(negative, U256::new(0, u128::from(magnitude)))

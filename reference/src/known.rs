@@ -1,9 +1,9 @@
-//! Values of a type as far as rounding leaves them known: interval arithmetic.
+//! Interval arithmetic on values of a type: the results that rounding allows.
 //!
 //! Operations that IEEE 754 rounds correctly give one value where their operands are one value; so a
-//! expression without `exp`, `log` and `pow` is known to the bit. Of intervals they give the interval of all
-//! results, or [`Allowed::Anything`] where a corner is no number. What a comparison of intervals cannot
-//! decide may be either, and `select` then gives the hull of both arms.
+//! expression without `exp`, `log` and `pow` is known to the bit. On intervals they give the interval of all
+//! results, or [`Allowed::Anything`] if a corner is NaN. A comparison that intervals do not decide may be true or
+//! false, and `select` then gives the hull of both arms.
 
 use super::bound::Accumulator;
 use super::exact::Allowed;
@@ -17,14 +17,14 @@ use std::cmp::Ordering;
 pub struct Known {
     /// The type.
     pub dtype: DType,
-    /// What every operation, rounded correctly, makes of the operands.
+    /// The value if every operation is rounded correctly.
     pub value: Real,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: Allowed,
 }
 
 impl Known {
-    /// A value that is known.
+    /// One known value.
     pub fn exactly(dtype: DType, value: Real) -> Known {
         Known { dtype, value, allowed: Allowed::exactly(value) }
     }
@@ -38,17 +38,17 @@ impl Known {
         Known::exactly(element.dtype(), value)
     }
 
-    /// A truth value that is known.
+    /// One known truth value.
     pub fn truth(value: bool) -> Known {
         Known::exactly(DType::Bool, if value { Real::ONE } else { Real::ZERO })
     }
 
-    /// A value of which nothing is known but that, of exact operands, it is near this one.
+    /// A value without bounds; `value` is the result for exact operands.
     pub fn anything(dtype: DType, value: Real) -> Known {
         Known { dtype, value, allowed: anything(dtype) }
     }
 
-    /// The one value, where it is one.
+    /// Returns the value if only one is allowed.
     pub fn point(self) -> Option<Real> {
         match self.allowed {
             Allowed::Between { low, high, nan: false } if low == high => Some(low),
@@ -56,7 +56,7 @@ impl Known {
         }
     }
 
-    /// The truth value, where it is known.
+    /// Returns the truth value if it is known.
     pub fn is_true(self) -> Option<bool> {
         self.point().map(|truth| !truth.is_zero())
     }
@@ -66,7 +66,7 @@ impl Known {
         whole(self.value)
     }
 
-    /// Rounded to a float type, to nearest.
+    /// The value rounded to a float type, to nearest.
     fn rounded(dtype: DType, value: Real, allowed: Allowed) -> Known {
         Known { dtype, value: nearest(dtype, value), allowed: allowed.ends(|bound| nearest(dtype, bound)) }
     }
@@ -172,7 +172,7 @@ impl Known {
         Known { value: self.value.minus(), allowed, ..self }
     }
 
-    /// The magnitude; that of the least integer is itself.
+    /// The magnitude; the least integer's is itself.
     pub fn abs(self) -> Known {
         if self.dtype.is_int() {
             return self.integers(self, |a, _| a.checked_abs());
@@ -194,13 +194,13 @@ impl Known {
         Known::rounded(self.dtype, self.value.square_root(), self.allowed.mapped(Real::square_root))
     }
 
-    /// e to this power, as exactly as our own function is.
+    /// Returns e to this power, within the error of our own function.
     pub fn exp(self) -> Known {
         let special = self.point().is_some_and(|x| x.is_zero() || !x.is_finite());
         self.function(special, Real::exp, Accumulator::exponential)
     }
 
-    /// The natural logarithm, as exactly as our own function is.
+    /// The natural logarithm, within the error of our own function.
     pub fn ln(self) -> Known {
         let special = self.point().is_some_and(|x| x == Real::ONE || x.is_zero() || x.is_negative() || !x.is_finite());
         self.function(special, Real::ln, Accumulator::logarithm)
@@ -217,7 +217,7 @@ impl Known {
         Known { value, ..Known::rounded(self.dtype, value, allowed) }
     }
 
-    /// This to a power, with the corner cases of IEEE 754; of integers modulo 2^bits.
+    /// Returns this to a power, with the corner cases of IEEE 754; of integers modulo 2^bits.
     pub fn power(self, exponent: Known) -> Known {
         if self.dtype.is_int() {
             let power =
@@ -240,7 +240,7 @@ impl Known {
         Known { value, ..Known::rounded(self.dtype, value, allowed) }
     }
 
-    /// Of intervals: above zero, where powers are monotone in base and exponent.
+    /// The power of intervals, above zero, where it is monotone in base and exponent.
     fn power_at_corners(self, exponent: Known) -> Allowed {
         match (self.allowed, exponent.allowed) {
             (Allowed::Between { low: a, high: b, nan: false }, Allowed::Between { low: c, high: d, nan: false })
@@ -253,7 +253,7 @@ impl Known {
         }
     }
 
-    /// The numeric comparison; `holds` gets the order, none where one is no number.
+    /// The numeric comparison; `holds` gets the order, none if an operand is NaN.
     pub fn compare(self, other: Known, holds: impl Fn(Option<Ordering>) -> bool) -> Known {
         let value = Known::truth(holds(self.value.compare(other.value)));
         let (Allowed::Between { low: a, high: b, nan }, Allowed::Between { low: c, high: d, nan: other_nan }) =
@@ -262,7 +262,7 @@ impl Known {
             return value.or_not();
         };
         let orders = [a.compare(c), a.compare(d), b.compare(c), b.compare(d)];
-        // Beside its ends an interval has all between them: both orders mean equality too.
+        // An interval includes all values between its ends: both orders imply equality too.
         let both = orders.contains(&Some(Ordering::Less)) && orders.contains(&Some(Ordering::Greater));
         let further = [both.then_some(Some(Ordering::Equal)), (nan || other_nan).then_some(None)];
         match orders.into_iter().chain(further.into_iter().flatten()).all(|o| holds(o) == holds(orders[0])) {
@@ -271,12 +271,12 @@ impl Known {
         }
     }
 
-    /// This truth value, or the other.
+    /// A truth value that may be this one or the other.
     fn or_not(self) -> Known {
         Known { allowed: Allowed::between(Real::ZERO, Real::ONE), ..self }
     }
 
-    /// Both.
+    /// The conjunction.
     pub fn and(self, other: Known) -> Known {
         let value = Known::truth(!self.value.is_zero() && !other.value.is_zero());
         match (self.is_true(), other.is_true()) {
@@ -286,18 +286,18 @@ impl Known {
         }
     }
 
-    /// The opposite.
+    /// The negation.
     pub fn not(self) -> Known {
         let value = Known::truth(self.value.is_zero());
         if self.is_true().is_some() { value } else { value.or_not() }
     }
 
-    /// Either.
+    /// The disjunction.
     pub fn or(self, other: Known) -> Known {
         self.not().and(other.not()).not()
     }
 
-    /// The one where this is true, else the other.
+    /// Returns `yes` if this is true, else `no`.
     pub fn select(self, yes: Known, no: Known) -> Known {
         let value = if self.value.is_zero() { no } else { yes };
         match self.is_true() {
@@ -306,7 +306,7 @@ impl Known {
         }
     }
 
-    /// Converted to another type.
+    /// The value converted to another type.
     pub fn cast(self, to: DType) -> Known {
         let from = self.dtype;
         match to.int_range() {
@@ -336,7 +336,7 @@ impl Known {
         }
     }
 
-    /// An operation on integers, modulo 2^bits of `self`'s type; `None` is beyond 128 bits.
+    /// An operation on integers, modulo 2^bits of `self`'s type; `operation` returns `None` beyond 128 bits.
     fn integers(self, other: Known, operation: impl Fn(i128, i128) -> Option<i128>) -> Known {
         let at = |a: Real, b: Real| {
             operation(whole(a), whole(b)).map_or(0, |v| Scalar::int(self.dtype, v).as_int().expect("an integer"))
@@ -348,7 +348,7 @@ impl Known {
         }
     }
 
-    /// Whether a zero is among the values.
+    /// Returns true if a zero is among the values.
     fn spans_zero(self) -> bool {
         match self.allowed {
             Allowed::Anything => true,
@@ -356,7 +356,7 @@ impl Known {
         }
     }
 
-    /// Whether an infinity is among the values, of an interval.
+    /// Returns true if an infinity is among the values of an interval.
     fn reaches_infinity(self) -> bool {
         match self.allowed {
             Allowed::Anything => true,
@@ -388,7 +388,7 @@ fn anything(dtype: DType) -> Allowed {
     }
 }
 
-/// From the least corner to the greatest.
+/// The bounds from the least corner to the greatest.
 fn between(corners: &[Real], nan: bool) -> Allowed {
     if corners.contains(&Real::Nan) {
         return Allowed::Anything;
@@ -423,7 +423,7 @@ fn power(x: Real, y: Real) -> Real {
     }
 }
 
-/// Whether a number is an integer, and which.
+/// The parity of a number, or none for a fraction.
 enum Whole {
     Odd,
     Even,

@@ -1,10 +1,10 @@
 //! The reference: slow and obviously right.
 //!
-//! It walks indices straight from the spec, knows the ops by their names, and shares no code with
-//! the compiler: of the op table it reads what a row declares (the kinds of its results, whether it wraps, whether it
-//! writes every position), which is the spec, and nothing of what a row builds. Integers are exact, floats carry 128 significant bits, and each result is rounded
-//! once at the end. Every other way of execution is held against it: [`check`] says whether a
-//! result is one that the reduction tree can give.
+//! It walks indices straight from the spec, knows the ops by their names, and shares no code with the compiler: of the
+//! op table it reads the declared facts of a row (the kinds of its results, wrapping, an output at every position),
+//! which are the spec, and not the reducer that the row builds. Integers are exact, floats carry 128 significant bits,
+//! and each result is rounded once at the end. Every other executor is compared with it: [`check`] refuses a result
+//! that the reduction tree cannot give.
 //!
 //! ```
 //! use cranefold_ir::{DType, Scalar};
@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What the words of the ops leave open is decided here so:
+//! The reference decides the questions that the ops' definitions leave open:
 //!
 //! - parameters (`p`, `eps`) and the count that a mean divides by are first rounded to the
 //!   accumulator type;
@@ -64,7 +64,7 @@ use meaning::Meaning;
 use rows::Task;
 use walk::{Indices, Slice};
 
-/// A reason for which there is no result.
+/// The reason that there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
@@ -79,12 +79,12 @@ pub enum ReferenceError {
 
 /// The exact result of every element of every output, in the row-major order of the output's shape.
 ///
-/// A buffer holds the operand's elements in the machine's byte order, from the lowest address that
-/// one of them touches; it may be longer.
+/// A buffer holds the operand's elements in the machine's byte order, from the lowest address of
+/// an element; it may be longer.
 ///
 /// # Errors
-/// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also of those that the outputs held
-/// before, where [`then`](Spec::then) reads them: use [`reduce_over`].
+/// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also if
+/// [`then`](Spec::then) reads the outputs' old elements: use [`reduce_over`].
 pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     let reads_old = spec.then().iter().any(|expression| expression.uses("d"));
     if reads_old {
@@ -94,7 +94,7 @@ pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, Referenc
     Given::of(spec, inputs, &[]).outputs()
 }
 
-/// As [`reduce`], where `then` may read what the outputs' buffers hold before they are written.
+/// Computes as [`reduce`] does, where `then` may read the old elements of the outputs.
 ///
 /// ```
 /// use cranefold_reference as reference;
@@ -145,7 +145,7 @@ impl<'a> Given<'a> {
     /// The results of all outputs.
     fn outputs(&self) -> Result<Vec<Vec<Exact>>, ReferenceError> {
         if self.spec.applies() {
-            // Slices of nothing have no positions, and their results need not exist.
+            // Empty slices have no positions, and need no results.
             let none = self.spec.reduced_count() == 0;
             return Ok(vec![if none { vec![] } else { self.applied()? }]);
         }
@@ -164,7 +164,7 @@ impl<'a> Given<'a> {
         Ok(outputs)
     }
 
-    /// What each output element is reduced from, in the row-major order of the axes that are kept.
+    /// The slices that the output elements are reduced from, in the row-major order of the axes that are kept.
     fn slices(&self) -> impl Iterator<Item = Elements<'_>> {
         let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
         let operands = operands.filter(|((operand, _), _)| *operand.role() != Role::Then);
@@ -180,8 +180,8 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The results of the reducers over a slice with the types that expressions see them in; where there are
-    /// none, with those of the outputs.
+    /// The results of the reducers over a slice with their types in expressions, or without expressions with
+    /// the outputs' types.
     fn results(&self, elements: &Elements) -> Result<Vec<(DType, Exact)>, ReferenceError> {
         let spec = self.spec;
         let input = elements.dtype();
@@ -232,12 +232,12 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Whether results of integers are taken modulo 2^bits.
+    /// Returns true if results of integers are taken modulo 2^bits.
     fn wraps(&self, call: &OpCall) -> bool {
         call.as_row().is_some_and(|row| row.wraps) && !self.spec.saturate()
     }
 
-    /// The type that a result has in expressions: floats the accumulator's, integers 64 bits, or f64 where an
+    /// The type of a result in expressions: the accumulator's for floats, 64 bits for integers, or f64 if an
     /// output is a float.
     fn working_type(&self, kind: ResultKind, element: DType) -> DType {
         match (kind, element) {
@@ -250,7 +250,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// What `then` reads beside the results, in the order of the output's elements.
+    /// The values that `then` reads beside the results, in the order of the output's elements.
     fn beside(&self) -> Beside<'_> {
         let shape = self.spec.outputs()[0].shape();
         let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
@@ -266,7 +266,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The outputs of the results, at the next output element.
+    /// The outputs that `then` computes from the results, at the next output element.
     fn then(&self, results: &[(DType, Exact)], beside: &mut Beside) -> Vec<Exact> {
         let next = |elements: &mut Walk| elements.next().expect("as many as outputs");
         let mut names = named(results);
@@ -327,7 +327,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// What `then` reads, element by element.
+/// The values that `then` reads beside the results, element by element.
 struct Beside<'a> {
     inputs: Vec<(String, Walk<'a>)>,
     old: Vec<Walk<'a>>,
@@ -339,13 +339,13 @@ fn read<'a>(operand: &'a Operand, indices: Indices<'a>, bytes: &'a [u8]) -> Walk
     Box::new(indices.map(|index| Known::element(Scalar::read(operand.dtype(), bytes, index as usize))))
 }
 
-/// `r0`, `r1` and so on.
+/// The results by their names `r0`, `r1` and so on.
 fn named(results: &[(DType, Exact)]) -> Names {
     results.iter().enumerate().map(|(i, (dtype, exact))| (format!("r{i}"), exact.in_expression(*dtype))).collect()
 }
 
 /// Runs the spec: writes every output element through the output's layout, and zeros to the padding of
-/// blocks. What else lies between the elements is left alone.
+/// blocks. It does not touch other memory between the elements.
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short.

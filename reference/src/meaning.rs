@@ -1,7 +1,7 @@
 //! The meanings of the op table's rows, as the oracle knows them.
 //!
 //! The oracle reads the facts that a row declares (its name, the kinds of its results, whether it wraps): they are the
-//! spec. Its computation stands here a second time, by these enums: every `match` over them names each variant, so
+//! spec. The oracle has a computation of its own, by these enums: every `match` over them names each variant, so
 //! that a meaning without its arm does not compile, and a row without its meaning is refused by name.
 
 /// The meaning of a row.
@@ -51,29 +51,29 @@ pub enum OfSlice {
 pub struct Norm {
     /// The part that eps has in it.
     pub eps: Eps,
-    /// Whether the p-th root is taken at the end.
+    /// True if the p-th root is taken at the end.
     pub root: bool,
 }
 
 /// The part that eps has in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eps {
-    /// There is none.
+    /// The result has no eps.
     Absent,
-    /// It is the least value.
+    /// The norm is at least eps.
     Least,
-    /// It is added.
+    /// Eps is added to the norm.
     Added,
 }
 
-/// A result at each position, made of the element there and of the slice.
+/// A result at each position, computed from the element there and the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfPositions {
     /// The element over a norm.
     Quotient(Divisor),
     /// exp(x - max) / sum exp(x - max), or its logarithm.
     Exponential {
-        /// Whether it is the logarithm.
+        /// True for the logarithm.
         log: bool,
     },
     /// (x - mean) / sqrt(var + eps).
@@ -96,19 +96,19 @@ pub enum Divisor {
     RootMeanSquare,
 }
 
-/// How a result of floats depends on its elements.
+/// The dependence of a result of floats on its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
     /// A greater element makes no result less.
     Rising,
     /// An element of a greater magnitude makes no result less.
     RisingInMagnitude,
-    /// Neither: elements may cancel.
+    /// No monotone dependence: elements may cancel.
     Free,
 }
 
 impl Meaning {
-    /// The meaning of a row of the op table; none where the oracle does not know it.
+    /// The meaning of a row of the op table; none if the oracle does not know it.
     pub fn of(name: &str) -> Option<Meaning> {
         use OfSlice::*;
         let norm = |eps, root| Meaning::Slice(Norm(self::Norm { eps, root }));
@@ -163,7 +163,7 @@ impl Meaning {
 }
 
 impl OfSlice {
-    /// How the result depends on the elements, where they are floats.
+    /// The dependence of the result on elements that are floats.
     pub fn dependence(self) -> Dependence {
         use OfSlice::*;
         match self {

@@ -1,17 +1,17 @@
-//! Mean and variance, and how far rounding may take them in two looks at each block.
+//! Mean and variance, and their error bounds with two passes over each block.
 //!
-//! Per block of n elements the first look takes the mean c, rounded; the second s1 = sum(x - c) and
+//! Per block of n elements the first pass takes the mean c, rounded; the second s1 = sum(x - c) and
 //! s2 = sum (x - c)^2; then e = s1/n and m2 = s2 - s1 e, so that the mean is c + e. Blocks merge by
-//! Chan's formulas in a tree with J = ceil(log2(n / 32)) + 1 merges at most on any way, for blocks have 32
-//! elements on the average or more. With u half an ulp of 1:
+//! Chan's formulas in a tree with at most J = ceil(log2(n / 32)) + 1 merges on any path, since blocks have 32
+//! elements on average or more. With u half an ulp of 1:
 //!
 //! **The pivot.** An element takes part in at most 64 additions of its lane and 6 of lanes, in 37.4 +
 //! 6 at the quadratic mean over the places of a lane. By Cauchy's inequality the pivots are off by at
-//! most E = 45 u of the quadratic mean of the elements. That moves nothing but the size of the
+//! most E = 45 u of the quadratic mean of the elements. This changes only the size of the
 //! deviations: D = M2 + n E^2 is the sum of their squares.
 //!
 //! **A block.** d = x - c is rounded once, s2 costs 70 + 3 roundings of D; s1 is off by 45 u sqrt(n D),
-//! which s1^2 / n turns into 90 u D at most; 10 for what is left: together 173 u D.
+//! which s1^2 / n turns into 90 u D at most; 10 for the remaining operations: together 173 u D.
 //!
 //! **Merging.** To wrong means of blocks, off by 45 u of their own D and so together by 45 u sqrt(n D),
 //! merging is exact; the sum of squares between blocks, at most M2, is off by 90 u sqrt(M2 D). The
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! In f32, of 2^20 elements around 0 this is 3e-5 of M2, and where the mean is 10^6 deviations, 2e-4:
-//! for adding up the elements to a block's mean may lose more than a deviation. What is measured is 1e-7.
+//! for adding up the elements to a block's mean may lose more than a deviation. The measured error is 1e-7.
 //! A variance from sum x^2 - (sum x)^2/n is off there by 10^4 of M2.
 //!
 //! Where all elements are equal, and all their sums numbers of the accumulator's type, nothing is rounded.
@@ -40,7 +40,7 @@ use super::known::Known;
 use super::real::Real;
 use super::rows::whole;
 
-/// Elements' mean and the squares of their deviations from it.
+/// The mean of elements and the squares of their deviations from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
     acc: Accumulator,
@@ -48,16 +48,16 @@ pub struct Moments {
     mean: Real,
     /// The sum of the squares of the deviations: M2.
     squares: Real,
-    /// What M2 may be.
+    /// The allowed values of M2.
     allowed: Allowed,
     /// The root of D / n.
     spread: Real,
-    /// How far the mean may be off, which no deviation is less than.
+    /// The error bound of the mean, which no deviation is less than.
     mean_error: Real,
 }
 
 impl Moments {
-    /// Those of some elements.
+    /// The moments of the elements.
     pub fn of(acc: Accumulator, elements: &Elements) -> Moments {
         let count = elements.count();
         let n = whole(count.max(1));
@@ -90,7 +90,7 @@ impl Moments {
         Moments { acc, count, mean, squares, allowed, spread, mean_error }
     }
 
-    /// M2 / (n - ddof), over nothing and below M2 / 0; or the root of it.
+    /// M2 / (n - ddof), or M2 / 0 for n <= ddof; or the root of it.
     pub fn variance(&self, ddof: Real, root: bool) -> Exact {
         let result = self.known_variance(ddof, root);
         Exact::float(result.value, self.squares, result.allowed)
@@ -103,7 +103,7 @@ impl Moments {
         let value = if self.count == 0 { Real::Nan } else { self.squares.over(freedom) };
         let allowed = match (self.allowed, freedom.is_zero()) {
             (Allowed::Between { low, high, .. }, true) if low != high => {
-                // Over zero, 0 is no number and all else is infinite.
+                // Divided by zero, 0 is NaN and any other number infinite.
                 Allowed::exactly(Real::INFINITY).or_nan(low.is_zero())
             }
             (allowed, _) => self.acc.rounded_once(allowed, |squares| squares.over(freedom)),

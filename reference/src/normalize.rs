@@ -11,7 +11,7 @@ use super::real::Real;
 use super::rows::{self, Task};
 use super::walk::Slice;
 
-/// The outputs at the positions of a slice, in row-major order; `further` are the inputs after the first. None where the
+/// The outputs at the positions of a slice, in row-major order; `further` are the inputs after the first. None if the
 /// oracle has no arm for such elements.
 pub fn apply(op: OfPositions, task: &Task, elements: &Elements, further: &[Slice]) -> Option<Vec<Exact>> {
     if !task.input.is_float() {
@@ -67,7 +67,7 @@ fn quotients(divisor: Divisor, task: &Task, elements: &Elements) -> Option<Box<d
     Some(Box::new(move |x| x.over(divisor)))
 }
 
-/// (x - mean) / a divisor made of the moments.
+/// (x - mean) / a divisor computed from the moments.
 fn deviations(
     task: &Task,
     elements: &Elements,

@@ -11,9 +11,10 @@ fn number(value: usize) -> Exact {
     Exact::certain(Value::Int(Integer::from(value as i128)))
 }
 
-/// The place of the greatest or `least` element, counted in row-major order: of the first such, or of the `last`. NaN is beyond all; -0 equals +0. Of intervals it may be anywhere.
+/// The position of the greatest or `least` element in row-major order: the first one's, or the `last` one's. NaN is
+/// beyond all numbers; -0 equals +0. Among intervals any position is allowed.
 pub fn extreme(elements: &Elements, least: bool, last: bool) -> Exact {
-    // How the element stands to the best one so far: beyond it is `Greater`.
+    // The order of the element and the best one so far: `Greater` is better.
     let order = |new: Real, best: Real| match (new, best) {
         (Real::Nan, Real::Nan) => Ordering::Equal,
         (Real::Nan, _) => Ordering::Greater,
@@ -39,7 +40,7 @@ pub fn extreme(elements: &Elements, least: bool, last: bool) -> Exact {
     found.within(Allowed::between(Real::ZERO, integer(i128::from(elements.count()) - 1)))
 }
 
-/// How many elements are not zero; NaN is not.
+/// The number of elements that are not zero; a NaN counts.
 pub fn count_nonzero(elements: &Elements) -> Exact {
     let is_zero = |element: &Known| element.value.is_zero();
     let found = number(elements.iter().filter(|element| !is_zero(element)).count());

@@ -1,8 +1,8 @@
 //! Floating-point numbers of 128 significant bits and practically any exponent.
 //!
-//! Results are rounded to odd: the last bit is set where anything was lost. So one later rounding
-//! to a narrower type is the rounding of the exact value, and no operation here is off by more than
-//! 2^-127 of its result.
+//! Results are rounded to odd: the last bit is set if any nonzero bit is lost. So one later rounding
+//! to a narrower type is the rounding of the exact value, and the relative error of an operation is
+//! at most 2^-127.
 
 use super::wide::{Integer, U256};
 use cranefold_ir::{DType, Scalar};
@@ -11,21 +11,21 @@ use std::cmp::Ordering;
 /// A real number of 128 significant bits, an infinity, or no number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Real {
-    /// No number.
+    /// NaN.
     Nan,
     /// An infinity.
     Infinite {
-        /// Whether it is the negative one.
+        /// True for the negative one.
         negative: bool,
     },
     /// A zero, which has a sign.
     Zero {
-        /// Whether it is the negative one.
+        /// True for the negative one.
         negative: bool,
     },
     /// `mantissa * 2^exponent`, the mantissa's top bit set.
     Finite {
-        /// Whether it is below zero.
+        /// True below zero.
         negative: bool,
         /// The power of two.
         exponent: i64,
@@ -62,17 +62,17 @@ impl Real {
         Finite { negative, exponent: exponent + 128 - i64::from(by), mantissa }
     }
 
-    /// Whether the sign is minus; a NaN has none.
+    /// Returns true if the sign is minus; a NaN has none.
     pub fn is_negative(self) -> bool {
         matches!(self, Infinite { negative: true } | Zero { negative: true } | Finite { negative: true, .. })
     }
 
-    /// Whether this is a zero.
+    /// Returns true for a zero.
     pub fn is_zero(self) -> bool {
         matches!(self, Zero { .. })
     }
 
-    /// Whether this is neither an infinity nor a NaN.
+    /// Returns true for a zero or another finite number.
     pub fn is_finite(self) -> bool {
         matches!(self, Zero { .. } | Finite { .. })
     }
@@ -112,7 +112,7 @@ impl Real {
         Some(if a < 0 { by_magnitude.reverse() } else { by_magnitude })
     }
 
-    /// Whether this is less than `other`; false with a NaN.
+    /// Returns true if this is less than `other`; false with a NaN.
     pub fn below(self, other: Real) -> bool {
         self.compare(other) == Some(Ordering::Less)
     }

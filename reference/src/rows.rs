@@ -21,11 +21,11 @@ pub struct Task {
     pub to: DType,
     /// Type of the accumulator of floats.
     pub accumulator: DType,
-    /// Whether integers are clamped rather than taken modulo 2^bits, whatever the row does by itself.
+    /// True if integers are clamped rather than taken modulo 2^bits, whatever the row's default.
     pub saturate: bool,
-    /// Whether the result of integers is taken modulo 2^bits of the output.
+    /// True if the result of integers is taken modulo 2^bits of the output.
     pub wraps: bool,
-    /// Whether means and roots of integers are rounded to nearest even.
+    /// True if means and roots of integers are rounded to nearest even.
     pub half_even: bool,
 }
 
@@ -41,7 +41,7 @@ impl Task {
     }
 }
 
-/// The results; none where the oracle has no arm for the reduction of such elements.
+/// The results; none if the oracle has no arm for the reduction of such elements.
 pub fn reduce(op: OfSlice, task: &Task, elements: &Elements) -> Option<Vec<Exact>> {
     let least = op == OfSlice::ArgMin;
     Some(match op {
@@ -52,7 +52,7 @@ pub fn reduce(op: OfSlice, task: &Task, elements: &Elements) -> Option<Vec<Exact
     })
 }
 
-/// The result of a reduction that has one of a value's type.
+/// The result of a reduction with one result of a value's type.
 fn one(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     match task.input {
         d if d.is_float() => of_floats(op, task, elements),
@@ -72,8 +72,8 @@ fn exactly(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     integers::reduce(op, task, elements.count(), || elements.iter().map(Known::whole))
 }
 
-/// The result of floats. Where elements are intervals, a reduction that rises with each, or with its magnitude, goes
-/// from its result of the lower ends to the one of the upper.
+/// The result of floats. Over intervals, a reduction that rises with each element, or with its magnitude, is bounded
+/// by its results of the lower ends and of the upper ends.
 fn of_floats(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     let count = elements.count();
     if matches!(op, OfSlice::Var | OfSlice::Std) {
@@ -100,14 +100,14 @@ fn of_floats(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     let is_nan = |bounds| bounds == Allowed::exactly(Real::Nan);
     let allowed = match (low, high) {
         _ if anything || op.dependence() == Dependence::Free => Allowed::Anything,
-        // A sum of opposite infinities, or the logarithm of what may be below zero.
+        // A sum of opposite infinities, or the logarithm of a value that may be below zero.
         _ if is_nan(low) != is_nan(high) => Allowed::Anything,
         _ => low.or(high).or_nan(nan),
     };
     Some(of_values.within(allowed))
 }
 
-/// How many elements there are, as a result.
+/// A number of elements as a real number.
 pub fn whole(value: u64) -> Real {
     integer(i128::from(value))
 }

@@ -1,4 +1,4 @@
-//! What is found by putting the elements in order: numbers ascending, -0 before +0, NaN after all.
+//! Order statistics, by sorting the elements: numbers ascending, -0 before +0, NaN after all.
 
 use super::elements::Elements;
 use super::exact::{Allowed, Exact, Value};
@@ -17,19 +17,19 @@ fn order(a: Real, b: Real) -> Ordering {
     }
 }
 
-/// A rank among the elements in order.
+/// A rank among the sorted elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rank {
     /// The mean of the middle two.
     Middle,
     /// The lower of the middle two.
     LowerMiddle,
-    /// Between the neighbours of q (n - 1), in proportion, that place being rounded to 53 bits.
+    /// The linear interpolation at q (n - 1), rounded to 53 bits, between its neighbours.
     Share(f64),
 }
 
-/// The element at a place of all in order. Between equal elements it is the lower; beside an infinite one it is
-/// infinite, and NaN between -inf and +inf. NaN if an element is, and over nothing.
+/// The element at a rank. Between equal elements it is the lower; beside an infinite one it is infinite, and NaN
+/// between -inf and +inf. It is NaN if an element is, and over nothing.
 pub fn quantile(place: Rank, task: &Task, values: impl Iterator<Item = Real>) -> Exact {
     let mut sorted: Vec<Real> = values.collect();
     sorted.sort_by(|&a, &b| order(a, b));
@@ -56,7 +56,7 @@ pub fn quantile(place: Rank, task: &Task, values: impl Iterator<Item = Real>) ->
             if share == 0.0 || low.compare(high) == Some(Ordering::Equal) {
                 return Exact::certain(Value::Float(low));
             }
-            // Both weights are above 0: with one infinite neighbour this is that one, with two it is NaN.
+            // Both weights are above 0: with one infinite neighbour the sum is infinite, with opposite ones NaN.
             let weights = (Real::from(1.0 - share), Real::from(share));
             let between = low.times(weights.0).plus(high.times(weights.1));
             if !between.is_finite() {
@@ -67,7 +67,7 @@ pub fn quantile(place: Rank, task: &Task, values: impl Iterator<Item = Real>) ->
     }
 }
 
-/// The middle of integers, before they become a result: the lower of two, or their mean.
+/// The middle of integers: the lower of the middle two, or their mean.
 pub fn middle(mean_of_two: bool, task: &Task, values: impl Iterator<Item = i128>) -> Exact {
     let mut sorted: Vec<i128> = values.collect();
     sorted.sort_unstable();
@@ -82,8 +82,8 @@ pub fn middle(mean_of_two: bool, task: &Task, values: impl Iterator<Item = i128>
     Exact::certain(Value::Int(Integer::from(sorted[top / 2])))
 }
 
-/// The most frequent element, of these the least, and how often it occurs. -0 equals +0 and is given as
-/// +0; NaN equals NaN and is the greatest. Of intervals, anything.
+/// The least of the most frequent elements, and the number of its occurrences. -0 equals +0 and the result is
+/// +0; NaN equals NaN and is the greatest. Among intervals anything is allowed.
 pub fn mode(elements: &Elements) -> Vec<Exact> {
     let plus_zero = |x: Real| if x.is_zero() { Real::ZERO } else { x };
     let mut sorted: Vec<Real> = elements.iter().map(|element| plus_zero(element.value)).collect();

@@ -15,14 +15,14 @@ pub struct Indices<'a> {
     left: u64,
 }
 
-/// How an axis moves in a buffer.
+/// The stride of an axis in a buffer.
 #[derive(Clone, Copy, Debug)]
 enum Way<'a> {
-    /// Not at all: the operand is broadcast.
+    /// None: the operand is broadcast.
     Still,
-    /// As an operand's axis does.
+    /// The distances along an operand's axis, which may be blocked.
     Along(&'a Placement, usize),
-    /// By a stride.
+    /// A constant stride.
     By(i64),
 }
 
@@ -43,13 +43,13 @@ impl<'a> Indices<'a> {
         Indices { at: vec![0; extents.len()], extents, ways, next: start, left }
     }
 
-    /// The elements of an operand that meet those of a shape to which it broadcasts, right-aligned.
+    /// The indices of an operand's elements at each position of a shape that it broadcasts to, right-aligned.
     pub fn broadcast(operand: &'a Operand, shape: &[u64]) -> Indices<'a> {
         Indices::new(shape.into(), broadcast_ways(operand, shape), operand.origin() as i64)
     }
 }
 
-/// How each axis of a shape moves in an operand that broadcasts to it.
+/// The stride of each axis of a shape in an operand that broadcasts to it.
 fn broadcast_ways<'a>(operand: &'a Operand, shape: &[u64]) -> Vec<Way<'a>> {
     let missing = shape.len() - operand.shape().len();
     let own = operand.shape().iter().zip(&shape[missing..]).enumerate();
@@ -69,7 +69,7 @@ impl Iterator for Indices<'_> {
         for axis in (0..self.extents.len()).rev() {
             let (way, at) = (self.ways[axis], self.at[axis]);
             let next = if at + 1 < self.extents[axis] { at + 1 } else { 0 };
-            // Distances of what no index has may wrap; they come back.
+            // A distance that no index has may wrap; the sum wraps back.
             self.next = self.next.wrapping_add(way.to(next).wrapping_sub(way.to(at)));
             self.at[axis] = next;
             if next > 0 {
@@ -80,7 +80,7 @@ impl Iterator for Indices<'_> {
     }
 }
 
-/// An operand's elements that one output element is reduced from, or that meet those of input 0.
+/// The elements of an operand that one output element is reduced from, broadcast to input 0's shape.
 #[derive(Clone, Debug)]
 pub struct Slice<'a> {
     operand: &'a Operand,
@@ -101,18 +101,18 @@ impl<'a> Slice<'a> {
         self.indices.clone().map(|index| Scalar::read(self.operand.dtype(), self.bytes, index as usize))
     }
 
-    /// How many there are.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.indices.left
     }
 
-    /// Their type.
+    /// The elements' type.
     pub fn dtype(&self) -> DType {
         self.operand.dtype()
     }
 }
 
-/// For each slice, the places of its elements in the row-major order of input 0's shape.
+/// The positions of each slice's elements in the row-major order of input 0's shape.
 pub fn places(spec: &Spec) -> impl Iterator<Item = Indices<'_>> {
     let shape = spec.inputs()[0].shape();
     let mut strides = vec![1; shape.len()];
@@ -124,7 +124,7 @@ pub fn places(spec: &Spec) -> impl Iterator<Item = Indices<'_>> {
     kept.map(move |start| Indices { next: start, ..reduced.clone() })
 }
 
-/// The walks over the axes of input 0 that are kept and over those that are reduced.
+/// The walks over the kept axes of input 0 and over its reduced axes.
 fn parts<'a>(spec: &Spec, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
     [false, true].map(|reduced| {
         let axes = || (0..spec.rank()).filter(move |&axis| spec.reduced()[axis] == reduced);
@@ -133,7 +133,7 @@ fn parts<'a>(spec: &Spec, ways: &[Way<'a>], start: i64) -> [Indices<'a>; 2] {
     })
 }
 
-/// Checks that the buffers are as many and at least as long as the operands.
+/// Refuses buffers that are not as many as the operands, or shorter.
 pub fn check_buffers(
     kind: &'static str,
     operands: &[Operand],

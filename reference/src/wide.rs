@@ -1,4 +1,4 @@
-//! 256-bit integers, just what the reference needs of them.
+//! 256-bit integers, with the operations that the reference needs.
 
 use std::cmp::Ordering;
 
@@ -78,7 +78,7 @@ impl U256 {
         }
     }
 
-    /// How many leading bits are zero.
+    /// The number of leading zero bits.
     pub fn leading_zeros(self) -> u32 {
         if self.high != 0 { self.high.leading_zeros() } else { 128 + self.low.leading_zeros() }
     }
@@ -122,12 +122,12 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// With this sign, unless it is zero, and magnitude.
+    /// The integer of this magnitude, with this sign unless it is zero.
     pub fn new(negative: bool, magnitude: U256) -> Integer {
         Integer { negative: negative && magnitude != U256::default(), magnitude }
     }
 
-    /// Whether it is below zero.
+    /// Returns true below zero.
     pub const fn is_negative(self) -> bool {
         self.negative
     }

@@ -1,26 +1,26 @@
-//! How blocks of a spec's operands cut its axes.
+//! The cuts of a spec's axes by the blocks of its operands.
 //!
-//! An axis is cut where a block of an operand ends that its extent is no multiple of, so a spec is
-//! computed in boxes: combinations of a piece of each axis. Where sizes of blocks do not divide one another, it is
-//! cut at the end of each block.
+//! An axis whose extent is no multiple of a block size is cut at the end of the last whole block of that size, so a
+//! spec is computed in boxes: combinations of a piece of each axis. If the block sizes do not divide one another, the
+//! axis is cut at the end of each block.
 
 use super::{Operand, Spec, SpecError};
 use crate::layout::split::{cutting, most_pieces, split};
 
-/// The most boxes of a spec: those of parallel axes times those of reduced ones.
+/// The most boxes of a spec: the product of the numbers of pieces of all axes.
 pub const MAX_BOXES: u64 = 64;
 
-/// For each axis of input 0 the sizes of blocks that cut it, the smallest first.
+/// The sizes of the blocks that cut each axis of input 0, the smallest first.
 #[derive(Clone, Debug)]
 pub struct BlockSizes {
-    /// Of mapped inputs.
+    /// The sizes by the blocks of mapped inputs.
     pub mapped: Vec<Vec<u64>>,
-    /// Of all operands.
+    /// The sizes by the blocks of all operands.
     pub all: Vec<Vec<u64>>,
 }
 
 impl BlockSizes {
-    /// Those of a spec.
+    /// The block sizes of a spec.
     pub fn of(spec: &Spec) -> BlockSizes {
         let mut found = BlockSizes { mapped: vec![vec![]; spec.rank()], all: vec![vec![]; spec.rank()] };
         if spec.inputs.iter().chain(&spec.outputs).all(|o| o.placement.blocks.is_empty()) {

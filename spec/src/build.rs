@@ -1,4 +1,4 @@
-//! Building and validating a spec. Text and oneDNN's dims come through here too.
+//! The builder of specs, which text and oneDNN's dims use too.
 
 use super::{Operand, Role, Rounding, Spec, SpecError};
 use crate::layout::Layout;
@@ -6,7 +6,7 @@ use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, ExpressionError};
 use cranefold_ir::ops::{self, Combiner, OpCall};
 
-/// A spec in the making. Nothing is checked before [`build`](Builder::build).
+/// A builder of a spec. Only [`build`](Builder::build) checks the arguments.
 ///
 /// ```
 /// use cranefold_spec::{DType, Layout, Spec};
@@ -56,7 +56,7 @@ pub(super) enum Named {
     Own(Combiner),
 }
 
-/// One or more expressions, or text of such.
+/// One or more expressions, or their text.
 ///
 /// ```
 /// use cranefold_spec::Spec;
@@ -124,12 +124,12 @@ impl Builder {
         self.with(Named::Op { op: op.into(), params: vec![] })
     }
 
-    /// Adds a combiner of one's own over the same elements.
+    /// Adds a user's combiner over the same elements.
     pub fn own(self, combiner: Combiner) -> Builder {
         self.with(Named::Own(combiner))
     }
 
-    /// Sets a parameter of the reducer named last; of a combiner, which has none, nothing.
+    /// Sets a parameter of the reducer added last; after a combiner, which has no parameters, it does nothing.
     pub fn param(mut self, name: &str, value: f64) -> Builder {
         if let Some(Named::Op { params, .. }) = self.reducers.last_mut() {
             params.push((name.into(), value));
@@ -166,26 +166,26 @@ impl Builder {
         self
     }
 
-    /// The element that is reduced, made of inputs and scalars.
+    /// Sets the element that is reduced, as an expression of inputs and scalars.
     pub fn map(mut self, expression: impl Into<Expressions>) -> Builder {
         self.map = Some(expression.into());
         self
     }
 
-    /// The outputs, one for each expression, made of the results `r0`, `r1` and so on, of inputs added by
+    /// Sets the outputs, one for each expression of the results `r0`, `r1` and so on, of inputs added by
     /// [`then_input`](Builder::then_input), of scalars, and of the output's old element `d`.
     pub fn then(mut self, expressions: impl Into<Expressions>) -> Builder {
         self.then = Some(expressions.into());
         self
     }
 
-    /// The output at each position of the slice, made of inputs, scalars and the results.
+    /// Sets the output at each position of the slice, as an expression of inputs, scalars and the results.
     pub fn apply(mut self, expression: impl Into<Expressions>) -> Builder {
         self.apply = Some(expression.into());
         self
     }
 
-    /// The axes to reduce, negative ones counted from the end; all, if this is not called.
+    /// Sets the axes to reduce, negative ones counted from the end. The default is all axes.
     pub fn axes(mut self, axes: impl IntoIterator<Item = i64>) -> Builder {
         self.axes = Some(axes.into_iter().collect());
         self
@@ -197,19 +197,19 @@ impl Builder {
         self
     }
 
-    /// Over no axes, copies; the default of most ops.
+    /// Makes a reduction over no axes copy, which is the default of most ops.
     pub fn empty_axes_identity(mut self) -> Builder {
         self.lift = Some(false);
         self
     }
 
-    /// Over no axes, reduces groups of one: `l1` gives |x|, as in ONNX and NumPy.
+    /// Makes a reduction over no axes reduce groups of one: `l1` gives |x|, as in ONNX and NumPy.
     pub fn empty_axes_lift(mut self) -> Builder {
         self.lift = Some(true);
         self
     }
 
-    /// The accumulator type of float inputs, `F32` or `F64`, at least as wide as the input.
+    /// Sets the accumulator type of float inputs, `F32` or `F64`, at least as wide as the input.
     pub fn accumulator(mut self, dtype: DType) -> Builder {
         self.accumulator = Some(dtype);
         self
@@ -221,7 +221,7 @@ impl Builder {
         self
     }
 
-    /// How results become integers.
+    /// Sets the rounding of results to integers.
     pub fn round(mut self, rounding: Rounding) -> Builder {
         match rounding {
             Rounding::Trunc => self.trunc = true,
@@ -230,15 +230,15 @@ impl Builder {
         self
     }
 
-    /// Adds an output of this type. Outputs that are not said are `i64` for positions and counts, which any integer type
-    /// takes that holds the greatest there may be; floats have the type of input 0 if that is a float, integers that of
-    /// the elements that are reduced.
+    /// Adds an output of this type. Without one, positions and counts are `i64`, floats have the type of input 0 if
+    /// that is a float, and integers the type of the reduced elements. A position or count may have any integer type
+    /// that holds the greatest one.
     pub fn output(mut self, dtype: DType) -> Builder {
         self.outputs.push((Some(dtype), None));
         self
     }
 
-    /// Sets the layout of the output added last, or of the first where none was.
+    /// Sets the layout of the output added last, or of the first output if none is added.
     pub fn output_layout(mut self, layout: Layout) -> Builder {
         if self.outputs.is_empty() {
             self.outputs.push((None, None));
@@ -247,14 +247,14 @@ impl Builder {
         self
     }
 
-    /// Adds an output of which either part may be left open.
+    /// Adds an output; a type or layout that is none is chosen by default.
     pub(super) fn output_parts(mut self, dtype: Option<DType>, layout: Option<Layout>) -> Builder {
         self.outputs.push((dtype, layout));
         self
     }
 
-    /// Gives each input that is no scalar the shape that `shape` has for its number in the order of a call, and every
-    /// operand the row-major layout.
+    /// Sets the shape of each input that is no scalar to `shape` of its number in the order of a call, and the layout
+    /// of every operand to row-major.
     ///
     /// ```
     /// use cranefold_spec::Spec;
@@ -275,7 +275,7 @@ impl Builder {
     /// Validates the spec.
     ///
     /// # Errors
-    /// Everything a [`SpecError`] says that is not about text.
+    /// Any [`SpecError`] but the errors of text.
     pub fn build(self) -> Result<Spec, SpecError> {
         super::check::checked(self)
     }
@@ -293,7 +293,7 @@ impl Spec {
     /// # Ok::<(), cranefold_spec::SpecError>(())
     /// ```
     pub fn to_builder(&self) -> Builder {
-        // Each field by its name, so that a new one does not compile until it is carried.
+        // Each field by its name, so that a new one does not compile until it is copied.
         let Spec {
             hash: _,
             reducers,
@@ -347,7 +347,7 @@ impl Named {
         }
     }
 
-    /// Finds the row and its parameters' values, and the simpler row that means the same.
+    /// Returns the row and its parameters' values, or the simpler row of the same meaning.
     pub(super) fn resolve(&self) -> Result<OpCall, SpecError> {
         let (op, given) = match self {
             Named::Own(combiner) => return combiner.clone().whole().map(OpCall::Own).map_err(SpecError::Recipe),
@@ -393,7 +393,7 @@ impl Named {
 mod tests {
     use super::*;
 
-    /// The fields of a spec by their names; a new one does not compile until it stands here.
+    /// The fields of a spec by their names; a new one does not compile until it is added here.
     fn fields(spec: &Spec) -> [(&'static str, String); 12] {
         let Spec {
             hash: _,

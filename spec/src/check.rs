@@ -1,4 +1,4 @@
-//! Validating a spec: everything that text, dims and builder have in common.
+//! The validation of specs, common to text, dims and builder.
 
 use super::boxes;
 use super::build::{Builder, Given, Named};
@@ -10,7 +10,7 @@ use cranefold_ir::expression::{self, Expression};
 use cranefold_ir::ops::{Form, OpCall, Recipe, RecipeError, ResultKind, Row, Types};
 use std::slice;
 
-/// The spec, if nothing is wrong with it.
+/// Returns the spec, if it is valid.
 pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
     let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
     let expressions = Texts::of(&builder)?;
@@ -141,7 +141,7 @@ impl Texts {
     }
 }
 
-/// What messages call the op.
+/// The op's name in messages.
 fn name_of(reducers: &[OpCall]) -> &'static str {
     match &reducers[0] {
         OpCall::Row { name, .. } => name,
@@ -149,7 +149,7 @@ fn name_of(reducers: &[OpCall]) -> &'static str {
     }
 }
 
-/// That the reducers and expressions may stand together.
+/// Refuses reducers and expressions that do not go together, or too many of them.
 fn check_together(reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecError> {
     let phases = |c: &OpCall| if let OpCall::Own(own) = c { own.phases.len() } else { 1 };
     let results: usize = reducers.iter().map(|c| c.results().len()).sum();
@@ -176,12 +176,12 @@ fn check_together(reducers: &[OpCall], expressions: &Texts) -> Result<(), SpecEr
     Ok(())
 }
 
-/// Names in expressions, and types.
+/// The inputs' names in expressions, and their types.
 fn typed(inputs: &[Operand]) -> Vec<(String, DType)> {
     expression_names(inputs).into_iter().zip(inputs.iter().map(|i| i.dtype)).collect()
 }
 
-/// The names and types of all inputs but those of a role.
+/// The names and types of all inputs but the ones of a role.
 fn typed_but(role: &Role, inputs: &[Operand]) -> Vec<(String, DType)> {
     typed(inputs).into_iter().zip(inputs).filter(|(_, input)| input.role != *role).map(|(typed, _)| typed).collect()
 }
@@ -256,7 +256,7 @@ pub const MAX_OPERANDS: usize = 64;
 /// The most bytes of a slice that is selected from, which a call gathers.
 const MAX_GATHERED_BYTES: u64 = 1 << 62;
 
-/// That elements broadcast to input 0.
+/// Refuses element inputs that do not broadcast to input 0.
 fn check_elements(inputs: &[Operand], expressions: &Texts) -> Result<(), SpecError> {
     let names = expression_names(inputs);
     for (i, input) in inputs.iter().enumerate().skip(1).filter(|(_, o)| o.role == Role::Element) {
@@ -269,7 +269,7 @@ fn check_elements(inputs: &[Operand], expressions: &Texts) -> Result<(), SpecErr
     Ok(())
 }
 
-/// An error at the use of an input in an expression, if there is one.
+/// The error at the use of an input in an expression, or without a place if none uses it.
 fn refused_at(name: &str, message: String, expressions: &Texts) -> SpecError {
     let parts = [
         ("map", expressions.map.iter().collect::<Vec<_>>()),
@@ -289,7 +289,7 @@ fn broadcasts(shape: &[u64], to: &[u64]) -> bool {
     shape.len() <= to.len() && pairs.into_iter().all(|(own, to)| own == to || *own == 1)
 }
 
-/// That what `then` reads broadcasts to the output.
+/// Refuses inputs of `then` that do not broadcast to the output.
 fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
     let names = expression_names(&spec.inputs);
     let to = spec.outputs[0].shape();
@@ -305,7 +305,7 @@ fn check_then_inputs(spec: &Spec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Returns whether a combiner's lift reads a name.
+/// Returns true if a combiner's lift reads a name.
 fn is_lifted(reducers: &[OpCall], name: &str) -> bool {
     reducers.iter().any(|c| matches!(c, OpCall::Own(own) if own.reads(name)))
 }
@@ -367,7 +367,7 @@ fn recipe(
         map: expressions.map.clone(),
         then: expressions.then.clone(),
         apply: expressions.apply.clone(),
-        // Said or not, it is what floats are in the map.
+        // The map's floats have this type, also without an explicit accumulator.
         accumulator: if builder.accumulator == Some(F64) { F64 } else { default_accumulator(inputs) },
         saturate: builder.saturate,
         half_even: builder.half_even,
@@ -391,21 +391,21 @@ fn recipe(
     Ok(recipe)
 }
 
-/// The accumulator type when nothing is said: as wide as the widest float.
+/// The default accumulator type: as wide as the widest float.
 pub(super) fn default_accumulator(inputs: &[Operand]) -> DType {
     if inputs.iter().any(|i| i.dtype == F64) { F64 } else { F32 }
 }
 
-/// An output's type, and what the value is before it is rounded to it.
+/// An output's type, and its value before that is rounded to the type.
 struct OutputType {
     dtype: DType,
     /// The type of the value.
     from: DType,
     /// The source of that type.
     by: &'static str,
-    /// Whether it is a position or a number of elements.
+    /// True if the value is a position or a number of elements.
     counts: bool,
-    /// Whether a float becomes an integer.
+    /// True if a float is rounded to an integer.
     rounded: bool,
 }
 
@@ -434,7 +434,7 @@ fn output_types(
         if counts && !dtype.is_int() {
             return Err(SpecError::CountType { given: dtype });
         }
-        // What expressions make of a count is a value.
+        // A count is checked only as an output by itself: an expression of one is a value.
         if let Some(most) = greatest.get(o).copied().flatten().filter(|&most| counts && !dtype.holds(most)) {
             return Err(SpecError::CountRange { given: dtype, most });
         }
@@ -462,9 +462,9 @@ fn given_by(recipe: &Recipe, output: usize) -> &'static str {
     }
 }
 
-/// For each output what it is, the type of the value, and its own: the one given, else the default.
+/// Returns each output's kind, the type of its value, and its own type: the one given, else the default.
 ///
-/// Where an output is a float, expressions see results of integers as floats; so if one that is not given turns
+/// If an output is a float, expressions see results of integers as floats; so if the default of an output turns
 /// out to be a float, the values are typed again.
 fn values(
     recipe: &Recipe,
@@ -489,8 +489,8 @@ fn values(
     with_defaults(recipe.values(&elements, &beside, &outputs)?)
 }
 
-/// The type of an output where none is said: positions are i64, floats as input 0 if that is one, integers
-/// as what is reduced; else the type of the value.
+/// The default type of an output: positions are i64, floats have the type of input 0 if that is a float, integers
+/// the type of the reduced elements; else the type of the value.
 fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: DType) -> Result<DType, RecipeError> {
     let element = recipe.element(&typed(inputs))?;
     let input = inputs[0].dtype;
@@ -509,14 +509,14 @@ fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: 
     })
 }
 
-/// The types of a spec's outputs where none is said.
+/// The default types of a spec's outputs.
 pub(super) fn default_outputs(spec: &Spec) -> Vec<DType> {
     let recipe = spec.recipe_as_written();
     let values = values(&recipe, &spec.inputs, &[]).unwrap_or_default();
     values.into_iter().map(|(_, _, dtype)| dtype).collect()
 }
 
-/// Checks all that depends on element types.
+/// Checks every rule on element types.
 fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Result<(), SpecError> {
     for call in &recipe.calls {
         if let Some(row) = call.as_row()
@@ -560,11 +560,11 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
     Ok(())
 }
 
-/// The reducer that has no value over nothing, if there is one.
+/// Returns the first reducer that has no value over an empty slice, if there is one.
 fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Option<&'static Row> {
     let mut rows = recipe.calls.iter().filter_map(OpCall::as_row).filter(|row| !row.integer_of_nothing);
     let expressions = !recipe.then.is_empty() || recipe.apply.is_some();
-    // In expressions results of integers are integers unless an output is a float.
+    // In expressions, results of integers are integers unless an output is a float.
     let integers = match expressions {
         true => !outputs.iter().any(|o| o.dtype.is_float()),
         false => outputs.iter().any(|o| !o.counts && o.dtype.is_int()),
@@ -582,7 +582,7 @@ fn operand(role: Role, name: &str, dtype: DType, shape: Vec<u64>, layout: Layout
     }
 }
 
-/// For each axis of this rank, whether it is reduced.
+/// Returns for each axis of this rank true if it is reduced.
 fn mask(axes: Option<&[i64]>, rank: usize) -> Result<Vec<bool>, SpecError> {
     let Some(axes) = axes else { return Ok(vec![true; rank]) };
     let mut reduced = vec![false; rank];

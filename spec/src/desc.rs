@@ -1,10 +1,10 @@
-//! What outputs are, for those who allocate them.
+//! The descriptions of outputs, for callers that allocate them.
 
 use super::Spec;
 use crate::layout::{PlacedLayoutBlock, Placement};
 use cranefold_ir::DType;
 
-/// An output: where its elements lie, as oneDNN's memory descriptors say it.
+/// The memory of an output, in the terms of oneDNN's memory descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputDesc {
     /// Element type.
@@ -42,14 +42,14 @@ impl OutputDesc {
 }
 
 impl Spec {
-    /// Whether the output may be the memory of input 0: it has an element for each of the slice, of the same type and in
-    /// the same place.
+    /// Returns true if the one output may be the memory of input 0: it has an element for each of input 0, of the same
+    /// type and in the same place.
     pub fn runs_in_place(&self) -> bool {
         let place = |o: &super::Operand| (o.dtype, o.placement.clone());
         self.applies() && matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0]))
     }
 
-    /// What the outputs are: shapes, strides and lengths of their buffers.
+    /// The descriptions of the outputs: shapes, strides and lengths of their buffers.
     ///
     /// ```
     /// use cranefold_spec::Spec;

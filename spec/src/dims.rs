@@ -1,4 +1,4 @@
-//! A spec from the dims of source and destination, in oneDNN's manner.
+//! Specs from the dims of source and destination, as in oneDNN.
 
 use super::{Spec, SpecError};
 use crate::layout::{Layout, list};
@@ -38,7 +38,7 @@ impl Spec {
     /// The reduction of a source to a destination of the same rank: an axis is reduced where the
     /// destination's dim is 1 and the source's is not, and stays with extent 1.
     ///
-    /// It means what the op means here; [`onednn::Primitive`](super::onednn::Primitive) is what oneDNN means, with
+    /// The op has its meaning in this library; [`onednn::Primitive`](super::onednn::Primitive) has oneDNN's, with
     /// post-ops.
     ///
     /// ```
@@ -52,8 +52,8 @@ impl Spec {
     /// ```
     ///
     /// # Errors
-    /// Ranks that differ, a destination dim that is neither 1 nor the source's, equal dims, and all
-    /// that [`Builder::build`](super::Builder::build) refuses.
+    /// If the ranks differ, a destination dim is neither 1 nor the source's, all dims are equal, or
+    /// [`Builder::build`](super::Builder::build) refuses the spec.
     pub fn from_dims(op: &str, params: &[(&str, f64)], src: Dims, dst: Dims) -> Result<Spec, SpecError> {
         let mut builder = Spec::builder(op);
         for &(name, value) in params {
@@ -66,7 +66,7 @@ impl Spec {
     }
 }
 
-/// The axes to reduce, and how many elements are reduced to one.
+/// The axes to reduce, and the number of elements that are reduced to one.
 pub(super) fn reduced_axes(src: &Dims, dst: &Dims) -> Result<(Vec<i64>, u64), SpecError> {
     if src.dims.len() != dst.dims.len() {
         return Err(SpecError::RanksDiffer { source_rank: src.dims.len(), destination_rank: dst.dims.len() });

@@ -4,7 +4,7 @@ use crate::layout::LayoutError;
 use cranefold_ir::ops::RecipeError;
 use cranefold_ir::{DType, UnknownDType, ops};
 
-/// The fault of a spec that is refused, with what was given and what would have been accepted.
+/// The fault of a refused spec, with the given value and the accepted ones.
 ///
 /// Columns count characters of the text from 1.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -158,10 +158,10 @@ pub enum SpecError {
     SumType { given: DType, destination: DType },
 }
 
-/// The source of a value's type where that is no expression.
+/// The source of a value's type if that is no expression.
 pub(super) const INPUT: &str = "input";
 
-/// A value by its type and the source of that: `f32 input`, or ``bool from `map` ``.
+/// A value by its type and the type's source: `f32 input`, or ``bool from `map` ``.
 fn value(dtype: DType, by: &str) -> String {
     if by == INPUT { format!("{dtype} input") } else { format!("{dtype} from `{by}`") }
 }

@@ -30,10 +30,10 @@ pub const MAX_RANK: usize = 64;
 /// The longest text that is parsed, in bytes.
 pub const MAX_TEXT: usize = 100_000;
 
-/// A validated spec: a reduction as the user means it.
+/// A validated spec of a reduction.
 ///
-/// Two specs that mean the same in the same words of layout are equal, however they were
-/// spelled: axes are sorted and not negative, aliases and defaults are resolved. The text form
+/// Two specs of the same meaning with the same layout texts are equal, whatever their spelling: axes
+/// are sorted and not negative, aliases and defaults are resolved. The text form
 /// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal spec.
 ///
 /// ```
@@ -49,10 +49,10 @@ pub const MAX_TEXT: usize = 100_000;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Of all else, worked out once: those that ask a compiler for a kernel again look it up by this.
+    /// The hash of the other fields, computed once: a compiler's cache looks a spec up by it.
     hash: u64,
     reducers: Vec<OpCall>,
-    /// Elements, then what `then` reads, then scalars.
+    /// Elements, then inputs of `then`, then scalars.
     inputs: Vec<Operand>,
     outputs: Vec<Operand>,
     map: Option<Expression>,
@@ -60,17 +60,17 @@ pub struct Spec {
     apply: Option<Expression>,
     reduced: Vec<bool>,
     keep_dims: bool,
-    /// Whether a reduction over no axes reduces groups of one, where the row would copy.
+    /// True if a reduction over no axes reduces groups of one, where the row would copy.
     lift: bool,
     /// The accumulator of floats, if there are any.
     accumulator: Option<DType>,
     saturate: bool,
-    /// What was said, where it is not the default.
+    /// The explicit rounding, if it is not the default.
     rounding: Option<Rounding>,
 }
 
 impl Spec {
-    /// The same with the hash of its fields.
+    /// The spec with the hash of its fields.
     fn hashed(mut self) -> Spec {
         let Spec { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
         let mut hasher = DefaultHasher::new();
@@ -82,7 +82,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// The hash of all of it.
+    /// The hash of the spec, computed once.
     pub fn known_hash(&self) -> u64 {
         self.hash
     }
@@ -94,10 +94,10 @@ impl Hash for Spec {
     }
 }
 
-/// How a value that is no integer becomes one.
+/// The rounding of a value that is no integer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// Towards zero; `trunc` in text. What integer means do when nothing is said.
+    /// Towards zero; `trunc` in text. The default of integer means.
     Trunc,
     /// To the nearest integer, ties to the even one; `round_half_even` in text.
     HalfEven,
@@ -113,7 +113,7 @@ impl Rounding {
     }
 }
 
-/// What an input is to the reduction; its name in expressions.
+/// The role of an operand in the reduction; an input's name in expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// `x0`, `x1` and so on: elements. Input 0 has the shape that is reduced; others broadcast to it,
@@ -127,7 +127,7 @@ pub enum Role {
     Output,
 }
 
-/// An input or output: element type, shape as the user sees it, and where the elements lie.
+/// An input or output: element type, shape as the user sees it, and the places of the elements.
 #[derive(Clone, Debug)]
 pub struct Operand {
     role: Role,
@@ -138,7 +138,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// What all else follows from: the placement does from shape and layout.
+    /// The fields that define the operand: the placement follows from shape and layout.
     fn key(&self) -> (&Role, DType, &[u64], &Layout) {
         (&self.role, self.dtype, &self.shape, &self.layout)
     }
@@ -159,7 +159,7 @@ impl Hash for Operand {
 }
 
 impl Operand {
-    /// What it is to the reduction.
+    /// The role in the reduction.
     pub fn role(&self) -> &Role {
         &self.role
     }
@@ -169,17 +169,17 @@ impl Operand {
         self.dtype
     }
 
-    /// The extents. An output's are those after reduction, with ones under `keep_dims`.
+    /// The extents; an output's after reduction, with ones under `keep_dims`.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The layout as it was said; what it stands for, where that was `any`.
+    /// The layout as it was given; for `any` the resolved one.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Where the elements lie.
+    /// The places of the elements.
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
@@ -194,8 +194,8 @@ impl Operand {
         self.placement.origin
     }
 
-    /// Length of the buffer in elements, from its start to the last that belongs to the operand, padding
-    /// included; 0 if there are none.
+    /// Length of the buffer in elements, from its start to the operand's last, padding included; 0 if
+    /// there are none.
     pub fn span_elems(&self) -> u64 {
         self.placement.span_elems
     }
@@ -215,7 +215,7 @@ impl Operand {
         self.placement.padding(&self.shape)
     }
 
-    /// How many elements the shape has.
+    /// The number of elements of the shape.
     pub fn elems(&self) -> u64 {
         count(self.shape.iter().copied())
     }
@@ -227,7 +227,7 @@ impl Spec {
         Builder::new(op)
     }
 
-    /// Starts a spec for a combiner of one's own.
+    /// Starts a spec for a user's combiner.
     pub fn own(combiner: Combiner) -> Builder {
         Builder::of(build::Named::Own(combiner))
     }
@@ -237,7 +237,7 @@ impl Spec {
         &self.reducers
     }
 
-    /// The inputs in the order of a call: elements, then what `then` reads, then scalars.
+    /// The inputs in the order of a call: elements, then inputs of `then`, then scalars.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs
     }
@@ -247,22 +247,22 @@ impl Spec {
         &self.outputs
     }
 
-    /// The element that is reduced, where it is not that of input 0.
+    /// The expression of the element that is reduced; none if it is input 0's.
     pub fn map(&self) -> Option<&Expression> {
         self.map.as_ref()
     }
 
-    /// The outputs of the results, where they are not the results.
+    /// The expressions of the outputs; empty if the results are the outputs.
     pub fn then(&self) -> &[Expression] {
         &self.then
     }
 
-    /// The output at each position of a slice, where there is such.
+    /// The expression of the output at each position of a slice, if there is one.
     pub fn apply(&self) -> Option<&Expression> {
         self.apply.as_ref()
     }
 
-    /// Whether outputs have the shape of input 0, each element made of one there and the results.
+    /// Returns true if outputs have the shape of input 0, each element computed from the one there and the results.
     pub fn applies(&self) -> bool {
         self.apply.is_some() || self.reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
     }
@@ -272,7 +272,7 @@ impl Spec {
         self.reduced.len()
     }
 
-    /// For each axis of input 0, whether it is reduced.
+    /// For each axis of input 0, true if it is reduced.
     pub fn reduced(&self) -> &[bool] {
         &self.reduced
     }
@@ -282,41 +282,41 @@ impl Spec {
         (0..self.rank()).filter(|&axis| self.reduced[axis]).collect()
     }
 
-    /// Whether reduced axes stay in the output's shape, with extent 1. Over no axes, and where
-    /// each position of the slice is written, this is false, for it makes no difference.
+    /// Returns true if reduced axes stay in the output's shape, with extent 1. It is false over no axes and where
+    /// each position of the slice is written, since it makes no difference there.
     pub fn keep_dims(&self) -> bool {
         self.keep_dims
     }
 
-    /// How many elements each output element is reduced from: the product of the reduced extents.
+    /// The number of elements that each output element is reduced from: the product of the reduced extents.
     pub fn reduced_count(&self) -> u64 {
         count(self.axes().into_iter().map(|axis| self.inputs[0].shape[axis]))
     }
 
-    /// Whether this only copies: each element is converted to the output's type, and a NaN made
-    /// canonical. So it is over no axes, unless groups of one are asked for or the op's nature.
+    /// Returns true if the spec only copies: each element is converted to the output's type, and a NaN made
+    /// canonical. Specs over no axes copy, unless they ask for groups of one or the op never copies.
     pub fn is_identity(&self) -> bool {
         let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none();
         let copies = |c: &OpCall| c.as_row().is_some_and(|row| row.identity_over_no_axes);
         !self.reduced.contains(&true) && alone && self.reducers.len() == 1 && copies(&self.reducers[0]) && !self.lift
     }
 
-    /// The accumulator type of floats, `F32` or `F64`; none where there are none.
+    /// The accumulator type of floats, `F32` or `F64`; none for a spec without floats.
     pub fn accumulator(&self) -> Option<DType> {
         self.accumulator
     }
 
-    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    /// Returns true if integer results are clamped to the output's range, rather than taken modulo 2^bits.
     pub fn saturate(&self) -> bool {
         self.saturate
     }
 
-    /// How results become integers where the output is one.
+    /// The rounding of results to an integer output.
     pub fn rounding(&self) -> Rounding {
         self.rounding.unwrap_or(Rounding::Trunc)
     }
 
-    /// The axis of each output that goes along an axis of input 0; none along reduced ones, unless there is an
+    /// The axis of each output that corresponds to an axis of input 0; none for a reduced one, unless there is an
     /// output at each position.
     ///
     /// # Panics
@@ -329,7 +329,7 @@ impl Spec {
         (!self.reduced[axis]).then(|| (0..axis).filter(stays).count())
     }
 
-    /// The axis of an input that goes along an axis of input 0; none where it is broadcast.
+    /// The axis of an input that corresponds to an axis of input 0; none if the input is broadcast along it.
     ///
     /// # Panics
     /// If there is no such input or axis.
@@ -353,21 +353,21 @@ impl Spec {
         let by_default = self.map.is_none() && !self.reducers.iter().all(|c| matches!(c, OpCall::Own(_)));
         let mapped: Vec<usize> =
             (0..self.inputs.len()).filter(|&i| read(&names[i]) || (i == 0 && by_default)).collect();
-        // The shape of input 0 is walked even where nothing is read.
+        // The shape of input 0 is walked even if no input is read.
         if mapped.is_empty() { vec![0] } else { mapped }
     }
 
-    /// What the inputs are called in expressions.
+    /// The names of the inputs in expressions.
     fn expression_names(&self) -> Vec<String> {
         expression_names(&self.inputs)
     }
 
-    /// The types that outputs have where none is said.
+    /// The types of outputs without explicit ones.
     fn default_outputs(&self) -> Vec<DType> {
         check::default_outputs(self)
     }
 
-    /// What is computed, with `x` and its number for every input.
+    /// The computation, with `x` and its number as the name of every input.
     pub fn recipe(&self) -> Recipe {
         let names = self.expression_names();
         let number = |name: &str| names.iter().position(|known| known == name).map(|i| format!("x{i}"));
@@ -385,7 +385,7 @@ impl Spec {
         }
     }
 
-    /// What is computed, in the spec's own names.
+    /// The computation, in the spec's own names.
     fn recipe_as_written(&self) -> Recipe {
         Recipe {
             calls: self.reducers.clone(),
@@ -410,13 +410,13 @@ fn expression_names(inputs: &[Operand]) -> Vec<String> {
     inputs.iter().map(&mut name).collect()
 }
 
-/// The shape that is left when the marked axes are reduced.
+/// The shape after a reduction of the marked axes.
 fn shape_without(shape: &[u64], reduced: &[bool], keep_dims: bool) -> Vec<u64> {
     let kept = shape.iter().zip(reduced).filter(|&(_, &reduced)| keep_dims || !reduced);
     kept.map(|(&extent, &reduced)| if reduced { 1 } else { extent }).collect()
 }
 
-/// The product. A validated operand's cannot overflow, but a 0 may come after large extents.
+/// The product of extents. A validated operand's cannot overflow, but a 0 may come after large extents.
 fn count(extents: impl Iterator<Item = u64>) -> u64 {
     extents.fold(1, u64::saturating_mul)
 }

@@ -24,8 +24,8 @@
 //! QUOTED is an expression, or several separated by commas, between two `"`
 //! ([`expression`](cranefold_ir::expression) has their grammar). A combiner's fields are in the order of its
 //! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits
-//! ([`layout`](crate::layout) says which), BLOCKS is its end after the letters; INT is decimal
-//! with an optional `-`; NUMBER is what Rust reads as an `f64`. White space may stand between any
+//! ([`layout`](crate::layout) defines it), BLOCKS is its end after the letters; INT is decimal
+//! with an optional `-`; NUMBER is an `f64` as Rust parses it. White space may stand between any
 //! two tokens and must stand between two words. Words come in any order, each at most once, but for
 //! operands and scalars. Names of ops are read without regard to case.
 
@@ -42,7 +42,7 @@ impl FromStr for Spec {
     /// Reads the one-line text form.
     ///
     /// # Errors
-    /// Text outside the grammar, with the column; a spec that [`Builder::build`] refuses.
+    /// If the text is outside the grammar, with the column, or [`Builder::build`] refuses the spec.
     fn from_str(text: &str) -> Result<Spec, SpecError> {
         if text.len() > MAX_TEXT {
             return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });
@@ -51,10 +51,10 @@ impl FromStr for Spec {
     }
 }
 
-/// Ops with their parameters as a spec has them, and nothing after.
+/// Parses ops with their parameters, as in a spec, up to the end of the text.
 ///
 /// # Errors
-/// Text outside the grammar, an op that is refused.
+/// If the text is outside the grammar or an op is refused.
 pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
     let mut parser = Parser { text, at: 0, seen: vec![] };
     let mut calls = vec![parser.op()?.resolve()?];
@@ -67,9 +67,9 @@ pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Byte offset of what is to be read next.
+    /// Byte offset of the next character.
     at: usize,
-    /// Words that may come once, and have.
+    /// The words read so far that may come once.
     seen: Vec<&'static str>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An op with its parameters, or a combiner.
+    /// Parses an op with its parameters, or a combiner.
     fn op(&mut self) -> Result<Named, SpecError> {
         let op = self.name("the name of an op")?.to_string();
         if op.eq_ignore_ascii_case("combiner") {
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What follows the word `combiner`.
+    /// Parses the fields that follow the word `combiner`.
     fn combiner(&mut self) -> Result<Combiner, SpecError> {
         let mut combiner = Combiner { phases: vec![], merge: vec![], finish: vec![], commutative: false };
         self.expect('(', "`(`")?;
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Text between two quotes.
+    /// Takes text between two quotes.
     fn quoted(&mut self) -> Result<&'a str, SpecError> {
         self.expect('"', "`\"`")?;
         let rest = self.rest();
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One operand, or several with commas between.
+    /// Parses one operand, or several separated by commas.
     fn operands(&mut self, builder: Builder, dtype: &'a str, start: usize) -> Result<Builder, SpecError> {
         let mut builder = self.operand(builder, dtype, start)?;
         while self.eat(',') {
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         DType::from_str(name).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })
     }
 
-    /// Integers with commas between, up to and with the closing bracket.
+    /// Parses integers separated by commas, and the closing bracket.
     fn ints(&mut self, close: char, expected: &'static str) -> Result<Vec<i64>, SpecError> {
         let mut ints = vec![];
         if self.eat(close) {
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         &rest[..end]
     }
 
-    /// Takes this character, and white space before it, if it is what comes next.
+    /// Takes this character and white space before it, if it is next; returns true if it is.
     fn eat(&mut self, c: char) -> bool {
         let start = self.at;
         self.skip_space();

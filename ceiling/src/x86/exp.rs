@@ -3,25 +3,25 @@
 use super::extremes;
 use super::fold::{fold, tree};
 
-/// Bytes that are brought to one pivot.
+/// Bytes of a block, which has one pivot.
 const BLOCK: usize = 4096;
 
 /// 1.5 * 2^23, which brings an integer to the low bits of an f32, plus its exponent bias.
 const MAGIC: f32 = 12_582_912.0 + 127.0;
 
-/// Below this, exp of it divided by log 2 rounds to the exponent of 0.
+/// The least argument of exp: divided by log 2 it rounds to the exponent of 0.
 const FLUSHED: f32 = -88.0;
 
-/// log 2 rounded to f32, and the rest of it.
+/// log 2 rounded to f32, and the remainder.
 const LN_2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
 
 /// (e^r - 1) / r for |r| <= log(2) / 2, highest power first; relative error of 1 + r * poly(r): 2^-27.4.
 const POLY: [f32; 6] = [0.001_379_706_5, 0.008_368_693, 0.041_668_09, 0.166_665_25, 0.5, 1.0];
 
-/// What scalar code makes of `pivot` and the sum of exp(x - pivot).
+/// Returns log(sum exp x) of `pivot` and the sum of exp(x - pivot).
 fn finish(pivot: f32, sum: f32, bytes: &[u8]) -> f64 {
     if pivot == f32::INFINITY {
-        // Whether there is a NaN beside it the sum does not tell: it is NaN already.
+        // The sum is NaN with or without a NaN among the elements, so the elements are searched.
         let (elements, _) = bytes.as_chunks();
         let is_nan = elements.iter().any(|&x| f32::from_le_bytes(x).is_nan());
         return if is_nan { f64::NAN } else { f64::INFINITY };
@@ -35,7 +35,7 @@ macro_rules! kernels {
             use super::super::width::$width::*;
             use super::*;
 
-            /// The 16 registers of AVX2 have no room for more, and constants.
+            /// The accumulators of a loop: the 16 registers of AVX2 hold no more beside the constants.
             const ACCUMULATORS: usize = if BYTES == 64 { 4 } else { 2 };
 
             /// e^x for x from -87 to 0, to some 6 digits: a polynomial of degree 5 by powers of 1/n!.
@@ -58,7 +58,7 @@ macro_rules! kernels {
             #[inline]
             #[target_feature(enable = $features)]
             fn exp(x: Ps) -> Ps {
-                // The second operand, where one is a NaN.
+                // If one operand is a NaN, max gives the second.
                 let x = max_ps(set1_ps(FLUSHED), x);
                 let t = fmadd_ps(x, set1_ps(std::f32::consts::LOG2_E), set1_ps(MAGIC));
                 let n = sub_ps(t, set1_ps(MAGIC));
@@ -72,7 +72,7 @@ macro_rules! kernels {
                 mul_ps(fmadd_ps(p, r, set1_ps(1.0)), s)
             }
 
-            /// Two passes over all, for elements within 87 of the greatest, no NaN, no infinity.
+            /// log(sum exp x) in two passes over all, for elements within 87 of the greatest, no NaN, no infinity.
             #[target_feature(enable = $features)]
             pub fn f32_rough(bytes: &[u8]) -> f64 {
                 let pivot = extremes::$width::f32_max(bytes) as f32;
@@ -86,14 +86,14 @@ macro_rules! kernels {
                 finish(pivot, sum + rest.sum::<f32>(), bytes)
             }
 
-            /// Two passes over each block of 4 KB, for all inputs: NaN if there is one, else inf if there is, and
-            /// elements of -inf add 0.
+            /// log(sum exp x) in two passes over each block of 4 KB, for all inputs: NaN if there is one, else inf if
+            /// there is one; elements of -inf add 0.
             #[target_feature(enable = $features)]
             pub fn f32_log_sum_exp(bytes: &[u8]) -> f64 {
                 let mut pivot = f32::MIN;
                 let mut parts = [set1_ps(0.0); ACCUMULATORS];
                 for block in bytes.chunks(BLOCK) {
-                    // Any number or NaN where there is a NaN, which the sum remembers.
+                    // With a NaN in the block this is any number or NaN; the sum is NaN.
                     let greatest = extremes::$width::f32_max(block) as f32;
                     if greatest > pivot {
                         let scale = exp(set1_ps(pivot - greatest));

@@ -1,19 +1,19 @@
-//! The greatest element: as the one instruction gives it, and exactly.
+//! The greatest element, by the `max` instruction alone and exactly.
 //!
-//! `max` alone forgets NaN and the sign of zeros. Exact is IEEE 754-2019's maximum: NaN if there is one, and +0 above
-//! -0. There are three ways to it:
+//! `max` alone forgets NaN and the sign of zeros. The exact result is IEEE 754-2019's maximum: NaN if there is one, and
+//! +0 above -0. Three loops compute it:
 //!
 //! - **integers**: the greatest and the least bits as signed integers and the greatest as unsigned ones, three
-//!   operations an element. With A, C and D for them, the maximum is NaN if A is above the bits of inf or D above those
-//!   of -inf, else A if that is not negative, else C.
-//! - **unordered**: `max`, and one comparison for two elements that finds a NaN in either; where the result is a zero,
-//!   of which sign is looked up by a second pass.
-//! - **range**: AVX-512's `vrange` for the greater of two, which knows the order of zeros, and one ordered comparison
+//!   operations an element. With A, C and D for them, the maximum is NaN if A is above the bits of inf or D above
+//!   the bits of -inf, else A if that is not negative, else C.
+//! - **unordered**: `max`, and one comparison for two elements that finds a NaN in either; a second pass finds the
+//!   sign of a zero result.
+//! - **range**: AVX-512's `vrange` for the greater of two, which orders zeros, and one ordered comparison
 //!   into a mask for two elements.
 
 use super::fold::{fold, tree};
 
-/// Numbers whose order as integers is that of the floats, -0 below +0.
+/// Maps the bits of a float to an integer of the same order, -0 below +0.
 fn ordered_f32(bits: i32) -> i32 {
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
@@ -28,7 +28,7 @@ fn zero_of<const E: usize>(bytes: &[u8]) -> f64 {
     if bytes.as_chunks().0.contains(&[0; E]) { 0.0 } else { -0.0 }
 }
 
-/// As `max` gives it: after a NaN the next element, however great what was before it.
+/// The maximum by the `max` instruction, which after a NaN takes the next element, whatever came before.
 macro_rules! plain {
     ($name:ident, $features:literal, $T:ident, $load:ident, $lanes:ident, $set1:ident, $max:ident) => {
         #[target_feature(enable = $features)]
@@ -41,7 +41,7 @@ macro_rules! plain {
     };
 }
 
-/// By three integer operations.
+/// The exact maximum by three integer operations an element.
 macro_rules! integers {
     ($name:ident, $features:literal, $T:ident, $I:ident, $U:ident, $lanes:ident, $set1:ident,
      $max:ident, $min:ident, $max_unsigned:ident) => {
@@ -64,7 +64,7 @@ macro_rules! integers {
     };
 }
 
-/// By `max` and unordered comparisons.
+/// The exact maximum by `max` and unordered comparisons.
 macro_rules! unordered {
     ($name:ident, $features:literal, $T:ident, $load:ident, $lanes:ident, $set1:ident,
      $max:ident, $cmp:ident, $or:ident) => {
@@ -87,13 +87,13 @@ macro_rules! unordered {
     };
 }
 
-/// By `vrange` and ordered comparisons.
+/// The exact maximum by `vrange` and ordered comparisons.
 macro_rules! range {
     ($name:ident, $T:ident, $U:ident, $load:ident, $lanes:ident, $cast:ident, $ordered:ident, $set1:ident,
      $range:ident, $cmp:ident) => {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
         pub fn $name(bytes: &[u8]) -> f64 {
-            /// The greater of the two, with its sign.
+            /// The selector of `vrange` for the greater of two, with its sign.
             const GREATER: i32 = 0b0101;
             let lowest = <$T>::NEG_INFINITY;
             let start = ($set1(lowest), $set1(lowest), !0);
@@ -128,8 +128,7 @@ macro_rules! kernels {
     };
 }
 
-/// The forms that there are at some widths only: at 512 bits comparisons give masks, and only there are 64-bit integers
-/// compared.
+/// The loops of some widths only: at 512 bits comparisons give masks, and 64-bit integers have maxima only there.
 macro_rules! only {
     (w512, $features:literal) => {
         use std::arch::x86_64::{

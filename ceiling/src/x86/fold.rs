@@ -1,16 +1,16 @@
-//! The loop that all share.
+//! The common loop over pieces of bytes.
 //!
-//! What is here has no features of its own: it must become part of the loop that calls it, and its closures have the
-//! features of that.
+//! The functions here have no target features: they are inlined into the loop that calls them, and their closures have
+//! that loop's features.
 
 /// Bytes of the largest piece: two vectors.
 const LARGEST: usize = 128;
 
-/// No bytes, then all: a piece of it masks the last ones of a piece.
+/// Zero bytes, then all ones: a window of it is the mask of a piece's last bytes.
 const WINDOW: &[u8] = [[0; LARGEST], [!0; LARGEST]].as_flattened();
 
-/// Takes pieces of `SIZE` bytes into `N` accumulators in turn, by `step`. What is left at the end is a piece filled up
-/// with the element `pad`; bytes that are no element are left out.
+/// Takes pieces of `SIZE` bytes into `N` accumulators in turn, by `step`. The last piece is filled up with the
+/// element `pad`; bytes beyond the last whole element are left out.
 #[inline(always)]
 pub fn fold<const SIZE: usize, const N: usize, const E: usize, A: Copy>(
     bytes: &[u8],
@@ -34,13 +34,13 @@ pub fn fold<const SIZE: usize, const N: usize, const E: usize, A: Copy>(
     accumulators
 }
 
-/// The piece that ends with the last `left` bytes that are elements, and holds `pad` before them.
+/// The last piece: `pad`, then the last `left` bytes that belong to elements.
 #[inline(always)]
 fn last_piece<const SIZE: usize, const E: usize>(bytes: &[u8], left: usize, pad: [u8; E]) -> [u8; SIZE] {
     const { assert!(SIZE <= LARGEST && SIZE.is_multiple_of(E)) };
     let end = bytes.len() / E * E;
     match bytes[..end].last_chunk::<SIZE>() {
-        // Vectors are loaded and blended: to copy so few bytes would take as long as a thousand are summed.
+        // Vectors are loaded and blended: a copy of so few bytes takes as long as a sum of a thousand.
         Some(taken) => {
             let mask: &[u8; SIZE] = WINDOW[LARGEST - SIZE + left..].first_chunk().expect("a mask");
             let mut piece = [0; SIZE];
@@ -59,7 +59,7 @@ fn last_piece<const SIZE: usize, const E: usize>(bytes: &[u8], left: usize, pad:
     }
 }
 
-/// Combines 1 to 16 parts, a power of two of them, as a tree: each with the one half the number further on.
+/// Combines 1 to 16 parts, a power of two of them, by halving: each part with the one half the number further on.
 #[inline(always)]
 pub fn tree<T: Copy, const N: usize>(mut parts: [T; N], both: impl Fn(T, T) -> T) -> T {
     const { assert!(N.is_power_of_two() && N <= 16) };

@@ -8,8 +8,8 @@ macro_rules! kernels {
             use super::super::width::$width::*;
             use super::*;
 
-            /// An f32 whose upper half is a bf16 is that bf16: shifted up, those in the lower halves of 32 bits; under
-            /// a mask, those in the upper ones.
+            /// The sum of bf16. A bf16 is the upper half of an f32: one in the lower half of 32 bits is shifted up, the
+            /// upper one is masked.
             #[target_feature(enable = $features)]
             pub fn bf16_sum(bytes: &[u8]) -> f64 {
                 let upper = set1_epi32(0xffff_0000_u32 as i32);
@@ -23,7 +23,7 @@ macro_rules! kernels {
                 tree(f32s(add_ps(even, odd)), |a, b| a + b).into()
             }
 
-            /// By `vcvtph2ps`.
+            /// The sum of f16, converted by `vcvtph2ps`.
             #[target_feature(enable = $features)]
             pub fn f16_sum(bytes: &[u8]) -> f64 {
                 let parts = fold(bytes, [set1_ps(0.0); 8], [0; 2], |a, piece| add_ps(a, load_halves(piece)));

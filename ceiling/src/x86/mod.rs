@@ -1,6 +1,6 @@
 //! The loops of x86-64.
 
-/// Makes what a macro makes, given the module of a width and the features that its loops may use.
+/// Calls a macro for each vector width, with the width's module and the features that its loops may use.
 macro_rules! at_each_width {
     ($kernels:ident) => {
         $kernels!(w128, "avx2,fma,f16c");
@@ -21,7 +21,7 @@ mod width;
 
 use crate::{HandLoop, Loop};
 
-/// Loops: what, form, and the loop by kind, file and name, at these widths.
+/// Builds loops from operation, form, and the code by kind, file and name, at these widths.
 macro_rules! loops {
     ($($what:literal, $form:literal, $kind:ident $file:ident::$name:ident at $($width:ident)+;)+) => {
         &[$($(HandLoop {
@@ -33,7 +33,7 @@ macro_rules! loops {
     };
 }
 
-/// Every loop but those that need VNNI.
+/// Every loop that does not need VNNI.
 const LOOPS: &[HandLoop] = loops! {
     "f32 sum", "", Whole sums::f32_sum at w512 w256 w128;
     "f64 sum", "", Whole sums::f64_sum at w512 w256 w128;
@@ -66,7 +66,7 @@ const LOOPS: &[HandLoop] = loops! {
     "f64 outer sum", "row streaming", Columns outer::f64_rows at w512 w256 w128;
 };
 
-/// Those that need VNNI with AVX-512 VL.
+/// The loops that need VNNI with AVX-512 VL.
 const VNNI: &[HandLoop] = loops! {
     "i8 sum vpdpbusd", "", Whole bytes::i8_sum_vnni at w512 w256 w128;
 };

@@ -1,12 +1,12 @@
 //! Sums of columns: eight vectors of columns down all rows at a time, or four rows at a time onto a row of sums.
 
-/// Of one element type and width.
+/// The column sums of one element type and width.
 macro_rules! outer {
     ($blocks:ident, $rows:ident, $features:literal, $T:ident, $load:ident, $set1:ident, $add:ident, $cast:ident) => {
         #[target_feature(enable = $features)]
         pub fn $blocks(bytes: &[u8], sums: &mut [u8]) -> f64 {
             let len = sums.len();
-            // Made once: it divides.
+            // Made once, since it divides.
             let rows = bytes.chunks_exact(len);
             let mut at = 0;
             while at + 8 * BYTES <= len {
@@ -75,7 +75,7 @@ macro_rules! outer {
     };
 }
 
-/// Adds elements to others, one by one.
+/// Adds elements to sums, one by one.
 fn add<const E: usize, T: std::ops::Add<Output = T>>(
     sums: &mut [[u8; E]],
     row: &[[u8; E]],

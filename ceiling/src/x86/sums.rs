@@ -1,8 +1,8 @@
-//! What takes one or two operations an element: sums of elements, magnitudes and squares; products.
+//! Reductions of one or two operations an element: sums of elements, magnitudes and squares; products.
 
 use super::fold::{fold, tree};
 
-/// A loop over floats with eight accumulators: from the identity element, an element taken by `$lift` and `$combine`.
+/// A loop over floats with eight accumulators, from the identity element by `$lift` and `$combine`.
 macro_rules! float {
     ($name:ident, $features:literal, $T:ident, $load:ident, $lanes:ident, $set1:ident,
      from $identity:literal, $combine:ident by $op:tt, |$x:ident| $lift:expr) => {
@@ -32,11 +32,11 @@ macro_rules! kernels {
                 |x| and_ps(x, set1_ps(f32::from_bits(!0 >> 1))));
             float!(f64_l1, $features, f64, load_pd, f64s, set1_pd, from 0.0, add_pd by +,
                 |x| and_pd(x, set1_pd(f64::from_bits(!0 >> 1))));
-            // Rounded twice: what combines in a fixed order by addition cannot be fused.
+            // Rounded twice: a combine by addition in a fixed order cannot be fused with the lift.
             float!(f32_sum_squares, $features, f32, load_ps, f32s, set1_ps, from 0.0, add_ps by +, |x| mul_ps(x, x));
             float!(f64_sum_squares, $features, f64, load_pd, f64s, set1_pd, from 0.0, add_pd by +, |x| mul_pd(x, x));
 
-            /// Modulo 2^32.
+            /// The sum of i32 modulo 2^32.
             #[target_feature(enable = $features)]
             pub fn i32_sum(bytes: &[u8]) -> f64 {
                 let parts = fold(bytes, [zero(); 8], [0; 4], |a, piece| add_epi32(a, load(piece)));

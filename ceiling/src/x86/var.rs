@@ -3,7 +3,7 @@
 use super::fold::{fold, tree};
 use super::sums;
 
-/// Bytes that have one mean.
+/// Bytes of a block, which has one mean.
 const BLOCK: usize = 4096;
 
 macro_rules! kernels {
@@ -12,7 +12,7 @@ macro_rules! kernels {
             use super::super::width::$width::*;
             use super::*;
 
-            /// Two passes over all.
+            /// The variance in two passes over all.
             #[target_feature(enable = $features)]
             pub fn f32_var(bytes: &[u8]) -> f64 {
                 let n = (bytes.len() / 4) as f64;
@@ -26,7 +26,7 @@ macro_rules! kernels {
             }
 
             /// Two passes over each block of 4 KB, which keeps the sum of the deviations from its rounded mean beside
-            /// the sum of their squares; blocks merge as Chan, Golub and LeVeque (1983) have it.
+            /// the sum of their squares; blocks merge by Chan, Golub and LeVeque (1983).
             #[target_feature(enable = $features)]
             pub fn f32_var_in_blocks(bytes: &[u8]) -> f64 {
                 let (mut n, mut mean, mut m2) = (0.0f32, 0.0f32, 0.0f32);
@@ -37,7 +37,7 @@ macro_rules! kernels {
                     let none = (set1_ps(0.0), set1_ps(0.0));
                     let parts = fold(block, [none; 4], c.to_le_bytes(), |(s1, s2), piece| {
                         let d = sub_ps(load_ps(piece), m);
-                        // Multipliers are idle, adders are not.
+                        // The sum by fma, since the multipliers are idle and the adders are not.
                         (fmadd_ps(s1, one, d), fmadd_ps(d, d, s2))
                     });
                     let (s1, s2) = tree(parts, |a, b| (add_ps(a.0, b.0), add_ps(a.1, b.1)));

@@ -1,6 +1,6 @@
-//! The instructions of each width under names without it, so that a loop is written once.
+//! The instructions of each width under names without the width, so that a loop is written once.
 
-/// Vectors as bytes and back, and the element types read and written by way of them.
+/// Conversions between vectors and bytes, through which elements are loaded and stored.
 macro_rules! bytes_of {
     ($features:literal) => {
         /// A vector from memory, at any alignment.

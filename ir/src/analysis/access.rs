@@ -58,7 +58,7 @@ pub fn visit_accesses<'a>(stmt: &'a Stmt, f: &mut impl FnMut(AccId, Access<'a>))
     });
 }
 
-/// Whether the statement, or one in it, touches the accumulator in any way.
+/// Returns true if the statement, or one in it, declares, reads or writes the accumulator.
 pub fn mentions(stmt: &Stmt, acc: AccId) -> bool {
     let mut found = false;
     visit_accesses(stmt, &mut |a, _| found |= a == acc);
@@ -79,7 +79,7 @@ pub fn touched(body: &[Stmt]) -> HashSet<AccId> {
     found
 }
 
-/// Whether the expression reads an element of the accumulator.
+/// Returns true if the expression reads an element of the accumulator.
 pub fn reads(e: &Expr, acc: AccId) -> bool {
     let mut found = false;
     e.visit(&mut |e| found |= matches!(e, Expr::Read(a, ..) if *a == acc));
@@ -110,8 +110,8 @@ pub fn visit_indices<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Index)) {
     body.iter().for_each(|s| s.visit(&mut of_stmt));
 }
 
-/// Whether the statements bind values, set elements and store, and do nothing else: no loop, no selection, no
-/// declaration of an accumulator.
+/// Returns true if every statement is a `let`, call, set or store: no loop, no selection, no declaration of an
+/// accumulator.
 pub fn is_straight(body: &[Stmt]) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,

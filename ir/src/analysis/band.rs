@@ -1,15 +1,15 @@
-//! Loops directly inside one another, and their way inwards.
+//! Perfectly nested loops, and their distribution over statements.
 
 use crate::{Extent, Index, Loop, LoopKind, LoopVar, Stmt};
 
-/// A band of loops: parallel, of constant extents, each all that the one around it holds.
+/// A band: a perfect nest of parallel loops of constant extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Band {
     /// The variables and extents, outermost first.
     pub loops: Vec<(LoopVar, u64)>,
 }
 
-/// The side of a band on which a statement comes to stand.
+/// The side of a band on which a statement is put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Outside, once for all iterations.
@@ -19,8 +19,8 @@ pub enum Side {
 }
 
 impl Band {
-    /// A loop of constant extent with the loops over the same directly inside it, and the body of the innermost one. None
-    /// where the extent is not constant.
+    /// The band of a loop and the loops of the same kind of range perfectly nested in it, and the innermost body; none
+    /// if the loop's extent is not constant.
     pub fn of(l: Loop) -> Option<(Band, Vec<Stmt>)> {
         let Extent::Const(extent) = l.extent else { return None };
         let over = l.var.over;
@@ -52,8 +52,8 @@ impl Band {
         self.loops.iter().rev().fold(body, wrap)
     }
 
-    /// The statements with the loops around each longest run of those that `side` puts inside. What it puts outside
-    /// stays where it is, between the runs.
+    /// The statements with the loops distributed over them: around each longest run of statements that `side` puts
+    /// inside. Statements that it puts outside stay between the runs.
     pub fn sink(&self, body: Vec<Stmt>, side: &mut impl FnMut(Stmt) -> Side) -> Vec<Stmt> {
         let mut out = vec![];
         let mut run = vec![];

@@ -6,7 +6,7 @@
 //! | `rewrite` | statements replaced, substituted and renamed |
 //! | `split` | the block and the element that an index names |
 //! | `neighbours` | sums of elements that lie side by side |
-//! | `band` | loops directly inside one another, and their way inwards |
+//! | `band` | perfectly nested loops, and their distribution over statements |
 //!
 //! Every `match` over statements and expressions here names each variant: a new one does not compile until its answers
 //! are given.

@@ -2,8 +2,8 @@
 
 use crate::{BufId, DType, Expr, Index, Op};
 
-/// A sum of as many neighbours in a buffer as its type has bytes: `((x[4*l] + x[4*l + 1]) + x[4*l + 2]) + x[4*l + 3]`, each
-/// a byte converted to a type of 4 bytes.
+/// A sum of neighbours in a buffer, as many as its type has bytes: `((x[4*l] + x[4*l + 1]) + x[4*l + 2]) + x[4*l + 3]`,
+/// each a byte converted to a type of 4 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct NeighbourSum<'e> {
     /// The buffer.
@@ -17,7 +17,7 @@ pub struct NeighbourSum<'e> {
 }
 
 impl<'e> NeighbourSum<'e> {
-    /// The sum that an expression is; `None` where it is anything else.
+    /// Returns the sum that an expression computes; `None` for any other expression.
     ///
     /// ```
     /// use cranefold_ir::{Nest, Stmt, analysis::NeighbourSum};
@@ -56,7 +56,7 @@ impl<'e> NeighbourSum<'e> {
         (from.is_int() && from.bytes() == 1).then_some(NeighbourSum { buf, from, dtype, first })
     }
 
-    /// Returns true where lanes that count `var` up have neighbours of their own, one after the other.
+    /// Returns true if consecutive lanes of `var` have disjoint neighbours, one group after the other.
     pub fn fills_lanes(&self, var: crate::LoopVar) -> bool {
         self.first.coefficient(var) == self.dtype.bytes() as i64
     }

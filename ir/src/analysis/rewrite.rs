@@ -66,13 +66,13 @@ pub fn map_elements(body: Vec<Stmt>, f: &mut impl FnMut(AccId, Index) -> (AccId,
     })
 }
 
-/// The body with `f` applied to every accumulator that is taken as a whole, at any depth: that is declared, merged, folded
-/// or selected from. Elements are for [`map_elements`].
+/// The body with `f` applied to every accumulator that is declared, merged, folded or selected from, at any depth.
+/// Elements are for [`map_elements`].
 pub fn map_accs(body: Vec<Stmt>, f: &mut impl FnMut(AccId) -> AccId) -> Vec<Stmt> {
     rewrite(body, &mut |stmt, out| out.push(with_accs(stmt, f)))
 }
 
-/// The statement, the bodies in it left out.
+/// The statement with `f` applied to its accumulators, without the statements in its body.
 fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
     match stmt {
         Stmt::Acc { acc, dtype, len, init } => Stmt::Acc { acc: f(acc), dtype, len, init },
@@ -89,8 +89,8 @@ fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
     }
 }
 
-/// A copy of the body with new names for the values and accumulators it declares, and for what it picks. Loops keep
-/// their variables, which end with them, and so do carries.
+/// A copy of the body with new names for the values and accumulators it declares, and for the variables it picks. Loops
+/// and carries keep their variables, which end with them.
 pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let mut vars: HashMap<Var, Var> = HashMap::new();
     let mut accs: HashMap<AccId, AccId> = HashMap::new();
@@ -156,7 +156,7 @@ mod tests {
         let before = nest(body);
         let copy = renamed(before.body.clone(), &mut Names::after(&before));
         assert_same(copy, &body.replace("a0", "a1").replace("v0", "v1"));
-        // What is declared outside of the body keeps its name.
+        // A name declared outside of the body stays.
         let inner = before.body[1].body().to_vec();
         let copy = renamed(inner, &mut Names::after(&before));
         assert_same(

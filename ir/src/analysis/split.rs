@@ -2,11 +2,12 @@
 
 use crate::{Index, LoopVar};
 
-/// The block and the element in it that an index of an accumulator names, where every block has `elems` elements and
-/// the variables that count blocks are told by `of_blocks`.
+/// The block and the element in it that an index of an accumulator names, for blocks of `elems` elements; `of_blocks`
+/// returns true for the variables that count blocks.
 ///
-/// `index = elems * block + element`, always: a term whose coefficient is no multiple of `elems` is of the element, and
-/// the constant of the element is from 0 to `elems - 1`. The element is within its block where its other terms are.
+/// `index = elems * block + element`, always: a term whose coefficient is no multiple of `elems` belongs to the
+/// element, and the constant of the element is from 0 to `elems - 1`. The element is within its block where its other
+/// terms are.
 ///
 /// ```
 /// use cranefold_ir::analysis::split_block;
@@ -31,7 +32,7 @@ pub fn split_block(index: &Index, elems: u64, of_blocks: impl Fn(LoopVar) -> boo
     (block, element)
 }
 
-/// The terms of the variables that `first` tells, and all else with the constant. Their sum is the index.
+/// The terms of the variables for which `first` holds, and the other terms with the constant. Their sum is the index.
 pub fn partition(index: &Index, first: impl Fn(LoopVar) -> bool) -> (Index, Index) {
     let (mut of_first, mut rest) = (Index::default(), Index::constant(index.offset));
     for (var, c) in index.terms() {

@@ -4,12 +4,11 @@ use super::node::Operation;
 use super::power;
 use crate::{DType, Expr, Lets, Op, Scalar, math};
 
-/// How deep a nest expression may get before it is bound: well below what the language allows, and
-/// enough to leave a short expression in one piece.
+/// The depth at which a nest expression is bound to a value: well below the language's limit, and enough to leave a
+/// short expression in one piece.
 const DEEP: usize = 16;
 
-/// An operation over operands of types that it takes, those of the module's table: one type for
-/// all, but for the condition of `select`.
+/// An operation over operands of the types in the module's table: one type for all, but for the condition of `select`.
 pub(super) fn apply(lets: &mut Lets, operation: Operation, args: Vec<Expr>) -> Expr {
     let result = match (operation, <[Expr; 1]>::try_from(args)) {
         (operation, Ok([a])) => unary(lets, operation, a),
@@ -32,7 +31,7 @@ pub(super) fn constant(operation: Operation, args: Vec<Expr>) -> Scalar {
     if value.is_nan() { Scalar::nan(value.dtype()) } else { value }
 }
 
-/// The value as one that may be used twice.
+/// The value, bound so that it may be used twice.
 pub(super) fn share(lets: &mut Lets, value: Expr) -> Expr {
     if value.args().is_empty() { value } else { lets.bind(value) }
 }
@@ -80,8 +79,8 @@ fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// A selection. Truth is selected by logic, and 16-bit floats as bits: conditions have no type of
-/// memory, and those floats no operations.
+/// A selection. Truth is selected by logic, since a condition has no memory type; 16-bit floats are selected as
+/// bits, since they have no operations.
 fn select(lets: &mut Lets, condition: Expr, yes: Expr, no: Expr) -> Expr {
     match yes.dtype() {
         DType::Bool => {
@@ -93,8 +92,8 @@ fn select(lets: &mut Lets, condition: Expr, yes: Expr, no: Expr) -> Expr {
     }
 }
 
-/// A conversion. Truth is converted by a selection, which vectors have; 16-bit floats through a type
-/// that holds them, and integers to these through f64, as sums of integers are.
+/// A conversion. Truth is converted by a selection, which vectors have; 16-bit floats through a wider float,
+/// and integers to 16-bit floats through f64, as sums of integers are.
 fn cast(a: Expr, to: DType) -> Expr {
     let half = |d| matches!(d, DType::F16 | DType::Bf16);
     let from = a.dtype();

@@ -8,7 +8,7 @@ use std::ops;
 
 /// The expression that is one name.
 ///
-/// What is no name (see [`is_name`](super::is_name)) is refused by [`Expression::build`].
+/// [`Expression::build`] refuses a text that is no name (see [`is_name`](super::is_name)).
 ///
 /// ```
 /// use cranefold_ir::expression::name;
@@ -101,7 +101,7 @@ impl ops::Not for Expression {
     }
 }
 
-/// Methods named as the functions of the text.
+/// Makes a method for each function of the text, of its name.
 macro_rules! methods {
     (unary { $($unary:ident $uop:ident $utext:literal;)* } binary { $($binary:ident $bop:ident $btext:literal;)* }) => {
         #[allow(clippy::should_implement_trait, reason = "a comparison makes an expression, not a bool")]

@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and where.
+//! The errors of expressions, with the place in the text.
 
 use super::MAX_TEXT;
 use std::fmt;
@@ -17,15 +17,15 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ExpressionError {
-    /// The whole text of the expression, or of the list it stands in.
+    /// The whole text of the expression, or of the list that contains it.
     pub text: String,
-    /// In characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The message: the fault at that place.
     pub message: String,
 }
 
-/// How many characters of a text are shown on either side of the place.
+/// The characters of a text that are shown on either side of the place.
 const SHOWN: usize = 60;
 
 impl fmt::Display for ExpressionError {
@@ -43,7 +43,7 @@ impl fmt::Display for ExpressionError {
     }
 }
 
-/// What is wrong at a byte of a text that is known to the caller.
+/// A fault at a byte of a text that the caller knows.
 #[derive(Debug)]
 pub(super) struct Fault {
     at: usize,
@@ -57,7 +57,7 @@ impl Fault {
 
     pub(super) fn in_text(self, text: &str) -> ExpressionError {
         let column = text.get(..self.at).unwrap_or(text).chars().count() + 1;
-        // A text that is refused for its length is not kept whole.
+        // A text refused for its length is cut.
         let text = text.chars().take(MAX_TEXT).collect();
         ExpressionError { text, column, message: self.message }
     }

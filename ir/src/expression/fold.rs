@@ -1,10 +1,10 @@
-//! Looking at an expression from outside: a walk from the leaves to the root.
+//! The public walk over an expression, from the leaves to the root.
 
 use super::Expression;
 use super::literal::Literal;
 use super::node::{Kind, Node, Operation};
 
-/// A node of an expression, with what the walk has made of its operands.
+/// A node of an expression, with the walk's values of its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Folded<'a, T> {
     /// A number written without point and exponent; it has no type yet, and is not negative.
@@ -36,7 +36,7 @@ impl Expression {
     /// ```
     ///
     /// # Panics
-    /// If the builder was asked for what no text can say; [`build`](Expression::build) refuses such an expression.
+    /// If no text can express a builder's call in it; [`build`](Expression::build) refuses such an expression.
     pub fn fold<T>(&self, f: &mut impl FnMut(Folded<'_, T>) -> T) -> T {
         in_node(&self.root, f)
     }

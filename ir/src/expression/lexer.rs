@@ -12,7 +12,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// As in `expected x, found y`. Long words are cut, so that a message stays one line.
+/// Prints a token for messages, a long word cut so that a message stays one line.
 impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -23,7 +23,7 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// At most the first 40 characters.
+/// Returns at most the first 40 characters.
 pub(super) fn cut(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
@@ -41,13 +41,13 @@ impl<'a> Lexer<'a> {
         Lexer { text, pos: 0 }
     }
 
-    /// The next token and where it begins; `End` again and again at the end.
+    /// Returns the next token and its place; at the end of the text always `End`.
     pub(super) fn next(&mut self) -> Result<(Token<'a>, usize), Fault> {
         let rest = self.text[self.pos..].trim_start();
         let start = self.text.len() - rest.len();
         let Some(first) = rest.chars().next() else {
             self.pos = start;
-            // An error at the end stands behind the last word, not behind the space after it.
+            // An error at the end points behind the last word, not behind the space after it.
             return Ok((Token::End, self.text.trim_end().len()));
         };
         let (token, len) = if first.is_ascii_digit() || first == '.' {
@@ -69,7 +69,7 @@ impl<'a> Lexer<'a> {
 }
 
 fn unexpected(rest: &str, first: char) -> String {
-    // What other languages write.
+    // Operators of other languages, with the ones here.
     let hints = [("=", "=="), ("&", "and"), ("|", "or"), ("!", "not"), ("^", "pow(a, b)"), ("?", "select(c, a, b)")];
     match hints.into_iter().find(|(start, _)| rest.starts_with(start)) {
         Some((start, ours)) => format!("`{start}` means nothing here; write `{ours}`"),
@@ -81,7 +81,7 @@ fn word_len(text: &str) -> usize {
     text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count()
 }
 
-/// Digits, letters and points, and the sign of an exponent: what is no number is refused as a whole.
+/// The length of a number: digits, letters and points, and the sign of an exponent. A malformed one is refused whole.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_part = |i: usize| {

@@ -1,4 +1,4 @@
-//! Numbers, which have no type until they meet one.
+//! Untyped numbers, which take the type of other operands.
 
 use super::arithmetic;
 use super::lexer::cut;
@@ -7,7 +7,7 @@ use crate::{DType, Scalar};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A number as written, or as operations among numbers made it.
+/// A number as written, or the result of an operation among numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Literal {
     Int(i128),
@@ -17,7 +17,7 @@ pub(super) enum Literal {
 use Literal::{Int, Real};
 
 impl Literal {
-    /// What stands for equality and hash: a NaN equals itself, -0 differs from 0.
+    /// The key of equality and hash: a NaN equals itself, -0 differs from 0.
     fn key(self) -> (bool, i128) {
         match self {
             Int(value) => (false, value),
@@ -72,8 +72,8 @@ impl Literal {
         Ok(rounded)
     }
 
-    /// The number converted: as [`of_type`](Literal::of_type), but that a real number becomes an
-    /// integer as floats do, and any number a bool.
+    /// The number converted to a type: as [`of_type`](Literal::of_type), but also a real number to an integer, as
+    /// floats are, and any number to a bool.
     pub(super) fn cast(self, dtype: DType) -> Result<Scalar, String> {
         match self {
             _ if dtype == DType::Bool => Ok(Scalar::bool(!self.is_zero())),
@@ -84,7 +84,7 @@ impl Literal {
         }
     }
 
-    /// An operation among numbers.
+    /// The result of an operation among numbers.
     pub(super) fn fold(operation: Operation, args: &[Literal]) -> Folded {
         exact(operation, args).unwrap_or_else(|| {
             let args = args.iter().map(|arg| Scalar::f64(arg.value()).into()).collect();
@@ -97,13 +97,13 @@ impl Literal {
     }
 }
 
-/// What an operation among numbers gives; truth is that of a comparison.
+/// The result of constant folding: a number, or the truth of a comparison.
 pub(super) enum Folded {
     Number(Literal),
     Truth(bool),
 }
 
-/// What operations among integers give exactly; `None` for others.
+/// Returns the result of an operation among integers where it is exact, else `None`.
 fn exact(operation: Operation, args: &[Literal]) -> Option<Folded> {
     let mut ints = args.iter().map(|arg| match arg {
         Int(value) => Some(*value),

@@ -1,7 +1,7 @@
-//! Expressions: the small language in which users write what a reduction does to its elements.
+//! Expressions: the small language of the functions that a reduction applies to its elements.
 //!
 //! An [`Expression`] is read from text or built with Rust's operators, prints, and is typed into
-//! nest expressions of a definition by [`Expression::build`]. It knows nothing of what its names stand for.
+//! nest expressions of a definition by [`Expression::build`]. The caller gives its names their values.
 //!
 //! ```
 //! use cranefold_ir::expression::{Expression, name};
@@ -27,8 +27,8 @@
 //!
 //! # Text
 //!
-//! White space only separates. From loosest to tightest, each line's operators joining what the
-//! lines below it make:
+//! White space only separates. Operators are listed from loosest to tightest; each joins expressions of the lines
+//! below:
 //!
 //! ```text
 //! list       = expression ("," expression)*
@@ -75,17 +75,17 @@
 //! | `and or not` | bool | |
 //! | `f32(a)` and other dtypes | any | floats to nearest even, once; integers modulo 2^bits; float to integer towards zero, clamped, NaN to 0; bool to 0 or 1; to bool `a != 0` |
 //!
-//! f16 and bf16 are types of memory: they are converted, and take part in nothing else.
+//! f16 and bf16 are types of memory: conversion is their only operation.
 //!
 //! # Numbers
 //!
-//! A number has no type. It takes that of the other operands: an integer type takes what is written
-//! without point and exponent and lies in its range; a float type takes the nearest value (of the
-//! nearest f64), but nothing finite that it would make infinite. Operations among numbers are done
-//! first: `+ - * -a min max abs fma` and `pow` of integers exactly, where 128 bits hold the result; all
-//! else in f64, so that `1/3` is 0.333... whatever it meets. (`-0` is the integer 0; `-0.0` is the float.)
-//! `select` between two numbers is itself a number without a type to an operation with another
-//! operand that has one. What is left of numbers in the end takes a type that the caller gives.
+//! A number has no type. It takes the type of the other operands: an integer type takes a number written
+//! without point and exponent in its range; a float type takes the nearest value (of the nearest f64), but
+//! no finite number that it would make infinite. Operations among numbers are done first:
+//! `+ - * -a min max abs fma` and `pow` of integers exactly, where 128 bits hold the result; others in
+//! f64, so that `1/3` is 0.333... beside any type. (`-0` is the integer 0; `-0.0` is the float.) `select`
+//! between two numbers is itself a number beside an operand with a type. A result that is still a number
+//! takes a type that the caller gives.
 
 mod arithmetic;
 mod builder;
@@ -113,17 +113,17 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The bytes a text may have.
+/// The most bytes of a text.
 pub const MAX_TEXT: usize = 10_000;
 
-/// How deep operations may nest, and parentheses.
+/// The greatest depth of operations and of parentheses.
 ///
 /// It keeps every recursive walk over an expression within a small stack.
 pub const MAX_DEPTH: usize = 100;
 
 /// An expression of a user: over names, without types; the [module](self) defines its text and meaning.
 ///
-/// Equal are expressions of the same tree, wherever they come from and however they were spaced.
+/// Expressions of the same tree are equal, parsed or built and however they were spaced.
 ///
 /// ```
 /// use cranefold_ir::expression::{Expression, name};
@@ -155,7 +155,7 @@ impl Hash for Expression {
 }
 
 /// # Errors
-/// Where the text departs from the grammar of the [module](self).
+/// If the text departs from the grammar of the [module](self).
 impl FromStr for Expression {
     type Err = ExpressionError;
 
@@ -179,7 +179,7 @@ impl Expression {
     /// ```
     ///
     /// # Errors
-    /// Where the text departs from the grammar of the [module](self).
+    /// If the text departs from the grammar of the [module](self).
     pub fn list(text: &str) -> Result<Vec<Expression>, ExpressionError> {
         within_limit(text)?;
         let roots = parse::list(text).map_err(|fault| fault.in_text(text))?;
@@ -187,10 +187,10 @@ impl Expression {
         roots.into_iter().map(|root| Expression { root, text: Some(text.clone()) }.printable()).collect()
     }
 
-    /// Types the expression and writes it out: values are bound in `lets`, and the result is given.
+    /// Types the expression and builds it as nest expressions: binds values in `lets` and returns the result.
     ///
-    /// `names` are what names in the expression stand for; `literal` is the type of a result that only
-    /// numbers make. Nothing is evaluated twice: what an operation uses twice is bound.
+    /// `names` are the values of names in the expression; `literal` is the type of a result of numbers
+    /// alone. Nothing is evaluated twice: an operand that is used twice is bound.
     ///
     /// ```
     /// use cranefold_ir::{DType, Def, expression::Expression};
@@ -205,9 +205,8 @@ impl Expression {
     /// ```
     ///
     /// # Errors
-    /// Where a name is unknown or the expression breaks a rule of the [module](self). Values bound
-    /// before that stay in `lets`. The place is in the text the expression was read from, else in the
-    /// text it prints as.
+    /// If a name is unknown or the expression breaks a rule of the [module](self). Values bound before
+    /// the error stay in `lets`. The error's place is in the expression's own text, else in the printed one.
     pub fn build(
         &self,
         lets: &mut Lets,
@@ -229,7 +228,7 @@ impl Expression {
     /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
     /// ```
     pub fn names(&self) -> Vec<(String, usize)> {
-        // Of an expression that has no valid text the columns are those of an error in it.
+        // An expression without a valid text has the columns of its errors.
         let placed = self.placed().unwrap_or(Cow::Borrowed(self));
         let mut names: Vec<(String, usize)> = Vec::new();
         placed.root.visit(&mut |node| {
@@ -242,7 +241,7 @@ impl Expression {
         names
     }
 
-    /// Whether the expression uses this name.
+    /// Returns true if the expression uses this name.
     ///
     /// ```
     /// assert!(cranefold_ir::expression::name("d").sqrt().uses("d"));
@@ -281,7 +280,7 @@ impl Expression {
         ExpressionError { text, column, message: message.into() }
     }
 
-    /// The expression, if the text it prints as is no longer than a text may be.
+    /// Returns the expression if its printed text has at most [`MAX_TEXT`] bytes.
     fn printable(self) -> Result<Expression, ExpressionError> {
         let given = self.to_string().len();
         match given > MAX_TEXT {
@@ -292,7 +291,7 @@ impl Expression {
         }
     }
 
-    /// The expression with places in a text: that it was read from, else that it prints as.
+    /// The expression with places in a text: its own, else the printed one.
     fn placed(&self) -> Result<Cow<'_, Expression>, ExpressionError> {
         if self.text.is_some() {
             return Ok(Cow::Borrowed(self));
@@ -310,7 +309,7 @@ impl Expression {
     }
 }
 
-/// That a text is no longer than it may be.
+/// Refuses a text longer than [`MAX_TEXT`] bytes.
 fn within_limit(text: &str) -> Result<(), ExpressionError> {
     match text.len() > MAX_TEXT {
         true => {
@@ -320,7 +319,7 @@ fn within_limit(text: &str) -> Result<(), ExpressionError> {
     }
 }
 
-/// Whether the text may stand for a value in an expression: a word that means nothing else there.
+/// Returns true if the text may name a value in an expression: a word without another meaning in the language.
 ///
 /// ```
 /// use cranefold_ir::expression::is_name;

@@ -5,15 +5,15 @@ use super::{MAX_DEPTH, MAX_TEXT};
 use crate::DType;
 use std::hash::{Hash, Hasher};
 
-/// A node and where it stands: an operation at its operator or function, the others at their start.
+/// A node and its place: an operation's at its operator or function, the others' at their start.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
     /// A byte of the expression's text, if it has one; it takes no part in equality.
     pub(super) at: usize,
-    /// How many operations nest in it, itself counted.
+    /// The depth of nested operations, its own counted.
     depth: usize,
-    /// How many nodes it has, itself counted.
+    /// The number of its nodes, itself counted.
     nodes: usize,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Number(Literal),
     Name(String),
     Apply(Operation, Vec<Node>),
-    /// What a builder was asked for and no text can say; the message says why.
+    /// A builder's call that no text can express; the message says why.
     Invalid(String),
 }
 
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// The message of the first node that no text can say.
+    /// The message of the first node that no text can express.
     pub(super) fn invalid(&self) -> Option<&str> {
         match &self.kind {
             Kind::Invalid(message) => Some(message),
@@ -81,7 +81,7 @@ pub(super) fn too_deep() -> String {
     format!("the expression nests more than {MAX_DEPTH} deep")
 }
 
-/// An operator, a function or a conversion; the table of the [module](super) says what each does.
+/// An operator, a function or a conversion; the table of the [module](super) defines each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the word in text, or the name of its sign")]
 pub enum Operation {
@@ -113,7 +113,7 @@ pub enum Operation {
 
 use Operation::*;
 
-/// How tightly an operation binds its operands in text.
+/// The precedence of an operation in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Or,
@@ -146,7 +146,7 @@ impl Operation {
     /// The operators between two operands.
     pub(super) const INFIX: [Operation; 12] = [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div];
 
-    /// What is written as a call, but for conversions.
+    /// The operations that are written as calls, without conversions.
     pub(super) const FUNCTIONS: [Operation; 9] = [Min, Max, Abs, Sqrt, Exp, Log, Pow, Fma, Select];
 
     pub(super) fn text(self) -> &'static str {
@@ -190,7 +190,7 @@ impl Operation {
         }
     }
 
-    /// How many operands it takes.
+    /// The number of operands.
     pub(super) fn arity(self) -> usize {
         match self {
             Not | Neg | Abs | Sqrt | Exp | Log | Cast(_) => 1,
@@ -206,7 +206,7 @@ impl Operation {
     }
 }
 
-/// Whether a word has a meaning of its own, so that nothing may be called so.
+/// Returns true for the words of the language, which no name may be.
 pub(super) fn is_reserved(word: &str) -> bool {
     ["or", "and", "not", "inf", "nan"].contains(&word) || Operation::call(word).is_some()
 }

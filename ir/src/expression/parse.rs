@@ -8,7 +8,7 @@ use super::node::{Kind, Level, Node, Operation, is_reserved, too_deep};
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// A text that is one expression.
+/// Parses a text that is one expression.
 pub(super) fn one(text: &str) -> Result<Node> {
     let mut parser = Parser::new(text)?;
     let root = parser.expression(Level::Or)?;
@@ -16,7 +16,7 @@ pub(super) fn one(text: &str) -> Result<Node> {
     Ok(root)
 }
 
-/// A text that is one expression or more.
+/// Parses a text that is one expression or more.
 pub(super) fn list(text: &str) -> Result<Vec<Node>> {
     let mut parser = Parser::new(text)?;
     let roots = parser.expressions()?;
@@ -26,10 +26,10 @@ pub(super) fn list(text: &str) -> Result<Vec<Node>> {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The next token and where it begins.
+    /// The next token and its place.
     token: Token<'a>,
     at: usize,
-    /// How many parentheses and prefixes are open.
+    /// The number of open parentheses and prefixes.
     open: usize,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// What operators of the level `least` and tighter ones join.
+    /// Parses an expression of operators of the level `least` or tighter.
     fn expression(&mut self, least: Level) -> Result<Node> {
         let mut left = self.prefix(least)?;
         while let Some(operation) = self.infix().filter(|op| op.level() >= least) {
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// From the parenthesis on.
+    /// Parses a call of `word` from its parenthesis on.
     fn call(&mut self, word: &str, at: usize) -> Result<Node> {
         let Some(operation) = Operation::call(word) else {
             let functions: Vec<&str> = Operation::FUNCTIONS.iter().map(|op| op.text()).collect();
@@ -171,7 +171,7 @@ fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node> {
     Node::apply(operation, args, at).map_err(|message| Fault::new(at, message))
 }
 
-/// `a function of 2 operands`.
+/// The usage of a function in messages, as `a function of 2 operands`.
 fn usage(operation: Operation) -> String {
     match operation {
         Operation::Cast(_) => "a conversion of 1 operand".to_string(),
@@ -182,7 +182,7 @@ fn usage(operation: Operation) -> String {
     }
 }
 
-/// A name as a node, or why it cannot be one.
+/// A name as a node; the error says why the text is no name.
 pub(super) fn name(text: &str) -> std::result::Result<Kind, String> {
     match super::is_name(text) {
         true => Ok(Kind::Name(text.to_string())),

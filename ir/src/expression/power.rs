@@ -1,4 +1,4 @@
-//! Powers of any base: `math::pow` takes those that are not negative.
+//! Powers of any base, by `math::pow`, which takes bases that are not negative.
 
 use super::arithmetic::share;
 use crate::{DType, Expr, Lets, Scalar, math};
@@ -26,8 +26,8 @@ pub(super) fn integer(lets: &mut Lets, a: Expr, n: &Expr) -> Expr {
     power.unwrap_or_else(|| square.int(1))
 }
 
-/// x^y for all floats, with the corner cases of IEEE 754: 1 for y = 0 and for x = 1 whatever the
-/// other is; the sign of x for an odd y; NaN for a finite x below zero and a y that is no integer.
+/// x^y for all floats, with the corner cases of IEEE 754: 1 for y = 0 and for x = 1, also beside
+/// NaN; the sign of x for an odd y; NaN for a finite x below zero and a y that is no integer.
 pub(super) fn float(lets: &mut Lets, x: Expr, y: Expr) -> Expr {
     let x = share(lets, x);
     let known = match &y {
@@ -70,8 +70,8 @@ fn small(lets: &mut Lets, x: Expr, p: u32) -> Expr {
     if p % 2 == 1 { even.mul(x) } else { even }
 }
 
-/// The exponent as `math::pow` takes it: 0 where x is 1, and the greatest finite one in place of an
-/// infinite one, which is even, and beyond what distinguishes any other x from 1.
+/// The exponent as `math::pow` takes it: 0 where x is 1; in place of an infinite one the greatest finite
+/// one, which is even and takes any other x to 0 or infinity.
 fn bounded(lets: &mut Lets, x: &Expr, y: Expr, known: Option<f64>) -> Expr {
     let most = greatest(x.dtype());
     let y = match known {
@@ -82,7 +82,7 @@ fn bounded(lets: &mut Lets, x: &Expr, y: Expr, known: Option<f64>) -> Expr {
         }
     };
     match known {
-        // The power of 1 is 1 without it.
+        // The power of 1 is 1 for any y that is no NaN.
         Some(p) if !p.is_nan() => y,
         _ => lets.bind(x.clone().eq(x.float(1.0)).select(y.float(0.0), y)),
     }
@@ -92,12 +92,12 @@ fn greatest(dtype: DType) -> f64 {
     if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX }
 }
 
-/// What kind of number an exponent is.
+/// The parity of an exponent.
 enum Parity {
     Even,
     Odd,
     Fraction,
-    /// To be tested: whether it is an integer, and an odd one.
+    /// Not known before run time: conditions that it is an integer, and an odd one.
     Unknown {
         whole: Expr,
         odd: Expr,
@@ -119,7 +119,7 @@ fn parity(lets: &mut Lets, y: &Expr, known: Option<f64>) -> Parity {
     }
 }
 
-/// The power, which is not negative, with the sign of x; if a condition is given, where that holds.
+/// The power, which is not negative, with the sign of x; if `odd` is given, only where it holds.
 fn with_sign(x: &Expr, power: Expr, odd: Option<&Expr>) -> Expr {
     let dtype = x.dtype();
     let sign = x.clone().bits(dtype.unsigned());

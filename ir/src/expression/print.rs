@@ -19,12 +19,12 @@ impl fmt::Display for Node {
     }
 }
 
-/// What stands for a node that no text can say: it does not read back.
+/// The text of a node that the language cannot express: it does not read back.
 pub(super) fn invalid(message: &str) -> String {
     format!("<{message}>")
 }
 
-/// Writes a node where everything looser than `least` needs parentheses.
+/// Writes a node, in parentheses if its level is looser than `least`.
 fn write_node(f: &mut fmt::Formatter<'_>, node: &Node, least: Level) -> fmt::Result {
     let (operation, args) = match &node.kind {
         Kind::Number(number) => return write!(f, "{number}"),

@@ -1,10 +1,10 @@
-//! Names for names.
+//! The renaming of an expression's names.
 
 use super::node::{Kind, Node};
 use super::{Expression, parse};
 
 impl Expression {
-    /// The expression with other names for those that `rename` gives one for.
+    /// The expression with every name replaced by its `rename`, if that gives one.
     ///
     /// ```
     /// use cranefold_ir::expression::Expression;
@@ -26,7 +26,7 @@ impl Expression {
             node
         }
         let renamed = Expression { root: in_node(&self.root, &rename), text: None };
-        // The limit of a text is for what users write: with other names it may be longer.
+        // The limit holds for users' texts: with other names a text may be longer.
         let text = renamed.to_string();
         match parse::one(&text) {
             Ok(root) => Expression { root, text: Some(text.into()) },

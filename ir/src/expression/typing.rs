@@ -1,4 +1,4 @@
-//! From a tree to typed nest expressions; the rules are at the head of the module.
+//! The typing of a tree into nest expressions; the rules are at the head of the module.
 
 use super::arithmetic::{apply, constant, share};
 use super::error::Fault;
@@ -15,7 +15,7 @@ pub(super) fn build(root: &Node, lets: &mut Lets, names: Vec<(&str, Expr)>, lite
     typing.give(value, literal, root, None)
 }
 
-/// What a node stands for.
+/// The value of a node.
 enum Value {
     Typed(Expr),
     Number(Literal),
@@ -26,7 +26,7 @@ enum Value {
 struct Typing<'a> {
     lets: &'a mut Lets,
     names: Vec<(&'a str, Expr)>,
-    /// The type of numbers that meet no other.
+    /// The type of a result of numbers alone.
     literal: DType,
 }
 
@@ -82,7 +82,7 @@ impl Typing<'_> {
         Ok(self.apply(operation, exprs))
     }
 
-    /// An operation over operands it takes; over constants a constant.
+    /// An operation over operands that it takes; over constants a constant.
     fn apply(&mut self, operation: Operation, args: Vec<Expr>) -> Value {
         Value::Typed(match args.iter().all(|arg| matches!(arg, Expr::Const(_))) {
             true => constant(operation, args).into(),
@@ -137,7 +137,7 @@ impl Typing<'_> {
         }
     }
 
-    /// The operands in the one type of those that have a type, or in `default`.
+    /// The operands in the one type that typed operands have, or in `default`.
     fn unify(&mut self, node: &Node, nodes: Vec<&Node>, values: Vec<Value>, default: DType) -> Result<Vec<Expr>> {
         let typed = nodes.iter().zip(&values).find_map(|(&node, value)| Some((node, value.dtype()?)));
         let dtype = typed.map_or(default, |(_, dtype)| dtype);
@@ -152,7 +152,7 @@ impl Typing<'_> {
         nodes.into_iter().zip(values).map(|(node, value)| self.give(value, dtype, node, partner)).collect()
     }
 
-    /// The value in a type, which is its own if it has one; `partner` is where the type is from.
+    /// The value in a type, which is its own if it has one; `partner` is the operand that the type is from.
     fn give(&mut self, value: Value, dtype: DType, node: &Node, partner: Option<&Node>) -> Result<Expr> {
         match value {
             Value::Typed(value) => Ok(value),
@@ -197,7 +197,7 @@ fn operands<T, const N: usize>(values: Vec<T>) -> [T; N] {
     values.try_into().unwrap_or_else(|_| unreachable!("{N} operands"))
 }
 
-/// That an operation takes operands of these types, all the same, and these constants.
+/// Refuses operands whose types differ or that the operation does not take, and constants it does not take.
 fn check(node: &Node, operation: Operation, args: &[Node], exprs: &[Expr]) -> Result<()> {
     use Operation::*;
     let dtype = exprs[0].dtype();
@@ -228,9 +228,9 @@ fn check(node: &Node, operation: Operation, args: &[Node], exprs: &[Expr]) -> Re
     }
 }
 
-/// Two operands of different types.
+/// The message for two operands of different types.
 fn differ((a, of_a): (&Node, DType), (b, of_b): (&Node, DType)) -> String {
-    // Towards the type that holds more.
+    // The hint converts to the type that holds more.
     let rank = |d: DType| (d != DType::Bool, d.is_float(), d.bits());
     let half = |d| matches!(d, DType::F16 | DType::Bf16);
     let hint = match (half(of_a), half(of_b)) {
@@ -246,7 +246,7 @@ fn hint(to: DType, node: &Node) -> String {
     format!("; convert, as in `{to}({})`", inside(node))
 }
 
-/// How long an operand may be to be repeated in a message.
+/// The bytes of the longest operand that a message repeats.
 const SHORT: usize = 30;
 
 fn inside(node: &Node) -> String {

@@ -3,7 +3,7 @@
 use super::horner;
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// What differs between the two types.
+/// The constants of one of the two types.
 pub(super) struct Constants {
     /// Above `fraction_bits` of the type: 1.5 * 2^fraction_bits, plus twice the exponent bias.
     pub(super) magic: f64,
@@ -16,7 +16,7 @@ pub(super) struct Constants {
     /// Above this the result rounds to infinity.
     highest: f64,
     log2_e: f64,
-    /// log 2 rounded to the type, and the rest of it.
+    /// log 2 rounded to the type, and the remainder.
     pub(super) ln_2: [f64; 2],
     /// Bits of the significand without the hidden one.
     pub(super) fraction_bits: i128,
@@ -113,12 +113,12 @@ pub fn exp(dtype: DType) -> Def {
 /// exp x = (1 + r p(r)) s,    s = 2^n, or 0 where n = -bias
 /// ```
 ///
-/// What makes it shorter than [`exp`] is that one power of two is enough: the greatest is 1, and the
-/// bits of n + bias are the exponent field of 0 where n = -bias. So whatever is below
-/// 2^(1/2 - bias) is exactly +0 (x below -87.68 for f32, -708.74 for f64), and subnormal results are
-/// those between that and 2^(1 - bias), rounded twice.
+/// It is shorter than [`exp`], since one power of two is enough: the greatest is 1, and the bits of
+/// n + bias are the exponent field of 0 where n = -bias. So a result below 2^(1/2 - bias) is exactly +0
+/// (x below -87.68 for f32, -708.74 for f64), and one from there to 2^(1 - bias) is subnormal, rounded
+/// twice.
 ///
-/// exp_below(+-0) = 1, exp_below(-inf) = +0, exp_below(NaN) is a NaN. Far above 0 it means nothing.
+/// exp_below(+-0) = 1, exp_below(-inf) = +0, exp_below(NaN) is a NaN. Far above 0 the result is meaningless.
 ///
 /// | | f32, all inputs | f64, 1,052 points |
 /// | --- | --- | --- |

@@ -9,7 +9,7 @@ use DType::*;
 
 /// `f32.f16(h)`: exact; a NaN gives a NaN with the payload moved up. 9 operations.
 ///
-/// Moved to their place in an f32, the bits of `h` are those of h * 2^-112, also where h is
+/// Moved to their place in an f32, the bits of `h` are the number h * 2^-112, also where h is
 /// subnormal; the exponent field of an infinity or NaN comes out of the product as 2^16 and is
 /// filled up.
 pub fn f32_from_f16() -> Def {
@@ -46,7 +46,7 @@ pub fn f16_from_f64() -> Def {
 
 /// `bf16.f32(x)`: rounded to nearest, ties to even. 8 operations.
 ///
-/// The rounding carries into the exponent, up to infinity, as it should; only a NaN needs care.
+/// The rounding carries into the exponent, up to infinity, correctly; only a NaN is a special case.
 pub fn bf16_from_f32() -> Def {
     Def::build("bf16.f32", &[F32], |lets, args| {
         let x = &args[0];
@@ -86,8 +86,8 @@ fn canonical(x: &Expr, rounded: Expr, to: DType) -> Expr {
 
 /// Conversion to a narrower type: f32 to f16, f64 to f16 or bf16.
 ///
-/// The magnitude is cut off at the least power of two that is too great, whose bits the normal way
-/// turns into those of infinity. Where the result is normal, the exponent is rebiased and the
+/// The magnitude is clamped to the least power of two that is too great, whose bits the normal case
+/// turns into infinity. Where the result is normal, the exponent is rebiased and the
 /// fraction rounded by adding a half of the last place kept, less one where that place is even;
 /// a carry runs into the exponent. Where it is subnormal, adding a power of two whose last place
 /// is worth the least `to` rounds the same way in the float addition.

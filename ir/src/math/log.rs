@@ -3,14 +3,14 @@
 use super::horner;
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// What differs between the two types.
+/// The constants of one of the two types.
 pub(super) struct Constants {
     /// Bits of the significand without the hidden one.
     fraction_bits: i128,
     bias: i128,
     /// Bits of sqrt(1/2).
     root_half: i128,
-    /// log 2 rounded to the type, and the rest of it.
+    /// log 2 rounded to the type, and the remainder.
     ln_2: [f64; 2],
     /// (2 atanh(s) - 2 s) / s^3 in z = s^2, highest power first.
     poly: &'static [f64],
@@ -50,7 +50,7 @@ pub(super) const F64: Constants = Constants {
 /// log x = e log 2 + 2 atanh s = e log 2 + (f - (h - s (h + s^2 p(s^2))))
 /// ```
 ///
-/// where log 2 is two constants. A subnormal x is scaled up first. The bits of x less those of
+/// where log 2 is two constants. A subnormal x is scaled up first. The bits of x less the bits of
 /// sqrt(1/2) have e in the exponent field; the bits of e below an exponent whose last place is
 /// worth 1 make a float out of it.
 ///

@@ -1,4 +1,4 @@
-//! NaN made canonical; maximum and minimum as IEEE 754-2019 means them.
+//! Canonical NaNs; maximum and minimum by IEEE 754-2019.
 
 use crate::{DType, Def, Expr, Scalar};
 
@@ -25,7 +25,7 @@ pub fn canon(dtype: DType) -> Def {
 /// ```
 ///
 /// m and k are the same number whenever a and b compare; only for zeros of two signs are they
-/// different bits, and then `and` gives +0. Where a or b is a NaN, m is a and k is b, and these
+/// different bits, and then `and` gives +0. If a or b is a NaN, m is a and k is b, which
 /// are not equal. Exact; 7 operations.
 ///
 /// # Panics

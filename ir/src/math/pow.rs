@@ -95,7 +95,7 @@ fn through_f64(lets: &mut Lets, x: &Expr, y: &Expr) -> Expr {
         0.240_226_479_096_769_64,
         0.693_147_202_885_870_7,
     ];
-    /// Beyond this either way a power of two rounds to zero or infinity in f32.
+    /// The greatest magnitude of an exponent: beyond it a power of two rounds to zero or infinity in f32.
     const FAR: f64 = 200.0;
     const MAGIC: f64 = 6_755_399_441_055_744.0 + 1023.0;
     let x = lets.bind(x.clone().cast(F64));
@@ -120,7 +120,7 @@ fn with_limits(x: &Expr, log: Expr) -> Expr {
     x.clone().lt(x.float(f64::INFINITY)).select(log, x.clone())
 }
 
-/// l held between -far and far; a NaN passes.
+/// l clamped to -far and far; a NaN passes.
 fn clamped(lets: &mut Lets, l: Expr, far: f64) -> Expr {
     let l = lets.bind(l.clone().lt(l.float(-far)).select(l.float(-far), l));
     lets.bind(l.float(far).lt(l.clone()).select(l.float(far), l))
@@ -145,14 +145,14 @@ fn in_two_parts(lets: &mut Lets, x: &Expr, y: &Expr) -> Expr {
         0.240_226_506_959_101_22,
         std::f64::consts::LN_2,
     ];
-    /// Beyond this either way a power of two is zero or infinite.
+    /// The greatest magnitude of an exponent: beyond it a power of two is zero or infinite.
     const FAR: f64 = 1100.0;
     let [high, low] = log2(lets, x);
     let high = lets.bind(with_limits(x, high));
     let t = lets.bind(y.clone().mul(high.clone()));
     let rest = y.clone().fma(high, t.clone().neg());
     let rest = y.clone().fma(low, rest);
-    // The rest is none where the logarithm or its product is infinite.
+    // The rest counts as 0 where the logarithm or its product is infinite.
     let rest = t.clone().abs().lt(t.float(FAR)).select(rest, t.float(0.0));
     let l = clamped(lets, t, FAR);
     let n = lets.bind(l.clone().add(l.float(exp::F64.magic)));
@@ -164,8 +164,8 @@ fn in_two_parts(lets: &mut Lets, x: &Expr, y: &Expr) -> Expr {
 
 /// log2 x in two parts, for a finite x above zero.
 ///
-/// With f = m - 1 and s = f / (2 + f), log2 m = 2 / log 2 (s + s z (1/3 + z q(z))), z = s^2. What
-/// is small against the sum, z q(z), is one f64; all else is in two parts.
+/// With f = m - 1 and s = f / (2 + f), log2 m = 2 / log 2 (s + s z (1/3 + z q(z))), z = s^2. The term
+/// z q(z), small against the sum, is one f64; all others are in two parts.
 fn log2(lets: &mut Lets, x: &Expr) -> Two {
     // (atanh(s) - s - s^3 / 3) / s^5 in z; its error is 2^-66.2 of atanh s.
     const TAIL: [f64; 7] = [

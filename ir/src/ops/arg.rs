@@ -1,23 +1,23 @@
-//! Where the extreme element is.
+//! The position of the extreme element.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I32, U32};
 
-/// Two looks at each block: its extreme element, then the least position (the greatest, if `last` is
+/// Two passes over each block: its extreme element, then the least position (the greatest, if `last` is
 /// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter. Where the
-/// slice allows, the second look is at one window of it alone: see [`search`](super::search).
+/// slice allows, the second pass walks one window alone: see [`search`](super::search).
 ///
-/// NaN is the extreme. To find the elements that equal the extreme with one comparison, they are held
-/// against a bound just beyond it:
+/// NaN is the extreme. To find the elements that equal the extreme with one comparison, they are compared
+/// with a bound just beyond it:
 ///
 /// ```text
 /// for the greatest m: not (x <= t),  t = the float below m;  NaN where m = -inf;  inf where m is NaN
 /// ```
 ///
-/// A NaN on either side makes the comparison false and its negation true. -0 and +0 are equal, which the
-/// float below both respects.
+/// A NaN on either side makes the comparison false and its negation true. -0 and +0 are equal, and have the
+/// same float below.
 pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     let last = types.params[0] == 1.0;
     let float = types.input.is_float();
@@ -25,7 +25,7 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     let extreme = Phase { lift: with_position(&extreme.lift, types.position), ..extreme };
     let value = extreme.close.as_ref().map_or(types.input, |c| c.results[0].dtype());
     let position = types.position;
-    // No position, all of whose bits are set: the greatest without a sign, the least with one.
+    // The state without a position has all bits set: the greatest without a sign, the least with one.
     let held = if last { position } else { position.unsigned() };
     let none = Scalar::int(held, -1);
     let params: Vec<DType> = match float {
@@ -83,7 +83,7 @@ fn with_position(lift: &Def, position: DType) -> Def {
     Def::build(lift.name.clone(), &[lift.params[0], position], |lets, args| lets.splice(lift, &args[..1]))
 }
 
-/// The first of two positions, or the last. 64-bit minima have no vector form, comparisons have.
+/// The first of two positions, or the last, by a comparison: 64-bit minima have no vector form.
 pub(super) fn nearer(a: &Expr, b: &Expr, last: bool) -> Expr {
     let (a, b) = (a.clone(), b.clone());
     match (a.dtype(), last) {
@@ -94,7 +94,7 @@ pub(super) fn nearer(a: &Expr, b: &Expr, last: bool) -> Expr {
     }
 }
 
-/// Small integers compare in 32 bits, as wide as positions are.
+/// A small integer in 32 bits, the width of positions, to be compared.
 fn as_lanes(x: Expr) -> Expr {
     if x.dtype().bytes() < 4 { x.cast(I32) } else { x }
 }

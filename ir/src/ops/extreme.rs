@@ -17,13 +17,13 @@ use DType::{F32, F64};
 /// max = a if a >= 0 else c        min = d if d is negative else c
 /// ```
 ///
-/// The bits of an f16 need no conversion for it. An f64 is combined [as such](by_value): there are no vectors of
+/// The bits of an f16 are compared without conversion. An f64 is combined [by value](by_value), since vectors have no
 /// 64-bit minima.
 pub(super) fn extreme(types: &RowTypes, op: Op) -> Reducer {
     if types.input == F64 {
         return by_value(types, op);
     }
-    // The accumulator cannot show in an exact result.
+    // An exact result does not depend on the accumulator.
     let types = &RowTypes { accumulator: F32, ..types.clone() };
     let float = types.input;
     let (signed, unsigned) = (float.signed(), float.unsigned());
@@ -36,13 +36,14 @@ pub(super) fn extreme(types: &RowTypes, op: Op) -> Reducer {
     Reducer { nothing, ..Reducer::simple(no_bits(float), lift, extremes(float), finish) }
 }
 
-/// The extreme of f32 by value: one operation an element and none to finish, where the form on bits takes three and six.
+/// The extreme of f32 by value: one operation an element and none to finish, where the form on bits takes three and
+/// six.
 pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
     (types.input == F32).then(|| by_value(types, op))
 }
 
-/// The extreme of floats that are accumulated in their own type, by the operation itself. It makes NaNs canonical, so
-/// that finish need not, but for an element that is alone.
+/// The extreme of floats that are accumulated in their own type, by the operation itself. The operation makes NaNs
+/// canonical, so finish does so only for a single element.
 fn by_value(types: &RowTypes, op: Op) -> Reducer {
     let types = &RowTypes { accumulator: types.input, ..types.clone() };
     let nothing = of_nothing(op);
@@ -106,7 +107,7 @@ pub(super) fn ptp(types: &RowTypes) -> Reducer {
     Reducer::simple(no_bits(float), bits_of(float), extremes(float), finish)
 }
 
-/// The state of one element: its bits, thrice.
+/// The state of one element: its bits, three times.
 pub(super) fn bits_of(float: DType) -> Def {
     let (signed, unsigned) = (float.signed(), float.unsigned());
     Def::build("bits_of", &[float], |_, args| {
@@ -128,7 +129,7 @@ pub(super) fn extremes(float: DType) -> Def {
     })
 }
 
-/// The minimum or maximum that a state stands for, NaN canonical.
+/// The minimum or maximum of a state, NaN canonical.
 pub(super) fn extreme_of(op: Op, float: DType, state: &[Expr]) -> Expr {
     let [a, c, d] = state else { unreachable!("three parts") };
     let (a, c, d) = (a.clone(), c.clone(), d.clone());

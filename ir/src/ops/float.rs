@@ -13,17 +13,17 @@ pub(super) fn give(lets: &mut Lets, value: Expr, types: &RowTypes) -> Expr {
     lets.splice(&canon, &[value]).remove(0).cast(types.output)
 }
 
-/// What is combined in a reducer with one phase and one accumulator.
+/// The monoid of a reducer with one phase and one accumulator.
 pub(super) struct Monoid {
     /// The identity element.
     pub identity: f64,
     /// The operation.
     pub combine: Op,
-    /// The accumulator that finish gets where nothing was reduced.
+    /// The accumulator that finish gets if there is nothing to reduce.
     pub nothing: f64,
 }
 
-/// Sums start from -0, the true identity; the sum of nothing is +0.
+/// The sum, which starts from -0, the true identity; the sum of nothing is +0.
 pub(super) const SUM: Monoid = Monoid { identity: -0.0, combine: Op::Add, nothing: 0.0 };
 
 pub(super) const PRODUCT: Monoid = Monoid { identity: 1.0, combine: Op::Mul, nothing: 1.0 };
@@ -50,7 +50,7 @@ pub(super) fn reducer(
     Reducer { nothing, ..Reducer::simple(identity, lift, combine(monoid.combine, acc), finish) }
 }
 
-/// Lift or finish of nothing.
+/// The lift or finish that changes nothing.
 pub(super) fn same(_: &mut Lets, x: Expr) -> Expr {
     x
 }
@@ -97,7 +97,7 @@ pub(super) fn norm(types: &RowTypes, eps: impl FnOnce(Expr, Expr) -> Expr, root:
             1.0 => s,
             2.0 => s.sqrt(),
             _ => {
-                // Of a sum that a negative eps has brought below zero there is no root.
+                // A negative eps may bring the sum below zero, where there is no root.
                 let s = lets.bind(s);
                 let root = lets.splice(&math::pow(acc), &[s.clone(), Scalar::float(acc, 1.0 / p).into()]).remove(0);
                 s.clone().lt(s.float(0.0)).select(Scalar::nan(acc).into(), root)

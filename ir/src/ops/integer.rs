@@ -16,7 +16,7 @@ pub(super) fn give(lets: &mut Lets, x: Expr, types: &RowTypes) -> Expr {
     if types.saturate { clamp(lets, x, types.output) } else { x.cast(types.output) }
 }
 
-/// The nearest value of a type. Bounds that the element's own type keeps are left out.
+/// The nearest value of a type. Bounds that the element's own type implies are left out.
 fn clamp(lets: &mut Lets, x: Expr, to: DType) -> Expr {
     let ((from_low, from_high), (low, high)) = (range(x.dtype()), range(to));
     let x = lets.bind(x);
@@ -29,7 +29,7 @@ fn range(dtype: DType) -> (i128, i128) {
     dtype.int_range().expect("an integer type")
 }
 
-/// One accumulator that is combined by an operation.
+/// The reducer of one accumulator that is combined by an operation.
 fn simple(
     types: &RowTypes,
     (op, acc, identity): (Op, DType, Scalar),
@@ -80,18 +80,18 @@ pub(super) fn ptp(types: &RowTypes) -> Reducer {
     Reducer::simple(vec![Scalar::highest(dtype), Scalar::lowest(dtype)], lift, combine, finish)
 }
 
-/// An operation on the bits, identity all zeros or all ones.
+/// The reducer by an operation on the bits, identity all zeros or all ones.
 pub(super) fn bitwise(types: &RowTypes, op: Op) -> Reducer {
     let dtype = types.input;
     let identity = Scalar::int(dtype, if op == Op::And { -1 } else { 0 });
     simple(types, (op, dtype, identity), |_, x| x, |lets, bits| give(lets, bits, types))
 }
 
-/// How many elements are not zero, counted in the type of positions.
+/// The number of elements that are not zero, counted in the type of positions.
 pub(super) fn count_nonzero(types: &RowTypes) -> Reducer {
     let count = types.position;
     let as_wide = |x: Expr| match x.dtype() {
-        // A half is zero where its bits but the sign are.
+        // A half is zero if its bits without the sign are.
         d if d.is_float() && d.bytes() < 4 => {
             let bits = x.bits(d.unsigned());
             let magnitude = bits.int(0x7fff);
@@ -108,7 +108,7 @@ pub(super) fn count_nonzero(types: &RowTypes) -> Reducer {
     simple(types, (Op::Add, count, Scalar::int(count, 0)), lift, |_, n| n.cast(types.count_output))
 }
 
-/// Whether the result is taken modulo 2^bits of the output.
+/// Returns true if the result is taken modulo 2^bits of the output.
 fn is_modular(types: &RowTypes) -> bool {
     !types.saturate && types.output.is_int()
 }
@@ -118,7 +118,7 @@ fn product_type(output: DType) -> DType {
     if output.bytes() == 1 { DType::U16 } else { output }
 }
 
-/// |x|, unsigned in its own size: that of the least value is right.
+/// |x|, unsigned in its own size, so that it holds for the least value too.
 fn magnitude(x: Expr) -> Expr {
     let unsigned = x.dtype().unsigned();
     if x.dtype().is_signed() { x.abs().bits(unsigned) } else { x }
@@ -166,7 +166,7 @@ fn mean_of(lets: &mut Lets, total: Total, count: u64, types: &RowTypes) -> Expr 
         return lets.splice(&canon, &[mean]).remove(0).cast(types.output);
     }
     let divide = if types.half_even { limbs::divide_half_even } else { limbs::divide };
-    // A spec without elements was refused, unless nothing is written.
+    // A spec without elements is refused, unless it writes nothing.
     let quotient = divide(lets, &total.limbs, count.max(1), total.signed);
     Total { limbs: quotient, small: None, ..total }.give(lets, types)
 }
@@ -190,7 +190,7 @@ pub(super) fn l2(types: &RowTypes) -> Reducer {
     })
 }
 
-/// The product: modulo 2^bits, or as a sign and a magnitude that sticks at 2^64 - 1.
+/// The product: modulo 2^bits, or as a sign and a magnitude that saturates at 2^64 - 1.
 pub(super) fn prod(types: &RowTypes) -> Reducer {
     if is_modular(types) {
         let acc = product_type(types.output);
@@ -216,7 +216,7 @@ pub(super) fn prod(types: &RowTypes) -> Reducer {
     Reducer::simple(identity, lift, combine, finish)
 }
 
-/// What of an element is summed.
+/// The term of an element in a sum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Term {
     Value,
@@ -231,13 +231,13 @@ impl Term {
         if self == Term::Square { 2 * magnitude } else { magnitude }
     }
 
-    /// Whether a total can be negative.
+    /// Returns true if a total can be negative.
     fn is_signed(self, input: DType) -> bool {
         self == Term::Value && input.is_signed()
     }
 }
 
-/// An exact total: limbs, and the same as an `I32` where that holds it.
+/// An exact total: limbs, and an `I32` of the same value if that holds it.
 struct Total {
     limbs: Vec<Expr>,
     signed: bool,
@@ -291,7 +291,7 @@ fn in_32_bits(types: &RowTypes, term: Term, signed: bool, finish: impl FnOnce(&m
 }
 
 /// The total of 64-bit terms as the totals of their halves: fewer than 2^32 halves cannot overflow 64
-/// bits, so that nothing carries until the end. A signed term is biased by 2^63 to be unsigned.
+/// bits, so there are no carries until the end. A signed term is biased by 2^63 to be unsigned.
 fn in_halves(types: &RowTypes, term: Term, signed: bool, finish: impl FnOnce(&mut Lets, Total) -> Expr) -> Reducer {
     let limb = DType::U64;
     let identity = vec![Scalar::int(limb, 0); 2];
@@ -331,7 +331,7 @@ fn in_limbs(
     let limb = DType::U64;
     let identity = vec![Scalar::int(limb, 0); k];
     let lift = Def::build("lift", &[types.input], |lets, args| match term {
-        // As little as that is written out where it is called, and seen to be a sum.
+        // So simple a lift is inlined at its call, and recognized as a sum.
         Term::Value if k == 1 => vec![args[0].clone().cast(limb)],
         Term::Magnitude if k == 1 => vec![magnitude(args[0].clone()).cast(limb)],
         Term::Value => limbs::widen(lets, &args[0], k),

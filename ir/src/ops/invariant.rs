@@ -1,9 +1,9 @@
-//! What an output at each position computes of the results alone is computed once.
+//! The hoist of operations on the results alone out of `apply`, which runs at each position.
 
 use super::{Apply, Reducer};
 use crate::{DType, Def, Expr, Var};
 
-/// Moves what `apply` computes of the results alone into finish, as further results:
+/// Hoists the operations of `apply` on the results alone into finish, as further results:
 ///
 /// ```text
 /// finish: (s) -> s                        apply: (x, s) -> x / sqrt(max(s, eps))
@@ -23,7 +23,7 @@ pub(super) fn once(reducer: Reducer) -> Reducer {
     let finish = Def::build("finish", &reducer.finish.params, |lets, args| {
         let mut values = lets.splice(&reducer.finish, args);
         values.iter_mut().filter(|v| !v.args().is_empty()).for_each(|v| *v = lets.bind(v.clone()));
-        // Values that `apply` bound stand in the order it bound them, each before its uses.
+        // The values bound by `apply` are in order, each before its uses.
         let mut bound: Vec<Option<Expr>> = vec![None; apply.def.lets.len()];
         let base = apply.def.params.len();
         let written = |e: &Expr, values: &[Expr], bound: &[Option<Expr>]| {
@@ -46,13 +46,13 @@ pub(super) fn once(reducer: Reducer) -> Reducer {
     Reducer { finish, apply, ..reducer }
 }
 
-/// What of a definition does not depend on its first parameters.
+/// The operations of a definition that do not depend on its first parameters.
 struct Invariants {
-    /// How many parameters vary with the position.
+    /// The number of parameters that vary with the position.
     first: usize,
-    /// Which of the bound values vary, or stay.
+    /// For each bound value, true if it varies with the position.
     varying: Vec<bool>,
-    /// Operations that do not, as the definition has them.
+    /// The operations that do not vary, as the definition has them.
     moved: Vec<Expr>,
 }
 
@@ -72,7 +72,7 @@ impl Invariants {
     fn without(&mut self, def: &Def, finish: &Def) -> Def {
         let base = def.params.len();
         for value in &def.lets {
-            // Truth values have no place to be kept in.
+            // Truth values have no memory type to be kept in.
             let stays = self.varies(value, base) || value.dtype() == DType::Bool;
             self.varying.push(stays);
         }
@@ -83,7 +83,7 @@ impl Invariants {
         debug_assert_eq!(base, self.first + finish.results.len());
         let params: Vec<_> = def.params.iter().copied().chain(self.moved.iter().map(Expr::dtype)).collect();
         let kept: Vec<usize> = (0..lets.len()).filter(|&n| self.varying[n]).collect();
-        // Values that stay are numbered after the new parameters.
+        // The remaining values are numbered after the new parameters.
         let renumbered = |e: &Expr| {
             e.clone().rewrite(&mut |e| match e {
                 Expr::Var(Var(v), dtype) if v as usize >= base && (v as usize) < base + lets.len() => {

@@ -6,10 +6,9 @@ use super::{Phase, Reducer, RowTypes, combine};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
 
-/// The pivot of a block is its greatest element, at least the least finite value; then the elements
-/// are summed as exp(x - pivot), where x - pivot is never above 0. An element of -inf adds 0 to that.
-/// Blocks are brought to the greater of their pivots when they merge. Where the pivot is infinite or
-/// NaN the sum is NaN, and the pivot is the result.
+/// The pivot of a block is its greatest element, at least the least finite value; then exp(x - pivot) of the
+/// elements is summed, where x - pivot is never above 0. An element of -inf adds 0. Merging rescales blocks to the
+/// greater of their pivots. If the pivot is infinite or NaN the sum is NaN, and the pivot is the result.
 pub(super) fn log_sum_exp(types: &RowTypes) -> Reducer {
     sums(types, |lets, [pivot, sum]| {
         let value = lets.splice(&math::log(sum.dtype()), &[sum]).remove(0).add(pivot.clone());

@@ -1,7 +1,7 @@
 //! The op table: every reduction is one row, made of nest expressions.
 //!
-//! A row says what a reduction is called, what it takes, and builds its [`Reducer`]: the phases,
-//! each a monoid with a lift, then finish. Nothing outside this folder knows what any row computes.
+//! A row holds the names and parameters of a reduction and builds its [`Reducer`]: the phases, each a
+//! monoid with a lift, then finish. No code outside this folder depends on the formula of a row.
 
 mod arg;
 mod combiner;
@@ -31,20 +31,20 @@ use std::fmt;
 pub struct Row {
     /// The canonical name.
     pub name: &'static str,
-    /// Other spellings, those of the specs and of peers; compared without regard to case.
+    /// Other spellings, of specs and of other libraries; compared without regard to case.
     pub aliases: &'static [&'static str],
-    /// What oneDNN's proposal for a reduction primitive calls it.
+    /// The names in oneDNN's proposal for a reduction primitive.
     pub proposal: &'static [&'static str],
-    /// What it computes, as a formula.
+    /// The formula.
     pub formula: &'static str,
     /// Its parameters, in the order they are written.
     pub params: &'static [Param],
-    /// Whether reducing over no axes is the identity (a copy), rather than reducing groups of one.
+    /// True if reducing over no axes is the identity (a copy), rather than reducing groups of one.
     pub identity_over_no_axes: bool,
-    /// Whether an integer result, where nothing else is said, is taken modulo 2^bits of the output;
-    /// others are clamped to its range.
+    /// True if an integer result is by default taken modulo 2^bits of the output, rather than clamped to
+    /// its range.
     pub wraps: bool,
-    /// Whether reducing no integers has an integer result.
+    /// True if reducing no integers has an integer result.
     pub integer_of_nothing: bool,
     /// The row and parameters that mean the same, where another row is simpler: `lp(p=2)` is `l2`.
     pub canonical: fn(&[f64]) -> Option<Simpler>,
@@ -52,22 +52,22 @@ pub struct Row {
     pub results: &'static [ResultKind],
     /// The most inputs it takes; those after the first are read where it writes the whole slice.
     pub inputs: usize,
-    /// Whether lift takes the position of the element in the slice, after the element.
+    /// True if lift takes the position of the element in the slice, after the element.
     pub takes_position: bool,
-    /// Whether it writes an output for each element of the slice, rather than one for the slice.
+    /// True if the row writes an output for each element of the slice, rather than one for the slice.
     pub applies: bool,
-    /// Whether it selects elements by their order, which is no monoid.
+    /// True if the row selects elements by their order, which is no monoid.
     pub selects: bool,
-    /// How it reduces truth values, integers and floats; `None` where it does not take them.
+    /// The builders for truth values, integers and floats; `None` where the row does not take them.
     pub forms: Forms,
 }
 
-/// What an output of a row is.
+/// The kind of a row's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
     /// A value of the elements' kind, by default of their type.
     Value,
-    /// A position in the slice or a number of elements: `i64`, or any integer type that holds the greatest there may be.
+    /// A position in the slice or a number of elements: `i64`, or any integer type that holds the greatest one.
     Count,
 }
 
@@ -87,13 +87,12 @@ pub struct Forms {
     pub truth: Option<Build>,
     pub integer: Option<Build>,
     pub float: Option<Build>,
-    /// Floats in another form, which takes fewer operations where vectors have those it is made of or slices are short.
-    /// Of both forms the results are exact: they do not depend on the order in which elements are combined.
+    /// The second form for floats, which takes fewer operations if the vectors have its instructions or slices are
+    /// short. The results of both forms are exact: they do not depend on the order in which elements are combined.
     pub direct: Option<BuildOther>,
 }
 
-/// The form of a reducer: the operations and the state by which a row comes to its results, which are the same to the bit
-/// in each form.
+/// The form of a reducer: the operations and the state of a row, whose results are the same to the bit in each form.
 ///
 /// A row has a second form only where both are exact in every order of the elements: another state has another tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -115,7 +114,7 @@ impl fmt::Display for Form {
 }
 
 impl Row {
-    /// Whether it takes elements of this type.
+    /// Returns true if the row takes elements of this type.
     pub fn takes(&self, dtype: DType) -> bool {
         let form = match dtype {
             DType::Bool => self.forms.truth,
@@ -125,7 +124,7 @@ impl Row {
         form.is_some()
     }
 
-    /// The element types it takes in words, for messages and tables: `integers and floats`.
+    /// The element types that it takes, in words for messages and tables: `integers and floats`.
     pub fn takes_words(&self) -> String {
         let forms = [(self.forms.truth, "bool"), (self.forms.integer, "integers"), (self.forms.float, "floats")];
         let words: Vec<&str> = forms.iter().filter(|(form, _)| form.is_some()).map(|(_, word)| *word).collect();
@@ -159,20 +158,20 @@ impl Row {
 pub struct Param {
     /// The name, as in `p=3`.
     pub name: &'static str,
-    /// The value where it is left out; none means that it must be given.
+    /// The default value; none if it must be given.
     pub default: Option<f64>,
     /// The least and greatest values allowed; every value must be finite.
     pub at_least: f64,
     #[allow(missing_docs, reason = "described above")]
     pub at_most: f64,
-    /// Whether it is a word: 1 where it stands, 0 where not.
+    /// True for a flag, written as a bare word: 1 if it is present, else 0.
     pub is_flag: bool,
 }
 
 /// The types and parameters that a row builds a reducer for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowTypes {
-    /// Type of the elements that are lifted; those of `bool` are `U8`, and `truth` is set.
+    /// Type of the elements that are lifted; for `bool` it is `U8`, and `truth` is set.
     pub input: DType,
     /// Type of the outputs of the elements' kind, as `input`.
     pub output: DType,
@@ -180,62 +179,62 @@ pub struct RowTypes {
     pub count_output: DType,
     /// Type of the position of an element, for rows that take it.
     pub position: DType,
-    /// Whether the elements are truth values.
+    /// True if the elements are truth values.
     pub truth: bool,
     /// Types of the inputs after the first, for rows that take them.
     pub extra: Vec<DType>,
     /// The accumulator type of float inputs: `F32` or `F64`.
     pub accumulator: DType,
-    /// How many elements each output is reduced from.
+    /// The number of elements that each output is reduced from.
     pub count: u64,
     /// The parameters' values, in the row's order.
     pub params: Vec<f64>,
-    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    /// True if integer results are clamped to the output's range, rather than taken modulo 2^bits.
     pub saturate: bool,
-    /// Whether results are rounded to an integer output to nearest, ties to even, rather than
+    /// True if results are rounded to an integer output to nearest, ties to even, rather than
     /// towards zero.
     pub half_even: bool,
 }
 
-/// How to reduce.
+/// The definitions that make a reduction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
-    /// From the elements to a state.
+    /// The reduction of the elements to a state.
     pub method: Method,
-    /// (state, what `reads` names) -> results.
+    /// (state, the values of `reads`) -> results.
     pub finish: Def,
-    /// What finish takes after the state.
+    /// The sources of the parameters that finish takes after the state.
     pub reads: Vec<Source>,
-    /// The state that finish gets where there is nothing to reduce.
+    /// The state that finish gets if there is nothing to reduce.
     pub nothing: Vec<Scalar>,
-    /// What is written at each position of the slice; where there is none, the results are written.
+    /// The output at each position of the slice; without it, the results are written.
     pub apply: Option<Apply>,
 }
 
-/// From the elements of a slice to a state.
+/// The reduction of a slice's elements to a state.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a reducer has one")]
 pub enum Method {
     /// Phases over a block, then merging of block states.
     ///
-    /// With one phase, the state of a block is that of the phase, lane by lane, and `merge` is its
-    /// combine. With more, each phase's lanes are folded and closed when the block has been walked, the
-    /// results of all phases together are the state of the block, and `merge` combines those.
+    /// With one phase, the state of a block is the phase's state, lane by lane, and `merge` is its
+    /// combine. With more, each phase's lanes are folded and closed after the walk of the block, the
+    /// results of all phases together are the state of the block, and `merge` combines such states.
     Phases {
-        /// One or more.
+        /// The phases, at least one.
         phases: Vec<Phase>,
         /// (older state, newer state) -> state.
         merge: Def,
-        /// Whether elements may be combined in another order than that of the slice.
+        /// True if elements may be combined in another order than the slice's.
         commutative: bool,
-        /// Where the second of two phases may look for what the first has found in one place alone.
+        /// The search that lets the second of two phases walk one window alone.
         search: Option<Search>,
     },
     /// Order statistics of the lifted elements.
     Select {
         /// (element of each input) -> value.
         lift: Def,
-        /// Which; they are the state.
+        /// The selection, whose results are the state.
         what: Selection,
     },
 }
@@ -243,42 +242,42 @@ pub enum Method {
 /// An element that is read beside the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Of an input, by its number.
+    /// The element of an input, by the input's number.
     Input(usize),
-    /// The old element of an output, by its number.
+    /// The old element of an output, by the output's number.
     Old(usize),
 }
 
-/// What is written at each position of the slice.
+/// The output at each position of the slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
     /// (elements of the inputs in `inputs`, lifted values, results) -> outputs.
     pub def: Def,
     /// The inputs it reads, by their numbers.
     pub inputs: Vec<usize>,
-    /// The phase whose lift of this element `def` takes, given the first results as those of the earlier
-    /// phases. Where there is one block it is what the phase has computed already.
+    /// The phase whose lift of this element `def` takes, given the first results as the earlier phases'. With one block
+    /// the phase has computed it already.
     pub lifted: Option<usize>,
 }
 
-/// How what two phases find may be found with one look at most elements: windows of the slice are walked by the first
-/// phase, one after the other; each lane keeps the best it has seen, and where the window starts in which it was.
-/// Then lanes fold, and the second phase walks that window alone. Windows may overlap.
+/// The search by windows, which replaces two phases over all elements by one.
 ///
-/// For results that are exact, so that they do not depend on the order in which elements are seen.
+/// The first phase walks the windows of the slice in order; each lane keeps the best state and the start of its window.
+/// Then lanes fold, and the second phase walks that window alone. Windows may overlap. Results are exact, so the order
+/// of the elements does not matter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
     /// (best, start) of nothing.
     pub identity: Vec<Scalar>,
-    /// (best, start, a lane's state of the first phase, where its window starts) -> (best, start).
+    /// (best, start, a lane's state of the first phase, the start of its window) -> (best, start).
     pub keep: Def,
     /// (best, start) of two lanes -> of both.
     pub combine: Def,
-    /// best -> what the second phase's lift takes last, which is the first part of the state that finish takes.
+    /// best -> the last parameters of the second phase's lift, which also begin the state that finish takes.
     pub close: Def,
 }
 
-/// A monoid, the lift into it, and what later phases see of it.
+/// A monoid, the lift into it, and the results that later phases read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// The identity element; its parts give the types of the state.
@@ -287,8 +286,8 @@ pub struct Phase {
     pub lift: Def,
     /// (older state, newer state) -> state.
     pub combine: Def,
-    /// (state, what lift takes) -> state: what a lane does with its next element, where that is not to combine
-    /// the state with the lifted element. It means the same up to rounding.
+    /// (state, parameters of lift) -> state: a lane's step to its next element, in place of combine after lift.
+    /// The result is equal up to rounding.
     pub update: Option<Def>,
     /// (state, number of elements in the block as a value of the accumulator type) -> results.
     /// Used where there are several phases.
@@ -301,14 +300,14 @@ fn combine(op: Op, acc: DType) -> Def {
 }
 
 impl Reducer {
-    /// One phase. The state for nothing is the identity element.
+    /// The reducer of one phase. The state for nothing is the identity element.
     fn simple(identity: Vec<Scalar>, lift: Def, combine: Def, finish: Def) -> Reducer {
         let nothing = identity.clone();
         let merge = combine.clone();
         Reducer::phases(vec![Phase { identity, lift, combine, update: None, close: None }], merge, finish, nothing)
     }
 
-    /// One or more phases.
+    /// The reducer of one or more phases.
     fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
         let method = Method::Phases { phases, merge, commutative: true, search: None };
         Reducer { method, finish, reads: vec![], nothing, apply: None }
@@ -316,7 +315,7 @@ impl Reducer {
 }
 
 impl Method {
-    /// The phases; none where it selects.
+    /// The phases; none if the method selects.
     pub fn phases(&self) -> &[Phase] {
         match self {
             Method::Phases { phases, .. } => phases,
@@ -324,17 +323,17 @@ impl Method {
         }
     }
 
-    /// Whether elements may be combined in another order than that of the slice.
+    /// Returns true if elements may be combined in another order than the slice's.
     pub fn is_commutative(&self) -> bool {
         !matches!(self, Method::Phases { commutative: false, .. })
     }
 
-    /// How many values one lane's state has, in the phase with the most.
+    /// The number of values of one lane's state, in the phase with the most.
     pub fn state_values(&self) -> usize {
         self.phases().iter().map(|p| p.identity.len()).max().unwrap_or(1)
     }
 
-    /// The bytes of one lane's state, in the phase with the most; of a lifted value where it selects.
+    /// The bytes of one lane's state, in the phase with the most; a lifted value's if the method selects.
     pub fn state_bytes(&self) -> u64 {
         match self {
             Method::Phases { phases, .. } => {
@@ -347,12 +346,12 @@ impl Method {
 }
 
 impl RowTypes {
-    /// How many elements there are, as a value of the accumulator's type.
+    /// The number of elements, as a value of the accumulator's type.
     fn count_in_accumulator(&self) -> Expr {
         Scalar::int(self.accumulator, self.count.into()).into()
     }
 
-    /// To convert a value of type `input`, with nothing else said.
+    /// The types of a conversion of one `input` to `output`, with defaults for the rest.
     fn of(output: DType, input: DType) -> RowTypes {
         RowTypes {
             input,
@@ -369,13 +368,13 @@ impl RowTypes {
         }
     }
 
-    /// Whether the row is computed on floats.
+    /// Returns true if the row is computed on floats.
     fn is_float(&self) -> bool {
         self.input.is_float()
     }
 }
 
-/// The conversion of one element: what a reduction over no axes does.
+/// The conversion of one element, which is a reduction over no axes.
 pub fn convert(input: DType, output: DType, saturate: bool, half_even: bool) -> Def {
     if input == DType::Bool {
         return truth::as_bool();

@@ -1,10 +1,10 @@
-//! Variance, and what else comes of the mean and the deviations from it.
+//! Reducers of the mean and the deviations from it, such as the variance.
 
 use super::float::{SUM, give, reducer, same};
 use super::{Phase, Reducer, RowTypes, combine};
 use crate::{Def, Expr, Lets, Scalar};
 
-/// Two looks at each block: its mean c, rounded; then, of the deviations d = x - c, the sum s1 and the sum
+/// Two passes over each block: its mean c, rounded; then, of the deviations d = x - c, the sum s1 and the sum
 /// of squares s2. With n elements the block's state is
 ///
 /// ```text
@@ -69,13 +69,13 @@ pub(super) fn moments(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 3
     Reducer::phases(vec![mean, deviations], merge, finish, vec![Scalar::float(acc, 0.0); 4])
 }
 
-/// Zero for what rounding has brought below; NaN passes.
+/// The greater of m2 and zero, since rounding may bring m2 below; NaN passes.
 fn not_negative(lets: &mut Lets, m2: Expr) -> Expr {
     let m2 = lets.bind(m2);
     m2.clone().lt(m2.float(0.0)).select(m2.float(0.0), m2)
 }
 
-/// The sum as a rounded value and what rounding lost (Knuth).
+/// The sum as a rounded value and its rounding error (Knuth).
 fn two_sum(lets: &mut Lets, a: &Expr, b: &Expr) -> (Expr, Expr) {
     let sum = lets.bind(a.clone().add(b.clone()));
     let of_b = lets.bind(sum.clone().sub(a.clone()));

@@ -9,7 +9,7 @@ use super::{Apply, Reducer, RowTypes, find, log_sum_exp};
 use crate::expression::Expression;
 use crate::{DType, Def, Expr, Scalar, math};
 
-/// A row of the table reduces the slice; then `expression` gives the output at each position.
+/// The reducer of a row of the table with `expression` as the output at each position.
 pub(super) fn normalized(types: &RowTypes, op: &str, expression: &str) -> Reducer {
     let row = find(op).expect("a row of the table");
     let reducer = row.build(&RowTypes { output: types.accumulator, params: vec![], ..types.clone() });
@@ -36,7 +36,7 @@ fn applied(types: &RowTypes, reducer: Reducer, expression: &str) -> Reducer {
     Reducer { apply: Some(Apply { def, inputs: (0..inputs).collect(), lifted: None }), ..reducer }
 }
 
-/// x less the mean, over the root of the variance plus eps; then times `x1`, plus `x2`, where there are such.
+/// x less the mean, over the root of the variance plus eps; then times `x1`, plus `x2`, if given.
 /// The mean is a pair: see [`moments`].
 pub(super) fn layer_norm(types: &RowTypes) -> Reducer {
     let reducer = moments(types, |_, [c, e, m2]| vec![c, e, variance(types, m2, 0.0)]);
@@ -50,7 +50,7 @@ pub(super) fn standardize(types: &RowTypes) -> Reducer {
     applied(&RowTypes { params: vec![], ..types.clone() }, reducer, "(x0 - r0 - r1) / r2")
 }
 
-/// x over the root of the mean square plus eps; then times `x1`, plus `x2`, where there are such.
+/// x over the root of the mean square plus eps; then times `x1`, plus `x2`, if given.
 pub(super) fn rms_norm(types: &RowTypes) -> Reducer {
     let row = find("sum_squares").expect("a row of the table");
     let squares = row.build(&RowTypes { output: types.accumulator, params: vec![], ..types.clone() });
@@ -60,7 +60,7 @@ pub(super) fn rms_norm(types: &RowTypes) -> Reducer {
     applied(types, Reducer { finish, ..squares }, &scaled("x0 / sqrt(r0 + eps)", types))
 }
 
-/// An expression with scale and bias where the row has inputs for them.
+/// The expression with scale and bias, if the row has inputs for them.
 fn scaled(expression: &str, types: &RowTypes) -> String {
     let [scale, bias] = [" * x1", " + x2"].map(str::to_string);
     [expression.to_string(), scale, bias].into_iter().take(1 + types.extra.len()).collect()

@@ -4,7 +4,7 @@ use super::{Method, Phase, Reducer};
 use crate::{DType, Def, Expr, Scalar};
 
 /// The reducers side by side, over the same elements. Phase k of the product is made of phase k of
-/// each; what two of them have in common is computed once:
+/// each; their common monoids are computed once:
 ///
 /// ```text
 /// min, max           one phase, one state: both finish from the same bits
@@ -12,7 +12,7 @@ use crate::{DType, Def, Expr, Scalar};
 ///                    of the other
 /// ```
 ///
-/// Lanes and phases are those of all reducers together, so that a float result may have other bits than alone.
+/// Lanes and phases are chosen for all reducers together, so a float result may have other bits than alone.
 ///
 /// None of them selects. `inputs` are the types that all lifts take first, `positions` says whether they take
 /// the position too, and `count` is the number of elements.
@@ -20,12 +20,12 @@ pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: b
     if reducers.len() == 1 {
         return reducers.remove(0);
     }
-    // What all lifts take before the results of earlier phases.
+    // The parameters of all lifts before the results of earlier phases.
     let common = inputs.len() + usize::from(positions);
     let mut members: Vec<Member> = vec![];
     let mut of: Vec<usize> = vec![];
     for reducer in &reducers {
-        // Over nothing the least and the greatest have states of their own.
+        // Over nothing the minimum and the maximum have different states.
         let alike = |m: &Member| m.method == reducer.method && (count > 0 || m.nothing == reducer.nothing);
         let known = members.iter().position(alike);
         of.push(known.unwrap_or_else(|| {
@@ -67,7 +67,7 @@ pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: b
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 
-/// One of the methods, and where the parts of its state are in the product's.
+/// One of the methods, and the places of its state's parts in the product's.
 struct Member {
     method: Method,
     nothing: Vec<Scalar>,
@@ -108,9 +108,9 @@ fn phases(members: &mut [Member], common: usize, share: bool) -> Vec<Phase> {
     (0..most).map(|k| phase(members, k, most, common, &mut slots, share)).collect()
 }
 
-/// What the members have of phase k: each monoid once, if they `share`.
+/// The members' phase k in one: each monoid once, if they `share`.
 fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: &mut usize, share: bool) -> Phase {
-    // A monoid, the slots its lift reads, and where its state starts.
+    // A monoid, the slots its lift reads, and the start of its state.
     let mut monoids: Vec<(Phase, Vec<usize>, usize)> = vec![];
     let mut parts = 0;
     let mut of: Vec<Option<usize>> = vec![];
@@ -172,7 +172,7 @@ fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: 
             values
         })
     });
-    // Without a second phase the state is what is merged.
+    // Without a second phase the state itself is merged.
     let count = members.iter().zip(&of).find_map(|(m, of)| {
         of.and(m.phase(k).and_then(|p| p.close.as_ref())).map(|c| *c.params.last().expect("the number of elements"))
     });
@@ -180,7 +180,7 @@ fn phase(members: &mut [Member], k: usize, phases: usize, common: usize, slots: 
     for (member, of) in members.iter_mut().zip(&of) {
         let (Some(monoid), Some(own)) = (*of, member.phase(k).cloned()) else { continue };
         let width = own.close.as_ref().map_or(own.identity.len(), |c| c.results.len());
-        // A result is shared only by members that merge it alike, and those are one.
+        // Only members with the same merge may share a result, and such members are one.
         results.push((monoid, own.close.clone(), width));
         member.slots.extend(*slots..*slots + width);
         *slots += width;

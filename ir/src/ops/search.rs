@@ -1,23 +1,23 @@
-//! Where the extreme element is, by one look at most elements.
+//! The position of the extreme element, by one visit of most elements.
 
 use super::arg::{beyond, nearer};
 use super::{RowTypes, Search};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I32, I64};
 
-/// The search for an extreme element by windows. A lane keeps a better element than it had, or with `last` set one as
-/// good, for windows come in the order of positions; of lanes with equal ones the earliest window holds the element, with
+/// The search for an extreme element by windows. A lane takes a better element than it has, or with `last` set one as
+/// good, since windows come in the order of positions. Of lanes with equal elements the earliest window wins, with
 /// `last` the latest.
 ///
-/// What is compared is the element itself, small integers in 32 bits, or of floats up to 32 bits a number that orders
-/// them, see [`order_of`].
+/// Elements are compared themselves, small integers in 32 bits; floats up to 32 bits are compared by an integer that
+/// orders them, see [`order_of`].
 pub(super) fn search(types: &RowTypes, op: Op, last: bool) -> Search {
     let input = types.input;
     let has_order = input.is_float() && input != F64;
     let best = if input.bytes() < 4 || input == F32 { I32 } else { input };
-    // Numbers that order floats are the greater the better.
+    // Of the integers that order floats the greatest is the best.
     let greatest = has_order || op == Op::Max;
-    // Beside 8 bytes that are compared as wide, for their condition selects it; else as wide as positions are.
+    // The condition on `best` selects it: 8 bytes beside 8 bytes, else the type of positions.
     let start = if best.bytes() == 8 { I64 } else { types.position };
     let worst = match (best, greatest) {
         (F64, true) => Scalar::f64(f64::NEG_INFINITY),
@@ -60,7 +60,7 @@ pub(super) fn search(types: &RowTypes, op: Op, last: bool) -> Search {
     Search { identity: vec![worst, Scalar::zero(start)], keep, combine, close }
 }
 
-/// Whether the second is better than the first, and whether both are as good.
+/// The conditions that `b` is better than `a`, and that both are as good.
 fn compare(lets: &mut Lets, greatest: bool, a: &Expr, b: &Expr) -> (Expr, Expr) {
     let better = if greatest { a.clone().lt(b.clone()) } else { b.clone().lt(a.clone()) };
     let equal = a.clone().eq(b.clone());
@@ -71,11 +71,12 @@ fn compare(lets: &mut Lets, greatest: bool, a: &Expr, b: &Expr) -> (Expr, Expr) 
     (better.or(nan2.clone().and(nan.clone().not())), equal.or(nan.and(nan2)))
 }
 
-/// An integer that is the greater the better the extreme is that the state of [`extremes`](super::extreme::extremes)
-/// stands for, the same for both zeros, and the greatest for any NaN:
+/// An integer that orders the extremes of states of [`extremes`](super::extreme::extremes): the greater the better, the
+/// same for both zeros, and the greatest for any NaN:
 ///
 /// ```text
-/// of the greatest value m: its magnitude, less than zero where m is; of the least value the same of -m
+/// greatest value m: the bits of |m|, negated where m < 0
+/// least value m:    the order of -m
 /// ```
 fn order_of(lets: &mut Lets, op: Op, float: DType, state: &[Expr]) -> Expr {
     let [a, c, d] = state else { unreachable!("three parts") };
@@ -93,13 +94,13 @@ fn order_of(lets: &mut Lets, op: Op, float: DType, state: &[Expr]) -> Expr {
     is_nan.select(Scalar::highest(float.signed()).into(), order)
 }
 
-/// The float of which this is the order; +0 for both zeros, a NaN for any.
+/// The float with this [order](order_of); +0 for both zeros, and one NaN for all.
 fn value_of(order: Expr, op: Op, float: DType) -> Expr {
     let sign = Expr::from(Scalar::lowest(float.signed()));
     let zero = order.int(0);
     let bits = match op {
         Op::Max => order.clone().lt(zero).select(sign.sub(order.clone()), order),
-        // The greatest stands for a NaN, with or without a sign.
+        // The greatest number orders a NaN, with or without a sign.
         _ => zero.clone().lt(order.clone()).select(order.clone().or(sign), zero.sub(order)),
     };
     bits.bits(float)

@@ -1,6 +1,6 @@
-//! Order statistics: what is found in a slice by the order of its elements.
+//! Order statistics of a slice.
 //!
-//! NaN is greatest in that order, so the last element tells whether there is one.
+//! NaN is greatest in the order of elements, so the last element is NaN if there is one.
 
 use super::float::give;
 use super::{Method, Reducer, RowTypes, integer};
@@ -11,7 +11,7 @@ use DType::{F32, F64};
 fn nth(types: &RowTypes, positions: Vec<u64>, finish: impl FnOnce(&mut Lets, &[Expr]) -> Expr) -> Reducer {
     let lift = as_comparable(types);
     let dtype = lift.results[0].dtype();
-    // Over nothing there is no element at a position, and a float result is NaN.
+    // An empty slice has no element at a position, and a float result is NaN.
     let nothing = vec![if dtype.is_float() { Scalar::nan(dtype) } else { Scalar::zero(dtype) }; positions.len()];
     let elements = vec![dtype; positions.len()];
     let finish = Def::build("finish", &elements, |lets, args| match types.count == 0 && types.output.is_float() {
@@ -22,13 +22,13 @@ fn nth(types: &RowTypes, positions: Vec<u64>, finish: impl FnOnce(&mut Lets, &[E
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 
-/// The element as it is compared: halves exactly in f32.
+/// The lift of an element for comparison: halves exactly in f32.
 fn as_comparable(types: &RowTypes) -> Def {
     let half = types.input.is_float() && types.input.bytes() < 4;
     Def::build("value", &[types.input], |_, args| vec![if half { args[0].clone().cast(F32) } else { args[0].clone() }])
 }
 
-/// A value of floats in the output's type; NaN where the greatest element is NaN.
+/// A float value in the output's type; NaN if the greatest element is NaN.
 fn give_unless_nan(lets: &mut Lets, value: Expr, greatest: &Expr, types: &RowTypes) -> Expr {
     let nan = Scalar::nan(value.dtype()).into();
     let value = greatest.clone().is_nan().select(nan, value);
@@ -51,12 +51,12 @@ pub(super) fn median(types: &RowTypes) -> Reducer {
         let [low, high, greatest] = [0, 1, 2].map(|i| args[i].clone().cast(types.accumulator));
         let sum = lets.bind(low.clone().add(high.clone()));
         let half = sum.float(0.5);
-        // Where the sum overflows, the halves do not.
+        // If the sum overflows, the sum of the halves does not.
         let largest = sum.float(if types.accumulator == F64 { f64::MAX } else { f64::from(f32::MAX) });
         let finite = sum.clone().abs().le(largest);
         let of_halves = low.clone().mul(half.clone()).add(high.clone().mul(half.clone()));
         let mean = finite.select(sum.mul(half), of_halves);
-        // Equal elements are their mean, infinite ones too.
+        // Two equal elements are their own mean, infinite ones too.
         let mean = low.clone().eq(high).select(low, mean);
         give_unless_nan(lets, mean, &greatest, types)
     })
@@ -85,23 +85,23 @@ pub(super) fn quantile(types: &RowTypes) -> Reducer {
     let part = at - low as f64;
     nth(types, vec![low, (low + 1).min(last), last], |lets, args| {
         let [low, high, greatest] = [0, 1, 2].map(|i| args[i].clone().cast(types.accumulator));
-        // On an element nothing is computed.
+        // At the position of an element the result is that element.
         if part == 0.0 {
             return give_unless_nan(lets, low, &greatest, types);
         }
         let share = low.float(part);
         let distance = lets.bind(high.clone().sub(low.clone()));
-        // Where the distance of finite elements overflows, parts of them do not.
+        // If the distance of finite elements overflows, the parts of each do not.
         let rest = low.float(1.0 - part);
         let of_parts = low.clone().mul(rest).add(high.clone().mul(share.clone()));
         let infinity = || low.float(f64::INFINITY);
         let finite = |x: &Expr| x.clone().abs().lt(infinity());
         let by_distance = low.clone().add(distance.clone().mul(share.clone()));
         let between = finite(&distance).select(by_distance, of_parts);
-        // Between equal elements nothing is computed, nor where the share is 0 in the accumulator's type.
+        // The lower element is the result if both are equal, or the share is 0 in the accumulator's type.
         let exact = share.clone().eq(share.float(0.0)).or(low.clone().eq(high.clone()));
         let of_finite = exact.select(low.clone(), between);
-        // Any share of an infinite element is infinite, and the two infinities have nothing between them.
+        // Any share of an infinite element is infinite, and between the two infinities lies NaN.
         let of_infinite = low.clone().add(high.clone());
         let value = finite(&low).and(finite(&high)).select(of_finite, of_infinite);
         give_unless_nan(lets, value, &greatest, types)

@@ -20,7 +20,7 @@ const LAST: Param = Param { name: "last", at_least: 0.0, at_most: 1.0, is_flag: 
 
 const NO_FORMS: Forms = Forms { truth: None, integer: None, float: None, direct: None };
 
-/// What rows have in common: no parameters, a copy over no axes, integers clamped.
+/// The defaults of rows: no parameters, a copy over no axes, integers clamped.
 const ROW: Row = Row {
     name: "",
     aliases: &[],
@@ -42,7 +42,7 @@ const ROW: Row = Row {
 /// oneDNN's norms: under the root or not, eps the least value or added.
 const NORM: Row = Row { params: &[P, EPS], identity_over_no_axes: false, ..ROW };
 
-/// Where an extreme is.
+/// The defaults of rows for the position of an extreme.
 const ARG: Row = Row {
     params: &[LAST],
     identity_over_no_axes: false,
@@ -52,10 +52,10 @@ const ARG: Row = Row {
     ..ROW
 };
 
-/// What selects elements by their order.
+/// The defaults of rows that select elements by their order.
 const SELECT: Row = Row { identity_over_no_axes: false, integer_of_nothing: false, selects: true, ..ROW };
 
-/// What writes the whole slice.
+/// The defaults of rows that write the whole slice.
 const NORMALIZE: Row = Row { params: &[EPS_NOT_NEGATIVE], identity_over_no_axes: false, applies: true, ..ROW };
 
 /// Every reduction, in the order of the documentation's tables.

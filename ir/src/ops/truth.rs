@@ -1,4 +1,4 @@
-//! Truth values: bytes in memory, of which every non-zero one is true.
+//! Truth values: bytes in memory, where every non-zero one is true.
 
 use super::{Reducer, RowTypes};
 use crate::{DType, Def, Expr, Op, Scalar};
@@ -15,18 +15,18 @@ pub(super) fn truth_of(x: Expr) -> Expr {
     is_true(x).select(one, none)
 }
 
-/// Whether a byte is not 0.
+/// The condition that a byte is not 0.
 pub(super) fn is_true(x: Expr) -> Expr {
     let zero = x.int(0);
     x.ne(zero)
 }
 
-/// A byte to 0 or 1.
+/// The definition of a byte's truth as 0 or 1.
 pub(super) fn as_bool() -> Def {
     Def::build("bool", &[BYTE], |_, args| vec![truth_of(args[0].clone())])
 }
 
-/// Combines bytes as they are: whether one is true shows at the end.
+/// Combines bytes as they are; finish turns them into truth values.
 fn reduce(op: Op, identity: u64) -> Reducer {
     Reducer::simple(
         vec![byte(identity)],
@@ -36,18 +36,18 @@ fn reduce(op: Op, identity: u64) -> Reducer {
     )
 }
 
-/// An odd number of bytes is not 0.
+/// The reducer that is true if an odd number of bytes is not 0.
 pub(super) fn odd(_: &RowTypes) -> Reducer {
     let lift = Def::build("truth", &[BYTE], |_, args| vec![truth_of(args[0].clone())]);
     Reducer::simple(vec![byte(0)], lift, super::combine(Op::Xor, BYTE), as_bool())
 }
 
-/// Some byte is not 0.
+/// The reducer that is true if some byte is not 0.
 pub(super) fn any(_: &RowTypes) -> Reducer {
     reduce(Op::Or, 0)
 }
 
-/// The least byte is not 0.
+/// The reducer that is true if the least byte is not 0.
 pub(super) fn all(_: &RowTypes) -> Reducer {
     reduce(Op::Min, 255)
 }

@@ -56,7 +56,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows the name at `at` of an operation or a definition.
+    /// Parses the operands that follow the name at `at`, of an operation or a definition.
     fn call(&mut self, at: usize, name: &str) -> Result<Expr> {
         if let Some((op, result)) = operation(name) {
             let args = self.args()?;
@@ -118,14 +118,14 @@ impl Parser<'_> {
         Scalar::parse(dtype, text).ok_or_else(|| self.error(at, format!("`{}` is no value of {dtype}", cut(text))))
     }
 
-    /// A value of a known type.
+    /// Parses a value of a known type.
     pub(super) fn value_of(&mut self, dtype: DType) -> Result<Scalar> {
         let at = self.at;
         let text = self.value("a value")?;
         self.scalar(at, dtype, &text)
     }
 
-    /// The text of a value, in the form `Scalar::parse` takes.
+    /// Takes the text of a value, in the form of `Scalar::parse`.
     fn value(&mut self, what: &str) -> Result<String> {
         let sign = if self.accept("-")? { "-" } else { "" };
         let (Token::Number(text) | Token::Word(text)) = self.token else {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         Ok(format!("{sign}{}", self.value_after(text)?))
     }
 
-    /// The same, after its first word or number.
+    /// Takes the rest of a value's text after its first word or number.
     fn value_after(&mut self, word: &str) -> Result<String> {
         if word != "bits" {
             return Ok(word.to_string());
@@ -158,7 +158,7 @@ impl Parser<'_> {
 
     pub(super) fn index(&mut self) -> Result<Index> {
         let mut negative = self.accept("-")?;
-        // In order, so that an index takes each at its end.
+        // The map is ordered, so that an index takes each term at its end.
         let (mut offset, mut terms) = (0i64, BTreeMap::<LoopVar, i64>::new());
         loop {
             let at = self.at;
@@ -189,7 +189,7 @@ impl Parser<'_> {
     }
 }
 
-/// The operation of that name in text; with the result type where the name says it.
+/// The operation of a name in text, with the result type if that is part of the name.
 fn operation(name: &str) -> Option<(Op, Option<DType>)> {
     if let Ok(dtype) = name.parse() {
         return Some((Op::Cast, Some(dtype)));

@@ -3,7 +3,7 @@
 use super::ParseError;
 use std::fmt;
 
-/// A token; text in it is as written, of quoted text the meaning.
+/// A token with its text as written; quoted text has its escapes resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     Word(&'a str),
@@ -13,7 +13,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// As in `expected x, found y`. Long words are cut, so that a message stays one line.
+/// Prints a token for messages, a long word cut so that a message stays one line.
 impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -25,7 +25,7 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// At most the first 40 characters.
+/// Returns at most the first 40 characters.
 pub(super) fn cut(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
@@ -43,7 +43,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, pos: 0 }
     }
 
-    /// An error at a byte position, which is that of a character.
+    /// An error at a byte position, which is on a character boundary.
     pub(super) fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
         let before = &self.text[..at];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -54,7 +54,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token and where it begins; `End` again and again at the end.
+    /// Returns the next token and its place; at the end of the text always `End`.
     pub(super) fn next(&mut self) -> Result<(Token<'a>, usize), ParseError> {
         self.skip_space();
         let start = self.pos;
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Letters, digits, `_`, and dots that one of these follows.
+/// The length of a word: letters, digits, `_`, and dots that one of these follows.
 fn word_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_word = |i: usize| bytes.get(i).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -142,7 +142,8 @@ fn word_len(text: &str) -> usize {
     len
 }
 
-/// A word that begins with a digit, and the sign of an exponent: `0..4` is a number, a mark and a number.
+/// The length of a number: a word that begins with a digit, and the sign of an exponent. `0..4` is a number, a mark and
+/// a number.
 fn number_len(text: &str) -> usize {
     let len = word_len(text);
     let number = &text[..len];

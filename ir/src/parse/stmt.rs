@@ -5,7 +5,7 @@ use super::{MAX_DEPTH, Parser, Result, number_after};
 use crate::{AccId, BufId, Extent, Loop, LoopKind, Selection, Stmt, Transpose, Var};
 
 impl Parser<'_> {
-    /// Statements and the brace that closes their body; what they bind ends there.
+    /// Parses statements and the brace that closes their body and their scope.
     pub(super) fn stmts(&mut self) -> Result<Vec<Stmt>> {
         let (vars, accs) = (self.vars.mark(), self.accs.mark());
         let mut body = Vec::new();
@@ -60,7 +60,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The body of a loop or a wide function.
+    /// Parses the body of a loop or a wide function.
     fn body(&mut self) -> Result<Vec<Stmt>> {
         self.expect("{")?;
         self.loop_depth += 1;
@@ -218,7 +218,7 @@ impl Parser<'_> {
         Ok(Stmt::Transpose(Transpose { acc, buf, first, lanes, stride: sign * stride, columns, within }))
     }
 
-    /// `a0[index] = expr` or `x0[index] = expr`.
+    /// Parses `a0[index] = expr` or `x0[index] = expr`.
     fn write_stmt(&mut self, word: &str) -> Result<Stmt> {
         let target = (number_after('a', word), number_after('x', word));
         if target == (None, None) {

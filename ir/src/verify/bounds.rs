@@ -1,4 +1,4 @@
-//! What values loop variables and indices may have.
+//! The ranges of loop variables and indices.
 
 use crate::{Extent, Index, LoopVar};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Bindings {
     stack: Vec<Binding>,
-    /// How many loops are open, and how many of them make no iteration.
+    /// The number of open loops, and of those among them that make no iteration.
     loops: usize,
     empty: usize,
 }
@@ -16,11 +16,11 @@ pub(super) struct Bindings {
 #[derive(Clone, Copy)]
 struct Binding {
     var: LoopVar,
-    /// The extent of a loop's variable, or what is as good; none for one of `carry`.
+    /// The extent that bounds the variable of a loop or `pick`; none for one of `carry`.
     extent: Option<Extent>,
     least: i128,
     most: i128,
-    /// How many loops its value depends on: those around the loop or `carry` that binds it.
+    /// The number of loops around the loop, `carry` or `pick` that binds it.
     depth: usize,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct Term {
     pub(super) coefficient: i64,
     pub(super) least: i128,
     pub(super) most: i128,
-    /// How many loops are around what binds the variable.
+    /// The number of loops around the loop, `carry` or `pick` that binds the variable.
     pub(super) depth: usize,
 }
 
-/// A place to return to.
+/// A state of the bindings to return to.
 pub(super) struct Mark {
     len: usize,
     loops: usize,
@@ -45,12 +45,12 @@ pub(super) struct Mark {
 }
 
 impl Bindings {
-    /// How many loops are open.
+    /// The number of open loops.
     pub(super) fn loops(&self) -> usize {
         self.loops
     }
 
-    /// Whether one of the open loops makes no iteration.
+    /// Returns true if one of the open loops makes no iteration.
     pub(super) fn never_runs(&self) -> bool {
         self.empty > 0
     }
@@ -59,7 +59,7 @@ impl Bindings {
         self.position(var).is_some()
     }
 
-    /// Whether the variable is bound by `carry`.
+    /// Returns true if the variable is bound by `carry`.
     pub(super) fn is_carry(&self, var: LoopVar) -> bool {
         self.position(var).is_some_and(|i| self.stack[i].extent.is_none())
     }
@@ -109,7 +109,7 @@ impl Bindings {
         self.stack.push(Binding { var, extent, least: 0, most: most.into(), depth: self.loops });
     }
 
-    /// Forgets what was bound since the mark.
+    /// Forgets the variables bound since the mark.
     pub(super) fn leave(&mut self, mark: Mark) {
         self.stack.truncate(mark.len);
         (self.loops, self.empty) = (mark.loops, mark.empty);

@@ -1,4 +1,4 @@
-//! Whether two iterations of a parallel loop touch the same element.
+//! The dependence test: two iterations of a parallel loop must not touch the same element.
 //!
 //! Iterations `v` and `v + d` of a loop of n iterations access elements whose indices are affine.
 //! The difference of the indices is `c*d + s + g*m`, where c is the coefficient of the loop's
@@ -7,16 +7,16 @@
 //! coefficients that are not smaller (m any integer). Variables bound in the loop differ between the
 //! iterations, those from outside do not. The elements differ for each 0 < |d| < n if
 //!
-//! - `c*d + s` lies strictly between two neighbouring multiples of g, also where s takes terms with greater
-//!   coefficients and g is that of the others, or
+//! - `c*d + s` lies strictly between two neighbouring multiples of g, where s may also take terms with greater
+//!   coefficients and g is the divisor of the remaining ones, or
 //! - it meets one multiple of g only, p, and |s - p| < |c|, so that no d but 0 reaches it, or
-//! - from the greatest coefficient down to c, what the smaller ones span leaves each variable one value
-//!   for which the difference may be 0, and that leaves d only 0.
+//! - from the greatest coefficient down to c, the span of the smaller ones leaves each variable one value
+//!   for which the difference may be 0, and d only the value 0.
 //!
 //! For one index in mixed radix, such as `800*i + 100*j + k`, the second is the usual test that each
 //! coefficient exceeds the span of those below it; the third is for radices that do not divide one
 //! another, such as `5*i + 2*j + k`. They differ as well if the ranges of the two indices do not meet.
-//! What is not proved counts as a conflict.
+//! A pair without a proof counts as a conflict.
 
 use super::bounds::Term;
 use super::{Site, Verifier};
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// A read or write of one element.
 pub(super) struct Access<'a> {
     pub(super) target: Target,
-    /// How many loops are around the declaration of the target.
+    /// The number of loops around the declaration of the target.
     pub(super) decl_depth: usize,
     pub(super) write: bool,
     pub(super) offset: i64,
@@ -88,7 +88,7 @@ struct Iterations {
 }
 
 impl Iterations {
-    /// Whether two different iterations may access the same element, one as `a`, the other as `b`;
+    /// Returns false if no two different iterations access the same element, one as `a`, the other as `b`;
     /// none if the arithmetic overflows.
     fn collide(self, a: &Access, b: &Access) -> Option<bool> {
         let own = |access: &Access| access.terms.iter().find(|t| t.var == self.var).map_or(0, |t| t.coefficient);
@@ -161,16 +161,16 @@ impl Iterations {
     }
 }
 
-/// A constant and terms: coefficients of variables that go from 0 to the number beside them.
+/// A constant and terms: each a coefficient and the greatest value of its variable, whose least is 0.
 struct Difference {
     constant: i128,
     terms: Vec<(i128, i128)>,
 }
 
 impl Difference {
-    /// Whether for some coefficient greater than c all terms with smaller ones, with `c*d` and the constant, lie
-    /// strictly between two neighbouring multiples of what all others are multiples of; none if the arithmetic
-    /// overflows.
+    /// Returns true if for some coefficient greater than c the sum of `c*d`, the constant and all terms with smaller
+    /// coefficients lies strictly between two neighbouring multiples of the other coefficients' greatest common
+    /// divisor; none if the arithmetic overflows.
     fn lies_between_multiples(&self, c: i128, last: i128) -> Option<bool> {
         let mut splits: Vec<i128> = self.terms.iter().map(|&(t, _)| t.abs()).filter(|&t| t > c).collect();
         splits.sort_unstable();
@@ -187,7 +187,7 @@ impl Difference {
         Some(false)
     }
 
-    /// Whether `c*d` plus this is 0 for no d from -last to last but 0, judging one variable after the other
+    /// Returns true if `c*d` plus this is 0 for no d from -last to last but 0, by fixing one variable after the other
     /// from the greatest coefficient down; none if the arithmetic overflows.
     fn leaves_only_zero(&self, c: i128, last: i128) -> Option<bool> {
         // For each coefficient the least and the greatest multiple of it.

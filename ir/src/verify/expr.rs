@@ -67,7 +67,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// That the value of an index fits the type.
+    /// Checks that the value of an index fits the type.
     fn value_of_index(&mut self, dtype: DType, index: &Index) {
         let Some((lowest, highest)) = dtype.int_range().filter(|_| dtype != DType::Bool) else {
             return self.report(format!("the value of an index is no {dtype}"));
@@ -81,7 +81,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The rules of a call, but for its results; gives the definition.
+    /// Checks a call, but for its results; returns the definition.
     pub(super) fn call(&mut self, id: DefId, args: &[Expr]) -> Option<&'a Def> {
         let Some(def) = self.nest.defs.get(id.0 as usize) else {
             self.report(format!("there is no definition {id}"));
@@ -104,12 +104,12 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// That an index stays within `what`, which has `len` elements.
+    /// Checks that an index stays within `what`, which has `len` elements.
     pub(super) fn within(&mut self, index: &Index, len: u64, what: impl std::fmt::Display) {
         self.span_within(index, (0, 0), len, what);
     }
 
-    /// Checks that the elements from one distance to another from an index lie within so many elements.
+    /// Checks that an index plus each distance of `span` stays within `what`, which has `len` elements.
     pub(super) fn span_within(&mut self, index: &Index, span: (i128, i128), len: u64, what: impl std::fmt::Display) {
         if !self.index(index) || self.bindings.never_runs() {
             return;
@@ -126,7 +126,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// That the variables of an index are bound.
+    /// Checks that the variables of an index are bound; returns true if they are.
     pub(super) fn index(&mut self, index: &Index) -> bool {
         let unbound: Vec<_> = index.terms().map(|(var, _)| var).filter(|var| !self.bindings.is_bound(*var)).collect();
         for var in &unbound {

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::fmt::Display;
 
-/// What a body has bound so far, to be forgotten at its end.
+/// The names that a body has bound so far, to be forgotten at its end.
 #[derive(Default)]
 struct Body {
     vars: Vec<Var>,
@@ -16,12 +16,12 @@ struct Body {
 }
 
 impl<'a> Verifier<'a> {
-    /// The statements of a nest.
+    /// Checks the statements of a nest.
     pub(super) fn body(&mut self, stmts: &'a [Stmt]) {
         self.body_in(stmts, &mut Vec::new());
     }
 
-    /// `around` are the loops that are open.
+    /// Checks the statements of a body; `around` are the open loops.
     fn body_in(&mut self, stmts: &'a [Stmt], around: &mut Vec<&'a Loop>) {
         let mark = self.bindings.mark();
         let mut body = Body::default();
@@ -96,7 +96,7 @@ impl<'a> Verifier<'a> {
         self.place = place;
     }
 
-    /// Whether there is no room for another loop or wide function, which is reported.
+    /// Returns true, and reports it, if another loop or wide function would exceed [`MAX_DEPTH`].
     fn is_too_deep(&mut self, around: &[&Loop]) -> bool {
         let too_deep = around.len() + usize::from(self.in_wide) == MAX_DEPTH;
         if too_deep {
@@ -159,7 +159,7 @@ impl<'a> Verifier<'a> {
         self.bindings.carry(var, most);
     }
 
-    /// That a name's number is one that a table has room for.
+    /// Checks that a name's number is at most [`MAX_NUMBER`].
     fn number(&mut self, name: impl Display, number: u32) {
         if number > MAX_NUMBER {
             self.report(format!("{name} is numbered above {MAX_NUMBER}"));
@@ -229,7 +229,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// An accumulator whose elements are read or written; reports one that cannot be.
+    /// Returns an accumulator to read or write elements of; reports one that is undeclared or was selected from.
     pub(super) fn unselected(&mut self, acc: AccId) -> Option<AccInfo> {
         let info = self.accs.get(&acc).copied();
         match info {
@@ -313,7 +313,7 @@ impl<'a> Verifier<'a> {
         self.span_within(&t.first, (least, last), buffer.len, t.buf);
     }
 
-    /// What merge and fold have in common; there are `states` states of `elems` elements.
+    /// Checks a merge or a fold of `states` states of `elems` elements.
     fn combine(&mut self, accs: &[AccId], id: DefId, states: u64, elems: u64, around: &[&Loop]) {
         let mut types = Vec::new();
         for (i, acc) in accs.iter().enumerate() {
@@ -325,7 +325,7 @@ impl<'a> Verifier<'a> {
             if u128::from(states) * u128::from(elems) > u128::from(info.len) {
                 self.report(format!("{acc} has {} elements, and {states} * {elems} are needed", info.len));
             }
-            // A loop that declares the accumulator in its body has at most that many loops around it.
+            // A loop that declares the accumulator in its body has at most `depth` loops around it.
             for l in around.iter().skip(info.depth) {
                 let several = self.bindings.most_iterations(l.extent) > 1;
                 if l.kind != LoopKind::Seq && several && !self.bindings.never_runs() {
@@ -336,7 +336,7 @@ impl<'a> Verifier<'a> {
         let Some(def) = self.nest.defs.get(id.0 as usize) else {
             return self.report(format!("there is no definition {id}"));
         };
-        // An accumulator that is missing is reported; then the types cannot be compared.
+        // With an accumulator missing, which is reported, the types cannot be compared.
         if types.len() != accs.len() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is wrong with a layout.
+//! The errors of layouts.
 
 /// A layout that cannot be, or does not fit its shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! The layout that `any` stands for.
+//! The resolution of `any` to a layout.
 
 use super::placement::dense;
 use super::{Layout, LayoutBlock, Order};
@@ -7,8 +7,8 @@ use super::{Layout, LayoutBlock, Order};
 const LETTERS: usize = 26;
 
 impl Layout {
-    /// The layout of an output of this shape that keeps this layout, of an input: `reduced` says which of the
-    /// input's axes are reduced, `stay` whether they stay in the output.
+    /// The layout of an output of this shape that keeps this layout of an input; `reduced` marks the input's
+    /// reduced axes, which stay in the output if `stay` is set.
     pub(crate) fn kept(&self, reduced: &[bool], stay: bool, shape: &[u64], any: &Layout) -> Layout {
         let mut order: Vec<usize> = match &self.order {
             Order::RowMajor | Order::Any => (0..reduced.len()).collect(),
@@ -23,7 +23,7 @@ impl Layout {
             }
         };
         let left = |axis: usize| stay || !reduced[axis];
-        // What an axis is called when those before it have gone.
+        // The number of an axis among the axes that are left.
         let renamed = |axis: usize| (0..axis).filter(|&before| left(before)).count();
         order.retain(|&axis| left(axis));
         order.iter_mut().for_each(|axis| *axis = renamed(*axis));

@@ -1,6 +1,6 @@
-//! Where the elements of one operand lie in its buffer.
+//! The layouts of operands in their buffers.
 //!
-//! A [`Layout`] is what the user says; with a shape it resolves to a [`Placement`]. Strides, extents,
+//! A [`Layout`] is the user's description; with a shape it resolves to a [`Placement`]. Strides, extents,
 //! blocks, offsets and spans are in elements.
 //!
 //! # Text
@@ -11,20 +11,20 @@
 //! block   = INT LETTER
 //! ```
 //!
-//! A tag is oneDNN's: letters from the outermost axis to the innermost, `a` for axis 0, so `acdb` over
-//! logical NCHW is NHWC. An axis whose letter is a capital is cut into blocks, of which the sizes follow,
-//! from the outermost block to the innermost: `aBcd16b` holds 16 neighbours along axis 1 together, and
-//! `ABcd4b16a4b` cuts axis 1 twice. An axis that is no multiple of its block is padded to one. The familiar
-//! names mean the same, in any order of their letters and with blocks: those of activations (`nc ncw nchw ncdhw`, so
-//! `nhwc` and `nChw16c`), of weights (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
+//! A tag is oneDNN's: letters from the outermost axis to the innermost, `a` for axis 0, so `acdb` over logical NCHW is
+//! NHWC. An axis whose letter is a capital is cut into blocks, whose sizes follow from the outermost block to the
+//! innermost: `aBcd16b` holds 16 neighbours along axis 1 together, and `ABcd4b16a4b` cuts axis 1 twice. An axis that is
+//! no multiple of its block is padded to one. The familiar names mean the same, in any order of their letters and with
+//! blocks: the names of activations (`nc ncw nchw ncdhw`, so `nhwc` and `nChw16c`), of weights
+//! (`oi oiw oihw oidhw goiw goihw goidhw`), of sequences (`tnc`), and `x`.
 //!
-//! Operands of one spec may be blocked in different sizes. Where blocks do not divide their axis, or one
-//! another, the spec is computed in several boxes, of which there may be
+//! Operands of one spec may be blocked in different sizes. If blocks do not divide their axis, or one
+//! another, the spec is computed in several boxes, at most
 //! [64](crate::MAX_BOXES).
 //!
-//! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a
-//! negative one runs backwards. `+` and a number say that so many elements of the buffer come before those of
-//! the operand. `any`, for outputs, keeps the layout of input 0 ([`Layout::any`]).
+//! Strides are of whole blocks where an axis is blocked, and any integers: zero repeats an element, a negative one runs
+//! backwards. `+` and a number skip so many elements at the start of the buffer. `any`, for outputs, keeps the layout
+//! of input 0 ([`Layout::any`]).
 
 mod error;
 mod keep;
@@ -45,7 +45,7 @@ pub const MAX_BYTES: u64 = i64::MAX as u64;
 /// The largest block of an axis, in elements.
 pub const MAX_LAYOUT_BLOCK: u64 = 1 << 16;
 
-/// How the elements of an operand are laid out.
+/// The layout of an operand's elements.
 ///
 /// ```
 /// use cranefold_spec::Layout;
@@ -66,12 +66,12 @@ pub const MAX_LAYOUT_BLOCK: u64 = 1 << 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Layout {
     order: Order,
-    /// From the outermost to the innermost.
+    /// The blocks, from the outermost to the innermost.
     blocks: Vec<LayoutBlock>,
     offset: u64,
 }
 
-/// How whole blocks are ordered, or elements where there are none.
+/// The order of whole blocks, or of elements without blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Order {
     /// Dense, the last axis fastest. It prints as nothing.
@@ -81,11 +81,11 @@ enum Order {
     Axes(Vec<u8>),
     /// A stride for each axis.
     Strides(Vec<i64>),
-    /// That of input 0.
+    /// The order and blocks of input 0.
     Any,
 }
 
-/// A block that an axis is cut into.
+/// A level of blocking of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct LayoutBlock {
     axis: u8,
@@ -93,7 +93,7 @@ struct LayoutBlock {
 }
 
 impl Layout {
-    /// Dense, the last axis fastest; what holds where nothing is said.
+    /// The default layout: dense, the last axis fastest.
     pub fn row_major() -> Layout {
         Layout::default()
     }
@@ -101,8 +101,8 @@ impl Layout {
     /// The dense layout that a tag names (see [`layout`](self)).
     ///
     /// # Errors
-    /// If the letters are neither each of the first ones of the alphabet once nor those of a familiar name,
-    /// blocks and capitals do not agree, or a block has not from 2 to [`MAX_LAYOUT_BLOCK`] elements.
+    /// If the letters are neither the first ones of the alphabet, each once, nor a familiar name's; if blocks and
+    /// capitals do not agree; or if a block has not from 2 to [`MAX_LAYOUT_BLOCK`] elements.
     pub fn tag(tag: &str) -> Result<Layout, LayoutError> {
         let (axes, blocks) = tag::parse(tag)?;
         Ok(Layout { order: Order::Axes(axes), blocks, offset: 0 })
@@ -127,21 +127,21 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// If the blocks are no such text, name an axis that has no stride, or have not from 2 to [`MAX_LAYOUT_BLOCK`]
-    /// elements.
+    /// If the text is no list of blocks, a block's axis has no stride, or a block has not from 2 to
+    /// [`MAX_LAYOUT_BLOCK`] elements.
     pub fn blocked_strides(strides: impl Into<Vec<i64>>, blocks: &str) -> Result<Layout, LayoutError> {
         let strides = strides.into();
         let blocks = tag::parse_blocks(blocks, strides.len())?;
         Ok(Layout { order: Order::Strides(strides), blocks, offset: 0 })
     }
 
-    /// For an output: the order and blocks of input 0, as oneDNN's RFC proposes for `any`.
+    /// The layout of an output with the order and blocks of input 0, as oneDNN's RFC proposes for `any`.
     ///
     /// With `keep_dims`, and where each position of the slice is written, order and blocks stay; a reduced
     /// axis that is blocked becomes one block, whose padding is zero. Without, reduced axes leave the
     /// order, with their blocks. After explicit strides the output is dense, its axes in the order of their
-    /// |stride|, the largest outermost, and zero outside of all. The offset of input 0 is not kept; one that is
-    /// said (`any+8`) is. A spec has in its place the layout that it stands for.
+    /// |stride|, the largest outermost, and zero outside of all. The offset of input 0 is not kept; an
+    /// explicit one (`any+8`) is. A spec holds the resolved layout in place of `any`.
     ///
     /// ```
     /// use cranefold_spec::Spec;
@@ -156,24 +156,24 @@ impl Layout {
         Layout { order: Order::Any, ..Layout::default() }
     }
 
-    /// The same with so many elements of the buffer before those of the operand.
+    /// The layout after so many skipped elements of the buffer.
     #[must_use]
     pub fn offset(self, elems: u64) -> Layout {
         Layout { offset: elems, ..self }
     }
 
-    /// Whether it is row-major without an offset, and prints as nothing.
+    /// Returns true for the row-major layout without an offset, which prints as nothing.
     pub fn is_row_major(&self) -> bool {
         *self == Layout::default()
     }
 
-    /// Whether it is [`any`](Layout::any).
+    /// Returns true for [`any`](Layout::any).
     pub fn is_any(&self) -> bool {
         self.order == Order::Any
     }
 }
 
-/// What stands after the `@` in a spec; nothing for row-major.
+/// Prints the text after the `@` in a spec; nothing for row-major.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.order {
@@ -190,7 +190,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Numbers with commas between brackets.
+/// Numbers with commas, in brackets.
 pub fn list<T: fmt::Display>(items: &[T], open: char, close: char) -> String {
     let items: Vec<String> = items.iter().map(T::to_string).collect();
     format!("{open}{}{close}", items.join(","))

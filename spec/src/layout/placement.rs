@@ -2,7 +2,7 @@
 
 use super::{Layout, LayoutBlock, LayoutError, MAX_BYTES, Order, list, tag};
 
-/// Where the elements of an operand lie in its buffer.
+/// The places of an operand's elements in its buffer.
 ///
 /// An index along an axis has digits: one for each block of that axis, and the number of the block. With
 /// `s` the strides and `n` the sizes, an axis in blocks of n contributes
@@ -23,24 +23,24 @@ pub struct Placement {
     pub padded: Vec<u64>,
     /// Index in the buffer of the element whose indices are all 0.
     pub origin: u64,
-    /// Elements from the start of the buffer to the last that belongs to the operand, padding included; 0 where
-    /// an extent is 0.
+    /// Elements from the start of the buffer to the operand's last, padding included; 0 if an extent
+    /// is 0.
     pub span_elems: u64,
 }
 
-/// A block that an axis is cut into.
+/// A level of blocking of an axis, with its stride.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlacedLayoutBlock {
     /// The axis.
     pub axis: usize,
-    /// How many positions it has: elements, or blocks inside it.
+    /// The number of positions in it: elements, or blocks inside it.
     pub size: u64,
-    /// Elements between neighbouring ones.
+    /// Elements between neighbouring positions.
     pub stride: i64,
 }
 
 impl Layout {
-    /// Where the elements of an operand of this shape lie.
+    /// Resolves the layout with a shape to the places of the elements.
     ///
     /// The buffer starts at the layout's offset before the lowest address that an element has. Extents of 0
     /// do not hide an overflow of the others.
@@ -79,8 +79,8 @@ impl Layout {
         if shape.contains(&0) {
             return Ok(placement);
         }
-        // A term for each axis and each block, of which there are at most 62: their product is below 2^63. Each
-        // is below 2^127, and a saturating i128 orders their sum rightly.
+        // A term for each axis and each block, of which there are at most 62, since their product is below 2^63. Each
+        // is below 2^127, and a saturating i128 orders their sum correctly.
         let (mut low, mut high) = (0i128, i128::from(self.offset));
         for (_, extent, stride) in placement.digits() {
             let reach = i128::from(extent - 1) * i128::from(stride);
@@ -104,18 +104,18 @@ fn padded(shape: &[u64], blocks: &[LayoutBlock]) -> Option<Vec<u64>> {
     shape.iter().enumerate().map(whole).collect()
 }
 
-/// How many elements of an axis its blocks hold together.
+/// The number of elements in an outermost block of an axis; none on overflow.
 fn block(blocks: &[LayoutBlock], axis: usize) -> Option<u64> {
     blocks.iter().filter(|b| usize::from(b.axis) == axis).try_fold(1u64, |all, b| all.checked_mul(b.size))
 }
 
-/// Whether so many elements are no more than [`MAX_BYTES`]; an extent 0 counts as 1.
+/// Returns true if the elements take at most [`MAX_BYTES`]; an extent 0 counts as 1.
 fn fits(extents: &[u64], element_bytes: u64) -> bool {
     let bytes = extents.iter().try_fold(element_bytes, |bytes, &extent| bytes.checked_mul(extent.max(1)));
     bytes.is_some_and(|bytes| bytes <= MAX_BYTES)
 }
 
-/// The strides of blocks that lie densely, with the axes of `order` from the innermost to the outermost; an
+/// The strides of dense blocks, with the axes of `order` from the innermost to the outermost; an
 /// extent 0 counts as 1.
 pub(super) fn dense(shape: &[u64], blocks: &[LayoutBlock], order: impl Iterator<Item = usize>) -> Vec<i64> {
     let mut strides = vec![0; shape.len()];
@@ -128,7 +128,7 @@ pub(super) fn dense(shape: &[u64], blocks: &[LayoutBlock], order: impl Iterator<
     strides
 }
 
-/// Blocks lie densely in one another.
+/// The strides of blocks that are dense in one another.
 fn placed(blocks: &[LayoutBlock]) -> Vec<PlacedLayoutBlock> {
     let mut stride = 1i64;
     let mut placed = vec![];
@@ -163,7 +163,7 @@ impl Placement {
         along.fold(self.origin as i64, i64::wrapping_add) as u64
     }
 
-    /// How many elements along an axis each of its blocks holds, with the blocks inside, the smallest first.
+    /// The elements along an axis in each of its blocks, with the blocks inside, the smallest first.
     pub fn block_sizes(&self, axis: usize) -> impl Iterator<Item = u64> + '_ {
         let sizes = self.blocks.iter().rev().filter(move |b| b.axis == axis).map(|b| b.size);
         sizes.scan(1, |all, size| {
@@ -172,7 +172,7 @@ impl Placement {
         })
     }
 
-    /// Every digit of every axis: the axis, how many values it has, and its stride.
+    /// Every digit of every axis: the axis, the number of its values, and its stride.
     fn digits(&self) -> impl Iterator<Item = (usize, u64, i64)> + '_ {
         let outer = self.strides.iter().zip(&self.padded).enumerate().map(|(axis, (&stride, &padded))| {
             let block = self.block_sizes(axis).last().unwrap_or(1);
@@ -181,20 +181,20 @@ impl Placement {
         outer.chain(self.blocks.iter().map(|b| (b.axis, b.size, b.stride)))
     }
 
-    /// Checks that no element of the buffer belongs to two indices, as it must be in an output.
+    /// Checks that no element of the buffer belongs to two indices, which an output requires.
     ///
     /// The check is simple rather than exact: in the order of their magnitudes, each stride must
-    /// reach over all that the smaller ones span. Interleavings that are disjoint all the same,
-    /// such as strides `(2,3)` over shape `[3,3]`, are refused.
+    /// exceed the span of the smaller ones. Some disjoint interleavings, such as strides `(2,3)` over
+    /// shape `[3,3]`, are refused too.
     ///
     /// # Errors
-    /// Names the axis whose stride is zero or too small.
+    /// If a stride is zero or too small; the error names its axis.
     pub fn check_disjoint(&self) -> Result<(), LayoutError> {
         if self.span_elems == 0 {
             return Ok(());
         }
         let mut digits: Vec<(usize, u64, i64)> = self.digits().filter(|&(_, extent, _)| extent > 1).collect();
-        // Blocks come last and lie rightly in one another: what overlaps is the stride of an axis.
+        // Blocks come last and do not overlap in one another, so only the stride of an axis can be too small.
         digits.reverse();
         digits.sort_by_key(|&(_, _, stride)| stride.unsigned_abs());
         let mut span = 1u64;

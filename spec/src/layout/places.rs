@@ -19,11 +19,11 @@ pub struct Places<'a> {
     order: Vec<usize>,
     /// The indices of the first element.
     first: Vec<u64>,
-    /// How many elements are walked along each axis.
+    /// The number of elements to walk along each axis.
     extents: Vec<u64>,
     /// The next element, counted from the first.
     at: Vec<u64>,
-    /// Where the next element would lie if its index along the fastest axis were 0.
+    /// The place of the next element if its index along the fastest axis were 0.
     row: i64,
     left: u64,
 }
@@ -68,7 +68,7 @@ impl Placement {
 }
 
 impl<'a> Places<'a> {
-    /// The same with axis 0 fastest.
+    /// The same places with axis 0 fastest.
     pub fn column_major(mut self) -> Places<'a> {
         self.order.reverse();
         self.in_new_row()

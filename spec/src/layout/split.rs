@@ -1,15 +1,15 @@
-//! Where an axis is cut for the blocks of all operands to be whole.
+//! The cuts of an axis that make the blocks of all operands whole.
 
-/// A piece of an axis: positions that are as many digits, each with its own stride in every operand.
+/// A piece of an axis, whose positions have digits, each with its own stride in every operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The first position.
     pub start: u64,
-    /// How many values each digit has, and how many positions lie between neighbouring ones; outermost first.
+    /// For each digit the number of its values and the positions between neighbouring ones; outermost first.
     pub digits: Vec<(u64, u64)>,
 }
 
-/// The block sizes, smallest first, each once, of those that cut an axis of this extent.
+/// The block sizes that cut an axis of this extent, smallest first, each once.
 pub fn cutting(extent: u64, sizes: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut cutting: Vec<u64> = sizes.filter(|&size| size < extent).collect();
     cutting.sort_unstable();
@@ -17,12 +17,12 @@ pub fn cutting(extent: u64, sizes: impl Iterator<Item = u64>) -> Vec<u64> {
     cutting
 }
 
-/// Whether each size is a multiple of the one before.
+/// Returns true if each size is a multiple of the one before.
 fn divide(sizes: &[u64]) -> bool {
     sizes.windows(2).all(|pair| pair[1].is_multiple_of(pair[0]))
 }
 
-/// How many pieces an axis has at most.
+/// The most pieces that an axis may have.
 pub fn most_pieces(extent: u64, sizes: &[u64]) -> u64 {
     match divide(sizes) {
         true => sizes.len() as u64 + 1,
@@ -32,9 +32,9 @@ pub fn most_pieces(extent: u64, sizes: &[u64]) -> u64 {
 
 /// The pieces of the positions from `low` to before `high`, in order.
 ///
-/// Where sizes divide one another: first what lies before the first whole block of the largest size, then the
-/// whole ones, then what is left, both cut by the smaller sizes in the same way. Else each piece ends where a
-/// block of any size does.
+/// If sizes divide one another: the positions before the first whole block of the largest size, the whole blocks,
+/// and the positions after them; the first and the last part are cut by the smaller sizes in the same way. Else each
+/// piece ends at the end of a block of any size.
 ///
 /// ```text
 /// 0..40 in 4, 16  ->  0: 2 of 16, 4 of 4, 4 of 1      32: 2 of 4, 4 of 1

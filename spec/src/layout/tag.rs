@@ -7,7 +7,7 @@ use std::fmt;
 const NAMES: [&str; 13] =
     ["x", "nc", "ncw", "nchw", "ncdhw", "oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw", "tnc"];
 
-/// The axes from the outermost to the innermost, and the blocks.
+/// Parses a tag into the axes from the outermost to the innermost, and the blocks.
 pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<LayoutBlock>), LayoutError> {
     let bad = || LayoutError::BadTag { tag: shown(tag) };
     let letters = &tag[..tag.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tag.len())];
@@ -26,7 +26,7 @@ pub(super) fn parse(tag: &str) -> Result<(Vec<u8>, Vec<LayoutBlock>), LayoutErro
     Ok((axes, blocks))
 }
 
-/// The end of a tag over so many axes.
+/// Parses the blocks at the end of a tag over `rank` axes.
 pub(super) fn parse_blocks(text: &str, rank: usize) -> Result<Vec<LayoutBlock>, LayoutError> {
     let parsed = blocks(text, |letter| letter.checked_sub(b'a'))?;
     let parsed = parsed.ok_or_else(|| LayoutError::BadBlocks { blocks: shown(text) })?;
@@ -50,7 +50,7 @@ fn logical(letters: &str) -> Option<Vec<u8>> {
     NAMES.into_iter().find(is_permuted).map(|name| name.bytes().collect())
 }
 
-/// What activations in this order are called.
+/// The familiar name of activations in this order, such as `nChw16c`.
 pub(super) fn familiar(axes: &[u8], blocks: &[LayoutBlock]) -> Option<String> {
     let name = NAMES.into_iter().find(|name| name.len() == axes.len() && name.starts_with("nc"))?.as_bytes();
     let letter = |axis: u8| char::from(name[usize::from(axis)]);
@@ -62,7 +62,7 @@ pub(super) fn familiar(axes: &[u8], blocks: &[LayoutBlock]) -> Option<String> {
     )
 }
 
-/// Sizes with an axis after each; `None` if the text is something else.
+/// Parses sizes with an axis after each; `None` for any other text.
 fn blocks(mut text: &str, axis: impl Fn(u8) -> Option<u8>) -> Result<Option<Vec<LayoutBlock>>, LayoutError> {
     let mut blocks = vec![];
     while !text.is_empty() {
@@ -77,7 +77,7 @@ fn blocks(mut text: &str, axis: impl Fn(u8) -> Option<u8>) -> Result<Option<Vec<
     Ok(Some(blocks))
 }
 
-/// The letters of the axes, capitals where they are blocked.
+/// Writes the letters of the axes, capitals for blocked ones.
 pub(super) fn write_axes(f: &mut fmt::Formatter<'_>, axes: &[u8], blocks: &[LayoutBlock]) -> fmt::Result {
     axes.iter().try_for_each(|&axis| {
         let first = if blocks.iter().any(|b| b.axis == axis) { b'A' } else { b'a' };

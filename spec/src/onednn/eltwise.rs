@@ -4,7 +4,7 @@ use super::{SpecError, known, number, wide_number};
 use cranefold_ir::DType::{F32, F64};
 use cranefold_ir::expression::Expression;
 
-/// Those that expressions can say.
+/// The functions that expressions can compute.
 const ELTWISE: &[&str] = &[
     "relu",
     "tanh",
@@ -32,18 +32,18 @@ const ELTWISE: &[&str] = &[
 const SQRT_2_OVER_PI: f32 = 0.797_884_6;
 const CUBE: f32 = 0.044_715;
 
-/// Below this tanh t is t, and below the other e^t - 1: to less than half an ulp of f32, while an error of 2^-53
-/// of the other forms is nothing.
+/// The magnitude below which tanh t is t to less than half an ulp of f32; from there on the error of 2^-53 of the
+/// general form is negligible. The next constant is the one of e^t - 1.
 const LINEAR_TANH: f64 = 2e-4;
 const LINEAR_EXPM1: f64 = 5e-8;
 
-/// Below this log(1 + e^t) is e^t, in the same way.
+/// The exponent below which log(1 + e^t) is e^t, in the same way.
 const TINY_EXP: i64 = -17;
 
 /// 2^52 * 1.5: beside it an f64 has no fraction.
 const NO_FRACTION: i64 = 3 << 51;
 
-/// The f32 that an algorithm makes of s, an f32.
+/// The expression of an algorithm's f32 result for s, an f32.
 pub(super) fn expression(alg: &str, s: Expression, alpha: f32, beta: f32) -> Result<Expression, SpecError> {
     let forward = alg.strip_suffix("_use_dst_for_bwd").unwrap_or(alg);
     let alg = known("eltwise post-op", forward, &["dnnl_eltwise_", "eltwise_"], ELTWISE)?;

@@ -7,14 +7,14 @@
 //! | an integer destination | `saturate round_half_even`, as far as the types allow the words |
 //! | post-ops | one `then` expression over the result, the old destination `d` and the operands `y0`, `y1`, ... |
 //!
-//! Post-ops are computed in f32, each rounded by itself, and what comes out is converted to the destination
-//! once: to nearest even, and clamped where that is an integer. Before them the result of a float source is in
-//! f32 (f64 for f64), that of an integer source exact, then rounded to f32 once; a mean is divided in f32 where
-//! the destination is an integer and in f64 before that rounding where it is a float; a product that post-ops
-//! take to an integer destination is accumulated in f64. oneDNN itself accumulates integers in s32, which may
-//! overflow, so results differ where that does, or where its x64 code counts in f32.
+//! Post-ops are computed in f32, each rounded by itself, and their result is converted to the destination
+//! once: to nearest even, and clamped if it is an integer. Before them the result of a float source is in
+//! f32 (f64 for f64), the result of an integer source exact, then rounded to f32 once; a mean is divided in f32 for
+//! an integer destination and in f64, before that rounding, for a float one; a product that post-ops take to an
+//! integer destination is accumulated in f64. oneDNN itself accumulates integers in s32, so results differ if that
+//! overflows, or if its x64 code accumulates in f32.
 //!
-//! What is no number in `max`, `min`, `clip` and the like gives NaN; in oneDNN that depends on the implementation.
+//! NaN in `max`, `min`, `clip` and the like gives NaN; in oneDNN that depends on the implementation.
 
 mod eltwise;
 
@@ -24,14 +24,14 @@ use super::{Rounding, Spec, SpecError};
 use cranefold_ir::DType::{self, F32, F64, I8, U8};
 use cranefold_ir::expression::{Expression, name};
 
-/// The reduction algorithms, by what oneDNN calls them after `reduction_`.
+/// The reduction algorithms, by oneDNN's names after `reduction_`.
 const ALGORITHMS: &[&str] =
     &["max", "min", "sum", "mul", "mean", "norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum"];
 
-/// The binary post-ops, by what oneDNN calls them after `binary_`.
+/// The binary post-ops, by oneDNN's names after `binary_`.
 const BINARY: &[&str] = &["add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq", "ne"];
 
-/// A reduction primitive: what oneDNN's `reduction::primitive_desc` is made from.
+/// A reduction primitive: the arguments of oneDNN's `reduction::primitive_desc`.
 ///
 /// ```
 /// use cranefold_spec::Dims;
@@ -64,7 +64,7 @@ pub struct Primitive<'a> {
     post_ops: Vec<PostOp<'a>>,
 }
 
-/// What is done to a result before it is written.
+/// An operation on a result before it is written.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PostOp<'a> {
@@ -72,9 +72,9 @@ pub enum PostOp<'a> {
     Sum {
         /// The factor.
         scale: f32,
-        /// What is taken from d.
+        /// The number subtracted from d.
         zero_point: i32,
-        /// The type that d is read as, where that is not the destination's: i8 for u8, or u8 for i8.
+        /// The type that d is read as, if it is not the destination's: i8 for u8, or u8 for i8.
         dtype: Option<DType>,
     },
     /// A function of the result.
@@ -121,7 +121,7 @@ impl<'a> PostOp<'a> {
     /// | `round` | to the nearest integer, ties to even; zeros are +0 |
     ///
     /// `gelu_erf` is refused: expressions have no error function. Forms for training (`relu_use_dst_for_bwd`)
-    /// mean the same. Those with an exponential, but for `exp`, are computed in f64 and rounded to f32 once.
+    /// mean the same. Functions with an exponential, but for `exp`, are computed in f64 and rounded to f32 once.
     pub fn eltwise(alg: &'a str, alpha: f32, beta: f32) -> PostOp<'a> {
         PostOp::Eltwise { alg, alpha, beta }
     }
@@ -134,35 +134,34 @@ impl<'a> PostOp<'a> {
 }
 
 impl<'a> Primitive<'a> {
-    /// A primitive without post-ops. The algorithm is oneDNN's name, with `dnnl_reduction_` or `reduction_` before
-    /// it or without, as benchdnn has it.
+    /// A primitive without post-ops. The algorithm is oneDNN's name, with the prefix `dnnl_reduction_`, `reduction_`
+    /// or none, as in benchdnn.
     pub fn new(alg: &'a str, src: Dims<'a>, dst: Dims<'a>) -> Primitive<'a> {
         Primitive { alg, p: None, eps: 0.0, src, dst, post_ops: vec![] }
     }
 
-    /// The power of a norm, finite and at least 1; of another algorithm it means nothing.
+    /// Sets the power of a norm, finite and at least 1; other algorithms ignore it.
     pub fn p(self, p: f32) -> Primitive<'a> {
         Primitive { p: Some(p), ..self }
     }
 
-    /// The epsilon of a norm, finite, 0 if it is not said; of another algorithm it means nothing.
+    /// Sets the epsilon of a norm, finite and 0 by default; other algorithms ignore it.
     pub fn eps(self, eps: f32) -> Primitive<'a> {
         Primitive { eps, ..self }
     }
 
-    /// Adds a post-op; they are done in order.
+    /// Adds a post-op after the earlier ones.
     pub fn post_op(mut self, post_op: PostOp<'a>) -> Primitive<'a> {
         self.post_ops.push(post_op);
         self
     }
 
-    /// The spec.
+    /// Translates the primitive to a spec.
     ///
     /// # Errors
-    /// Names that oneDNN does not have or that are not supported, a `clip` whose bounds cross, a type of a sum that
-    /// is not the destination's; more than 64 post-ops (oneDNN takes 32); norms of integers or with a p below 1 or
-    /// not finite; and all that
-    /// [`Spec::from_dims`] refuses.
+    /// If a name is not oneDNN's or not supported, the bounds of a `clip` cross, the type of a sum does not fit the
+    /// destination, there are more than 64 post-ops (oneDNN takes 32), a norm is of integers or its p is below 1 or
+    /// not finite, or [`Spec::from_dims`] refuses the spec.
     pub fn translate(&self) -> Result<Spec, SpecError> {
         let (src, dst) = (self.src.dtype, self.dst.dtype);
         if self.post_ops.len() > MAX_OPERANDS {
@@ -171,7 +170,7 @@ impl<'a> Primitive<'a> {
         let alg = known("reduction algorithm", self.alg, &["dnnl_reduction_", "reduction_"], ALGORITHMS)?;
         let (axes, count) = reduced_axes(&self.src, &self.dst)?;
         let by_expression = !self.post_ops.is_empty();
-        // In expressions results of integers are integers where the output is one.
+        // In expressions, results of integers are integers if the output is one.
         let integral = by_expression && src.is_int() && dst.is_int();
         let own_division = integral && alg == "mean" && count > 0;
         let own_product = integral && alg == "mul";
@@ -195,10 +194,10 @@ impl<'a> Primitive<'a> {
         }
 
         let operands = self.operands();
-        // What the accumulator is, and so floats in expressions.
+        // True if the accumulator, and so floats in expressions, is f64.
         let wide = own_product || src == F64 || operands.iter().any(|src1| src1.dtype == F64);
         let result = match (own_product, own_division) {
-            // Of integers, NaN is an infinity times zero.
+            // In a product of integers NaN is infinity times zero, so it becomes 0.
             (true, _) => name("r0").abs().gt(0).select(name("r0"), 0).cast(F32),
             (_, true) => name("r0").cast(F32) / count,
             _ if wide || !src.is_float() => name("r0").cast(F32),
@@ -234,11 +233,11 @@ impl<'a> Primitive<'a> {
     }
 }
 
-/// What types names have in the expression.
+/// The types of names in the expression.
 struct Seen {
-    /// Whether floats are f64.
+    /// True if floats are f64.
     wide: bool,
-    /// Whether the result is a signed integer, if it is an integer.
+    /// True if the result is a signed integer; none if it is no integer.
     integer_result: Option<bool>,
     dst: DType,
 }
@@ -262,7 +261,7 @@ impl Seen {
         if given != self.dst && !(bytes(given) && bytes(self.dst)) {
             return Err(SpecError::SumType { given, destination: self.dst });
         }
-        // Beside the result of integers an old integer has the result's type, as which a negative one is large.
+        // Beside the result of integers an old integer is read in the result's type, where a negative one is large.
         let is_other = given != self.dst || self.integer_result.is_some_and(|signed| signed != given.is_signed());
         let mut old = match given.is_int() && is_other {
             true => name("d").cast(given).cast(F32),
@@ -292,7 +291,7 @@ fn binary(alg: &str, a: Expression, b: Expression) -> Result<Expression, SpecErr
     })
 }
 
-/// The name without the first of these prefixes that it has, if it is among the known ones.
+/// Returns the name without its first prefix among these, if it is a known one.
 fn known(
     what: &'static str,
     given: &str,
@@ -305,23 +304,23 @@ fn known(
     found.copied().ok_or_else(refused)
 }
 
-/// A number beside an f32, in few digits.
+/// The number for an operation with an f32, in few digits.
 fn number(value: f32) -> Expression {
     literal(value, shortest(value))
 }
 
-/// A number beside an f64, exactly.
+/// The number for an operation with an f64, exact.
 fn wide_number(value: f32) -> Expression {
     literal(value, value.into())
 }
 
-/// An integer where the value is a small one.
+/// The value as an integer if it is a small one, else `otherwise`.
 fn literal(value: f32, otherwise: f64) -> Expression {
     let small = value.fract() == 0.0 && value.abs() < 1e6 && (value != 0.0 || value.is_sign_positive());
     if small { Expression::from(value as i64) } else { Expression::from(otherwise) }
 }
 
-/// The f64 of the fewest digits that is this f32: 0.1 rather than 0.10000000149.
+/// The f64 of the fewest digits that rounds to this f32: 0.1 rather than 0.10000000149.
 fn shortest(value: f32) -> f64 {
     let short: f64 = value.to_string().parse().unwrap_or(f64::NAN);
     if short as f32 == value { short } else { value.into() }

@@ -6,9 +6,9 @@ use crate::{DType, Expr, Lets, Scalar};
 
 /// The f64 nearest to a, ties to even, rounded once.
 ///
-/// Limbs that are zero are skipped from the top; what is left is moved up until its first bit is
-/// the first of a limb, and bits below that limb only show as its last one, far below the place
-/// where it is rounded. 1, 31 and 46 operations for 1, 2 and 3 signed limbs.
+/// Leading zero limbs are skipped; the other limbs are shifted up until the first bit is the first of a limb, and the
+/// bits below that limb are or-ed into its last bit, far below the place of rounding. 1, 31 and 46 operations for 1, 2
+/// and 3 signed limbs.
 pub fn to_f64(lets: &mut Lets, a: &[Expr], signed: bool) -> Expr {
     match (a, signed) {
         ([a], true) => a.clone().bits(I64).cast(F64),
@@ -36,7 +36,7 @@ fn unsigned_to_f64(lets: &mut Lets, a: &[Expr]) -> Expr {
         exponent = lets.bind(exponent.clone().sub(empty.select(constant(64), constant(0))));
     }
     let [below @ .., next, top] = limbs.as_slice() else { unreachable!("two limbs or more") };
-    // Of a total of zero every part is zero, whatever the amounts.
+    // If the total is zero every part is zero, for any shift amounts.
     let up = lets.bind(top.clone().clz());
     let down = constant(63).sub(up.clone());
     let first = top.clone().shl(up.clone()).or(next.clone().shr(constant(1)).shr(down));

@@ -6,8 +6,8 @@ use crate::{Expr, Lets};
 
 /// Quotient and remainder of an unsigned a by n.
 ///
-/// The top limb is divided by [`Op::Div`](crate::Op::Div). Each limb below, with the remainder so
-/// far above it, is divided by two products with a reciprocal of n: N. Möller and T. Granlund,
+/// The top limb is divided by [`Op::Div`](crate::Op::Div). Each lower limb, below the remainder so
+/// far, is divided by two products with a reciprocal of n: N. Möller and T. Granlund,
 /// "Improved division by invariant integers" (2011), algorithm 4. 25 operations a limb.
 ///
 /// # Panics

@@ -1,12 +1,12 @@
 //! Exact wide integers.
 //!
 //! An integer of 64 k bits is a list of k expressions of type `U64`, the low one first; signed
-//! integers are in two's complement. Which of the two is meant stands in the function's name or in
-//! its argument `signed`. Sums, differences and products are modulo 2^(64 k), as those of the
-//! element operations are. Everything is exact and there is no branch, so these serve as lift,
+//! integers are in two's complement. The function's name or its argument `signed` tells
+//! the two apart. Sums, differences and products are modulo 2^(64 k), as the element operations
+//! are modulo 2^bits. Everything is exact and there is no branch, so these serve as lift,
 //! combine and finish of totals that 64 bits do not hold.
 //!
-//! The functions write into a definition being built and bind what they use more than once; they
+//! The functions write into a definition being built and bind values that they use more than once; they
 //! take expressions of any size.
 
 mod convert;
@@ -100,7 +100,7 @@ pub fn negate(lets: &mut Lets, a: &[Expr]) -> Vec<Expr> {
     subtract(lets, &zero, a)
 }
 
-/// Whether a, signed, is below zero: one operation.
+/// The condition that a, signed, is below zero: one operation.
 pub fn is_negative(a: &[Expr]) -> Expr {
     let top = a.last().expect("a limb").clone().bits(I64);
     top.clone().lt(top.int(0))
@@ -117,7 +117,7 @@ pub fn negate_if(lets: &mut Lets, condition: &Expr, a: &[Expr]) -> Vec<Expr> {
     add(lets, &flipped, &one)
 }
 
-/// Whether a signed a is below zero, and its magnitude, unsigned. That of -2^(64 k - 1) is right.
+/// The condition that a, signed, is below zero, and its magnitude, unsigned; right for -2^(64 k - 1) too.
 pub fn magnitude(lets: &mut Lets, a: &[Expr]) -> (Expr, Vec<Expr>) {
     let a: Vec<Expr> = a.iter().map(|l| held(lets, l)).collect();
     let negative = held(lets, &is_negative(&a));
@@ -125,7 +125,7 @@ pub fn magnitude(lets: &mut Lets, a: &[Expr]) -> (Expr, Vec<Expr>) {
     (negative, magnitude)
 }
 
-/// Whether a < b.
+/// The condition a < b.
 ///
 /// # Panics
 /// If the numbers of limbs differ.
@@ -144,7 +144,7 @@ pub fn less(lets: &mut Lets, a: &[Expr], b: &[Expr], signed: bool) -> Expr {
     less.expect("a limb")
 }
 
-/// Whether a = b.
+/// The condition a = b.
 ///
 /// # Panics
 /// If the numbers of limbs differ.

@@ -43,9 +43,8 @@ pub fn saturating_of(lets: &mut Lets, x: &Expr) -> Vec<Expr> {
 
 /// The combine of a saturating product: signs and magnitudes, as [`saturating_of`] gives them.
 ///
-/// The magnitude is that of the true product, or 2^64 - 1 where that is greater: it stays there,
-/// whatever follows, unless a factor is zero, for zero wins. So the order of the factors cannot
-/// show. 5 operations.
+/// The magnitude is the true product's, or 2^64 - 1 if that is greater: there it stays until a factor is
+/// zero, which makes it zero. So the result does not depend on the order of the factors. 5 operations.
 pub fn saturating_product(lets: &mut Lets, a: [&Expr; 2], b: [&Expr; 2]) -> Vec<Expr> {
     let sign = a[0].clone().xor(b[0].clone());
     let product = multiply(lets, a[1], b[1]);

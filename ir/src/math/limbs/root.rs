@@ -42,8 +42,8 @@ fn root_and_rest(lets: &mut Lets, a: &[Expr]) -> (Vec<Expr>, Vec<Expr>) {
     }
 }
 
-/// One limb: the root of the nearest f64, rounded, is the floor or one more, for the root has 32
-/// bits and what is lost of `a` changes it by less than 2^-21.
+/// The root of one limb: the root of the nearest f64, rounded, is the floor or one more, since the root has 32
+/// bits and the rounding of `a` to f64 changes it by less than 2^-21.
 fn short_root(lets: &mut Lets, a: &Expr) -> (Vec<Expr>, Vec<Expr>) {
     let guess = a.clone().cast(F64).sqrt().cast(U64);
     let guess = lets.bind(guess.min(constant(u64::from(u32::MAX))));
@@ -53,13 +53,13 @@ fn short_root(lets: &mut Lets, a: &Expr) -> (Vec<Expr>, Vec<Expr>) {
     (vec![s], vec![rest])
 }
 
-/// Two or three limbs: a step of Newton's method, y = s0 + e / (2 g) with e = a - s0^2 exact.
+/// The root of two or three limbs, by a step of Newton's method: y = s0 + e / (2 g) with e = a - s0^2 exact.
 ///
 /// g is the root of the nearest f64, s0 = g cut to an integer. With R = sqrt(a), s0 is off by
 /// delta, which is at most 1 where R < 2^53 and below R 2^-52 elsewhere, and y is
 /// R - delta^2 / (2 R) but for the rounding of e / (2 g), so between floor(R) - 2^-6 and R + 2^-6
-/// as long as R < 2^96. So y - 1 - 2^-5 rounded to nearest is floor(R) or one less, and one
-/// comparison tells. Where a is 0 the step is a NaN and counts as 0.
+/// as long as R < 2^96. So y - 1 - 2^-5 rounded to nearest is floor(R) or one less, which one
+/// comparison decides. If a is 0 the step is a NaN and counts as 0.
 fn long_root(lets: &mut Lets, a: &[Expr]) -> (Vec<Expr>, Vec<Expr>) {
     let float = |v: f64| Expr::from(Scalar::f64(v));
     let guess = to_f64(lets, a, false);
@@ -76,7 +76,7 @@ fn long_root(lets: &mut Lets, a: &[Expr]) -> (Vec<Expr>, Vec<Expr>) {
     let s = add(lets, &s0, &step);
     let square = square_of_two(lets, &s, a.len());
     let rest = subtract(lets, a, &square);
-    // One more where rest >= 2 s + 1, and then the rest is that much less.
+    // If rest >= 2 s + 1 the root is one more, and the rest 2 s + 1 less.
     let mut twice = add(lets, &s, &s);
     twice.resize(a.len(), constant(0));
     let more = less(lets, &twice, &rest, false);

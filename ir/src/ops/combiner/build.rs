@@ -1,4 +1,4 @@
-//! Combiner -> reducer.
+//! The reducer of a combiner.
 
 use super::{Combiner, OwnPhase};
 use crate::expression::Expression;
@@ -6,7 +6,7 @@ use crate::ops::recipe::{Recipe, RecipeError, Types, in_expression, in_memory, t
 use crate::ops::{Method, Phase, Reducer, truth};
 use crate::{DType, Def, Expr, Lets, Scalar};
 
-/// A state: how its values lie in memory, and the types they have in expressions, where truth values are bool.
+/// A state: the types of its values in memory and in expressions, where truth values are bool.
 struct States {
     nothing: Vec<Scalar>,
     types: Vec<DType>,
@@ -24,7 +24,7 @@ fn stored(types: &[DType]) -> Vec<DType> {
     types.iter().copied().map(in_memory).collect()
 }
 
-/// Values as they lie in memory.
+/// The definition with its results in their memory types.
 fn store(def: Def) -> Def {
     if def.results.iter().all(|r| r.dtype() != DType::Bool) {
         return def;
@@ -59,7 +59,7 @@ fn numbered(letter: char, values: &[Expr], types: &[DType]) -> Vec<(String, Expr
     named.map(|(i, (v, &dtype))| (format!("{letter}{i}"), value(v, dtype))).collect()
 }
 
-/// That a definition gives values of these types.
+/// Refuses a definition whose results are not of these types.
 fn gives(field: &'static str, def: &Def, types: &[DType]) -> Result<(), RecipeError> {
     let given = results(def);
     if given.len() != types.len() {
@@ -80,7 +80,7 @@ impl Combiner {
     ) -> Result<Vec<DType>, RecipeError> {
         let all: Vec<usize> = (0..inputs.len()).collect();
         let types = Types { inputs: inputs.to_vec(), mapped: all, outputs: vec![], count: 1 };
-        // Lift may read the position, whether any field does or not.
+        // Lift gets the position in any case, also if no field reads it.
         let state = self.method(recipe, &types, true)?.1;
         let def = self.values(recipe, &types, &state)?;
         Ok(results(&def))
@@ -133,7 +133,7 @@ impl Combiner {
                 named(args).into_iter().map(|(_, value)| value).collect()
             }));
         }
-        // What is accepted does not depend on the number of elements: in the expressions it is a value.
+        // The number of elements is a value here, so it does not decide which expressions are accepted.
         let params = [state.stored().as_slice(), &[recipe.accumulator]].concat();
         let def = field("values".into(), "finish", &params, &self.finish, recipe.accumulator, |_, args| {
             let (values, n) = args.split_at(args.len() - 1);
@@ -192,7 +192,7 @@ impl Combiner {
     }
 }
 
-/// A field that makes one state of two.
+/// A field that combines two states.
 fn both(
     name: String,
     of: &'static str,
@@ -209,7 +209,7 @@ fn both(
     Ok(store(def))
 }
 
-/// The types that a definition gives.
+/// The types of a definition's results.
 fn results(def: &Def) -> Vec<DType> {
     def.results.iter().map(Expr::dtype).collect()
 }

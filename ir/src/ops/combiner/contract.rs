@@ -1,4 +1,4 @@
-//! Whether a combiner keeps its contract.
+//! The check of a combiner's contract.
 
 use super::Combiner;
 use crate::ops::recipe::{Recipe, RecipeError, Types, in_memory};
@@ -7,8 +7,8 @@ use crate::{DType, Def, Scalar};
 
 impl Combiner {
     /// Tries the contract on states of some elements: the identity element changes no state, combining is
-    /// associative, and commutative where that is declared. Floats may differ by a relative error of 1e-4,
-    /// for their addition is not associative to the bit.
+    /// associative, and commutative if declared so. Floats may differ by a relative error of 1e-4, since
+    /// their addition is not associative to the bit.
     ///
     /// # Errors
     /// The first states that break it, or a field that is refused.
@@ -74,7 +74,7 @@ fn samples(phase: &Phase, inputs: &[DType], position: Option<DType>, earlier: &[
     (0..VALUES.len()).map(one).collect()
 }
 
-/// That a definition combines these states associatively, and in any order where it is `commutative`.
+/// Refuses a definition that does not combine these states associatively, or in any order where it is `commutative`.
 fn contract(field: &'static str, def: &Def, states: &[Vec<Scalar>], commutative: bool) -> Result<(), RecipeError> {
     let both = |a: &[Scalar], b: &[Scalar]| def.eval(&[a, b].concat());
     for (i, a) in states.iter().enumerate() {
@@ -97,7 +97,7 @@ fn contract(field: &'static str, def: &Def, states: &[Vec<Scalar>], commutative:
     Ok(())
 }
 
-/// Whether states are equal but for rounding.
+/// Returns true if states are equal but for rounding.
 fn close(a: &[Scalar], b: &[Scalar]) -> bool {
     a.iter().zip(b).all(|(a, b)| {
         let (x, y) = (a.as_f64(), b.as_f64());

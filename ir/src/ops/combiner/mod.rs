@@ -11,16 +11,16 @@ use std::fmt;
 ///
 /// | field | names | gives |
 /// | --- | --- | --- |
-/// | `identity` | | the state of nothing; its types are those of the state |
+/// | `identity` | | the state of no element, which has the state's types |
 /// | `lift` | the elements `x0`, `x1`, ...; the position `i` in the slice (`i64`); results `r0`, ... of earlier phases | the state of one element |
 /// | `combine` | the older state `a0`, `a1`, ... and the newer `b0`, `b1`, ... | the state of both |
-/// | `close` | the state `a0`, ... of a block and the number `n` of its elements | the phase's results; the state, where it is left out |
-/// | `merge` | the results of all phases, `a0`, ... of the older and `b0`, ... of the newer block | those of both |
+/// | `close` | the state `a0`, ... of a block and the number `n` of its elements | the phase's results; by default the state |
+/// | `merge` | the results of all phases, `a0`, ... of the older and `b0`, ... of the newer block | the results of both |
 /// | `finish` | the state `a0`, ..., with several phases all results; the number `n` of elements | the outputs |
 ///
-/// `combine` and `merge` are associative by contract and `identity` is neutral: [`Combiner::check`] tries
-/// it. Only if `commutative` is declared may elements be combined in another order than that of the
-/// slice; else there are no lanes and no flips, which is slower.
+/// `combine` and `merge` are associative by contract and `identity` is neutral: [`Combiner::check`] tests
+/// it. Only with `commutative` may elements be combined in another order than the slice's; without it
+/// there are no lanes and no reordered loops, which is slower.
 ///
 /// ```
 /// use cranefold_ir::ops::Combiner;
@@ -33,13 +33,13 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Combiner {
-    /// One or more.
+    /// The phases, at least one.
     pub phases: Vec<OwnPhase>,
-    /// With several phases, how blocks merge.
+    /// The combination of two blocks' states, with several phases.
     pub merge: Vec<Expression>,
     /// The outputs.
     pub finish: Vec<Expression>,
-    /// Whether elements may be combined in any order.
+    /// True if elements may be combined in any order.
     pub commutative: bool,
 }
 
@@ -61,13 +61,13 @@ impl Combiner {
     /// A combiner of one phase, whose state is its output.
     ///
     /// # Errors
-    /// A text that is no list of expressions.
+    /// If a text is no list of expressions.
     pub fn new(identity: &str, lift: &str, combine: &str) -> Result<Combiner, RecipeError> {
         let none = Combiner { phases: vec![], merge: vec![], finish: vec![], commutative: false };
         none.phase(identity, lift, combine)
     }
 
-    /// Adds a phase, which starts when the earlier ones have seen all of the block.
+    /// Adds a phase, which starts when the earlier ones have walked the whole block.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -77,7 +77,7 @@ impl Combiner {
         Ok(self)
     }
 
-    /// What the phase added last gives later ones and the block's state.
+    /// Sets `close` of the phase added last: the results that later phases read and the block's state holds.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -86,7 +86,7 @@ impl Combiner {
         Ok(self)
     }
 
-    /// How blocks merge, with several phases.
+    /// Sets the combination of two blocks' states, with several phases.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -95,7 +95,7 @@ impl Combiner {
         Ok(self)
     }
 
-    /// The outputs.
+    /// Sets the outputs.
     ///
     /// # Errors
     /// As [`new`](Combiner::new).
@@ -113,7 +113,7 @@ impl Combiner {
     /// Adds a field by its name; `identity` begins a phase.
     ///
     /// # Errors
-    /// A name that is none, a field of no phase, a text that is no list of expressions.
+    /// If there is no field of this name, no phase for it, or the text is no list of expressions.
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), RecipeError> {
         const FIELDS: [&str; 6] = ["identity", "lift", "combine", "close", "merge", "finish"];
         let unknown = || RecipeError::UnknownPart { name: name.chars().take(40).collect() };
@@ -139,10 +139,10 @@ impl Combiner {
         Ok(())
     }
 
-    /// The combiner, if no field is missing.
+    /// Returns the combiner, if no field is missing.
     ///
     /// # Errors
-    /// The field that is.
+    /// The missing field.
     pub fn whole(self) -> Result<Combiner, RecipeError> {
         let several = self.phases.len() > 1 || self.phases.iter().any(|p| !p.close.is_empty());
         let missing = match () {
@@ -166,19 +166,19 @@ impl Combiner {
         self.phases.iter().map(width).sum()
     }
 
-    /// With other names for what lift reads, where `rename` gives one.
+    /// The combiner with every name that lift reads replaced by its `rename`, if that gives one.
     #[must_use]
     pub fn renamed(&self, rename: impl Fn(&str) -> Option<String> + Copy) -> Combiner {
         let phase = |p: &OwnPhase| OwnPhase { lift: p.lift.iter().map(|f| f.renamed(rename)).collect(), ..p.clone() };
         Combiner { phases: self.phases.iter().map(phase).collect(), ..self.clone() }
     }
 
-    /// Whether lift reads a value of this name.
+    /// Returns true if a lift reads a value of this name.
     pub fn reads(&self, name: &str) -> bool {
         self.phases.iter().flat_map(|p| &p.lift).any(|f| f.uses(name))
     }
 
-    /// Whether lift uses the position.
+    /// Returns true if a lift uses the position.
     pub fn takes_position(&self) -> bool {
         self.reads("i")
     }

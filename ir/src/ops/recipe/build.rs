@@ -1,4 +1,4 @@
-//! Recipe -> reducer.
+//! The reducer of a recipe.
 
 use super::element::Element;
 use super::typing::{literal_of, old_type};
@@ -9,7 +9,7 @@ use crate::{DType, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
 impl Recipe {
-    /// The names of inputs with their values in expressions; `args` are elements of those in `which`.
+    /// The names of inputs with their values in expressions; `args` are the elements of the inputs in `which`.
     pub(super) fn inputs(
         &self,
         lets: &mut Lets,
@@ -26,11 +26,11 @@ impl Recipe {
         named.collect()
     }
 
-    /// The reducer in a form. A row among others has the plain one only: in another, what they have in common, and with it
-    /// the tree of their floats, would be another.
+    /// The reducer in a form. A row among others has the plain form only: another form would change their common
+    /// monoids, and with them the tree of their floats.
     ///
     /// # Errors
-    /// An expression that is refused, or [`RecipeError::NoForm`].
+    /// If an expression is refused, or [`RecipeError::NoForm`].
     ///
     /// # Panics
     /// If a row does not take the elements' type, which the spec has refused.
@@ -59,7 +59,7 @@ impl Recipe {
         Ok(invariant::once(whole))
     }
 
-    /// Whether the only reducer is a row with a direct form of some types.
+    /// Returns true if the only reducer is a row with a direct form of some types.
     fn may_be_direct(&self) -> bool {
         matches!(&self.calls[..], [call] if call.as_row().is_some_and(|row| row.forms.direct.is_some()))
     }
@@ -68,7 +68,7 @@ impl Recipe {
         RecipeError::NoForm { name: self.name(), form }
     }
 
-    /// The type that finish gives a result in: the output's, or one to compute with.
+    /// The type of a result of finish: the output's, or one to compute with.
     fn result_type(
         &self,
         kind: ResultKind,
@@ -78,7 +78,7 @@ impl Recipe {
     ) -> DType {
         if self.then.is_empty() && self.apply.is_none() {
             return match self.applies() {
-                // What a row writes at each position is its own to round.
+                // A row that writes each position rounds its outputs itself.
                 true => types.outputs[0],
                 false => outputs.next().expect("an output for each result"),
             };
@@ -101,7 +101,7 @@ impl Recipe {
         };
         let value = row.results.iter().position(|&r| r == ResultKind::Value).map(|i| results[i]);
         let count = row.results.iter().position(|&r| r == ResultKind::Count).map(|i| results[i]);
-        // With a map, what follows the first input is the map's.
+        // With a map, the inputs after the first are the map's.
         let further = types.inputs.iter().skip(1).filter(|_| self.map.is_none());
         let extra = further.take(row.inputs - 1).map(|&(_, d)| in_memory(d)).collect();
         let row_types = RowTypes {
@@ -193,7 +193,7 @@ impl Recipe {
     }
 }
 
-/// `r0`, `r1` and so on.
+/// The results by their names `r0`, `r1` and so on.
 fn result_names(lets: &mut Lets, values: Vec<Expr>, results: &[DType]) -> Vec<(String, Expr)> {
     let named = values.into_iter().zip(results).enumerate().map(|(i, (value, &dtype))| {
         let value = if dtype == Bool { truth::is_true(value) } else { value };

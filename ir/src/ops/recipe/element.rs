@@ -9,7 +9,7 @@ use DType::{Bool, U8};
 pub(super) struct Element {
     /// Its type.
     pub dtype: DType,
-    /// (element of each mapped input) -> element; none where it is the one input's.
+    /// (element of each mapped input) -> element; none if it is the one input's.
     map: Option<Def>,
     /// The mapped inputs' types in memory, and which of them is input 0.
     inputs: Vec<DType>,
@@ -35,7 +35,7 @@ impl Element {
         Ok(Element { dtype, map: Some(def), inputs, first })
     }
 
-    /// The types of what lifts take first.
+    /// The types of the first parameters of lifts.
     pub(super) fn params(&self) -> Vec<DType> {
         self.inputs.clone()
     }
@@ -45,7 +45,7 @@ impl Element {
         if self.map.is_none() && self.inputs.len() == 1 && takes_position == positions {
             return reducer;
         }
-        // `before` parameters stand before those of a lift.
+        // `before` parameters precede a lift's own.
         let adapted = |lift: &Def, before: usize| {
             let own = before + 1 + usize::from(takes_position);
             let position = positions.then(|| types.position());

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! In expressions a float has the accumulator's type, an integer of 8 or 16 bits is `i32`, others have
-//! their own type. Where `then` or `apply` follow, the result of a reduction of integers is exact in 64
-//! bits (modulo 2^64 where the row wraps), or an `f64` where an output is a float.
+//! their own type. If `then` or `apply` follow, the result of a reduction of integers is exact in 64
+//! bits (modulo 2^64 if the row wraps), or an `f64` if an output is a float.
 
 mod build;
 mod element;
@@ -24,22 +24,22 @@ use crate::expression::{Expression, ExpressionError};
 use DType::{Bool, I32, I64, U8};
 use std::fmt;
 
-/// What is computed from the elements of a slice.
+/// The computation on the elements of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recipe {
     /// The reducers, at least one.
     pub calls: Vec<OpCall>,
-    /// The element, of the inputs `x0`, `x1` and so on, by their numbers.
+    /// The reduced element, from the inputs `x0`, `x1` and so on, by their numbers.
     pub map: Option<Expression>,
-    /// The outputs, of the results `r0`, `r1` and so on, of inputs, and of the old element `d`.
+    /// The outputs, from the results `r0`, `r1` and so on, from inputs, and from the old element `d`.
     pub then: Vec<Expression>,
-    /// The output at each position of the slice, of inputs and results.
+    /// The output at each position of the slice, from inputs and results.
     pub apply: Option<Expression>,
     /// The accumulator type of floats: `F32` or `F64`.
     pub accumulator: DType,
-    /// Whether integer results are clamped to the output's range rather than taken modulo 2^bits.
+    /// True if integer results are clamped to the output's range, rather than taken modulo 2^bits.
     pub saturate: bool,
-    /// Whether results are rounded to integers to nearest, ties to even, rather than towards zero.
+    /// True if results are rounded to integers to nearest, ties to even, rather than towards zero.
     pub half_even: bool,
 }
 
@@ -57,16 +57,16 @@ pub enum OpCall {
     Own(Combiner),
 }
 
-/// The types a recipe is for; those of truth values are `Bool`.
+/// The types a recipe is built for; truth values are `Bool`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Types {
-    /// Of each input in a call's order, after its name in expressions.
+    /// Each input's name in expressions and type, in a call's order.
     pub inputs: Vec<(String, DType)>,
-    /// Which of them lift reads, in order.
+    /// The numbers of the inputs that lift reads, in order.
     pub mapped: Vec<usize>,
-    /// Of each output.
+    /// Each output's type.
     pub outputs: Vec<DType>,
-    /// How many elements there are in a slice.
+    /// The number of elements in a slice.
     pub count: u64,
 }
 
@@ -78,7 +78,7 @@ impl Types {
 }
 
 impl OpCall {
-    /// The row and its parameters, with a zero of no sign so that equal calls are equal.
+    /// The row and its parameters, with -0 as +0, so that equal calls are equal.
     pub fn row(row: &'static Row, params: &[f64]) -> OpCall {
         OpCall::Row { name: row.name, params: params.iter().map(|p| (p + 0.0).to_bits()).collect() }
     }
@@ -99,7 +99,7 @@ impl OpCall {
         }
     }
 
-    /// What its results are.
+    /// The kinds of its results.
     pub fn results(&self) -> Vec<ResultKind> {
         match self {
             OpCall::Row { .. } => self.as_row().map_or(vec![], |row| row.results.to_vec()),
@@ -107,7 +107,7 @@ impl OpCall {
         }
     }
 
-    /// Whether lift takes the position of the element.
+    /// Returns true if lift takes the position of the element.
     pub fn takes_position(&self) -> bool {
         match self {
             OpCall::Row { .. } => self.as_row().is_some_and(|row| row.takes_position),
@@ -116,7 +116,7 @@ impl OpCall {
     }
 }
 
-/// A recipe that is refused.
+/// The reason that a recipe is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
@@ -151,7 +151,7 @@ fn in_field(field: &'static str) -> impl FnOnce(ExpressionError) -> RecipeError 
     move |error| RecipeError::Expression { field, error }
 }
 
-/// The op with its parameters, those at their defaults left out: `lp_max(p=3)`, `argmax(last)`.
+/// Prints the op with its parameters, without defaults: `lp_max(p=3)`, `argmax(last)`.
 impl fmt::Display for OpCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OpCall::Row { name, .. } = self else {
@@ -183,7 +183,7 @@ pub fn in_memory(dtype: DType) -> DType {
 }
 
 impl Recipe {
-    /// One row and nothing around it.
+    /// The recipe of one reducer without expressions.
     pub fn simple(call: OpCall, accumulator: DType) -> Recipe {
         Recipe {
             calls: vec![call],
@@ -205,8 +205,8 @@ impl Recipe {
         self.calls.iter().map(name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns for each result of the reducers the greatest position or number of elements that it may be in slices of `count`
-    /// elements; none where it is a value.
+    /// Returns for each result of the reducers the greatest position or number of elements that it may have in slices
+    /// of `count` elements; none for a value.
     pub fn greatest_counts(&self, count: u64) -> Vec<Option<u64>> {
         let of_call = |call: &OpCall| {
             let greatest = if call.takes_position() { count.saturating_sub(1) } else { count };
@@ -218,12 +218,12 @@ impl Recipe {
         self.calls.iter().flat_map(of_call).collect()
     }
 
-    /// Whether lift takes the position of the element, after the inputs.
+    /// Returns true if lift takes the position of the element, after the inputs.
     pub fn takes_position(&self) -> bool {
         self.calls.iter().any(OpCall::takes_position)
     }
 
-    /// Whether an output is written for each element of the slice.
+    /// Returns true if an output is written for each element of the slice.
     pub fn applies(&self) -> bool {
         self.apply.is_some() || self.calls.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
     }

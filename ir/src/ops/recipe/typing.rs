@@ -22,10 +22,10 @@ pub(in crate::ops) fn try_def(
 }
 
 impl Recipe {
-    /// The type of the elements that are reduced: of input 0 where there is no map.
+    /// The type of the elements that are reduced: the map's, or input 0's without a map.
     ///
     /// # Errors
-    /// A map that is refused.
+    /// If the map is refused.
     pub fn element(&self, inputs: &[(String, DType)]) -> Result<DType, RecipeError> {
         match &self.map {
             None => Ok(inputs[0].1),
@@ -53,11 +53,11 @@ impl Recipe {
         Ok(def.map_err(in_field(field))?.results[0].dtype())
     }
 
-    /// What the outputs are and the types of their values before these are rounded to the outputs'. `inputs` are what
-    /// map, lifts and `apply` may read, `beside` what `then` may; `given` are the types of outputs that are said.
+    /// Returns each output's kind and the type of its value before that is rounded to the output. Map, lifts and
+    /// `apply` read `inputs`, `then` reads `beside`; `given` are the outputs' explicit types.
     ///
     /// # Errors
-    /// An expression that is refused.
+    /// If an expression is refused.
     pub fn values(
         &self,
         inputs: &[(String, DType)],
@@ -83,7 +83,7 @@ impl Recipe {
             return Ok(plain);
         }
         let typed = self.then.iter().enumerate().map(|(o, expression)| {
-            // The old element is of the output's type; where that is not said, of the first result's.
+            // The old element has the output's type; without an explicit one, the first result's.
             let results: Vec<DType> = named.iter().map(|&(_, d)| d).collect();
             let old = given.get(o).copied().flatten();
             let old = old.map_or(results[0], |d| old_type(d, &results, self.accumulator));
@@ -95,7 +95,7 @@ impl Recipe {
         typed.collect()
     }
 
-    /// What the results of a reducer are, and the types of their values.
+    /// The kinds of a reducer's results, and the types of their values.
     pub(super) fn plain_types(
         &self,
         call: &OpCall,
@@ -109,7 +109,7 @@ impl Recipe {
         })
     }
 
-    /// The type that a result has where expressions follow.
+    /// The type of a result in the expressions that follow.
     pub(super) fn working_type(&self, kind: ResultKind, element: DType, to_float: bool) -> DType {
         match (kind, element) {
             (ResultKind::Count, _) => I64,
@@ -127,7 +127,7 @@ pub(super) fn literal_of(results: &[DType]) -> DType {
     results.first().copied().filter(|&d| d != Bool).unwrap_or(F32)
 }
 
-/// The type that an element has in expressions.
+/// The type of an element in expressions.
 fn expression_type(dtype: DType, accumulator: DType) -> DType {
     match dtype {
         Bool => Bool,
@@ -137,7 +137,7 @@ fn expression_type(dtype: DType, accumulator: DType) -> DType {
     }
 }
 
-/// The type that the old element of an output has in expressions: an integer that of the results, if these are.
+/// The type of an output's old element in expressions: an integer has the results' type, if they are integers.
 pub(super) fn old_type(output: DType, results: &[DType], accumulator: DType) -> DType {
     match (output, results.first()) {
         (d, Some(&r)) if d.is_int() && r.is_int() => r,
