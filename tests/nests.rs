@@ -178,6 +178,7 @@ const OTHERS: &[&str] = &[
     "nest \"\" { in x0: f32[32] out x1: f32[8] acc a0: f32[32] = 0.0 for e1 in 0..32 parallel { a0[e1] = x0[e1] } for l0 in 0..8 lanes { x1[l0] = a0[3*l0 + 1] } }",
     // Loops that never run name what there is not.
     "nest \"\" { in x0: f32[4] out x1: f32[4] for i0 in 0..0 parallel { let v0 = x0[1000000000000] x1[i0] = v0 } x1[0] = x0[3] }",
+    "nest \"\" { in x0: f32[4] out x1: f32[4] acc a0: f32[1] = 2.0 for k0 in 0..0 seq { a0[0] = add(a0[0], x0[k0]) } for e1 in 0..0 parallel { x1[e1] = a0[0] } x1[2] = a0[0] }",
     // A merge without loops over blocks, of two accumulators, and more than its result read after it; a fold likewise.
     "nest \"\" { in x0: i32[33] out x1: i32[33] def f(v0: i32, v1: i32) -> i32 { sub(v0, v1) } acc a0: i32[33] = 0 for e0 in 0..33 parallel { a0[e0] = x0[e0] } merge a0 by f over 11 of 3 for e1 in 0..33 parallel { x1[e1] = a0[e1] } }",
     "nest \"\" { in x0: f32[10] out x1: f32[10] def f(v0: f32, v1: i8, v2: f32, v3: i8) -> f32, i8 { sub(v0, v2), sub(v3, v1) } acc a0: f32[10] = 0.0 acc a1: i8[10] = 7 for e0 in 0..10 seq { a0[e0] = x0[e0] } merge a0, a1 by f over 5 of 2 x1[0] = a0[0] x1[1] = f32(a1[1]) }",

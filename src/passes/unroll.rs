@@ -60,7 +60,7 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     });
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
-        let Extent::Const(n) = l.extent else { return out.push(Stmt::For(l)) };
+        let Extent::Const(n @ 1..) = l.extent else { return out.push(Stmt::For(l)) };
         if is_short(&l, n, &nest.defs, &hot, vectors) {
             write_out(l, n, &mut names, out)
         } else if zone == Zone::Wide && is_light(&l, n, &nest.defs) {

@@ -1,9 +1,10 @@
-//! Checks of the machine passes by symbolic execution, in tests and where debug assertions are on.
+//! Checks of the machine passes by symbolic execution: in unit tests, with debug assertions, and with the feature
+//! `check-machine-code`, which the crate `cranefold-fuzz` turns on for itself and for the tests that use it.
 //!
 //! | after | law | file |
 //! | --- | --- | --- |
 //! | each pass over virtual registers | what stores, hints, jumps and later runs read has the value that it had before | [`values`] |
-//! | register allocation and encoding | each use reads a place that holds its virtual register, on every path | [`places`] |
+//! | register allocation and encoding | each use reads a place that holds its virtual register, and flags are read as they were set last, on every path | [`places`] |
 //!
 //! A fault is ours: it panics with the name of the pass, the item and the register.
 //!
@@ -26,7 +27,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// True where passes are checked.
-pub const ON: bool = cfg!(any(test, debug_assertions));
+pub const ON: bool = cfg!(any(test, debug_assertions, feature = "check-machine-code"));
 
 /// A program on its way through the passes.
 #[derive(Debug)]

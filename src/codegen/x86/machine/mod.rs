@@ -11,7 +11,7 @@
 //! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; what does not fit lies in the frame |
 //! | [`encode`] | writes the bytes |
 //!
-//! In tests, and with debug assertions, [`check`] executes the program on symbols before and after each pass.
+//! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass.
 
 mod check;
 mod coalesce;

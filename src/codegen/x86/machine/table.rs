@@ -31,7 +31,6 @@ macro_rules! table {
 
         impl Opcode {
             /// All, in the order of the table.
-            #[cfg(test)]
             pub const ALL: &[Opcode] = &[$(Opcode::$name,)*];
 
             /// The facts of the instruction.

@@ -3,12 +3,15 @@
 //! A place is a register of the machine or a slot of the frame. It holds several virtual registers after a copy. An
 //! instruction must find each virtual register that it reads in the place that it names; what it writes is in no other place
 //! any more. Where ways meet a place holds what it holds on all of them; loops are followed until nothing changes.
+//!
+//! The flags are one more place. They are those that the program means from an item that sets them until any other
+//! instruction sets them, which the encoder may have added or another row may be; whoever reads them needs them so.
 
 use super::is_zero;
 use crate::codegen::x86::machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use crate::codegen::x86::machine::encode::{FRAME, physical};
 use crate::codegen::x86::machine::registers::{BUFFERS, GENERAL};
-use crate::codegen::x86::machine::row::First;
+use crate::codegen::x86::machine::row::{First, Flags};
 use crate::codegen::x86::machine::table::{Opcode, fma};
 use crate::codegen::x86::machine::tier::Tier;
 use iced_x86::{Code, Instruction, OpKind, Register};
@@ -55,8 +58,21 @@ impl Place {
     }
 }
 
-/// The virtual registers in each place.
-type State = HashMap<Place, Vec<Reg>>;
+/// The facts of a point of the program.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// The virtual registers in each place.
+    held: HashMap<Place, Vec<Reg>>,
+    /// True where the flags are those that the last item that sets any has set.
+    has_flags: bool,
+}
+
+/// The use of the flags by each machine instruction of the table.
+type FlagsOf = HashMap<Code, Flags>;
+
+fn flags_of(tier: Tier) -> FlagsOf {
+    Opcode::ALL.iter().filter_map(|opcode| Some((opcode.row().form(tier)?.code, opcode.row().shape.flags))).collect()
+}
 
 /// Checks that each use reads what was defined; `frame` is the part of the frame for what did not fit.
 pub fn hold(
@@ -67,12 +83,13 @@ pub fn hold(
     frame: Range<u64>,
 ) -> Result<(), String> {
     let saved = record.written[..record.starts[0]].iter().map(|i| i.op0_register()).collect();
+    let flags = flags_of(tier);
     let mut labels: Vec<Option<State>> = vec![None; program.labels()];
     let mut changed = true;
     while std::mem::take(&mut changed) {
-        let held = State::from([(Place::Register(Class::General, BUFFERS), vec![buffers])]);
+        let held = HashMap::from([(Place::Register(Class::General, BUFFERS), vec![buffers])]);
         // None behind a jump that is always taken.
-        let mut now = Some(held);
+        let mut now = Some(State { held, has_flags: false });
         for (at, item) in program.items.iter().enumerate() {
             match item {
                 Item::Label(label) => {
@@ -83,7 +100,10 @@ pub fn hold(
                     now = known.clone();
                 }
                 Item::Jump(opcode, label) => {
-                    if let Some(state) = &now {
+                    if let Some(state) = &mut now {
+                        let written = &record.written[record.starts[at]..record.starts[at + 1]];
+                        let mut step = Step { program, tier, flags: &flags, frame: &frame, saved: &saved, state };
+                        step.jump(*opcode, written).map_err(|fault| format!("{fault} in item {at}, {item:?}"))?;
                         changed |= meet(&mut labels[label.0 as usize], state.clone());
                     }
                     now = now.filter(|_| *opcode != Opcode::Jmp);
@@ -91,7 +111,7 @@ pub fn hold(
                 _ => {
                     let Some(state) = &mut now else { continue };
                     let written = &record.written[record.starts[at]..record.starts[at + 1]];
-                    let mut step = Step { program, tier, frame: &frame, saved: &saved, state };
+                    let mut step = Step { program, tier, flags: &flags, frame: &frame, saved: &saved, state };
                     step.item(item, written).map_err(|fault| format!("{fault} in item {at}, {item:?}"))?;
                 }
             }
@@ -106,10 +126,11 @@ fn meet(known: &mut Option<State>, state: State) -> bool {
         *known = Some(state);
         return true;
     };
-    let mut changed = false;
-    known.retain(|place, regs| {
+    let mut changed = known.has_flags && !state.has_flags;
+    known.has_flags &= state.has_flags;
+    known.held.retain(|place, regs| {
         let count = regs.len();
-        regs.retain(|reg| state.get(place).is_some_and(|others| others.contains(reg)));
+        regs.retain(|reg| state.held.get(place).is_some_and(|others| others.contains(reg)));
         changed |= regs.len() < count;
         !regs.is_empty()
     });
@@ -120,6 +141,7 @@ fn meet(known: &mut Option<State>, state: State) -> bool {
 struct Step<'a> {
     program: &'a MachineProgram,
     tier: Tier,
+    flags: &'a FlagsOf,
     frame: &'a Range<u64>,
     saved: &'a Vec<Register>,
     state: &'a mut State,
@@ -135,7 +157,13 @@ impl Step<'_> {
             Item::Fma { .. } => own.len() - 1,
             _ => own.len(),
         };
+        let means = match item {
+            Item::Inst(inst) => inst.opcode.row().shape.flags,
+            _ => Flags::Keeps,
+        };
         for (n, instruction) in written.iter().enumerate() {
+            let is_own = own.get(moves) == Some(&n) && matches!(item, Item::Inst(_) | Item::Fma { .. });
+            self.flags(instruction, if is_own { means } else { Flags::Keeps })?;
             match own.iter().position(|&own| own == n) {
                 None => self.slot_access(instruction)?,
                 Some(nth) if nth < moves => self.moved(instruction)?,
@@ -149,7 +177,7 @@ impl Step<'_> {
             }
         }
         if let Item::Copy { to, from } = *item {
-            for regs in self.state.values_mut() {
+            for regs in self.state.held.values_mut() {
                 regs.retain(|&reg| reg != to || to == from);
                 if regs.contains(&from) && to != from {
                     regs.push(to);
@@ -157,6 +185,33 @@ impl Step<'_> {
             }
         }
         Ok(())
+    }
+
+    fn jump(&mut self, opcode: Opcode, written: &[Instruction]) -> Result<(), String> {
+        for (n, instruction) in written.iter().enumerate() {
+            let is_last = n + 1 == written.len();
+            self.flags(instruction, if is_last { opcode.row().shape.flags } else { Flags::Keeps })?;
+        }
+        match written {
+            [jump] if Some(jump.code()) == self.code(opcode) => Ok(()),
+            [jump] => Err(format!("{:?}", jump.code())),
+            _ => Err(format!("{} instructions", written.len())),
+        }
+    }
+
+    /// Follows the flags through an instruction, which the program means to use them so.
+    fn flags(&mut self, instruction: &Instruction, means: Flags) -> Result<(), String> {
+        let code = instruction.code();
+        let does = *self.flags.get(&code).ok_or_else(|| format!("{code:?}, which is not in the table"))?;
+        match (does, means) {
+            (Flags::Reads, _) if !self.state.has_flags => Err("flags that are not set last for it".into()),
+            (Flags::Reads | Flags::Keeps, Flags::Reads | Flags::Keeps) if does == means => Ok(()),
+            (Flags::Sets, _) => {
+                self.state.has_flags = means == Flags::Sets;
+                Ok(())
+            }
+            _ => Err(format!("{code:?}, which makes another use of the flags")),
+        }
     }
 
     /// The slot that an instruction loads or stores.
@@ -209,9 +264,9 @@ impl Step<'_> {
     }
 
     fn move_value(&mut self, to: Place, from: Place) -> Result<(), String> {
-        let held = self.state.get(&from).cloned().unwrap_or_default();
+        let held = self.state.held.get(&from).cloned().unwrap_or_default();
         self.overwrite(to)?;
-        self.state.insert(to, held);
+        self.state.held.insert(to, held);
         Ok(())
     }
 
@@ -222,15 +277,15 @@ impl Step<'_> {
         {
             return Err(format!("{:?}, which was not saved, is written", GENERAL[usize::from(n)]));
         }
-        self.state.retain(|held, _| !held.overlaps(place));
+        self.state.held.retain(|held, _| !held.overlaps(place));
         Ok(())
     }
 
     fn define(&mut self, reg: Reg, register: Register) -> Result<(), String> {
         let place = place(register)?;
         self.overwrite(place)?;
-        self.state.values_mut().for_each(|regs| regs.retain(|held| *held != reg));
-        self.state.insert(place, vec![reg]);
+        self.state.held.values_mut().for_each(|regs| regs.retain(|held| *held != reg));
+        self.state.held.insert(place, vec![reg]);
         Ok(())
     }
 
@@ -306,7 +361,7 @@ impl Step<'_> {
         if reg == FRAME {
             return if register == Register::RSI { Ok(()) } else { Err(format!("{register:?} as the frame")) };
         }
-        let held = self.state.get(&place(register)?).map_or(&[][..], |held| held);
+        let held = self.state.held.get(&place(register)?).map_or(&[][..], |held| held);
         if held.contains(&reg) {
             return Ok(());
         }

@@ -190,6 +190,12 @@ fn faults_of_passes_are_found() {
     finds("store", |p| swap(p, [(Opcode::Vmovdqu32Store, 1), (Opcode::Vmovdqu32Store, 2)]));
     finds("2 stores", |p| take(p, |p| find(p, Opcode::Vmovdqu32Store, 2)));
     finds("the flags", |p| swap(p, [(Opcode::AddBy, 0), (Opcode::SubBy, 0)]));
+    finds("the flags", |p| {
+        let count = find(p, Opcode::SubBy, 0);
+        let Item::Inst(mut compare) = p.items[count] else { panic!("an instruction") };
+        compare.opcode = Opcode::CmpBy;
+        p.items.insert(count + 1, Item::Inst(compare));
+    });
     finds("before item", |p| inst(p, Opcode::SubBy, 0).args[1] = Arg::Imm(2));
     finds("register", |p| take(p, |p| find(p, Opcode::AddBy, 0)));
     // The copy is gone, but the maximum still goes where it went before.
@@ -358,6 +364,38 @@ fn faults_of_encoded_instructions_are_found() {
         let is_store = |i: &Instruction| i.code() == code(Opcode::VmovdquYmmStore) && !is_spill(i);
         nth(record, 0, is_store).set_memory_base(Register::RAX);
     });
+}
+
+/// Adds an instruction before the last that is such, to its item.
+fn insert(record: &mut places::Record, instruction: Instruction, before: impl Fn(&Instruction) -> bool) {
+    let at = record.written.iter().rposition(before).expect("the instruction");
+    record.written.insert(at, instruction);
+    record.starts.iter_mut().filter(|start| **start > at).for_each(|start| *start += 1);
+}
+
+#[test]
+fn faults_of_the_flags_are_found() {
+    let code = |opcode: Opcode| opcode.row().form(Tier::Avx2).expect("a form").code;
+    let is_jump = |i: &Instruction| i.code() == code(Opcode::Jne);
+    let of = |record: &places::Record, opcode| *record.written.iter().find(|i| i.code() == code(opcode)).expect("one");
+    // Between the count and the jump something else sets the flags, keeps them, or reads them.
+    finds_written("flags that are not set last", |record| insert(record, of(record, Opcode::AddBy), is_jump));
+    finds_written("2 instructions", |record| insert(record, of(record, Opcode::Mov), is_jump));
+    finds_written("another use of the flags", |record| insert(record, of(record, Opcode::Jne), is_jump));
+    finds_written("another use of the flags", |record| nth(record, 0, is_jump).set_code(code(Opcode::Jmp)));
+    finds_written("another use of the flags", |record| {
+        let (is_count, moves) = (code(Opcode::SubBy), code(Opcode::MovBy64));
+        nth(record, 0, |i| i.code() == is_count).set_code(moves);
+    });
+    // A loop that all runs but the first find flags in.
+    let mut b = Builder::new(Tier::Avx2);
+    let counter = b.program.reg(Class::General);
+    b.by(Opcode::MovBy64, counter, 100);
+    let [head, end] = [(); 2].map(|()| b.program.label());
+    b.program.items.extend([Item::Enter(0), Item::Label(head), Item::Jump(Opcode::Jne, end)]);
+    b.by(Opcode::SubBy, counter, 1);
+    b.program.items.extend([Item::Jump(Opcode::Jmp, head), Item::Leave, Item::Label(end)]);
+    finds_in_places((b.program, Tier::Avx2), "flags that are not set last", |_, _| {}, |_| {});
 }
 
 #[test]

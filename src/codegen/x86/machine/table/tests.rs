@@ -88,6 +88,25 @@ fn shapes_are_those_of_the_forms() {
 }
 
 #[test]
+fn flags_are_those_of_the_forms() {
+    for (opcode, row, form, _) in forms() {
+        let mut instruction = Instruction::default();
+        instruction.set_code(form.code);
+        // A shift by nothing would keep them.
+        if row.shape.number == Number::Byte {
+            instruction.set_immediate8(1);
+        }
+        let (reads, changes) = (instruction.rflags_read() != 0, instruction.rflags_modified() != 0);
+        let expected = match row.shape.flags {
+            Flags::Keeps => (false, false),
+            Flags::Sets => (false, true),
+            Flags::Reads => (true, false),
+        };
+        assert_eq!((reads, changes), expected, "flags of {opcode:?}");
+    }
+}
+
+#[test]
 fn masks_are_those_of_the_forms() {
     for (opcode, row, form, is_512) in forms().filter(|form| form.3) {
         let named = Named::of(form.code);
