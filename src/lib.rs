@@ -11,6 +11,7 @@
 //! [speed]: docs::speed
 //! [reliability]: docs::reliability
 //! [internals]: docs::internals
+//! [words]: docs::words
 //! [mit]: https://opensource.org/license/mit
 //! [apache]: https://www.apache.org/licenses/LICENSE-2.0
 //!
@@ -35,7 +36,7 @@
 //! | [`lower`] | problem -> naive nests: a [program](lower::program) |
 //! | [`passes`], [`pipeline`] | nest -> nest, one function a file, in order |
 //! | [`target`], [`vectors`] | instruction sets, and their vectors |
-//! | `codegen` | legal nest -> machine code: Cranelift functions of 128 bits, and x86 tiles of wide vectors |
+//! | `codegen` | legal nest -> machine code: Cranelift functions of 128 bits, and x86 functions of wide vectors |
 //! | `link` | machine code in memory that runs |
 //! | [`keyed`] | a spec with the signature of its code |
 //! | [`kernel`] | checked calls and facts |
