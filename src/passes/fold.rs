@@ -6,7 +6,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tree};
 
-/// Halves the lanes until one is left:
+/// Writes a fold as loops that halve the lanes until one is left:
 ///
 /// ```text
 /// fold a0 by sum over 49 of 64 by 1
@@ -17,8 +17,8 @@ use cranefold_ir::{Def, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, tr
 /// for e5 in 0..1 parallel { a0[e5] = sum(a0[e5], a0[e5 + 1]) }
 /// ```
 ///
-/// States of a number of elements that is no power of two are copied first: halves then start at odd
-/// places, and the copy alone has to live in memory for it.
+/// The halves of a state whose number of elements is no power of two start at odd places, which accumulators in
+/// registers cannot have. Such a state is copied first, and only the copy lives in memory.
 ///
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
 pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
@@ -34,7 +34,7 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     nest
 }
 
-/// A fold, but for its accumulators.
+/// A fold without its accumulators.
 struct Fold {
     def: Def,
     present: u64,

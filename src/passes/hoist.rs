@@ -1,4 +1,4 @@
-//! Reads what a loop does not change before it.
+//! Hoists loop-invariant reads.
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
@@ -6,8 +6,8 @@ use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
-/// Moves the read of an accumulator element out of the loops that change neither the index nor the
-/// accumulator, and so the element of an input and the value of an index:
+/// Hoists reads of accumulators, loads of inputs and values of indices out of each loop that changes neither their
+/// index nor the accumulator:
 ///
 /// ```text
 /// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], a0[0])) } }
@@ -28,7 +28,7 @@ pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// The loop with what moves out before it; inner loops have already been seen to.
+/// The loop after the reads that are hoisted out of it; inner loops have been handled before.
 fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     let mut changed: HashSet<AccId> = HashSet::new();
     let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
