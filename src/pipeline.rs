@@ -1,4 +1,4 @@
-//! The way of a problem to legal nests, on one screen.
+//! The pipeline from a problem to legal nests, on one screen.
 
 use crate::error::{Error, NoCode};
 use crate::lower::cut;
@@ -12,19 +12,19 @@ use cranefold_ir::{Nest, verify};
 /// The stages after which nests are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
-    /// Each.
+    /// Every stage.
     Each,
-    /// The last, after which code is made.
+    /// The last stage, of which code is made.
     Last,
-    /// None: the nests are of a kind that tests have seen.
+    /// No stage: tests have covered nests of this kind.
     None,
 }
 
-/// The pipeline: every pass on every nest of a naive program, which `see` gets with the name of each stage, the first being
-/// `nest`. Returns the legal program.
+/// Runs the pipeline: every pass on every nest of a naive program. Calls `see` with each stage's name and program,
+/// first with `nest`. Returns the legal program.
 ///
 /// # Errors
-/// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
+/// [`Error::Internal`] if a stage's nest does not verify: a bug of ours.
 pub fn run(
     naive: Program,
     decided: &Decided,
@@ -47,13 +47,13 @@ pub fn run(
     Ok(program)
 }
 
-/// The naive program of a problem, in the parts of its schedule.
+/// The naive program of a problem, divided into the parts of its schedule.
 pub fn lowered(decided: &Decided) -> Program {
     cut(&decided.problem, &decided.schedule, &name(&decided.problem))
 }
 
-/// The legal program of a problem. It is verified where the schedule was forced, and in debug builds: what the cost model
-/// chooses is tested; what others force may never have run.
+/// The legal program of a problem. It is verified in debug builds and if the schedule was forced: tests cover the
+/// schedules that the cost model chooses, but not those that callers force.
 ///
 /// # Errors
 /// As [`run`].
@@ -66,8 +66,8 @@ pub fn legal(decided: &Decided) -> Result<Program, Error> {
     run(lowered(decided), decided, verify, |_, _| {})
 }
 
-/// The legal program of one nest of a problem's partial results, verified: the ranges of blocks that they are made of are the
-/// caller's, and no test has seen them all.
+/// The legal program of one nest of a problem's partial results. It is verified: callers choose the ranges of blocks,
+/// and tests cannot cover them all.
 ///
 /// # Errors
 /// As [`run`].
@@ -82,12 +82,12 @@ pub(crate) struct Made<T> {
     pub code: T,
 }
 
-/// The code of a program, made by `generate` of the decision and the legal program that `decide` gives within bounds. Where
-/// wide vectors have no form for something, all is decided again without them: a missing form makes code slower, and never
-/// fails.
+/// The code that `generate` makes of the decision and the legal program that `decide` gives within the bounds. If wide
+/// vectors have no form for something, the decision is made again without them: a missing form makes code slower, but
+/// never fails.
 ///
 /// # Errors
-/// Those of `decide`, and those of `generate` for vectors that every target has.
+/// The errors of `decide`, and the errors of `generate` for vectors that every target has.
 pub(crate) fn made<T>(
     bounds: Bounds,
     decide: impl Fn(Bounds) -> Result<(Decided, Program), Error>,
@@ -104,7 +104,7 @@ pub(crate) fn made<T>(
     }
 }
 
-/// The program after each stage, verified, with the stage's name; the last is the legal one.
+/// The program after each stage, verified, with the stage's name; the last program is legal.
 ///
 /// # Errors
 /// As [`run`].
@@ -114,7 +114,7 @@ pub fn stages(decided: &Decided) -> Result<Vec<(&'static str, Program)>, Error> 
     Ok(stages)
 }
 
-/// The nest after a stage, verified.
+/// The nest after a stage, if it verifies.
 ///
 /// # Errors
 /// As [`run`].
@@ -125,7 +125,7 @@ pub fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
     }
 }
 
-/// A name that says the problem: op, types and extents of the first box in canonical order, reduced ones in
+/// The name of a problem: op, types and extents of the first box in canonical order, with the reduced extents in
 /// parentheses.
 pub(crate) fn name(problem: &Problem) -> String {
     let op = match &problem.work {
@@ -140,7 +140,7 @@ pub(crate) fn name(problem: &Problem) -> String {
     format!("{op} {} {} -> {}", inputs.join(", "), dims.join("x"), outputs.join(", "))
 }
 
-/// The name as a linker takes it, where `r` marks reduced extents: `sum_f32_4xr1000_to_f32`.
+/// The name of a problem as a linker takes it, where `r` marks reduced extents: `sum_f32_4xr1000_to_f32`.
 pub fn symbol(problem: &Problem) -> String {
     let plain = name(problem).replace(" -> ", " to ").replace('(', "r");
     let words = plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());

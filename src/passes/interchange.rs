@@ -56,7 +56,7 @@ use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Ove
 ///
 /// Legal because iterations of the tile's loops write different elements, once each output has its own part of the
 /// states; `stream` makes a stack of all these states. Without a merge there is one block, and the nest stays as it is.
-/// So do the loops of outputs whose elements are first brought into order.
+/// The loops of outputs whose elements are first brought into order stay too.
 pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
