@@ -17,7 +17,7 @@ pub fn stage_names() -> impl Iterator<Item = &'static str> {
     ["spec", "problem", "schedule", "nest"].into_iter().chain(passes).chain(["clif", "asm"])
 }
 
-/// The text of a stage; of `all`, each under a heading, unchanged nests as one line.
+/// The text of a stage; for `all`, every stage under a heading, with one line for an unchanged nest.
 pub(crate) fn dump(spec: &Spec, compiled: &Compiled, stage: &str) -> Result<String, Error> {
     if stage == "all" {
         return all(spec, compiled);
@@ -51,7 +51,7 @@ fn one(spec: &Spec, compiled: &Compiled, stage: &'static str) -> Result<String, 
     })
 }
 
-/// The text that is made of each nest; where there are several, after a line that says which parts run it.
+/// The text of each nest; if there are several, after a line with the parts that run it.
 fn of_each(
     program: &Program,
     mark: &str,
