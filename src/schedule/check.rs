@@ -10,7 +10,7 @@ impl Schedule {
     /// Checks a forced schedule against the problem.
     ///
     /// # Errors
-    /// What the schedule names that the problem does not have, or a limit it exceeds.
+    /// [`ScheduleError`] with the name that the problem does not have, or the limit that the schedule exceeds.
     pub fn check(&self, problem: &Problem) -> Result<(), ScheduleError> {
         self.check_numbers()?;
         if self.form != Form::Plain && problem.reducer_in(self.form).is_none() {
@@ -41,7 +41,7 @@ impl Schedule {
         }
     }
 
-    /// The bytes of the states that are kept at once for a box of slices.
+    /// The bytes of the states that live at once for a box of slices.
     fn state_bytes(&self, problem: &Problem, reducer: &Reducer, loops: &[OutputLoop]) -> u64 {
         let tree = Tree::of(problem, &reducer.method);
         let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
