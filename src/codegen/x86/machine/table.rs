@@ -10,7 +10,7 @@
 //! | [`Memory`] | the operands that may be memory, and constants there |
 //! | AVX2, AVX-512 | the instruction in each, if there is one, and the cycles until its result is there |
 //!
-//! Cycles are those that list scheduling goes by. Many a 1 stands for a few; other figures were not measured.
+//! Cycles are the figures of list scheduling. Many a 1 stands for a few; other figures were not measured.
 
 #[cfg(test)]
 mod tests;
