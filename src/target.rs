@@ -68,8 +68,8 @@ impl Target {
         Target::of(triple, features, true)
     }
 
-    /// As [`new`](Target::new), for code that runs on other machines: all features are allowed, and the code does not
-    /// run here.
+    /// A target like [`new`](Target::new)'s, for code that runs on other machines: all features are allowed, and the
+    /// code does not run here.
     ///
     /// # Errors
     /// [`Error::Target`] if the triple or a feature is unknown.

@@ -9,7 +9,7 @@ use std::io::Write;
 /// Prints a stage, or all.
 ///
 /// # Errors
-/// If the spec, what is forced or the stage's name is wrong.
+/// If the spec, a forced choice or the stage's name is wrong.
 pub fn dump(args: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Spec = args.spec.parse()?;
     let kernel = compiler(args.threads)?.compile_with(&spec, &args.forced.options()?)?;

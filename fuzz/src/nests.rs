@@ -1,4 +1,4 @@
-//! Nests of any text, interpreted where that takes little time and memory.
+//! Interprets nests of any text that take little time and memory.
 
 use cranefold::ir::eval::{self, Bits};
 use cranefold::ir::{BufferRole, Expr, Extent, Nest, Stmt};
@@ -19,7 +19,7 @@ pub(crate) fn interpret(nest: &Nest) {
         nest.buffers.iter().map(|b| (0..b.len * b.dtype.bytes()).map(|i| (i * 37 + 11) as u8).collect()).collect();
     let (inputs, outputs): (Vec<_>, Vec<_>) =
         nest.buffers.iter().zip(&mut buffers).partition(|(b, _)| b.role == BufferRole::In);
-    // The domain's inputs come before its outputs; a nest whose buffers do not is for the verifier alone.
+    // The domain's inputs come before its outputs; a nest with buffers in another order is only verified.
     let first_output = nest.buffers.iter().take_while(|b| b.role == BufferRole::In).count();
     if first_output != inputs.len() {
         return;
@@ -29,7 +29,7 @@ pub(crate) fn interpret(nest: &Nest) {
     eval::run(nest, &mut Bits { inputs, outputs });
 }
 
-/// About how much there is to do.
+/// The approximate work of a nest.
 fn work(nest: &Nest) -> u64 {
     let mut defs: Vec<u64> = vec![];
     for def in &nest.defs {
@@ -48,7 +48,7 @@ fn of_stmt(stmt: &Stmt, defs: &[u64]) -> u64 {
     let own = match stmt {
         Stmt::For(l) => match l.extent {
             Extent::Const(n) => return n.saturating_mul(inside.saturating_add(1)).saturating_add(1),
-            // A number of ones of 64 bits, or what was picked.
+            // The carry is a number of ones in 64 bits; a picked start is unknown.
             Extent::Carry(_) => return inside.saturating_add(1).saturating_mul(64),
         },
         Stmt::Acc { len, .. } => *len,

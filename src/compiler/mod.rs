@@ -130,7 +130,7 @@ impl Compiler {
         }
     }
 
-    /// As [`compile`](Compiler::compile), with forced choices.
+    /// Compiles with forced choices; otherwise as [`compile`](Compiler::compile).
     ///
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
@@ -145,7 +145,7 @@ impl Compiler {
         known.unwrap_or_else(|| self.0.cache.known(self.new_keyed(spec, self.bounds(), None, false)))
     }
 
-    /// As [`keyed`](Compiler::keyed), with forced choices.
+    /// The keyed spec with forced choices; otherwise as [`keyed`](Compiler::keyed).
     ///
     /// # Errors
     /// [`Error::Schedule`] if vectors cannot have the forced width.

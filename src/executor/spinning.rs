@@ -67,8 +67,7 @@ impl Spinning {
         Spinning::awake_for(threads, Spinning::AWAKE)
     }
 
-    /// As [`new`](Spinning::new), with `awake` for the time that threads spin after a call. With no time at all, each
-    /// call wakes them.
+    /// An executor of `threads` threads that spin for `awake` after a call. With no time at all, each call wakes them.
     ///
     /// # Errors
     /// As [`new`](Spinning::new).

@@ -1,4 +1,4 @@
-//! The buffers of a call against those that its spec expects.
+//! The check of a call's buffers against its spec.
 
 use super::{Input, Output};
 use crate::error::CallError;
@@ -53,7 +53,7 @@ fn check_all(
     Ok(())
 }
 
-/// Why so many bytes are not an operand's.
+/// The error for an operand that is given so many bytes.
 fn wrong_length(role: &'static str, position: usize, given: u64, operand: &Operand) -> CallError {
     let (dtype, element_bytes) = (operand.dtype(), operand.dtype().bytes());
     match given.is_multiple_of(element_bytes) {

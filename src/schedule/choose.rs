@@ -39,7 +39,7 @@ pub fn choose_in(problem: &Problem, form: Form, width: u32) -> Schedule {
     consider_in(problem, form, worthwhile(problem, width)).schedule
 }
 
-/// As [`choose`], for `threads` threads: small work stays in one part.
+/// Chooses as [`choose`], for `threads` threads: small work stays in one part.
 pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
     let Choice { schedule, cost, .. } = consider(problem, width);
     Schedule { parts: parts(problem, schedule.form, cost, threads as u64), ..schedule }

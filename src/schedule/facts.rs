@@ -159,7 +159,8 @@ impl<'p> Facts<'p> {
         &loops[loops.len() - self.problem.inside(&self.problem.slices[number]).len()..]
     }
 
-    /// Whether slices are contiguous: the first box has no loop over outputs inside the innermost reduction dim.
+    /// Returns true if slices are contiguous: the first box has no loop over outputs inside the innermost reduction
+    /// dim.
     pub fn is_inner(&self) -> bool {
         self.inside(0).is_empty()
     }

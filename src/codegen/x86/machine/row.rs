@@ -86,7 +86,7 @@ pub enum Memory {
     Plain,
     /// One operand; the last register may be replaced by a constant in memory, a whole vector.
     Whole,
-    /// As `Whole`; in AVX-512 the constant may also be an element of so many bytes, for all lanes.
+    /// The operand of `Whole`; in AVX-512 the constant may also be an element of so many bytes, for all lanes.
     Each(u64),
 }
 
