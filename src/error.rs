@@ -89,7 +89,7 @@ pub enum Error {
     /// The object cannot be made.
     #[error("no object of {what}: {reason}")]
     Object {
-        /// The thing that an object was asked of.
+        /// The name, the target or the spec at fault.
         what: String,
         /// The reason.
         reason: String,

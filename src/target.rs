@@ -272,7 +272,7 @@ enum CodePlacement {
     Anywhere,
 }
 
-/// Cranelift's settings. Its optimiser is off, because our passes do its work and a dump then shows what ran; its
+/// Cranelift's settings. Its optimiser is off, because our passes do its work and a dump shows the code that runs; its
 /// verifier runs in debug builds. Frames of more than a page are probed, so that a stack overflow is always a fault.
 fn flags(place: CodePlacement) -> Result<Flags, String> {
     let mut builder = settings::builder();

@@ -131,7 +131,7 @@ mod tests {
         (elements, numbers)
     }
 
-    /// So many elements would take hours to draw, and their places are few.
+    /// A billion elements and more would take hours to draw, but their places are few.
     #[test]
     fn what_lies_in_one_place_is_drawn_once() {
         assert_eq!(filled("max f32[1000000000000]@(0)").1, 1);

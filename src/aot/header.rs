@@ -21,7 +21,7 @@ pub struct Header<'a> {
 /// The most characters of a line of a paragraph.
 const LINE: usize = 100;
 
-/// The C type of an element; floats of 16 bits are integers of as many.
+/// The C type of an element; floats of 16 bits are integers of 16 bits.
 fn c_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool | DType::U8 => "uint8_t",

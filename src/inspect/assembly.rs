@@ -16,7 +16,7 @@ use target_lexicon::Architecture;
 /// The CLIF of a legal nest.
 ///
 /// # Errors
-/// [`Error::Internal`] if the nest holds what code generation has no form for.
+/// [`Error::Internal`] if code generation has no form for something in the nest.
 pub fn clif(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Function, Error> {
     let mut function = generate(nest, plan, isa)?.function;
     clif::forget(&mut function);

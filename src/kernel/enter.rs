@@ -223,7 +223,7 @@ impl Kernel {
     /// [`CallError::Part`] if there is no such part, [`CallError::Foreign`] if the kernel is for another machine.
     ///
     /// # Safety
-    /// As [`run_raw`](Kernel::run_raw), where all parts of a call, and what finishes it, have the same pointers. Parts may
+    /// As [`run_raw`](Kernel::run_raw), where all parts of a call, and its finish, have the same pointers. Parts may
     /// run in any order and at once, each once.
     pub unsafe fn run_part_raw(&self, part: usize, buffers: *const *mut u8) -> Result<(), CallError> {
         // SAFETY: the caller keeps the contract; each part has scratch memory of its own.

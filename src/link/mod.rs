@@ -229,7 +229,7 @@ fn define(
     Ok((id, wide_functions))
 }
 
-/// The code of the function, then that of its wide functions.
+/// The code of the function, then the code of its wide functions.
 pub fn together(function: &[u8], wide_functions: &[x86::WideFunction]) -> Vec<u8> {
     let parts = wide_functions.iter().map(|wide_function| wide_function.bytes.as_slice());
     std::iter::once(function).chain(parts).collect::<Vec<_>>().concat()

@@ -15,6 +15,8 @@ use std::collections::HashSet;
 /// let v0 = a0[0]
 /// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], v0)) } }
 /// ```
+///
+/// Legal because a value that a loop does not change may be read once, and inputs do not change while a nest runs.
 pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let buffers = nest.buffers.clone();

@@ -22,6 +22,8 @@ use std::collections::HashMap;
 ///
 /// The vectors of a wide function are wider; they convert between f32 and f16 and from bf16, and have the minimum and
 /// maximum of floats. A definition whose operations differ there gets a name of its own, such as `finish.wide`.
+///
+/// Legal because lanes are parallel, and a definition gives the bits of the operation that it replaces.
 pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let defs = std::mem::take(&mut nest.defs);

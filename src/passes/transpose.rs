@@ -38,7 +38,7 @@ pub fn transpose(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
 }
 
 struct Transposes {
-    /// For each buffer, whether it is an input.
+    /// For each buffer, true if it is an input.
     is_input: Vec<bool>,
     /// The vectors of wide functions.
     inside: Vectors,

@@ -47,6 +47,8 @@ const STEP_OPS: u64 = 32;
 ///
 /// Accumulators whose every index has become constant live in registers. A loop over elements of accumulators that no
 /// loop over steps touches runs seldom and stays a loop. Folds that several outputs share run often.
+///
+/// Legal because the order of iterations does not change.
 pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let mut hot = HashSet::new();

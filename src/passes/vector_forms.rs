@@ -44,7 +44,7 @@ impl<'a> VectorForms<'a> {
         })
     }
 
-    /// The bytes of the widest element type computed in a straight body: it decides how many lanes fit.
+    /// The bytes of the widest element type computed in a straight body, which limits the lanes.
     pub(super) fn widest_bytes(&mut self, body: &[Stmt]) -> u64 {
         let mut widest = 1;
         for stmt in body {
@@ -102,7 +102,7 @@ pub(super) fn is_primitive(vectors: Vectors, op: Op, to: DType, from: DType) -> 
     form(Vectors::BASE, op, to, from) == Form::Defined && form(vectors, op, to, from) == Form::Direct
 }
 
-/// The bytes of a lane of what a condition compares; `None` if its comparisons differ in size.
+/// The bytes of the lanes that a condition compares; `None` if its comparisons differ in size.
 fn mask_bytes(condition: &Expr, def: Option<&Def>) -> Option<u64> {
     match condition {
         Expr::Op(Op::Eq | Op::Ne | Op::Lt | Op::Le, _, args) => Some(args[0].dtype().bytes()),

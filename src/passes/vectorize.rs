@@ -44,6 +44,8 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// ```
 ///
 /// Outside wide functions, the width is 128 bits if the target has wide vectors, 0 if it has none, else the schedule's.
+///
+/// Legal because the loops are parallel.
 pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let is_wide = vectors.are_wide();

@@ -2,7 +2,7 @@
 //!
 //! A row of the op table may have a second form, the direct one: the same results by other operations on another state.
 //! The form that takes fewer operations depends on the vectors and on the number of elements in a slice. The form is
-//! therefore a decision of the schedule, and no part of what a problem means.
+//! therefore a decision of the schedule, and no part of the meaning of a problem.
 //!
 //! A state of another size has another tree, so the two forms combine elements in different orders. No result shows it:
 //! a row has a direct form only if both are exact in every order (`tests/laws/forms.rs` names these rows, and compares

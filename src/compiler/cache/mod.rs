@@ -281,7 +281,7 @@ impl Cache {
     }
 }
 
-/// The number of hits in front of which one is reported to the cache.
+/// The number of hits in a front, one of which is reported to the cache.
 const HITS_TOLD: u64 = 64;
 
 /// Scatters counts over all numbers (2^64 by the golden ratio).

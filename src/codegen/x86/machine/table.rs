@@ -4,7 +4,7 @@
 //!
 //! | column | meaning |
 //! | --- | --- |
-//! | name | the mnemonic, with what tells its forms apart |
+//! | name | the mnemonic, with a suffix that distinguishes its forms |
 //! | [`Shape`] | the operands, the use of the first one, the number in the instruction, the flags |
 //! | [`Masking`] | the effect of a mask, in AVX-512 |
 //! | [`Memory`] | the operands that may be memory, and constants there |
@@ -341,7 +341,7 @@ table! {
     Vzeroupper = BARE, Unmasked, Registers, [VEX_Vzeroupper: 1], [VEX_Vzeroupper: 1];
 }
 
-/// The three instructions of `a * b + c`, by what the result replaces.
+/// The three instructions of `a * b + c`, by the operand that the result replaces.
 #[derive(Clone, Copy, Debug)]
 pub struct Fma {
     /// `to = x * y + to`.
