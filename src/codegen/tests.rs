@@ -1,5 +1,5 @@
-//! Every form of the [table](crate::forms) is one that its generator makes: an operation alone, in lanes and, in wide
-//! functions, outside of them.
+//! Tests that generators make every form of the [table](crate::forms): one operation alone, in lanes, and in wide
+//! functions also outside lanes.
 
 use super::clif::{self, Traits};
 use super::x86::Plan;
@@ -78,7 +78,7 @@ impl Case {
 
 const LANE: LoopVar = LoopVar { over: Over::Lane, id: 0 };
 
-/// The operation on inputs of a type; a condition is of a comparison of `compared`, and a truth value selects.
+/// The operation on inputs of a type. Conditions are comparisons of type `compared`, and a truth value selects.
 fn value(case: &mut Case, op: Op, result: DType, from: DType, compared: DType) -> Expr {
     let operand = |case: &mut Case, dtype| match dtype {
         DType::Bool => case.condition(compared),

@@ -53,7 +53,7 @@ pub struct Compiler(Arc<Inner>);
 struct Inner {
     target: Target,
     vectors: Vectors,
-    /// The target's canonical text, which stands in signatures.
+    /// The target's canonical text, which signatures hold.
     target_text: Arc<str>,
     threads: usize,
     cache: Cache,
@@ -61,20 +61,20 @@ struct Inner {
     perf_map: Option<PerfMap>,
 }
 
-/// The choices that a caller forces.
+/// The choices that a caller may force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The schedule; none lets the compiler choose.
+    /// The schedule; `None` lets the compiler choose.
     pub schedule: Option<Schedule>,
-    /// Bits of the widest vector; none allows the target's.
+    /// Bits of the widest vector; `None` allows the target's.
     pub width: Option<u32>,
 }
 
 impl Options {
-    /// The bounds of what is decided on a target with these vectors, for so many threads.
+    /// The bounds of decisions on a target with these vectors, for `threads` threads.
     ///
     /// # Errors
-    /// [`ScheduleError::Width`] if there is no such width.
+    /// [`ScheduleError::Width`] if vectors cannot have that width.
     pub fn bounds(&self, vectors: Vectors, threads: usize) -> Result<Bounds, ScheduleError> {
         let all = Bounds { threads, ..Bounds::new(vectors) };
         let bounds = match self.width {
@@ -94,12 +94,12 @@ impl Compiler {
         Compiler::builder().build()
     }
 
-    /// What makes a compiler for another target, for threads, or with other bounds of what it keeps.
+    /// A builder of a compiler for another target, for several threads, or with other limits of the cache.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// How many threads it compiles for.
+    /// The number of threads that the compiler compiles for.
     pub fn threads(&self) -> usize {
         self.0.threads
     }
@@ -109,17 +109,17 @@ impl Compiler {
         &self.0.target
     }
 
-    /// The widest vectors it makes code of.
+    /// The widest vectors that the compiler uses.
     pub fn vectors(&self) -> Vectors {
         self.0.vectors
     }
 
-    /// The bounds of what it decides where nothing is asked for.
+    /// The bounds of decisions if the caller forces nothing.
     fn bounds(&self) -> Bounds {
         Bounds { threads: self.0.threads, ..Bounds::new(self.0.vectors) }
     }
 
-    /// The kernel of a reduction: compiled, or from the cache.
+    /// The kernel of a reduction, compiled or from the cache.
     ///
     /// # Errors
     /// See [`Error`].
@@ -130,7 +130,7 @@ impl Compiler {
         }
     }
 
-    /// As [`compile`](Compiler::compile), with something forced.
+    /// Compiles with forced choices; otherwise as [`compile`](Compiler::compile).
     ///
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
@@ -139,16 +139,16 @@ impl Compiler {
     }
 
     /// A spec with the signature of its code, so that [`compile_keyed`](Compiler::compile_keyed) and
-    /// [`get`](Compiler::get) need not work it out.
+    /// [`get`](Compiler::get) need not compute it.
     pub fn keyed(&self, spec: &Spec) -> KeyedSpec {
         let known = self.0.cache.keyed(spec);
         known.unwrap_or_else(|| self.0.cache.known(self.new_keyed(spec, self.bounds(), None, false)))
     }
 
-    /// As [`keyed`](Compiler::keyed), with something forced.
+    /// The keyed spec with forced choices; otherwise as [`keyed`](Compiler::keyed).
     ///
     /// # Errors
-    /// [`Error::Schedule`] if the width is none.
+    /// [`Error::Schedule`] if vectors cannot have the forced width.
     pub fn keyed_with(&self, spec: &Spec, options: &Options) -> Result<KeyedSpec, Error> {
         let bounds = options.bounds(self.0.vectors, self.0.threads)?;
         if options.schedule.is_none() && bounds == self.bounds() {
@@ -266,12 +266,13 @@ impl Compiler {
         self.0.cache.get(keyed)
     }
 
-    /// Lets go of all code. What kernels hold lives on with them.
+    /// Drops all code from the cache. Code that kernels hold lives as long as they do.
     pub fn clear(&self) {
         self.0.cache.clear();
     }
 
-    /// The code of a naive nest of a problem by a schedule that was chosen for the problem: compiled, or from the cache.
+    /// The code of a naive nest of a problem, by the schedule that was chosen for the problem; compiled or from the
+    /// cache.
     ///
     /// # Errors
     /// See [`Error`].
@@ -325,7 +326,7 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// What was done so far, and what is held.
+    /// The counts of the work done so far, and of the code held.
     pub fn statistics(&self) -> Statistics {
         self.0.cache.statistics()
     }
@@ -335,7 +336,7 @@ impl Compiler {
 mod tests {
     use super::*;
 
-    /// Makes a kernel of a compiler whose generator of wide vectors refuses all.
+    /// Makes a kernel by a compiler whose generator of wide vectors refuses all.
     fn narrowed(compiler: &Compiler, spec: &str, options: &Options) -> (Kernel, Kernel) {
         let spec: Spec = spec.parse().expect("a spec");
         let keyed = compiler.keyed_with(&spec, options).expect("a keyed spec");

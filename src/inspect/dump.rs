@@ -63,7 +63,7 @@ fn one(spec: Option<&Spec>, compiled: &Compiled, stage: &'static str) -> Result<
     })
 }
 
-/// The text that is made of each nest; where there are several, after a line that says which parts run it.
+/// The text of each nest; if there are several, after a line with the parts that run it.
 fn of_each(
     program: &Program,
     mark: &str,

@@ -1,12 +1,12 @@
 //! The passes, in the order they run.
 //!
-//! A pass is one function from nest to nest in one file, whose rewrite is drawn in its doc comment.
-//! The schedule decides what it does; it never fails, and finding nothing to do it returns what
-//! it was given. Each keeps the term of every output. A pass calls no other: facts that two of them
-//! share stand in modules that are no passes (`lanes`, `short`, `state`, `sums`, `vector_forms`, `walks`).
+//! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
+//! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
+//! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
+//! `short`, `state`, `sums`, `vector_forms`, `walks`).
 //!
-//! [`PASSES`] says for each why it stands where it stands and what it relies on; [`ROLES`] says for the loops over
-//! each quantity which passes make them and which ask for them.
+//! [`PASSES`] gives the reason for the place of each pass and the shape of nest that it relies on. [`ROLES`] gives, for
+//! the loops over each quantity, the passes that make them and the passes that ask for them.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -39,16 +39,16 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
-/// A pass.
+/// A function from nest to nest, and its place in the pipeline.
 #[derive(Debug)]
 pub struct Pass {
-    /// The name of the stage after it in a dump.
+    /// The name of the stage after the pass in a dump.
     pub name: &'static str,
-    /// Its work, in a few words.
+    /// The work of the pass, in a few words.
     pub summary: &'static str,
-    /// The reason for its place among the passes.
+    /// The reason for the place of the pass.
     pub because: &'static str,
-    /// The shape of the nest that it relies on; where it finds another, it leaves the nest as it is.
+    /// The shape of the nest that the pass relies on; a nest of another shape stays as it is.
     pub relies_on: &'static str,
     /// The nests that it runs on.
     pub runs_on: RunsOn,
@@ -223,8 +223,8 @@ pub struct Role {
     pub over: Over,
     /// The meaning of the role, in a few words.
     pub means: &'static str,
-    /// The passes that make such loops of others or of statements; `lower` where the naive nest has them. A pass that
-    /// splits a loop gives both parts the role of the whole.
+    /// The passes that make such loops of other loops or of statements; `lower` where the naive nest has them. A pass
+    /// that splits a loop gives both parts the role of the whole.
     pub made_by: &'static [&'static str],
     /// The passes that ask for the role; `codegen` where the generators do.
     pub asked_by: &'static [&'static str],

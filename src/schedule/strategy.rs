@@ -44,7 +44,7 @@ use Strategy::{Columns, Contiguous, Runs, SharedFolds, ShortSlices, Transposed};
 const ALL: [Strategy; 6] = [Contiguous, Runs, ShortSlices, Transposed, SharedFolds, Columns];
 
 impl Strategy {
-    /// The strategy of a schedule: the one place that says what a tile means for some slices.
+    /// The strategy of a schedule. No other function interprets the tiles of a schedule.
     fn of(facts: &Facts, schedule: &Schedule) -> Strategy {
         let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
         match (facts.is_inner(), tile.map(|tile| tile.transform)) {
@@ -57,7 +57,7 @@ impl Strategy {
         }
     }
 
-    /// The schedules of this strategy, each a change of the plain one; none where it is for other slices.
+    /// The schedules of this strategy, each a change of the plain one; none if the slices are of another kind.
     fn candidates(self, facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
         if (self == Columns) == facts.is_inner() {
             return vec![];
@@ -72,7 +72,7 @@ impl Strategy {
         }
     }
 
-    /// The cost of a schedule of this strategy, without that of the call.
+    /// The cost of a schedule of this strategy, without the cost of the call.
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
         match self {
             Contiguous => contiguous::cost(facts, schedule),
@@ -98,13 +98,13 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) }
 }
 
-/// The schedule with the tile of each box of slices that has one; none where none has.
+/// The schedule with the tiles of the boxes of slices that have one; `None` if no box has one.
 fn tiled(facts: &Facts, plain: &Schedule, tile: impl Fn(usize) -> Option<Tile>) -> Option<Schedule> {
     let tiles: Vec<Tile> = (0..facts.loops.len()).filter_map(tile).collect();
     (!tiles.is_empty()).then(|| Schedule { tiles, ..plain.clone() })
 }
 
-/// The tile of at most `most` outputs (at least one) of these loops, a multiple of `whole` if it may be.
+/// The tile of at most `most` outputs (at least one) of these loops, a multiple of `whole` if possible.
 fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -> Option<Tile> {
     let mut outputs = 1;
     let mut tile = None;
@@ -114,7 +114,7 @@ fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -
             tile = Some(Tile { var, by: extent, transform });
             continue;
         }
-        // Even shares, so that no narrow tile is left over.
+        // The shares are even, so that no narrow tile is left over.
         let fit = (most / outputs).max(1);
         let share = extent.div_ceil(extent.div_ceil(fit));
         let even = share.next_multiple_of(whole).min(extent);
@@ -127,8 +127,7 @@ fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -
     tile
 }
 
-/// Outputs of a tile that is written out where an element takes many operations: one vector of f32, so that the code
-/// stays short.
+/// Outputs of an unrolled tile if an element takes many operations: one vector of f32, so that the code stays short.
 fn vector_outputs(width: u32) -> u64 {
     u64::from(width / 32).clamp(LEAST_OUTPUTS, LANES)
 }

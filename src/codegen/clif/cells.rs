@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, types};
 use cranelift_frontend::Variable;
 
 impl Accumulators for Generator<'_> {
-    /// A vector at a time where there are any.
+    /// Fills a vector at a time if the target has any.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
         let base = self.bases[&Base::Acc(acc)];
         let flags = MemFlagsData::new().with_notrap();
@@ -110,7 +110,7 @@ impl Accumulators for Generator<'_> {
     }
 }
 
-/// Returns whether the body is about accumulators in vector registers alone.
+/// Returns true if the body only uses accumulators in vector registers.
 pub(super) fn in_vectors(walk: &Walk, body: &[Stmt]) -> bool {
     let in_vector = |acc: &AccId, index: &Index| {
         let cell = |cells: &Vec<Cell>| cell_of(cells, index.offset as u64).lanes > 1;

@@ -16,9 +16,9 @@ pub(super) struct Open {
     exit: Block,
     counter: Variable,
     bound: Option<Value>,
-    /// The loop around, of which instructions are again after this one.
+    /// The loop around, to which instructions belong again after this one.
     around: Option<u32>,
-    /// The number of splats before it.
+    /// The number of splats before the loop.
     splats: usize,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         if vector.outer.is_some() {
             return Err(Refused("lanes of two loops".into()));
         }
-        // One lane is a scalar, unless it is in a vector and would have to be taken out.
+        // One lane is a scalar, unless it is in a vector already.
         let in_lanes = vector.lanes > 1 || in_vectors(walk, body);
         Ok(in_lanes.then_some(Vector { lanes: vector.lanes.max(2), ..vector }))
     }
@@ -105,9 +105,8 @@ impl<'a> Loops<'a> for Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// Makes the vector constants of a loop that holds bodies of lanes and no other loop, but for those that
-    /// [`Generator::addend`] reads: Cranelift leaves them where they are made. Those that turn out not to be used as
-    /// vectors leave no code.
+    /// Makes the vector constants before an innermost loop, because Cranelift leaves them where they are made. The
+    /// addends that [`Generator::addend`] reads are left out. Constants that are not used as vectors leave no code.
     fn loop_constants(&mut self, walk: &Walk, body: &[Stmt]) {
         self.constants.clear();
         let loops = || body.iter().filter_map(|s| if let Stmt::For(l) = s { Some(l) } else { None });

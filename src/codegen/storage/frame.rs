@@ -1,8 +1,8 @@
-//! The frame that the code around wide functions shares with them.
+//! The frame that wide functions share with the code around them.
 //!
-//! First the counters and values that wide functions take from around them, 8 bytes each, then the accumulators in
-//! memory, each at a multiple of 64 bytes. What a wide function needs for itself comes after. A nest without wide
-//! functions has no such frame: its accumulators are slots of the function.
+//! First come the counters and values that wide functions take from outside, 8 bytes each, then the accumulators in
+//! memory, each at a multiple of 64 bytes, and then each wide function's own part. A nest without wide functions has no
+//! such frame: its accumulators are slots of the function.
 
 use super::{Cell, SCRATCH_ALIGN, Scratch};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopVar, Nest, Stmt, Var};
@@ -17,12 +17,12 @@ pub struct Frame {
     pub values: HashMap<Var, u64>,
     /// Accumulators.
     pub accs: HashMap<AccId, u64>,
-    /// Bytes of it all, a multiple of [`SCRATCH_ALIGN`].
+    /// Bytes of the frame, a multiple of [`SCRATCH_ALIGN`].
     pub bytes: u64,
 }
 
 impl Frame {
-    /// The frame of a nest with wide functions; without any it is empty.
+    /// The frame of a nest with wide functions; empty if there are none.
     pub fn of(nest: &Nest, cells: &HashMap<AccId, Vec<Cell>>, scratch: &Scratch) -> Frame {
         let mut frame = Frame::default();
         let mut has_wide = false;
@@ -79,7 +79,7 @@ impl Around {
         self.loops.truncate(loops);
     }
 
-    /// Places for what the wide function names of what is bound around it, loops from the outside in.
+    /// Adds places for the outer variables that the wide function names, loops from the outside in.
     fn wide(&self, body: &[Stmt], frame: &mut Frame) {
         let named = Named::of(body);
         for var in self.loops.iter().filter(|v| named.loops.contains(v)) {
@@ -100,7 +100,7 @@ impl Around {
 /// The variables that statements name, at any depth, and do not bind themselves.
 struct Named {
     loops: HashSet<LoopVar>,
-    /// In order, with their types.
+    /// The values in order, with their types.
     values: Vec<(Var, DType)>,
 }
 
@@ -139,7 +139,7 @@ impl Named {
     }
 }
 
-/// The variables that a wide function takes from around it, each with its place in the frame.
+/// The variables that a wide function takes from outside, each with its place in the frame.
 #[derive(Debug)]
 pub struct Taken {
     /// Counters and carries, from the outside in.

@@ -1,4 +1,4 @@
-//! Lanes in and out of registers: constants, loads and stores.
+//! Lanes to and from registers: constants, loads and stores.
 
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
 use super::machine::table::Opcode;
@@ -67,7 +67,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The register of a constant in all lanes. One of a truth value is a mask in AVX-512.
+    /// The register of a constant in all lanes. A truth value is a mask in AVX-512.
     pub(super) fn constant_reg(&mut self, s: Scalar) -> Reg {
         if s.dtype() == DType::Bool {
             let bits = 0u64.wrapping_sub(s.bits());
@@ -90,13 +90,13 @@ impl Generator<'_> {
         self.program.constant(Constant::Bytes(bytes))
     }
 
-    /// The mask of the first lanes.
+    /// The mask of `lanes` lanes from `start` on.
     pub(super) fn mask_of(&mut self, start: u64, lanes: u64) -> Reg {
         let ones = if lanes >= 64 { u64::MAX } else { (1 << lanes) - 1 };
         self.program.constant(Constant::Mask(ones << start))
     }
 
-    /// Bytes of the lanes that are known of a value in memory.
+    /// Bytes of a value's lanes in memory that are known.
     pub(super) fn known_bytes(&self, val: Val) -> u64 {
         match val.lanes {
             ActiveLanes::First(n) => n * val.bytes,
@@ -113,7 +113,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Loads just so many bytes: a power of two.
+    /// Loads exactly `bytes` bytes, a power of two.
     pub(super) fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
         let x = |reg| Arg::Reg(reg, View::Xmm);
@@ -135,7 +135,7 @@ impl Generator<'_> {
         self.emit(inst);
     }
 
-    /// An element in all lanes.
+    /// Loads an element into all lanes.
     pub(super) fn broadcast_load(&mut self, dtype: DType, base: Reg, offset: i32) -> Val {
         let bytes = dtype.bytes();
         let to = self.vector();
@@ -149,13 +149,13 @@ impl Generator<'_> {
         self.emit(Inst::new(opcode, &args));
         let val = Val { place: ValuePlace::Reg(to), dtype, lanes: ActiveLanes::Same, bytes };
         match dtype {
-            // In memory a byte.
+            // In memory, a truth value is a byte.
             DType::Bool => self.is_nonzero(Val { dtype: DType::U8, ..val }),
             _ => val,
         }
     }
 
-    /// Lane 0 in all lanes.
+    /// The value of lane 0 in all lanes.
     pub(super) fn broadcast(&mut self, val: Val) -> Val {
         if val.dtype == DType::Bool {
             return self.broadcast_truth(val);
@@ -173,7 +173,7 @@ impl Generator<'_> {
         Val { place: ValuePlace::Reg(to), lanes: ActiveLanes::Same, ..val }
     }
 
-    /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.
+    /// Prefetches memory ahead of a load from an input; beyond the input's end, this does nothing.
     fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
         let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
         let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
@@ -183,14 +183,14 @@ impl Generator<'_> {
         }
     }
 
-    /// Says of the last instruction that it should stay in the order of memory.
+    /// Keeps the last instruction in the order of memory.
     pub(super) fn stays_in_order(&mut self) {
         if let Some(Item::Inst(inst)) = self.program.items.last_mut() {
             inst.in_order = true;
         }
     }
 
-    /// Elements that do not lie side by side, one by one.
+    /// Loads strided elements one by one.
     fn gather(&mut self, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) -> Reg {
         let in_group = 16 / bytes;
         let mut whole = None;
@@ -236,7 +236,7 @@ impl Generator<'_> {
         whole.expect("a lane")
     }
 
-    /// Elements to places that do not lie side by side, one by one.
+    /// Stores elements to strided places one by one.
     fn scatter(&mut self, reg: Reg, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) {
         let in_group = 16 / bytes;
         for group in 0..lanes.div_ceil(in_group) {
@@ -262,7 +262,7 @@ impl Generator<'_> {
         to
     }
 
-    /// Stores just so many bytes: a power of two.
+    /// Stores exactly `bytes` bytes, a power of two.
     pub(super) fn store_bytes(&mut self, reg: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
         let x = Arg::Reg(reg, View::Xmm);

@@ -1,4 +1,4 @@
-//! Loops, which test at their bottom: a loop runs at least once, or is left out.
+//! Loops, which test at their bottom: a loop of no iterations is left out.
 
 use super::machine::code::{Arg, Class, Inst, Item, Label, Reg, View};
 use super::machine::table::Opcode;
@@ -11,10 +11,10 @@ use cranefold_ir::{Expr, Extent, Loop, LoopVar, Over, Stmt};
 pub(super) struct Open {
     head: Label,
     exit: Label,
-    /// The end of the part of the body that the first iteration leaves out where lines are read.
+    /// The end of the part of the body that the first iteration skips if lines are read.
     behind_first: Label,
     counter: Reg,
-    /// True where the counter counts up; else it counts the iterations left.
+    /// True if the counter counts up; else it counts down the iterations that are left.
     counts_up: bool,
     bound: Option<Reg>,
     lines: Option<(aligned::Lines, Option<aligned::Start>)>,
@@ -106,7 +106,7 @@ impl<'a> Loops<'a> for Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// Counts, and goes back to the head where iterations are left.
+    /// Counts, and jumps back to the head while iterations are left.
     fn count(&mut self, extent: Extent, open: &Open) {
         let counter = Arg::Reg(open.counter, View::R64);
         if !open.counts_up {
@@ -132,7 +132,7 @@ impl Generator<'_> {
     }
 }
 
-/// Returns whether the value of a loop variable is needed itself: for a position or a carry.
+/// Returns true if the value of a loop variable is needed: for a position or a carry.
 fn counts(body: &[Stmt], var: LoopVar) -> bool {
     let mut found = false;
     each_expr(body, &mut |e| found |= matches!(e, Expr::At(_, index) if index.coefficient(var) != 0));
