@@ -19,11 +19,12 @@
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
+//!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
 //!
-//! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain form (which prints as nothing), no tile, 1 for all others, no prefetch.
+//! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain form (which prints as nothing), no tile, 1 for all others, no prefetch, and vectors loaded from anywhere.
 
 mod check;
 mod choose;
@@ -66,12 +67,15 @@ pub struct Schedule {
     pub interleave: u64,
     /// How far ahead memory is asked for in wide functions, in bytes; 0 is not at all.
     pub prefetch: u64,
+    /// The bytes of the lines of memory that loops load as whole vectors where they can, in tiles whose vectors have masks; 0
+    /// loads vectors from anywhere.
+    pub align: u64,
     /// The parts that threads may run at once.
     pub parts: Parts,
 }
 
 /// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one step and one
-/// block at once, nothing interleaved or asked for ahead, in one part.
+/// block at once, nothing interleaved, asked for ahead or aligned, in one part.
 impl Default for Schedule {
     fn default() -> Schedule {
         Schedule {
@@ -82,6 +86,7 @@ impl Default for Schedule {
             in_flight: 1,
             interleave: 1,
             prefetch: 0,
+            align: 0,
             parts: Parts::ONE,
         }
     }
@@ -162,6 +167,9 @@ impl fmt::Display for Schedule {
         if self.prefetch > 0 {
             write!(f, " prefetch={}", self.prefetch)?;
         }
+        if self.align > 0 {
+            write!(f, " align={}", self.align)?;
+        }
         if self.parts != Parts::ONE { write!(f, " parts={}", self.parts) } else { Ok(()) }
     }
 }
@@ -173,7 +181,7 @@ impl fmt::Display for Schedule {
 pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
-         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES parts=PARTS[@blocks]"
+         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -194,6 +202,8 @@ pub enum ScheduleError {
     Interleave { given: u64, limit: u64 },
     #[error("prefetch={given} is above {limit} bytes")]
     Prefetch { given: u64, limit: u64 },
+    #[error("align={given} is neither 0 nor the {line} bytes of a line")]
+    Align { given: u64, line: u64 },
     #[error("parts={given} is outside 1 to {limit}")]
     Parts { given: u64, limit: u64 },
     #[error("parts={count}@blocks: {why}")]
@@ -262,6 +272,7 @@ impl Schedule {
             "in_flight" => ("in_flight", self.in_flight = number()?),
             "interleave" => ("interleave", self.interleave = number()?),
             "prefetch" => ("prefetch", self.prefetch = number()?),
+            "align" => ("align", self.align = number()?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,
         };
@@ -293,6 +304,9 @@ impl Schedule {
         }
         if self.prefetch > Schedule::MAX_PREFETCH {
             return Err(ScheduleError::Prefetch { given: self.prefetch, limit: Schedule::MAX_PREFETCH });
+        }
+        if ![0, Machine::LINE_BYTES].contains(&self.align) {
+            return Err(ScheduleError::Align { given: self.align, line: Machine::LINE_BYTES });
         }
         if !(1..=Schedule::MAX_PARTS).contains(&self.parts.count) {
             return Err(ScheduleError::Parts { given: self.parts.count, limit: Schedule::MAX_PARTS });

@@ -59,7 +59,8 @@ fn the_grammar_of_schedules_has_the_words_of_the_printer() {
     let tile = |transform| Tile { var, by: 2, transform };
     let tiles = [Transform::Steps, Transform::Blocks, Transform::Runs, Transform::SharedFolds].map(tile).into();
     let (form, parts) = (Form::Direct, Parts { count: 2, of: Divided::Blocks });
-    let schedule = Schedule { width: 512, form, tiles, jam: 2, in_flight: 2, interleave: 2, prefetch: 64, parts };
+    let schedule =
+        Schedule { width: 512, form, tiles, jam: 2, in_flight: 2, interleave: 2, prefetch: 64, align: 64, parts };
     let text = schedule.to_string();
     let words =
         text.split(|c: char| !c.is_ascii_alphabetic() && c != '_').filter(|word| word.len() > 1).map(str::to_string);

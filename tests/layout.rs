@@ -17,12 +17,12 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("schedule", &["problem", "vectors"]),
     ("lower", &["problem", "schedule"]),
     ("passes", &["forms", "schedule", "vectors"]),
-    ("error", &["schedule", "spec"]),
+    ("error", &["schedule", "spec", "vectors"]),
     ("executor", &[]),
     ("target", &["error", "vectors"]),
     ("pipeline", &["error", "lower", "passes", "problem", "schedule", "vectors"]),
     ("codegen", &["schedule", "vectors"]),
-    ("link", &["codegen", "error"]),
+    ("link", &["codegen", "error", "vectors"]),
     ("keyed", &["problem", "schedule", "spec"]),
     (
         "kernel",
@@ -31,7 +31,13 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "vectors",
         ],
     ),
-    ("inspect", &["codegen", "error", "kernel", "link", "lower", "passes", "pipeline", "problem", "schedule", "spec"]),
+    (
+        "inspect",
+        &[
+            "codegen", "error", "kernel", "link", "lower", "passes", "pipeline", "problem", "schedule", "spec",
+            "vectors",
+        ],
+    ),
     (
         "compiler",
         &[

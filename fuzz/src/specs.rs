@@ -278,6 +278,11 @@ impl Case {
         [128, 256, 512][(self.seed % 3) as usize]
     }
 
+    /// Elements from the start of a line of memory to that of each input.
+    pub fn place(&self) -> u64 {
+        u64::from((self.seed / 3 % 64) as u32)
+    }
+
     /// What a compiler may be asked for: what it chooses, each width it may be kept to, and the schedules to force.
     pub fn options(&self, problem: &Problem) -> Vec<Options> {
         let widths = WIDTHS.map(|width| Options { schedule: None, width: Some(width) });
@@ -314,7 +319,8 @@ impl Case {
             let (interleave, prefetch) = (1 + jam % 4, 64 * (in_flight % 3));
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
-            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, parts };
+            let align = if rows % 2 == 1 { 64 } else { 0 };
+            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, align, parts };
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Divided::Outputs;
             }

@@ -15,9 +15,10 @@
 //! - A value is bound once in the nest, and used only after that, in the same body or in loops and wide functions
 //!   there.
 //! - So is an accumulator declared and used. It is not of type bool; its initial value has its type.
-//! - A loop's variable is used in the loop only, one of `carry` or `pick` as a value is; no variable is bound
-//!   where it is bound already.
-//! - An extent that is a variable is one bound by `carry`.
+//! - A loop's variable is used in the loop only, one of `carry`, `pick` or `misalign` as a value is; no variable is
+//!   bound where it is bound already.
+//! - An extent that is a variable is one bound by `carry`; one that begins or ends at a variable has the lanes in which
+//!   `misalign` binds it.
 //! - Values, accumulators and loop variables are numbered up to `MAX_NUMBER`.
 //! - Loops and wide functions nest at most `MAX_DEPTH` deep, and so do expressions.
 //!
@@ -25,13 +26,14 @@
 //! - An `in` is not stored to, an `out` not loaded; what is written has the type of its place.
 //! - Indices stay within the buffer or accumulator, provably, from the extents alone. Statements in a
 //!   loop that makes no iteration are exempt. The index of `carry` is never negative. What is picked is an integer.
+//!   The index of `prefetch` may lie outside of its buffer, which exists.
 //!
 //! Loops
-//! - A `lanes` loop has a constant extent of at least 1, and only `let`, `call`, sets and stores in it; or one
-//!   such loop that no other `lanes` loop is around.
+//! - A `lanes` loop has a constant extent of at least 1, or leaves lanes out, as no other loop does; and only `let`, `call`, sets and stores in it; or one
+//!   such loop that no other `lanes` loop is around, where no lanes are left out.
 //! - Two iterations of a `parallel` or `lanes` loop do not touch the same element of an output, or of an
 //!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` says what
-//!   can be proved). No such loop merges or folds an accumulator declared outside.
+//!   can be proved). No such loop merges, folds or rotates an accumulator declared outside.
 //!
 //! Wide functions
 //! - No wide function stands in a wide function or in a `lanes` loop. Nothing in one merges, folds or selects.
@@ -40,6 +42,10 @@
 //! - The accumulators are different; each has at least as many elements as there are states.
 //! - The definition takes the accumulators' types twice and gives them once.
 //! - There is a block, or a lane; the lanes are a power of two and at least those present.
+//!
+//! Lines of memory
+//! - A line has a power of two of elements, up to 64.
+//! - There is an element to rotate, and the accumulator has as many as are rotated.
 //!
 //! Selecting
 //! - There is an element to select from, and the accumulator has as many elements as are selected from.

@@ -1,7 +1,6 @@
 //! Every stage of a kernel as text.
 
 use super::assembly::{assembly, clif_text};
-use crate::codegen::x86::Plan;
 use crate::error::Error;
 use crate::kernel::code::Compiled;
 use crate::lower::program::Program;
@@ -32,7 +31,7 @@ pub(crate) fn dump(spec: &Spec, compiled: &Compiled, stage: &str) -> Result<Stri
 fn one(spec: &Spec, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
     let isa = compiled.target.isa();
     let decided = &compiled.decided;
-    let plan = Plan::of(decided);
+    let vectors = decided.vectors;
     Ok(match stage {
         "spec" => spec.to_string(),
         "problem" => decided.problem.to_string(),
@@ -40,9 +39,9 @@ fn one(spec: &Spec, compiled: &Compiled, stage: &'static str) -> Result<String, 
             Some(narrowed) => format!("{}\n; {narrowed}", decided.schedule),
             None => decided.schedule.to_string(),
         },
-        "clif" => of_each(&pipeline::legal(decided)?, "; ", |_, nest| clif_text(nest, plan, isa))?,
+        "clif" => of_each(&pipeline::legal(decided)?, "; ", |_, nest| clif_text(nest, vectors, isa))?,
         "asm" => {
-            of_each(&pipeline::legal(decided)?, "", |code, nest| assembly(&compiled.codes[code], nest, plan, isa))?
+            of_each(&pipeline::legal(decided)?, "", |code, nest| assembly(&compiled.codes[code], nest, vectors, isa))?
         }
         pass => {
             let stage = pipeline::stages(decided)?.into_iter().find(|(name, _)| *name == pass);

@@ -41,6 +41,7 @@ fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => out.push(simple),
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
+            simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
             wide @ Stmt::Wide { .. } => out.push(wide),
         }
     }
@@ -65,7 +66,12 @@ fn takes_several(l: &Loop, by: u64) -> bool {
                     }
                 }
                 Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
-                Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+                Stmt::Store { .. }
+                | Stmt::Carry { .. }
+                | Stmt::Pick { .. }
+                | Stmt::Misalign { .. }
+                | Stmt::Rotate { .. }
+                | Stmt::Prefetch { .. } => false,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
             };
             let several_blocks = |s: &Stmt| matches!(s, Stmt::For(inner) if takes_several(inner, by));
@@ -126,7 +132,12 @@ fn independent(body: &[Stmt]) -> usize {
             free &= match s {
                 Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
-                Stmt::Set { .. } | Stmt::Pick { .. } | Stmt::Select { .. } => true,
+                Stmt::Set { .. }
+                | Stmt::Pick { .. }
+                | Stmt::Select { .. }
+                | Stmt::Misalign { .. }
+                | Stmt::Rotate { .. }
+                | Stmt::Prefetch { .. } => true,
             };
         });
         if !free {

@@ -10,6 +10,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod align;
 mod fold;
 mod hoist;
 mod interchange;
@@ -21,6 +22,7 @@ mod legalize;
 mod merge_loops;
 mod neighbours;
 mod outline;
+mod prefetch;
 mod reorder;
 mod share_folds;
 mod short;
@@ -163,9 +165,23 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "legalize",
         summary: "split vectors and replace what the target lacks",
-        because: "last: none after it makes an operation or a vector that the target lacks",
+        because: "after all that make operations and vectors: none after it makes one that the target lacks",
         relies_on: "no more than vector_forms, which says what vectors can do",
         run: legalize::legalize,
+    },
+    Pass {
+        name: "align",
+        summary: "load whole lines of memory, wherever an input begins",
+        because: "after legalize, whose vectors are those of the target; before prefetch, for it asks for bodies of vectors alone",
+        relies_on: "loops over steps that load vectors one behind the other, and accumulators declared beside them",
+        run: align::align,
+    },
+    Pass {
+        name: "prefetch",
+        summary: "ask for memory ahead of the vectors that are loaded",
+        because: "after legalize, which splits vectors, and align, which moves them: each asks for its own line",
+        relies_on: "loops over lanes inside those over steps, in tiles",
+        run: prefetch::prefetch,
     },
 ];
 
@@ -201,7 +217,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Step,
         means: "steps of a block, in order; a loop around one runs often",
         made_by: &["lower"],
-        asked_by: &["codegen", "interleave", "join_blocks", "neighbours", "reorder", "tile", "unroll"],
+        asked_by: &["align", "interleave", "join_blocks", "neighbours", "prefetch", "reorder", "tile", "unroll"],
     },
     Role {
         over: Over::Jam,
@@ -235,8 +251,8 @@ pub const ROLES: &[Role] = &[
     },
     Role {
         over: Over::Start,
-        means: "no loop: a pick binds where what was found starts",
-        made_by: &["lower"],
+        means: "no loop: a pick binds where a window starts, and a misalign where in its line an element lies",
+        made_by: &["align", "lower"],
         asked_by: &["outline"],
     },
 ];

@@ -104,10 +104,12 @@ impl Outliner<'_> {
             let is_own = |name: Name| uses.last(name).is_none_or(|used| used <= last);
             let own_vars = stmt.bound_vars().iter().all(|v| is_own(Name::Var(*v)));
             let own_places = match stmt {
-                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => is_own(Name::Carry(*var)),
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => {
+                    is_own(Name::Carry(*var))
+                }
                 // A loop's variable ends with it.
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
-                Stmt::Set { .. } | Stmt::Store { .. } => true,
+                Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => true,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => true,
             };
             end = (own_vars && own_places && self.fits(stmt)).then_some(last);
@@ -124,7 +126,11 @@ impl Outliner<'_> {
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
                 self.forms.has_form(stmt)
             }
-            Stmt::Carry { .. } | Stmt::Pick { .. } => self.forms.has_form(stmt),
+            Stmt::Carry { .. }
+            | Stmt::Pick { .. }
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. } => self.forms.has_form(stmt),
         }
     }
 

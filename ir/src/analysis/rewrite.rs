@@ -30,6 +30,7 @@ pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone,
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => simple,
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => simple,
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => simple,
+            simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => simple,
         };
         f(stmt, zone, &mut out);
     }
@@ -62,6 +63,7 @@ pub fn map_elements(body: Vec<Stmt>, f: &mut impl FnMut(AccId, Index) -> (AccId,
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
             other @ (Stmt::Call { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         });
     })
 }
@@ -85,6 +87,8 @@ fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
         Stmt::Select { vars, what, acc, len } => Stmt::Select { vars, what, acc: f(acc), len },
         other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
         other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
+        Stmt::Rotate { acc, start, len, by } => Stmt::Rotate { acc: f(acc), start, len, by },
+        other @ (Stmt::Misalign { .. } | Stmt::Prefetch { .. }) => other,
     }
 }
 
@@ -128,6 +132,7 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Set { acc: a, index, value } => Stmt::Set { acc: acc(a), index, value },
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. }) => other,
             other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. }) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         })
     })
 }

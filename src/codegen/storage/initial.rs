@@ -39,7 +39,7 @@ fn names(stmt: &Stmt, of: AccId) -> bool {
     let mut found = false;
     stmt.visit(&mut |s| {
         found |= match s {
-            Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => *acc == of,
+            Stmt::Set { acc, .. } | Stmt::Select { acc, .. } | Stmt::Rotate { acc, .. } => *acc == of,
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.contains(&of),
             _ => false,
         };
@@ -107,7 +107,7 @@ fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut V
             true
         }
         Stmt::Wide { body } => body.iter().all(|s| collect(s, of, loops, sets)),
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => !names(stmt, of),
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Rotate { .. } => !names(stmt, of),
         _ => true,
     }
 }

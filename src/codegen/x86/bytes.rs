@@ -82,7 +82,7 @@ impl<'a> Generator<'a> {
         let (place, lanes) = (ValuePlace::Mem(pointer, offset), ActiveLanes::First(lanes));
         let bytes = Val { place, dtype: from, lanes: ActiveLanes::First(self.tier.bytes()), bytes: 1 };
         let done = |reg| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
-        if dtype.bytes() == 4 && self.around.plan.vectors.dot && self.tier.is_512() {
+        if dtype.bytes() == 4 && self.around.vectors.dot && self.tier.is_512() {
             return Ok(done(self.dot_with_ones(bytes, plus, to)));
         }
         if let Some(Val { place: ValuePlace::Reg(wide), .. }) = plus
@@ -121,7 +121,7 @@ impl<'a> Generator<'a> {
     /// Where all that a loop does is to sum bytes into 64-bit lanes, zeros to sum them in 32-bit lanes first.
     pub(super) fn start_narrow_sums(&mut self, walk: &mut Walk<'a>, l: &Loop) {
         let Extent::Const(extent) = l.extent else { return };
-        if !self.around.plan.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
+        if !self.around.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
             return;
         }
         let sums: Option<Vec<Reg>> = l.body.iter().map(|s| self.wide_sum(walk, s, extent)).collect();

@@ -5,7 +5,7 @@ use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk, strided, turned};
 use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
-use cranefold_ir::{BufferRole, DType, Index, Scalar, Stmt};
+use cranefold_ir::{BufId, DType, Index, Scalar, Stmt};
 
 impl<'a> Memory<'a> for Generator<'a> {
     type Columns = (Vec<strided::Group>, Vec<turned::Block>);
@@ -23,6 +23,9 @@ impl<'a> Memory<'a> for Generator<'a> {
         let Access { base, dtype, pointer, offset_bytes: offset, lanes } = from;
         let bytes = dtype.bytes();
         let Some((lanes, stride)) = lanes else { return Ok(self.broadcast_load(dtype, pointer, offset)) };
+        if self.lines.edge.is_some() && (stride != 1 || lanes * bytes != self.tier.bytes()) {
+            return Err(Refused("elements apart of which some are left out".into()));
+        }
         let val = |place| Val { place, dtype, lanes: ActiveLanes::First(lanes), bytes };
         if let Base::Buf(buf) = base {
             let start = walk.without_lanes(index);
@@ -37,8 +40,7 @@ impl<'a> Memory<'a> for Generator<'a> {
             return Ok(val(ValuePlace::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }
         if (lanes * bytes).is_power_of_two() {
-            self.prefetch(base, pointer, offset, lanes * bytes);
-            if let Some(mask) = self.edge {
+            if let Some(mask) = self.lines.edge {
                 return Ok(self.load_edge(mask, pointer, offset, val(ValuePlace::Mem(pointer, offset))));
             }
             return Ok(val(ValuePlace::Mem(pointer, offset)));
@@ -56,6 +58,9 @@ impl<'a> Memory<'a> for Generator<'a> {
     fn store(&mut self, to: Access<Reg>, val: Val) -> Result<(), Refused> {
         let Access { dtype, pointer, offset_bytes: offset, lanes, .. } = to;
         let bytes = dtype.bytes();
+        if self.lines.edge.is_some() {
+            return Err(Refused("stores of which some are left out".into()));
+        }
         let reg = self.reg(val);
         match lanes {
             None => self.store_bytes(reg, pointer, offset, bytes),
@@ -70,6 +75,14 @@ impl<'a> Memory<'a> for Generator<'a> {
             Some((lanes, stride)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
         }
         Ok(())
+    }
+
+    fn misaligned(&mut self, buf: BufId, at: (Reg, i32), bytes: u64) -> Result<Reg, Refused> {
+        self.place_in_line(buf, at, bytes)
+    }
+
+    fn prefetch(&mut self, (pointer, offset): (Reg, i32)) {
+        self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, offset)]));
     }
 }
 
@@ -191,16 +204,6 @@ impl Generator<'_> {
         let args = [self.full(to), Arg::Reg(from, View::Xmm)];
         self.emit(Inst::new(opcode, &args));
         Val { place: ValuePlace::Reg(to), lanes: ActiveLanes::Same, ..val }
-    }
-
-    /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.
-    fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
-        let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
-        let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
-        let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
-        if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
-            self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, ahead)]));
-        }
     }
 
     /// Says of the last instruction that it should stay in the order of memory.
