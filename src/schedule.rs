@@ -19,13 +19,15 @@
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
+//!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
 //!
 //! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
-//! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch.
+//! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch, vectors loaded from
+//! anywhere.
 
 mod check;
 mod choose;
@@ -71,6 +73,9 @@ pub struct Schedule {
     /// True where columns of matrices are loaded together, by transposes; else each element that lies apart from its
     /// neighbours in a vector is loaded by itself.
     pub transpose: bool,
+    /// The bytes of the lines of memory that loops load as whole vectors where they can, in tiles whose vectors have masks; 0
+    /// loads vectors from anywhere.
+    pub align: u64,
     /// The parts that threads may run at once.
     pub parts: Parts,
 }
@@ -88,6 +93,7 @@ impl Default for Schedule {
             interleave: 1,
             prefetch: 0,
             transpose: true,
+            align: 0,
             parts: Parts::ONE,
         }
     }
@@ -168,6 +174,9 @@ impl fmt::Display for Schedule {
         if self.prefetch > 0 {
             write!(f, " prefetch={}", self.prefetch)?;
         }
+        if self.align > 0 {
+            write!(f, " align={}", self.align)?;
+        }
         if !self.transpose {
             f.write_str(" transpose=off")?;
         }
@@ -182,7 +191,7 @@ impl fmt::Display for Schedule {
 pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
-         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES transpose=on|off parts=PARTS[@blocks]"
+         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -203,6 +212,8 @@ pub enum ScheduleError {
     Interleave { given: u64, limit: u64 },
     #[error("prefetch={given} is above {limit} bytes")]
     Prefetch { given: u64, limit: u64 },
+    #[error("align={given} is neither 0 nor the {line} bytes of a line")]
+    Align { given: u64, line: u64 },
     #[error("parts={given} is outside 1 to {limit}")]
     Parts { given: u64, limit: u64 },
     #[error("parts={count}@blocks: {why}")]
@@ -282,6 +293,7 @@ impl Schedule {
             "interleave" => ("interleave", self.interleave = number()?),
             "prefetch" => ("prefetch", self.prefetch = number()?),
             "transpose" => ("transpose", self.transpose = parse_switch(value)?),
+            "align" => ("align", self.align = number()?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,
         };
@@ -313,6 +325,9 @@ impl Schedule {
         }
         if self.prefetch > Schedule::MAX_PREFETCH {
             return Err(ScheduleError::Prefetch { given: self.prefetch, limit: Schedule::MAX_PREFETCH });
+        }
+        if ![0, Machine::LINE_BYTES].contains(&self.align) {
+            return Err(ScheduleError::Align { given: self.align, line: Machine::LINE_BYTES });
         }
         if !(1..=Schedule::MAX_PARTS).contains(&self.parts.count) {
             return Err(ScheduleError::Parts { given: self.parts.count, limit: Schedule::MAX_PARTS });

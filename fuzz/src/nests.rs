@@ -94,8 +94,10 @@ fn of_stmt(stmt: &Stmt, defs: &[u64]) -> u64 {
     let inside = of_body(stmt.body(), defs);
     let own = match stmt {
         Stmt::For(l) => match l.extent {
-            Extent::Const(n) => return n.saturating_mul(inside.saturating_add(1)).saturating_add(1),
-            // The carry is a number of ones in 64 bits; a picked start is unknown.
+            Extent::Const(n) | Extent::From(_, n) | Extent::Below(_, n) => {
+                return n.saturating_mul(inside.saturating_add(1)).saturating_add(1);
+            }
+            // A number of ones of 64 bits, or what was picked.
             Extent::Carry(_) => return inside.saturating_add(1).saturating_mul(64),
         },
         Stmt::Acc { len, .. } => *len,

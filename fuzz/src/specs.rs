@@ -278,7 +278,12 @@ impl Case {
         [128, 256, 512][(self.seed % 3) as usize]
     }
 
-    /// The options of a compiler: its own choice, each limit of the width, and the schedules to force.
+    /// Elements from the start of a line of memory to that of each input.
+    pub fn place(&self) -> u64 {
+        u64::from((self.seed / 3 % 64) as u32)
+    }
+
+    /// What a compiler may be asked for: what it chooses, each width it may be kept to, and the schedules to force.
     pub fn options(&self, problem: &Problem) -> Vec<Options> {
         let widths = WIDTHS.map(|width| Options { schedule: None, width: Some(width) });
         let forced = self.schedules(problem).into_iter().map(|s| Options { schedule: Some(s), width: None });
@@ -314,7 +319,9 @@ impl Case {
             let (interleave, prefetch, transpose) = (1 + jam % 4, 64 * (in_flight % 3), jam % 8 < 6);
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
-            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, transpose, parts };
+            let align = if jam % 2 == 1 { 64 } else { 0 };
+            let mut schedule =
+                Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, align, transpose, parts };
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Divided::Outputs;
             }

@@ -24,7 +24,6 @@ mod object;
 mod pshufb;
 mod symbol;
 
-use crate::codegen::x86::Plan;
 use crate::compiler::Options;
 use crate::error::Error;
 use crate::link;
@@ -87,7 +86,7 @@ pub fn emit(target: &Target, spec: &Spec, options: &Options, symbol: Option<&str
         let program = pipeline::legal(&decided)?;
         Ok((decided, program))
     };
-    let generate = |decided: &Decided, program: &Program| link::generate(&program.nests[0], Plan::of(decided), &isa);
+    let generate = |decided: &Decided, program: &Program| link::generate(&program.nests[0], decided.vectors, &isa);
     let Made { program, code: generated, .. } = pipeline::made(bounds, decide, generate)?;
     let nest = &program.nests[0];
     let scratch_bytes = generated.scratch_bytes;

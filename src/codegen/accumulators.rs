@@ -5,7 +5,7 @@ use super::address::{Access, Base};
 use super::emit::{Emit, RegisterElements};
 use super::storage::{Cell, CellLanes, cell_of, is_dead};
 use super::walk::Walk;
-use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
+use cranefold_ir::{AccId, DType, Expr, Index, LoopVar, Scalar};
 
 /// The lower and the upper halves of two adjacent vectors, for lanes of two loops.
 ///
@@ -138,6 +138,28 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         self.start_cells_where(out, |&key| key == (acc, cell));
         let value = self.expr(out, value, None, None)?;
         out.write_part(register, part, written, value)
+    }
+
+    /// Moves elements of an accumulator in registers down by a variable's number, the first ones behind the last.
+    pub(super) fn rotate(
+        &mut self,
+        out: &mut E,
+        acc: AccId,
+        (start, len): (u64, u64),
+        by: LoopVar,
+    ) -> Result<(), Refused> {
+        self.start_cells_where(out, |&(of, _)| of == acc);
+        let refused = || Refused(format!("a rotation of {acc} from {start} by {len} elements"));
+        let cells: Vec<Cell> = self.storage.cells.get(&acc).ok_or_else(refused)?.clone();
+        let own: Vec<Cell> = cells.into_iter().filter(|c| (start..start + len).contains(&c.start)).collect();
+        let lanes = own.first().map_or(0, |c| c.lanes);
+        let are_whole =
+            own.iter().zip((start..).step_by(lanes.max(1) as usize)).all(|(c, at)| (c.start, c.lanes) == (at, lanes));
+        if !are_whole || own.len() as u64 * lanes != len {
+            return Err(refused());
+        }
+        let registers: Vec<E::Register> = own.iter().map(|cell| self.registers[&(acc, *cell)]).collect();
+        out.rotate(&registers, self.types[&acc], self.counters[&by])
     }
 
     /// Sets a run of elements at a constant place of an accumulator.

@@ -121,7 +121,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             }
             match s {
                 Stmt::Transpose(t) => take(Base::Buf(t.buf), &t.first),
-                Stmt::Store { buf, index, .. } => take(Base::Buf(*buf), index),
+                Stmt::Store { buf, index, .. } | Stmt::Prefetch { buf, index } => take(Base::Buf(*buf), index),
+                Stmt::Misalign { buf, index, .. } => take(Base::Buf(*buf), index),
                 Stmt::Set { acc, index, .. } if in_memory(acc) => take(Base::Acc(*acc), index),
                 _ => {}
             }

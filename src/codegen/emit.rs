@@ -8,7 +8,7 @@ use super::address::{Access, Base};
 use super::storage::{Cell, Vector};
 use super::walk::Walk;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, DType, Expr, Index, Loop, Op, Scalar, Stmt};
+use cranefold_ir::{AccId, BufId, DType, Expr, Index, Loop, Op, Scalar, Stmt};
 
 /// The handles of an emitter, which are opaque to the walk.
 pub trait Handles: Sized {
@@ -56,6 +56,12 @@ pub trait Memory<'a>: Handles {
 
     /// Writes elements to memory.
     fn store(&mut self, to: Access<Self::Number>, value: Self::Value) -> Result<(), Refused>;
+
+    /// The elements, of so many bytes, from the start of the line of memory on in which one of a buffer lies.
+    fn misaligned(&mut self, buf: BufId, at: (Self::Number, i32), bytes: u64) -> Result<Self::Number, Refused>;
+
+    /// Asks for the line of memory at an address, which may be one that the caller does not own.
+    fn prefetch(&mut self, at: (Self::Number, i32));
 }
 
 /// Whole loads and lane shuffles, of which transposes are made.
@@ -127,7 +133,10 @@ pub trait Accumulators: Handles {
     /// Writes all elements of a register that matter.
     fn write(&mut self, register: Self::Register, part: RegisterElements, value: Self::Value) -> Result<(), Refused>;
 
-    /// Writes elements of a register, in lanes the first `written`, and keeps the others.
+    /// Moves the elements of registers, one behind the other, down by a number that `misaligned` gave.
+    fn rotate(&mut self, registers: &[Self::Register], dtype: DType, by: Self::Number) -> Result<(), Refused>;
+
+    /// Writes elements of a register, of the lanes the first `written`, and leaves the others.
     fn write_part(
         &mut self,
         to: Self::Register,
@@ -202,21 +211,11 @@ pub trait Loops<'a>: Handles {
     /// Begins a loop, by [`Walk::start_cells`], and makes its counter.
     fn begin_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop) -> Self::Loop;
 
-    /// Makes the rest of the code before the loop, and then its head; gets the loop's pointers and the bytes that each
-    /// moves.
-    fn enter_loop(
-        &mut self,
-        walk: &mut Walk<'a, Self>,
-        l: &'a Loop,
-        open: &mut Self::Loop,
-        pointers: &[(Self::Number, i64)],
-    ) -> Result<(), Refused>;
+    /// Makes what else stands before the loop, whose pointers are made; then its head.
+    fn enter_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: &mut Self::Loop) -> Result<(), Refused>;
 
-    /// Emits the body, by [`Walk::body`].
-    fn loop_body(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: &Self::Loop) -> Result<(), Refused>;
-
-    /// Ends the loop; its pointers have been moved.
-    fn end_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: Self::Loop) -> Result<(), Refused>;
+    /// Ends the loop, whose pointers have been moved.
+    fn end_loop(&mut self, l: &'a Loop, open: Self::Loop);
 
     /// Emits a statement that only stands outside wide functions: a selection or a wide function.
     fn outside(&mut self, walk: &mut Walk<'a, Self>, stmt: &'a Stmt) -> Result<(), Refused>;

@@ -2,7 +2,6 @@
 //! functions also outside lanes.
 
 use super::clif::{self, Traits};
-use super::x86::Plan;
 use crate::forms::{Form, counts, form};
 use crate::target::Target;
 use crate::vectors::Vectors;
@@ -69,9 +68,8 @@ impl Case {
         let body = if self.vectors.are_wide() { vec![Stmt::Wide { body }] } else { body };
         let nest = Nest { name: "form".into(), buffers: self.buffers, defs: vec![], body };
         verify(&nest).unwrap_or_else(|e| panic!("{e}\n{nest}"));
-        let plan = Plan { vectors: self.vectors, prefetch_bytes: 0 };
         let target = Target::new("x86_64-unknown-none", "x86-64-v4").expect("a target");
-        let made = clif::function(&nest, plan, Traits::of(&**target.isa()), &mut FunctionBuilderContext::new());
+        let made = clif::function(&nest, self.vectors, Traits::of(&**target.isa()), &mut FunctionBuilderContext::new());
         made.map(drop).unwrap_or_else(|e| panic!("{:?}: {e}\n{nest}", self.vectors));
     }
 }

@@ -95,6 +95,12 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                     let number = out.picked(value, *most)?;
                     self.bind_number(out, *var, number, rest);
                 }
+                Stmt::Misalign { var, buf, index, .. } => {
+                    let at = self.address(out, Base::Buf(*buf), index);
+                    let bytes = self.nest.buffers[buf.0 as usize].dtype.bytes();
+                    let number = out.misaligned(*buf, at, bytes)?;
+                    self.bind_number(out, *var, number, rest);
+                }
                 _ => self.stmt(out, stmt)?,
             }
             self.rest.pop();
@@ -135,8 +141,16 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 self.store(out, Base::Buf(*buf), index, value)
             }
             Stmt::Transpose(t) => self.transpose(out, t),
+            Stmt::Prefetch { buf, index } => {
+                let at = self.address(out, Base::Buf(*buf), index);
+                out.prefetch(at);
+                Ok(())
+            }
             Stmt::Select { .. } | Stmt::Wide { .. } => out.outside(self, stmt),
-            Stmt::Carry { .. } | Stmt::Pick { .. } => unreachable!("they are bound in their body"),
+            Stmt::Rotate { acc, start, len, by } => self.rotate(out, *acc, (*start, *len), *by),
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } => {
+                unreachable!("they are bound in their body")
+            }
             Stmt::Merge { .. } | Stmt::Fold { .. } => Err(Refused("a merge or fold that was not written out".into())),
         }
     }
@@ -147,12 +161,19 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 
     fn lanes(&mut self, out: &mut E, vector: Vector, body: &'a [Stmt]) -> Result<(), Refused> {
+        if vector.edge.is_some() {
+            self.start_cells(out);
+        }
         self.vector = out.begin_lanes(self, vector, body)?;
         self.lanes_written = vector.lanes;
         let done = self.body(out, body);
         self.vector = None;
         self.halves.clear();
         out.end_lanes();
+        if vector.edge.is_some() {
+            // A vector without lanes is left out, with what was made there.
+            self.positions.clear();
+        }
         done
     }
 
@@ -163,16 +184,16 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
         let mut open = out.begin_loop(self, l);
         let pointers = self.enter(out, l.var, &l.body, None);
-        out.enter_loop(self, l, &mut open, &pointers)?;
+        out.enter_loop(self, l, &mut open)?;
         self.positions.clear();
         self.declared_here.push(HashSet::new());
-        out.loop_body(self, l, &open)?;
+        self.body(out, &l.body)?;
         self.fresh.clear();
         self.declared_here.pop();
         for (pointer, bytes) in pointers {
             out.bump(pointer, bytes);
         }
-        out.end_loop(self, l, open)?;
+        out.end_loop(l, open);
         self.leave(l.var);
         self.positions.clear();
         Ok(())

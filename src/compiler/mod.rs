@@ -6,7 +6,6 @@ mod cache;
 pub use builder::Builder;
 pub use cache::Statistics;
 
-use crate::codegen::x86::Plan;
 use crate::error::{Error, NestError, NoCode};
 use crate::inspect::perf::PerfMap;
 use crate::kernel::code::Compiled;
@@ -292,7 +291,7 @@ impl Compiler {
     fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
         self.make_by(signature, |decided, program| {
             let memory = self.0.target.is_host().then_some(&self.0.memory);
-            link::compile(program.all_nests(), Plan::of(decided), self.0.target.isa(), memory)
+            link::compile(program.all_nests(), decided.vectors, self.0.target.isa(), memory)
         })
     }
 
@@ -345,7 +344,7 @@ mod tests {
                 return Err(NoCode::NoForm("frobnication of f32".into()));
             }
             let Inner { target, memory, .. } = &*compiler.0;
-            link::compile(program.all_nests(), Plan::of(decided), target.isa(), Some(memory))
+            link::compile(program.all_nests(), decided.vectors, target.isa(), Some(memory))
         };
         let make = || compiler.make_by(keyed.signature(), refusing);
         let narrowed = compiler.0.cache.get_or_make(&keyed, make).expect("code of 128 bits");

@@ -2,10 +2,10 @@
 
 use crate::codegen::clif::{self, Generated, HostFunction, LoopName, WideName, loop_at};
 use crate::codegen::marks::marks;
-use crate::codegen::x86::Plan;
 use crate::error::Error;
 use crate::inspect::disassembly::{MarkedCode, disassembly};
 use crate::link::{Code, generate, host_calls, together, wide_calls};
+use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalNameRef};
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -16,9 +16,9 @@ use target_lexicon::Architecture;
 /// The CLIF of a legal nest.
 ///
 /// # Errors
-/// [`Error::Internal`] if code generation has no form for something in the nest.
-pub fn clif(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Function, Error> {
-    let mut function = generate(nest, plan, isa)?.function;
+/// [`Error::Internal`] if the nest holds what code generation has no form for.
+pub fn clif(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Function, Error> {
+    let mut function = generate(nest, vectors, isa)?.function;
     clif::forget(&mut function);
     Ok(function)
 }
@@ -27,8 +27,8 @@ pub fn clif(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Function, E
 ///
 /// # Errors
 /// As [`clif`].
-pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let function = clif(nest, plan, isa)?;
+pub fn clif_text(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let function = clif(nest, vectors, isa)?;
     let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
         format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
     };
@@ -41,9 +41,9 @@ pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String
 /// The assembly of a legal nest with the code `of`: disassembled on x86-64, else as Cranelift prints it.
 ///
 /// # Errors
-/// As [`compile`](crate::link::compile); [`Error::Internal`] also if the nest's code differs from `of`.
-pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let Generated { function, wide_functions, loops, .. } = generate(nest, plan, isa)?;
+/// As [`compile`](crate::link::compile); [`Error::Internal`] also if the nest gives other code than that.
+pub fn assembly(of: &Code, nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let Generated { function, wide_functions, loops, .. } = generate(nest, vectors, isa)?;
     let is_x86 = isa.triple().architecture == Architecture::X86_64;
     let mut context = Context::for_function(function);
     context.set_disasm(!is_x86);

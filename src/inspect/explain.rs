@@ -172,12 +172,8 @@ fn order(work: &Work) -> String {
     if main.weight == 0 {
         return "no loop does any work".into();
     }
-    let extent = |extent| match extent {
-        cranefold_ir::Extent::Const(n) => n.to_string(),
-        cranefold_ir::Extent::Carry(var) => var.to_string(),
-    };
     let mut levels: Vec<String> =
-        main.loops.iter().map(|l| format!("{} {} in 0..{}", over(l.var), l.var, extent(l.extent))).collect();
+        main.loops.iter().map(|l| format!("{} {} in {}", over(l.var), l.var, l.extent)).collect();
     levels.push(match (main.selected, main.loads, main.lanes) {
         (0, 0, 1) => "scalars".into(),
         (0, 0, lanes) => format!("vectors of {lanes} lanes"),

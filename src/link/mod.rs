@@ -27,8 +27,9 @@ mod memory;
 mod tests;
 
 use crate::codegen::clif::{self, Generated, HostFunction, Traits, WideName};
-use crate::codegen::x86::{self, Plan};
+use crate::codegen::x86;
 use crate::error::{Error, NoCode};
+use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, UserExternalName, UserExternalNameRef};
@@ -100,9 +101,9 @@ impl Code {
 /// The Cranelift function of a legal nest.
 ///
 /// # Errors
-/// [`NoCode::NoForm`] if code generation has no form for something in the nest.
-pub(crate) fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, NoCode> {
-    let made = clif::function(nest, plan, Traits::of(&**isa), &mut FunctionBuilderContext::new());
+/// [`NoCode::NoForm`] if the nest holds what code generation has no form for.
+pub(crate) fn generate(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Generated, NoCode> {
+    let made = clif::function(nest, vectors, Traits::of(&**isa), &mut FunctionBuilderContext::new());
     made.map_err(|e| NoCode::NoForm(e.0))
 }
 
@@ -117,11 +118,11 @@ fn refused(message: impl ToString) -> Error {
 /// As [`generate`]; [`Error::Internal`] if Cranelift refuses a function, [`Error::Memory`] if there is no memory for them.
 pub(crate) fn compile<'n>(
     nests: impl Iterator<Item = &'n Nest>,
-    plan: Plan,
+    vectors: Vectors,
     isa: &OwnedTargetIsa,
     memory: Option<&Memory>,
 ) -> Result<Vec<Code>, NoCode> {
-    let mut machine = nests.map(|nest| Machine::of(nest, plan, isa)).collect::<Result<Vec<_>, _>>()?;
+    let mut machine = nests.map(|nest| Machine::of(nest, vectors, isa)).collect::<Result<Vec<_>, _>>()?;
     let loaded = match memory {
         Some(memory) => load(&mut machine, isa, memory)?.into_iter().map(Some).collect(),
         None => machine.iter().map(|_| None).collect::<Vec<_>>(),
@@ -137,8 +138,8 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
-        let Generated { function, scratch_bytes, wide_functions, .. } = generate(nest, plan, isa)?;
+    fn of(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
+        let Generated { function, scratch_bytes, wide_functions, .. } = generate(nest, vectors, isa)?;
         let mut context = Context::for_function(function);
         context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
         Ok(Machine { context, wide_functions, scratch_bytes })

@@ -4,7 +4,6 @@
 #![allow(unsafe_code, reason = "enters code with pointers of its own, guard bytes around them")]
 
 use super::{Code, Memory, compile, generate};
-use crate::codegen::x86::Plan;
 use crate::inspect::assembly::{clif, clif_text};
 use crate::passes::PASSES;
 use crate::schedule::Schedule;
@@ -108,7 +107,7 @@ fn schedules() -> [Schedule; 4] {
 
 fn native(nest: &Nest) -> Code {
     let target = Target::host().unwrap();
-    compile([nest].into_iter(), Plan::BASE, target.isa(), Some(&Memory::default())).unwrap().remove(0)
+    compile([nest].into_iter(), Vectors::BASE, target.isa(), Some(&Memory::default())).unwrap().remove(0)
 }
 
 /// Buffers for the outputs of a nest, filled with bytes that no result has by chance.
@@ -257,14 +256,14 @@ fn a_selection_is_a_call_by_name_on_every_target() {
     let nest = legal(&selections(DType::Bf16, (2, 1), 70_000), &schedules()[1], false);
     for triple in ["x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "x86_64-apple-darwin"] {
         let target = Target::new(triple, "").unwrap();
-        let function = clif(&nest, Plan::BASE, target.isa()).unwrap();
+        let function = clif(&nest, Vectors::BASE, target.isa()).unwrap();
         verify_function(&function, &**target.isa()).unwrap();
-        let text = clif_text(&nest, Plan::BASE, target.isa()).unwrap();
+        let text = clif_text(&nest, Vectors::BASE, target.isa()).unwrap();
         let functions = ["; u1:10 is cranefold_nth_bf16\n", "; u1:23 is cranefold_mode_bf16\n"];
         assert_eq!(text, functions.concat() + &function.to_string());
         let calls = |name: &str| text.matches(name).count();
         assert_eq!((calls("= u1:"), calls("    call fn"), calls("= call fn")), (2, 1, 1), "{text}");
-        assert!(!compile([&nest].into_iter(), Plan::BASE, target.isa(), None).unwrap()[0].bytes().is_empty());
+        assert!(!compile([&nest].into_iter(), Vectors::BASE, target.isa(), None).unwrap()[0].bytes().is_empty());
     }
 }
 
@@ -275,8 +274,8 @@ fn source_locations_change_no_code() {
     for len in [3, 129, 70_000] {
         for schedule in schedules() {
             let nest = legal(&selections(DType::F32, (2, 3), len), &schedule, false);
-            let with = generate(&nest, Plan::BASE, target.isa()).unwrap().function;
-            let without = clif(&nest, Plan::BASE, target.isa()).unwrap();
+            let with = generate(&nest, Vectors::BASE, target.isa()).unwrap().function;
+            let without = clif(&nest, Vectors::BASE, target.isa()).unwrap();
             assert!(without.to_string().len() < with.to_string().len(), "locations stand in the text");
             let [with, without] = [with, without].map(|function| {
                 let mut context = cranelift_codegen::Context::for_function(function);

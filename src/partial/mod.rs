@@ -167,7 +167,7 @@ impl Maker {
     fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
         let routine = self.code(naive.clone(), schedule)?;
         let legal = pipeline::legal(routine.decided())?;
-        Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
+        Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legal ==\n{legal}\n"))
     }
 
     /// The schedule of loops over elements.

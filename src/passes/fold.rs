@@ -55,6 +55,7 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
             other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
             other @ (Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => out.push(other),
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
         }
     });
     nest

@@ -91,7 +91,11 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
         Stmt::Acc { acc, .. } => accs.contains(acc),
         Stmt::For(l) => l.var.over == Over::Block,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Wide { .. } => false,
-        Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
     };
     if l.var.over != Over::Output || !body.iter().all(is_part) {

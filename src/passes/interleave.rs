@@ -44,6 +44,7 @@ fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
                 out.push(simple)
             }
+            simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
             wide @ Stmt::Wide { .. } => out.push(wide),
         }
     }
@@ -68,7 +69,12 @@ fn takes_several(l: &Loop, by: u64) -> bool {
                     }
                 }
                 Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
-                Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+                Stmt::Store { .. }
+                | Stmt::Carry { .. }
+                | Stmt::Pick { .. }
+                | Stmt::Misalign { .. }
+                | Stmt::Rotate { .. }
+                | Stmt::Prefetch { .. } => false,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
             };
             let several_blocks = |s: &Stmt| matches!(s, Stmt::For(inner) if takes_several(inner, by));
@@ -129,7 +135,13 @@ fn independent(body: &[Stmt]) -> usize {
             free &= match s {
                 Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
-                Stmt::Set { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => true,
+                Stmt::Set { .. }
+                | Stmt::Pick { .. }
+                | Stmt::Select { .. }
+                | Stmt::Misalign { .. }
+                | Stmt::Rotate { .. }
+                | Stmt::Prefetch { .. }
+                | Stmt::Transpose(_) => true,
             };
         });
         if !free {

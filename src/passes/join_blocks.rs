@@ -103,7 +103,12 @@ impl Joined {
                 Some(Stmt::Set { acc: *acc, index, value })
             }
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
-            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Wide { .. } => None,
+            Stmt::Carry { .. }
+            | Stmt::Pick { .. }
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. }
+            | Stmt::Wide { .. } => None,
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => None,
         }
     }

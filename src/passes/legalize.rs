@@ -179,6 +179,7 @@ fn without_wide(body: Vec<Stmt>) -> Vec<Stmt> {
             out.push(simple)
         }
         simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
+        simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
         simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
             out.push(simple)
         }

@@ -10,6 +10,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod align;
 mod fold;
 mod hoist;
 mod interchange;
@@ -21,6 +22,7 @@ mod legalize;
 mod merge_loops;
 mod neighbours;
 mod outline;
+mod prefetch;
 mod reorder;
 mod share_folds;
 mod short;
@@ -201,7 +203,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "legalize",
         summary: "split vectors and replace what the target lacks",
-        because: "near the end: none after it makes an operation or a vector that the target lacks",
+        because: "after all that make operations and vectors: none after it makes one that the target lacks",
         relies_on: "no more than vector_forms, which says what vectors can do",
         runs_on: RunsOn::Any,
         run: legalize::legalize,
@@ -209,10 +211,26 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "transpose",
         summary: "load columns of matrices together",
-        because: "last: after legalize, whose vectors are as long as those that are loaded; after unroll, which brings neighbours into one body",
+        because: "after legalize, whose vectors are as long as those that are loaded; after unroll, which brings neighbours into one body; before align, for what is transposed is loaded by whole lines anyway",
         relies_on: "loads in the lanes of one body that differ by constants",
         runs_on: RunsOn::Any,
         run: transpose::transpose,
+    },
+    Pass {
+        name: "align",
+        summary: "load whole lines of memory, wherever an input begins",
+        because: "after legalize, whose vectors are those of the target; before prefetch, for it asks for bodies of vectors alone",
+        relies_on: "loops over steps that load vectors one behind the other, and accumulators declared beside them",
+        runs_on: RunsOn::Lowered,
+        run: align::align,
+    },
+    Pass {
+        name: "prefetch",
+        summary: "ask for memory ahead of the vectors that are loaded",
+        because: "after legalize, which splits vectors, and align, which moves them: each asks for its own line",
+        relies_on: "loops over lanes inside those over steps, in tiles",
+        runs_on: RunsOn::Any,
+        run: prefetch::prefetch,
     },
 ];
 
@@ -248,7 +266,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Step,
         means: "steps of a block, in order; a loop around one runs often",
         made_by: &["lower"],
-        asked_by: &["codegen", "interleave", "join_blocks", "neighbours", "reorder", "tile", "unroll"],
+        asked_by: &["align", "interleave", "join_blocks", "neighbours", "prefetch", "reorder", "tile", "unroll"],
     },
     Role {
         over: Over::Jam,
@@ -282,8 +300,8 @@ pub const ROLES: &[Role] = &[
     },
     Role {
         over: Over::Start,
-        means: "no loop: a pick binds where what was found starts",
-        made_by: &["lower"],
+        means: "no loop: a pick binds where a window starts, and a misalign where in its line an element lies",
+        made_by: &["align", "lower"],
         asked_by: &[],
     },
 ];

@@ -76,7 +76,11 @@ fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
         Stmt::Set { acc: a, index, value } if *a == acc => added(acc, index, value).is_some(),
         Stmt::Acc { .. } | Stmt::For(_) | Stmt::Wide { .. } => true,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => !mentions(s, acc),
-        Stmt::Carry { .. } | Stmt::Pick { .. } => !mentions(s, acc),
+        Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => !mentions(s, acc),
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => !mentions(s, acc),
     };
     body[..fold].iter().for_each(|s| s.visit(&mut |s| is_one &= adds(s)));

@@ -106,10 +106,12 @@ impl Outliner<'_> {
             let is_own = |name: Name| uses.last(name).is_none_or(|used| used <= last);
             let own_vars = stmt.bound_vars().iter().all(|v| is_own(Name::Var(*v)));
             let own_places = match stmt {
-                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => is_own(Name::Carry(*var)),
-                // A loop's variable ends with the loop.
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => {
+                    is_own(Name::Carry(*var))
+                }
+                // A loop's variable ends with it.
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
-                Stmt::Set { .. } | Stmt::Store { .. } => true,
+                Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => true,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => true,
             };
             end = (own_vars && own_places && self.fits(stmt)).then_some(last);
@@ -126,7 +128,12 @@ impl Outliner<'_> {
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
                 self.forms.has_form(stmt)
             }
-            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_) => self.forms.has_form(stmt),
+            Stmt::Carry { .. }
+            | Stmt::Pick { .. }
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. }
+            | Stmt::Transpose(_) => self.forms.has_form(stmt),
         }
     }
 

@@ -121,6 +121,7 @@ impl MovedLoops {
                 Side::Inside(stmt)
             }
             stmt @ Stmt::Transpose(_) => Side::Inside(stmt),
+            stmt @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => Side::Inside(stmt),
         })
     }
 }

@@ -88,6 +88,7 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
                 out.push(other)
             }
             other @ Stmt::Transpose(_) => out.push(other),
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
         }
     }
     out.extend(state.drain(nest, names));
@@ -186,6 +187,7 @@ impl Streamed {
                 other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => other,
                 other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
                 other @ Stmt::Transpose(_) => other,
+                other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
             });
             inner.collect()
         } else {

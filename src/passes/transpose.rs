@@ -74,6 +74,7 @@ impl Transposes {
             other @ (Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
             other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         };
         let body: Vec<Stmt> = body.into_iter().map(|stmt| inner(self, stmt)).collect();
         let mut made = self.made(&body, vectors);

@@ -80,7 +80,12 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
         Stmt::Acc { .. } => l.var.over == Over::Output,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
-        Stmt::Wide { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Wide { .. }
+        | Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
     });
     let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));

@@ -108,7 +108,11 @@ fn outputs_in_vector(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u6
         Stmt::Set { index, .. } => walks(index, &[own]),
         Stmt::Store { index, .. } => walks(index, &[]),
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } => {}
-        Stmt::Carry { .. } | Stmt::Pick { .. } => {}
+        Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => {}
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => {}
     });
     fits.then_some(outputs)

@@ -143,6 +143,13 @@ impl<'p> Facts<'p> {
         })
     }
 
+    /// Returns whether the elements of each mapped input follow one another along the innermost reduction dim.
+    pub fn follows(&self) -> bool {
+        let step = self.problem.elements.first().and_then(|elements| elements.dims.last());
+        let mut inputs = step.iter().flat_map(|step| self.problem.inputs.iter().zip(&step.stride.inputs));
+        inputs.all(|(input, &stride)| !input.mapped || stride == 1)
+    }
+
     /// Bytes of the elements of a slice of input 0.
     pub fn slice_bytes(&self) -> u64 {
         self.problem.count.saturating_mul(self.element_bytes)

@@ -101,8 +101,13 @@ pub struct Machine {
     pub reading_again_astray: [f64; 4],
     /// Slowdown of computing by prefetches of memory that is in the first-level cache.
     pub computing_asked: f64,
-    /// Slowdown of reading, by level, if slices fold together: nothing is read meanwhile. `sum` over axis 1 of
-    /// `nChw16c` took 1.1 times as long from memory.
+    /// Times that reading takes as long, by level, where vectors of a whole line lie across two: of an input that begins 16
+    /// bytes after the start of a line. From memory, what begins at lines took no less.
+    pub reading_across: [f64; 4],
+    /// Time in ns that a loop which loads lines takes beyond one that does not: its first and last line, and a rotation.
+    pub line_ends_ns: f64,
+    /// Times that reading takes as long, by level, where slices fold together: nothing is read meanwhile. `sum` over
+    /// axis 1 of `nChw16c` took 1.1 times as long from memory.
     pub reading_shared_folds: [f64; 4],
     /// Slowdown of reading, by level, if a matrix is read by pieces of single rows.
     pub reading_pieces: [f64; 4],
@@ -163,6 +168,8 @@ impl Machine {
         reading_again_asked: [1.0, 1.0, 1.0, 1.5],
         reading_again_astray: [1.0, 1.7, 1.7, 1.5],
         computing_asked: 1.03,
+        reading_across: [1.45, 1.08, 1.08, 1.0],
+        line_ends_ns: 1.5,
         reading_shared_folds: [1.0, 1.0, 1.0, 1.08],
         reading_pieces: [1.0, 1.0, 1.12, 2.5],
         reading_rows: 0.5,

@@ -18,11 +18,15 @@ mod transposed;
 
 use super::cost::Cost;
 use super::facts::{Facts, OutputLoop};
+use super::machine::Machine;
 use super::{Schedule, Tile, Transform};
 use crate::vectors::Vectors;
 
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
+
+/// The fewest lines of a loop that loads whole ones.
+const LEAST_LINES: u64 = 32;
 
 /// Outputs in a vector of f32 of 128 bits.
 const LEAST_OUTPUTS: u64 = 4;
@@ -88,14 +92,44 @@ impl Strategy {
 /// Every schedule that may be the fastest on vectors of `width` bits, at least one.
 pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
     let plain = Schedule { width, form: facts.form, ..Schedule::default() };
-    ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect()
+    let mut all: Vec<Schedule> = ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect();
+    let loads_lines = |s: &&Schedule| line_loops(facts, s).is_some();
+    let aligned: Vec<Schedule> =
+        all.iter().filter(loads_lines).map(|s| Schedule { align: Machine::LINE_BYTES, ..s.clone() }).collect();
+    all.extend(aligned);
+    all
 }
 
 /// The cost of a call of code by a schedule.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let is_wide = schedule.width > Vectors::BASE.bits;
     let calling_ns = if is_wide { facts.machine.wide_call_ns } else { 0.0 };
-    Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) }
+    let cost = Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) };
+    match line_loops(facts, schedule) {
+        None => cost,
+        Some(loops) if schedule.align > 0 => {
+            Cost { ending_ns: cost.ending_ns + loops * facts.machine.line_ends_ns, ..cost }
+        }
+        Some(_) => {
+            let across = facts.machine.reading_across[facts.machine.level(facts.bytes) as usize];
+            Cost { reading_ns: cost.reading_ns * across, ..cost }
+        }
+    }
+}
+
+/// The number of loops over steps that may load whole lines of memory; none where they wait for operations, are short, or
+/// load no vectors of a line that follow one another.
+fn line_loops(facts: &Facts, schedule: &Schedule) -> Option<f64> {
+    let has_masks = Vectors::WIDEST.at_most(schedule.width).has_masks();
+    let waits_for_memory = !facts.waits && facts.is_light && facts.value_bytes == facts.element_bytes;
+    // Of columns, a step takes all that lie side by side.
+    let (side_by_side, in_loop) = match facts.is_inner() {
+        true if facts.follows() => (1, facts.slice_bytes() / facts.tree.blocks()),
+        true => return None,
+        false => (columns::whole(facts, schedule)?, facts.input_bytes),
+    };
+    let loops = facts.slices as f64 * facts.tree.blocks() as f64 / side_by_side as f64;
+    (has_masks && waits_for_memory && in_loop >= LEAST_LINES * Machine::LINE_BYTES).then_some(loops)
 }
 
 /// The schedule with the tiles of the boxes of slices that have one; `None` if no box has one.

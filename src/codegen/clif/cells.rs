@@ -16,7 +16,7 @@ impl Accumulators for Generator<'_> {
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
         let base = self.bases[&Base::Acc(acc)];
         let flags = MemFlagsData::new().with_notrap();
-        let lanes = if self.plan.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
+        let lanes = if self.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
         let (vectors, step) = (len / lanes, (lanes * dtype.bytes()) as i64);
         if vectors > 0 {
             let value = if lanes == 1 { self.scalar_constant(init) } else { self.splat_constant(init) };
@@ -83,6 +83,10 @@ impl Accumulators for Generator<'_> {
         };
         self.builder.def_var(register, value);
         Ok(())
+    }
+
+    fn rotate(&mut self, _: &[Variable], _: DType, _: Number) -> Result<(), Refused> {
+        Err(Refused("a rotation outside of wide functions".into()))
     }
 
     fn write_part(

@@ -29,7 +29,10 @@ impl<'a> Loops<'a> for Generator<'a> {
         if vector.outer.is_some() {
             return Err(Refused("lanes of two loops".into()));
         }
-        // One lane is a scalar, unless it is in a vector already.
+        if vector.edge.is_some() {
+            return Err(Refused("lanes that are left out".into()));
+        }
+        // One lane is a scalar, unless it is in a vector and would have to be taken out.
         let in_lanes = vector.lanes > 1 || in_vectors(walk, body);
         Ok(in_lanes.then_some(Vector { lanes: vector.lanes.max(2), ..vector }))
     }
@@ -39,7 +42,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         let header = self.builder.create_block();
         let exit = self.builder.create_block();
         let bound = match l.extent {
-            Extent::Const(_) => None,
+            Extent::Const(_) | Extent::From(..) | Extent::Below(..) => None,
             Extent::Carry(var) => Some(self.value_of(walk.counters[&var])),
         };
         let counter = self.builder.declare_var(types::I64);
@@ -49,13 +52,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         Open { header, exit, counter, bound, around: None, splats: 0 }
     }
 
-    fn enter_loop(
-        &mut self,
-        walk: &mut Walk<'a>,
-        l: &'a Loop,
-        open: &mut Open,
-        _: &[(Number, i64)],
-    ) -> Result<(), Refused> {
+    fn enter_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: &mut Open) -> Result<(), Refused> {
         self.loop_constants(walk, &l.body);
         let (header, inside) = (open.header, self.builder.create_block());
         self.builder.ins().jump(header, &[]);
@@ -74,11 +71,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         Ok(())
     }
 
-    fn loop_body(&mut self, walk: &mut Walk<'a>, l: &'a Loop, _: &Open) -> Result<(), Refused> {
-        walk.body(self, &l.body)
-    }
-
-    fn end_loop(&mut self, _: &mut Walk<'a>, _: &'a Loop, open: Open) -> Result<(), Refused> {
+    fn end_loop(&mut self, _: &'a Loop, open: Open) {
         self.splats.truncate(open.splats);
         let i = self.builder.use_var(open.counter);
         let next = self.builder.ins().iadd_imm_s(i, 1);
@@ -89,7 +82,6 @@ impl<'a> Loops<'a> for Generator<'a> {
         self.builder.switch_to_block(open.exit);
         self.builder.seal_block(open.exit);
         self.constants.clear();
-        Ok(())
     }
 
     fn outside(&mut self, walk: &mut Walk<'a>, stmt: &'a Stmt) -> Result<(), Refused> {

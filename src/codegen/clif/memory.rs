@@ -96,6 +96,13 @@ impl<'a> Memory<'a> for Generator<'a> {
         }
         Ok(())
     }
+
+    fn misaligned(&mut self, _: BufId, _: (Number, i32), _: u64) -> Result<Number, Refused> {
+        Err(Refused("lines of memory outside of wide functions".into()))
+    }
+
+    /// Nothing: Cranelift has no instruction for it.
+    fn prefetch(&mut self, _: (Number, i32)) {}
 }
 
 impl Generator<'_> {

@@ -26,7 +26,8 @@ use crate::codegen::Refused;
 use crate::codegen::address::Base;
 use crate::codegen::emit::Handles;
 use crate::codegen::storage::Storage;
-use crate::codegen::x86::{self, Plan};
+use crate::codegen::x86;
+use crate::vectors::Vectors;
 use cranefold_ir::{DType, Nest, Over, Scalar, Stmt};
 use cranelift_codegen::ir::{
     AbiParam, Constant, Endianness, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value,
@@ -83,7 +84,7 @@ impl Traits {
 /// An error if the nest holds something that `legalize` should have replaced.
 pub fn function(
     nest: &Nest,
-    plan: Plan,
+    vectors: Vectors,
     target: Traits,
     context: &mut FunctionBuilderContext,
 ) -> Result<Generated, Refused> {
@@ -101,7 +102,7 @@ pub fn function(
     let mut generator = Generator {
         target,
         builder,
-        plan,
+        vectors,
         bases: HashMap::new(),
         shared: None,
         wide_functions: vec![],
@@ -167,7 +168,7 @@ enum Number {
 struct Generator<'a> {
     target: Traits,
     builder: FunctionBuilder<'a>,
-    plan: Plan,
+    vectors: Vectors,
     /// The starts of buffers, and of accumulators in memory.
     bases: HashMap<Base, Value>,
     /// The slot that the function shares with its wide functions, if there are any.

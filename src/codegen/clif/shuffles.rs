@@ -8,7 +8,7 @@ use cranelift_codegen::ir::InstBuilder;
 
 impl<'a> Shuffles<'a> for Generator<'a> {
     fn vectors(&self) -> Vectors {
-        if self.plan.vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE }
+        if self.vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE }
     }
 
     fn load_whole(&mut self, walk: &Walk<'a>, from: Access<Number>, _: [u64; 2]) -> ClifValue {

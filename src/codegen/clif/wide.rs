@@ -69,7 +69,7 @@ impl SharedFrame {
 impl<'a> Generator<'a> {
     /// Stores the variables that the wide function takes, and calls it.
     pub(super) fn wide(&mut self, walk: &Walk<'a>, body: &[Stmt]) -> Result<(), Refused> {
-        let around = x86::Around { nest: walk.nest, storage: walk.storage, plan: self.plan };
+        let around = x86::Around { nest: walk.nest, storage: walk.storage, vectors: self.vectors };
         let wide_function = x86::wide_function(&around, body)?;
         let number = self.wide_functions.len() as u32;
         self.wide_functions.push(wide_function);

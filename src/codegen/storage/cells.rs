@@ -54,6 +54,15 @@ pub fn cell_of(cells: &[Cell], element: u64) -> Cell {
     *cells.iter().find(|c| c.start <= element && element < c.start + c.lanes).expect("an element in a cell")
 }
 
+/// The lanes that a vector has at the start or at the end of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The lanes from the variable's number on.
+    From(LoopVar),
+    /// The lanes below it.
+    Below(LoopVar),
+}
+
 /// The loops whose iterations are the lanes of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vector {
@@ -62,6 +71,8 @@ pub struct Vector {
     pub lanes: u64,
     /// The outer loop of two, with the lanes of the inner one.
     pub outer: Option<(LoopVar, u64)>,
+    /// The lanes that are left out.
+    pub edge: Option<Edge>,
 }
 
 /// The place of a vector's lanes in an accumulator.
@@ -76,13 +87,18 @@ pub enum CellLanes {
 impl Vector {
     /// The vector whose lanes are a loop's iterations, with the statements in it.
     pub fn of(l: &Loop) -> Option<(Vector, &[Stmt])> {
-        let (LoopKind::Lanes, Extent::Const(n)) = (l.kind, l.extent) else { return None };
+        let n = l.extent.lanes().filter(|_| l.kind == LoopKind::Lanes)?;
+        let edge = match l.extent {
+            Extent::Const(_) | Extent::Carry(_) => None,
+            Extent::From(var, _) => Some(Edge::From(var)),
+            Extent::Below(var, _) => Some(Edge::Below(var)),
+        };
         match &l.body[..] {
             [Stmt::For(inner)] => {
                 let Extent::Const(half) = inner.extent else { return None };
-                Some((Vector { var: inner.var, lanes: n * half, outer: Some((l.var, half)) }, &inner.body))
+                Some((Vector { var: inner.var, lanes: n * half, outer: Some((l.var, half)), edge }, &inner.body))
             }
-            body => Some((Vector { var: l.var, lanes: n, outer: None }, body)),
+            body => Some((Vector { var: l.var, lanes: n, outer: None, edge }, body)),
         }
     }
 

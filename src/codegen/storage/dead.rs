@@ -1,6 +1,6 @@
 //! The elements of an accumulator that nothing reads any more.
 
-use cranefold_ir::{AccId, Expr, Extent, LoopKind, LoopVar, Stmt};
+use cranefold_ir::{AccId, Expr, LoopKind, LoopVar, Stmt};
 
 /// Returns true if none of these statements reads the elements of an accumulator from `start` to `end`.
 pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
@@ -15,11 +15,14 @@ pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
 /// with a loop reads all elements.
 fn reads_of(stmt: &Stmt, of: AccId, lane: Option<(LoopVar, u64)>, f: &mut impl FnMut(u64, u64)) {
     if let Stmt::For(l) = stmt {
-        let lane = match (l.kind, l.extent) {
-            (LoopKind::Lanes, Extent::Const(n)) => Some((l.var, n)),
-            _ => lane,
-        };
+        let lanes = l.extent.lanes().filter(|_| l.kind == LoopKind::Lanes);
+        let lane = lanes.map_or(lane, |lanes| Some((l.var, lanes)));
         return l.body.iter().for_each(|s| reads_of(s, of, lane, f));
+    }
+    if let Stmt::Rotate { acc, start, len, .. } = stmt
+        && *acc == of
+    {
+        f(*start, start + len);
     }
     for e in stmt.exprs() {
         e.visit(&mut |e| {

@@ -67,7 +67,7 @@ impl Around {
                     self.body(&l.body, frame);
                     self.loops.pop();
                 }
-                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => self.loops.push(*var),
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => self.loops.push(*var),
                 Stmt::Let { var, .. } => {
                     self.values.insert(*var);
                 }
@@ -114,12 +114,19 @@ impl Named {
                 match s {
                     Stmt::Set { index: i, .. } | Stmt::Store { index: i, .. } | Stmt::Carry { of: i, .. } => index(i),
                     Stmt::Transpose(t) => index(&t.first),
-                    Stmt::For(Loop { extent: Extent::Carry(var), .. }) => index(&Index::term(*var, 1)),
+                    Stmt::Misalign { index: i, .. } | Stmt::Prefetch { index: i, .. } => index(i),
+                    Stmt::Rotate { by, .. } => index(&Index::term(*by, 1)),
+                    Stmt::For(Loop { extent: Extent::Carry(var), .. })
+                    | Stmt::For(Loop { extent: Extent::From(var, _) | Extent::Below(var, _), .. }) => {
+                        index(&Index::term(*var, 1));
+                    }
                     _ => {}
                 }
                 match s {
                     Stmt::For(l) => bound_loops.extend([l.var]),
-                    Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => bound_loops.extend([*var]),
+                    Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => {
+                        bound_loops.extend([*var]);
+                    }
                     Stmt::Let { var, .. } => bound_values.extend([*var]),
                     Stmt::Call { vars, .. } => bound_values.extend(vars),
                     _ => {}

@@ -9,7 +9,7 @@ mod initial;
 mod scratch;
 
 use cells::cells;
-pub use cells::{Cell, CellLanes, Vector, cell_of};
+pub use cells::{Cell, CellLanes, Edge, Vector, cell_of};
 use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
 pub use frame::Frame;

@@ -56,7 +56,7 @@ impl<'a> Generator<'a> {
         let (place, lanes) = (ValuePlace::Mem(pointer, offset), ActiveLanes::First(lanes));
         let bytes = Val { place, dtype: from, lanes: ActiveLanes::First(self.tier.bytes()), bytes: 1 };
         let done = |reg| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
-        if dtype.bytes() == 4 && self.around.plan.vectors.dot && self.tier.is_512() {
+        if dtype.bytes() == 4 && self.around.vectors.dot && self.tier.is_512() {
             return Ok(done(self.dot_with_ones(bytes, plus, to)));
         }
         if let Some(Val { place: ValuePlace::Reg(wide), .. }) = plus
@@ -95,7 +95,7 @@ impl<'a> Generator<'a> {
     /// Begins to sum bytes in 32-bit lanes if the loop only sums them into 64-bit lanes: sets the narrow sums to 0.
     pub(super) fn start_narrow_sums(&mut self, walk: &mut Walk<'a>, l: &Loop) {
         let Extent::Const(extent) = l.extent else { return };
-        if !self.around.plan.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
+        if !self.around.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
             return;
         }
         let sums: Option<Vec<Reg>> = l.body.iter().map(|s| self.wide_sum(walk, s, extent)).collect();

@@ -89,11 +89,11 @@ impl Accumulators for Generator<'_> {
     }
 
     fn in_place(&self, register: Reg) -> Option<Reg> {
-        self.edge.is_none().then_some(register)
+        self.lines.edge.is_none().then_some(register)
     }
 
     fn write(&mut self, reg: Reg, part: RegisterElements, val: Val) -> Result<(), Refused> {
-        if let Some(mask) = self.edge {
+        if let Some(mask) = self.lines.edge {
             self.set_edge(mask, reg, val);
             return Ok(());
         }
@@ -112,7 +112,15 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
+    fn rotate(&mut self, registers: &[Reg], dtype: DType, by: Reg) -> Result<(), Refused> {
+        self.rotate_lanes(registers, dtype, by);
+        Ok(())
+    }
+
     fn write_part(&mut self, register: Reg, part: RegisterElements, written: u64, value: Val) -> Result<(), Refused> {
+        if self.lines.edge.is_some() {
+            return Err(Refused("parts of registers of which some lanes are left out".into()));
+        }
         let from = self.reg(value);
         let bytes = part.dtype.bytes();
         self.put_lanes(register, from, part.at * bytes, written * bytes, bytes);

@@ -3,22 +3,24 @@
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
 use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
-use crate::codegen::address::{Access, Base};
+use crate::codegen::address::Access;
 use crate::codegen::emit::{Memory, Numbers};
-use cranefold_ir::{BufferRole, DType, Scalar};
+use cranefold_ir::{BufId, DType, Scalar};
 
 impl<'a> Memory<'a> for Generator<'a> {
     fn load(&mut self, _: &Walk<'a>, from: Access<Reg>) -> Result<Val, Refused> {
-        let Access { base, dtype, pointer, offset_bytes: offset, lanes } = from;
+        let Access { dtype, pointer, offset_bytes: offset, lanes, .. } = from;
         let bytes = dtype.bytes();
         let Some((lanes, stride)) = lanes else { return Ok(self.broadcast_load(dtype, pointer, offset)) };
+        if self.lines.edge.is_some() && (stride != 1 || lanes * bytes != self.tier.bytes()) {
+            return Err(Refused("elements apart of which some are left out".into()));
+        }
         let val = |place| Val { place, dtype, lanes: ActiveLanes::First(lanes), bytes };
         if stride != 1 {
             return Ok(val(ValuePlace::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }
         if (lanes * bytes).is_power_of_two() {
-            self.prefetch(base, pointer, offset, lanes * bytes);
-            if let Some(mask) = self.edge {
+            if let Some(mask) = self.lines.edge {
                 return Ok(self.load_edge(mask, pointer, offset, val(ValuePlace::Mem(pointer, offset))));
             }
             return Ok(val(ValuePlace::Mem(pointer, offset)));
@@ -36,6 +38,9 @@ impl<'a> Memory<'a> for Generator<'a> {
     fn store(&mut self, to: Access<Reg>, val: Val) -> Result<(), Refused> {
         let Access { dtype, pointer, offset_bytes: offset, lanes, .. } = to;
         let bytes = dtype.bytes();
+        if self.lines.edge.is_some() {
+            return Err(Refused("stores of which some are left out".into()));
+        }
         let reg = self.reg(val);
         match lanes {
             None => self.store_bytes(reg, pointer, offset, bytes),
@@ -50,6 +55,14 @@ impl<'a> Memory<'a> for Generator<'a> {
             Some((lanes, stride)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
         }
         Ok(())
+    }
+
+    fn misaligned(&mut self, buf: BufId, at: (Reg, i32), bytes: u64) -> Result<Reg, Refused> {
+        self.place_in_line(buf, at, bytes)
+    }
+
+    fn prefetch(&mut self, (pointer, offset): (Reg, i32)) {
+        self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, offset)]));
     }
 }
 
@@ -173,17 +186,7 @@ impl Generator<'_> {
         Val { place: ValuePlace::Reg(to), lanes: ActiveLanes::Same, ..val }
     }
 
-    /// Prefetches memory ahead of a load from an input; beyond the input's end, this does nothing.
-    fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
-        let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
-        let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
-        let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
-        if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
-            self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, ahead)]));
-        }
-    }
-
-    /// Keeps the last instruction in the order of memory.
+    /// Says of the last instruction that it should stay in the order of memory.
     pub(super) fn stays_in_order(&mut self) {
         if let Some(Item::Inst(inst)) = self.program.items.last_mut() {
             inst.in_order = true;

@@ -28,7 +28,6 @@ use crate::codegen::address::Base;
 use crate::codegen::emit::Handles;
 use crate::codegen::marks::Mark;
 use crate::codegen::storage::Storage;
-use crate::schedule::Decided;
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Expr, Nest, Scalar, Stmt};
 use machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
@@ -65,28 +64,8 @@ pub struct Around<'a> {
     pub nest: &'a Nest,
     /// The places of its accumulators.
     pub storage: &'a Storage,
-    /// The plan by which they are made.
-    pub plan: Plan,
-}
-
-/// The plan by which wide functions are made.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// The vectors.
+    /// The vectors that they are made of.
     pub vectors: Vectors,
-    /// The distance in bytes of prefetches ahead of the loads of inputs, in loops over steps; 0 for none.
-    pub prefetch_bytes: u64,
-}
-
-impl Plan {
-    /// The plan of a decision.
-    pub fn of(decided: &Decided) -> Plan {
-        Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch }
-    }
-
-    /// The plan of nests without wide functions.
-    #[cfg(test)]
-    pub const BASE: Plan = Plan { vectors: Vectors::BASE, prefetch_bytes: 0 };
 }
 
 /// The code of a wide function's body.
@@ -94,7 +73,7 @@ impl Plan {
 /// # Errors
 /// An error if the body holds something without a form in wide vectors.
 pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<WideFunction, Refused> {
-    let tier = if around.plan.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
+    let tier = if around.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
     let mut program = MachineProgram::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
     debug_assert_eq!(frame, FRAME);
@@ -105,11 +84,9 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
         prologue: vec![],
         buffers,
         bases: HashMap::new(),
-        in_steps: 0,
         moving: vec![],
         narrow: HashMap::new(),
-        edge: None,
-        starts: aligned::Starts::default(),
+        lines: aligned::Lines::default(),
     };
     let mut walk = Walk::new(around.nest, around.storage, body);
     generator.enter_around(&mut walk, body);
@@ -169,17 +146,13 @@ struct Generator<'a> {
     buffers: Reg,
     /// The starts of buffers and of accumulators in scratch memory.
     bases: HashMap<Base, Reg>,
-    /// The number of open loops over steps.
-    in_steps: u32,
-    /// The vectors of positions that open loops count up, see [`positions`].
+    /// Vectors of positions that loops around count up, see [`positions`].
     moving: Vec<positions::Moving>,
     /// In the current loop, the 32-bit sums of bytes, by the registers of the 64-bit sums to which they are added after
     /// it.
     narrow: HashMap<Reg, Reg>,
-    /// The mask of the lanes that are elements, if not all lanes of a vector are; see [`aligned`].
-    edge: Option<Reg>,
-    /// The starts of inputs that are read by lines.
-    starts: aligned::Starts,
+    /// The places of elements in lines of memory, and the lanes that are left out there.
+    lines: aligned::Lines,
 }
 
 impl Handles for Generator<'_> {

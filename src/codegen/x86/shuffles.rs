@@ -11,7 +11,7 @@ use crate::vectors::Vectors;
 
 impl<'a> Shuffles<'a> for Generator<'a> {
     fn vectors(&self) -> Vectors {
-        self.around.plan.vectors
+        self.around.vectors
     }
 
     fn load_whole(&mut self, _: &Walk<'a>, from: Access<Reg>, [needed, known]: [u64; 2]) -> Val {

@@ -83,8 +83,9 @@ impl<'n> Walk<'n> {
         let mut here = Main { lanes: 1, ..Main::default() };
         for stmt in stmts {
             match stmt {
-                Stmt::For(Loop { kind: LoopKind::Lanes, extent: Extent::Const(lanes), body, .. }) => {
-                    body.iter().for_each(|s| self.vector(s, *lanes, times, &mut here));
+                Stmt::For(Loop { kind: LoopKind::Lanes, extent, body, .. }) if extent.lanes().is_some() => {
+                    let lanes = extent.lanes().unwrap_or(1);
+                    body.iter().for_each(|s| self.vector(s, lanes, times, &mut here));
                 }
                 Stmt::For(l) => {
                     let extent = if let Extent::Const(extent) = l.extent { extent } else { 1 };

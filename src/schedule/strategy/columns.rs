@@ -124,7 +124,17 @@ fn scattered(
     lines * scattered
 }
 
-/// The number of outputs in a tile, in the first box, inside the innermost reduction dim.
+/// The number of outputs that lie side by side, where all of them are in one tile whose states are in registers and fill whole
+/// lines.
+pub(super) fn whole(facts: &Facts, schedule: &Schedule) -> Option<u64> {
+    let outputs = tile_outputs(facts, schedule);
+    let whole: u64 = facts.inside(0).iter().map(|l| l.extent).product();
+    let bytes = outputs * facts.tree.lanes * facts.element_bytes;
+    let fits = outputs <= in_registers(facts, schedule) && bytes.is_multiple_of(Machine::LINE_BYTES);
+    (outputs == whole && fits).then_some(outputs)
+}
+
+/// How many outputs of the first box inside the innermost reduction dim are in a tile.
 fn tile_outputs(facts: &Facts, schedule: &Schedule) -> u64 {
     let mut outputs = 1;
     for l in facts.inside(0).iter().rev() {
