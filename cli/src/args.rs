@@ -80,7 +80,7 @@ pub enum From {
     Nest,
 }
 
-/// What evaluates a reduction.
+/// The evaluator of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExecutorName {
     /// The compiled kernel

@@ -283,7 +283,7 @@ impl Case {
         u64::from((self.seed / 3 % 64) as u32)
     }
 
-    /// What a compiler may be asked for: what it chooses, each width it may be kept to, and the schedules to force.
+    /// The requirements of a compiler: its own choice, each width it may be kept to, and the schedules to force.
     pub fn options(&self, problem: &Problem) -> Vec<Options> {
         let widths = WIDTHS.map(|width| Options { schedule: None, width: Some(width) });
         let forced = self.schedules(problem).into_iter().map(|s| Options { schedule: Some(s), width: None });

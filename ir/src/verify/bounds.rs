@@ -22,7 +22,7 @@ struct Binding {
     most: i128,
     /// The lanes of a line, for a variable of `misalign`.
     lanes: Option<u64>,
-    /// How many loops its value depends on: those around the loop or `carry` that binds it.
+    /// The number of loops that its value depends on: the loops around the loop or `carry` that binds it.
     depth: usize,
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Display;
 /// The most lanes of a line of memory: one byte each.
 const MAX_LANES: u64 = 64;
 
-/// What a body has bound so far, to be forgotten at its end.
+/// The names that a body has bound so far, forgotten at its end.
 #[derive(Default)]
 struct Body {
     vars: Vec<Var>,

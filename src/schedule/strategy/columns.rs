@@ -134,7 +134,7 @@ pub(super) fn whole(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     (outputs == whole && fits).then_some(outputs)
 }
 
-/// How many outputs of the first box inside the innermost reduction dim are in a tile.
+/// The number of outputs in a tile, of the first box inside the innermost reduction dim.
 fn tile_outputs(facts: &Facts, schedule: &Schedule) -> u64 {
     let mut outputs = 1;
     for l in facts.inside(0).iter().rev() {
