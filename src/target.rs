@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::vectors::Vectors;
-use cranelift_codegen::isa::{self, Builder, OwnedTargetIsa};
+use cranelift_codegen::isa::{self, Builder, LookupError, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable, Flags, SettingKind};
 use std::fmt;
 use target_lexicon::{Architecture, Triple};
@@ -49,7 +49,8 @@ impl Target {
     /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces. Features
     /// are Cranelift's names (`has_avx`) and presets (`haswell`, `x86-64-v3`), and on x86-64 also `has_f16c` and
     /// `has_avx512bw`, for which Cranelift has no names. Without features, the target is the least of its kind. The
-    /// architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x.
+    /// architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's own in every build, all
+    /// others with the feature `all-targets` of this crate.
     ///
     /// Code for the architecture and system of this machine can run here, so features that the machine lacks are
     /// refused. [`elsewhere`](Target::elsewhere) takes them.
@@ -81,7 +82,7 @@ impl Target {
         let cut = |text: &str, most: usize| text.chars().take(most).collect();
         let refused = |reason: String| Error::Target { target: cut(triple, 80), reason: cut(&reason, 400) };
         let parsed: Triple = triple.parse().map_err(|e: target_lexicon::ParseError| refused(e.to_string()))?;
-        let builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
+        let builder = isa::lookup(parsed.clone()).map_err(|e| refused(unknown(&e)))?;
         let native = Triple::host();
         let is_native =
             parsed.architecture == native.architecture && parsed.operating_system == native.operating_system;
@@ -162,11 +163,23 @@ impl Target {
     /// [`Error::Target`] if Cranelift has no such form of the target.
     pub(crate) fn isa_of_objects(&self) -> Result<OwnedTargetIsa, Error> {
         let refused = |reason: String| Error::Target { target: self.isa.triple().to_string(), reason };
-        let mut builder = isa::lookup(self.isa.triple().clone()).map_err(|e| refused(e.to_string()))?;
+        let mut builder = isa::lookup(self.isa.triple().clone()).map_err(|e| refused(unknown(&e)))?;
         for flag in self.isa.isa_flags() {
             builder.set(flag.name, &flag.value_string()).map_err(|e| refused(e.to_string()))?;
         }
         builder.finish(flags(CodePlacement::Anywhere).map_err(refused)?).map_err(|e| refused(e.to_string()))
+    }
+}
+
+/// The reason for which a target is refused.
+fn unknown(error: &LookupError) -> String {
+    match error {
+        LookupError::SupportDisabled => {
+            "it is left out of this build, which is for its own architecture alone: the feature `all-targets` of the crate \
+             adds all others"
+                .into()
+        }
+        LookupError::Unsupported => error.to_string(),
     }
 }
 
@@ -289,4 +302,15 @@ fn flags(place: CodePlacement) -> Result<Flags, String> {
         builder.set(name, value).map_err(|e| e.to_string())?;
     }
     Ok(Flags::new(builder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_left_out_names_the_feature() {
+        assert!(unknown(&LookupError::SupportDisabled).contains("the feature `all-targets`"));
+        assert!(!unknown(&LookupError::Unsupported).contains("all-targets"));
+    }
 }

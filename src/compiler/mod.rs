@@ -14,7 +14,7 @@ use crate::keyed::KeyedSpec;
 use crate::keyed::{Key, Signature};
 use crate::link::{self, Code, Memory};
 use crate::lower::{self, program::Program};
-use crate::pipeline::{self, Made};
+use crate::pipeline::{self, Made, Verify};
 use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
 use crate::schedule::{Bounds, Decided, Schedule, ScheduleError, Source};
@@ -194,9 +194,16 @@ impl Compiler {
     /// boxes of outputs overlap; else as [`compile_with`](Compiler::compile_with).
     pub fn compile_problem(&self, problem: &Problem, options: &Options) -> Result<Kernel, Error> {
         problem.check().map_err(Error::Problem)?;
-        let naive = lower::lower(problem, "nest");
-        cranefold_ir::verify(&naive).map_err(NestError::Rules)?;
-        self.compile_source(problem.clone().into(), options)
+        let keyed = self.source_request(problem.clone().into(), options)?;
+        self.0.cache.get_or_make(&keyed, || {
+            // What its check does not find, and what no test has seen: it may be no spec's.
+            let naive = lower::lower(problem, "nest");
+            cranefold_ir::verify(&naive).map_err(NestError::Rules)?;
+            let Key { source, bounds, schedule, .. } = &**keyed.signature();
+            let decided = Decided::of(source.clone(), schedule.as_ref(), *bounds)?;
+            pipeline::run(pipeline::lowered(&decided), &decided, Verify::Last, |_, _| {})?;
+            self.make(keyed.signature())
+        })
     }
 
     /// The kernel of a nest, such as one that [`Kernel::dump`] has printed after any pass and someone has edited. Its
@@ -225,10 +232,10 @@ impl Compiler {
     /// something in it; [`Error::Schedule`] if a schedule is forced that says more than vectors and prefetch.
     pub fn compile_nest(&self, nest: &Nest, options: &Options) -> Result<Kernel, Error> {
         NestError::check(nest)?;
-        self.compile_source(Source::Nest(nest.clone().into()), options)
+        self.compile_keyed(&self.source_request(Source::Nest(nest.clone().into()), options)?)
     }
 
-    fn compile_source(&self, source: Source, options: &Options) -> Result<Kernel, Error> {
+    fn source_request(&self, source: Source, options: &Options) -> Result<KeyedSpec, Error> {
         let key = Key {
             source,
             target: self.0.target_text.clone(),
@@ -236,7 +243,7 @@ impl Compiler {
             schedule: options.schedule.clone(),
             tree_version: TREE_VERSION,
         };
-        self.compile_keyed(&KeyedSpec::of_source(Signature::new(key)))
+        Ok(KeyedSpec::of_source(Signature::new(key)))
     }
 
     /// The kernel of a keyed spec: compiled, or from the cache.
