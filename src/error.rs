@@ -1,4 +1,4 @@
-//! What can go wrong, by who can mend it: the spec, the schedule, the call, or us.
+//! Errors, by who can correct them: of the spec, of the schedule, of the call, and our own bugs.
 
 use crate::schedule::ScheduleError;
 use crate::spec::SpecError;
@@ -6,12 +6,12 @@ use cranefold_ir::{Buffer, BufferRole, DType, Nest, Violations, verify};
 use std::any::Any;
 use std::ops::Range;
 
-/// Why a generator makes no code.
+/// The reason why a generator makes no code.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NoCode {
-    /// The vectors have no form for something.
+    /// The vectors have no form for an expression or a statement.
     NoForm(String),
-    /// Anything else.
+    /// Any other failure.
     Failed(Error),
 }
 
@@ -53,7 +53,7 @@ pub enum Error {
     Target {
         /// The target asked for.
         target: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// There is no stage of that name.
@@ -64,40 +64,40 @@ pub enum Error {
         /// The stages.
         stages: String,
     },
-    /// There are no partial results of the reduction.
+    /// The reduction has no partial results.
     #[error("there are no partial results of a reduction that {why}")]
     NotInBlocks {
-        /// What stands against them.
+        /// The reason, as a relative clause about the reduction.
         why: &'static str,
     },
     /// A partial result has more bytes than an address space.
     #[error("a partial result has {bytes} bytes")]
     StateTooLarge {
-        /// Its bytes, or the most that a number can say.
+        /// The bytes of the partial result, at most `u64::MAX`.
         bytes: u64,
     },
-    /// There are no such blocks.
+    /// The range is empty, or the reduction has no such blocks.
     #[error("{given:?} is no range of {blocks} blocks")]
     NoBlocks {
         /// The range asked for.
         given: Range<u64>,
-        /// How many there are.
+        /// The number of blocks.
         blocks: u64,
     },
-    /// Pieces of a range of blocks that are too small.
+    /// The range of blocks would be split into too many pieces.
     #[error("pieces that read at most {most_bytes} bytes are more than {limit}")]
     TooManyPieces {
-        /// What a piece was to read.
+        /// The most bytes that a piece was to read.
         most_bytes: u64,
-        /// The most pieces.
+        /// The most pieces that a range is split into.
         limit: usize,
     },
-    /// No object can be made of it.
+    /// The object cannot be made.
     #[error("no object of {what}: {reason}")]
     Object {
-        /// What was asked for.
+        /// The name, the target or the spec at fault.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The operating system gave no executable memory.
@@ -106,9 +106,9 @@ pub enum Error {
     /// The map of code for `perf` cannot be written.
     #[error("{path} cannot be written: {reason}")]
     PerfMap {
-        /// The map.
+        /// The path of the map.
         path: String,
-        /// What the operating system says.
+        /// The operating system's message.
         reason: String,
     },
     /// A bug of ours.
@@ -116,7 +116,7 @@ pub enum Error {
     Internal {
         /// The stage whose result is wrong.
         stage: &'static str,
-        /// What is wrong with it.
+        /// The violations, or the message of a panic.
         message: String,
     },
 }
@@ -188,8 +188,7 @@ pub enum CallError {
     Foreign { target: String },
 }
 
-/// A call over partial results that are not what they should be: nothing was written, but where there is no memory to work in
-/// ([`CallError::Scratch`]), of which something may have been.
+/// A wrong call over partial results. Nothing was written, except that [`CallError::Scratch`] may leave some written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
@@ -217,7 +216,7 @@ pub enum PartialError {
     Unfinished { state: usize, given: Range<u64>, blocks: u64 },
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())

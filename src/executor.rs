@@ -1,7 +1,7 @@
-//! Who runs the parts of a kernel.
+//! The threads that run the parts of a kernel.
 //!
-//! An executor is given a number of parts and a function that runs one. Any of the caller's own will do; here each part has
-//! a thread:
+//! An executor is given a number of parts and a function that runs one. Callers may write their own; this one starts a
+//! thread for each part:
 //!
 //! ```
 //! use cranefold::{Compiler, Executor, Input, Output, Spec};
@@ -39,13 +39,13 @@ use rayon::{Scope, ThreadPool};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a calling thread that is left no part waits awake for the others before it sleeps: waking it takes 30 us and more,
-/// which is what a part may take.
+/// The time that a calling thread without a part left spins for the others before it sleeps: waking it takes 30 us and
+/// more, as long as a part may take.
 const WAIT: Duration = Duration::from_micros(100);
 
-/// Runs the parts of a call. The bits of a result do not depend on it.
+/// Runs the parts of a call. The bits of a result do not depend on the executor.
 pub trait Executor: Send + Sync {
-    /// How many threads it has, at least one: what [`Builder::threads`](crate::compiler::Builder::threads) may be told.
+    /// The number of threads, at least one, for [`Builder::threads`](crate::compiler::Builder::threads).
     fn threads(&self) -> usize;
 
     /// Runs `part` once for each number below `parts`, in any order and on any threads, and returns when all are done.
@@ -66,8 +66,8 @@ impl Executor for Serial {
     }
 }
 
-/// The calling thread and rayon's: those of the pool it is called in, or of the global one, whose size rayon reads from the
-/// environment. A [`ThreadPool`] is an executor too.
+/// The calling thread and rayon's threads: those of the pool it is called in, or of the global pool, whose size rayon
+/// reads from the environment. A [`ThreadPool`] is an executor too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rayon;
 
@@ -95,20 +95,20 @@ impl Executor for ThreadPool {
     }
 }
 
-/// The parts of a call, which threads take in turn: one that is late takes fewer.
+/// The parts of a call, which threads take in turn; a late thread takes fewer.
 struct Turns<'p> {
     parts: usize,
     part: &'p (dyn Fn(usize) + Sync),
-    /// The first that none has taken. Past the end the count goes on, by one for each thread.
+    /// The first part that no thread has taken. Past the last part, each thread counts on by one.
     next: AtomicUsize,
-    /// Threads that help the calling one.
+    /// The number of threads that help the calling thread.
     helpers: usize,
-    /// How many of them have not ended.
+    /// The number of helpers that have not ended.
     at_work: AtomicUsize,
 }
 
 impl<'p> Turns<'p> {
-    /// The parts of a call on the calling thread and at most so many others.
+    /// The parts of a call for the calling thread and at most `others` helpers.
     fn new(parts: usize, part: &'p (dyn Fn(usize) + Sync), others: usize) -> Turns<'p> {
         let helpers = others.min(parts.saturating_sub(1));
         Turns { parts, part, next: AtomicUsize::new(0), helpers, at_work: AtomicUsize::new(helpers) }
@@ -120,8 +120,8 @@ impl<'p> Turns<'p> {
         numbers.take_while(|&n| n < self.parts).for_each(self.part);
     }
 
-    /// Runs the parts on the calling thread, and on those of a scope that are free; `wake` is called once they are asked. The
-    /// calling thread begins while they wake.
+    /// Runs the parts on the calling thread and on free threads of a scope; `wake` is called once they are asked to
+    /// help. The calling thread begins while they wake.
     fn run<'s>(&'s self, scope: &Scope<'s>, is_worker: bool, wake: impl FnOnce()) {
         for _ in 0..self.helpers {
             scope.spawn(|_| {
@@ -131,13 +131,13 @@ impl<'p> Turns<'p> {
         }
         wake();
         self.take();
-        // A worker is of use elsewhere while it waits: rayon sees to that.
+        // A worker is useful elsewhere while it waits: rayon gives it other work.
         if !is_worker {
             self.wait();
         }
     }
 
-    /// Waits awake for those who help; not for long, nor for one that has panicked.
+    /// Spins until the helpers have ended, for a short time only, as one may have panicked.
     fn wait(&self) {
         let start = Instant::now();
         while self.at_work.load(Ordering::Acquire) > 0 && start.elapsed() < WAIT {

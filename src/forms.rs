@@ -1,8 +1,8 @@
-//! The table of vector forms: for each operation on each type, the form that a vector set has of it.
+//! The table of vector forms: the form of each operation on each type in each set of vectors.
 //!
-//! Vectors of 128 bits are Cranelift's, the same on every target it has. Those of 256 and 512 bits stand in wide
-//! functions, where a scalar is a vector of which one lane counts: there an operation has this form or none. Passes ask
-//! here what they may leave to a generator; the tests of both generators give them every form of the table.
+//! Vectors of 128 bits are Cranelift's, the same on every target. Vectors of 256 and 512 bits stand in wide functions,
+//! where a scalar is a vector of which one lane counts: an operation without a form here has none there. Passes ask
+//! this table what they may leave to a generator; the tests of both generators give them every form of the table.
 
 use crate::vectors::{Set, Vectors};
 use cranefold_ir::{DType, Op};
@@ -10,17 +10,17 @@ use cranefold_ir::{DType, Op};
 /// The form of an operation in a vector set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// There is none.
+    /// No form.
     Absent,
-    /// By instructions.
+    /// Instructions.
     Direct,
-    /// By a definition that stands for it, of operations that have a form.
+    /// A call of an equivalent definition, whose operations have forms.
     Defined,
-    /// By instructions, where the amount of a shift is a constant.
+    /// Instructions, if the amount of a shift is a constant.
     ByConstant,
-    /// By instructions, where the lanes of all conditions have one size.
+    /// Instructions, if the lanes of all conditions have one size.
     OfOneSize,
-    /// By instructions, where the lanes of the condition have the size of the result's.
+    /// Instructions, if the lanes of the condition have the size of the result's.
     OfSameSize,
 }
 
@@ -30,12 +30,13 @@ impl Form {
     }
 }
 
-/// Returns the form of an operation that gives `result`, its first operand being of type `from`.
+/// Returns the form of an operation with the result type `result`, whose first operand has the type `from`.
 ///
-/// A condition is a mask of 512 bits by itself, but of fewer a vector with lanes of the size of what was compared.
+/// A condition is a mask register at 512 bits; at fewer bits it is a vector with lanes of the size of the compared
+/// values.
 pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
     use Form::{Absent, ByConstant, Defined, Direct, OfOneSize, OfSameSize};
-    // Of 128, of 256 and of 512 bits.
+    // The forms at 128, 256 and 512 bits.
     let forms = match op {
         Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Add | Op::Sub | Op::Fma | Op::Bits => [Direct; 3],
         Op::Eq | Op::Ne | Op::Lt | Op::Le => [Direct; 3],
@@ -59,7 +60,7 @@ pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
     }
 }
 
-/// Returns the forms of a conversion, of 128, of 256 and of 512 bits.
+/// Returns the forms of a conversion at 128, 256 and 512 bits.
 fn cast(to: DType, from: DType) -> [Form; 3] {
     use DType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     use Form::{Absent, Defined, Direct, OfOneSize};
@@ -77,7 +78,7 @@ fn cast(to: DType, from: DType) -> [Form; 3] {
     }
 }
 
-/// Returns whether vectors hold positions of a type.
+/// Returns true if vectors can hold positions of this type.
 pub fn counts(vectors: Vectors, dtype: DType) -> bool {
     match vectors.set() {
         Set::Scalars => false,

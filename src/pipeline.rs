@@ -1,4 +1,4 @@
-//! The way of a problem to legal nests, on one screen.
+//! The pipeline from a problem to legal nests, on one screen.
 
 use crate::error::{Error, NoCode};
 use crate::lower::cut;
@@ -12,19 +12,19 @@ use cranefold_ir::{Nest, verify};
 /// The stages after which nests are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
-    /// Each.
+    /// Every stage.
     Each,
-    /// The last, after which code is made.
+    /// The last stage, of which code is made.
     Last,
-    /// None: the nests are of a kind that tests have seen.
+    /// No stage: tests have covered nests of this kind.
     None,
 }
 
-/// The pipeline: every pass that runs on the source, on every nest of its first program, which `see` gets with the name of
-/// each stage, the first being `nest`. Returns the legal program.
+/// Runs the pipeline: every pass on every nest of a naive program. Calls `see` with each stage's name and program,
+/// first with `nest`. Returns the legal program.
 ///
 /// # Errors
-/// [`Error::Internal`] if a stage gives a nest that does not verify: a bug of ours.
+/// [`Error::Internal`] if a stage's nest does not verify: a bug of ours.
 pub fn run(
     naive: Program,
     decided: &Decided,
@@ -87,12 +87,12 @@ pub(crate) struct Made<T> {
     pub code: T,
 }
 
-/// The code of a program, made by `generate` of the decision and the legal program that `decide` gives within bounds. Where
-/// wide vectors have no form for something, all is decided again without them: a missing form makes code slower, and never
-/// fails.
+/// The code that `generate` makes of the decision and the legal program that `decide` gives within the bounds. If wide
+/// vectors have no form for something, the decision is made again without them: a missing form makes code slower, but
+/// never fails.
 ///
 /// # Errors
-/// Those of `decide`, and those of `generate` for vectors that every target has.
+/// The errors of `decide`, and the errors of `generate` for vectors that every target has.
 pub(crate) fn made<T>(
     bounds: Bounds,
     decide: impl Fn(Bounds) -> Result<(Decided, Program), Error>,
@@ -109,7 +109,7 @@ pub(crate) fn made<T>(
     }
 }
 
-/// The program after each stage, verified, with the stage's name; the last is the legal one.
+/// The program after each stage, verified, with the stage's name; the last program is legal.
 ///
 /// # Errors
 /// As [`run`].
@@ -119,7 +119,7 @@ pub fn stages(decided: &Decided) -> Result<Vec<(&'static str, Program)>, Error> 
     Ok(stages)
 }
 
-/// The nest after a stage, verified.
+/// The nest after a stage, if it verifies.
 ///
 /// # Errors
 /// As [`run`].
@@ -130,7 +130,7 @@ pub fn checked(stage: &'static str, nest: Nest) -> Result<Nest, Error> {
     }
 }
 
-/// A name that says the problem: op, types and extents of the first box in canonical order, reduced ones in
+/// The name of a problem: op, types and extents of the first box in canonical order, with the reduced extents in
 /// parentheses.
 pub(crate) fn name(problem: &Problem) -> String {
     let op = match &problem.work {

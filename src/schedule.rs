@@ -19,13 +19,15 @@
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
+//!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
 //!
 //! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
-//! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch.
+//! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch, vectors loaded from
+//! anywhere.
 
 mod check;
 mod choose;
@@ -51,7 +53,7 @@ use cranefold_ir::{LoopVar, Over};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the passes are to do. The bits of a result never depend on it.
+/// A schedule: the decisions that the passes carry out. The bits of a result never depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
     /// Bits of a vector; 0 for scalar code. Lanes beyond the target's width are split for it.
@@ -62,21 +64,24 @@ pub struct Schedule {
     pub tiles: Vec<Tile>,
     /// Steps taken in one visit of an accumulator.
     pub jam: u64,
-    /// Blocks in flight at once.
+    /// The most blocks in flight at once.
     pub in_flight: u64,
-    /// Blocks, or outputs, that are taken together step by step.
+    /// The number of blocks or outputs that are interleaved.
     pub interleave: u64,
-    /// How far ahead memory is asked for in wide functions, in bytes; 0 is not at all.
+    /// The distance of prefetched memory in wide functions, in bytes; 0 for no prefetch.
     pub prefetch: u64,
-    /// Whether columns of matrices are loaded together, by transposes; else each element that lies apart from its
+    /// True where columns of matrices are loaded together, by transposes; else each element that lies apart from its
     /// neighbours in a vector is loaded by itself.
     pub transpose: bool,
+    /// The bytes of the lines of memory that loops load as whole vectors where they can, in wide functions whose
+    /// vectors have masks; 0 loads vectors from anywhere.
+    pub align: u64,
     /// The parts that threads may run at once.
     pub parts: Parts,
 }
 
 /// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one step and one
-/// block at once, nothing interleaved or asked for ahead, with transposes, in one part.
+/// block at once, no interleaving, no prefetch, one part.
 impl Default for Schedule {
     fn default() -> Schedule {
         Schedule {
@@ -88,6 +93,7 @@ impl Default for Schedule {
             interleave: 1,
             prefetch: 0,
             transpose: true,
+            align: 0,
             parts: Parts::ONE,
         }
     }
@@ -100,10 +106,10 @@ pub enum Transform {
     Steps,
     /// The tile moves inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
     Blocks,
-    /// The tile moves inside the loops over blocks, but for those over the blocks of a run of memory: runs of neighbouring
-    /// outputs follow one another, each of several blocks. In text, `@runs`.
+    /// The tile moves inside the loops over blocks, except those over the blocks of a run of memory: runs of
+    /// neighbouring outputs follow one another, each of several blocks. In text, `@runs`.
     Runs,
-    /// The tile stays outside, and lanes of neighbouring outputs fold together, as many outputs as a vector has lanes. In
+    /// The tile stays outside, and the lanes of its outputs fold together, as many outputs as a vector has lanes. In
     /// text, `@folds`.
     SharedFolds,
 }
@@ -121,11 +127,11 @@ impl Transform {
 /// A tile of outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// The output loop that is split. Where it moves inward, all output loops inside it move with it.
+    /// The output loop that is split. If it moves inward, all output loops inside it move with it.
     pub var: LoopVar,
-    /// Iterations of it in a tile.
+    /// The loop's iterations in a tile.
     pub by: u64,
-    /// What the tile is for.
+    /// The transformation that the tile is for.
     pub transform: Transform,
 }
 
@@ -141,11 +147,11 @@ impl Schedule {
     pub const MAX_JAM: u64 = 64;
     /// The most blocks in flight.
     pub const MAX_IN_FLIGHT: u64 = 16;
-    /// The most that are interleaved.
+    /// The most blocks or outputs that are interleaved.
     pub const MAX_INTERLEAVE: u64 = 8;
-    /// The most bytes that memory is asked for ahead.
+    /// The most bytes of the prefetch distance.
     pub const MAX_PREFETCH: u64 = 1 << 20;
-    /// The most parts that may be asked for; there may be up to twice as many.
+    /// The most parts that a schedule may ask for; a problem may have up to twice as many.
     pub const MAX_PARTS: u64 = 4096;
     /// The most bytes of states that parts store.
     pub const MAX_STORED_BYTES: u64 = 256 << 20;
@@ -168,6 +174,9 @@ impl fmt::Display for Schedule {
         if self.prefetch > 0 {
             write!(f, " prefetch={}", self.prefetch)?;
         }
+        if self.align > 0 {
+            write!(f, " align={}", self.align)?;
+        }
         if !self.transpose {
             f.write_str(" transpose=off")?;
         }
@@ -175,14 +184,14 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// Why a schedule was refused.
+/// The reason for which a schedule was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
-         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES transpose=on|off parts=PARTS[@blocks]"
+         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -203,6 +212,8 @@ pub enum ScheduleError {
     Interleave { given: u64, limit: u64 },
     #[error("prefetch={given} is above {limit} bytes")]
     Prefetch { given: u64, limit: u64 },
+    #[error("align={given} is neither 0 nor the {line} bytes of a line")]
+    Align { given: u64, line: u64 },
     #[error("parts={given} is outside 1 to {limit}")]
     Parts { given: u64, limit: u64 },
     #[error("parts={count}@blocks: {why}")]
@@ -223,7 +234,7 @@ pub enum ScheduleError {
     StateTooLarge { bytes: u64, limit: u64 },
 }
 
-/// Reads the text form, in which a decision that is left out is that of the default schedule.
+/// Reads the text form. A decision that is left out has its default.
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
@@ -270,7 +281,7 @@ fn parse_tile(text: &str) -> Option<Tile> {
 }
 
 impl Schedule {
-    /// Takes a decision from its text and returns its key; none where there is no such decision.
+    /// Takes a decision from its text and returns its key; `None` if there is no such decision.
     fn read(&mut self, key: &str, value: &str) -> Option<&'static str> {
         let number = || value.parse::<u64>().ok();
         let (key, ()) = match key {
@@ -282,16 +293,17 @@ impl Schedule {
             "interleave" => ("interleave", self.interleave = number()?),
             "prefetch" => ("prefetch", self.prefetch = number()?),
             "transpose" => ("transpose", self.transpose = parse_switch(value)?),
+            "align" => ("align", self.align = number()?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,
         };
         Some(key)
     }
 
-    /// A number of bits that a vector may have.
+    /// Checks that a vector may have this number of bits.
     ///
     /// # Errors
-    /// [`ScheduleError::Width`] if it is none.
+    /// [`ScheduleError::Width`] if it may not.
     pub fn checked_width(width: u32) -> Result<u32, ScheduleError> {
         match width {
             0 | 64 | 128 | 256 | 512 | 1024 => Ok(width),
@@ -299,7 +311,7 @@ impl Schedule {
         }
     }
 
-    /// Checks what can be checked without a problem.
+    /// Checks the limits that need no problem.
     fn check_numbers(&self) -> Result<(), ScheduleError> {
         Schedule::checked_width(self.width)?;
         if !(1..=Schedule::MAX_JAM).contains(&self.jam) {
@@ -314,6 +326,9 @@ impl Schedule {
         if self.prefetch > Schedule::MAX_PREFETCH {
             return Err(ScheduleError::Prefetch { given: self.prefetch, limit: Schedule::MAX_PREFETCH });
         }
+        if ![0, Machine::LINE_BYTES].contains(&self.align) {
+            return Err(ScheduleError::Align { given: self.align, line: Machine::LINE_BYTES });
+        }
         if !(1..=Schedule::MAX_PARTS).contains(&self.parts.count) {
             return Err(ScheduleError::Parts { given: self.parts.count, limit: Schedule::MAX_PARTS });
         }
@@ -326,7 +341,7 @@ impl Schedule {
         }
     }
 
-    /// The tile whose loop this is.
+    /// The tile of a loop.
     pub(crate) fn tile_of(&self, var: LoopVar) -> Option<Tile> {
         self.tiles.iter().copied().find(|tile| tile.var == var)
     }

@@ -1,8 +1,8 @@
-//! What code is made for: an instruction set.
+//! A target of code: an instruction set with its features.
 
 use crate::error::Error;
 use crate::vectors::Vectors;
-use cranelift_codegen::isa::{self, Builder, OwnedTargetIsa};
+use cranelift_codegen::isa::{self, Builder, LookupError, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable, Flags, SettingKind};
 use std::fmt;
 use target_lexicon::{Architecture, Triple};
@@ -12,7 +12,7 @@ use target_lexicon::{Architecture, Triple};
 pub struct Target {
     isa: OwnedTargetIsa,
     features: String,
-    /// Features that Cranelift has no name for.
+    /// The features for which Cranelift has no name.
     own: Vec<&'static str>,
     vectors: Vectors,
     host: bool,
@@ -24,7 +24,7 @@ impl fmt::Debug for Target {
     }
 }
 
-/// The triple and the features that were given, `host` where they were detected.
+/// The triple and the features as they were given, or `host` if they were detected.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let features = if self.features.is_empty() { "" } else { " " };
@@ -46,13 +46,14 @@ impl Target {
         Ok(Target { isa, features: "host".into(), own, vectors, host: true })
     }
 
-    /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces:
-    /// the names Cranelift gives them (`has_avx`) and its presets (`haswell`, `x86-64-v3`), and of x86-64
-    /// `has_f16c` and `has_avx512bw`, which Cranelift has no names for. Without features it is the least of
-    /// its kind. The architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x.
+    /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces. Features
+    /// are Cranelift's names (`has_avx`) and presets (`haswell`, `x86-64-v3`), and on x86-64 also `has_f16c` and
+    /// `has_avx512bw`, for which Cranelift has no names. Without features, the target is the least of its kind. The
+    /// architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's own in every build, all
+    /// others with the feature `all-targets` of this crate.
     ///
-    /// Code for the architecture and system of this machine can be run here, which needs features
-    /// that the machine has: asking for others is refused. [`elsewhere`](Target::elsewhere) takes them.
+    /// Code for the architecture and system of this machine can run here, so features that the machine lacks are
+    /// refused. [`elsewhere`](Target::elsewhere) takes them.
     ///
     /// ```
     /// use cranefold::Target;
@@ -68,8 +69,8 @@ impl Target {
         Target::of(triple, features, true)
     }
 
-    /// As [`new`](Target::new), for code that other machines are to run: any feature may be asked for, and the code does
-    /// not run here.
+    /// A target like [`new`](Target::new)'s, for code that runs on other machines: all features are allowed, and the
+    /// code does not run here.
     ///
     /// # Errors
     /// [`Error::Target`] if the triple or a feature is unknown.
@@ -81,7 +82,7 @@ impl Target {
         let cut = |text: &str, most: usize| text.chars().take(most).collect();
         let refused = |reason: String| Error::Target { target: cut(triple, 80), reason: cut(&reason, 400) };
         let parsed: Triple = triple.parse().map_err(|e: target_lexicon::ParseError| refused(e.to_string()))?;
-        let builder = isa::lookup(parsed.clone()).map_err(|e| refused(e.to_string()))?;
+        let builder = isa::lookup(parsed.clone()).map_err(|e| refused(unknown(&e)))?;
         let native = Triple::host();
         let is_native =
             parsed.architecture == native.architecture && parsed.operating_system == native.operating_system;
@@ -107,17 +108,17 @@ impl Target {
         Ok(Target { isa, features: words.join(","), own, vectors, host })
     }
 
-    /// Its widest vectors.
+    /// The target's widest vectors.
     pub fn vectors(&self) -> Vectors {
         self.vectors
     }
 
-    /// Bits of its widest vector.
+    /// Bits of the target's widest vector.
     pub fn vector_bits(&self) -> u32 {
         self.vectors.bits
     }
 
-    /// Whether its code runs on this machine.
+    /// Returns true if the target's code runs on this machine.
     pub fn is_host(&self) -> bool {
         self.host
     }
@@ -127,7 +128,7 @@ impl Target {
         self.isa.triple().to_string()
     }
 
-    /// The features that code is made for, by the names that [`new`](Target::new) takes.
+    /// The features of the target, by the names that [`new`](Target::new) takes.
     pub fn features(&self) -> Vec<&'static str> {
         let mut features = flags_on(&self.isa);
         for own in OWN {
@@ -136,8 +137,8 @@ impl Target {
         features
     }
 
-    /// The target as signatures say it: the triple and every feature that is on, in alphabetical order, whether they were
-    /// given one by one, by a preset, or detected.
+    /// The canonical text of the target, for signatures: the triple and every enabled feature, in alphabetical order,
+    /// whether the features were given one by one, by a preset, or detected.
     ///
     /// ```
     /// use cranefold::Target;
@@ -156,13 +157,13 @@ impl Target {
         &self.isa
     }
 
-    /// The same for code that a linker puts somewhere.
+    /// Cranelift's form of the target, for code that a linker places.
     ///
     /// # Errors
     /// [`Error::Target`] if Cranelift has no such form of the target.
     pub(crate) fn isa_of_objects(&self) -> Result<OwnedTargetIsa, Error> {
         let refused = |reason: String| Error::Target { target: self.isa.triple().to_string(), reason };
-        let mut builder = isa::lookup(self.isa.triple().clone()).map_err(|e| refused(e.to_string()))?;
+        let mut builder = isa::lookup(self.isa.triple().clone()).map_err(|e| refused(unknown(&e)))?;
         for flag in self.isa.isa_flags() {
             builder.set(flag.name, &flag.value_string()).map_err(|e| refused(e.to_string()))?;
         }
@@ -170,33 +171,45 @@ impl Target {
     }
 }
 
-/// Features of x86-64 that Cranelift has no name for.
+/// The reason for which a target is refused.
+fn unknown(error: &LookupError) -> String {
+    match error {
+        LookupError::SupportDisabled => {
+            "it is left out of this build, which is for its own architecture alone: the feature `all-targets` of the crate \
+             adds all others"
+                .into()
+        }
+        LookupError::Unsupported => error.to_string(),
+    }
+}
+
+/// Features of x86-64 for which Cranelift has no name.
 const OWN: [&str; 2] = ["has_f16c", "has_avx512bw"];
 
-/// The features of vectors of 256 bits.
+/// The features that vectors of 256 bits need.
 const AVX2: [&str; 4] = ["has_avx2", "has_fma", "has_bmi1", "has_f16c"];
 
-/// What vectors of 512 bits need besides.
+/// The features that vectors of 512 bits need besides.
 const AVX512: [&str; 4] = ["has_avx512f", "has_avx512dq", "has_avx512vl", "has_avx512bw"];
 
-/// What every machine with a feature has too, though Cranelift's presets leave it out.
+/// Features that every machine with another feature has too, but that Cranelift's presets leave out.
 const TOGETHER: [(&str, &[&str]); 2] = [
     ("has_avx2", &["has_avx", "has_f16c"]),
     ("has_avx512dq", &["has_avx2", "has_avx", "has_f16c", "has_avx512f", "has_avx512bw"]),
 ];
 
-/// Features that no machine has without another, which Cranelift asks for by itself.
+/// Features that another one implies, and that Cranelift wants by name.
 const IMPLIED: [(&str, &str); 1] = [("has_v", "has_zvl128b")];
 
-/// The features asked for so far.
+/// The features enabled so far.
 struct Asked {
     builder: Builder,
-    /// Those that Cranelift has no name for.
+    /// The features for which Cranelift has no name.
     own: Vec<&'static str>,
 }
 
 impl Asked {
-    /// Turns a feature on, or those of a preset; gives what was not on before.
+    /// Enables a feature, or the features of a preset; returns those that were not enabled before.
     fn enable(&mut self, word: &str) -> Result<Vec<&'static str>, String> {
         let is_x86 = self.builder.triple().architecture == Architecture::X86_64;
         if let Some(own) = OWN.into_iter().find(|own| is_x86 && *own == word) {
@@ -263,17 +276,17 @@ fn vectors(triple: &Triple, features: &[&str]) -> Vectors {
     }
 }
 
-/// Where code is put.
+/// The address range of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CodePlacement {
-    /// Where the loader knows.
+    /// A place that the loader knows.
     Known,
-    /// Where a linker or the system puts it.
+    /// A place that a linker or the system chooses.
     Anywhere,
 }
 
-/// Our own passes do what an optimiser would, so that what is dumped is what ran; they are verified
-/// before. Frames of more than a page are probed, so that an overflow is a fault and nothing else.
+/// Cranelift's settings. Its optimiser is off, because our passes do its work and a dump shows the code that runs; its
+/// verifier runs in debug builds. Frames of more than a page are probed, so that a stack overflow is always a fault.
 fn flags(place: CodePlacement) -> Result<Flags, String> {
     let mut builder = settings::builder();
     let verifier = if cfg!(debug_assertions) { "true" } else { "false" };
@@ -289,4 +302,15 @@ fn flags(place: CodePlacement) -> Result<Flags, String> {
         builder.set(name, value).map_err(|e| e.to_string())?;
     }
     Ok(Flags::new(builder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_left_out_names_the_feature() {
+        assert!(unknown(&LookupError::SupportDisabled).contains("the feature `all-targets`"));
+        assert!(!unknown(&LookupError::Unsupported).contains("all-targets"));
+    }
 }

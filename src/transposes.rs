@@ -1,7 +1,7 @@
-//! The ways in which vectors transpose what they load: columns of a matrix in memory become vectors, a row in each lane.
+//! The transposes that vectors make of loads: columns of a matrix in memory become vectors, with one row in each lane.
 //!
-//! The pass that makes transposes asks here what costs less than loading element by element; generators ask which loads
-//! and shuffles a transpose is made of.
+//! The pass that makes transposes asks here which cost less than loads element by element; generators ask of which
+//! loads and shuffles a transpose consists.
 
 use crate::vectors::{Set, Vectors};
 use cranefold_ir::Transpose;
@@ -12,26 +12,25 @@ pub const PIECE_BYTES: u64 = 16;
 /// The most columns of a transpose: as many as an accumulator has registers.
 pub const MOST_COLUMNS: u64 = 24;
 
-/// The largest distance of rows, in elements, from which all that lies between them is loaded.
+/// The largest distance of rows, in elements, at which all elements between them are loaded too.
 const NEAR: u64 = 16;
 
 /// A way to transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// All from the first element to the last is loaded in vectors, and what lies
-    /// `stride` elements apart is deinterleaved.
+    /// Vectors load all elements from the first to the last, and elements `stride` apart are deinterleaved.
     Deinterleave {
         /// The number of vectors.
         vectors: u64,
-        /// Elements of each.
+        /// Elements of each vector.
         width: u64,
     },
-    /// Pieces of 16 bytes are loaded of each row, and interleaved.
+    /// Pieces of 16 bytes are loaded from each row, and interleaved.
     Pieces,
 }
 
-/// Returns the way in which these vectors make a transpose of elements of so many bytes; `None` where each element is
-/// loaded by itself.
+/// Returns the way in which these vectors transpose elements of `bytes` bytes; `None` if each element is loaded by
+/// itself.
 pub fn way(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
     match vectors.set() {
         Set::Scalars => None,
@@ -40,13 +39,13 @@ pub fn way(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
     }
 }
 
-/// The most columns of 16 bytes each that are kept in registers beside what else is in them.
+/// The most pieces, of 16 bytes in each row, that fit registers beside other values.
 pub fn most_pieces(vectors: Vectors, bytes: u64) -> u64 {
     (vectors.registers() / 2 / (PIECE_BYTES / bytes)).max(1)
 }
 
-/// The distances from the first element at which pieces of a row begin; the last piece of a run of columns may overlap the
-/// one before it.
+/// The distances of a row's pieces from the first element. The last piece of a run of columns may overlap the piece
+/// before it.
 pub fn piece_starts(columns: &[u64], bytes: u64) -> Vec<u64> {
     let in_piece = (PIECE_BYTES / bytes) as usize;
     let runs = columns.chunk_by(|a, b| a + 1 == *b);
@@ -57,8 +56,8 @@ pub fn piece_starts(columns: &[u64], bytes: u64) -> Vec<u64> {
     runs.flat_map(of_run).collect()
 }
 
-/// The elements of a vector that is loaded whole. Bytes, and halves in AVX2, are only permuted within 16 bytes, which an
-/// odd stride needs.
+/// The elements of a vector in a deinterleaving transpose. Bytes, and in AVX2 also halves, are only permuted within 16
+/// bytes; only odd strides need to permute further.
 fn width(vectors: Vectors, bytes: u64, stride: u64) -> u64 {
     let least_permuted = if vectors.has_masks() { 2 } else { 4 };
     let permutes = bytes >= least_permuted || stride.is_power_of_two();
@@ -93,7 +92,7 @@ fn pieces(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
     (fits && are_whole && starts <= most_pieces(vectors, bytes)).then_some(Way::Pieces)
 }
 
-/// Vectors of 128 bits hold rows of a matrix without holes between its columns.
+/// The way of vectors of 128 bits, which hold whole rows of a matrix without holes between its columns.
 fn portable(t: &Transpose, bytes: u64) -> Option<Way> {
     let (stride, columns) = (u64::try_from(t.stride).ok()?, t.columns.len() as u64);
     let is_run = t.columns.windows(2).all(|pair| pair[0] + 1 == pair[1]);

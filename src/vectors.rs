@@ -7,33 +7,34 @@ pub(crate) enum Set {
     Scalars,
     /// Cranelift's vectors, of 128 bits at most, on every target.
     Portable,
-    /// Of 256 bits, on x86-64-v3.
+    /// 256 bits, on x86-64-v3.
     Avx2,
-    /// Of 512 bits, with masks, on x86-64-v4.
+    /// 512 bits, with masks, on x86-64-v4.
     Avx512,
 }
 
-/// The widest vectors of a target, or those a kernel is made of.
+/// The vectors of a target or of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vectors {
-    /// Bits of a vector: 128 on every target but RISC-V without its V extension, by Cranelift alone; 256 where x86-64
-    /// has AVX2, FMA, F16C and BMI1; 512 where it has AVX-512 F, BW, DQ and VL besides.
+    /// Bits of a vector: 256 where x86-64 has AVX2, FMA, F16C and BMI1; 512 where it has AVX-512 F, BW, DQ and VL
+    /// besides; else 128, made by Cranelift alone; 0 on RISC-V without its V extension.
     pub bits: u32,
-    /// Whether products of bytes are summed by one instruction at these bits (VNNI).
+    /// True if one instruction sums products of bytes at these bits (VNNI).
     pub dot: bool,
 }
 
 impl Vectors {
-    /// None: all is done by scalars.
+    /// No vectors: code is scalar.
     pub const NONE: Vectors = Vectors { bits: 0, dot: false };
 
-    /// What every target with vectors has.
+    /// The vectors of every target with vectors.
     pub const BASE: Vectors = Vectors { bits: 128, dot: false };
 
-    /// The widest there are: nests may be made for them on any machine.
+    /// The widest vectors of any target; nests may be made for them on any machine.
     pub const WIDEST: Vectors = Vectors { bits: 512, dot: true };
 
-    /// The instructions of these vectors. Other places ask this, or what follows from it, and do not compare bits.
+    /// The instruction set of these vectors. Other modules ask for it, or for what follows from it, and do not compare
+    /// bits.
     pub(crate) fn set(self) -> Set {
         match self.bits {
             512.. => Set::Avx512,
@@ -43,12 +44,12 @@ impl Vectors {
         }
     }
 
-    /// Returns whether any lanes may be left out of an instruction, by a mask.
+    /// Returns true if a mask may leave lanes out of an instruction.
     pub(crate) fn has_masks(self) -> bool {
         self.set() == Set::Avx512
     }
 
-    /// Returns the number of vector registers, or what it may be taken to be.
+    /// Returns the number of vector registers; for targets of Cranelift's vectors, a lower bound.
     pub(crate) fn registers(self) -> u64 {
         match self.set() {
             Set::Avx512 => 32,
@@ -56,13 +57,13 @@ impl Vectors {
         }
     }
 
-    /// Returns whether they are made in wide functions, by the generator of wide vectors.
+    /// Returns true if the generator of wide vectors makes them, in wide functions.
     pub(crate) fn are_wide(self) -> bool {
         matches!(self.set(), Set::Avx2 | Set::Avx512)
     }
 
-    /// The widest of these that a schedule of `width` bits fills. Of narrower ones than these it is not known
-    /// whether they have `dot`, and they are taken to have none.
+    /// The widest of these vectors that a schedule of `width` bits fills. Narrower vectors than these are taken to have
+    /// no `dot`, as it is not known.
     ///
     /// ```
     /// use cranefold::Vectors;

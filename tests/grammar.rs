@@ -67,6 +67,7 @@ fn the_grammar_of_schedules_has_the_words_of_the_printer() {
         in_flight: 2,
         interleave: 2,
         prefetch: 64,
+        align: 64,
         transpose: false,
         parts,
     };

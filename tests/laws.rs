@@ -18,6 +18,7 @@ mod rows;
 mod search;
 
 use cranefold::ir::eval;
+use cranefold::passes::PASSES;
 use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{Compiler, Input, Kernel, Options, Output, Problem, Scalar, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::data::{Random, elements};
@@ -74,8 +75,9 @@ const OPS: &[(&str, &str)] = &[
 fn schedules(problem: &Problem) -> Vec<Schedule> {
     let widths =
         ["0 jam=3", "64", "128", "128 in_flight=4", "256 in_flight=2 jam=2", "512 in_flight=3", "1024 in_flight=16"];
+    let widths = widths.into_iter().chain(["512 align=64", "512 in_flight=2 align=64 prefetch=256"]);
     let widths = widths.map(|rest| format!("width={rest}"));
-    let mut texts: Vec<String> = widths.into();
+    let mut texts: Vec<String> = widths.collect();
     let loops = problem.slices.iter().map(|slices| slices.dims.len()).sum::<usize>();
     for var in 0..loops {
         for (by, jam, width) in [(1, 1, 128), (3, 2, 0), (4, 7, 128), (16, 16, 256), (63, 3, 512), (1 << 20, 5, 1024)] {
@@ -84,7 +86,7 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         texts.push(format!("width=128 tile=i{var}:3@blocks jam=2"));
         texts.push(format!("width=512 tile=i{var}:64@blocks"));
         texts.push(format!("width=256 tile=i{var}:2@runs interleave=2"));
-        texts.push(format!("width=512 tile=i{var}:64@runs jam=3"));
+        texts.push(format!("width=512 tile=i{var}:64@runs jam=3 align=64"));
         for (by, width) in [(4, 256), (8, 256), (16, 512), (32, 512)] {
             texts.push(format!("width={width} tile=i{var}:{by}@folds"));
         }
@@ -263,12 +265,18 @@ fn what_a_dump_shows_is_what_ran() {
             assert!(again.dump("all").as_deref() == Ok(&dump), "{spec}: another dump");
 
             // The last nest shown, read back and interpreted, gives the bits that the code gives.
-            let nest: cranefold::ir::Nest = kernel.dump("legalize").expect("a stage").parse().expect("a nest");
+            let last = PASSES.last().expect("a pass").name;
+            let nest: cranefold::ir::Nest = kernel.dump(last).expect("a stage").parse().expect("a nest");
             let operand = &spec.inputs()[0];
             let input = elements(operand.dtype(), operand.span_elems() as usize, 1, 5);
-            let mut output = vec![0xa5; spec.outputs()[0].span_bytes() as usize];
-            eval::run(&nest, &mut eval::Bits { inputs: vec![&input], outputs: vec![&mut output] });
-            assert!(run(&kernel, &spec, &input) == output, "{spec}: the nest shown gives other bits");
+            let expected = run(&kernel, &spec, &input);
+            let is_aligned = nest.to_string().contains("misalign ");
+            for place in if is_aligned { vec![0, 1, 15, 37] } else { vec![0] } {
+                let mut output = vec![0xa5; spec.outputs()[0].span_bytes() as usize];
+                let mut bits = eval::Bits { inputs: vec![&input], outputs: vec![&mut output] };
+                eval::run(&nest, &mut eval::Misaligned { domain: &mut bits, elements: &[place, 0] });
+                assert!(expected == output, "{spec}: the nest shown gives other bits, {place} elements into a line");
+            }
         }
     }
 }

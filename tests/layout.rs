@@ -18,12 +18,12 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("schedule", &["problem", "vectors"]),
     ("lower", &["problem", "schedule"]),
     ("passes", &["forms", "schedule", "transposes", "vectors"]),
-    ("error", &["schedule", "spec"]),
+    ("error", &["schedule", "spec", "vectors"]),
     ("executor", &[]),
     ("target", &["error", "vectors"]),
     ("pipeline", &["error", "lower", "passes", "problem", "schedule", "vectors"]),
     ("codegen", &["schedule", "transposes", "vectors"]),
-    ("link", &["codegen", "error"]),
+    ("link", &["codegen", "error", "vectors"]),
     ("keyed", &["problem", "schedule", "spec"]),
     (
         "kernel",
@@ -32,7 +32,13 @@ const ALLOWED: [(&str, &[&str]); 20] = [
             "vectors",
         ],
     ),
-    ("inspect", &["codegen", "error", "kernel", "link", "lower", "passes", "pipeline", "problem", "schedule", "spec"]),
+    (
+        "inspect",
+        &[
+            "codegen", "error", "kernel", "link", "lower", "passes", "pipeline", "problem", "schedule", "spec",
+            "vectors",
+        ],
+    ),
     (
         "compiler",
         &[

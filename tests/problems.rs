@@ -159,7 +159,7 @@ const MALFORMED: &[(&str, &str, &str)] = &[
 #[test]
 fn the_form_is_a_word_of_the_schedule() {
     let chosen = choose(&problem("max f32[8,1000] axes=[1] then=\"r0 * 2\""), 512);
-    assert_eq!(chosen.to_string(), "width=512 form=direct jam=1 in_flight=1");
+    assert_eq!(chosen.to_string(), "width=512 form=direct jam=1 in_flight=1 align=64");
     assert_eq!(chosen.to_string().parse(), Ok(chosen));
     // Of two elements each vector favours it, of f16 and beside another reducer none.
     assert_eq!(choose_form(&problem("min f32[8,2] axes=[1]"), 128), Form::Direct);

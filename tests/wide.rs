@@ -147,6 +147,8 @@ impl Narrow<'_> {
             match stmt {
                 Stmt::Wide { body } => self.body(body, true),
                 Stmt::Select { .. } => self.found.push("elements are selected".into()),
+                // A loop that loads lines, of which one iteration at least is written out, and of two both.
+                Stmt::Rotate { .. } => self.main += 1,
                 Stmt::For(l) => {
                     let is_main = matches!(l.extent, Extent::Const(n) if n > 1);
                     if l.kind != LoopKind::Lanes && matches!(l.var.over, Over::Step | Over::Position) && is_main {

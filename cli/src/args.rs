@@ -9,21 +9,21 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Parser)]
 #[command(name = "cranefold", version, disable_help_subcommand = true, arg_required_else_help = false)]
 pub struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
-    /// Run a reduction on .npy files or on random data, and say how fast and how exact it was
+    /// Run a reduction on .npy files or on random data, and print its speed and its error
     Run(Run),
     /// Print the stages on the way from a spec to machine code
     Dump(Dump),
-    /// Say why a kernel is as it is: bytes, operations, order of loops, schedule, generators, time expected and measured
+    /// Explain a kernel: bytes, operations, order of loops, schedule, generators, time expected and measured
     Explain(Explain),
-    /// Time kernels against the interpreter and the memory
+    /// Time kernels against the interpreter and the speed of memory
     Bench(Bench),
     /// Compile ahead of time: write an object file and the C header that declares its function
     Emit(Emit),
@@ -31,7 +31,7 @@ pub enum Verb {
     List,
 }
 
-/// `run`.
+/// The arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// The reduction, such as "mean f32[64,128,56,56] axes=[2,3]"; with --from the file of a problem or a nest
@@ -49,24 +49,24 @@ pub struct Run {
     /// A file for each output, in order; it is overwritten, never read
     #[arg(long, value_name = "F.npy")]
     pub output: Vec<PathBuf>,
-    /// A file for each output whose expression reads its old element `d`, in order; with --raw for each output;
-    /// zeros if there is none
+    /// A file for each output whose expression reads its old element `d`, in order; with --raw for each output; zeros
+    /// if there is none
     #[arg(long, value_name = "F.npy")]
     pub old: Vec<PathBuf>,
     /// Files hold buffers as they lie in memory, padding and gaps included, as arrays of one axis; the gaps of an
-    /// output are as in its old file
+    /// output keep the contents of its old file
     #[arg(long)]
     pub raw: bool,
     /// The seed of the random data; 0 if not given
     #[arg(long, value_name = "SEED")]
     pub random: Option<u64>,
-    /// What evaluates the reduction
+    /// The way to evaluate the reduction
     #[arg(long, value_enum, default_value_t = ExecutorName::Native)]
     pub executor: ExecutorName,
-    /// What is forced.
+    /// The forced choices.
     #[command(flatten)]
     pub forced: Forced,
-    /// How many threads run the kernel; the parts of a forced schedule are as it says
+    /// The number of threads that run the kernel; a forced schedule decides the parts
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
 }
@@ -80,7 +80,7 @@ pub enum From {
     Nest,
 }
 
-/// What evaluates a reduction.
+/// The evaluator of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExecutorName {
     /// The compiled kernel
@@ -91,7 +91,7 @@ pub enum ExecutorName {
     Reference,
 }
 
-/// `dump`.
+/// The arguments of `dump`.
 #[derive(Debug, clap::Args)]
 pub struct Dump {
     /// The reduction; with --from the file of a problem or a nest
@@ -102,15 +102,15 @@ pub struct Dump {
     /// spec, problem, schedule, nest, the name of a pass, clif, asm, or all
     #[arg(long, value_name = "STAGE", default_value = "all")]
     pub stage: String,
-    /// What is forced.
+    /// The forced choices.
     #[command(flatten)]
     pub forced: Forced,
-    /// How many threads the kernel is for
+    /// The number of threads that the kernel is for
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
 }
 
-/// `explain`.
+/// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub struct Explain {
     /// The reduction; with --from the file of a problem or a nest
@@ -121,43 +121,43 @@ pub struct Explain {
     /// Time it as well, in turn with the nearest hand-written loop over the same data
     #[arg(long, conflicts_with = "from")]
     pub measure: bool,
-    /// How many threads the kernel is for
+    /// The number of threads that the kernel is for
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
-    /// What is forced.
+    /// The forced choices.
     #[command(flatten)]
     pub forced: Forced,
 }
 
-/// `emit`.
+/// The arguments of `emit`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EMIT_EXAMPLES)]
 pub struct Emit {
     /// The reduction
     pub spec: String,
-    /// Where the object file goes, which is overwritten
+    /// The path of the object file, which is overwritten
     #[arg(long, value_name = "K.o")]
     pub object: PathBuf,
-    /// Where the C header goes, which is overwritten
+    /// The path of the C header, which is overwritten
     #[arg(long, value_name = "K.h")]
     pub header: PathBuf,
-    /// The machine the object is for, such as aarch64-unknown-linux-gnu; if not given, this one with every feature
-    /// it has
+    /// The target of the object, such as aarch64-unknown-linux-gnu; if not given, this machine with every feature it
+    /// has
     #[arg(long, value_name = "TRIPLE")]
     pub target: Option<String>,
-    /// The features of the target, separated by commas: of x86_64 x86-64-v3, x86-64-v4, ...; of riscv64 has_v, ...;
-    /// of s390x arch13, ...; without them it is the least of its kind
+    /// The features of the target, separated by commas: for x86_64 x86-64-v3, x86-64-v4, ...; for riscv64 has_v, ...;
+    /// for s390x arch13, ...; without them the target is the least of its kind
     #[arg(long, value_name = "F,F", requires = "target")]
     pub features: Option<String>,
     /// The name of the function; if not given, it is made of the spec
     #[arg(long, value_name = "NAME")]
     pub symbol: Option<String>,
-    /// What is forced.
+    /// The forced choices.
     #[command(flatten)]
     pub forced: Forced,
 }
 
-/// Below the help of `emit`.
+/// The examples below the help of `emit`.
 const EMIT_EXAMPLES: &str = "\
 Examples:
   cranefold emit \"mean f32[4,10] axes=[1]\" --object mean.o --header mean.h
@@ -165,7 +165,7 @@ Examples:
       --target riscv64gc-unknown-linux-gnu --features has_v
   riscv64-linux-gnu-gcc main.c s.o -lm";
 
-/// `bench`.
+/// The arguments of `bench`.
 #[derive(Debug, clap::Args)]
 pub struct Bench {
     /// The reductions
@@ -177,36 +177,36 @@ pub struct Bench {
     /// The most bits of a vector, as in `run`
     #[arg(long, value_name = "BITS")]
     pub width: Option<u32>,
-    /// Milliseconds in which samples of a case are taken; at least 7 are
+    /// Milliseconds of sampling for a case; at least 7 samples are taken
     #[arg(long, value_name = "MS", default_value_t = 120)]
     pub budget_ms: u32,
-    /// Time every schedule that the choice is made of, and print how much more than the fastest the chosen one takes
+    /// Time every candidate schedule, and print by how much the chosen one is slower than the fastest
     #[arg(long, conflicts_with_all = ["threads", "budget_ms", "offset"])]
     pub candidates: bool,
-    /// How many threads run the kernels
+    /// The number of threads that run the kernels
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
     /// Bytes from the start of a page to the first element of each input, less than 64
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..64))]
     pub offset: u64,
-    /// Print one JSON object a line, in the peers' format; all is timed alone then, as they are, not in turn
+    /// Print one JSON object a line, in the peers' format; kernels are then timed alone, like the peers, not in turn
     #[arg(long)]
     pub json: bool,
 }
 
-/// What is forced upon the compiler.
+/// The choices that are forced upon the compiler.
 #[derive(Debug, clap::Args)]
 pub struct Forced {
     /// The schedule, as `dump --stage schedule` prints it
     #[arg(long, value_name = "S")]
     pub schedule: Option<String>,
-    /// The most bits of a vector: 0 (scalar), 64, 128, 256, 512 or 1024; if not given, what the machine has
+    /// The most bits of a vector: 0 (scalar), 64, 128, 256, 512 or 1024; if not given, the machine's
     #[arg(long, value_name = "BITS")]
     pub width: Option<u32>,
 }
 
 impl Args {
-    /// The command line; nothing if it asked for help, which is printed then.
+    /// The command line; `None` if it asked for help, which is then printed.
     ///
     /// # Errors
     /// [`Failure::Usage`] if the command line is wrong.
@@ -233,14 +233,14 @@ impl Forced {
     /// The compiler's options.
     ///
     /// # Errors
-    /// If the schedule cannot be read, or there is no such width.
+    /// If the schedule cannot be read, or vectors cannot have the width.
     pub fn options(&self) -> Result<Options, Failure> {
         let schedule = self.schedule.as_deref().map(str::parse::<Schedule>).transpose()?;
         let width = self.width.map(Schedule::checked_width).transpose()?;
         Ok(Options { schedule, width })
     }
 
-    /// Whether anything is.
+    /// Returns true if any choice is forced.
     pub fn is_any(&self) -> bool {
         self.schedule.is_some() || self.width.is_some()
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub struct Arrays {
     /// The inputs.
     pub inputs: Vec<Buffer>,
-    /// The outputs: what they hold before a call, then what it has written.
+    /// The outputs: their contents before a call, then its results.
     pub outputs: Vec<Buffer>,
 }
 
@@ -29,7 +29,7 @@ impl Arrays {
         Ok(Arrays { inputs, outputs: outputs(spec)? })
     }
 
-    /// Inputs from files, but for scalars.
+    /// Inputs from files, without scalars.
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
@@ -44,7 +44,7 @@ impl Arrays {
         Ok(Arrays { inputs: inputs.collect::<Result<_, _>>()?, outputs: outputs(spec)? })
     }
 
-    /// Sets the scalars that are given.
+    /// Sets the scalars whose values are given.
     pub fn set_scalars(&mut self, spec: &Spec, values: &[Option<Scalar>]) {
         let scalars =
             spec.inputs().iter().zip(&mut self.inputs).filter(|(operand, _)| scalars::name(operand).is_some());
@@ -65,8 +65,8 @@ impl Arrays {
         shown.collect()
     }
 
-    /// What the outputs that are read hold before a call: of files, or zeros if `paths` is empty. Of buffers there
-    /// is a file for each output, read or not, for it may have gaps.
+    /// The contents, before a call, of the outputs that it reads: from files, or zeros if `paths` is empty. In raw form
+    /// there is a file for each output, read or not, because its buffer may have gaps.
     ///
     /// # Errors
     /// If there are too few or too many, or one cannot be read or is not the operand.
@@ -89,14 +89,14 @@ impl Arrays {
         read.into_iter().enumerate().map(file).collect()
     }
 
-    /// Puts what is read of the outputs back to what it was before the first call.
+    /// Restores the outputs that are read to their contents before the first call.
     pub fn restore(&mut self, old: &[Old]) {
         for Old { output, elements } in old {
             self.outputs[*output].bytes_mut().copy_from_slice(elements.bytes());
         }
     }
 
-    /// Writes the outputs to files, all or none of them; none, if there are no places.
+    /// Writes the outputs to files, all or none of them; nothing if there are no places.
     ///
     /// # Errors
     /// If one cannot be written.
@@ -111,7 +111,7 @@ impl Arrays {
         self.inputs.iter().map(Buffer::bytes).collect()
     }
 
-    /// The bytes of the outputs before the first call, where they are read; others as they are.
+    /// The bytes before the first call of the outputs that are read, and the present bytes of the others.
     pub fn old_bytes<'a>(&'a self, old: &'a [Old]) -> Vec<&'a [u8]> {
         let before = |output: usize| old.iter().find(|old| old.output == output).map(|old| old.elements.bytes());
         (0..self.outputs.len()).map(|o| before(o).unwrap_or(self.outputs[o].bytes())).collect()
@@ -123,19 +123,19 @@ impl Arrays {
     }
 }
 
-/// What an output holds before a call that reads it.
+/// The contents of an output before a call that reads it.
 #[derive(Debug)]
 pub struct Old {
     output: usize,
     elements: Buffer,
 }
 
-/// Whether a call reads what an output holds before it.
+/// Returns true if a call reads the old elements of an output.
 pub fn reads_old(spec: &Spec, output: usize) -> bool {
     spec.then().get(output).is_some_and(|expression| expression.uses("d"))
 }
 
-/// What messages call the inputs: `input 0`, `input y0`; nothing for scalars.
+/// The names of the inputs in messages: `input 0`, `input y0`; `None` for scalars.
 fn names(spec: &Spec) -> Vec<Option<String>> {
     let (mut elements, mut thens) = (0.., 0..);
     let mut name = |operand: &Operand| match operand.role() {
@@ -150,7 +150,7 @@ fn inputs(spec: &Spec) -> Result<Vec<Buffer>, Failure> {
     spec.inputs().iter().map(|operand| Buffer::zeroed(operand.span_bytes())).collect()
 }
 
-/// Buffers for the outputs of a spec: zeros, but for padding, which a call is to make zero.
+/// Buffers for the outputs of a spec: zeros, except for padding, which a call has to set to zero.
 ///
 /// # Errors
 /// [`Failure::Memory`].
@@ -161,7 +161,7 @@ pub fn outputs(spec: &Spec) -> Result<Vec<Buffer>, Failure> {
 fn unwritten(operand: &Operand) -> Result<Buffer, Failure> {
     let mut buffer = Buffer::zeroed(operand.span_bytes())?;
     let size = operand.dtype().bytes() as usize;
-    // NaN, -1, true or the greatest.
+    // The padding is NaN, -1, true or the greatest number.
     operand.padding().for_each(|place| buffer.bytes_mut()[place * size..][..size].fill(0xff));
     Ok(buffer)
 }
@@ -169,7 +169,7 @@ fn unwritten(operand: &Operand) -> Result<Buffer, Failure> {
 /// Checks the number of files.
 ///
 /// # Errors
-/// [`Failure::Files`] if it is another than expected.
+/// [`Failure::Files`] if the number differs from the expected one.
 pub fn check_count(role: &'static str, given: usize, expected: usize) -> Result<(), Failure> {
     if given == expected { Ok(()) } else { Err(Failure::Files { role, given, expected }) }
 }
@@ -183,7 +183,7 @@ pub fn input_bytes(spec: &Spec) -> u64 {
     spec.inputs().iter().map(bytes).sum()
 }
 
-/// Bytes of the elements that a call reads and writes, each counted once; of outputs that it reads, twice.
+/// Bytes of the elements that a call reads and writes, each counted once; outputs that it also reads count twice.
 pub fn moved_bytes(spec: &Spec) -> u64 {
     let written: u64 = spec.outputs().iter().map(bytes).sum();
     let old = (0..spec.outputs().len()).filter(|&o| reads_old(spec, o)).map(|o| bytes(&spec.outputs()[o]));

@@ -3,18 +3,18 @@
 use crate::failure::Failure;
 use memmap2::MmapMut;
 
-/// Bytes, zeros at first, that start at a page or a little after, on huge pages where the system gives them, so that
-/// what is timed on it can be compared with the peers, whose arrays are such.
+/// Zeroed bytes that start at a page or a little after, on huge pages if the system gives them. Times on such memory
+/// compare with those of the peers, whose arrays lie in the same way.
 #[derive(Debug)]
 pub struct Buffer {
     memory: MmapMut,
-    /// Where in the memory the first byte is.
+    /// The place of the first byte in the memory.
     start: usize,
     len: usize,
 }
 
 impl Buffer {
-    /// So many zero bytes.
+    /// A buffer of `bytes` zero bytes.
     ///
     /// # Errors
     /// [`Failure::Memory`] if the system does not give them.
@@ -22,13 +22,13 @@ impl Buffer {
         let refused = |error| Failure::Memory { bytes, error };
         let len = usize::try_from(bytes).map_err(|_| refused(std::io::ErrorKind::OutOfMemory.into()))?;
         let memory = MmapMut::map_anon(len.max(1)).map_err(refused)?;
-        // It is only advice: a system that does not take it makes runs slower, not wrong.
+        // A system may ignore the advice, which makes runs slower, not wrong.
         #[cfg(target_os = "linux")]
         let _ = memory.advise(memmap2::Advice::HugePage);
         Ok(Buffer { memory, start: 0, len })
     }
 
-    /// The same bytes, so many after the start of a page.
+    /// A copy that begins `start` bytes after the start of a page.
     ///
     /// # Errors
     /// As [`zeroed`](Self::zeroed).

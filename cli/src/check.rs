@@ -1,9 +1,9 @@
-//! Results against the reference.
+//! The check of results against the reference.
 //!
-//! The reference takes from 20 ns an element to some microseconds, so it is timed on a few of them and
-//! then given [`BUDGET_NS`]: for all slices where that is enough, else for as many as fit, evenly
-//! spread, the first and the last among them. A slice is what one element of each output is reduced from;
-//! where an output is written at each position of it, all those are checked together.
+//! The reference takes from 20 ns an element to some microseconds. It is timed on a few elements and then given
+//! [`BUDGET_NS`]: for all slices if that is enough, else for as many as fit, evenly spread, the first and the last
+//! among them. A slice is the elements that one element of each output is reduced from; if an output is written at each
+//! position of a slice, all positions are checked together.
 
 use crate::failure::Failure;
 use crate::timing;
@@ -13,58 +13,58 @@ use cranefold::{DType, Scalar, Spec, SpecError};
 use cranefold_reference as reference;
 use cranefold_reference::{Exact, Value};
 
-/// How long the reference may take, about.
+/// The approximate time given to the reference, in ns.
 pub const BUDGET_NS: f64 = 2e9;
 
-/// Elements that it is timed on.
+/// The elements of the slice on which the reference is timed.
 const TIMED: u64 = 4096;
 
-/// What the reference says of the outputs.
+/// The verdict of the reference on the outputs.
 #[derive(Debug)]
 pub enum Verdict {
-    /// All elements that were looked at are allowed: for each output.
+    /// All checked elements are allowed; with the findings on each output.
     Right(Vec<Found>),
     /// An element is not allowed.
     Wrong(String),
-    /// One slice alone takes longer than the reference is given.
+    /// One slice takes longer than the time given to the reference.
     NotChecked {
-        /// How long that would be, about.
+        /// The approximate time of one slice.
         needed_ns: f64,
     },
 }
 
-/// What was found of an output.
+/// The findings on an output.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// How many elements were looked at.
+    /// The number of elements that were checked.
     pub checked: u64,
-    /// How many there are.
+    /// The number of elements.
     pub elements: u64,
-    /// The greatest error of a float, and how large it may be.
+    /// The greatest error of a float, and its bound.
     pub worst: Option<Worst>,
-    /// Elements for which there is no bound, for they may overflow.
+    /// The number of elements without a bound, because they may overflow.
     pub unbounded: u64,
 }
 
-/// An error.
+/// An error of a float, and its bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Worst {
-    /// Of the result to the exact one.
+    /// The difference between the result and the exact one.
     pub error: f64,
-    /// The largest that the reduction tree allows there.
+    /// The largest error that the reduction tree allows for this element.
     pub bound: f64,
 }
 
-/// What a call gets.
+/// The data that a call gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     /// The inputs' bytes.
     pub inputs: &'a [&'a [u8]],
-    /// The bytes of the outputs before the call; of those that are not read, whatever they are.
+    /// The bytes of the outputs before the call; of any content if they are not read.
     pub old: &'a [&'a [u8]],
 }
 
-/// Holds outputs against the reference.
+/// Checks outputs against the reference.
 ///
 /// # Errors
 /// If the buffers do not fit the spec; [`Failure::Check`] if the check cannot be made, which is a fault of ours.
@@ -103,7 +103,7 @@ pub fn blame(spec: &Spec, wrong: String) -> Failure {
     }
 }
 
-/// The law that a combiner of the spec breaks, if one does: results depend on the order of combining then.
+/// The law that a combiner of the spec breaks, if one does; the results then depend on the order of combining.
 pub fn broken_law(spec: &Spec) -> Option<String> {
     let recipe = spec.recipe();
     let types: Vec<DType> = spec.inputs().iter().map(Operand::dtype).collect();
@@ -120,13 +120,13 @@ pub fn broken_law(spec: &Spec) -> Option<String> {
     })
 }
 
-/// Something of each axis of input 0, made of whether it is reduced and its extent.
+/// A value for each axis of input 0, made of its extent and of true if it is reduced.
 fn extents(spec: &Spec, with: impl FnMut((bool, u64)) -> u64) -> Vec<u64> {
     spec.reduced().iter().copied().zip(spec.inputs()[0].shape().iter().copied()).map(with).collect()
 }
 
-/// About how long the reference takes for a slice: the time for the first, or for a part of it, in
-/// proportion.
+/// The approximate time in ns that the reference takes for a slice, from the time of the first slice or of a part of
+/// it.
 fn time_of_one(spec: &Spec, given: Given) -> Result<f64, Failure> {
     let part = spec_of_one(spec, TIMED).map_err(Failure::check)?;
     let (_, part_ns) = timing::once_ns(|| one_slice(spec, &part, given, &vec![0; spec.rank()]))?;
@@ -145,12 +145,12 @@ impl<'a> Tally<'a> {
         Tally { spec, outputs, found: spec.outputs().iter().map(none).collect() }
     }
 
-    /// What messages call an output.
+    /// The name of an output in messages.
     fn name(&self, output: usize) -> String {
         if self.outputs.len() > 1 { format!("output {output}") } else { "output".into() }
     }
 
-    /// Checks that the padding is zero; says what is wrong with it.
+    /// Checks that the padding is zero; returns a message if it is not.
     fn padding(&self) -> Option<String> {
         let wrong = |(output, operand): (usize, &'a Operand)| {
             let size = operand.dtype().bytes() as usize;
@@ -182,7 +182,7 @@ impl<'a> Tally<'a> {
         Verdict::Right(self.found.clone())
     }
 
-    /// Checks one element at these indices along the axes of input 0; says what is wrong with it.
+    /// Checks one element at these indices along the axes of input 0; returns a message if it is wrong.
     fn add(&mut self, output: usize, exact: &Exact, place: &[u64]) -> Option<String> {
         let operand = &self.spec.outputs()[output];
         let at = in_output(self.spec, place);
@@ -214,25 +214,25 @@ fn indices(shape: &[u64], mut number: u64) -> Vec<u64> {
     at
 }
 
-/// Whether outputs have an axis for each of input 0.
+/// Returns true if outputs have an axis for each axis of input 0.
 fn has_all_axes(spec: &Spec) -> bool {
     spec.applies() || spec.keep_dims()
 }
 
-/// Indices in an output as indices along the axes of input 0.
+/// The indices along the axes of input 0 of an element of an output.
 fn in_axes(spec: &Spec, at: &[u64]) -> Vec<u64> {
     let mut at = at.iter().copied();
     let mut next = || at.next().expect("an index of each axis of the output");
     spec.reduced().iter().map(|&reduced| if reduced && !has_all_axes(spec) { 0 } else { next() }).collect()
 }
 
-/// Indices along the axes of input 0 as those in an output.
+/// The indices in an output of a place along the axes of input 0.
 fn in_output(spec: &Spec, place: &[u64]) -> Vec<u64> {
     let axes = place.iter().zip(spec.reduced());
     axes.filter(|&(_, &reduced)| !reduced || has_all_axes(spec)).map(|(&index, _)| index).collect()
 }
 
-/// The exact results of the slice at `at`, or of a part of it: of `one` on copies of its elements.
+/// The exact results of the slice at `at`, or of a part of it: those of the spec `one` on copies of the elements.
 fn one_slice(spec: &Spec, one: &Spec, given: Given, at: &[u64]) -> Result<Vec<Vec<Exact>>, Failure> {
     let inputs = given.inputs.iter().enumerate().map(|(i, bytes)| {
         let (whole, part) = (&spec.inputs()[i], &one.inputs()[i]);
@@ -246,7 +246,7 @@ fn one_slice(spec: &Spec, one: &Spec, given: Given, at: &[u64]) -> Result<Vec<Ve
     });
     let old = given.old.iter().enumerate().map(|(o, bytes)| {
         let (whole, part) = (&spec.outputs()[o], &one.outputs()[o]);
-        // The output at each position of a slice is not read; it is only as long as it must be.
+        // The output at each position of a slice is not read; only its length matters.
         match spec.applies() {
             true => vec![0; part.span_bytes() as usize],
             false => part_of(whole, bytes, &in_output(spec, at), &vec![1; whole.shape().len()]),
@@ -258,8 +258,7 @@ fn one_slice(spec: &Spec, one: &Spec, given: Given, at: &[u64]) -> Result<Vec<Ve
     reference::reduce_over(one, &inputs, &old).map_err(Failure::check)
 }
 
-/// A copy of so many elements of an operand along each axis, the one with the indices `first` first, in
-/// row-major order.
+/// A copy, in row-major order, of `extents` elements of an operand along each axis, from the indices `first` on.
 fn part_of(whole: &Operand, bytes: &[u8], first: &[u64], extents: &[u64]) -> Vec<u8> {
     let size = whole.dtype().bytes() as usize;
     let mut part = vec![];
@@ -269,8 +268,8 @@ fn part_of(whole: &Operand, bytes: &[u8], first: &[u64], extents: &[u64]) -> Vec
     part
 }
 
-/// The same reduction of one slice, with row-major inputs: with extent 1 along the axes that are kept, and of at
-/// most about `most` elements.
+/// The same reduction of one slice, with row-major inputs: kept axes have extent 1, and the slice has at most about
+/// `most` elements.
 fn spec_of_one(spec: &Spec, most: u64) -> Result<Spec, SpecError> {
     let mut left = most;
     let taken = extents(spec, |(reduced, extent)| {
@@ -295,7 +294,7 @@ fn spec_of_one(spec: &Spec, most: u64) -> Result<Spec, SpecError> {
 mod tests {
     use super::*;
 
-    /// Each slice by itself is as all together.
+    /// Checks that the results of each slice alone are those of all slices together.
     fn check_slices(text: &str) {
         let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let bytes = |(n, input): (usize, &Operand)| -> Vec<u8> {

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Prints a stage, or all.
 ///
 /// # Errors
-/// If the spec or the text in its place, what is forced or the stage's name is wrong.
+/// If the spec, a forced choice or the stage's name is wrong.
 pub fn dump(args: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     let (compiler, options) = (compiler(args.threads)?, args.forced.options()?);
     let kernel = match args.from {

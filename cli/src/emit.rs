@@ -6,10 +6,10 @@ use crate::output_files::OutputFiles;
 use cranefold::{Spec, Target, aot};
 use std::io::Write;
 
-/// Compiles a spec and writes both files; where one cannot be written beside its place, neither is replaced.
+/// Compiles a spec and writes both files; if one cannot be written, neither is replaced.
 ///
 /// # Errors
-/// If the spec, the target or what is forced is wrong, or a file cannot be written.
+/// If the spec, the target or a forced choice is wrong, or a file cannot be written.
 pub fn emit(args: &Emit) -> Result<(), Failure> {
     let spec: Spec = args.spec.parse()?;
     let target = match &args.target {

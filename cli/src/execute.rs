@@ -14,19 +14,19 @@ use cranefold_reference as reference;
 /// A spec made ready to run.
 #[derive(Debug)]
 pub enum Executor {
-    /// The kernel.
+    /// The kernel, and the threads that run it.
     Native(Kernel, Spinning),
-    /// The program after the last pass, and the schedule it was made by.
+    /// The program after the last pass, and its schedule.
     Interpreter(Box<Program>, Schedule),
     /// The spec itself.
     Reference,
 }
 
 impl Executor {
-    /// Makes a spec ready.
+    /// Prepares a spec to run.
     ///
     /// # Errors
-    /// If something forced does not fit, or code cannot be made.
+    /// If a forced choice does not fit, or code cannot be made.
     pub fn prepare(
         spec: &Spec,
         name: ExecutorName,
@@ -47,7 +47,7 @@ impl Executor {
         }
     }
 
-    /// A call of it on arrays.
+    /// A call of the executor on arrays.
     pub fn call<'a>(&'a self, spec: &'a Spec, arrays: &'a mut Arrays) -> Box<dyn FnMut() -> Result<(), Failure> + 'a> {
         let Arrays { inputs, outputs } = arrays;
         match self {

@@ -1,4 +1,4 @@
-//! `explain`: why a kernel is as it is, and whether it is as fast as expected.
+//! `explain`: the page of a kernel, and its measured speed.
 
 use crate::args::Explain;
 use crate::arrays::moved_bytes;
@@ -15,10 +15,10 @@ use std::path::Path;
 /// The time in which samples are taken.
 const BUDGET_NS: f64 = 4e8;
 
-/// Prints the page of a kernel, and with `--measure` what a call takes.
+/// Prints the page of a kernel, and with `--measure` the time of a call.
 ///
 /// # Errors
-/// If the spec or what is forced is wrong; [`Failure::WrongAnswer`] if the result is.
+/// If the spec or a forced choice is wrong; [`Failure::WrongAnswer`] if the result is.
 pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(from) = args.from {
         let kernel = Given::read(from, Path::new(&args.spec))?;
@@ -36,7 +36,7 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     if !args.measure {
         return Ok(());
     }
-    // It takes a while; what is known is shown before.
+    // The measurement takes a while, so the page is shown before.
     out.flush().map_err(Failure::Stdout)?;
     let case = Case { name: spec.to_string(), spec };
     let pool = pool(args.threads)?;
@@ -44,7 +44,7 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "{:<10} {}", "measured", speed(&case.spec, &measured, args.threads)).map_err(Failure::Stdout)
 }
 
-/// What a call takes, and the share of what this machine can do with the same data.
+/// The measured time of a call, and its share of this machine's speed on the same data.
 fn speed(spec: &Spec, measured: &Measured, threads: usize) -> String {
     let Measured { median_ns, samples, compile_ns, .. } = measured;
     let rate = figures::rate(moved_bytes(spec), *median_ns);

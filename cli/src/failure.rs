@@ -1,4 +1,4 @@
-//! What can go wrong, each with the text that says so: one line, and below it, of an expression, the place.
+//! The failures of a command, each with its message: one line, and for an expression the place in it below.
 
 use crate::npy::NpyError;
 use crate::scalars::ScalarError;
@@ -65,13 +65,12 @@ pub enum Failure {
     Check { error: String },
 }
 
-/// A path on one line, whatever its name holds.
+/// A path on one line, without control characters.
 fn shown(path: &Path) -> String {
     without_controls(&path.display().to_string(), false)
 }
 
-/// The text without control characters, which a spec or a file name may hold; line breaks stay where
-/// `lines` says so.
+/// The text without control characters, which a spec or a file name may hold; line breaks stay if `lines` is true.
 pub fn without_controls(text: &str, lines: bool) -> String {
     let shown = |c: char| match c {
         '\n' if lines => c.to_string(),
@@ -82,12 +81,12 @@ pub fn without_controls(text: &str, lines: bool) -> String {
 }
 
 impl Failure {
-    /// An error that the check of a result meets in a spec of its own: a fault of ours, whatever its type says.
+    /// An error in a spec that the check of a result makes: a fault of ours, whatever its type.
     pub fn check(error: impl std::fmt::Display) -> Failure {
         Failure::Check { error: error.to_string() }
     }
 
-    /// 2 where the arguments are wrong, 1 where we are.
+    /// The exit code: 2 if the arguments are wrong, 1 if we are.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Compile(Error::Internal { .. }) | Failure::WrongAnswer { .. } | Failure::Check { .. } => 1,

@@ -214,7 +214,7 @@ pub fn visits(body: &[Stmt]) -> u64 {
         let times = |n: u64| inside.saturating_add(1).saturating_mul(n);
         match stmt {
             Stmt::For(l) => match l.extent {
-                Extent::Const(extent) => times(extent),
+                Extent::Const(extent) | Extent::From(_, extent) | Extent::Below(_, extent) => times(extent),
                 // A number of ones of 64 bits.
                 Extent::Carry(_) => times(64),
             },
@@ -225,6 +225,8 @@ pub fn visits(body: &[Stmt]) -> u64 {
             Stmt::Transpose(t) => t.elements(),
             Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => times(1),
             Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => times(1),
+            Stmt::Rotate { len, .. } => *len,
+            Stmt::Misalign { .. } | Stmt::Prefetch { .. } => times(1),
         }
     };
     body.iter().map(of).fold(0, u64::saturating_add)

@@ -51,7 +51,7 @@ fn op(row: &'static Row, out: &mut dyn Write) -> io::Result<()> {
     for param in row.params {
         writeln!(out, "  {:<9} {}", param.name, allowed(param))?;
     }
-    // What is written at each position, or selected, or a position, has no identity element.
+    // Results at each position, selected elements and positions have no identity element.
     if !row.applies && !row.selects && row.results == [ResultKind::Value] {
         let identities = of_kinds(row, identity);
         if !identities.is_empty() {
@@ -96,15 +96,15 @@ fn allowed(param: &Param) -> String {
     text
 }
 
-/// What a function of an op and an element type says for one type of each kind that the op takes.
+/// The text of a function for one type of each kind that the op takes, by type.
 fn of_kinds(row: &'static Row, says: fn(&'static Row, DType) -> Option<String>) -> String {
     let taken = KINDS.iter().filter(|&&dtype| row.takes(dtype));
     let said = taken.filter_map(|&dtype| Some(format!("{dtype}: {}", says(row, dtype)?)));
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// The identity element. Where the state is no single value of the element's kind, what it stands for: the
-/// result of no elements, if that is one.
+/// The identity element as text. If the state is no single value of the element's kind, the result of no elements
+/// stands for it, if that is one.
 fn identity(row: &'static Row, dtype: DType) -> Option<String> {
     let reducer = Problem::of(&reduction(row, dtype, 2).ok()?).reducer()?;
     match reducer.method.phases() {
@@ -115,7 +115,7 @@ fn identity(row: &'static Row, dtype: DType) -> Option<String> {
     }
 }
 
-/// What the op gives for no elements.
+/// The op's result for no elements.
 fn over_nothing(row: &'static Row, dtype: DType) -> String {
     match reduction(row, dtype, 0).map(|spec| Problem::of(&spec).reducer()) {
         Ok(Some(reducer)) => values(row, &reducer.finish.eval(&reducer.nothing), dtype),
@@ -125,8 +125,8 @@ fn over_nothing(row: &'static Row, dtype: DType) -> String {
     }
 }
 
-/// The op over so many elements; parameters that must be given are 3, for which no op is another, or the
-/// greatest that they may be.
+/// The op over `elements` elements. Required parameters are 3, which makes no op equal to another, or the greatest
+/// allowed value.
 fn reduction(row: &'static Row, dtype: DType, elements: u64) -> Result<Spec, SpecError> {
     let needed = row.params.iter().filter(|param| param.default.is_none());
     let with = |builder: Builder, param: &Param| builder.param(param.name, param.at_most.min(3.0));

@@ -1,8 +1,8 @@
 //! The command `cranefold`: runs, dumps, explains, times, emits and lists tensor reductions.
 //!
-//! It exits with 0; with 2 and a line on stderr where an argument is wrong, below it the place where an
-//! expression is; with 1 and a line where cranefold is: an answer out of its bound, one that it cannot check, or a
-//! bug that the compiler found in itself, with the code it is about.
+//! It exits with 0 on success. It exits with 2 and a line on stderr if an argument is wrong, with the place below if
+//! that is in an expression. It exits with 1 and a line if cranefold is wrong: an answer out of its bound or one that
+//! it cannot check, or a bug that the compiler found in itself, with the code in question.
 
 mod args;
 mod arrays;
@@ -36,11 +36,10 @@ fn main() -> ExitCode {
     let done = command(&mut out).and_then(|()| out.flush().map_err(Failure::Stdout));
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough of it.
+        // The reader of the output has closed it.
         Err(Failure::Stdout(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            // What was printed before the failure comes first. If neither stream can be written,
-            // there is nobody to tell.
+            // Output printed before the failure comes first. If neither stream can be written, there is nobody to tell.
             let _ = out.flush();
             let _ = writeln!(io::stderr(), "error: {}", without_controls(&failure.to_string(), true));
             ExitCode::from(failure.exit_code())

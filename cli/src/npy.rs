@@ -1,9 +1,9 @@
 //! Arrays in `.npy` files.
 //!
-//! A file holds the logical array, in C or Fortran order and either byte order; it is packed into the
-//! operand's layout, zeros where no element lies. Or it holds the operand's buffer as it lies in memory, as an
-//! array of one axis. `f16` is `<f2`; `bf16`, which NumPy has not, is `<u2` that holds the bits; `bool`
-//! is `|b1`. What is written is little-endian and in C order.
+//! A file holds the logical array, in C or Fortran order and either byte order, which is packed into the operand's
+//! layout with zeros between elements. Or it holds the operand's buffer as it lies in memory, as an array of one axis.
+//! `f16` is `<f2`; `bf16`, which NumPy lacks, is `<u2` with its bits; `bool` is `|b1`. Written files are little-endian
+//! and in C order.
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-/// The longest header that is read. NumPy writes some 30 bytes an axis; the parser is recursive, so that
-/// a longer one could exhaust the stack.
+/// The longest header that is read, in bytes. NumPy writes some 30 bytes an axis. The parser is recursive, so a longer
+/// header could exhaust the stack.
 const MAX_HEADER: u64 = 4096;
 
 /// A file that is not the array of an operand.
@@ -37,7 +37,7 @@ pub enum NpyError {
     Repeated { operand: String },
 }
 
-/// What a file holds of an operand.
+/// The form of an operand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The logical array.
@@ -61,7 +61,7 @@ fn first_line(error: &io::Error) -> String {
     error.to_string().lines().next().unwrap_or_default().into()
 }
 
-/// How an element type is said in a file.
+/// The name of an element type in a file.
 fn type_str(dtype: DType) -> TypeStr {
     let text = match dtype {
         DType::Bool => "|b1",
@@ -134,7 +134,7 @@ fn read_array(
     Ok((elements, header.order()))
 }
 
-/// Whether the buffer is the elements in row-major order, and nothing else.
+/// Returns true if the buffer is the elements in row-major order, and nothing else.
 fn is_dense(operand: &Operand) -> bool {
     let row_major = Layout::row_major().resolve(operand.shape(), operand.dtype().bytes());
     row_major.as_ref() == Ok(operand.placement())
@@ -166,7 +166,7 @@ fn other_type(given: String, expected: TypeStr, dtype: DType, name: &str) -> Npy
     NpyError::DType { given, operand: name.into(), dtype, expected }
 }
 
-/// Reads until the buffer is full or the file ends; gives the number of bytes.
+/// Reads until the buffer is full or the file ends; returns the number of bytes read.
 fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
@@ -180,8 +180,8 @@ fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(got)
 }
 
-/// The elements, which are in this order, in the layout of an operand. Strides that put several elements in one
-/// place (zero, or overlapping) need them to be the same.
+/// The elements, given in this order, in the layout of an operand. Elements that strides (zero, or overlapping) put in
+/// one place must be equal.
 fn pack(elements: &Buffer, order: Order, operand: &Operand, name: &str) -> Result<Result<Buffer, NpyError>, Failure> {
     let mut packed = Buffer::zeroed(operand.span_bytes())?;
     let places = || match order {
@@ -206,13 +206,13 @@ fn scatter<const SIZE: usize>(from: &[u8], places: Places, to: &mut [u8]) {
     from.iter().zip(places).for_each(|(element, place)| to[place] = *element);
 }
 
-/// Writes to neighbouring elements what lies at their places.
+/// Collects elements from their places to neighbouring ones.
 fn gather<const SIZE: usize>(from: &[u8], places: Places, to: &mut [u8]) {
     let (from, to) = (from.as_chunks::<SIZE>().0, to.as_chunks_mut::<SIZE>().0);
     to.iter_mut().zip(places).for_each(|(element, place)| *element = from[place]);
 }
 
-/// Writes an operand to a file, which messages call by `path`.
+/// Writes an operand to a file; messages name it `path`.
 ///
 /// # Errors
 /// If the file cannot be written.

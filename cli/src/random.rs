@@ -1,4 +1,4 @@
-//! Random elements for which a reduction means something.
+//! Random elements for which the results of a reduction are meaningful.
 
 use crate::buffer::Buffer;
 use crate::scalars;
@@ -6,28 +6,27 @@ use cranefold::spec::Operand;
 use cranefold::{DType, Problem, Scalar, Spec};
 use fastrand::Rng;
 
-/// How elements are drawn.
+/// The way to draw the elements of an operand.
 ///
-/// - Floats are uniform in [-1, 1), moved up by 2 / sqrt(n) (at most 1/2) for n elements an output: so
-///   totals are positive nearly always, logarithms exist, and totals in f16 are finite up to 2^24.
+/// - Floats are uniform in [-1, 1), moved up by 2 / sqrt(n) (at most 1/2) for n elements per output: totals are then
+///   nearly always positive, logarithms exist, and totals in f16 are finite up to 2^24.
 /// - Integers are uniform over their range.
-/// - Where 1 is the identity element, which is where elements are multiplied, totals are kept from
-///   growing without bound: floats are +-2^e, e uniform in +-4 / sqrt(n) (at most 1); integers are odd,
-///   lest the total be 0 modulo 2^64.
+/// - If 1 is the identity element, elements are multiplied, and totals must not grow without bound: floats are +-2^e, e
+///   uniform in +-4 / sqrt(n) (at most 1); integers are odd, lest the total be 0 modulo 2^64.
 /// - Truth values are the identity so often that half the outputs are.
 /// - Scalars, by which expressions like to divide, are in (0, 1] and integers from 1 to 16.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     dtype: DType,
-    /// Elements an output.
+    /// Elements per output.
     count: f64,
-    /// Whether the identity element is 1, or true.
+    /// True if the identity element is 1, or true.
     one: bool,
 }
 
-/// Fills the inputs. Elements are drawn in row-major order, so that they are the same in every layout that gives each a
-/// place of its own, and what lies between them would show in the results: it is no number, or the limit of a type. What
-/// lies in one place is drawn once.
+/// Fills the inputs. Elements are drawn in row-major order, so that they are the same in every layout with a place for
+/// each. Gaps are filled with NaN or the limits of the type, which results would show. Elements in one place are drawn
+/// once.
 pub fn fill(spec: &Spec, seed: u64, inputs: &mut [Buffer]) {
     let mut rng = Rng::with_seed(seed);
     let one = has_identity_one(spec);
@@ -40,7 +39,7 @@ pub fn fill(spec: &Spec, seed: u64, inputs: &mut [Buffer]) {
         let extents = apart(operand);
         let count = extents.iter().fold(1, |count: u64, &extent| count.saturating_mul(extent));
         if count > operand.span_elems() {
-            // Strides that overlap put several elements in most places: all are drawn, and none is a gap.
+            // Strides that overlap put several elements in most places: all places are drawn, and none is a gap.
             draw.fill(0..operand.span_elems() as usize, &mut rng, buffer.bytes_mut());
             continue;
         }
@@ -87,18 +86,18 @@ fn scalar(dtype: DType, rng: &mut Rng) -> Scalar {
     }
 }
 
-/// Whether 1, or true, is the identity element of some reducer: what multiplies, and `all`.
+/// Returns true if 1, or true, is the identity element of some reducer, such as a product or `all`.
 fn has_identity_one(spec: &Spec) -> bool {
     let reducer = Problem::of(spec).reducer();
     let phases = reducer.as_ref().map_or(&[][..], |reducer| reducer.method.phases());
-    // In a state of truth values any number but 0 is true.
+    // In a state of truth values, any number but 0 is true.
     let truth = spec.inputs()[0].dtype() == DType::Bool;
     let one = |identity: &Scalar| if truth { identity.bits() != 0 } else { identity.as_f64() == 1.0 };
     phases.first().is_some_and(|phase| phase.identity.iter().any(one))
 }
 
 impl Draw {
-    /// Fills what no element will be written to, and the rest with it.
+    /// Fills all bytes with the value of gaps.
     fn fill_gaps(self, bytes: &mut [u8]) {
         let [even, odd] = match self.dtype.int_range() {
             Some((low, high)) => [low, high].map(|limit| Scalar::int(self.dtype, limit)),
@@ -139,7 +138,7 @@ impl Draw {
 mod tests {
     use super::*;
 
-    /// The elements of an input by their places, and how many of them are numbers.
+    /// The elements of an input by their places, and the number of those that are not NaN.
     fn filled(text: &str) -> (Vec<f32>, usize) {
         let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let mut inputs = [Buffer::zeroed(spec.inputs()[0].span_bytes()).expect("memory")];
@@ -150,7 +149,7 @@ mod tests {
         (elements, numbers)
     }
 
-    /// As many as these elements would take hours to draw, in places that are few.
+    /// A billion elements and more would take hours to draw, but their places are few.
     #[test]
     fn what_lies_in_one_place_is_drawn_once() {
         assert_eq!(filled("max f32[1000000000000]@(0)").1, 1);

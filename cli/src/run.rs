@@ -23,14 +23,14 @@ pub const SHOWN: usize = 6;
 /// Calls timed, and the time after which no more are.
 const ROUNDS: (usize, usize) = (3, 101);
 const BUDGET_NS: f64 = 4e8;
-/// A first call that takes longer is the only one.
+/// The time in ns of a first call after which no more are timed.
 const SLOW_NS: f64 = 5e8;
 
 /// Runs a reduction.
 ///
 /// # Errors
-/// If an argument is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is, or
-/// [`Failure::Contract`] if a combiner makes it so.
+/// If an argument is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is wrong, or
+/// [`Failure::Contract`] if a combiner is the cause.
 pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(from) = args.from {
         return run_given(args, from, out);
@@ -51,7 +51,7 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, args.executor, &options, &compiler))?;
     let times = time(&mut *executor.call(&spec, &mut arrays))?;
     if !old.is_empty() {
-        // The calls that were timed have read what the ones before them wrote.
+        // The timed calls have read the results of the calls before them.
         arrays.restore(&old);
         executor.call(&spec, &mut arrays)()?;
     }
@@ -83,7 +83,7 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     lines.iter().try_for_each(|(name, text)| writeln!(out, "{name:<8} {text}")).map_err(Failure::Stdout)
 }
 
-/// What the inputs are.
+/// The description of the inputs.
 fn data(args: &Run, spec: &Spec, arrays: &Arrays, seed: u64) -> String {
     let from = if args.input.is_empty() { format!("random, seed {seed}") } else { "from files".into() };
     let parts = [format!("{} of elements, {from}", figures::size(input_bytes(spec)))];
@@ -99,7 +99,7 @@ pub fn places(args: &Run) -> Result<OutputFiles, Failure> {
     OutputFiles::of(&named("output", &args.output), &named("input", &args.input))
 }
 
-/// Checks what needs neither data nor code; gives the scalars.
+/// Checks the arguments that need neither data nor code; returns the scalars.
 fn check_args(args: &Run, spec: &Spec) -> Result<Vec<Option<Scalar>>, Failure> {
     if args.executor == ExecutorName::Reference && args.forced.is_any() {
         let option = if args.forced.schedule.is_some() { "schedule" } else { "width" };

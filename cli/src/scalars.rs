@@ -3,7 +3,7 @@
 use cranefold::spec::{Operand, Role};
 use cranefold::{DType, Scalar, Spec};
 
-/// What is wrong with a scalar.
+/// An error in a scalar.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
 pub enum ScalarError {
@@ -25,7 +25,7 @@ fn known(names: &[String]) -> String {
     if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(", ")) }
 }
 
-/// What a value may be, where its type's name does not say so.
+/// The values that a type accepts, as an addition to its name; empty if the name says it.
 fn accepted(dtype: DType) -> String {
     match dtype.int_range() {
         Some((low, high)) => format!(", which is an integer from {low} to {high}"),
@@ -34,7 +34,7 @@ fn accepted(dtype: DType) -> String {
     }
 }
 
-/// The name of a scalar; none for another operand.
+/// The name of a scalar; `None` for other operands.
 pub fn name(operand: &Operand) -> Option<&str> {
     match operand.role() {
         Role::Scalar(name) => Some(name),
@@ -42,10 +42,10 @@ pub fn name(operand: &Operand) -> Option<&str> {
     }
 }
 
-/// The values that are given, in the order of the spec's scalars.
+/// The given values, in the order of the spec's scalars; `None` for scalars without one.
 ///
 /// # Errors
-/// A text that is no pair, a name that is unknown or given twice, a value that is none of the type's.
+/// A text that is no pair, a name that is unknown or given twice, or a value that the type lacks.
 pub fn given(spec: &Spec, texts: &[String]) -> Result<Vec<Option<Scalar>>, ScalarError> {
     let scalars: Vec<(&str, DType)> =
         spec.inputs().iter().filter_map(|operand| Some((name(operand)?, operand.dtype()))).collect();
@@ -66,14 +66,14 @@ pub fn given(spec: &Spec, texts: &[String]) -> Result<Vec<Option<Scalar>>, Scala
     Ok(values)
 }
 
-/// The value that a text stands for: the nearest of the type's for a float, but nothing finite as infinity.
+/// The value of a text: for a float the nearest one of its type, but an error if a finite number becomes infinite.
 fn value(name: &str, text: &str, dtype: DType) -> Result<Scalar, ScalarError> {
     let none = || ScalarError::NoValue { name: name.into(), given: text.into(), dtype };
     if !dtype.is_float() {
         return Scalar::parse(dtype, text).ok_or_else(none);
     }
     let number: f64 = text.parse().map_err(|_| none())?;
-    // One rounding for f32; other floats have no parser of their own.
+    // The parser of f32 rounds once; other floats have no parser of their own.
     let value = if dtype == DType::F32 { text.parse().ok().map(Scalar::f32) } else { None };
     let value = value.unwrap_or(Scalar::float(dtype, number));
     // `1e999` is infinite as soon as it is read.

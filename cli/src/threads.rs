@@ -6,7 +6,7 @@ use cranefold::{Compiler, Spinning};
 /// The most threads.
 const MOST_THREADS: usize = 1024;
 
-/// A compiler for this machine and so many threads.
+/// A compiler for this machine and `threads` threads.
 ///
 /// # Errors
 /// [`Failure::Threads`] if there are none or too many.
@@ -17,7 +17,7 @@ pub fn compiler(threads: usize) -> Result<Compiler, Failure> {
     }
 }
 
-/// So many threads, with the calling one, that are awake when one call follows the other.
+/// An executor of `threads` threads, the calling one included, that spin between calls.
 ///
 /// # Errors
 /// [`Failure::NoThreads`] if the system does not give them.

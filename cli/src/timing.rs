@@ -3,27 +3,27 @@
 use crate::failure::Failure;
 use std::time::Instant;
 
-/// The least a sample lasts: the clock costs some 25 ns, which must not show.
+/// The least time of a sample: the clock costs some 25 ns, which must not show.
 const SAMPLE_NS: f64 = 20_000.0;
 
 /// A call that may fail.
 pub type Timed<'a> = dyn FnMut() -> Result<(), Failure> + 'a;
 
-/// Samples of one call, each of as many repeats as last long enough to be measured.
+/// Samples of one call, each of enough repeats to be measured.
 #[derive(Debug)]
 pub struct Samples {
     repeats: u64,
-    /// Nanoseconds of one call.
+    /// The time of one call in each sample, in ns.
     each_ns: Vec<f64>,
 }
 
 impl Samples {
-    /// No samples yet, each to be of one call.
+    /// No samples yet; each will be of one call.
     pub fn single() -> Samples {
         Samples { repeats: 1, each_ns: vec![] }
     }
 
-    /// Warms the call up, and finds how often it is to be repeated.
+    /// Warms the call up, and finds the number of repeats of a sample.
     ///
     /// # Errors
     /// The call's.
@@ -56,7 +56,7 @@ impl Samples {
         Ok(())
     }
 
-    /// How many were taken.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         self.each_ns.len()
     }
@@ -77,7 +77,7 @@ impl Samples {
     }
 }
 
-/// Samples calls in turn, so that what slows the machine for a while slows them all: `least` rounds, and
+/// Samples calls in turn, so that anything that slows the machine for a while slows all of them: `least` rounds, and
 /// more until `budget_ns` is spent or there are `most`.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! What native code must give: the bits of the interpreter, in the elements of the outputs alone, and a result that the
-//! reference allows.
+//! The checks of native code: it gives the bits of the interpreter, writes only elements of the outputs, and gives
+//! results that the reference allows.
 
 use crate::data::Buffer;
 use crate::execute::{Memory, is_element, is_written, places};
@@ -7,7 +7,7 @@ use cranefold::ir::ops::OpCall;
 use cranefold::{Compiler, Options, Scalar, Spec};
 use cranefold_reference as reference;
 
-/// Whether all buffers hold the same bytes.
+/// Returns true if all buffers hold the same bytes.
 pub fn are_equal(a: &[Buffer], b: &[Buffer]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.bytes() == b.bytes())
 }
@@ -15,7 +15,7 @@ pub fn are_equal(a: &[Buffer], b: &[Buffer]) -> bool {
 /// The outputs after native code ran.
 ///
 /// # Errors
-/// What does not compile, and what writes outside of a buffer.
+/// The error of compilation, or a write outside a buffer.
 pub fn native(compiler: &Compiler, spec: &Spec, memory: &Memory, options: &Options) -> Result<Vec<Buffer>, String> {
     let kernel = compiler.compile_with(spec, options).map_err(|e| format!("{options:?}: {e}"))?;
     let outputs = memory.run(&kernel);
@@ -25,7 +25,7 @@ pub fn native(compiler: &Compiler, spec: &Spec, memory: &Memory, options: &Optio
     Ok(outputs)
 }
 
-/// Where native code gave other bits than the naive nest.
+/// A message about the first place where native code gave other bits than the naive nest.
 pub fn difference(spec: &Spec, options: &Options, naive: &[Buffer], outputs: &[Buffer]) -> String {
     let differ = |o: &usize| naive[*o].bytes() != outputs[*o].bytes();
     let o = (0..outputs.len()).find(differ).expect("a difference");
@@ -42,10 +42,10 @@ pub fn difference(spec: &Spec, options: &Options, naive: &[Buffer], outputs: &[B
     )
 }
 
-/// That padding of blocks is zero, and what else lies between the elements of an output is as it was.
+/// Checks that padding of blocks is zero, and that the places between elements of an output are unchanged.
 ///
 /// # Errors
-/// The place where it is not.
+/// The place where this does not hold.
 pub fn only_elements_are_written(spec: &Spec, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
     for (o, (before, after)) in memory.outputs.iter().zip(outputs).enumerate() {
         let size = spec.outputs()[o].dtype().bytes() as usize;
@@ -64,11 +64,11 @@ pub fn only_elements_are_written(spec: &Spec, memory: &Memory, outputs: &[Buffer
     Ok(())
 }
 
-/// Whether every element is one that the reference allows. A combiner that is drawn keeps no contract: what it
-/// gives depends on the tree, and there is no value to hold it against.
+/// Checks that the reference allows every element. A random combiner keeps no contract: its results depend on the tree,
+/// and there is no value to compare them with.
 ///
 /// # Errors
-/// The place that holds another.
+/// The place whose element is not allowed.
 pub fn is_allowed(spec: &Spec, memory: &Memory, outputs: &[Buffer]) -> Result<(), String> {
     if spec.reducers().iter().any(|call| matches!(call, OpCall::Own(_))) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a random spec computes: reducers, the expressions around them, their types and operands.
+//! The computation of a random spec: reducers, the expressions around them, their types and operands.
 
 use crate::data::Random;
 use crate::expressions::{Names, constant, expression, expression_type};
@@ -13,7 +13,7 @@ const POWERS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 9.0, 1.5, 2.5, 10.25];
 const EPSILONS: &[f64] = &[0.0, 1e-6, 0.5, 100.0, -1.0, 1e30];
 const DDOFS: &[f64] = &[0.0, 1.0, 2.0, 0.5, 1000.0];
 
-/// The composition of a spec. The first are the simplest.
+/// The composition of a spec; the first ones are the simplest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Composition {
     /// One row of the table.
@@ -41,12 +41,12 @@ impl Composition {
     ];
 }
 
-/// The operands and expressions of a spec in the making.
+/// The operands and expressions of a spec that is being built.
 struct Draft<'a> {
     case: &'a Case,
     random: Random,
     shape: Vec<u64>,
-    /// Elements, then those of `then`.
+    /// The types of elements, then of the inputs of `then`.
     inputs: Vec<DType>,
     thens: Vec<DType>,
     scalars: Names,
@@ -112,7 +112,7 @@ impl Draft<'_> {
                 break;
             }
             let alone = count == 1 && !then && !apply;
-            // A map of several inputs leaves none for scale and bias.
+            // A map of several inputs leaves no inputs for scale and bias.
             let free = !has_map || self.inputs.len() == 1;
             let fits = |r: &&Row| r.takes(element) && (alone || !r.applies && !r.selects) && (free || r.inputs == 1);
             let rows: Vec<&'static Row> = ops::ROWS.iter().filter(fits).collect();
@@ -166,7 +166,7 @@ impl Draft<'_> {
     fn element(&mut self) -> DType {
         loop {
             let dtype = self.random.pick(&DType::ALL);
-            // An f64 element makes the accumulator one, which changes what names are.
+            // An f64 element makes the accumulator f64, which changes the types of names.
             if dtype != F64 || self.accumulator == F64 {
                 return dtype;
             }
@@ -260,7 +260,7 @@ impl Draft<'_> {
         let count = if then { 1 + self.random.below(3) } else { 1 };
         let (mut expressions, mut values, mut outputs) = (vec![], vec![], vec![]);
         for o in 0..count {
-            // Whether results are floats is decided for all expressions: one output must say so.
+            // If integer results become floats, the first output has a float type; others may.
             let float = if !of_integers { None } else { Some(to_float && (o == 0 || self.random.below(2) == 0)) };
             let wanted =
                 if to_float && o == 0 { F64 } else { self.random.pick(&[Bool, I32, I64, U64, DType::U8, F32, F64]) };
@@ -284,7 +284,7 @@ impl Draft<'_> {
         self.outputs(builder, &values, &outputs, !then)
     }
 
-    /// An output's type for a value's; a float or none where that is said.
+    /// The type of an output with values of type `from`; `float` forces a float type or forbids one.
     fn output(&mut self, kind: ResultKind, from: DType, float: Option<bool>) -> DType {
         let same = if self.case.flags.same_output { Some(from) } else { None };
         let reduced = self.case.reduced();
@@ -305,7 +305,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds the outputs with what they need.
+    /// Adds the outputs with the flags that they need.
     fn outputs(
         mut self,
         builder: Builder,
@@ -336,7 +336,7 @@ impl Draft<'_> {
         builder
     }
 
-    /// What a combiner's lifts read, and what of it they must.
+    /// The names that a combiner's lifts may read, and those that they must.
     fn own_reads(&mut self, after: bool) -> (Names, Vec<String>) {
         let elements = self.elements();
         let mut must: Vec<String> = elements.iter().map(|(name, _)| name.clone()).collect();
@@ -398,7 +398,7 @@ impl Draft<'_> {
         (combiner, results)
     }
 
-    /// An expression for each type; the first names all of `must`.
+    /// A list with an expression for each type, the first of which names all of `must`.
     fn list(&mut self, names: &Names, must: &[String], types: &[DType]) -> String {
         let one = |(n, &dtype): (usize, &DType)| {
             let must = if n == 0 { must } else { &[] };
@@ -415,7 +415,7 @@ fn named(letter: char, types: &[DType]) -> Names {
     types.iter().enumerate().map(|(i, &d)| (format!("{letter}{i}"), d)).collect()
 }
 
-/// Whether a row writes the whole slice.
+/// Returns true if a row writes the whole slice.
 fn row_applies(builder: &Builder) -> bool {
     let spec = builder.clone().build();
     let calls = spec.map(|s| s.reducers().to_vec()).unwrap_or_default();

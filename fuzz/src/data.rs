@@ -1,4 +1,4 @@
-//! Random elements, and the buffers they lie in.
+//! Random elements, and the buffers that hold them.
 
 use cranefold::{DType, Scalar};
 use std::ops::Range;
@@ -12,7 +12,7 @@ impl Random {
         Random(seed)
     }
 
-    /// 64 bits.
+    /// A number of 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,17 +25,17 @@ impl Random {
         self.bits() % n
     }
 
-    /// One of these.
+    /// One of these values.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 }
 
-/// The elements of one input, kind by kind.
+/// The elements of one input, of one of these kinds:
 ///
 /// | kind | |
 /// | --- | --- |
-/// | 0 | whatever the bits say |
+/// | 0 | any bits |
 /// | 1 | the corners of the type only |
 /// | 2 | finite, of every magnitude |
 /// | 3 | finite, of like magnitude |
@@ -65,14 +65,14 @@ pub fn elements(dtype: DType, count: usize, kind: u8, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Bits of the significand that are stored, and of the exponent.
+/// The stored bits of the significand, and the bits of the exponent.
 fn format(dtype: DType) -> (u32, u32) {
     let stored = dtype.significand_bits().expect("a float type") - 1;
     (stored, dtype.bits() - 1 - stored)
 }
 
-/// NaNs of any sign and payload, infinities, zeros, subnormals, the ends of the range, one; of
-/// integers the limits and their neighbours, and what is next to zero.
+/// A corner value: NaNs of any sign and payload, infinities, zeros, subnormals, the ends of the range, one; for
+/// integers the limits and their neighbours, and the numbers next to zero.
 fn corner(dtype: DType, random: &mut Random) -> Scalar {
     if !dtype.is_float() {
         let (low, high) = dtype.int_range().expect("an integer type");
@@ -99,7 +99,7 @@ fn signed(dtype: DType, magnitude: u64, random: &mut Random) -> Scalar {
     Scalar::from_bits(dtype, magnitude | random.below(2) << (dtype.bits() - 1))
 }
 
-/// A float whose exponent is within `spread` of that of 1; an integer of few or of all bits.
+/// A float with an exponent within `spread` of that of 1; an integer of few or of all bits.
 fn finite(dtype: DType, spread: u64, random: &mut Random) -> Scalar {
     if !dtype.is_float() {
         let bits = if spread > 8 { random.below(u64::from(dtype.bits())) } else { u64::from(dtype.bits()) / 2 };
@@ -131,16 +131,16 @@ pub struct Buffer {
     len: usize,
 }
 
-/// Bytes on each side that nobody may write.
+/// The guard bytes on each side, which nothing may write.
 const GUARD: usize = 64;
 
-/// The byte a buffer starts with, so far from its beginning.
+/// The initial byte of a buffer at a distance from its start.
 fn pattern(at: isize) -> u8 {
     (at * 37 + 11) as u8
 }
 
 impl Clone for Buffer {
-    /// The same bytes, as far off alignment.
+    /// A copy of the bytes at the same distance from alignment.
     fn clone(&self) -> Buffer {
         let offset = (self.memory.as_ptr().addr() + self.start) % 16;
         Buffer::holding(self.bytes(), offset)
@@ -173,7 +173,7 @@ impl Buffer {
         &mut self.memory[self.start..][..self.len]
     }
 
-    /// Whether every byte outside is as it was.
+    /// Returns true if no byte outside the buffer has changed.
     pub fn guards_hold(&self) -> bool {
         self.untouched(0..self.start) && self.untouched(self.start + self.len..self.memory.len())
     }

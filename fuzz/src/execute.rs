@@ -6,18 +6,18 @@ use cranefold::lower::program::Program;
 use cranefold::spec::Operand;
 use cranefold::{Input, Kernel, Output, Spec};
 
-/// The buffers of a call, from before it.
+/// The buffers of a call, as they are before it.
 #[derive(Clone)]
 pub struct Memory {
-    /// One for each input.
+    /// A buffer for each input.
     pub inputs: Vec<Buffer>,
-    /// One for each output.
+    /// A buffer for each output.
     pub outputs: Vec<Buffer>,
 }
 
 impl Memory {
-    /// Elements of a kind in all inputs and in the outputs whose old elements are read, the others of a
-    /// pattern; inputs and outputs as many bytes off alignment.
+    /// The buffers of a spec: elements of a kind in all inputs and in the outputs whose old elements are read, a
+    /// pattern in the other outputs. `offsets` are the bytes by which inputs and outputs are off alignment.
     pub fn of(spec: &Spec, kind: u8, seed: u64, offsets: (usize, usize)) -> Memory {
         let input = |(i, operand): (u64, &Operand)| {
             let seed = seed.wrapping_add(i.wrapping_mul(0x5851_f42d_4c95_7f2d));
@@ -48,7 +48,7 @@ impl Memory {
     /// The outputs after the interpreter ran a program.
     pub fn interpreted_program(&self, program: &Program) -> Vec<Buffer> {
         let mut outputs = self.outputs.clone();
-        // What states hold before does not matter.
+        // The initial contents of states do not matter.
         let bytes = |b: &ir::Buffer| vec![0xaa; (b.len * b.dtype.bytes()) as usize];
         let mut states: Vec<Vec<u8>> = program.states().iter().map(bytes).collect();
         let inputs = self.inputs.iter().map(Buffer::bytes).collect();
@@ -60,7 +60,7 @@ impl Memory {
     /// The outputs after a kernel ran.
     ///
     /// # Panics
-    /// If it is a kernel of other operands.
+    /// If the kernel is of another spec.
     pub fn run(&self, kernel: &Kernel) -> Vec<Buffer> {
         let mut outputs = self.outputs.clone();
         let inputs = kernel.inputs().zip(&self.inputs);
@@ -73,7 +73,7 @@ impl Memory {
     }
 }
 
-/// Elements of a kind in their places, and in all others what no result may show: NaN, or all bits set.
+/// Elements of a kind in their places, and in all other places NaN or all bits set, which results would show.
 fn guarded(operand: &Operand, kind: u8, seed: u64) -> Vec<u8> {
     let size = operand.dtype().bytes() as usize;
     let mut bytes = elements(operand.dtype(), operand.span_elems() as usize, kind, seed);
@@ -91,7 +91,7 @@ pub fn places(spec: &Spec, output: usize) -> Vec<usize> {
     places_in(output, output.shape())
 }
 
-/// The places of the indices below these extents.
+/// The places of the elements with indices below these extents.
 pub fn places_in(operand: &Operand, extents: &[u64]) -> Vec<usize> {
     if extents.contains(&0) {
         return vec![];
@@ -104,19 +104,19 @@ pub fn places_in(operand: &Operand, extents: &[u64]) -> Vec<usize> {
     places.into_iter().map(|p| p as usize).collect()
 }
 
-/// For each place of a buffer, whether one of the indices below these extents lies there.
+/// For each place of a buffer, true if an element with indices below these extents lies there.
 fn marked(operand: &Operand, extents: &[u64]) -> Vec<bool> {
     let mut marked = vec![false; operand.span_elems() as usize];
     places_in(operand, extents).into_iter().for_each(|place| marked[place] = true);
     marked
 }
 
-/// For each place of an output's buffer, whether an element lies there.
+/// For each place of an output's buffer, true if an element lies there.
 pub fn is_element(spec: &Spec, output: usize) -> Vec<bool> {
     marked(&spec.outputs()[output], spec.outputs()[output].shape())
 }
 
-/// For each place of an output's buffer, whether an element lies there or padding of a block.
+/// For each place of an output's buffer, true if an element or padding of a block lies there.
 pub fn is_written(spec: &Spec, output: usize) -> Vec<bool> {
     marked(&spec.outputs()[output], &spec.outputs()[output].placement().padded)
 }

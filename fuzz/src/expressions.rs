@@ -1,15 +1,15 @@
 //! Random expressions, typed as the compiler types them.
 //!
-//! Operands of an operation are made of its type, so that every text is accepted; a number never meets
-//! another, for numbers are computed when the expression is read.
+//! The operands of an operation have its type, so that every text is accepted. An operation never has numbers alone,
+//! because those are computed when the expression is read.
 
 use crate::data::Random;
 use cranefold::DType::{self, *};
 
-/// What an expression may name, with the types the names have in expressions.
+/// The names that an expression may use, with their types in expressions.
 pub type Names = Vec<(String, DType)>;
 
-/// The type that an element has in expressions.
+/// The type of an element in expressions.
 pub fn expression_type(dtype: DType, accumulator: DType) -> DType {
     match dtype {
         Bool => Bool,
@@ -19,8 +19,7 @@ pub fn expression_type(dtype: DType, accumulator: DType) -> DType {
     }
 }
 
-/// An expression of type `to` that names all of `must` and some of `names`. Where there are no names it is a
-/// constant.
+/// An expression of type `to` that names all of `must` and some of `names`; a constant if there are no names.
 pub fn expression(random: &mut Random, names: &Names, must: &[String], to: DType) -> String {
     if names.is_empty() {
         return constant(random, to);
@@ -52,7 +51,7 @@ pub fn constant(random: &mut Random, to: DType) -> String {
     }
 }
 
-/// A number that means a value of the type wherever it stands.
+/// A number that has a value of the type in every position.
 fn number(random: &mut Random, to: DType) -> &'static str {
     match to {
         F16 | Bf16 => random.pick(&["0", "1", "-0.0", "2.5", "inf"]),
@@ -113,7 +112,7 @@ fn truth(random: &mut Random, names: &Names, depth: u32) -> String {
     }
 }
 
-/// A type of numbers, mostly one that a name has.
+/// A type of numbers, mostly the type of a name.
 fn some_type(random: &mut Random, names: &Names) -> DType {
     let (_, dtype) = &names[random.below(names.len() as u64) as usize];
     if *dtype == Bool || random.below(4) == 0 { random.pick(&NUMBERS) } else { *dtype }
@@ -142,7 +141,7 @@ fn value(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
         5 if wide => format!("{}({a})", random.pick(&["sqrt", "exp", "log"])),
         6 if wide => format!("fma({a}, {}, {})", operand(random, names, to, depth), operand(random, names, to, depth)),
         7 if wide && random.below(2) == 0 => format!("pow({a}, {})", operand(random, names, to, depth)),
-        // To the power of 0 an integer is a constant, by which some divide.
+        // An integer to the power of 0 is a constant, by which some expressions divide.
         7 => format!("pow({a}, {})", random.pick(&["1", "2", "3", "5"])),
         8 | 9 if to.is_int() && random.below(2) == 0 => format!("({a} / {})", not_zero(random, to)),
         8 | 9 => format!("({a} / {})", of(random, names, to, depth)),

@@ -1,4 +1,4 @@
-//! Inputs without end, made of a seed.
+//! Endless inputs, made from a seed.
 
 use crate::Target;
 use crate::specs::Case;
@@ -90,11 +90,11 @@ const WORDS: &[&str] = &[
     "map=\"",
 ];
 
-/// The most bytes of an input, but for those that repeat something.
+/// The most bytes of an input, except for inputs that repeat something.
 const MOST_BYTES: usize = 8000;
 const MOST_REPEATED_BYTES: usize = 120_000;
 
-/// What a word is; one takes the place of another of its class.
+/// The class of a word; a word is only replaced by another of its class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Word,
@@ -125,13 +125,13 @@ impl Class {
 pub struct Inputs {
     random: Rng,
     words: Words,
-    /// Texts, as numbers of words.
+    /// The texts, as numbers of words.
     texts: Vec<Vec<u32>>,
-    /// Inputs that are no text.
+    /// The inputs that are not text.
     numbers: Vec<Vec<u8>>,
 }
 
-/// All words of all texts.
+/// The words of all texts.
 #[derive(Debug, Default)]
 struct Words {
     all: Vec<String>,
@@ -161,14 +161,14 @@ impl Words {
         number
     }
 
-    /// Letters and digits that stand together make a word, and so does every other character.
+    /// Splits a text into words: adjacent letters and digits make one word, and every other character is a word.
     fn split(&mut self, text: &str) -> Vec<u32> {
         let mut words = vec![];
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let digits = |c: char| c.is_ascii_digit();
-            // `i16` and `x0` are words, `16a` of a tag is a number and a word.
+            // `i16` and `x0` are words; `16a` of a tag is a number and a word.
             let len = match first {
                 c if digits(c) => rest.find(|c| !digits(c)),
                 c if is_part(c) => rest.find(|c| !is_part(c)),
@@ -183,7 +183,7 @@ impl Words {
 }
 
 impl Inputs {
-    /// The inputs of a target and a seed. They change with the seeds and the corpus.
+    /// The inputs of a target and a seed. They also depend on the texts and the corpus.
     ///
     /// # Panics
     /// If the corpus or the texts of the repository cannot be read.
@@ -203,7 +203,7 @@ impl Inputs {
         Inputs { random: Rng::with_seed(seed), words, texts, numbers }
     }
 
-    /// Numbers of a case.
+    /// The bytes of a case.
     fn case(&mut self) -> Vec<u8> {
         if self.numbers.is_empty() || self.random.u8(..) < 200 {
             return self.bytes(Case::BYTES);
@@ -215,7 +215,7 @@ impl Inputs {
         bytes
     }
 
-    /// Up to so many bytes.
+    /// At most `most` random bytes.
     fn bytes(&mut self, most: usize) -> Vec<u8> {
         let len = self.random.usize(..=most);
         (0..len).map(|_| self.random.u8(..)).collect()
@@ -239,7 +239,7 @@ impl Inputs {
             _ => self.texts[self.random.usize(..self.texts.len())].clone(),
         };
         let mut most = MOST_BYTES;
-        // Some keep their form: only a number gives way to another.
+        // Some texts keep their form: only numbers are replaced.
         for _ in 0..self.random.u8(..6) / 2 {
             self.change_number(&mut words);
         }
@@ -265,13 +265,13 @@ impl Inputs {
         self.random.u32(..self.words.all.len() as u32)
     }
 
-    /// Up to so many words that stand together.
+    /// A range of at most `most` adjacent words.
     fn range(&mut self, len: usize, most: usize) -> std::ops::Range<usize> {
         let start = self.random.usize(..=len);
         start..len.min(start + 1 + self.random.usize(..most))
     }
 
-    /// Puts another number for one, or any of the words that parsers trip over.
+    /// Replaces a number by another one, or by any of the words that parsers trip over.
     fn change_number(&mut self, words: &mut [u32]) {
         let is_number = |word: &u32| Class::of(&self.words.all[*word as usize]) == Class::Number;
         let numbers: Vec<usize> = (0..words.len()).filter(|&at| is_number(&words[at])).collect();
@@ -283,7 +283,7 @@ impl Inputs {
         }
     }
 
-    /// Changes something; whether it may have made a long text.
+    /// Changes a text; returns true if it may have become long.
     fn change(&mut self, words: &mut Vec<u32>) -> bool {
         let at = self.random.usize(..=words.len());
         let other = self.random.usize(..self.texts.len());

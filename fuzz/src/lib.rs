@@ -1,31 +1,30 @@
-//! Fuzzing of cranefold: laws that hold of any bytes.
+//! Fuzzing of cranefold: laws that hold for any bytes.
 //!
-//! A [`Target`] is a function of bytes that panics where they break a law:
+//! A [`Target`] is a function of bytes that panics if they break a law:
 //!
 //! | target | bytes | law |
 //! | --- | --- | --- |
 //! | `spec problem schedule nest program expression combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
-//! | `nest` | text | what verifies is interpreted |
-//! | `expression` | text | what types is computed |
-//! | `value isa onednn` | text | types and values, triples and features, oneDNN's names: the same |
+//! | `nest` | text | a nest that verifies is interpreted |
+//! | `expression` | text | an expression that types is computed |
+//! | `value isa onednn` | text | the law of texts, for types and values, triples and features, oneDNN's names |
 //! | `stages` | text of a problem, or a schedule and a spec by lines | each pass gives a nest that verifies |
 //! | `compile` | the same | native code gives the bits of the interpreter |
-//! | `given` | text of a nest or a problem | what verifies is made native with the bits of the interpreter, or has no form |
-//! | `run` | the numbers of a [`specs::Case`] | the same, and what the reference allows |
+//! | `run` | the numbers of a [`specs::Case`] | the same, and the reference allows the results |
 //!
-//! [`Inputs`](inputs::Inputs) makes inputs of a seed without end: the texts of the golden files and of the lists of specs,
-//! cut, spliced and with numbers at the ends of their ranges, some of plain bytes. `corpus/TARGET/` keeps those that ever
-//! broke a law, [`minimised`](minimise::minimised), and a few that reach far; `cargo test --workspace` tries all of them and a few seconds
-//! of new ones.
+//! [`Inputs`](inputs::Inputs) makes endless inputs from a seed: the texts of the golden files and of the lists of
+//! specs, cut, spliced and with numbers at the ends of their ranges, and some plain bytes. `corpus/TARGET/` keeps the
+//! inputs that ever broke a law, [`minimised`](minimise::minimised), and a few that reach far. `cargo test --workspace`
+//! tries all of them, and a few seconds of new ones.
 //!
 //! ```text
 //! cargo run --release -p cranefold-fuzz -- TARGET --inputs 1000000 --seed 1
 //! ```
 //!
-//! Fuzzers that are guided by coverage need the instruments of a nightly compiler; a target is a function of bytes, as they
-//! take it: `fuzz_target!(|bytes: &[u8]| _ = cranefold_fuzz::texts::nest(bytes))`.
+//! Fuzzers guided by coverage need the instrumentation of a nightly compiler. They take a target as it is:
+//! `fuzz_target!(|bytes: &[u8]| _ = cranefold_fuzz::texts::nest(bytes))`.
 //!
-//! The generator of specs is that of `tests/properties`.
+//! `tests/properties` uses the same generator of specs.
 
 pub mod bits;
 mod bytes;
@@ -43,18 +42,18 @@ pub mod texts;
 
 use std::path::{Path, PathBuf};
 
-/// A law of any bytes.
+/// A law for any bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, and that of its corpus.
+    /// The name of the target and of its corpus.
     pub name: &'static str,
-    /// Panics where the bytes break it; whether they are accepted, and so reach beyond the parser.
+    /// The law: panics if the bytes break it; returns true if they are accepted, and so reach beyond the parser.
     pub run: fn(&[u8]) -> bool,
-    /// Texts that inputs are made of; none where they are numbers.
+    /// The texts from which inputs are made; none if inputs are numbers.
     pub seeds: fn() -> Vec<String>,
 }
 
-/// All of them.
+/// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "spec", run: texts::spec, seeds: seeds::specs },
     Target { name: "problem", run: texts::problem, seeds: seeds::problems },
@@ -73,7 +72,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "run", run: runs::run, seeds: Vec::new },
 ];
 
-/// The target of a name.
+/// The target with this name.
 ///
 /// ```
 /// let target = cranefold_fuzz::target("spec").expect("a target");
@@ -86,15 +85,15 @@ pub fn target(name: &str) -> Option<&'static Target> {
 }
 
 impl Target {
-    /// Where the inputs are kept that are always tried.
+    /// The folder of the inputs that are always tried.
     pub fn corpus_dir(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name)
     }
 
-    /// The inputs that are always tried, by their paths.
+    /// The inputs that are always tried, with their paths.
     ///
     /// # Errors
-    /// Files that cannot be read.
+    /// The error of a file that cannot be read.
     pub fn corpus(&self) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
         let entries = match std::fs::read_dir(self.corpus_dir()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),

@@ -1,4 +1,4 @@
-//! `cranefold-fuzz TARGET`: tries inputs for as long as wanted and keeps those that break a law.
+//! `cranefold-fuzz TARGET`: tries inputs and keeps those that break a law.
 
 use clap::Parser;
 use cranefold_fuzz::inputs::Inputs;
@@ -13,37 +13,37 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Tries inputs of a target. Each that panics in another way than those before is minimised and kept in fuzz/corpus/TARGET/.
+/// Tries inputs of a target. Each that panics in a new way is minimised and kept in fuzz/corpus/TARGET/.
 #[derive(Debug, Parser)]
 #[command(name = "cranefold-fuzz")]
 struct Args {
-    /// Which: spec, problem, schedule, nest, program, expression, combiner, layout, value, isa, onednn, stages,
-    /// compile, given or run
+    /// The target: spec, problem, schedule, nest, program, expression, combiner, layout, value, isa, onednn, stages,
+    /// compile or run
     target: String,
-    /// How many inputs, after the corpus
+    /// The number of inputs, after the corpus
     #[arg(long, default_value_t = u64::MAX)]
     inputs: u64,
-    /// Of what the inputs are made
+    /// The seed of the inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// For how long at most
+    /// The most seconds that the search takes
     #[arg(long)]
     seconds: Option<u64>,
-    /// Writes each input there before it is tried: what a crash or a hang that ends the process leaves
+    /// A file to which each input is written before it is tried, so that an input that ends the process is kept
     #[arg(long, value_name = "FILE")]
     last: Option<PathBuf>,
 }
 
-/// An input that takes longer fails.
+/// The time after which an input fails.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// How many ways of failing end the search.
+/// The number of ways of failing that ends the search.
 const MOST_FAILURES: usize = 20;
 
-/// How often a failing input is tried while it is made smaller.
+/// The most tries while a failing input is made smaller.
 const TRIES: usize = 4000;
 
-/// Where the last panic was, and what it said.
+/// The place of the last panic, and its message.
 static PANIC: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
 
 fn main() -> ExitCode {
@@ -58,11 +58,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// What an input did.
+/// The outcome of an input.
 enum Outcome {
     Accepted,
     Refused,
-    /// By the place of the panic and the beginning of its message.
+    /// The failure, named by the place of the panic and the beginning of its message.
     Failed(String),
 }
 
@@ -81,7 +81,7 @@ fn tried(target: &Target, bytes: &[u8]) -> Outcome {
     }
 }
 
-/// Whether all inputs kept the law.
+/// Tries the inputs; returns true if all of them kept the law.
 fn search(args: &Args) -> Result<bool, Box<dyn Error>> {
     let target = cranefold_fuzz::target(&args.target).ok_or_else(|| {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
@@ -136,7 +136,7 @@ fn search(args: &Args) -> Result<bool, Box<dyn Error>> {
     Ok(failures.is_empty())
 }
 
-/// Makes the input smaller and writes it to the corpus.
+/// Minimises the input and writes it to the corpus.
 fn keep(target: &Target, input: &[u8], how: &str) -> Result<(), Box<dyn Error>> {
     let message = PANIC.lock().expect("the hook does not panic").1.clone();
     let least = minimised(input, TRIES, |bytes| matches!(tried(target, bytes), Outcome::Failed(other) if other == how));

@@ -1,7 +1,7 @@
-//! Smaller inputs that fail as well.
+//! Smaller inputs that still fail.
 
-/// The bytes with as much taken out as can be while they fail: halves first, then ever shorter runs, then single bytes made
-/// zeros or spaces. `fails` is asked at most `tries` times.
+/// The smallest bytes found that still fail: halves are taken out first, then ever shorter runs, then single bytes
+/// become zeros or spaces. `fails` is called at most `tries` times.
 ///
 /// ```
 /// use cranefold_fuzz::minimise::minimised;

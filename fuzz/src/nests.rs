@@ -1,4 +1,4 @@
-//! Nests of any text: interpreted, and made native, where that takes little time and memory.
+//! Interprets nests of any text that take little time and memory.
 
 use crate::data::{Buffer, elements};
 use crate::execute::Memory;
@@ -76,7 +76,7 @@ pub fn agrees(kernel: &Kernel, nest: &Nest, kind: u8, seed: u64) -> Result<(), S
     Ok(())
 }
 
-/// About how much there is to do.
+/// The approximate work of a nest.
 fn work(nest: &Nest) -> u64 {
     let mut defs: Vec<u64> = vec![];
     for def in &nest.defs {
@@ -94,8 +94,10 @@ fn of_stmt(stmt: &Stmt, defs: &[u64]) -> u64 {
     let inside = of_body(stmt.body(), defs);
     let own = match stmt {
         Stmt::For(l) => match l.extent {
-            Extent::Const(n) => return n.saturating_mul(inside.saturating_add(1)).saturating_add(1),
-            // A number of ones of 64 bits.
+            Extent::Const(n) | Extent::From(_, n) | Extent::Below(_, n) => {
+                return n.saturating_mul(inside.saturating_add(1)).saturating_add(1);
+            }
+            // A number of ones of 64 bits, or what was picked.
             Extent::Carry(_) => return inside.saturating_add(1).saturating_mul(64),
         },
         Stmt::Acc { len, .. } => *len,

@@ -10,18 +10,18 @@ use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, Options, Problem, Schedule, Spec, Vectors, lower, pipeline};
 use std::sync::LazyLock;
 
-/// It keeps few codes, so that most are freed while others are made.
+/// The compiler. It keeps few codes, so that most are freed while others are made.
 static COMPILER: LazyLock<Compiler> =
     LazyLock::new(|| Compiler::builder().threads(4).most_kernels(64).build().expect("this machine"));
 
-/// Widths of which one is chosen for.
+/// The widths, one of which a schedule is chosen for.
 const WIDTHS: [u32; 4] = [512, 256, 128, 0];
 
-/// The most elements of an operand of what is interpreted, and bytes between its first and its last.
+/// The most elements of an operand that is interpreted, gaps included.
 const MOST_ELEMS: u64 = 4096;
 const MOST_BYTES: u64 = 1 << 16;
 
-/// A spec, after a line with a schedule if there are two lines.
+/// The spec, and the schedule if there is one: the line before the spec.
 fn compilation(text: &str) -> Option<(Spec, Option<Schedule>)> {
     match text.split_once('\n') {
         None => Some((text.parse().ok()?, None)),
@@ -29,7 +29,7 @@ fn compilation(text: &str) -> Option<(Spec, Option<Schedule>)> {
     }
 }
 
-/// A spec or a problem, through all passes.
+/// Puts a spec or a problem through all passes.
 pub fn stages(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let width = WIDTHS[text.len() % WIDTHS.len()];
@@ -39,7 +39,7 @@ pub fn stages(bytes: &[u8]) -> bool {
         pipeline::stages(&Decided::of(problem.clone(), forced, bounds).expect("a schedule that fits"))
     };
     if let Ok(problem) = text.parse::<Problem>() {
-        // Boxes of outputs may overlap: that is the verifier's to find.
+        // Boxes of outputs may overlap, which the verifier finds.
         let _ = through(&problem, None);
         return true;
     }
@@ -52,7 +52,7 @@ pub fn stages(bytes: &[u8]) -> bool {
     true
 }
 
-/// A spec as text: compiled, and run if it is small.
+/// Compiles a spec from text, and runs it if it is small.
 pub fn compile(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let Some((spec, schedule)) = compilation(&text) else { return false };
@@ -105,7 +105,8 @@ pub fn run(bytes: &[u8]) -> bool {
     true
 }
 
-/// That native code gives the bits of the naive nest and writes what that writes; that the reference allows them, where asked.
+/// Checks that native code gives the bits of the naive nest and writes the same places; if `allowed`, also that the
+/// reference allows them.
 fn same_bits(spec: &Spec, memory: &Memory, options: &Options, allowed: bool) {
     let fail = |message: String| panic!("{spec}: {message}");
     let naive = pipeline::checked("nest", lower::lower(&Problem::of(spec), "naive"));

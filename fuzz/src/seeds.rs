@@ -1,11 +1,12 @@
-//! Texts that inputs are made of: those of the golden files and of the lists of specs, and what the compiler makes of them.
+//! Texts from which inputs are made: those of the golden files and of the lists of specs, and the texts that the
+//! compiler makes of these.
 
 use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{DType, Problem, Schedule, Spec, Vectors, ops, pipeline};
 use std::fs;
 use std::path::Path;
 
-/// The most bytes of a text: long ones are slow to read, and say little that short ones do not.
+/// The most bytes of a text: long texts are slow to read, and exercise little more than short ones.
 const MOST_BYTES: usize = 4000;
 
 /// The golden files.
@@ -21,13 +22,13 @@ fn goldens() -> Vec<String> {
     files.map(|path| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))).collect()
 }
 
-/// What golden files say after a key.
+/// The values of a key in golden files.
 fn said(key: &str) -> Vec<String> {
     let lines = goldens().into_iter().flat_map(|g| g.lines().map(str::to_string).collect::<Vec<_>>());
     unique(lines.filter_map(|line| Some(line.strip_prefix(key)?.strip_prefix(':')?.trim().to_string())))
 }
 
-/// The sections of golden files that begin so.
+/// The sections of golden files that begin with `start`.
 fn sections(start: &str) -> Vec<String> {
     let goldens = goldens();
     let texts = goldens.iter().flat_map(|golden| golden.split("---- ").skip(1)).filter_map(|s| s.split_once('\n'));
@@ -41,7 +42,7 @@ fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts
 }
 
-/// Every op alone, specs of many parts, and those of the golden files, the benches, the README and the pages of docs.
+/// Every op alone, specs of many parts, and the specs of the golden files, the benches, the README and the docs.
 pub fn specs() -> Vec<String> {
     let alone = ops::ROWS.iter().map(|row| {
         let params: Vec<String> = row.params.iter().map(|p| format!("{}=0.5", p.name)).collect();
@@ -79,14 +80,14 @@ pub fn problems() -> Vec<String> {
     unique(made.chain(sections("problem")).filter(|text| text.len() <= MOST_BYTES))
 }
 
-/// The specs that are read.
+/// The specs whose texts are accepted.
 fn small() -> Vec<Spec> {
     specs().iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// The schedules of golden files and those that are chosen.
+/// The schedules of golden files, and the schedules that are chosen for specs.
 pub fn schedules() -> Vec<String> {
-    let every = "width=512 tile=i0:16 tile=i1:4@blocks jam=4 in_flight=2 interleave=2 prefetch=512 transpose=off parts=4@blocks";
+    let every = "width=512 tile=i0:16 tile=i1:4@blocks jam=4 in_flight=2 interleave=2 prefetch=512 align=64 transpose=off parts=4@blocks";
     let chosen = small().into_iter().map(|spec| choose(&Problem::of(&spec), 512).to_string());
     unique(said("schedule").into_iter().chain([every.to_string()]).chain(chosen))
 }
@@ -131,7 +132,7 @@ pub fn expressions() -> Vec<String> {
     unique(quoted.chain(some).map(str::to_string))
 }
 
-/// What stands between the parentheses of combiners.
+/// Texts between the parentheses of combiners.
 pub fn combiners() -> Vec<String> {
     let some = [
         r#"identity="0", lift="x0", combine="a0+b0""#,
@@ -144,7 +145,7 @@ pub fn combiners() -> Vec<String> {
     unique(own.chain(some).map(str::to_string))
 }
 
-/// What stands after the `@` of a spec.
+/// Texts after the `@` of a spec.
 pub fn layouts() -> Vec<String> {
     let some = [
         "dcba",
@@ -163,7 +164,7 @@ pub fn layouts() -> Vec<String> {
     unique(found.chain(some).map(str::to_string))
 }
 
-/// Types and values of them.
+/// Types and their values.
 pub fn values() -> Vec<String> {
     let some = ["f32 1.5", "f16 65504.0", "bf16 nan", "f64 -inf", "i8 -128", "u64 18446744073709551615", "bool true"];
     let nans = DType::ALL.iter().map(|d| format!("{d} bits(0x7fc00001)"));
@@ -184,7 +185,8 @@ pub fn isas() -> Vec<String> {
     some.map(str::to_string).to_vec()
 }
 
-/// oneDNN's algorithm, types and layouts of source and destination, post-op and its operand's type and layout.
+/// Primitives of oneDNN: algorithm, types and layouts of source and destination, post-op with its operand's type and
+/// layout.
 pub fn primitives() -> Vec<String> {
     let algorithms = ["max", "reduction_sum", "mul", "dnnl_reduction_mean", "norm_lp_max", "norm_lp_power_p_sum"];
     let post = [

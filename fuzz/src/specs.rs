@@ -1,7 +1,7 @@
 //! Random specs and schedules.
 //!
-//! A [`Case`] is a list of numbers, drawn from bytes, that means a valid spec whatever the numbers are: almost nothing
-//! is thrown away, and bytes that shrink to zero make a failing case simpler.
+//! A [`Case`] is a list of numbers, drawn from bytes, that stands for a valid spec whatever the numbers are. Almost no
+//! case is discarded, and bytes that shrink to zero make a failing case simpler.
 
 use crate::bytes::Bytes;
 use crate::compositions::{self, builder};
@@ -12,14 +12,14 @@ use cranefold::schedule::{Divided, Parts, Tile, Transform};
 use cranefold::{Layout, Options, Problem, Schedule, Spec, SpecError};
 use std::fmt;
 
-/// Extents: none, one, small ones, primes, and both sides of every width of a vector, of 64 lanes and
-/// of the 64 steps of a block.
+/// Extents: none, one, small ones, primes, and both sides of every width of a vector, of 64 lanes and of the 64 steps
+/// of a block.
 const EXTENTS: &[u64] = &[
     1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 127, 128, 129, 191, 193, 255, 257,
     511, 513, 1021, 1025, 2047, 2049, 4095, 4096, 4097, 4159, 4161, 8191, 8193, 12289, 0,
 ];
 
-/// An axis: its extent, whether it is reduced, and where it lies in both layouts.
+/// An axis: its extent, true if it is reduced, and its place in both layouts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     extent: u64,
@@ -28,23 +28,23 @@ pub struct Axis {
     output: AxisPlace,
 }
 
-/// Where an axis lies in a layout.
+/// The place of an axis in a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisPlace {
-    /// Axes go by this, the innermost first.
+    /// The sort key of the axes, the innermost first.
     rank: u8,
     /// Elements left free after the axis, if the layout has strides.
     gap: u8,
-    /// Whether it runs backwards, if the layout has strides.
+    /// True if the axis runs backwards, if the layout has strides.
     backwards: bool,
-    /// Whether its stride is zero, if the layout is an input's and has strides.
+    /// True if its stride is zero, if the layout is an input's and has strides.
     repeats: bool,
-    /// Which blocks it is cut into, if the layout has any: see [`blocks`].
+    /// The choice of its blocks, if the layout has any: see [`blocks`].
     blocks: u8,
 }
 
 impl AxisPlace {
-    /// Any place.
+    /// A random place.
     pub fn some(random: &mut Random) -> AxisPlace {
         let gap = random.pick(&[0, 0, 1, 3]);
         let (rank, backwards) = (random.below(256) as u8, random.below(2) == 0);
@@ -53,10 +53,10 @@ impl AxisPlace {
     }
 }
 
-/// How strides are said.
+/// The form of a layout's text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
-    /// Not at all.
+    /// No text.
     RowMajor,
     /// A tag.
     Tag,
@@ -68,25 +68,25 @@ pub enum Form {
     BlockedStrides,
 }
 
-/// Numbers that mean a spec.
+/// A spec and its data as numbers.
 #[derive(Clone)]
 pub struct Case {
     pub(crate) composition: compositions::Composition,
-    /// Of everything that is drawn by [`crate::compositions`].
+    /// The seed of all choices of [`crate::compositions`].
     pub(crate) choice: u64,
     axes: Vec<Axis>,
     forms: (Form, Form),
-    /// Whether operands may be blocked.
+    /// True if operands may be blocked.
     pub(crate) blocks: bool,
     pub(crate) flags: Flags,
     most_elements: u64,
-    /// Of the data.
+    /// The seed of the data.
     pub seed: u64,
-    /// Which kind of data, see `data.rs`.
+    /// The kind of the data, see `data.rs`.
     pub kind: u8,
     /// Bytes by which inputs and outputs are off alignment.
     pub offsets: (usize, usize),
-    /// Forced schedules, made to fit the problem by [`Case::schedules`].
+    /// The forced schedules, which [`Case::schedules`] makes fit the problem.
     forced: Vec<Forced>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Flags {
     pub says_rounding: bool,
     pub acc_f64: bool,
     pub same_output: bool,
-    /// Whether the output keeps the layout of input 0.
+    /// True if the output keeps the layout of input 0.
     pub any_output: bool,
 }
 
@@ -126,8 +126,8 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
-    /// The case that bytes mean, of up to so many elements and axes. Of no bytes it is the simplest; it takes fewer than
-    /// [`Case::BYTES`].
+    /// The case of these bytes, with at most `most_elements` elements and `most_axes` axes. Without bytes it is the
+    /// simplest case; it takes fewer than [`Case::BYTES`].
     pub fn of(bytes: &[u8], most_elements: u64, most_axes: u64) -> Case {
         let bytes = &mut Bytes::new(bytes);
         Case {
@@ -145,11 +145,11 @@ impl Case {
         }
     }
 
-    /// As many bytes as any case takes.
+    /// A number of bytes that is enough for any case.
     pub const BYTES: usize = 192;
 }
 
-/// How often each form is drawn.
+/// The forms with their frequencies.
 const FORMS: [Form; 10] = [
     Form::RowMajor,
     Form::RowMajor,
@@ -216,7 +216,7 @@ impl Forced {
     }
 }
 
-/// Whether two tiles are of loops over one box of slices.
+/// Returns true if two tiles are of loops over one box of slices.
 fn same_box(problem: &Problem, one: Tile, other: Tile) -> bool {
     let mut before = 0;
     let box_of = |tile: Tile| {
@@ -230,7 +230,7 @@ fn same_box(problem: &Problem, one: Tile, other: Tile) -> bool {
     one == other
 }
 
-/// Widths that a compiler may be told to keep to.
+/// The widths to which a compiler may be limited.
 const WIDTHS: [u32; 6] = [0, 64, 128, 256, 512, 1024];
 
 /// The most bytes of an operand, with its gaps.
@@ -240,7 +240,7 @@ impl Case {
     /// The spec.
     ///
     /// # Panics
-    /// If it is refused: a bug of the generator, or of the builder of specs.
+    /// If the spec is refused: a bug of the generator, or of the builder of specs.
     pub fn spec(&self) -> Spec {
         self.built().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -256,7 +256,7 @@ impl Case {
                 };
                 Case { axes: self.axes.iter().map(whole).collect(), blocks: false, ..self.clone() }.built()
             }
-            // Some reductions of no integers have no value: these have some.
+            // Some reductions of no integers have no value, so they get elements.
             Err(SpecError::IntegerOverNothing { .. } | SpecError::PositionOverNothing { .. }) => {
                 let some = |axis: &Axis| Axis { extent: axis.extent.max(2), ..axis.clone() };
                 Case { axes: self.axes.iter().map(some).collect(), ..self.clone() }.built()
@@ -273,19 +273,24 @@ impl Case {
         }
     }
 
-    /// Bits of the vectors for which a schedule is chosen: each case has those of its seed.
+    /// Bits of the vectors for which a schedule is chosen; the seed decides them.
     pub fn width(&self) -> u32 {
         [128, 256, 512][(self.seed % 3) as usize]
     }
 
-    /// What a compiler may be asked for: what it chooses, each width it may be kept to, and the schedules to force.
+    /// Elements from the start of a line of memory to that of each input.
+    pub fn place(&self) -> u64 {
+        u64::from((self.seed / 3 % 64) as u32)
+    }
+
+    /// The requirements of a compiler: its own choice, each width it may be kept to, and the schedules to force.
     pub fn options(&self, problem: &Problem) -> Vec<Options> {
         let widths = WIDTHS.map(|width| Options { schedule: None, width: Some(width) });
         let forced = self.schedules(problem).into_iter().map(|s| Options { schedule: Some(s), width: None });
         [Options::default()].into_iter().chain(widths).chain(forced).collect()
     }
 
-    /// The schedules to force: each fits the problem.
+    /// The schedules to force, each of which fits the problem.
     pub fn schedules(&self, problem: &Problem) -> Vec<Schedule> {
         let loops = problem.slices.iter().map(|slices| slices.dims.len()).sum::<usize>();
         let fit = |forced: &Forced| {
@@ -314,7 +319,9 @@ impl Case {
             let (interleave, prefetch, transpose) = (1 + jam % 4, 64 * (in_flight % 3), jam % 8 < 6);
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
-            let mut schedule = Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, transpose, parts };
+            let align = if jam % 2 == 1 { 64 } else { 0 };
+            let mut schedule =
+                Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, align, transpose, parts };
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Divided::Outputs;
             }
@@ -340,7 +347,7 @@ impl Case {
         kept.map(|(axis, extent)| (if axis.reduced { 1 } else { extent }, axis.output)).collect()
     }
 
-    /// The outputs' shape, unless there is an element for each of input 0.
+    /// The outputs' shape, for outputs without an element for each of input 0.
     pub(crate) fn output_shape(&self) -> Vec<u64> {
         self.kept().into_iter().map(|(extent, _)| extent).collect()
     }
@@ -350,7 +357,7 @@ impl Case {
         if self.flags.any_output { Layout::any() } else { layout(self.forms.1, &self.kept(), false) }
     }
 
-    /// The extents, cut so that their product keeps to the bound.
+    /// The extents, cut so that their product keeps to the limit.
     pub(crate) fn shape(&self) -> Vec<u64> {
         let mut left = self.most_elements;
         let cut = |axis: &Axis| {
@@ -367,8 +374,7 @@ impl Case {
     }
 }
 
-/// The blocks of an axis that is drawn so, the outermost first. Most sizes divide one another; those that do not
-/// cut long axes into too many boxes.
+/// The blocks of an axis, the outermost first. Most sizes divide one another; others cut long axes into too many boxes.
 fn blocks(place: AxisPlace) -> &'static [u64] {
     match place.blocks % 16 {
         1 => &[2],
@@ -383,12 +389,12 @@ fn blocks(place: AxisPlace) -> &'static [u64] {
     }
 }
 
-/// The layout of axes with these extents. Strides are laid from the innermost axis outwards, each over
-/// all that the ones before span, so that no two elements share a place but where an axis repeats.
+/// The layout of axes with these extents. Strides are laid from the innermost axis outwards, each over the span of all
+/// before, so that elements share a place only along an axis that repeats.
 pub fn layout(form: Form, axes: &[(u64, AxisPlace)], repeats: bool) -> Layout {
     let mut order: Vec<usize> = (0..axes.len()).collect();
     order.sort_by_key(|&axis| axes[axis].1.rank);
-    // Axes take turns, so that the blocks of one lie in those of another.
+    // The axes take turns, so that the blocks of one lie inside the blocks of another.
     let blocked = matches!(form, Form::Blocked | Form::BlockedStrides);
     let mut inner: Vec<(usize, u64)> = vec![];
     for level in (0..2).filter(|_| blocked) {

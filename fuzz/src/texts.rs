@@ -1,5 +1,5 @@
-//! Laws of text: it is refused with a short message that points into it, or reads, prints and reads back. Each says whether
-//! the text was accepted.
+//! The law of texts: a text is refused with a short message that points into it, or reads, prints and reads back. Each
+//! function returns true if the text was accepted.
 
 use crate::nests;
 use cranefold::ir::expression::Expression;
@@ -11,15 +11,15 @@ use cranefold::{DType, Layout, Problem, Scalar, Schedule, Spec, SpecError, Targe
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-/// The most bytes of a message. The longest name all ops, or all names of an expression.
+/// The most bytes of a message. The longest messages name all ops, or all names of an expression.
 const MOST_MESSAGE_BYTES: usize = 4000;
 
-/// The bytes as text, what is none replaced.
+/// The bytes as text; invalid ones are replaced.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// That what was read prints, and that reads as the same and prints as the same.
+/// Checks that a value prints, and that its text reads as the same value and prints as the same text.
 fn reads_back<T: FromStr + Display + PartialEq + Debug>(value: &T)
 where
     T::Err: Display,
@@ -34,7 +34,7 @@ where
     }
 }
 
-/// That a message is short and its line and column, if it says any, are of the text or just behind.
+/// Checks that a message is short, and that its line and column, if any, are in the text or just after it.
 fn points_inside(message: &str, text: &str) {
     assert!(!message.trim().is_empty() && message.len() <= MOST_MESSAGE_BYTES, "{} bytes: {message}", message.len());
     let number_after = |word: &str| -> Option<usize> {
@@ -44,7 +44,7 @@ fn points_inside(message: &str, text: &str) {
         digits.parse().ok()
     };
     let line = number_after("line").map(|n| {
-        // At the end of a text that ends a line, the place is the line after.
+        // At the end of a text that ends a line, the place is on the next line.
         let lines: Vec<&str> = text.split('\n').collect();
         assert!((1..=lines.len()).contains(&n), "line {n} of {}: {message}", lines.len());
         lines[n - 1]
@@ -55,13 +55,13 @@ fn points_inside(message: &str, text: &str) {
     }
 }
 
-/// That the message of a refusal points inside; that the text is not accepted.
+/// Checks that the message of a refusal points into the text; returns false, as the text is not accepted.
 fn refused(error: &impl Display, text: &str) -> bool {
     points_inside(&error.to_string(), text);
     false
 }
 
-/// [`Spec`], and the [`Problem`] of what it reads.
+/// The law of a [`Spec`], and of its [`Problem`].
 pub fn spec(bytes: &[u8]) -> bool {
     spec_text(&text(bytes))
 }
@@ -77,7 +77,7 @@ fn spec_text(text: &str) -> bool {
     }
 }
 
-/// [`Problem`].
+/// The law of a [`Problem`].
 pub fn problem(bytes: &[u8]) -> bool {
     let text = text(bytes);
     match text.parse::<Problem>() {
@@ -89,7 +89,7 @@ pub fn problem(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Schedule`], and its check.
+/// The law of a [`Schedule`], and its check.
 pub fn schedule(bytes: &[u8]) -> bool {
     let text = text(bytes);
     match text.parse::<Schedule>() {
@@ -107,7 +107,7 @@ pub fn schedule(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Nest`], what the verifier says of it, and what the interpreter makes of it if it verifies and is small.
+/// The law of a [`Nest`], with its verifier, and its interpreter if it verifies and is small.
 pub fn nest(bytes: &[u8]) -> bool {
     let text = text(bytes);
     match text.parse::<Nest>() {
@@ -123,11 +123,11 @@ pub fn nest(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Program`].
+/// The law of a [`Program`].
 pub fn program(bytes: &[u8]) -> bool {
     let text = text(bytes);
     match text.parse::<Program>() {
-        // Lines count within the nest that is wrong.
+        // Lines are counted within the nest that is wrong.
         Err(error) => {
             assert!(error.to_string().len() <= MOST_MESSAGE_BYTES, "{error}");
             false
@@ -139,7 +139,7 @@ pub fn program(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Expression`], alone and in lists, its typing, and its value where it types.
+/// The law of an [`Expression`], alone and in lists, with its typing, and its value if it types.
 pub fn expression(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let inside = |error: &cranefold::ir::expression::ExpressionError| {
@@ -190,17 +190,17 @@ pub fn expression(bytes: &[u8]) -> bool {
     true
 }
 
-/// The bits that a type has.
+/// All bits of a type.
 fn ones(dtype: DType) -> u64 {
     if dtype == DType::Bool { 1 } else { u64::MAX >> (64 - dtype.bits()) }
 }
 
-/// A combiner, within a spec.
+/// The law of a combiner, within a spec.
 pub fn combiner(bytes: &[u8]) -> bool {
     spec_text(&format!("combiner({}) f32[8,3]@ba axes=[0]", text(bytes)))
 }
 
-/// [`Layout`] of an input and an output: within a spec, as a tag, and as the blocks of strides.
+/// The law of a [`Layout`] of an input and an output: within a spec, as a tag, and as the blocks of strides.
 pub fn layout(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let input = spec_text(&format!("sum f32[6,20,9,4]@{text} axes=[0]"));
@@ -217,7 +217,7 @@ pub fn layout(bytes: &[u8]) -> bool {
     input || output
 }
 
-/// [`DType`], and [`Scalar`] of the type before it.
+/// The law of a [`DType`], and of a [`Scalar`] of that type.
 pub fn value(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let (dtype, value) = text.split_once(' ').unwrap_or((&text, ""));
@@ -235,7 +235,7 @@ pub fn value(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Target`] of a triple and, on the next line, features.
+/// The law of a [`Target`] of a triple and, on the next line, features.
 pub fn isa(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let (triple, features) = text.split_once('\n').unwrap_or((&text, ""));
@@ -248,7 +248,8 @@ pub fn isa(bytes: &[u8]) -> bool {
     }
 }
 
-/// [`Primitive`] of words: the algorithm, types and layouts of source and destination, and a post-op with those of its operand.
+/// The law of a [`Primitive`] of words: the algorithm, types and layouts of source and destination, and a post-op with
+/// its operand's type and layout.
 pub fn onednn(bytes: &[u8]) -> bool {
     let text = text(bytes);
     let mut words = text.split(' ');

@@ -30,6 +30,10 @@ pub trait Domain {
     fn call(&mut self, _def: &Def, _args: &[Self::Value]) -> Option<Vec<Self::Value>> {
         None
     }
+    /// The number of elements from the start of a line of memory to that of a buffer: see [`Stmt::Misalign`].
+    fn misaligned(&self, _buf: BufId) -> u64 {
+        0
+    }
     /// A number from 0 to `most` for a value: see [`Stmt::Pick`].
     fn pick(&mut self, value: Self::Value, most: u64) -> u64;
     /// The results of a selection from a slice of elements of `dtype`.
@@ -76,6 +80,55 @@ impl<D: Domain> Domain for Moved<'_, D> {
 
     fn call(&mut self, def: &Def, args: &[D::Value]) -> Option<Vec<D::Value>> {
         self.domain.call(def, args)
+    }
+
+    fn misaligned(&self, buf: BufId) -> u64 {
+        self.domain.misaligned(buf) + self.starts[buf.0 as usize]
+    }
+
+    fn pick(&mut self, value: D::Value, most: u64) -> u64 {
+        self.domain.pick(value, most)
+    }
+
+    fn select(&mut self, what: &Selection, dtype: DType, slice: &[D::Value]) -> Vec<D::Value> {
+        self.domain.select(what, dtype, slice)
+    }
+}
+
+/// A domain whose buffers begin inside of lines of memory.
+#[derive(Debug)]
+pub struct Misaligned<'d, D> {
+    /// The domain of buffers that begin anywhere.
+    pub domain: &'d mut D,
+    /// For each buffer, how many elements after the start of a line it begins.
+    pub elements: &'d [u64],
+}
+
+impl<D: Domain> Domain for Misaligned<'_, D> {
+    type Value = D::Value;
+
+    fn constant(&mut self, value: Scalar) -> D::Value {
+        self.domain.constant(value)
+    }
+
+    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> D::Value {
+        self.domain.load(buf, dtype, index)
+    }
+
+    fn store(&mut self, buf: BufId, index: usize, value: D::Value) {
+        self.domain.store(buf, index, value);
+    }
+
+    fn op(&mut self, op: Op, result: DType, args: &[D::Value]) -> D::Value {
+        self.domain.op(op, result, args)
+    }
+
+    fn call(&mut self, def: &Def, args: &[D::Value]) -> Option<Vec<D::Value>> {
+        self.domain.call(def, args)
+    }
+
+    fn misaligned(&self, buf: BufId) -> u64 {
+        self.elements[buf.0 as usize]
     }
 
     fn pick(&mut self, value: D::Value, most: u64) -> u64 {
@@ -155,6 +208,15 @@ impl<D: Domain> Machine<'_, D> {
                 let number = self.domain.pick(value, *most).min(*most);
                 *slot(&mut self.loops, place(*var), 0) = number as i64;
             }
+            Stmt::Misalign { var, buf, index, lanes } => {
+                let element = self.domain.misaligned(*buf) as i64 + self.value_of(index);
+                *slot(&mut self.loops, place(*var), 0) = element.rem_euclid(*lanes as i64);
+            }
+            Stmt::Rotate { acc, start, len, by } => {
+                let by = self.loops[place(*by)].rem_euclid(*len as i64) as usize;
+                self.accs[acc.0 as usize][*start as usize..][..*len as usize].rotate_left(by);
+            }
+            Stmt::Prefetch { .. } => {}
             Stmt::Merge { accs, def, blocks, elems } => {
                 for (older, newer) in tree::merges(*blocks) {
                     self.combine(*def, accs, older * elems, newer * elems, *elems);
@@ -202,11 +264,12 @@ impl<D: Domain> Machine<'_, D> {
     }
 
     fn run_loop(&mut self, l: &Loop) {
-        let extent = match l.extent {
-            Extent::Const(n) => n as i64,
-            Extent::Carry(var) => self.loops[place(var)],
+        let range = match l.extent {
+            Extent::Const(n) => 0..n as i64,
+            Extent::Carry(var) | Extent::Below(var, _) => 0..self.loops[place(var)],
+            Extent::From(var, n) => self.loops[place(var)]..n as i64,
         };
-        for i in 0..extent {
+        for i in range {
             *slot(&mut self.loops, place(l.var), 0) = i;
             self.body(&l.body);
         }
@@ -381,8 +444,15 @@ impl Terms {
 
     /// The terms a nest stores.
     pub fn of(nest: &Nest) -> Vec<Vec<Option<u128>>> {
+        Terms::of_misaligned(nest, 0)
+    }
+
+    /// The terms a nest stores where its first buffer begins so many elements after the start of a line of memory, and each
+    /// other one three more than the one before it.
+    pub fn of_misaligned(nest: &Nest, elements: u64) -> Vec<Vec<Option<u128>>> {
+        let elements: Vec<u64> = (0..nest.buffers.len() as u64).map(|n| elements + 3 * n).collect();
         let mut terms = Terms::new(nest);
-        run(nest, &mut terms);
+        run(nest, &mut Misaligned { domain: &mut terms, elements: &elements });
         terms.outputs
     }
 }

@@ -38,7 +38,7 @@
 //! def       = "def" name "(" list(v ":" dtype)? ")" "->" list(dtype)
 //!             "{" ("let" v "=" expr)* list(expr) "}"                          v0, v1 ... in order
 //! body      = "{" stmt* "}"
-//! stmt      = "for" loopvar "in" "0" ".." (count | loopvar) kind body
+//! stmt      = "for" loopvar "in" range kind body
 //!           | "acc" a ":" dtype "[" count "]" "=" value
 //!           | "let" v "=" expr
 //!           | "call" list(v) "=" name "(" list(expr)? ")"                     all results of a definition
@@ -46,12 +46,16 @@
 //!           | x "[" index "]" "=" expr
 //!           | "carry" loopvar "=" index                                       trailing ones of the index
 //!           | "pick" loopvar "=" expr "to" count                              an integer, at most the count
+//!           | "misalign" loopvar "=" x "[" index "]" "in" count               elements after the start of a line
+//!           | "rotate" a "[" count ".." count "]" "by" loopvar                elements move down, the first to the end
+//!           | "prefetch" x "[" index "]"                                       a line of memory, soon to be loaded
 //!           | "merge" list(a) "by" name "over" count "of" count               blocks, elements of each
 //!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
 //!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
 //!           | "transpose" a "=" x "[" index "]" "over" count "by" "-"? count    lanes, elements from each to the next
 //!             "at" list(count) ("within" count)?                              columns; elements that may be read
 //!           | "wide" body
+//! range     = "0" ".." (count | loopvar ("of" count)?) | loopvar ".." count  without lanes at an end, of so many
 //! kind      = "parallel" | "seq" | "lanes"
 //! expr      = value ":" dtype
 //!           | v
@@ -90,6 +94,8 @@
 //! - Operations mean what [`Op`] says: IEEE 754 rounded once, to nearest even, subnormals
 //!   kept, nothing contracted; integers modulo 2^bits. The payload of a NaN is not specified; a definition
 //!   makes NaN canonical before the nest stores it.
+//! - Where in a line of memory an input begins is known when a nest runs, and shows in no result: `misalign` may bind any
+//!   place, and [`eval::Terms`] proves that the terms are those of every other place.
 //! - Block states merge and lanes fold in the order of [`tree`].
 //! - `select` finds elements of a slice by their order, whatever their places ([`Selection`] defines the order). It
 //!   leaves the slice in any order: afterwards only another `select` may take it.

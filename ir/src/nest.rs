@@ -73,6 +73,14 @@ pub enum Stmt {
     Carry { var: LoopVar, of: Index },
     /// `pick s0 = expr to 3072`: s0 is the value of an integer, read without a sign, or 3072 if that is less.
     Pick { var: LoopVar, value: Expr, most: u64 },
+    /// `misalign s0 = x0[index] in 16`: s0 is the number of elements from the last start of a line of 16 of them to that
+    /// element; a line begins at a multiple of its bytes. It is 0 where elements do not lie at multiples of their size.
+    Misalign { var: LoopVar, buf: BufId, index: Index, lanes: u64 },
+    /// `rotate a0[0..64] by s0`: element i of these becomes the element s0 further, modulo their number.
+    Rotate { acc: AccId, start: u64, len: u64, by: LoopVar },
+    /// `prefetch x0[index]`: asks for the line of memory that the element lies in. No value depends on it, and the element
+    /// may lie outside of the buffer.
+    Prefetch { buf: BufId, index: Index },
     /// `merge a0, a1 by name over 25 of 64`: the accumulators hold the states of 25 blocks, 64
     /// elements each, block after block. Combines them, element by element, in the order of the
     /// reduction tree (see [`crate::tree`]) into the first 64 elements.
@@ -138,7 +146,7 @@ impl Transpose {
 pub struct Loop {
     /// The variable.
     pub var: LoopVar,
-    /// The number of iterations.
+    /// The range.
     pub extent: Extent,
     /// The dependence of its iterations.
     pub kind: LoopKind,
@@ -149,10 +157,24 @@ pub struct Loop {
 /// The trip count of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// A constant.
+    /// `0..16`.
     Const(u64),
-    /// The value of a variable bound by `carry`.
+    /// `0..q0`, where `carry` binds the variable.
     Carry(LoopVar),
+    /// `s0..16` of a loop over lanes, where `misalign` in as many lanes binds the variable: the others are left out.
+    From(LoopVar, u64),
+    /// `0..s0 of 16` of such a loop: the lanes that the one above leaves out.
+    Below(LoopVar, u64),
+}
+
+impl Extent {
+    /// The lanes of the vector whose lanes these are, left out or not; none where it is no loop over lanes.
+    pub fn lanes(self) -> Option<u64> {
+        match self {
+            Extent::Const(lanes) | Extent::From(_, lanes) | Extent::Below(_, lanes) => Some(lanes),
+            Extent::Carry(_) => None,
+        }
+    }
 }
 
 /// The dependence of a loop's iterations, and the way they are executed.
@@ -162,8 +184,8 @@ pub enum LoopKind {
     Parallel,
     /// Iterations write the same accumulator elements: in order.
     Seq,
-    /// Parallel, of constant extent, and executed together: each value in the body is a vector of
-    /// `extent` lanes. The body holds only `let`, calls, sets and stores; or it is another such loop, and the vectors
+    /// Parallel, of an extent that is known but for lanes left out, and executed together: each value in the body is a
+    /// vector of [`Extent::lanes`]. The body holds only `let`, calls, sets and stores; or it is another such loop, and the vectors
     /// have the lanes of both, the inner one's side by side.
     Lanes,
 }
@@ -354,7 +376,9 @@ impl Stmt {
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index, value: f(value) },
             Stmt::Pick { var, value, most } => Stmt::Pick { var, value: f(value), most },
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. }) => other,
+            other @ Stmt::Prefetch { .. } => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. }) => other,
         }
     }
 
@@ -366,8 +390,9 @@ impl Stmt {
             | Stmt::Store { value, .. }
             | Stmt::Pick { value, .. } => std::slice::from_ref(value),
             Stmt::Call { args, .. } => args,
-            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } => &[],
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Prefetch { .. } => &[],
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &[],
+            Stmt::Misalign { .. } | Stmt::Rotate { .. } => &[],
         }
     }
 
@@ -388,8 +413,11 @@ impl Stmt {
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
             Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
             Stmt::Transpose(t) => Stmt::Transpose(Transpose { first: f(t.first), ..t }),
+            Stmt::Prefetch { buf, index } => Stmt::Prefetch { buf, index: f(index) },
+            Stmt::Misalign { var, buf, index, lanes } => Stmt::Misalign { var, buf, index: f(index), lanes },
             other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
+            other @ Stmt::Rotate { .. } => other,
         }
     }
 
@@ -397,10 +425,10 @@ impl Stmt {
     pub fn bound_loop_var(&self) -> Option<LoopVar> {
         match self {
             Stmt::For(l) => Some(l.var),
-            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => Some(*var),
+            Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => Some(*var),
             Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => None,
             Stmt::Store { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
-            Stmt::Transpose(_) => None,
+            Stmt::Transpose(_) | Stmt::Prefetch { .. } | Stmt::Rotate { .. } => None,
         }
     }
 
@@ -412,6 +440,7 @@ impl Stmt {
             other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
             other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_)) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         }
     }
 
@@ -423,17 +452,20 @@ impl Stmt {
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => &[],
             Stmt::Transpose(_) => &[],
+            Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => &[],
         }
     }
 
     /// The accumulators that it may change by itself, without the statements in its body.
     pub fn changed_accs(&self) -> &[AccId] {
         match self {
-            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => std::slice::from_ref(acc),
             Stmt::Transpose(t) => std::slice::from_ref(&t.acc),
+            Stmt::Acc { acc, .. } | Stmt::Set { acc, .. } | Stmt::Select { acc, .. } | Stmt::Rotate { acc, .. } => {
+                std::slice::from_ref(acc)
+            }
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => &[],
-            Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => &[],
         }
     }
 
@@ -449,7 +481,8 @@ impl Stmt {
             Stmt::For(l) => &l.body,
             Stmt::Wide { body } => body,
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
-            Stmt::Carry { .. } | Stmt::Pick { .. } => &[],
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => &[],
+            Stmt::Rotate { .. } => &[],
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &[],
         }
     }

@@ -63,8 +63,10 @@ impl Display for Def {
 impl Display for Extent {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Extent::Const(n) => write!(f, "{n}"),
-            Extent::Carry(var) => write!(f, "{var}"),
+            Extent::Const(n) => write!(f, "0..{n}"),
+            Extent::Carry(var) => write!(f, "0..{var}"),
+            Extent::From(var, lanes) => write!(f, "{var}..{lanes}"),
+            Extent::Below(var, lanes) => write!(f, "0..{var} of {lanes}"),
         }
     }
 }
@@ -183,7 +185,7 @@ fn write_expr(f: &mut Formatter<'_>, defs: &[Def], expr: &Expr) -> fmt::Result {
 impl Loop {
     /// The loop's first line in text, without the brace: `for k2 in 0..63 seq`.
     pub fn head(&self) -> String {
-        format!("for {} in 0..{} {}", self.var, self.extent, self.kind.name())
+        format!("for {} in {} {}", self.var, self.extent, self.kind.name())
     }
 }
 
@@ -241,6 +243,11 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write_expr(f, defs, value)?;
             write!(f, " to {most}")
         }
+        Stmt::Misalign { var, buf, index, lanes } => write!(f, "misalign {var} = {buf}[{index}] in {lanes}"),
+        Stmt::Rotate { acc, start, len, by } => {
+            write!(f, "rotate {acc}[{start}..{}] by {by}", u128::from(*start) + u128::from(*len))
+        }
+        Stmt::Prefetch { buf, index } => write!(f, "prefetch {buf}[{index}]"),
         Stmt::Merge { accs, def, blocks, elems } => {
             f.write_str("merge ")?;
             write_list(f, accs, |f, acc| write!(f, "{acc}"))?;

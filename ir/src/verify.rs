@@ -27,8 +27,8 @@
 //!   no iteration are exempt. The index of `carry` is never negative. The value of `pick` is an integer.
 //!
 //! Loops
-//! - A `lanes` loop has a constant extent of at least 1, and only `let`, `call`, sets and stores in it; or one
-//!   such loop that no other `lanes` loop is around.
+//! - A `lanes` loop has a constant extent of at least 1, or leaves lanes out, as no other loop does; and only `let`, `call`, sets and stores in it; or one
+//!   such loop that no other `lanes` loop is around, where no lanes are left out.
 //! - Two iterations of a `parallel` or `lanes` loop do not touch the same element of an output, or of an
 //!   accumulator declared outside, if one of them writes it; provably (`conflict.rs` has
 //!   the proofs). No such loop merges or folds an accumulator declared outside.
@@ -40,6 +40,10 @@
 //! - The accumulators are different; each has at least as many elements as there are states.
 //! - The definition takes the accumulators' types twice and gives them once.
 //! - There is a block, or a lane; the lanes are a power of two and at least those present.
+//!
+//! Lines of memory
+//! - A line has a power of two of elements, up to 64.
+//! - There is an element to rotate, and the accumulator has as many as are rotated.
 //!
 //! Selecting
 //! - There is an element to select from, and the accumulator is at least as long as the slice.

@@ -45,6 +45,9 @@ fn every_statement() -> Nest {
         Stmt::Store { buf: BufId(0), index: zero(), value: number() },
         Stmt::Carry { var: var(Over::Level), of: zero() },
         Stmt::Pick { var: var(Over::Start), value: number(), most: 7 },
+        Stmt::Misalign { var: var(Over::Start), buf: BufId(0), index: zero(), lanes: 16 },
+        Stmt::Rotate { acc, start: 0, len: 1, by: var(Over::Start) },
+        Stmt::Prefetch { buf: BufId(0), index: zero() },
         Stmt::Merge { accs: vec![acc], def: DefId(0), blocks: 2, elems: 1 },
         Stmt::Fold { accs: vec![acc], def: DefId(0), present: 2, lanes: 2, elems: 1 },
         Stmt::Select { vars: vec![v], what: Selection::Nth(vec![1]), acc, len: 3 },
@@ -64,7 +67,12 @@ fn every_statement() -> Nest {
         match stmt {
             Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => {}
             Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } => {}
-            Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::Wide { .. } => {}
+            Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::Wide { .. }
+            | Stmt::Prefetch { .. } => {}
+            Stmt::Misalign { .. } | Stmt::Rotate { .. } => {}
         }
     }
     let results = vec![Expr::Var(Var(1), DType::F32)];

@@ -68,3 +68,50 @@ fn sums_of_floats_have_an_order() {
     assert_ne!(sum("f32", &["x1[1]", "x1[2]", "x1[3]"]), term("f32", "add(x1[1], add(x1[2], x1[3]))"));
     assert_ne!(sum("f32", &["a1[0]", "x1[2]"]), term("f32", "x1[2]"));
 }
+
+/// A ring of two vectors of four lanes that loads lines, with what stands after the loop.
+fn by_lines(after: &str) -> Nest {
+    let text = format!(
+        r#"nest "" {{
+          in x0: f32[24]
+          out x1: f32[8]
+          misalign s0 = x0[0] in 4
+          acc a0: f32[8] = 0.0
+          for l1 in s0..4 lanes {{ a0[l1] = add(a0[l1], x0[l1 - s0]) }}
+          for l1 in 0..4 lanes {{ a0[l1 + 4] = add(a0[l1 + 4], x0[l1 - s0 + 4]) }}
+          for k2 in 0..2 seq {{
+            for l1 in 0..4 lanes {{ a0[l1] = add(a0[l1], x0[8*k2 + l1 - s0 + 8]) }}
+            for l1 in 0..4 lanes {{ a0[l1 + 4] = add(a0[l1 + 4], x0[8*k2 + l1 - s0 + 12]) }}
+          }}
+          {after}
+          for e3 in 0..8 parallel {{ x1[e3] = a0[e3] }}
+        }}"#
+    );
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// The place of an input in its line shows in no term where the ring is moved back, and in some where it is not.
+#[test]
+fn a_place_in_a_line_shows_in_no_term() {
+    let vectors: Nest = r#"nest "" {
+        in x0: f32[24]
+        out x1: f32[8]
+        acc a0: f32[8] = 0.0
+        for k2 in 0..3 seq { for l1 in 0..8 lanes { a0[l1] = add(a0[l1], x0[8*k2 + l1]) } }
+        for e3 in 0..8 parallel { x1[e3] = a0[e3] }
+    }"#
+    .parse()
+    .expect("a nest");
+    let last = "for l1 in 0..s0 of 4 lanes { a0[l1] = add(a0[l1], x0[l1 - s0 + 24]) }";
+    let whole = by_lines(&format!("{last} rotate a0[0..8] by s0"));
+    let faulty =
+        [by_lines(last), by_lines("rotate a0[0..8] by s0"), by_lines(&format!("{last} rotate a0[0..4] by s0"))];
+    verify(&whole).expect("a nest that verifies");
+    let expected = Terms::of(&vectors);
+    for place in 0..4 {
+        assert_eq!(Terms::of_misaligned(&whole, place), expected, "place {place}");
+        for nest in &faulty {
+            assert_eq!(Terms::of_misaligned(nest, place) == expected, place == 0, "place {place}\n{nest}");
+        }
+    }
+}

@@ -284,6 +284,54 @@ fn carries_are_bounded_by_the_bits_of_their_index() {
 }
 
 #[test]
+fn places_in_lines_are_bounded() {
+    breaks(&[
+        ("misalign s0 = x0[0] in 12", "a line of 12 lanes is no power of two up to 64", "misalign s0 = x0[0] in 12"),
+        ("misalign s0 = x9[0] in 16", "there is no buffer x9", "misalign s0 = x9[0] in 16"),
+        ("misalign s0 = x0[64] in 16", "index 64 may be 64, and x0 has 64 elements", "misalign s0 = x0[64] in 16"),
+        (
+            "misalign s0 = x0[0] in 16 for l1 in s0..8 lanes { x1[l1] = 0.0:f32 }",
+            "the extent s0 is not bound by misalign in 8 here",
+            "for l1 in s0..8 lanes",
+        ),
+        (
+            "misalign s0 = x0[0] in 16 for k1 in 0..s0 of 16 seq {}",
+            "only a lanes loop leaves lanes out",
+            "for k1 in 0..s0 of 16 seq",
+        ),
+        (
+            "misalign s0 = x0[0] in 16 for l1 in 0..16 lanes { x1[l1] = x0[l1 - s0] }",
+            "index l1 - s0 may be -15 to 15, and x0 has 64 elements",
+            "x1[l1] = x0[l1 - s0]",
+        ),
+        (
+            "misalign s0 = x0[0] in 16 acc a0: f32[16] = 0.0 rotate a0[1..17] by s0",
+            "a0 has 16 elements, and 16 from 1 on are rotated",
+            "rotate a0[1..17] by s0",
+        ),
+        (
+            "misalign s0 = x0[0] in 16 acc a0: f32[16] = 0.0 rotate a0[4..4] by s0",
+            "there is no element to rotate",
+            "rotate a0[4..4] by s0",
+        ),
+        ("acc a0: f32[16] = 0.0 rotate a0[0..16] by s0", "s0 is not bound here", "rotate a0[0..16] by s0"),
+        (
+            "acc a0: f32[16] = 0.0 misalign s0 = x0[0] in 16 for i1 in 0..2 parallel { rotate a0[0..16] by s0 }",
+            "iterations of i1 write the same elements of a0",
+            "rotate a0[0..16] by s0",
+        ),
+        ("prefetch x9[0]", "there is no buffer x9", "prefetch x9[0]"),
+    ]);
+    holds(&[
+        "misalign s0 = x0[0] in 16
+        for l1 in s0..16 lanes { x1[l1] = x0[l1 - s0] }
+        for l1 in 0..s0 of 16 lanes { x1[l1 + 48] = x0[l1 - s0 + 64] }",
+        "for i1 in 0..2 parallel { misalign s0 = x0[i1] in 16 acc a0: f32[16] = 0.0 rotate a0[0..16] by s0 }",
+        "prefetch x0[100000] prefetch x0[-9]",
+    ]);
+}
+
+#[test]
 fn what_is_picked_is_bounded() {
     breaks(&[
         ("pick s0 = x0[0] to 3", "what is picked is an integer, and at most 2^63 - 1", "pick s0 = x0[0] to 3"),

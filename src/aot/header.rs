@@ -1,4 +1,4 @@
-//! The C header: what the function takes, what it promises, what it is for.
+//! The C header: the function's parameters, its contract and its spec.
 
 use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::layout::list;
@@ -8,7 +8,7 @@ use crate::target::Target;
 use cranefold_ir::DType;
 use std::fmt;
 
-/// What a header says; prints as it.
+/// The contents of a header; displayed, it is the header's text.
 pub struct Header<'a> {
     pub spec: &'a Spec,
     pub target: &'a Target,
@@ -21,7 +21,7 @@ pub struct Header<'a> {
 /// The most characters of a line of a paragraph.
 const LINE: usize = 100;
 
-/// The type of an element: halves are their bits.
+/// The C type of an element; floats of 16 bits are integers of 16 bits.
 fn c_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool | DType::U8 => "uint8_t",
@@ -39,13 +39,14 @@ fn c_type(dtype: DType) -> &'static str {
 
 /// A parameter that is an operand.
 struct Parameter<'a> {
-    /// As expressions of specs call inputs, `scalar_` before the name of one value; `out0` and so on.
+    /// The parameter's name: an input's name in expressions of specs, with `scalar_` before it if it is one value;
+    /// `out0` and so on for outputs.
     name: String,
     operand: &'a Operand,
     is_output: bool,
-    /// Whether its elements are read before they are written.
+    /// True if the operand's elements are read before they are written.
     is_read: bool,
-    /// Whether another may be the same memory.
+    /// True if another operand may be the same memory.
     is_shared: bool,
 }
 
@@ -56,7 +57,7 @@ impl Parameter<'_> {
         format!("{constant}{dtype} *{restrict}{}", self.name)
     }
 
-    /// What the comment says of it.
+    /// The comment's line about the parameter.
     fn line(&self) -> String {
         let operand = self.operand;
         let role = match (self.is_output, self.is_read) {
@@ -108,7 +109,7 @@ impl<'a> Header<'a> {
         parameters
     }
 
-    /// What holds of all calls.
+    /// The conditions that hold for all calls.
     fn contract(&self, parameters: &[Parameter]) -> Vec<String> {
         let mut buffers = vec![
             "Pointers are aligned as their types are, which is all that is needed; one to 0 elements may be null.",
@@ -151,7 +152,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The text in lines of a comment, broken between words.
+/// Writes the text as comment lines, broken between words.
 fn paragraph(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let mut line = String::new();
     for word in text.split(' ') {
@@ -171,7 +172,7 @@ impl fmt::Display for Header<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (symbol, prefix) = (self.symbol, self.symbol.to_uppercase());
         let parameters = self.parameters();
-        // No expression has these two characters side by side, and no comment may.
+        // No expression has `*` and `/` side by side, and they would end the comment.
         let spec = self.spec.to_string().replace("*/", "* /");
         writeln!(f, "/*\n * {spec}\n *")?;
         let features = match self.target.features() {

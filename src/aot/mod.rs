@@ -4,26 +4,26 @@
 //!
 //! | | |
 //! | --- | --- |
-//! | name | `cranefold_`, the ops, the type and shape of input 0, a hash of the spec; or one that is given |
+//! | name | `cranefold_`, the ops, the type and shape of input 0, a hash of the spec; or a given name |
 //! | calling convention | the target's C convention |
-//! | arguments | a pointer to each input, to each output, and where there are any to scratch memory |
+//! | arguments | a pointer to each input, to each output, and to scratch memory if the function needs any |
 //! | result | none |
 //!
 //! The name is the same on every target, so that one C source links with the object of each. The function is all of the
-//! reduction, for one thread: it may be called from several at once. What it promises and asks for is what a kernel does
-//! (see [`run_raw`](crate::Kernel::run_raw)), but that pointers are aligned as their C types are; the header says it.
+//! reduction, for one thread; several threads may call it at once. Its contract is a kernel's (see
+//! [`run_raw`](crate::Kernel::run_raw)), except that pointers have the alignment of their C types; the header states
+//! it.
 //!
 //! # The object
-//! ELF, position independent, with one global symbol: whatever else there is (the loops, `…_loops`; the wide functions,
-//! `…_wide0`) is local to it. It refers to nothing but, where the target lacks the instruction, `fma`, `fmaf`,
-//! `nearbyint` and `nearbyintf` of the C library's mathematics, which are exact there as everywhere.
+//! ELF, position independent, with one global symbol; all other symbols (the loops, `…_loops`; the wide functions,
+//! `…_wide0`) are local. Where the target lacks the instruction, the object refers to `fma`, `fmaf`, `nearbyint` and
+//! `nearbyintf` of the C library's mathematics, which are exact there as everywhere, and to nothing else.
 
 mod header;
 mod object;
 mod pshufb;
 mod symbol;
 
-use crate::codegen::x86::Plan;
 use crate::compiler::Options;
 use crate::error::Error;
 use crate::link;
@@ -34,7 +34,7 @@ use crate::schedule::{Decided, Parts, Schedule};
 use crate::spec::Spec;
 use crate::target::Target;
 
-/// A compiled reduction, to be linked.
+/// A compiled reduction as an object file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// The object file.
@@ -43,13 +43,13 @@ pub struct Object {
     pub header: String,
     /// The name of the function.
     pub symbol: String,
-    /// Bytes of scratch memory that a call needs, aligned to 64.
+    /// Bytes of scratch memory that a call needs; its alignment is 64.
     pub scratch_bytes: u64,
 }
 
-/// The object of a reduction for a target, and its function's name if it is not to be made of the spec: two objects of
-/// one spec, for machines with other features, need two to be linked together. Whatever a forced schedule shares out is
-/// done by the one function.
+/// Returns the object of a reduction for a target. `symbol` names the function; by default the name is made of the
+/// spec. Objects of one spec for machines with different features need different names to be linked together. The
+/// function runs in one part, whatever a forced schedule says.
 ///
 /// ```
 /// use cranefold::{Options, Spec, Target, aot};
@@ -63,9 +63,9 @@ pub struct Object {
 /// ```
 ///
 /// # Errors
-/// [`Error::Object`] if the name is no C identifier or that of a function it calls, the target's objects are not ELF, or the reduction selects elements
-/// by their order (`median`, `mode` and the like), which functions of this library do;
-/// [`Error::Schedule`] if a forced schedule does not fit the problem.
+/// [`Error::Object`] if the name is no C identifier or the name of a function that the object calls, the target's
+/// objects are not ELF, or the reduction selects elements by their order (`median`, `mode` and the like), for which
+/// kernels call functions of this library; [`Error::Schedule`] if a forced schedule does not fit the problem.
 pub fn emit(target: &Target, spec: &Spec, options: &Options, symbol: Option<&str>) -> Result<Object, Error> {
     let refused = |what: String, reason: &str| Error::Object { what, reason: reason.into() };
     if let Some(row) = spec.reducers().iter().filter_map(|call| call.as_row()).find(|row| row.selects) {
@@ -86,7 +86,7 @@ pub fn emit(target: &Target, spec: &Spec, options: &Options, symbol: Option<&str
         let program = pipeline::legal(&decided)?;
         Ok((decided, program))
     };
-    let generate = |decided: &Decided, program: &Program| link::generate(&program.nests[0], Plan::of(decided), &isa);
+    let generate = |decided: &Decided, program: &Program| link::generate(&program.nests[0], decided.vectors, &isa);
     let Made { program, code: generated, .. } = pipeline::made(bounds, decide, generate)?;
     let nest = &program.nests[0];
     let scratch_bytes = generated.scratch_bytes;

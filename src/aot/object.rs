@@ -16,7 +16,7 @@ use target_lexicon::BinaryFormat;
 
 use super::pshufb;
 
-/// An object file, and the functions of the C library it needs.
+/// An object file, and the names of the C library's functions that it needs.
 pub struct Linked {
     pub bytes: Vec<u8>,
     pub needs: Vec<String>,
@@ -26,7 +26,7 @@ fn internal(error: impl std::fmt::Debug) -> Error {
     Error::Internal { stage: "object", message: format!("{error:?}") }
 }
 
-/// The object of a generated function that takes `buffers` pointers and scratch memory where it needs any.
+/// The object of a generated function, which takes `buffers` pointers, and one to scratch memory if it needs any.
 ///
 /// # Errors
 /// [`Error::Object`] if the target's objects are not ELF; [`Error::Internal`] if Cranelift refuses the function.
@@ -67,7 +67,7 @@ fn declare(module: &mut ObjectModule, name: &str, linkage: Linkage, signature: &
     module.declare_function(name, linkage, signature).map_err(internal)
 }
 
-/// Puts the wide functions that a function calls into the module, and lets it call them there.
+/// Puts the wide functions of a function into the module, and points the function's calls at them.
 fn link_wide(
     module: &mut ObjectModule,
     function: &mut Function,
@@ -78,20 +78,20 @@ fn link_wide(
         let ExternalName::User(place) = function.dfg.ext_funcs[callee].name else { continue };
         let name = function.params.user_named_funcs()[place].clone();
         let Some(WideName(number)) = WideName::of(&name) else {
-            // Selections, which alone have these, are refused before.
+            // Only selections call host functions, and they are refused before.
             return Err(internal(HostFunction::of(&name).map(HostFunction::symbol)));
         };
         let id = declare(module, &format!("{symbol}_wide{number}"), Linkage::Local, &WideName::signature())?;
         let bytes = &wide_functions[number as usize].bytes;
         module.define_function_bytes(id, x86::ALIGN, bytes, &[]).map_err(internal)?;
         function.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
-        // They lie in one section.
+        // All functions lie in one section.
         function.dfg.ext_funcs[callee].colocated = true;
     }
     Ok(())
 }
 
-/// What a compiled function calls where the target lacks an instruction, each once.
+/// The library functions that a compiled function calls where the target lacks an instruction, each once.
 fn libcalls(context: &Context) -> Vec<LibCall> {
     let relocations = context.compiled_code().map_or(&[][..], |code| code.buffer.relocs());
     let mut calls: Vec<LibCall> = vec![];
@@ -105,7 +105,7 @@ fn libcalls(context: &Context) -> Vec<LibCall> {
     calls
 }
 
-/// The block of a function that has one, with its parameters.
+/// The entry block of a function of one block, with the function's parameters.
 pub(super) fn only_block(builder: &mut FunctionBuilder<'_>) -> Block {
     let block = builder.create_block();
     builder.append_block_params_for_function_params(block);

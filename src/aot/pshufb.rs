@@ -1,4 +1,4 @@
-//! The shuffle of bytes that x86 without SSSE3 lacks, for objects: Cranelift calls it by name.
+//! The byte shuffle that x86 lacks without SSSE3, as a function of an object; Cranelift calls it by name.
 
 use super::object::only_block;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -10,7 +10,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 /// `(a, mask)` -> bytes of `a` at the places that `mask` names, 0 where its highest bit is set.
 ///
-/// The bytes are taken one by one, in memory: the instruction is what it stands for.
+/// The function copies the bytes one by one, in memory: a shuffle would be the instruction that the target lacks.
 pub fn function(config: TargetFrontendConfig) -> Function {
     let mut signature = Signature::new(CallConv::SystemV);
     signature.params = vec![AbiParam::new(types::I8X16); 2];

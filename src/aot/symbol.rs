@@ -4,12 +4,12 @@ use crate::keyed::hash;
 use crate::problem::tree::TREE_VERSION;
 use crate::spec::Spec;
 
-/// The most characters of the part that people read.
+/// The most characters before the hash of a name.
 const MOST_READ: usize = 80;
 
-/// The name that says the reduction: ops, type and shape of input 0, and a hash of all of the spec.
+/// The name of a reduction: ops, type and shape of input 0, and a hash of the whole spec.
 ///
-/// It is the same on every target, and another one wherever the bits may be.
+/// The name of a spec is the same on every target; specs whose bits may differ have different names.
 pub fn of(spec: &Spec) -> String {
     let input = &spec.inputs()[0];
     let ops: Vec<String> = spec.recipe().name().split(", ").map(str::to_string).collect();
@@ -20,13 +20,13 @@ pub fn of(spec: &Spec) -> String {
     format!("cranefold_{read}_{:08x}", hash as u32)
 }
 
-/// Whether a name is an identifier of C, and no keyword of C99 or C++.
+/// Returns true if a name is an identifier of C and no keyword of C99 or C++.
 pub fn is_identifier(name: &str) -> bool {
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_ascii_digit()) && !KEYWORDS.contains(&name)
 }
 
-/// The keywords of C99 and of C++ that an identifier could be taken for.
+/// The keywords of C99 and of C++ that have the form of an identifier.
 const KEYWORDS: [&str; 86] = [
     "_Bool",
     "_Complex",

@@ -1,19 +1,19 @@
-//! Accumulators: declared, read and set, in registers where they live there.
+//! Declarations, reads and writes of accumulators in memory and in registers.
 
 use super::Refused;
 use super::address::{Access, Base};
 use super::emit::{Emit, RegisterElements};
 use super::storage::{Cell, CellLanes, cell_of, is_dead};
 use super::walk::Walk;
-use cranefold_ir::{AccId, DType, Expr, Index, Scalar};
+use cranefold_ir::{AccId, DType, Expr, Index, LoopVar, Scalar};
 
-/// The lower and the upper halves of two vectors that follow one another, where lanes are of two loops.
+/// The lower and the upper halves of two adjacent vectors, for lanes of two loops.
 ///
 /// ```text
 /// for e0 in 0..2 lanes { for e1 in 0..8 lanes { a1[8*e0 + e1] = add(a0[16*e0 + e1], a0[16*e0 + e1 + 8]) } }
 /// ```
 ///
-/// They are the even and the odd elements, if an element is as many lanes as the inner loop has.
+/// The halves are the even and the odd elements, if an element is as many lanes as the inner loop has.
 pub struct Halves<V> {
     acc: AccId,
     /// The start of the first vector.
@@ -37,12 +37,12 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             self.fresh.push((key, init));
         }
         if dtype == DType::Bool {
-            // The lanes of a truth value are as wide as what was compared; a constant's are not known.
+            // The lanes of a truth value are as wide as the compared values, which are not known for a constant.
             self.start_cells_where(out, |&(of, _)| of == acc);
         }
     }
 
-    /// Lets registers hold their initial values: before a loop, whose iterations find other values there.
+    /// Writes initial values to registers before a loop, whose later iterations find other values in them.
     pub fn start_cells(&mut self, out: &mut E) {
         self.start_cells_where(out, |_| true);
     }
@@ -54,7 +54,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         self.fresh = others;
     }
 
-    /// The initial value of a cell, where its register does not hold it yet.
+    /// The initial value of a cell, if its register does not hold it yet.
     pub fn initial(&self, of: (AccId, Cell)) -> Option<Scalar> {
         self.fresh.iter().find(|(key, _)| *key == of).map(|(_, init)| *init)
     }
@@ -69,7 +69,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         vector.place(index).ok_or_else(|| Refused(format!("lanes of two loops at {index}")))
     }
 
-    /// The elements of an accumulator in registers that an index names.
+    /// The register and the elements in it that an index names; `None` if the accumulator is in memory.
     pub fn part(&self, acc: AccId, index: &Index) -> Option<RegisterElements> {
         let cells = self.storage.cells.get(&acc)?;
         let cell = cell_of(cells, index.offset as u64);
@@ -108,7 +108,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
     }
 
-    /// Sets elements of an accumulator.
+    /// Sets the elements of an accumulator that an index names.
     pub(super) fn set(&mut self, out: &mut E, acc: AccId, index: &Index, value: &Expr) -> Result<(), Refused> {
         let CellLanes::Run(index) = self.place(index)? else {
             return Err(Refused(format!("{acc} set by halves")));
@@ -120,7 +120,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         };
         let register = self.register(acc, &part)?;
         let cell = part.cell;
-        // An element that moves with the lanes may be more of them than the nest has.
+        // An element that moves with the lanes may stand for more lanes than the nest has.
         let written = part.lanes.map_or(1, |lanes| lanes.min(self.lanes_written));
         // A register of one element holds it in all lanes.
         let is_all = match part.lanes {
@@ -140,7 +140,29 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         out.write_part(register, part, written, value)
     }
 
-    /// Sets elements of an accumulator side by side, which no loop is around but those that its index leaves out.
+    /// Moves elements of an accumulator in registers down by a variable's number, the first ones behind the last.
+    pub(super) fn rotate(
+        &mut self,
+        out: &mut E,
+        acc: AccId,
+        (start, len): (u64, u64),
+        by: LoopVar,
+    ) -> Result<(), Refused> {
+        self.start_cells_where(out, |&(of, _)| of == acc);
+        let refused = || Refused(format!("a rotation of {acc} from {start} by {len} elements"));
+        let cells: Vec<Cell> = self.storage.cells.get(&acc).ok_or_else(refused)?.clone();
+        let own: Vec<Cell> = cells.into_iter().filter(|c| (start..start + len).contains(&c.start)).collect();
+        let lanes = own.first().map_or(0, |c| c.lanes);
+        let are_whole =
+            own.iter().zip((start..).step_by(lanes.max(1) as usize)).all(|(c, at)| (c.start, c.lanes) == (at, lanes));
+        if !are_whole || own.len() as u64 * lanes != len {
+            return Err(refused());
+        }
+        let registers: Vec<E::Register> = own.iter().map(|cell| self.registers[&(acc, *cell)]).collect();
+        out.rotate(&registers, self.types[&acc], self.counters[&by])
+    }
+
+    /// Sets a run of elements at a constant place of an accumulator.
     pub(super) fn set_run(&mut self, out: &mut E, acc: AccId, run: Cell, value: E::Value) -> Result<(), Refused> {
         let (dtype, lanes) = (self.types[&acc], (run.lanes > 1).then_some(run.lanes));
         let Some(cells) = self.storage.cells.get(&acc) else {
@@ -159,9 +181,10 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         out.write_part(register, part, run.lanes, value)
     }
 
-    /// Returns whether no later statement of the current body reads these elements, and the accumulator ends with it.
+    /// Returns true if no later statement of the current body reads these elements, and the accumulator ends with the
+    /// body.
     fn is_dead(&self, acc: AccId, start: u64, end: u64) -> bool {
-        // The body of the lanes, and the body in which its loop stands.
+        // The statements of the lanes' body, and of the body around its loop.
         let (Some(_), Some(after)) = (self.vector, self.rest.last_chunk::<2>()) else { return false };
         self.declared_here.last().is_some_and(|declared| declared.contains(&acc)) && is_dead(acc, start, end, after)
     }

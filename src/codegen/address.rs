@@ -1,4 +1,4 @@
-//! Addresses: a pointer for each pattern of indices, bumped by the loops it moves with.
+//! Addresses: a pointer for each pattern of indices, moved by the loops that its index depends on.
 
 use super::Refused;
 use super::emit::{Emit, Numbers};
@@ -21,7 +21,7 @@ type Pattern = (Base, Vec<(LoopVar, i64)>);
 pub struct Access<N> {
     pub base: Base,
     pub dtype: DType,
-    /// The address of the element, or of that of lane 0: so many bytes behind a pointer.
+    /// The address of the element or of lane 0: a pointer, and bytes after it.
     pub pointer: N,
     pub offset_bytes: i32,
     /// The lanes of a vector and the elements from each to the next; `None` is one element, the same in all lanes.
@@ -29,7 +29,7 @@ pub struct Access<N> {
 }
 
 impl<N: Copy> Access<N> {
-    /// The element so many elements behind this one.
+    /// The element `elements` elements after this one.
     pub(super) fn behind(self, out: &mut impl Numbers<Number = N>, elements: i64) -> Access<N> {
         let bytes = i64::from(self.offset_bytes) + elements * self.dtype.bytes() as i64;
         let (pointer, offset_bytes) = out.near(self.pointer, bytes);
@@ -57,8 +57,9 @@ impl<N> Pointers<N> {
 }
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {
-    /// Makes a pointer for each pattern in the body that moves with `var`: where the variable has a value (a carry, a
-    /// counter from around), there; else at the start of the loop, to be bumped by the bytes given back.
+    /// Makes a pointer for each pattern in the body that moves with `var`. If the variable has a value (a carry, an
+    /// open counter), the pointer is at that value; else it is at the start of the loop, and moves by the returned
+    /// bytes.
     pub(super) fn enter(
         &mut self,
         out: &mut E,
@@ -92,7 +93,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
     }
 
-    /// The pointer of a pattern, and the bytes from there to its start.
+    /// The pointer of a pattern, and the bytes from that pointer to the pattern's start.
     fn pointer(&mut self, out: &mut E, base: Base, terms: &[(LoopVar, i64)]) -> (E::Number, i64) {
         match terms {
             [] => out.base(base),
@@ -100,8 +101,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
     }
 
-    /// The patterns of the accesses in the body, but for those in wide functions, that move with `var`, over variables
-    /// bound by now.
+    /// The patterns, over bound variables, of the body's accesses that move with `var`, without those in wide
+    /// functions.
     fn patterns(&self, body: &[Stmt], var: LoopVar) -> BTreeSet<Pattern> {
         let mut patterns = BTreeSet::new();
         let mut take = |base: Base, index: &Index| {
@@ -120,7 +121,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             }
             match s {
                 Stmt::Transpose(t) => take(Base::Buf(t.buf), &t.first),
-                Stmt::Store { buf, index, .. } => take(Base::Buf(*buf), index),
+                Stmt::Store { buf, index, .. } | Stmt::Prefetch { buf, index } => take(Base::Buf(*buf), index),
+                Stmt::Misalign { buf, index, .. } => take(Base::Buf(*buf), index),
                 Stmt::Set { acc, index, .. } if in_memory(acc) => take(Base::Acc(*acc), index),
                 _ => {}
             }
@@ -140,7 +142,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         Ok(Access { base, dtype, pointer, offset_bytes, lanes })
     }
 
-    /// The address of an element, that of lane 0.
+    /// The address of the element of lane 0.
     pub fn address(&mut self, out: &mut E, base: Base, index: &Index) -> (E::Number, i32) {
         let terms = self.pointers.terms(index);
         let (pointer, start) = self.pointer(out, base, &terms);

@@ -1,18 +1,18 @@
-//! The contract between the walk of a nest and what it emits.
+//! The contract between the walk of a nest and an emitter of instructions.
 //!
-//! The walk decides which value is computed, where an element lies and what is known of an accumulator; an emitter
-//! writes the instructions. A method that takes the walk may go back into it.
+//! The walk decides the values to compute, the places of elements and the contents of accumulators; an emitter writes
+//! the instructions. A method that takes the walk may call it again.
 
 use super::Refused;
 use super::address::{Access, Base};
 use super::storage::{Cell, Vector};
 use super::walk::Walk;
 use crate::vectors::Vectors;
-use cranefold_ir::{AccId, DType, Expr, Index, Loop, Op, Scalar, Stmt};
+use cranefold_ir::{AccId, BufId, DType, Expr, Index, Loop, Op, Scalar, Stmt};
 
-/// The handles of an emitter, into which the walk does not look.
+/// The handles of an emitter, which are opaque to the walk.
 pub trait Handles: Sized {
-    /// The value of an expression: a scalar, lanes, or a constant that no instruction has made yet.
+    /// The value of an expression: a scalar, lanes, or a constant without an instruction yet.
     type Value: Copy;
     /// A number of 64 bits: an address, a counter of a loop, a carry. Pointers and counters change as loops run.
     type Number: Copy;
@@ -20,7 +20,7 @@ pub trait Handles: Sized {
     type Register: Copy;
 }
 
-/// Writes the instructions of a nest that is walked.
+/// An emitter: it writes the instructions of a nest that is walked.
 pub trait Emit<'a>: Numbers + Memory<'a> + Shuffles<'a> + Accumulators + Values<'a> + Loops<'a> {}
 
 impl<'a, E: Numbers + Memory<'a> + Shuffles<'a> + Accumulators + Values<'a> + Loops<'a>> Emit<'a> for E {}
@@ -36,16 +36,16 @@ pub trait Numbers: Handles {
     /// The count of trailing ones of a number, which has no other use.
     fn trailing_ones(&mut self, number: Self::Number) -> Self::Number;
 
-    /// The start of a buffer or of an accumulator in memory: an address, and bytes from there on.
+    /// The start of a buffer or of an accumulator in memory: an address, and bytes after it.
     fn base(&mut self, base: Base) -> (Self::Number, i64);
 
-    /// A new pointer, so many bytes from an address on, and a multiple of a number of bytes further.
+    /// A new pointer: `from`, plus a multiple of a number of bytes.
     fn pointer(&mut self, from: (Self::Number, i64), multiple: Option<(Self::Number, i64)>) -> Self::Number;
 
-    /// Moves a pointer by so many bytes.
+    /// Moves a pointer by `bytes` bytes.
     fn bump(&mut self, pointer: Self::Number, bytes: i64);
 
-    /// The same address with a distance that an instruction can hold, and 4096 bytes more.
+    /// The same address as a pointer and a distance that, with 4096 bytes added, fits an instruction.
     fn near(&mut self, pointer: Self::Number, bytes: i64) -> (Self::Number, i32);
 }
 
@@ -56,18 +56,24 @@ pub trait Memory<'a>: Handles {
 
     /// Writes elements to memory.
     fn store(&mut self, to: Access<Self::Number>, value: Self::Value) -> Result<(), Refused>;
+
+    /// The elements, of so many bytes, from the start of the line of memory on in which one of a buffer lies.
+    fn misaligned(&mut self, buf: BufId, at: (Self::Number, i32), bytes: u64) -> Result<Self::Number, Refused>;
+
+    /// Asks for the line of memory at an address, which may be one that the caller does not own.
+    fn prefetch(&mut self, at: (Self::Number, i32));
 }
 
-/// Vectors loaded whole, and lanes that move among them: what transposes are made of.
+/// Whole loads and lane shuffles, of which transposes are made.
 pub trait Shuffles<'a>: Handles {
-    /// The vectors that code is made of here.
+    /// The vectors of the code that is emitted here.
     fn vectors(&self) -> Vectors;
 
-    /// The vector from an address on, of which the first `needed` elements count, and the first `known` may be read.
+    /// The vector at an address. Its first `needed` elements matter, and its first `known` elements may be read.
     fn load_whole(&mut self, walk: &Walk<'a, Self>, from: Access<Self::Number>, bounds: [u64; 2]) -> Self::Value;
 
-    /// The 16 bytes from an address on, without the first `skipped` elements: a vector by themselves, or in place of the
-    /// 16 bytes of that number in another one.
+    /// The 16 bytes at an address, without the first `skipped` elements: a vector by themselves, or in place of the 16
+    /// bytes with a given number in another vector.
     fn load_piece(
         &mut self,
         walk: &Walk<'a, Self>,
@@ -76,13 +82,13 @@ pub trait Shuffles<'a>: Handles {
         into: Option<(Self::Value, u64)>,
     ) -> Self::Value;
 
-    /// The elements of the lower, and those of the upper halves of each 16 bytes of two vectors, by turns.
+    /// The elements of the lower and of the upper halves of each 16 bytes of two vectors, interleaved.
     fn interleaved(&mut self, vectors: [Self::Value; 2]) -> [Self::Value; 2];
 
-    /// The even and the odd elements of two vectors of `width` elements that follow one another.
+    /// The even and the odd elements of two adjacent vectors of `width` elements each.
     fn evens_and_odds(&mut self, vectors: [Self::Value; 2], width: u64) -> [Self::Value; 2];
 
-    /// The lanes of the second vector where `second` says so, else those of the first.
+    /// The lanes of the second vector where `second` is true, else those of the first.
     fn blended(&mut self, vectors: [Self::Value; 2], second: &[bool]) -> Self::Value;
 
     /// The lanes of a vector in this order.
@@ -95,9 +101,9 @@ pub struct RegisterElements {
     pub dtype: DType,
     /// The elements of the register.
     pub cell: Cell,
-    /// The first element, counted from the register's first.
+    /// The first element, counted from the start of the register.
     pub at: u64,
-    /// The elements, where they are the lanes of a vector; `None` is one element, the same in all lanes.
+    /// The number of elements if they are the lanes of a vector; `None` for one element, the same in all lanes.
     pub lanes: Option<u64>,
 }
 
@@ -106,25 +112,29 @@ pub trait Accumulators: Handles {
     /// Fills an accumulator in memory.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar);
 
-    /// The register of a cell of so many lanes.
+    /// A register for a cell of `lanes` lanes.
     fn register(&mut self, dtype: DType, lanes: u64) -> Self::Register;
 
-    /// Writes initial values of registers of so many lanes.
+    /// Writes initial values to registers, each with its number of lanes.
     fn start(&mut self, registers: &[(Self::Register, u64, Scalar)]);
 
     /// The value of elements in a register.
     fn read(&mut self, register: Self::Register, part: RegisterElements) -> Self::Value;
 
-    /// The lower and the upper halves, of `half` lanes, of the groups of two vectors that follow one another.
+    /// The lower and the upper halves, of `half` lanes, in each group of two adjacent vectors.
     fn halves(&mut self, vectors: [Self::Value; 2], half: u64) -> Result<[Self::Value; 2], Refused>;
 
-    /// The register to which an expression may write its value at once, if it is to be the value of this register.
+    /// The register to which an expression may write its value directly, if that is to become the value of this
+    /// register.
     fn in_place(&self, _: Self::Register) -> Option<Self::Register> {
         None
     }
 
     /// Writes all elements of a register that matter.
     fn write(&mut self, register: Self::Register, part: RegisterElements, value: Self::Value) -> Result<(), Refused>;
+
+    /// Moves the elements of registers, one behind the other, down by a number that `misaligned` gave.
+    fn rotate(&mut self, registers: &[Self::Register], dtype: DType, by: Self::Number) -> Result<(), Refused>;
 
     /// Writes elements of a register, of the lanes the first `written`, and leaves the others.
     fn write_part(
@@ -141,10 +151,10 @@ pub trait Values<'a>: Handles {
     /// The value of a constant.
     fn constant(&self, s: Scalar) -> Self::Value;
 
-    /// The constant that a value is.
+    /// The constant that a value is, if it is one.
     fn known(value: &Self::Value) -> Option<Scalar>;
 
-    /// The value of an operation on values that are not all constants; written to `to` where that costs nothing.
+    /// The value of an operation whose operands are not all constants; written to `to` if that costs nothing.
     fn op(
         &mut self,
         op: Op,
@@ -153,7 +163,7 @@ pub trait Values<'a>: Handles {
         to: Option<Self::Register>,
     ) -> Result<Self::Value, Refused>;
 
-    /// The value of an operation whose operands are matched as expressions; `None` where no pattern fits.
+    /// The value of an operation that an instruction computes from its whole expression; `None` if no pattern fits.
     fn pattern(
         &mut self,
         _: &mut Walk<'a, Self>,
@@ -164,15 +174,15 @@ pub trait Values<'a>: Handles {
         Ok(None)
     }
 
-    /// The value, fit to be used more than once.
+    /// The value in a form that may be used more than once.
     fn reused(&mut self, value: Self::Value) -> Self::Value {
         value
     }
 
-    /// The value, fit to be used by later statements.
+    /// The value in a form that later statements may use.
     fn kept(&mut self, walk: &Walk<'a, Self>, value: Self::Value) -> Self::Value;
 
-    /// The number that a value without sign is, at most `most`.
+    /// An unsigned value as a number, at most `most`.
     fn picked(&mut self, value: Self::Value, most: u64) -> Result<Self::Number, Refused>;
 
     /// The value of a number in a type, the same in all lanes.
@@ -181,7 +191,7 @@ pub trait Values<'a>: Handles {
     /// The vector `offset`, `offset + c`, `offset + 2 c` and so on.
     fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<Self::Value, Refused>;
 
-    /// The vector that loops around count up: lane 0 at an index, others `c` apart.
+    /// The vector, counted up by open loops, with lane 0 at an index and lanes `c` apart; `None` if there is none.
     fn counted(&mut self, _: DType, _: &Index, _c: i64, _lanes: u64) -> Option<Self::Value> {
         None
     }
@@ -192,30 +202,21 @@ pub trait Loops<'a>: Handles {
     /// The facts of an open loop.
     type Loop;
 
-    /// Begins a body of lanes; gives the lanes of its values, or `None` for scalars.
+    /// Begins a body of lanes; returns the lanes of its values, or `None` for scalars.
     fn begin_lanes(&mut self, walk: &Walk<'a, Self>, vector: Vector, body: &[Stmt]) -> Result<Option<Vector>, Refused>;
 
-    /// Ends it.
+    /// Ends a body of lanes.
     fn end_lanes(&mut self) {}
 
     /// Begins a loop, by [`Walk::start_cells`], and makes its counter.
     fn begin_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop) -> Self::Loop;
 
-    /// Makes what else stands before the loop, whose pointers and the bytes that each moves are given; then its head.
-    fn enter_loop(
-        &mut self,
-        walk: &mut Walk<'a, Self>,
-        l: &'a Loop,
-        open: &mut Self::Loop,
-        pointers: &[(Self::Number, i64)],
-    ) -> Result<(), Refused>;
-
-    /// Emits the body, by [`Walk::body`].
-    fn loop_body(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: &Self::Loop) -> Result<(), Refused>;
+    /// Makes what else stands before the loop, whose pointers are made; then its head.
+    fn enter_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: &mut Self::Loop) -> Result<(), Refused>;
 
     /// Ends the loop, whose pointers have been moved.
-    fn end_loop(&mut self, walk: &mut Walk<'a, Self>, l: &'a Loop, open: Self::Loop) -> Result<(), Refused>;
+    fn end_loop(&mut self, l: &'a Loop, open: Self::Loop);
 
-    /// Emits a statement that stands outside of wide functions only: a selection or a wide function.
+    /// Emits a statement that only stands outside wide functions: a selection or a wide function.
     fn outside(&mut self, walk: &mut Walk<'a, Self>, stmt: &'a Stmt) -> Result<(), Refused>;
 }

@@ -7,7 +7,8 @@ use super::walk::Walk;
 use cranefold_ir::{DType, Def, Expr, Op, Scalar, Var};
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {
-    /// The value of an expression, in a definition over `params`; written to `to` where that is given and costs nothing.
+    /// The value of an expression, in a definition over `params`; written to `to` if it is given and that costs
+    /// nothing.
     pub fn expr(
         &mut self,
         out: &mut E,
@@ -36,7 +37,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
     }
 
-    /// Writes out the body of a definition; a single result to `to` where that is given.
+    /// Inlines a definition; writes a single result to `to` if it is given.
     pub(super) fn call(
         &mut self,
         out: &mut E,
@@ -57,8 +58,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         def.results.iter().map(|r| self.expr(out, r, Some(&values), to)).collect()
     }
 
-    /// An operation on values: evaluated where they are constants, one operand where the other is neutral, and a division by
-    /// a power of two as the multiplication that it is.
+    /// An operation on values. It is evaluated if all are constants, replaced by one operand if the other is neutral,
+    /// and a division by a power of two becomes a multiplication.
     pub(super) fn op(
         &mut self,
         out: &mut E,
@@ -91,7 +92,7 @@ fn uses(def: &Def, parameter: usize) -> usize {
     n
 }
 
-/// The reciprocal of a power of two: to multiply by it is to divide, to the bit, and quicker.
+/// The reciprocal of a power of two: multiplying by it gives the bits of the division, and is faster.
 fn exact_reciprocal(by: Scalar) -> Option<Scalar> {
     let (fraction, least) = match by.dtype() {
         DType::F32 => (by.bits() & 0x007f_ffff, f64::from(f32::MIN_POSITIVE)),

@@ -3,14 +3,14 @@
 /// The begin or the end of a loop's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Code of a loop, by its number.
+    /// The begin of the loop with this number.
     Enter(u32),
-    /// The end of the innermost open one.
+    /// The end of the innermost open loop.
     Leave,
 }
 
-/// The marks of code that is known in pieces: the end of each and the innermost loop that it is of, in their order.
-/// The code between two pieces is of the second. `around` has for each loop the one around it.
+/// The marks of code in pieces: `pieces` has the end of each and its innermost loop, in order; code between
+/// two pieces belongs to the second. `around` has for each loop the one around it.
 pub fn marks(pieces: impl Iterator<Item = (usize, Option<u32>)>, around: &[Option<u32>]) -> Vec<(usize, Mark)> {
     let loops_around = |innermost: Option<u32>| {
         let mut loops: Vec<u32> = std::iter::successors(innermost, |&n| around[n as usize]).collect();

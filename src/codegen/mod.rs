@@ -1,4 +1,4 @@
-//! Legal nest -> machine code: one walk over a nest, and two emitters that it drives.
+//! Makes machine code of a legal nest: one walk over the nest drives either of two emitters.
 //!
 //! | module | contents |
 //! | --- | --- |

@@ -14,7 +14,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
         let moving = self.lane().map(|(var, lanes)| (var, lanes, index.coefficient(var))).filter(|&(.., c)| c != 0);
         let Some((var, lanes, c)) = moving else { return self.position(out, dtype, index) };
-        // Vectors of one loop differ by constants.
+        // The indices of one loop's lanes differ by constants.
         let first = index.clone().plus(var, -c).offset_by(-index.offset);
         if let Some(counted) = out.counted(dtype, &first, c, lanes) {
             let offset = out.constant(offset);
@@ -40,7 +40,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         Ok(value)
     }
 
-    /// The number that an index is.
+    /// The number that an index has.
     pub(super) fn index_value(&mut self, out: &mut E, index: &Index) -> E::Number {
         index.terms().fold(out.number(index.offset), |sum, (var, c)| out.plus_scaled(sum, self.counters[&var], c))
     }

@@ -1,8 +1,7 @@
-//! Every form of the [table](crate::forms) is one that its generator makes: an operation alone, in lanes and, in wide
-//! functions, outside of them.
+//! Tests that generators make every form of the [table](crate::forms): one operation alone, in lanes, and in wide
+//! functions also outside lanes.
 
 use super::clif::{self, Traits};
-use super::x86::Plan;
 use crate::forms::{Form, counts, form};
 use crate::target::Target;
 use crate::vectors::Vectors;
@@ -69,16 +68,15 @@ impl Case {
         let body = if self.vectors.are_wide() { vec![Stmt::Wide { body }] } else { body };
         let nest = Nest { name: "form".into(), buffers: self.buffers, defs: vec![], body };
         verify(&nest).unwrap_or_else(|e| panic!("{e}\n{nest}"));
-        let plan = Plan { vectors: self.vectors, prefetch_bytes: 0 };
         let target = Target::new("x86_64-unknown-none", "x86-64-v4").expect("a target");
-        let made = clif::function(&nest, plan, Traits::of(&**target.isa()), &mut FunctionBuilderContext::new());
+        let made = clif::function(&nest, self.vectors, Traits::of(&**target.isa()), &mut FunctionBuilderContext::new());
         made.map(drop).unwrap_or_else(|e| panic!("{:?}: {e}\n{nest}", self.vectors));
     }
 }
 
 const LANE: LoopVar = LoopVar { over: Over::Lane, id: 0 };
 
-/// The operation on inputs of a type; a condition is of a comparison of `compared`, and a truth value selects.
+/// The operation on inputs of a type. Conditions are comparisons of type `compared`, and a truth value selects.
 fn value(case: &mut Case, op: Op, result: DType, from: DType, compared: DType) -> Expr {
     let operand = |case: &mut Case, dtype| match dtype {
         DType::Bool => case.condition(compared),

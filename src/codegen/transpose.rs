@@ -1,20 +1,20 @@
 //! Transposes: loads of whole vectors, and shuffles that make columns of them.
 //!
-//! [`Way::Deinterleave`], where rows lie close together: with W elements in a vector, element `p` behind the first is lane
-//! `p mod W` of vector `p / W`, and every lane of column `c` is an element `p` with `p mod stride = c`. The stride goes
-//! factor by factor:
+//! [`Way::Deinterleave`], for rows that lie close together: with W elements in a vector, element `p` after the first is
+//! lane `p mod W` of vector `p / W`, and the lanes of column `c` are the elements `p` with `p mod stride = c`. The
+//! stride is removed factor by factor:
 //!
-//! - An even one: each pair of vectors becomes its even and its odd elements, which have half the stride.
-//! - An odd one: `p mod W` differs for each element of a column, so that every lane of it is in that lane of some vector
-//!   already. In lane `q` it is vector `(c - q) / W` modulo the stride: vectors that rotate from lane to lane. So lanes
-//!   are rotated among the vectors, by one, by two and by four as the bits of `q / W` say, each time by blends, and one
-//!   permutation of each column ends it.
+//! - An even stride: each pair of vectors becomes its even and its odd elements, which have half the stride.
+//! - An odd stride: `p mod W` differs for each element of a column, so each lane of the column is already in that lane
+//!   of some vector, for lane `q` of vector `(c - q) / W` modulo the stride: the vectors rotate from lane to lane.
+//!   Blends rotate the lanes among the vectors by one, two and four, by the bits of `q / W`, and one permutation
+//!   finishes each column.
 //!
-//! [`Way::Pieces`], where rows lie far apart: with N elements in 16 bytes, row `r` goes into 16 bytes number `r / N` of
-//! vector `r mod N`. Then N rows by N columns are transposed in each 16 bytes of the N vectors: as many times as N has
-//! bits, elements of the first half of the vectors and of the second half are interleaved, each time a rotation by one of
-//! the bits of an element's number, so that row and column change places. Pieces of one line of memory are loaded
-//! together, row by row, as rows may push one another out of the cache, where they lie a power of two apart.
+//! [`Way::Pieces`], for rows that lie far apart: with N elements in 16 bytes, row `r` is loaded into 16 bytes number `r
+//! / N` of vector `r mod N`. Then N rows by N columns are transposed within each 16 bytes of the N vectors: log2(N)
+//! times, elements of the first and the second half of the vectors are interleaved. Each time rotates the bits of an
+//! element's number by one, until row and column have changed places. Pieces of one line of memory are loaded together,
+//! row by row, because rows a power of two apart may evict one another from the cache.
 
 use super::Refused;
 use super::address::{Access, Base};
@@ -45,7 +45,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         out.load(self, Access { lanes: (t.lanes > 1).then_some((t.lanes, t.stride)), ..from })
     }
 
-    /// The columns of all from the first element to the last, in so many vectors of `width` elements.
+    /// The columns by deinterleaving, from `vectors` vectors of `width` elements with all elements from first to last.
     fn deinterleaved(
         &mut self,
         out: &mut E,
@@ -65,7 +65,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         t.columns.iter().map(|&column| made[column as usize].expect("a column that is wanted")).collect()
     }
 
-    /// The columns of pieces of rows.
+    /// The columns by pieces of rows.
     fn pieces(&mut self, out: &mut E, from: Access<E::Number>, t: &Transpose) -> Vec<E::Value> {
         let bytes = from.dtype.bytes();
         let in_piece = PIECE_BYTES / bytes;
@@ -76,7 +76,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             let (group, place) = (row / in_piece, (row % in_piece) as usize);
             for (&start, vectors) in starts.iter().zip(&mut vectors) {
                 let element = row as i64 * t.stride + start as i64;
-                // A piece that would reach beyond the last element begins before its column.
+                // A piece that would reach beyond the last element starts earlier than its column.
                 let skipped = (element + in_piece as i64 - 1 - last).max(0);
                 let into = (group > 0).then(|| (vectors[place], group));
                 let from = from.behind(out, element - skipped);
@@ -97,9 +97,9 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 }
 
-/// Rows by columns: of `count` vectors, or as many as have a row.
+/// Transposes rows to columns, in `count` vectors; there may be fewer rows.
 fn turned<'a, E: Emit<'a>>(out: &mut E, mut vectors: Vec<E::Value>, count: usize) -> Vec<E::Value> {
-    // The lanes of a row that there is not hold anything.
+    // The lanes of missing rows may hold anything.
     vectors.resize(count, vectors[0]);
     for _ in 0..count.ilog2() {
         let (first, second) = vectors.split_at(count / 2);
@@ -108,8 +108,7 @@ fn turned<'a, E: Emit<'a>>(out: &mut E, mut vectors: Vec<E::Value>, count: usize
     vectors
 }
 
-/// The elements in these vectors that lie as far apart as there are `wanted` starts, from each of those on; of `width`
-/// elements a vector.
+/// The columns of elements `stride` apart that begin at the `wanted` starts, from vectors of `width` elements.
 fn deinterleaved<'a, E: Emit<'a>>(
     out: &mut E,
     vectors: Vec<Option<E::Value>>,
@@ -123,7 +122,7 @@ fn deinterleaved<'a, E: Emit<'a>>(
     if !stride.is_multiple_of(2) {
         return rotated(out, vectors, stride as u64, width);
     }
-    // Columns of even starts are among the even elements.
+    // The columns with even starts are among the even elements.
     let mut halves = [vec![], vec![]];
     for pair in vectors.chunks(2) {
         let a = pair[0].expect("the loads have no holes");
@@ -142,7 +141,7 @@ fn deinterleaved<'a, E: Emit<'a>>(
     all
 }
 
-/// An odd stride: the columns by their starts.
+/// The columns with an odd stride, by their starts.
 fn rotated<'a, E: Emit<'a>>(
     out: &mut E,
     mut vectors: Vec<Option<E::Value>>,

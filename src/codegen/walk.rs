@@ -1,10 +1,10 @@
 //! The walk of a legal nest: statements and loops, in their order.
 //!
-//! - Each pattern of indices that moves with a loop has a pointer that is bumped once an iteration; constant parts of
-//!   indices are offsets in the instructions (see [`address`](super::address)). Bytes exist only here and below.
-//! - Accumulators with constant indices live in registers, others in memory (see [`storage`](super::storage)). A register
-//!   gets its initial value only where the value is needed there: reads before that are the constant.
-//! - Definitions are written out, and operations on constants are evaluated.
+//! - Each pattern of indices that moves with a loop has a pointer, moved once per iteration; constant parts of indices
+//!   are offsets in the instructions (see [`address`](super::address)). Bytes exist only here and below.
+//! - Accumulators with constant indices live in registers, the others in memory (see [`storage`](super::storage)). A
+//!   register gets its initial value only where the value is needed there: reads before that are the constant.
+//! - Definitions are inlined, and operations on constants are evaluated.
 
 use super::Refused;
 use super::accumulators::Halves;
@@ -22,24 +22,24 @@ pub struct Walk<'a, E: Handles> {
     pub types: HashMap<AccId, DType>,
     /// The registers of cells.
     pub registers: HashMap<(AccId, Cell), E::Register>,
-    /// Cells that were declared, and whose registers do not hold their initial values yet; in order.
+    /// Declared cells whose registers do not hold their initial values yet; in order.
     pub fresh: Vec<((AccId, Cell), Scalar)>,
-    /// Each bound value.
+    /// The value of each bound variable.
     pub values: HashMap<Var, E::Value>,
-    /// Counters of loops, where they are needed, and carries.
+    /// The counters of loops that need one, and the carries.
     pub counters: HashMap<LoopVar, E::Number>,
     pub(super) pointers: Pointers<E::Number>,
     /// The lanes of the current vector, of one loop or two.
     pub vector: Option<Vector>,
-    /// The number of them that the nest has: the others may hold anything.
+    /// The number of lanes that the nest has; the other lanes may hold anything.
     pub(super) lanes_written: u64,
     /// Halves of vectors that the current body of lanes has read.
     pub(super) halves: Vec<Halves<E::Value>>,
     /// Values of indices that are the same in all lanes, in the current body.
     pub(super) positions: HashMap<(DType, Index), E::Value>,
-    /// The statements after the current one in its body, and in those around it.
+    /// The statements after the current one in its body, and in the bodies around it.
     pub(super) rest: Vec<&'a [Stmt]>,
-    /// The accumulators that the bodies around declare, but for bodies of lanes.
+    /// The accumulators that the open bodies declare, without bodies of lanes.
     pub(super) declared_here: Vec<HashSet<AccId>>,
     /// Accumulators that need no initial value.
     pub(super) set_before_read: HashSet<AccId>,
@@ -73,7 +73,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
     }
 
-    /// The lanes of the current vector: their loop, and how many.
+    /// The loop and the number of the current vector's lanes.
     pub fn lane(&self) -> Option<(LoopVar, u64)> {
         self.vector.map(|vector| (vector.var, vector.lanes))
     }
@@ -84,7 +84,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             let rest = &body[n + 1..];
             self.rest.push(rest);
             match stmt {
-                // Trailing ones of an index.
+                // The count of trailing ones of an index.
                 Stmt::Carry { var, of } => {
                     let number = self.index_value(out, of);
                     let ones = out.trailing_ones(number);
@@ -93,6 +93,12 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 Stmt::Pick { var, value, most } => {
                     let value = self.expr(out, value, None, None)?;
                     let number = out.picked(value, *most)?;
+                    self.bind_number(out, *var, number, rest);
+                }
+                Stmt::Misalign { var, buf, index, .. } => {
+                    let at = self.address(out, Base::Buf(*buf), index);
+                    let bytes = self.nest.buffers[buf.0 as usize].dtype.bytes();
+                    let number = out.misaligned(*buf, at, bytes)?;
                     self.bind_number(out, *var, number, rest);
                 }
                 _ => self.stmt(out, stmt)?,
@@ -135,8 +141,16 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 self.store(out, Base::Buf(*buf), index, value)
             }
             Stmt::Transpose(t) => self.transpose(out, t),
+            Stmt::Prefetch { buf, index } => {
+                let at = self.address(out, Base::Buf(*buf), index);
+                out.prefetch(at);
+                Ok(())
+            }
             Stmt::Select { .. } | Stmt::Wide { .. } => out.outside(self, stmt),
-            Stmt::Carry { .. } | Stmt::Pick { .. } => unreachable!("they are bound in their body"),
+            Stmt::Rotate { acc, start, len, by } => self.rotate(out, *acc, (*start, *len), *by),
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } => {
+                unreachable!("they are bound in their body")
+            }
             Stmt::Merge { .. } | Stmt::Fold { .. } => Err(Refused("a merge or fold that was not written out".into())),
         }
     }
@@ -147,12 +161,19 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 
     fn lanes(&mut self, out: &mut E, vector: Vector, body: &'a [Stmt]) -> Result<(), Refused> {
+        if vector.edge.is_some() {
+            self.start_cells(out);
+        }
         self.vector = out.begin_lanes(self, vector, body)?;
         self.lanes_written = vector.lanes;
         let done = self.body(out, body);
         self.vector = None;
         self.halves.clear();
         out.end_lanes();
+        if vector.edge.is_some() {
+            // A vector without lanes is left out, with what was made there.
+            self.positions.clear();
+        }
         done
     }
 
@@ -163,16 +184,16 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         }
         let mut open = out.begin_loop(self, l);
         let pointers = self.enter(out, l.var, &l.body, None);
-        out.enter_loop(self, l, &mut open, &pointers)?;
+        out.enter_loop(self, l, &mut open)?;
         self.positions.clear();
         self.declared_here.push(HashSet::new());
-        out.loop_body(self, l, &open)?;
+        self.body(out, &l.body)?;
         self.fresh.clear();
         self.declared_here.pop();
         for (pointer, bytes) in pointers {
             out.bump(pointer, bytes);
         }
-        out.end_loop(self, l, open)?;
+        out.end_loop(l, open);
         self.leave(l.var);
         self.positions.clear();
         Ok(())

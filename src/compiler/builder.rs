@@ -1,4 +1,4 @@
-//! How a compiler is made.
+//! The settings of a compiler.
 
 use super::cache::Cache;
 use super::{Compiler, Inner};
@@ -7,10 +7,10 @@ use crate::inspect::perf::PerfMap;
 use crate::target::Target;
 use std::sync::Arc;
 
-/// The most codes kept where nothing is said.
+/// The default for the most codes kept.
 const MOST_KERNELS: usize = 16_000;
 
-/// The most bytes of executable memory kept where nothing is said.
+/// The default for the most bytes of executable memory kept.
 const MOST_CODE_BYTES: u64 = 256 << 20;
 
 /// Makes a [`Compiler`].
@@ -33,31 +33,30 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The target; this machine with every instruction it has, where none is given.
+    /// The target; by default this machine with every instruction it has.
     pub fn target(self, target: Target) -> Builder {
         Builder { target: Some(target), ..self }
     }
 
-    /// How many threads run a call: large work gets several parts, which an [`Executor`](crate::Executor) shares out.
-    /// One, where nothing is said, and then all work has one part.
+    /// The number of threads that run a call; by default one. With several, large work gets several parts, which an
+    /// [`Executor`](crate::Executor) runs.
     pub fn threads(self, threads: usize) -> Builder {
         Builder { threads: Some(threads.max(1)), ..self }
     }
 
-    /// The most codes that are kept, at least one; 16,000 where nothing is said.
+    /// The most codes that are kept, at least one; by default 16,000.
     pub fn most_kernels(self, most: usize) -> Builder {
         Builder { most_kernels: Some(most), ..self }
     }
 
-    /// The most bytes of executable memory of the codes that are kept; 256 MiB where nothing is said. Code of more than
-    /// a shard's share of that, which is at least 4 MiB or all of it, is made for each spec.
+    /// The most bytes of executable memory of the codes that are kept; by default 256 MiB. Code is made anew for each
+    /// spec if it is larger than a shard's share of these bytes, which is at least 4 MiB or all of them.
     pub fn most_code_bytes(self, most: u64) -> Builder {
         Builder { most_code_bytes: Some(most), ..self }
     }
 
-    /// Writes where codes lie to `/tmp/perf-PID.map`, in which `perf report` looks for names:
-    /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents, and that of a wide function with its
-    /// number.
+    /// Writes the names of functions to `/tmp/perf-PID.map`, which `perf report` reads. A function's name is
+    /// `cranefold::sum_f32_4xr1000_to_f32`, where `r` marks reduced extents; a wide function's has its number besides.
     pub fn perf_map(self) -> Builder {
         Builder { perf_map: true, ..self }
     }

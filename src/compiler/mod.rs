@@ -6,7 +6,6 @@ mod cache;
 pub use builder::Builder;
 pub use cache::Statistics;
 
-use crate::codegen::x86::Plan;
 use crate::error::{Error, NestError, NoCode};
 use crate::inspect::perf::PerfMap;
 use crate::kernel::code::Compiled;
@@ -15,7 +14,7 @@ use crate::keyed::KeyedSpec;
 use crate::keyed::{Key, Signature};
 use crate::link::{self, Code, Memory};
 use crate::lower::{self, program::Program};
-use crate::pipeline::{self, Made};
+use crate::pipeline::{self, Made, Verify};
 use crate::problem::Problem;
 use crate::problem::tree::TREE_VERSION;
 use crate::schedule::{Bounds, Decided, Schedule, ScheduleError, Source};
@@ -53,7 +52,7 @@ pub struct Compiler(Arc<Inner>);
 struct Inner {
     target: Target,
     vectors: Vectors,
-    /// The target's canonical text, which stands in signatures.
+    /// The target's canonical text, which signatures hold.
     target_text: Arc<str>,
     threads: usize,
     cache: Cache,
@@ -61,20 +60,20 @@ struct Inner {
     perf_map: Option<PerfMap>,
 }
 
-/// The choices that a caller forces.
+/// The choices that a caller may force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The schedule; none lets the compiler choose.
+    /// The schedule; `None` lets the compiler choose.
     pub schedule: Option<Schedule>,
-    /// Bits of the widest vector; none allows the target's.
+    /// Bits of the widest vector; `None` allows the target's.
     pub width: Option<u32>,
 }
 
 impl Options {
-    /// The bounds of what is decided on a target with these vectors, for so many threads.
+    /// The bounds of decisions on a target with these vectors, for `threads` threads.
     ///
     /// # Errors
-    /// [`ScheduleError::Width`] if there is no such width.
+    /// [`ScheduleError::Width`] if vectors cannot have that width.
     pub fn bounds(&self, vectors: Vectors, threads: usize) -> Result<Bounds, ScheduleError> {
         let all = Bounds { threads, ..Bounds::new(vectors) };
         let bounds = match self.width {
@@ -94,12 +93,12 @@ impl Compiler {
         Compiler::builder().build()
     }
 
-    /// What makes a compiler for another target, for threads, or with other bounds of what it keeps.
+    /// A builder of a compiler for another target, for several threads, or with other limits of the cache.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// How many threads it compiles for.
+    /// The number of threads that the compiler compiles for.
     pub fn threads(&self) -> usize {
         self.0.threads
     }
@@ -109,17 +108,17 @@ impl Compiler {
         &self.0.target
     }
 
-    /// The widest vectors it makes code of.
+    /// The widest vectors that the compiler uses.
     pub fn vectors(&self) -> Vectors {
         self.0.vectors
     }
 
-    /// The bounds of what it decides where nothing is asked for.
+    /// The bounds of decisions if the caller forces nothing.
     fn bounds(&self) -> Bounds {
         Bounds { threads: self.0.threads, ..Bounds::new(self.0.vectors) }
     }
 
-    /// The kernel of a reduction: compiled, or from the cache.
+    /// The kernel of a reduction, compiled or from the cache.
     ///
     /// # Errors
     /// See [`Error`].
@@ -130,7 +129,7 @@ impl Compiler {
         }
     }
 
-    /// As [`compile`](Compiler::compile), with something forced.
+    /// Compiles with forced choices; otherwise as [`compile`](Compiler::compile).
     ///
     /// # Errors
     /// [`Error::Schedule`] if the schedule does not fit the problem.
@@ -139,16 +138,16 @@ impl Compiler {
     }
 
     /// A spec with the signature of its code, so that [`compile_keyed`](Compiler::compile_keyed) and
-    /// [`get`](Compiler::get) need not work it out.
+    /// [`get`](Compiler::get) need not compute it.
     pub fn keyed(&self, spec: &Spec) -> KeyedSpec {
         let known = self.0.cache.keyed(spec);
         known.unwrap_or_else(|| self.0.cache.known(self.new_keyed(spec, self.bounds(), None, false)))
     }
 
-    /// As [`keyed`](Compiler::keyed), with something forced.
+    /// The keyed spec with forced choices; otherwise as [`keyed`](Compiler::keyed).
     ///
     /// # Errors
-    /// [`Error::Schedule`] if the width is none.
+    /// [`Error::Schedule`] if vectors cannot have the forced width.
     pub fn keyed_with(&self, spec: &Spec, options: &Options) -> Result<KeyedSpec, Error> {
         let bounds = options.bounds(self.0.vectors, self.0.threads)?;
         if options.schedule.is_none() && bounds == self.bounds() {
@@ -195,9 +194,16 @@ impl Compiler {
     /// boxes of outputs overlap; else as [`compile_with`](Compiler::compile_with).
     pub fn compile_problem(&self, problem: &Problem, options: &Options) -> Result<Kernel, Error> {
         problem.check().map_err(Error::Problem)?;
-        let naive = lower::lower(problem, "nest");
-        cranefold_ir::verify(&naive).map_err(NestError::Rules)?;
-        self.compile_source(problem.clone().into(), options)
+        let keyed = self.source_request(problem.clone().into(), options)?;
+        self.0.cache.get_or_make(&keyed, || {
+            // What its check does not find, and what no test has seen: it may be no spec's.
+            let naive = lower::lower(problem, "nest");
+            cranefold_ir::verify(&naive).map_err(NestError::Rules)?;
+            let Key { source, bounds, schedule, .. } = &**keyed.signature();
+            let decided = Decided::of(source.clone(), schedule.as_ref(), *bounds)?;
+            pipeline::run(pipeline::lowered(&decided), &decided, Verify::Last, |_, _| {})?;
+            self.make(keyed.signature())
+        })
     }
 
     /// The kernel of a nest, such as one that [`Kernel::dump`] has printed after any pass and someone has edited. Its
@@ -226,10 +232,10 @@ impl Compiler {
     /// something in it; [`Error::Schedule`] if a schedule is forced that says more than vectors and prefetch.
     pub fn compile_nest(&self, nest: &Nest, options: &Options) -> Result<Kernel, Error> {
         NestError::check(nest)?;
-        self.compile_source(Source::Nest(nest.clone().into()), options)
+        self.compile_keyed(&self.source_request(Source::Nest(nest.clone().into()), options)?)
     }
 
-    fn compile_source(&self, source: Source, options: &Options) -> Result<Kernel, Error> {
+    fn source_request(&self, source: Source, options: &Options) -> Result<KeyedSpec, Error> {
         let key = Key {
             source,
             target: self.0.target_text.clone(),
@@ -237,7 +243,7 @@ impl Compiler {
             schedule: options.schedule.clone(),
             tree_version: TREE_VERSION,
         };
-        self.compile_keyed(&KeyedSpec::of_source(Signature::new(key)))
+        Ok(KeyedSpec::of_source(Signature::new(key)))
     }
 
     /// The kernel of a keyed spec: compiled, or from the cache.
@@ -266,12 +272,13 @@ impl Compiler {
         self.0.cache.get(keyed)
     }
 
-    /// Lets go of all code. What kernels hold lives on with them.
+    /// Drops all code from the cache. Code that kernels hold lives as long as they do.
     pub fn clear(&self) {
         self.0.cache.clear();
     }
 
-    /// The code of a naive nest of a problem by a schedule that was chosen for the problem: compiled, or from the cache.
+    /// The code of a naive nest of a problem, by the schedule that was chosen for the problem; compiled or from the
+    /// cache.
     ///
     /// # Errors
     /// See [`Error`].
@@ -291,7 +298,7 @@ impl Compiler {
     fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
         self.make_by(signature, |decided, program| {
             let memory = self.0.target.is_host().then_some(&self.0.memory);
-            link::compile(program.all_nests(), Plan::of(decided), self.0.target.isa(), memory)
+            link::compile(program.all_nests(), decided.vectors, self.0.target.isa(), memory)
         })
     }
 
@@ -325,7 +332,7 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// What was done so far, and what is held.
+    /// The counts of the work done so far, and of the code held.
     pub fn statistics(&self) -> Statistics {
         self.0.cache.statistics()
     }
@@ -335,7 +342,7 @@ impl Compiler {
 mod tests {
     use super::*;
 
-    /// Makes a kernel of a compiler whose generator of wide vectors refuses all.
+    /// Makes a kernel by a compiler whose generator of wide vectors refuses all.
     fn narrowed(compiler: &Compiler, spec: &str, options: &Options) -> (Kernel, Kernel) {
         let spec: Spec = spec.parse().expect("a spec");
         let keyed = compiler.keyed_with(&spec, options).expect("a keyed spec");
@@ -344,7 +351,7 @@ mod tests {
                 return Err(NoCode::NoForm("frobnication of f32".into()));
             }
             let Inner { target, memory, .. } = &*compiler.0;
-            link::compile(program.all_nests(), Plan::of(decided), target.isa(), Some(memory))
+            link::compile(program.all_nests(), decided.vectors, target.isa(), Some(memory))
         };
         let make = || compiler.make_by(keyed.signature(), refusing);
         let narrowed = compiler.0.cache.get_or_make(&keyed, make).expect("code of 128 bits");

@@ -1,4 +1,4 @@
-//! Threads that stay awake for a while.
+//! Threads that spin for a while before they sleep.
 
 use super::{Executor, Turns};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield};
@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The calling thread and threads of its own that look for the next call for a while before they sleep, as those of OpenMP do:
-/// what calls one kernel after the other does not wait for threads to wake, which takes as long as a sum of some MB.
+/// The calling thread, and threads of its own that spin for a while between calls, as OpenMP's do. A program that calls
+/// one kernel after the other does not wait for them to wake, which takes as long as a sum of some MB.
 ///
-/// While they look they keep a core each busy, but give way to any thread that is ready to run. Only threads that a call wants
-/// are woken. Calls from several threads at once share them, a part may itself make calls, and a panic of a part is one of
-/// [`run`](Executor::run). They end with the executor.
+/// A spinning thread keeps a core busy, but yields to any thread that is ready to run. A call wakes only as many
+/// threads as it needs. Calls from several threads at once share them, and a part may itself make calls. A panic in a
+/// part is a panic of [`run`](Executor::run). The threads end with the executor.
 ///
 /// ```
 /// use cranefold::{Compiler, Executor, Input, Output, Spec, Spinning};
@@ -30,7 +30,8 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct Spinning {
-    /// Rayon's, whose scopes run what borrows; none where the calling thread is all there is. Its threads are the residents.
+    /// Rayon's pool, whose scopes run closures that borrow; `None` without threads of its own. Its threads are the
+    /// residents.
     pool: Option<ThreadPool>,
     shared: Arc<Pool>,
 }
@@ -38,43 +39,42 @@ pub struct Spinning {
 #[derive(Debug)]
 struct Pool {
     residents: Vec<Resident>,
-    /// Helpers that calls have asked for and that have not ended.
+    /// The number of helpers that calls have asked for and that have not ended.
     wanted: AtomicUsize,
-    /// The executor is gone.
+    /// True once the executor is dropped.
     ended: AtomicBool,
     awake: Duration,
 }
 
-/// A thread that runs what a call asks for.
+/// A thread that helps calls.
 #[derive(Debug, Default)]
 struct Resident {
-    /// Known before it sleeps for the first time.
+    /// The thread; it is set before the thread sleeps for the first time.
     thread: OnceLock<Thread>,
-    /// It sleeps, or is about to and looks once more.
+    /// True if the thread sleeps, or is about to and checks once more for work.
     sleeps: AtomicBool,
 }
 
 impl Spinning {
-    /// How long threads look for a call after the last one, where nothing is said: longer than a runtime takes between two.
+    /// The default time that threads spin after a call: longer than a runtime takes between two calls.
     pub const AWAKE: Duration = Duration::from_micros(200);
 
-    /// So many threads, with the calling one, which is always there.
+    /// An executor of `threads` threads, which include the calling one.
     ///
     /// # Errors
-    /// If the system does not give them.
+    /// An error if the system does not give the threads.
     pub fn new(threads: usize) -> Result<Spinning, ThreadPoolBuildError> {
         Spinning::awake_for(threads, Spinning::AWAKE)
     }
 
-    /// As [`new`](Spinning::new), where threads look so long for a call after the last one. With no time at all each call wakes
-    /// them.
+    /// An executor of `threads` threads that spin for `awake` after a call. With no time at all, each call wakes them.
     ///
     /// # Errors
     /// As [`new`](Spinning::new).
     pub fn awake_for(threads: usize, awake: Duration) -> Result<Spinning, ThreadPoolBuildError> {
         let residents: Vec<Resident> = (1..threads).map(|_| Resident::default()).collect();
         let builder = ThreadPoolBuilder::new().num_threads(residents.len()).thread_name(|n| format!("cranefold {n}"));
-        // Rayon takes no threads for as many as it likes.
+        // Rayon would make as many threads as it likes of the number 0.
         let pool = if residents.is_empty() { None } else { Some(builder.build()?) };
         let shared = Pool { residents, wanted: AtomicUsize::new(0), ended: AtomicBool::new(false), awake };
         let shared = Arc::new(shared);
@@ -110,9 +110,9 @@ impl Drop for Spinning {
 }
 
 impl Pool {
-    /// What a resident does until the executor is gone: it runs what rayon has for it, looks for more, and sleeps.
+    /// Runs a resident until the executor is dropped: it runs rayon's work, spins for more, and sleeps.
     ///
-    /// Rayon never sees it idle, and wakes none: [`wake`](Pool::wake) does.
+    /// Rayon never sees a resident idle and wakes none; [`wake`](Pool::wake) does.
     fn reside(&self, resident: &Resident) {
         resident.thread.get_or_init(thread::current);
         let mut last = Instant::now();
@@ -128,10 +128,11 @@ impl Pool {
         }
     }
 
-    /// Sleeps until woken, unless there is something to run, which may have come while it was seen awake.
+    /// Sleeps until woken, unless work has come while the thread still counted as awake.
     fn sleep(&self, resident: &Resident) {
         resident.sleeps.store(true, Ordering::SeqCst);
-        // Either the caller's look at `sleeps`, after it asked for help, or this look for what it asked sees the other.
+        // Either the caller's read of `sleeps`, after it asked for help, or this thread's check for work sees the
+        // other.
         fence(Ordering::SeqCst);
         if runs_something() {
             resident.sleeps.store(false, Ordering::SeqCst);
@@ -142,7 +143,7 @@ impl Pool {
         }
     }
 
-    /// Wakes residents until as many are awake as are wanted, by this call and others, or all are.
+    /// Wakes residents until as many are awake as this and other calls want, or all are.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         let asleep = |resident: &&Resident| resident.sleeps.load(Ordering::SeqCst);
@@ -158,7 +159,7 @@ impl Pool {
 }
 
 impl Resident {
-    /// Wakes it if it sleeps, and says whether it did.
+    /// Wakes the thread if it sleeps; returns true if it did.
     fn wake(&self) -> bool {
         let slept = self.sleeps.swap(false, Ordering::SeqCst);
         if let Some(thread) = self.thread.get().filter(|_| slept) {
@@ -168,12 +169,12 @@ impl Resident {
     }
 }
 
-/// Runs something that rayon has for this thread, if there is anything.
+/// Runs one piece of work that rayon has for this thread; returns false if there is none.
 fn runs_something() -> bool {
     rayon::yield_now() == Some(Yield::Executed)
 }
 
-/// Helpers that are wanted as long as this lives.
+/// A request for helpers, which ends when this is dropped.
 struct Asked<'a> {
     wanted: &'a AtomicUsize,
     helpers: usize,

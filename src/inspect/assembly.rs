@@ -2,10 +2,10 @@
 
 use crate::codegen::clif::{self, Generated, HostFunction, LoopName, WideName, loop_at};
 use crate::codegen::marks::marks;
-use crate::codegen::x86::Plan;
 use crate::error::Error;
 use crate::inspect::disassembly::{MarkedCode, disassembly};
 use crate::link::{Code, generate, host_calls, together, wide_calls};
+use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalNameRef};
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -17,18 +17,18 @@ use target_lexicon::Architecture;
 ///
 /// # Errors
 /// [`Error::Internal`] if the nest holds what code generation has no form for.
-pub fn clif(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Function, Error> {
-    let mut function = generate(nest, plan, isa)?.function;
+pub fn clif(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Function, Error> {
+    let mut function = generate(nest, vectors, isa)?.function;
     clif::forget(&mut function);
     Ok(function)
 }
 
-/// The CLIF of a legal nest as text, after lines that say which functions of the host it calls.
+/// The CLIF of a legal nest as text, after a legend of the host functions that it calls.
 ///
 /// # Errors
 /// As [`clif`].
-pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let function = clif(nest, plan, isa)?;
+pub fn clif_text(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let function = clif(nest, vectors, isa)?;
     let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
         format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
     };
@@ -38,12 +38,12 @@ pub fn clif_text(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String
     Ok(legend + &function.to_string())
 }
 
-/// The assembly of a legal nest, whose code is `of`: on x86-64 disassembled, else as Cranelift prints it.
+/// The assembly of a legal nest with the code `of`: disassembled on x86-64, else as Cranelift prints it.
 ///
 /// # Errors
 /// As [`compile`](crate::link::compile); [`Error::Internal`] also if the nest gives other code than that.
-pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let Generated { function, wide_functions, loops, .. } = generate(nest, plan, isa)?;
+pub fn assembly(of: &Code, nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<String, Error> {
+    let Generated { function, wide_functions, loops, .. } = generate(nest, vectors, isa)?;
     let is_x86 = isa.triple().architecture == Architecture::X86_64;
     let mut context = Context::for_function(function);
     context.set_disasm(!is_x86);
@@ -66,7 +66,7 @@ pub fn assembly(of: &Code, nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Res
     Ok(text)
 }
 
-/// The disassembly of what Cranelift made.
+/// The disassembly of the code that Cranelift made of a function.
 fn function_text(function: &Function, code: &CompiledCode, loops: &[LoopName]) -> String {
     let around: Vec<Option<u32>> = loops.iter().map(|l| l.around).collect();
     let pieces = code.buffer.get_srclocs_sorted().iter().map(|piece| (piece.end as usize, loop_at(piece.loc)));
@@ -80,7 +80,7 @@ fn function_text(function: &Function, code: &CompiledCode, loops: &[LoopName]) -
     disassembly(&MarkedCode { bytes, code_bytes, loops: &loops, marks: &marks, addresses: &addresses })
 }
 
-/// What an address is of.
+/// The name of the function or data that an address refers to.
 fn target_name(function: &Function, target: &FinalizedRelocTarget) -> String {
     match target {
         FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => default_libcall_names()(*call),

@@ -11,15 +11,15 @@ pub struct MarkedCode<'a> {
     pub bytes: &'a [u8],
     /// Bytes of code.
     pub code_bytes: usize,
-    /// What each loop is called.
+    /// The name of each loop.
     pub loops: &'a [&'a str],
-    /// Where loops begin and end.
+    /// The places where loops begin and end.
     pub marks: &'a [(usize, Mark)],
-    /// What addresses are put in by the loader.
+    /// The places of addresses that the loader fills in, with the names they refer to.
     pub addresses: &'a [(usize, String)],
 }
 
-/// A line for each instruction, with its offset in bytes, between those of the loops' names; then the constants:
+/// A line for each instruction, with its offset in bytes, between the names of loops; then the constants:
 ///
 /// ```text
 ///      0:  mov rax,[rdi]
@@ -62,7 +62,7 @@ pub fn disassembly(part: &MarkedCode) -> String {
     text.lines
 }
 
-/// Lines, and the loops that are open.
+/// Lines of text, and the loops that are open.
 #[derive(Default)]
 struct Text<'a> {
     lines: String,

@@ -1,7 +1,6 @@
 //! Every stage of a kernel as text.
 
 use super::assembly::{assembly, clif_text};
-use crate::codegen::x86::Plan;
 use crate::error::Error;
 use crate::kernel::code::Compiled;
 use crate::lower::program::Program;
@@ -44,7 +43,7 @@ fn is_of(stage: &str, spec: Option<&Spec>, source: &Source) -> bool {
 fn one(spec: Option<&Spec>, compiled: &Compiled, stage: &'static str) -> Result<String, Error> {
     let isa = compiled.target.isa();
     let decided = &compiled.decided;
-    let plan = Plan::of(decided);
+    let vectors = decided.vectors;
     Ok(match stage {
         "spec" => spec.map_or(String::new(), Spec::to_string),
         "problem" => decided.source.problem().map_or(String::new(), |problem| problem.to_string()),
@@ -52,9 +51,9 @@ fn one(spec: Option<&Spec>, compiled: &Compiled, stage: &'static str) -> Result<
             Some(narrowed) => format!("{}\n; {narrowed}", decided.schedule),
             None => decided.schedule.to_string(),
         },
-        "clif" => of_each(&pipeline::legal(decided)?, "; ", |_, nest| clif_text(nest, plan, isa))?,
+        "clif" => of_each(&pipeline::legal(decided)?, "; ", |_, nest| clif_text(nest, vectors, isa))?,
         "asm" => {
-            of_each(&pipeline::legal(decided)?, "", |code, nest| assembly(&compiled.codes[code], nest, plan, isa))?
+            of_each(&pipeline::legal(decided)?, "", |code, nest| assembly(&compiled.codes[code], nest, vectors, isa))?
         }
         pass => {
             let stage = pipeline::stages(decided)?.into_iter().find(|(name, _)| *name == pass);
@@ -63,7 +62,7 @@ fn one(spec: Option<&Spec>, compiled: &Compiled, stage: &'static str) -> Result<
     })
 }
 
-/// The text that is made of each nest; where there are several, after a line that says which parts run it.
+/// The text of each nest; if there are several, after a line with the parts that run it.
 fn of_each(
     program: &Program,
     mark: &str,

@@ -1,17 +1,17 @@
-//! Why a kernel is as it is, on one page.
+//! The page that explains a kernel: its problem, work, tree, schedule and expected time.
 //!
 //! ```text
 //! sum f32[1024,1024] axes=[1]
-//! problem    what is compiled: types, then dims as they lie in memory, the reduced ones in parentheses
-//! signature  what else the code is kept by
-//! moves      bytes of elements read and written, each once
+//! problem    the compiled problem: types, then dims in the order of memory, the reduced ones in parentheses
+//! signature  the rest of the cache key of the code
+//! moves      bytes of elements read and written, each element once
 //! operations of the nest after its last pass, which are close to instructions
-//! level      where so many bytes lie, call after call
+//! level      the level of memory that holds so many bytes from call to call
 //! tree       the order of accumulation, which is part of the meaning
 //! order      the loops around the body that does most of the work, outermost first
-//! schedule   what was chosen, and why it
-//! parts      which generator made what
-//! predicted  what a call is expected to take
+//! schedule   the chosen schedule, and the reason for it
+//! parts      the code that each generator made
+//! predicted  the expected time of a call
 //! ```
 
 mod work;
@@ -29,7 +29,7 @@ use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
 use std::fmt::Write;
 use work::Work;
 
-/// The most schedules that are named beside the one that was chosen.
+/// The most other schedules that the page names.
 const MOST_OTHERS: usize = 3;
 
 /// The page.
@@ -92,7 +92,7 @@ fn operations(source: &Source, work: &Work) -> String {
     format!("{}{each}; {} where a vector is one", grouped(work.operations), grouped(work.executed))
 }
 
-/// How many elements are reduced or converted, over all slices.
+/// The number of elements that are reduced or converted, over all slices.
 fn elements_read(problem: &Problem) -> u64 {
     let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
     let each = problem.elements.iter().map(Region::positions).fold(0, u64::saturating_add);
@@ -152,7 +152,7 @@ fn tree(compiled: &Compiled) -> String {
     }
 }
 
-/// What a loop runs over.
+/// The quantity that a loop runs over.
 fn over(var: LoopVar) -> &'static str {
     match var.over {
         Over::Output => "outputs",
@@ -172,12 +172,8 @@ fn order(work: &Work) -> String {
     if main.weight == 0 {
         return "no loop does any work".into();
     }
-    let extent = |extent| match extent {
-        cranefold_ir::Extent::Const(n) => n.to_string(),
-        cranefold_ir::Extent::Carry(var) => var.to_string(),
-    };
     let mut levels: Vec<String> =
-        main.loops.iter().map(|l| format!("{} {} in 0..{}", over(l.var), l.var, extent(l.extent))).collect();
+        main.loops.iter().map(|l| format!("{} {} in {}", over(l.var), l.var, l.extent)).collect();
     levels.push(match (main.selected, main.loads, main.lanes) {
         (0, 0, 1) => "scalars".into(),
         (0, 0, lanes) => format!("vectors of {lanes} lanes"),
@@ -193,7 +189,7 @@ fn order(work: &Work) -> String {
     levels.join(" > ") + &share
 }
 
-/// Why the schedule is as it is, a line each.
+/// The reasons for the schedule, a line each.
 fn why(compiled: &Compiled) -> Vec<String> {
     let Decided { source, schedule, vectors, is_forced, narrowed } = &compiled.decided;
     if let Some(narrowed) = narrowed {
@@ -224,7 +220,7 @@ fn why(compiled: &Compiled) -> Vec<String> {
     [width].into_iter().chain(form).chain(reasons.into_iter().take(MOST_OTHERS)).chain(rest).chain(none).collect()
 }
 
-/// The form of the reducer beside the other one, where the problem has two.
+/// The operations of the reducer's form beside the other form's; `None` if the problem has one form.
 fn why_form(problem: &Problem, form: Form, width: u32) -> Option<String> {
     let other = if form == Form::Plain { Form::Direct } else { Form::Plain };
     let of = |form| schedule::slice_operations(problem, form, width);
@@ -232,7 +228,7 @@ fn why_form(problem: &Problem, form: Form, width: u32) -> Option<String> {
     Some(format!("{form} form: {} operations a slice, {} in the {other} one", grouped(own), grouped(others)))
 }
 
-/// What each generator made, a line each.
+/// The code that each generator made, a line each.
 fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<String> {
     if facts.parts > 1 {
         return shared_out(compiled, facts);
@@ -281,7 +277,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     parts
 }
 
-/// What threads share out, a line for each code.
+/// The work that threads divide, a line for each code.
 fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
     let of = match compiled.decided.schedule.parts.of {
         Divided::Outputs => "outputs",
@@ -319,7 +315,7 @@ fn predicted(compiled: &Compiled, facts: &Facts) -> String {
     }
 }
 
-/// So many of something that has a plural in s.
+/// A count with its noun, which has a plural in s.
 fn several(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }

@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::kernel::Kernel;
 
 impl Kernel {
-    /// The text of one stage of the way from the spec, the problem or the nest to this kernel's code, or of `all`.
+    /// The text of one stage between the spec and this kernel's code, or of `all` stages.
     ///
-    /// The stages are made again, from the kernel's own problem and schedule: the way is
-    /// deterministic, so what is shown is what ran.
+    /// The stages are made again from the kernel's own problem and schedule. The compiler is deterministic, so the text
+    /// is of the code that runs.
     ///
     /// # Errors
     /// [`Error::Stage`] if there is no stage of that name, or none of this kernel.
@@ -21,9 +21,9 @@ impl Kernel {
         dump::dump(self.spec(), self.compiled(), stage)
     }
 
-    /// Why the kernel is as it is, as a page of text: bytes, operations and where the data lies, the tree, the order
-    /// of the loops, the schedule and what else there was, which generator made what, and what a call is expected
-    /// to take on [`Machine::TYPICAL`](crate::schedule::Machine::TYPICAL).
+    /// The page that explains the kernel: bytes, operations and the level of memory that holds the data, the tree, the
+    /// order of the loops, the schedule and the other candidates, the code of each generator, and the expected time of
+    /// a call on [`Machine::TYPICAL`](crate::schedule::Machine::TYPICAL).
     ///
     /// ```
     /// use cranefold::{Compiler, Spec};

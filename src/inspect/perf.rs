@@ -14,10 +14,10 @@ pub(crate) struct PerfMap {
 }
 
 impl PerfMap {
-    /// That of this process, which is added to.
+    /// Opens the map of this process, to add lines to it.
     ///
     /// # Errors
-    /// [`Error::PerfMap`] if it cannot be opened.
+    /// [`Error::PerfMap`] if the map cannot be opened.
     pub fn open() -> Result<PerfMap, Error> {
         let path = format!("/tmp/perf-{}.map", std::process::id());
         match OpenOptions::new().create(true).append(true).open(&path) {
@@ -29,7 +29,7 @@ impl PerfMap {
     /// Adds a line for each function and wide function: address, bytes, name.
     ///
     /// # Errors
-    /// [`Error::PerfMap`] if it cannot be written.
+    /// [`Error::PerfMap`] if the lines cannot be written.
     pub fn add(&self, compiled: &Compiled) -> Result<(), Error> {
         let mut lines = String::new();
         for (name, (address, bytes)) in compiled.functions() {

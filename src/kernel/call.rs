@@ -1,4 +1,4 @@
-//! Calls part by part: for executors and any other scheduler.
+//! Calls part by part, for executors and other schedulers of parts.
 
 use super::enter::scratch;
 use super::{Call, Input, Kernel, Output};
@@ -10,16 +10,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 impl Kernel {
-    /// How many parts a call has, at least one.
+    /// The number of parts of a call, at least one.
     pub fn parts(&self) -> usize {
         self.0.compiled.layout.parts.len()
     }
 
-    /// Runs the kernel on the threads of an executor. One part, which small work has, the calling thread runs itself.
+    /// Runs the kernel on the threads of an executor. A single part, which small work has, runs on the calling thread.
     ///
     /// # Errors
-    /// As [`run`](Kernel::run); also if the executor panics or does not run each part once, and then what the outputs hold
-    /// is not said.
+    /// As [`run`](Kernel::run); also if the executor panics or does not run each part once, and then the contents of
+    /// the outputs are undefined.
     #[inline]
     pub fn run_on(
         &self,
@@ -36,7 +36,7 @@ impl Kernel {
         }
     }
 
-    /// As [`run_on`](Kernel::run_on), of several parts.
+    /// Runs a kernel of several parts; otherwise as [`run_on`](Kernel::run_on).
     fn run_parts(
         &self,
         executor: &dyn Executor,
@@ -47,11 +47,12 @@ impl Kernel {
         let first_error = OnceLock::new();
         let run_part = |part| {
             if let Err(error) = call.run_part(part) {
-                // Of several any one will do.
+                // The first of several errors is kept.
                 let _ = first_error.set(error);
             }
         };
-        // Nothing that a panic leaves half-done is used again: not the call, and not the outputs before they are written.
+        // A panic leaves nothing half-done that is used again: the call ends, and outputs are written before they are
+        // read.
         catch_unwind(AssertUnwindSafe(|| executor.run(call.parts(), &run_part)))
             .map_err(|panic| CallError::Executor { message: panic_message(&*panic) })?;
         match first_error.into_inner() {
@@ -70,11 +71,11 @@ impl Kernel {
         Call::new(self, inputs, outputs, at, own)
     }
 
-    /// As [`call`](Kernel::call), in scratch memory of the caller's: as many bytes as
-    /// [`scratch_bytes`](Kernel::scratch_bytes) says or more, aligned to 64, whatever they hold.
+    /// A call whose parts the caller runs, in the caller's scratch memory: at least
+    /// [`scratch_bytes`](Kernel::scratch_bytes) bytes, aligned to 64, of any content.
     ///
     /// # Errors
-    /// Also [`CallError::ScratchLength`] and [`CallError::ScratchAlign`].
+    /// As [`call`](Kernel::call); also [`CallError::ScratchLength`] and [`CallError::ScratchAlign`].
     pub fn call_in<'a>(
         &'a self,
         inputs: &'a [Input<'_>],

@@ -1,4 +1,4 @@
-//! The buffers of a call against those that its spec expects.
+//! The check of a call's buffers against its spec.
 
 use super::{Input, Output};
 use crate::error::CallError;

@@ -1,4 +1,4 @@
-//! What the compiler keeps: the code of a signature, and how it was made.
+//! The code of a signature, as the compiler keeps it, with the decision that it was made by.
 
 use super::StepLoops;
 use crate::keyed::Signature;
@@ -11,15 +11,15 @@ use crate::schedule::Decided;
 use crate::target::Target;
 use std::time::Instant;
 
-/// The code of a signature and what is known of it.
+/// The code of a signature, and the facts of it.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub signature: Signature,
     pub decided: Decided,
     pub target: Target,
-    /// The code of each nest of the program, that of the finish last.
+    /// The code of each nest of the program; the finish comes last.
     pub codes: Vec<Code>,
-    /// The bytes of all of it.
+    /// The machine code of all codes.
     pub bytes: Vec<u8>,
     pub layout: ProgramBuffers,
     pub step_loops: StepLoops,
@@ -27,7 +27,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Of what was decided, its legal program and the codes of that, which were begun to be made at `start`.
+    /// The compiled form of a decision: its legal program, and the program's codes, whose making began at `start`.
     pub fn new(
         signature: Signature,
         target: Target,
@@ -43,7 +43,7 @@ impl Compiled {
         Compiled { signature, decided, target, codes, bytes, layout, step_loops, compile_ns }
     }
 
-    /// The function of the one part, where there is no more and the code is for this machine.
+    /// The function of the only part; `None` if there are more parts, or the code is for another machine.
     pub fn alone(&self) -> Option<Entry> {
         match self.codes.as_slice() {
             [code] if self.layout.parts.len() == 1 => code.entry(),
@@ -51,19 +51,19 @@ impl Compiled {
         }
     }
 
-    /// The function that a call enters as it is: where there is one part and no scratch memory.
+    /// The function that a call may enter directly; `None` if there is more than one part, or scratch memory.
     pub fn direct(&self) -> Option<Entry> {
         self.alone().filter(|_| self.layout.scratch_bytes == 0)
     }
 
-    /// Bytes of the memory that the code has to itself.
+    /// Bytes of the code's own executable memory.
     pub fn memory_bytes(&self) -> u64 {
-        // The codes of a program have theirs together.
+        // The codes of a program share their memory.
         let loaded = self.codes.first().map_or(0, Code::memory_bytes) as u64;
         loaded.max(self.bytes.len() as u64)
     }
 
-    /// Where its functions lie, by name: address and bytes.
+    /// The places of the code's functions in memory, by name: address and bytes.
     pub fn functions(&self) -> Vec<(String, (usize, u64))> {
         let name = format!("cranefold::{}", pipeline::symbol(&self.signature.source));
         let of_code = |(number, code): (usize, &Code)| {
@@ -78,7 +78,7 @@ impl Compiled {
         self.codes.iter().enumerate().flat_map(of_code).collect()
     }
 
-    /// The windows in which each slice is searched, if it is.
+    /// The windows in which each slice is searched; `None` if slices are not searched.
     pub fn windows(&self) -> Option<Windows> {
         let Decided { source, schedule, .. } = &self.decided;
         let problem = source.problem()?;
@@ -90,35 +90,35 @@ impl Compiled {
     }
 }
 
-/// Where parts find their buffers, in bytes.
+/// The places of the parts' buffers, in bytes.
 #[derive(Debug)]
 pub(crate) struct ProgramBuffers {
     pub parts: Vec<PartLayout>,
-    /// Whether the last code is of what runs after the parts.
+    /// True if the last code is the finish, which runs after the parts.
     pub has_finish: bool,
-    /// Where each buffer of states begins in scratch memory.
+    /// The start of each buffer of states in scratch memory.
     pub states: Vec<usize>,
-    /// Where the scratch memory of part 0 begins, after that of states.
+    /// The start of part 0's scratch memory, after the states.
     pub scratch: usize,
-    /// Scratch memory of each part, and of the finish, which takes that of part 0.
+    /// Bytes of scratch memory of each part, and of the finish, which uses part 0's.
     pub scratch_each: usize,
-    /// All scratch memory.
+    /// Bytes of all scratch memory.
     pub scratch_bytes: u64,
-    /// That of states and one part: enough for one part after the other.
+    /// Bytes of scratch memory for states and one part: enough to run the parts one after the other.
     pub serial_scratch_bytes: u64,
 }
 
-/// A part.
+/// A part's code and the starts of its buffers.
 #[derive(Debug)]
 pub(crate) struct PartLayout {
-    /// Its code.
+    /// The number of its code.
     pub code: usize,
-    /// Where each of its buffers begins in that of the call.
+    /// The start of each of its buffers within the call's buffer, in bytes.
     pub starts: Vec<usize>,
 }
 
 impl ProgramBuffers {
-    /// Of a program and its code.
+    /// The places for a program and its code.
     pub fn of(program: &Program, codes: &[Code]) -> ProgramBuffers {
         let mut end: u64 = 0;
         let mut after = |bytes: u64| {

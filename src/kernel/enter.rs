@@ -1,4 +1,4 @@
-//! The one place that enters machine code.
+//! The only file that enters machine code.
 //!
 //! A call checks its buffers against the spec, here or in [`check`](super::check), makes the array of pointers that the
 //! code takes (see [`link`](crate::link)), and enters it. The raw calls leave the checks to their caller.
@@ -18,10 +18,10 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Pointers that a call passes without a list on the heap.
+/// The most pointers that a call passes without a list on the heap.
 const FEW: usize = 8;
 
-/// The function that a call of one input and one output enters at once, and the buffers it takes.
+/// The function that a call with one input and one output enters directly, and the buffers it takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Direct {
     entry: Entry,
@@ -30,13 +30,14 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// The entry of a spec with one input and one output, where its code has one part and no scratch memory.
+    /// The direct entry of a spec with one input and one output; `None` if its code has several parts or scratch
+    /// memory.
     pub fn of(keyed: &KeyedSpec, compiled: &Compiled) -> Option<Direct> {
         let ([input], [output]) = keyed.expected() else { return None };
         Some(Direct { entry: compiled.direct()?, input: *input, output: *output })
     }
 
-    /// Runs the code, if the buffers are those of the spec.
+    /// Runs the code if the buffers are those of the spec; returns true if it ran.
     #[inline]
     fn run(&self, input: &Input<'_>, output: &mut Output<'_>) -> bool {
         if !self.input.is(input.dtype, input.bytes) || !self.output.is(output.dtype, output.bytes) {
@@ -70,7 +71,7 @@ impl Kernel {
 
     /// Runs the kernel on the calling thread alone.
     ///
-    /// That no output overlaps another buffer is known from the borrows.
+    /// The borrows guarantee that no output overlaps another buffer.
     ///
     /// # Errors
     /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec, or
@@ -83,7 +84,7 @@ impl Kernel {
         }
     }
 
-    /// Runs the kernel if its code may be entered at once and the buffers are those of the spec.
+    /// Runs the kernel if it has a direct entry and the buffers are those of the spec; returns true if it ran.
     #[inline]
     pub(super) fn run_direct(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> bool {
         match (&self.0.direct, inputs, outputs) {
@@ -92,7 +93,7 @@ impl Kernel {
         }
     }
 
-    /// As [`run`](Kernel::run), of any kernel.
+    /// Runs a kernel of any kind; otherwise as [`run`](Kernel::run).
     pub(super) fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
         check(&self.0.keyed, inputs, outputs)?;
         let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
@@ -130,7 +131,7 @@ impl Kernel {
         unsafe { self.run_at(others.len() + 2, buffers.chain([data.start])) }
     }
 
-    /// Runs the kernel on so many buffers and its scratch memory.
+    /// Runs the kernel on `count` buffers and scratch memory of its own.
     ///
     /// # Safety
     /// As [`run_raw`](Kernel::run_raw), but for the scratch memory.
@@ -171,7 +172,7 @@ impl Kernel {
         unsafe { self.run_in_turn(buffers) }
     }
 
-    /// Runs one part after the other, each in the scratch memory of part 0.
+    /// Runs the parts one after the other, each in the scratch memory of part 0.
     ///
     /// # Safety
     /// As [`run_raw`](Kernel::run_raw), but the scratch memory may be that of one part.
@@ -188,7 +189,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Runs one part after the other, of a kernel of any number of parts and for any machine.
+    /// Runs the parts of any kernel one after the other; returns an error if it is for another machine.
     ///
     /// # Safety
     /// As [`run_in_turn`](Kernel::run_in_turn).
@@ -201,7 +202,7 @@ impl Kernel {
         unsafe { self.finish_raw(buffers) }
     }
 
-    /// Enters a code.
+    /// Enters the code with this number.
     ///
     /// # Safety
     /// `buffers` points to the pointers that the code takes (see [`link`](crate::link)).
@@ -223,14 +224,14 @@ impl Kernel {
     /// [`CallError::Part`] if there is no such part, [`CallError::Foreign`] if the kernel is for another machine.
     ///
     /// # Safety
-    /// As [`run_raw`](Kernel::run_raw), where all parts of a call, and what finishes it, have the same pointers. Parts may
+    /// As [`run_raw`](Kernel::run_raw), where all parts of a call, and its finish, have the same pointers. Parts may
     /// run in any order and at once, each once.
     pub unsafe fn run_part_raw(&self, part: usize, buffers: *const *mut u8) -> Result<(), CallError> {
         // SAFETY: the caller keeps the contract; each part has scratch memory of its own.
         unsafe { self.run_part_in(part, part, buffers) }
     }
 
-    /// Runs a part in the scratch memory of another.
+    /// Runs a part in the scratch memory of part `memory`.
     ///
     /// # Safety
     /// As [`run_part_raw`](Kernel::run_part_raw), and no part that runs at the same time has that memory.
@@ -242,7 +243,7 @@ impl Kernel {
         unsafe { self.enter_at(of.code, buffers, memory, |buffer| of.starts.get(buffer).copied().unwrap_or(0)) }
     }
 
-    /// Ends a call on raw pointers, after all its parts.
+    /// Ends a call on raw pointers after all its parts have run.
     ///
     /// # Errors
     /// [`CallError::Foreign`] if the kernel is for another machine.
@@ -257,7 +258,7 @@ impl Kernel {
         unsafe { self.enter_at(self.0.compiled.codes.len() - 1, buffers, 0, |_| 0) }
     }
 
-    /// Enters a code with its buffers from `starts` on, and the scratch memory of a part.
+    /// Enters a code with its buffers at `starts` and the scratch memory of a part.
     ///
     /// # Safety
     /// As [`run_part_raw`](Kernel::run_part_raw); the starts are bytes, within the buffers.
@@ -301,13 +302,13 @@ impl Kernel {
     }
 }
 
-/// A part has not been run, is being run, has been run.
+/// The states of a part: not yet run, running, done.
 const LEFT: u8 = 0;
 const BEGUN: u8 = 1;
 const DONE: u8 = 2;
 
-/// A call whose parts any scheduler may run: each once, in any order and on any threads, and then [`finish`](Call::finish).
-/// What the outputs hold before that is not said.
+/// A call whose parts any scheduler may run: each once, in any order and on any threads, and then
+/// [`finish`](Call::finish). Until then, the contents of the outputs are undefined.
 ///
 /// ```
 /// use cranefold::{Compiler, Input, Output, Spec};
@@ -328,9 +329,9 @@ const DONE: u8 = 2;
 #[derive(Debug)]
 pub struct Call<'a> {
     kernel: &'a Kernel,
-    /// One for each input and output, then that of the scratch memory.
+    /// A pointer for each input and output, then one to the scratch memory.
     buffers: Vec<*mut u8>,
-    /// The scratch memory, where the call owns it.
+    /// The scratch memory if the call owns it.
     _scratch: Vec<Line>,
     parts: Box<[AtomicU8]>,
     borrow: PhantomData<&'a mut [u8]>,
@@ -344,7 +345,8 @@ unsafe impl Sync for Call<'_> {}
 unsafe impl Send for Call<'_> {}
 
 impl<'a> Call<'a> {
-    /// A call of a kernel on these buffers, in scratch memory at `scratch`, which `own` holds where the call owns it.
+    /// A call of a kernel on these buffers, in scratch memory at `scratch`; `own` holds that memory if the call owns
+    /// it.
     ///
     /// # Errors
     /// [`CallError`] if the buffers are not those of the spec, or the kernel is for another machine.
@@ -365,7 +367,7 @@ impl<'a> Call<'a> {
         Ok(Call { kernel, buffers, _scratch: own, parts, borrow: PhantomData })
     }
 
-    /// How many parts there are, at least one.
+    /// The number of parts, at least one.
     pub fn parts(&self) -> usize {
         self.parts.len()
     }
@@ -373,7 +375,8 @@ impl<'a> Call<'a> {
     /// Runs a part.
     ///
     /// # Errors
-    /// [`CallError::Part`] if there is no such part, [`CallError::PartTwice`] if it was run before: nothing is done then.
+    /// [`CallError::Part`] if there is no such part, [`CallError::PartTwice`] if it was run before: nothing is done
+    /// then.
     pub fn run_part(&self, part: usize) -> Result<(), CallError> {
         let parts = self.parts();
         let state = self.parts.get(part).ok_or(CallError::Part { given: part, parts })?;
@@ -387,7 +390,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Ends the call: after this the outputs hold the results.
+    /// Ends the call; the outputs then hold the results.
     ///
     /// # Errors
     /// [`CallError::PartLeft`] if a part has not been run.
@@ -408,11 +411,11 @@ pub(crate) enum Memory<'a> {
     Write(Output<'a>),
 }
 
-/// The code of one nest, called with a buffer for each of the nest's.
+/// The code of one nest, called with a buffer for each buffer of the nest.
 #[derive(Clone, Debug)]
 pub(crate) struct Routine {
     compiled: Arc<Compiled>,
-    /// For each buffer of the nest, whether it is written, and its bytes.
+    /// For each buffer of the nest, true if it is written, and its bytes.
     takes: Arc<[(bool, usize)]>,
 }
 
@@ -430,14 +433,14 @@ impl Routine {
         &self.compiled.decided
     }
 
-    /// Runs the code on a buffer for each of the nest's, each as long as that or longer.
+    /// Runs the code on a buffer for each buffer of the nest, each at least as long.
     ///
     /// # Errors
     /// [`CallError::Foreign`] if the code is for another machine, [`CallError::Scratch`] if there is no memory to work in:
     /// nothing is written then.
     ///
     /// # Panics
-    /// If there is another number of buffers, one is shorter, or one that is written may only be read: a bug of ours.
+    /// If the number of buffers is another, one is too short, or one that is written may only be read: a bug of ours.
     pub fn run<'a>(&self, buffers: impl IntoIterator<Item = Memory<'a>>) -> Result<(), CallError> {
         let compiled = &self.compiled;
         let foreign = || CallError::Foreign { target: compiled.target.to_string() };
@@ -475,7 +478,7 @@ pub(super) struct Line {
 
 const _: () = assert!(align_of::<Line>() == SCRATCH_ALIGN as usize);
 
-/// Room for as many bytes, in the list's capacity.
+/// Scratch memory of at least `bytes` bytes, as the capacity of a list.
 pub(super) fn scratch(bytes: u64) -> Result<Vec<Line>, CallError> {
     let mut lines = Vec::new();
     let count = usize::try_from(bytes.div_ceil(SCRATCH_ALIGN)).unwrap_or(usize::MAX);
@@ -483,7 +486,7 @@ pub(super) fn scratch(bytes: u64) -> Result<Vec<Line>, CallError> {
     Ok(lines)
 }
 
-/// Whether rounding is to nearest even and subnormals are kept, as far as two operations show it.
+/// Returns true if rounding is to nearest even and subnormals are kept, as far as two operations show it.
 fn is_default_environment() -> bool {
     use std::hint::black_box;
     let subnormal = black_box(f32::MIN_POSITIVE) * black_box(0.5);

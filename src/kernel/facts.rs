@@ -1,4 +1,4 @@
-//! What is known of a kernel.
+//! The facts of a kernel.
 
 use crate::kernel::code::Compiled;
 use crate::keyed::{Expected, KeyedSpec};
@@ -8,7 +8,7 @@ use crate::schedule::{Decided, Divided, Schedule};
 use crate::spec::Operand;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
-/// What is known of a kernel.
+/// The facts of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Bytes of all elements read and written, each element once; of a problem or a nest, those of its buffers.
@@ -20,43 +20,43 @@ pub struct Facts {
     pub combines: u64,
     /// The schedule.
     pub schedule: Schedule,
-    /// What the schedule's parts came to.
+    /// The number of parts; the schedule asks for about as many.
     pub parts: u64,
-    /// What parts share out: `None` where there is one.
+    /// The quantity that parts divide; `None` if there is one part.
     pub divided: Option<Divided>,
-    /// Different codes that parts and the finish run.
+    /// The number of different codes that parts and the finish run.
     pub codes: u64,
     /// Bytes of machine code with its constants: Cranelift's, and the wide functions'.
     pub code_bytes: u64,
     /// Bytes of executable memory: whole pages.
     pub memory_bytes: u64,
-    /// Its wide functions.
+    /// The kernel's wide functions.
     pub wide_functions: WideFunctions,
-    /// Loops over steps of the reduction, but for those that are written out.
+    /// Loops over steps of the reduction, without unrolled ones.
     pub step_loops: StepLoops,
     /// Bytes of scratch memory that a call works in.
     pub scratch_bytes: u64,
-    /// How long the compilation took, in nanoseconds.
+    /// The time of the compilation, in nanoseconds.
     pub compile_ns: u64,
 }
 
 /// The wide functions of a kernel: functions of wide vectors, which Cranelift's code calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideFunctions {
-    /// How many there are.
+    /// The number of wide functions.
     pub count: u64,
-    /// Bytes of their machine code with its constants. The rest of the kernel's is Cranelift's.
+    /// Bytes of their machine code with its constants. The rest of the kernel's code is Cranelift's.
     pub code_bytes: u64,
-    /// Bits of their vectors; 0 where there are no wide functions.
+    /// Bits of their vectors; 0 if there are no wide functions.
     pub vector_bits: u32,
 }
 
-/// Loops over steps, by the part that they stand in.
+/// The number of loops over steps, by the generator of their code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepLoops {
-    /// In wide functions.
+    /// Loops in wide functions.
     pub in_wide: u64,
-    /// In Cranelift's code.
+    /// Loops in Cranelift's code.
     pub outside: u64,
 }
 
@@ -75,7 +75,7 @@ impl StepLoops {
         StepLoops { in_wide, outside: all - in_wide }
     }
 
-    /// Whether all are in wide functions.
+    /// Returns true if all loops over steps are in wide functions.
     pub fn are_in_wide(self) -> bool {
         self.outside == 0
     }

@@ -1,4 +1,4 @@
-//! The kernel: checked and raw calls of compiled code, and what is known of it.
+//! The kernel: checked and raw calls of compiled code, and the facts of it.
 
 mod buffers;
 mod call;
@@ -24,8 +24,7 @@ use std::sync::Arc;
 
 /// The native code of a reduction, given as a spec, a problem or a nest. Cheap to clone; threads may share it.
 ///
-/// The executable memory is given back when the last kernel that uses it is gone and the compiler has
-/// let go of it too.
+/// The executable memory is freed when the last kernel that uses it is dropped and the compiler no longer keeps it.
 ///
 /// Kernels assume the default floating-point environment: round to nearest even, subnormals kept.
 #[derive(Clone, Debug)]
@@ -35,8 +34,8 @@ pub struct Kernel(Arc<Inner>);
 struct Inner {
     keyed: KeyedSpec,
     compiled: Arc<Compiled>,
-    /// The function of the one part, where there is no more and the code is for this machine: it takes the pointers of a
-    /// call as they are.
+    /// The function of the only part; `None` if there are more parts, or the code is for another machine. It takes the
+    /// pointers of a call directly.
     alone: Option<Entry>,
     direct: Option<Direct>,
 }
@@ -61,30 +60,30 @@ impl Kernel {
         &self.0.keyed
     }
 
-    /// The problem or the nest with all that was decided of its code.
+    /// The problem with the decisions that its code was made by.
     pub fn decided(&self) -> &Decided {
         &self.0.compiled.decided
     }
 
-    /// The schedule the code was made by.
+    /// The schedule of the code.
     pub fn schedule(&self) -> &Schedule {
         &self.0.compiled.decided.schedule
     }
 
-    /// The vectors the code is made of.
+    /// The vectors of the code.
     pub fn vectors(&self) -> Vectors {
         self.0.compiled.decided.vectors
     }
 
-    /// The machine code: that of the function that a call enters, then that of its wide functions; of several parts,
-    /// one code after the other.
+    /// The machine code: the function that a call enters, then its wide functions; for several parts, one code after
+    /// the other.
     pub fn code(&self) -> &[u8] {
         &self.0.compiled.bytes
     }
 
-    /// Bytes of scratch memory that a call works in, for all parts: 0 but where slices are selected from, or states
-    /// are kept, that do not fit a stack, or where parts leave states to be finished. [`run_on`](Kernel::run_on) allocates it
-    /// for each call; [`run`](Kernel::run), which runs one part after the other, that of one.
+    /// Bytes of scratch memory that a call needs, for all parts: 0 unless slices of selections or states do not fit the
+    /// stack, or parts leave states for a finish. [`run_on`](Kernel::run_on) allocates it for each call;
+    /// [`run`](Kernel::run) runs one part after the other, and allocates that of one.
     pub fn scratch_bytes(&self) -> u64 {
         self.0.compiled.layout.scratch_bytes
     }
@@ -99,13 +98,13 @@ impl Kernel {
         self.0.keyed.expected().1.iter().map(Expected::elements)
     }
 
-    /// What the outputs are: shapes, strides and lengths of their buffers; of a problem or a nest arrays of one axis.
+    /// The outputs: shapes, strides and lengths of their buffers; of a problem or a nest arrays of one axis.
     pub fn output_desc(&self) -> Vec<OutputDesc> {
         let flat = || self.outputs().map(|(dtype, elems)| OutputDesc::flat(dtype, elems)).collect();
         self.spec().map_or_else(flat, Spec::output_desc)
     }
 
-    /// What is known of the kernel.
+    /// The facts of the kernel.
     pub fn facts(&self) -> Facts {
         facts::facts(&self.0.keyed, &self.0.compiled)
     }

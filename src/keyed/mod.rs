@@ -13,16 +13,16 @@ use quick_cache::Equivalent;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A spec, or a problem or a nest, and the signature of its code, worked out once by
-/// [`Compiler::keyed`](crate::Compiler::keyed), so that asking for its kernel again costs little. Cheap to clone.
+/// A spec and the signature of its code, which [`Compiler::keyed`](crate::Compiler::keyed) computes once, so that
+/// asking for its kernel again costs little. Cheap to clone.
 ///
-/// Specs that mean one problem have equal signatures, and share code.
+/// Specs of one problem have equal signatures, and share code.
 #[derive(Clone, Debug)]
 pub struct KeyedSpec(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Whether a compiler was told more than the spec; so the signature says.
+    /// True if the caller forced choices, which the signature then holds.
     is_forced: bool,
     /// None of a problem or a nest.
     spec: Option<Spec>,
@@ -31,7 +31,7 @@ struct Inner {
     outputs: Box<[Expected]>,
 }
 
-/// What a buffer of a call has to be.
+/// The type and the bytes that a call's buffer must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     dtype: DType,
@@ -45,7 +45,7 @@ impl Expected {
         Expected { dtype, bytes: usize::try_from(elems.saturating_mul(dtype.bytes())).unwrap_or(usize::MAX) }
     }
 
-    /// Whether a buffer is so.
+    /// Returns true if a buffer has this type and these bytes.
     #[inline]
     pub fn is(&self, dtype: DType, bytes: usize) -> bool {
         (self.dtype == dtype) & (self.bytes == bytes)
@@ -106,12 +106,12 @@ impl KeyedSpec {
         self.0.spec.as_ref()
     }
 
-    /// What its code is kept by.
+    /// The cache key of the spec's code.
     pub fn signature(&self) -> &Signature {
         &self.0.signature
     }
 
-    /// What the inputs and the outputs of a call have to be.
+    /// The types and bytes that the inputs and the outputs of a call must have.
     pub(crate) fn expected(&self) -> (&[Expected], &[Expected]) {
         (&self.0.inputs, &self.0.outputs)
     }
@@ -133,7 +133,7 @@ impl Hash for KeyedSpec {
     }
 }
 
-/// A spec, by which a keyed spec that forces nothing is known.
+/// The lookup key of a keyed spec without forced choices: its spec.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a>(pub &'a Spec);
 

@@ -1,4 +1,4 @@
-//! What identifies code.
+//! The cache key of code.
 
 use crate::schedule::{Bounds, Schedule, Source};
 use std::fmt::{self, Write};
@@ -7,25 +7,25 @@ use std::ops::Deref;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What identifies code: everything that changes it, and nothing else. Cheap to clone.
+/// The cache key of code: everything that changes the code, and nothing else. Cheap to clone.
 ///
 /// Machines of the same features have equal signatures, whether the features were named or detected. The hash is of the
-/// canonical text of all of it: it is the same on every machine and in every process, for as long as
-/// that text and [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) stay. Two signatures are equal where all they hold is,
+/// canonical text of all fields. It is the same on every machine and in every process while that text and
+/// [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) stay. Two signatures are equal if all their fields are,
 /// whatever their hashes.
 #[derive(Clone)]
 pub struct Signature(Arc<(u128, Key)>);
 
-/// What a [`Signature`] holds.
+/// The fields of a [`Signature`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The source of the code.
     pub source: Source,
     /// The target with its features, in canonical text: [`Target::canonical`](crate::Target::canonical).
     pub target: Arc<str>,
-    /// The bounds of what is decided.
+    /// The bounds of the decisions.
     pub bounds: Bounds,
-    /// The schedule that was forced, if any.
+    /// The schedule if it was forced.
     pub schedule: Option<Schedule>,
     /// The version of the reduction tree.
     pub tree_version: u32,
@@ -59,7 +59,7 @@ pub(crate) fn hash(text: fmt::Arguments<'_>) -> u128 {
     hash.0.digest128()
 }
 
-/// Text that goes to a hash.
+/// A text sink that hashes.
 struct Hashed(Xxh3);
 
 impl Write for Hashed {

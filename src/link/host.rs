@@ -1,8 +1,8 @@
 //! The functions of the host that compiled code calls: selection from the elements of a slice.
 //!
-//! [`Selection`](cranefold_ir::Selection) says what they find. They compare integers: floats are
-//! replaced by keys in the same order, and put back before the return. Elements may have moved then, and a NaN may
-//! have become the canonical one; no other selection from them can tell.
+//! [`Selection`](cranefold_ir::Selection) defines their results. They compare integers: a float is replaced by a key of
+//! the same order, and put back before the return. Afterwards elements may have moved, and a NaN may have become the
+//! canonical one; later selections from them give the same results.
 //!
 //! None of them unwinds or allocates: a panic, which would be a bug here, ends the process.
 #![allow(unsafe_code, reason = "takes slices from pointers that compiled code gives")]
@@ -17,7 +17,7 @@ pub fn address(function: HostFunction) -> *const u8 {
         DType::I16 => of::<i16>(),
         DType::I32 => of::<i32>(),
         DType::I64 => of::<i64>(),
-        // In memory there is no `bool`.
+        // In memory, a `bool` is a byte.
         DType::Bool | DType::U8 => of::<u8>(),
         DType::U16 => of::<u16>(),
         DType::U32 => of::<u32>(),
@@ -37,9 +37,9 @@ fn of<E: Element>() -> [*const u8; 2] {
     [nth::<E> as *const u8, mode::<E> as *const u8]
 }
 
-/// Elements in memory, and the keys that are compared in their stead.
+/// Elements in memory, and the keys that stand for them in comparisons.
 trait Element {
-    /// The bits of an element, or its key.
+    /// The type of the bits of an element and of its key.
     type Key: Copy + Ord;
 
     /// A key in the order of the elements.
@@ -48,7 +48,7 @@ trait Element {
     /// The bits of the element of a key.
     fn bits(key: Self::Key) -> Self::Key;
 
-    /// The key with that of +0 in place of that of -0.
+    /// The key, with the key of +0 in place of the key of -0.
     fn plus_zero(key: Self::Key) -> Self::Key;
 }
 
@@ -75,8 +75,8 @@ macro_rules! integers {
 
 integers! { i8 i16 i32 i64 u8 u16 u32 u64 }
 
-/// The key of a float is its bits as a signed integer, those below the sign inverted where it is set:
-/// numbers ascend, -0 is -1 and +0 is 0; the canonical NaN, taken for every NaN, lies above infinity.
+/// The key of a float is its bits as a signed integer, with the bits below the sign inverted if the sign is set:
+/// numbers ascend, -0 is -1 and +0 is 0. The key of every NaN is the canonical NaN's, above infinity.
 macro_rules! floats {
     ($($float:ident $int:ty, inf $inf:literal, nan $nan:literal;)*) => {$(
         enum $float {}
@@ -120,7 +120,7 @@ unsafe extern "C" fn nth<E: Element>(elements: *mut E::Key, len: u64, a: u64, b:
     unsafe { results.cast::<[E::Key; 3]>().write(found) };
 }
 
-/// Writes the most frequent element, the least of them, to `result`, and gives how often it occurs.
+/// Writes the most frequent element, the least of several, to `result`; returns the number of its occurrences.
 ///
 /// # Safety
 /// As for [`nth`], with memory for one result.
@@ -133,12 +133,12 @@ unsafe extern "C" fn mode<E: Element>(elements: *mut E::Key, len: u64, result: *
     count as i64
 }
 
-/// The elements at these positions of the order.
+/// The elements at these positions of the ascending order.
 fn nth_of<E: Element>(elements: &mut [E::Key], positions: [usize; 3]) -> [E::Key; 3] {
     elements.iter_mut().for_each(|e| *e = E::key(*e));
     let mut ascending = positions;
     ascending.sort_unstable();
-    // Once an element is in its place, all above it stand behind it.
+    // Once an element is in its place, all greater ones stand behind it.
     let mut start = 0;
     for position in ascending {
         if position >= start {
@@ -151,7 +151,7 @@ fn nth_of<E: Element>(elements: &mut [E::Key], positions: [usize; 3]) -> [E::Key
     found
 }
 
-/// The most frequent element, the least of them, and how often it occurs.
+/// The most frequent element, the least of several, and the number of its occurrences.
 fn mode_of<E: Element>(elements: &mut [E::Key]) -> (E::Key, usize) {
     elements.iter_mut().for_each(|e| *e = E::key(*e));
     elements.sort_unstable();

@@ -1,4 +1,4 @@
-//! The functions Cranelift calls where a target lacks the instruction: correctly rounded all.
+//! The functions that Cranelift calls if a target lacks an instruction; all are correctly rounded.
 #![allow(unsafe_code, reason = "takes vectors apart")]
 
 use cranelift_codegen::ir::LibCall;
@@ -33,7 +33,7 @@ extern "C" fn x86_pshufb(a: __m128i, mask: __m128i) -> __m128i {
     unsafe { std::mem::transmute::<[u8; 16], __m128i>(bytes) }
 }
 
-/// Each by its name.
+/// The functions with their names.
 pub fn libcalls() -> Vec<(String, *const u8)> {
     let names = default_libcall_names();
     [

@@ -1,12 +1,12 @@
 //! Executable memory: pages of slabs, which the codes of a compiler share.
 //!
 //! A slab is one mapping of [`SLAB_PAGES`] pages, or of as many as a larger code takes. Each code has whole pages of a
-//! slab to itself, so it wastes less than one. Pages are writable while code is copied into them and executable
-//! afterwards, never both. They are given back to the operating system when their last owner goes: their contents at
-//! once, their addresses when the slab is empty, but for one empty slab that is kept for the next code.
+//! slab to itself, and wastes less than one page. Pages are writable while code is copied into them and executable
+//! afterwards, never both. When their last owner is dropped, their contents are returned to the operating system at
+//! once, and their addresses when the slab is empty. One empty slab is kept for the next code.
 //!
-//! Free pages stay as they were protected, so that a mapping is not torn to pieces where every second code goes: a
-//! process has 65,530 mappings by default, here enough for millions of codes alive.
+//! Free pages keep their protection, so that a mapping is not split where every second code is freed: a process has
+//! 65,530 mappings by default, here enough for millions of codes alive.
 #![allow(unsafe_code, reason = "maps, protects and frees executable memory")]
 
 use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider};
@@ -15,33 +15,33 @@ use memmap2::{MmapMut, MmapRaw};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The type of the compiled function.
+/// The type of a compiled function.
 pub type Entry = unsafe extern "C" fn(*const *mut u8);
 
-/// Pages of a slab: bits of a word say which are free.
+/// The pages of a slab, one for each bit of a word.
 const SLAB_PAGES: usize = 64;
 
-/// The slabs that the codes of a compiler share. It lives for as long as any of them.
+/// The slabs that the codes of a compiler share. They live as long as any code in them.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Vec<Slab>>>);
 
 impl Memory {
     fn slabs(&self) -> MutexGuard<'_, Vec<Slab>> {
-        // Nothing under the lock panics half-way.
+        // No panic under the lock leaves its data half-changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[derive(Debug)]
 struct Slab {
-    /// Raw, for others write to its pages and run them.
+    /// The mapping; raw, because others write to its pages and run them.
     map: MmapRaw,
-    /// A bit for each free page. A slab of more pages than a word has bits is one code's, and is never free.
+    /// A bit for each free page. A slab with more pages than a word has bits belongs to one code and is never free.
     free: u64,
 }
 
 impl Slab {
-    /// The first page of as many free ones in a row, which it takes.
+    /// Takes the first `pages` free pages in a row, and returns the first page; `None` if there is no such run.
     fn take(&mut self, pages: usize) -> Option<usize> {
         let starts = (1..pages).fold(self.free, |starts, n| starts & self.free >> n);
         (starts != 0).then(|| {
@@ -56,12 +56,12 @@ impl Slab {
     }
 }
 
-/// A bit for each of so many pages.
+/// A bit for each of `pages` pages from the first on.
 fn mask(first: usize, pages: usize) -> u64 {
     (u64::MAX >> (SLAB_PAGES - pages)) << first
 }
 
-/// Pages that one code has.
+/// The pages of one code.
 #[derive(Debug)]
 pub struct Pages {
     memory: Memory,
@@ -75,10 +75,10 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Writable pages of at least so many bytes.
+    /// Writable pages of at least `bytes` bytes.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn new(memory: &Memory, bytes: usize) -> io::Result<Pages> {
         let page = region::page::size();
         let pages = bytes.div_ceil(page).max(1);
@@ -112,8 +112,8 @@ impl Pages {
         self.bytes
     }
 
-    /// The function at an address in these pages, which were made executable. To call it is safe under the contract at the head
-    /// of [`link`](crate::link), for as long as the pages live.
+    /// The function at an address in these pages, which were made executable. Calling it is safe under the contract at
+    /// the head of [`link`](crate::link), for as long as the pages live.
     ///
     /// # Panics
     /// If the address is not in these pages: a bug of ours.
@@ -124,7 +124,7 @@ impl Pages {
         unsafe { std::mem::transmute::<*const u8, Entry>(address) }
     }
 
-    /// Makes them executable, and no longer writable.
+    /// Makes the pages executable and no longer writable.
     fn protect(&self) -> io::Result<()> {
         // SAFETY: whole pages of a mapping of ours, initialised or zero; nothing writes to them from now on.
         unsafe { wasmtime_internal_jit_icache_coherence::clear_cache(self.start.cast(), self.bytes) }?;
@@ -161,17 +161,17 @@ impl Drop for Pages {
     }
 }
 
-/// Hands out memory of the pages of one program.
+/// An allocator in the pages of one program.
 pub struct Provider {
     pages: Arc<Pages>,
     used: usize,
 }
 
 impl Provider {
-    /// A provider of so many bytes.
+    /// An allocator of `bytes` bytes.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn new(memory: &Memory, bytes: usize) -> io::Result<Provider> {
         Ok(Provider { pages: Arc::new(Pages::new(memory, bytes)?), used: 0 })
     }
@@ -195,7 +195,7 @@ impl JITMemoryProvider for Provider {
     }
 
     unsafe fn free_memory(&mut self) {
-        // The pages go with their last owner.
+        // The pages are freed with their last owner.
     }
 
     fn finalize(&mut self, _: BranchProtection) -> ModuleResult<()> {

@@ -8,17 +8,17 @@
 //! | argument 0 | pointer to an array of pointers: each buffer of the nest in its order, then scratch memory |
 //! | result | none |
 //!
-//! Each pointer goes to the first element of its buffer; no alignment is needed. Inputs are only
-//! read, outputs only written, but for those whose old elements are read first (`inout`), all within the
-//! lengths the nest gives: so a nest that verifies does, and the tests and debug builds verify every stage
-//! (release builds where a schedule is forced). The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`]; what it holds
-//! does not matter, and where it is 0 bytes its pointer is not read and may be absent. The function touches
-//! no other memory but its frame, calls nothing but its wide functions (see [`wide`](crate::codegen::x86)), the
-//! functions of [`libcalls`], where the target lacks an instruction, and those of [`host`], and never unwinds.
+//! Each pointer goes to the first element of its buffer; no alignment is needed. Inputs are only read. Outputs are only
+//! written, except those whose old elements are read first (`inout`). All accesses lie within the lengths that the nest
+//! gives: a nest that verifies guarantees it, and the tests and debug builds verify every stage (release builds if a
+//! schedule is forced). The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`], of any
+//! content; if it is 0 bytes, its pointer is not read and may be absent. The function touches no other memory except
+//! its frame. It calls only its wide functions (see [`wide`](crate::codegen::x86)), the functions of [`libcalls`] where
+//! the target lacks an instruction, and those of [`host`]. It never unwinds.
 //!
 //! # Memory
-//! The functions of a program and their wide functions lie together, in pages of their own ([`memory`]), which are
-//! given back when the last [`Code`] of them is dropped.
+//! The functions of a program and their wide functions share pages of their own ([`memory`]), which are freed when the
+//! last [`Code`] of them is dropped.
 
 mod host;
 mod libcalls;
@@ -27,8 +27,9 @@ mod memory;
 mod tests;
 
 use crate::codegen::clif::{self, Generated, HostFunction, Traits, WideName};
-use crate::codegen::x86::{self, Plan};
+use crate::codegen::x86;
 use crate::error::{Error, NoCode};
+use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, UserExternalName, UserExternalNameRef};
@@ -42,17 +43,17 @@ use std::sync::Arc;
 pub use crate::codegen::storage::SCRATCH_ALIGN;
 pub use memory::{Entry, Memory};
 
-/// The machine code of a nest, and the memory it lives in.
+/// The machine code of a nest, and the memory that holds it.
 #[derive(Debug)]
 pub struct Code {
     bytes: Vec<u8>,
-    /// Those of its wide functions.
+    /// The bytes of each wide function.
     wide_bytes: Vec<u64>,
     scratch_bytes: u64,
     loaded: Option<Loaded>,
 }
 
-/// Where code lies.
+/// Code in executable memory.
 #[derive(Debug)]
 struct Loaded {
     entry: Entry,
@@ -62,7 +63,7 @@ struct Loaded {
 }
 
 impl Code {
-    /// The machine code: that of the function, then that of its wide functions, each with its constants.
+    /// The machine code: the function's, then its wide functions', each with its constants.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -77,18 +78,18 @@ impl Code {
         self.scratch_bytes
     }
 
-    /// The function, where the code is for this machine. Calling it is safe under the contract at the
-    /// head of this file; it lives as long as the code.
+    /// The function, if the code is for this machine. Calling it is safe under the contract at the head of this file;
+    /// it lives as long as the code.
     pub fn entry(&self) -> Option<Entry> {
         self.loaded.as_ref().map(|l| l.entry)
     }
 
-    /// Bytes of the executable memory that it has together with the other codes of its program.
+    /// Bytes of the executable memory that the codes of the program share.
     pub fn memory_bytes(&self) -> usize {
         self.loaded.as_ref().map_or(0, |l| l.pages.bytes())
     }
 
-    /// Where the function and each of its wide functions lie in memory: address and bytes.
+    /// The places in memory of the function and its wide functions: address and bytes.
     pub fn places(&self) -> Vec<(usize, u64)> {
         let Some(loaded) = &self.loaded else { return vec![] };
         let function = self.bytes.len() as u64 - self.wide_bytes.iter().sum::<u64>();
@@ -101,8 +102,8 @@ impl Code {
 ///
 /// # Errors
 /// [`NoCode::NoForm`] if the nest holds what code generation has no form for.
-pub(crate) fn generate(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Generated, NoCode> {
-    let made = clif::function(nest, plan, Traits::of(&**isa), &mut FunctionBuilderContext::new());
+pub(crate) fn generate(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Generated, NoCode> {
+    let made = clif::function(nest, vectors, Traits::of(&**isa), &mut FunctionBuilderContext::new());
     made.map_err(|e| NoCode::NoForm(e.0))
 }
 
@@ -110,18 +111,18 @@ fn refused(message: impl ToString) -> Error {
     Error::Internal { stage: "clif", message: message.to_string() }
 }
 
-/// Compiles the legal nests of a program; loads their codes together where they are for this machine and there is memory to
-/// load them into.
+/// Compiles the legal nests of a program. Loads their codes together if they are for this machine and there is memory
+/// to load them into.
 ///
 /// # Errors
 /// As [`generate`]; [`Error::Internal`] if Cranelift refuses a function, [`Error::Memory`] if there is no memory for them.
 pub(crate) fn compile<'n>(
     nests: impl Iterator<Item = &'n Nest>,
-    plan: Plan,
+    vectors: Vectors,
     isa: &OwnedTargetIsa,
     memory: Option<&Memory>,
 ) -> Result<Vec<Code>, NoCode> {
-    let mut machine = nests.map(|nest| Machine::of(nest, plan, isa)).collect::<Result<Vec<_>, _>>()?;
+    let mut machine = nests.map(|nest| Machine::of(nest, vectors, isa)).collect::<Result<Vec<_>, _>>()?;
     let loaded = match memory {
         Some(memory) => load(&mut machine, isa, memory)?.into_iter().map(Some).collect(),
         None => machine.iter().map(|_| None).collect::<Vec<_>>(),
@@ -129,7 +130,7 @@ pub(crate) fn compile<'n>(
     Ok(machine.into_iter().zip(loaded).map(|(machine, loaded)| machine.code(loaded)).collect())
 }
 
-/// What became of a nest, before it is loaded.
+/// The machine code of a nest before it is loaded.
 struct Machine {
     context: Context,
     wide_functions: Vec<x86::WideFunction>,
@@ -137,8 +138,8 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(nest: &Nest, plan: Plan, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
-        let Generated { function, scratch_bytes, wide_functions, .. } = generate(nest, plan, isa)?;
+    fn of(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
+        let Generated { function, scratch_bytes, wide_functions, .. } = generate(nest, vectors, isa)?;
         let mut context = Context::for_function(function);
         context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
         Ok(Machine { context, wide_functions, scratch_bytes })
@@ -148,7 +149,7 @@ impl Machine {
         self.context.compiled_code().expect("compiled when it was made").code_buffer()
     }
 
-    /// The most bytes that it takes in memory.
+    /// The most bytes that the code takes in memory.
     fn memory_bytes(&self, isa: &dyn TargetIsa) -> usize {
         let relocations = self.context.compiled_code().map_or(0, |code| code.buffer.relocs().len());
         let function = self.function_bytes().len() + relocations * MOST_VENEER_BYTES;
@@ -169,7 +170,7 @@ impl Machine {
     }
 }
 
-/// The most bytes that the linker adds for a call that may be too far away.
+/// The most bytes that the linker adds for a call to a function out of reach.
 const MOST_VENEER_BYTES: usize = 32;
 
 /// Links the codes of a program into pages of their own.
@@ -229,7 +230,7 @@ fn define(
     Ok((id, wide_functions))
 }
 
-/// The code of the function, then that of its wide functions.
+/// The code of the function, then the code of its wide functions.
 pub fn together(function: &[u8], wide_functions: &[x86::WideFunction]) -> Vec<u8> {
     let parts = wide_functions.iter().map(|wide_function| wide_function.bytes.as_slice());
     std::iter::once(function).chain(parts).collect::<Vec<_>>().concat()

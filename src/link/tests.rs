@@ -1,10 +1,9 @@
-//! Selections, from the text of a nest through every pass to native code: the bits of the interpreter.
+//! Selections, from the text of a nest through every pass to native code, compared with the interpreter bit by bit.
 //!
 //! The nests are written here, each with one selection.
 #![allow(unsafe_code, reason = "enters code with pointers of its own, guard bytes around them")]
 
 use super::{Code, Memory, compile, generate};
-use crate::codegen::x86::Plan;
 use crate::inspect::assembly::{clif, clif_text};
 use crate::passes::PASSES;
 use crate::schedule::Schedule;
@@ -28,7 +27,7 @@ fn random(seed: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Elements of a kind: any bits; corners only; few values, so that many are equal; ascending; all equal.
+/// The kinds of elements: any bits; corners only; few values, with many equal; ascending; all equal.
 const KINDS: u64 = 5;
 
 fn elements(dtype: DType, count: u64, kind: u64, seed: u64) -> Vec<u8> {
@@ -58,8 +57,8 @@ fn corner(dtype: DType, r: u64) -> Scalar {
     Scalar::from_bits(dtype, magnitudes[(r % 8) as usize] | (sign * (r >> 8 & 1)))
 }
 
-/// For each of `outer` times `inner` rows of `len` elements: three places of the order, the mode and how often
-/// it occurs.
+/// A nest with, for each of `outer` times `inner` rows of `len` elements, three positions of the order, the mode and
+/// the number of its occurrences.
 fn selections(dtype: DType, (outer, inner): (u64, u64), len: u64) -> Nest {
     let rows = outer * inner;
     let zero = Scalar::from_bits(dtype, 0);
@@ -89,7 +88,7 @@ fn selections(dtype: DType, (outer, inner): (u64, u64), len: u64) -> Nest {
     text.parse().unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The nest after every pass, verified after each and, where `terms` says so, of the same terms.
+/// The nest after every pass, verified after each; if `terms` is set, its terms stay the same.
 fn legal(nest: &Nest, schedule: &Schedule, terms: bool) -> Nest {
     verify(nest).unwrap();
     let naive = terms.then(|| Terms::of(nest));
@@ -108,10 +107,10 @@ fn schedules() -> [Schedule; 4] {
 
 fn native(nest: &Nest) -> Code {
     let target = Target::host().unwrap();
-    compile([nest].into_iter(), Plan::BASE, target.isa(), Some(&Memory::default())).unwrap().remove(0)
+    compile([nest].into_iter(), Vectors::BASE, target.isa(), Some(&Memory::default())).unwrap().remove(0)
 }
 
-/// Buffers for the outputs of a nest, filled with what no result leaves there by chance.
+/// Buffers for the outputs of a nest, filled with bytes that no result has by chance.
 fn outputs(nest: &Nest) -> Vec<Vec<u8>> {
     nest.buffers[1..].iter().map(|b| vec![0xa5; (b.len * b.dtype.bytes()) as usize]).collect()
 }
@@ -123,7 +122,7 @@ fn interpreted(nest: &Nest, input: &[u8]) -> Vec<Vec<u8>> {
     outputs
 }
 
-/// Runs code with scratch memory of exactly its bytes between bytes that must stay.
+/// Runs code with scratch memory of exactly its size between guard bytes.
 fn called(code: &Code, nest: &Nest, input: &[u8]) -> Vec<Vec<u8>> {
     const GUARD: usize = super::SCRATCH_ALIGN as usize;
     let mut outputs = outputs(nest);
@@ -176,7 +175,7 @@ fn long_slices_lie_in_scratch_memory() {
         let len = 100_000;
         let nest = selections(dtype, (2, 1), len);
         let code = native(&legal(&nest, &schedules()[1], false));
-        // Both accumulators of a row, and no others for the other row.
+        // The code has both accumulators of a row, and no further ones for the other row.
         assert_eq!(code.scratch_bytes(), 2 * (len * dtype.bytes()).next_multiple_of(64));
         for kind in 0..KINDS {
             let input = elements(dtype, 2 * len, kind, 77 + kind);
@@ -200,7 +199,7 @@ fn scratch_memory_begins_above_the_limit_and_is_shared_by_bodies_that_never_run_
     let apart = format!("for k0 in 0..1 seq {{ {} }} for k1 in 0..1 seq {{ {} }}", one(0, 65_537), one(1, 70_000));
     let apart: Nest = format!("nest \"\" {{ in x0: u8[9] out x1: u8[9] {apart} }}").parse().unwrap();
     assert_eq!(native(&apart).scratch_bytes(), 70_016);
-    // What is not selected from may be larger in the frame, and has no size in registers.
+    // An accumulator without selections may be larger in the frame, and is not limited in registers.
     let walked = |len: u64| {
         format!("acc a0: u8[{len}] = 7 for k0 in 0..{len} seq {{ a0[k0] = add(a0[k0], x0[0]) }} x1[0] = a0[9]")
     };
@@ -233,7 +232,7 @@ fn a_slice_survives_a_selection_for_the_next() {
 
 #[test]
 fn results_of_selections_are_values_like_others() {
-    // Accumulators in registers live across the calls; results are converted, compared and hoisted.
+    // The accumulators in registers live across calls; results are converted, compared and hoisted.
     let nest: Nest = "nest \"\" { in x0: f32[400] out x1: f64[4] out x2: i32[4]
         acc a1: f32[1] = 1.5
         for i0 in 0..4 seq {
@@ -257,14 +256,14 @@ fn a_selection_is_a_call_by_name_on_every_target() {
     let nest = legal(&selections(DType::Bf16, (2, 1), 70_000), &schedules()[1], false);
     for triple in ["x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "x86_64-apple-darwin"] {
         let target = Target::new(triple, "").unwrap();
-        let function = clif(&nest, Plan::BASE, target.isa()).unwrap();
+        let function = clif(&nest, Vectors::BASE, target.isa()).unwrap();
         verify_function(&function, &**target.isa()).unwrap();
-        let text = clif_text(&nest, Plan::BASE, target.isa()).unwrap();
+        let text = clif_text(&nest, Vectors::BASE, target.isa()).unwrap();
         let functions = ["; u1:10 is cranefold_nth_bf16\n", "; u1:23 is cranefold_mode_bf16\n"];
         assert_eq!(text, functions.concat() + &function.to_string());
         let calls = |name: &str| text.matches(name).count();
         assert_eq!((calls("= u1:"), calls("    call fn"), calls("= call fn")), (2, 1, 1), "{text}");
-        assert!(!compile([&nest].into_iter(), Plan::BASE, target.isa(), None).unwrap()[0].bytes().is_empty());
+        assert!(!compile([&nest].into_iter(), Vectors::BASE, target.isa(), None).unwrap()[0].bytes().is_empty());
     }
 }
 
@@ -275,8 +274,8 @@ fn source_locations_change_no_code() {
     for len in [3, 129, 70_000] {
         for schedule in schedules() {
             let nest = legal(&selections(DType::F32, (2, 3), len), &schedule, false);
-            let with = generate(&nest, Plan::BASE, target.isa()).unwrap().function;
-            let without = clif(&nest, Plan::BASE, target.isa()).unwrap();
+            let with = generate(&nest, Vectors::BASE, target.isa()).unwrap().function;
+            let without = clif(&nest, Vectors::BASE, target.isa()).unwrap();
             assert!(without.to_string().len() < with.to_string().len(), "locations stand in the text");
             let [with, without] = [with, without].map(|function| {
                 let mut context = cranelift_codegen::Context::for_function(function);

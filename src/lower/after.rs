@@ -1,4 +1,4 @@
-//! What follows the reduction of a slice: finish, and the outputs at each of its positions.
+//! The statements after the reduction of a slice: finish, and the outputs at each of its positions.
 
 use super::{At, Lowering, State};
 use crate::problem::Dim;
@@ -6,21 +6,21 @@ use crate::problem::tree::Tree;
 use cranefold_ir::ops::{Apply, Phase, Reducer, Source, in_memory};
 use cranefold_ir::{BufId, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
 
-/// Makes the statements of a position in a slice.
+/// A function that makes the statements of a position in a slice.
 type EachPosition<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At) -> Vec<Stmt> + 'f;
 
-/// The lifted values of a slice of one block, for the outputs at each position: in the order of the box.
+/// The lifted values of a slice of one block, for the outputs at each position, in the order of the box.
 pub(super) struct Kept {
-    /// The phase they are of.
+    /// The phase of the values.
     pub phase: usize,
     pub state: State,
 }
 
 impl<'p> Lowering<'p> {
-    /// Room for the lifted values that outputs at each position take, where the slice is one block.
+    /// Accumulators for the lifted values that outputs at each position read, if the slice is one block.
     pub(super) fn keep(&mut self, reducer: &Reducer, phases: &[Phase], tree: &Tree) -> (Option<Kept>, Vec<Stmt>) {
         let Some(phase) = reducer.apply.as_ref().and_then(|a| a.lifted) else { return (None, vec![]) };
-        // Positions of the outputs must be those of the reduction.
+        // The positions of the outputs must be those of the reduction.
         let alike = |(e, p): (&Dim, &Dim)| {
             let mut mapped = self.problem.inputs.iter().zip(&e.stride.inputs).zip(&p.stride.inputs);
             e.extent == p.extent && mapped.all(|((input, e), p)| !input.mapped || e == p)
@@ -52,7 +52,7 @@ impl<'p> Lowering<'p> {
             stmts.extend(self.store(values, at));
             return stmts;
         };
-        // Kept in accumulators, for the loops over positions are others.
+        // The values go into accumulators, because the loops over positions are outside their scope.
         let zeros: Vec<_> = values.iter().map(|v| cranefold_ir::Scalar::zero(v.dtype())).collect();
         let (results, accs) = self.accumulate(&zeros, 1);
         let mut body = accs;
@@ -75,7 +75,7 @@ impl<'p> Lowering<'p> {
         })
     }
 
-    /// The outputs at one position of the slice.
+    /// The statements of the outputs at one position of the slice.
     fn output(
         &mut self,
         reducer: &Reducer,

@@ -1,4 +1,4 @@
-//! Where the loops are.
+//! The indices at a point of the nest.
 
 use crate::problem::Offsets;
 use cranefold_ir::{Index, LoopVar};
@@ -14,7 +14,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// At a place.
+    /// The indices at a fixed place.
     pub fn of(place: &Offsets) -> At {
         let indices = |distances: &[i64]| distances.iter().map(|&d| Index::constant(d)).collect();
         At {
@@ -26,17 +26,17 @@ impl At {
         }
     }
 
-    /// At this slice.
+    /// The same indices in the slice with this number.
     pub fn at_slice(self, number: u64) -> At {
         At { slice: Index::constant(number as i64), ..self }
     }
 
-    /// Past so many slices for each iteration of a loop over them.
+    /// The indices after `count` slices for each iteration of a loop over them.
     pub fn past_slices(self, count: u64, var: LoopVar) -> At {
         At { slice: self.slice.plus(var, count as i64), ..self }
     }
 
-    /// So many steps on, of which each is a step in every buffer and past so many elements of a box.
+    /// The indices `by` steps further; a step moves each buffer's index by `step`, and the box's by `elements`.
     pub fn along(&self, step: &Offsets, elements: u64, by: &Index) -> At {
         let add = |indices: &[Index], steps: &[i64]| {
             indices.iter().zip(steps).map(|(index, &step)| index.add(&by.times(step))).collect()
@@ -50,7 +50,7 @@ impl At {
         }
     }
 
-    /// At the start of a box, from here.
+    /// The indices at the start of a box.
     pub fn entering(&self, start: &Offsets) -> At {
         At { element: Index::default(), ..self.along(start, 0, &Index::constant(1)) }
     }

@@ -1,9 +1,10 @@
-//! Problem -> program: the parts that a schedule asks for, each the nest of a share.
+//! Cuts a problem into a program: the parts that a schedule asks for, each the nest of a share.
 //!
-//! The tree is always that of the whole problem. Where outputs are shared out, a part has some of the slices: a dim of
-//! a box is cut, from the outermost on, until there are enough pieces, nearly even ones; boxes of slices too small to be
-//! cut are several to a part, and the last of them have the padding with them. Where blocks are shared out, part c has the blocks from c * 2^k on, up to 2^k
-//! of them, which is a subtree of its own: to merge its blocks, and then its state as if of one block, is to merge all blocks.
+//! The tree is always the tree of the whole problem. If outputs are divided, a part has some of the slices: a dim of a
+//! box is cut, from the outermost on, until there are enough pieces, nearly even ones. Boxes of slices too small to be
+//! cut share a part; the last part of them also writes the padding. If blocks are divided, part c has the blocks from c
+//! * 2^k on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the parts' states like
+//! blocks, is merging all blocks.
 
 use super::{Share, lower_share};
 use crate::lower::program::Program;
@@ -14,11 +15,11 @@ use cranefold_ir::Nest;
 use cranefold_ir::ops::Form;
 use std::ops::Range;
 
-/// Elements along the innermost dim that long pieces begin at multiples of: a cache line of f32, so that two parts store to
-/// one less often.
+/// Elements at whose multiples long pieces of the innermost dim begin: a cache line of f32, so that two parts seldom
+/// store to one line.
 const LINE: u64 = 16;
 
-/// The naive nests of a problem in the parts of a schedule.
+/// The naive program of a problem in the parts of a schedule.
 pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
     let (form, shares) = (schedule.form, shares(problem, schedule));
     let lower = |share: &Share| lower_share(problem, form, name, share);
@@ -34,7 +35,7 @@ pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
     }
 }
 
-/// The shares of the parts, at least one.
+/// The shares of the parts; at least one.
 fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
     let parts = schedule.parts;
     let shares = match parts.of {
@@ -48,7 +49,7 @@ fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
 fn of_slices(problem: &Problem, count: u64) -> Vec<Share> {
     let all: u64 = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
     let mut shares = vec![];
-    // Small boxes, and how many slices they have.
+    // Small boxes, and the number of their slices.
     let (mut rest, mut in_rest) = (vec![], 0);
     for (number, slices) in problem.slices.iter().enumerate() {
         let pieces = (u128::from(slices.positions()) * u128::from(count) + u128::from(all / 2)) / u128::from(all);
@@ -70,7 +71,7 @@ fn of_slices(problem: &Problem, count: u64) -> Vec<Share> {
     shares
 }
 
-/// A box in so many pieces or somewhat more, nearly even, that are cut in the dims from `level` on.
+/// The pieces of a box, `count` or somewhat more, nearly even, cut in the dims from `level` on.
 fn pieces_of(slices: Region, level: usize, count: u64) -> Vec<Region> {
     let Some(extent) = slices.dims.get(level).map(|d| d.extent).filter(|_| count > 1) else { return vec![slices] };
     let innermost = level + 1 == slices.dims.len();
@@ -84,7 +85,7 @@ fn pieces_of(slices: Region, level: usize, count: u64) -> Vec<Region> {
     (0..count).map(|i| piece(&slices, level, bound(i)..bound(i + 1))).collect()
 }
 
-/// What of a box lies within a range of a dim.
+/// The piece of a box within a range of a dim.
 fn piece(slices: &Region, level: usize, range: Range<u64>) -> Region {
     let mut piece = slices.clone();
     let stride = piece.dims[level].stride.clone();

@@ -1,13 +1,13 @@
-//! Problem -> nest: obviously right, never clever.
+//! Lowers a problem to a naive nest: obviously right, never clever.
 //!
-//! One loop for each output dim, outermost; inside, for each block of the tree, loops over its steps
-//! and lanes; then the merge of the blocks, the fold of the lanes, finish and store. With several phases
-//! each block is walked once for each of them, its lanes folded every time; where elements are selected by
-//! their order, a slice is gathered instead; where one element is sought in a run, windows take the place of blocks
-//! (`search.rs`); where each position of the slice is written, a loop over positions takes the place of the store
-//! (`after.rs`). Where layouts cut the problem into boxes, each box of slices has its loops, and in them each box of
-//! elements its blocks. A part has a share of the slices or of the blocks (`cut.rs`); states of blocks that are shared
-//! out are stored, and merged by a finish (`states.rs`). One phase, whole:
+//! One loop for each output dim, outermost; inside, for each block of the tree, loops over its steps and lanes; then
+//! the merge of the blocks, the fold of the lanes, finish and store. With several phases, each phase walks each block
+//! and folds its lanes. A reduction that selects elements by their order gathers each slice instead. A search for one
+//! element in a run walks windows instead of blocks (`search.rs`). If each position of the slice is written, a loop
+//! over positions replaces the store (`after.rs`). If layouts cut the problem into boxes, each box of slices has its
+//! loops, and in them each box of elements its blocks. A part has a share of the slices or of the blocks (`cut.rs`); if
+//! blocks are divided, their states are stored, and a finish merges them (`states.rs`). The nest of a whole problem
+//! with one phase:
 //!
 //! ```text
 //! for i0 in 0..4 parallel {
@@ -46,30 +46,30 @@ use cranefold_ir::{
 };
 use std::ops::Range;
 
-/// What of a problem a nest does.
+/// The share of a problem that a nest computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All.
+    /// The whole problem.
     Whole,
-    /// Some slices.
+    /// Some of the slices.
     Slices {
-        /// Boxes of them, each with the number of the problem's box that it is of, and as many dims.
+        /// Boxes of slices, each with the number of the problem's box that contains it, and as many dims.
         boxes: Vec<(usize, Region)>,
-        /// Whether the padding of outputs is written too.
+        /// True if the padding of outputs is written too.
         padding: bool,
     },
     /// Some blocks of every slice, an aligned subtree, whose merged states are stored among those of all parts.
     Blocks {
-        /// Their numbers.
+        /// The numbers of the blocks.
         blocks: Range<u64>,
         /// The number of the part.
         part: u64,
-        /// How many parts there are.
+        /// The number of parts.
         parts: u64,
     },
-    /// What comes after so many parts of blocks: their states are merged and finished.
+    /// The finish after all parts of blocks: their states are merged and finished.
     Finish {
-        /// How many parts there are.
+        /// The number of parts.
         parts: u64,
     },
 }
@@ -79,7 +79,8 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
     lower_share(problem, Form::Plain, name, &Share::Whole)
 }
 
-/// The naive nest of a share of a problem in a form that it has. Its buffers are those of the problem, then those of states.
+/// The naive nest of a share of a problem in one of its forms. Its buffers are those of the problem, then those of
+/// states.
 pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
     let buffer = |role, o: &OperandSpan| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
@@ -96,7 +97,7 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
     lowering.nest
 }
 
-/// The elements of a slice that have been brought into order.
+/// The box of a slice's elements after they have been brought into order.
 fn in_a_row(problem: &Problem) -> Region {
     let nowhere =
         Offsets { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position: 0 };
@@ -108,15 +109,15 @@ struct Lowering<'a> {
     problem: &'a Problem,
     form: Form,
     share: &'a Share,
-    /// What the tree is over.
+    /// The boxes of elements that the tree is over.
     boxes: Vec<Region>,
-    /// The elements of the slice in order, where they are gathered first.
+    /// The elements of the slice in order, if they are gathered first.
     gathered: Option<State>,
     nest: Nest,
     names: Names,
 }
 
-/// The states of one reducer: the accumulators of its parts.
+/// The states of one reducer: an accumulator for each value of a state.
 #[derive(Clone)]
 struct State {
     accs: Vec<(AccId, DType)>,
@@ -138,8 +139,8 @@ impl State {
 }
 
 impl<'p> Lowering<'p> {
-    /// A loop over `body`, which gets the variable as an index. There is none for a single
-    /// iteration, except over blocks, so that the body of a loop over blocks is a whole block.
+    /// A loop over `body`, which gets the variable as an index. A single iteration makes no loop, except over blocks,
+    /// so that the body of a loop over blocks is a whole block.
     fn repeat(
         &mut self,
         over: Over,
@@ -161,7 +162,7 @@ impl<'p> Lowering<'p> {
     /// Loops over the slices, and over the padding of outputs.
     fn whole(&mut self) {
         let (problem, share) = (self.problem, self.share);
-        // A schedule names these loops, so they are numbered before all others.
+        // A schedule names these loops, so they are numbered before all other loops.
         let loops = problem.output_loops();
         loops.iter().flatten().for_each(|&var| assert_eq!(self.names.loop_over(Over::Output), var));
         let mut body = vec![];
@@ -189,7 +190,7 @@ impl<'p> Lowering<'p> {
         vec![Stmt::For(Loop::new(var, d.extent, LoopKind::Parallel, body))]
     }
 
-    /// Writes zeros.
+    /// Loops that write zeros to padding.
     fn pad(&mut self, padding: &Padding) -> Vec<Stmt> {
         let vars: Vec<LoopVar> = padding.dims.iter().map(|_| self.names.loop_over(Over::Output)).collect();
         let dims = padding.dims.iter().zip(&vars);
@@ -202,7 +203,7 @@ impl<'p> Lowering<'p> {
         dims.rev().fold(vec![store], around)
     }
 
-    /// Everything for the slice at a position.
+    /// All statements for the slice at a position.
     fn element(&mut self, at: &At) -> Vec<Stmt> {
         let Some(reducer) = self.problem.reducer_in(self.form) else {
             let def = self.problem.conversion().expect("a conversion where nothing is reduced");
@@ -235,7 +236,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// One phase: lanes are kept while blocks merge and fold at the end.
+    /// The statements of one phase: lanes stay apart while blocks merge, and fold at the end.
     fn one_phase(&mut self, reducer: &Reducer, phase: &Phase, tree: &Tree, at: &At) -> Vec<Stmt> {
         let lanes = tree.lanes_present();
         let merge = self.nest.define(phase.combine.clone());
@@ -263,11 +264,11 @@ impl<'p> Lowering<'p> {
         body
     }
 
-    /// Several phases: each folds its lanes when the block has been walked.
+    /// The statements of several phases: each folds its lanes at the end of a block.
     fn phases(&mut self, reducer: &Reducer, phases: &[Phase], merge: &Def, tree: &Tree, at: &At) -> Vec<Stmt> {
         let parts = merge.results.iter().map(Expr::dtype);
         let merge = self.nest.define(merge.clone());
-        // A block's state is overwritten before it is read: any value will do.
+        // A block's state is overwritten before it is read, so its initial value does not matter.
         let zeros: Vec<Scalar> = parts.map(|d| Scalar::from_bits(d, 0)).collect();
         let blocks = self.share.states(tree);
         let (states, mut body) = self.accumulate(&zeros, blocks);
@@ -321,7 +322,7 @@ impl<'p> Lowering<'p> {
         body
     }
 
-    /// Keeps what a phase gives later ones in accumulators of one element.
+    /// Keeps the results of a phase that later phases read, in accumulators of one element.
     fn close(&mut self, close: &Def, folded: Vec<Expr>, count: u64, body: &mut Vec<Stmt>) -> Vec<Expr> {
         let dtype = *close.params.last().expect("the number of elements");
         let count = Scalar::int(dtype, count.into()).into();
@@ -334,7 +335,7 @@ impl<'p> Lowering<'p> {
         kept.read(&Index::default())
     }
 
-    /// Accumulators for the parts of a state, `len` elements each.
+    /// Accumulators for the values of a state, `len` elements each.
     fn accumulate(&mut self, identity: &[Scalar], len: u64) -> (State, Vec<Stmt>) {
         let mut accs = vec![];
         let mut stmts = vec![];
@@ -346,7 +347,7 @@ impl<'p> Lowering<'p> {
         (State { accs }, stmts)
     }
 
-    /// What a lane does with its next element.
+    /// The statements by which a lane takes its next element.
     fn take(&mut self, phase: &Phase, state: &State, lane: &Index, element: Vec<Expr>) -> Vec<Stmt> {
         if let Some(update) = &phase.update {
             let (mut stmts, values) = self.apply(update, [state.read(lane), element].concat());
@@ -358,7 +359,7 @@ impl<'p> Lowering<'p> {
         stmts
     }
 
-    /// The value, bound where it is more than a name.
+    /// The value, bound to a variable unless it is one.
     fn bind(&mut self, value: Expr, stmts: &mut Vec<Stmt>) -> Expr {
         if let Expr::Var(..) = value {
             return value;
@@ -375,7 +376,7 @@ impl<'p> Lowering<'p> {
         stmts
     }
 
-    /// The results of a definition: written out where it is simple, else a call.
+    /// The results of a definition: inline if it is simple, else by a call.
     fn apply(&mut self, def: &Def, args: Vec<Expr>) -> (Vec<Stmt>, Vec<Expr>) {
         self.nest.apply(&mut self.names, def, args)
     }
@@ -385,7 +386,7 @@ impl<'p> Lowering<'p> {
         Expr::Load(BufId(input as u32), in_memory(operand.dtype), at.input(input))
     }
 
-    /// What lifts take first: the element of each mapped input, and its position if that is asked for.
+    /// The first arguments of lifts: the element of each mapped input, and its position if lifts take it.
     fn loads(&self, at: &At) -> Vec<Expr> {
         let types = self.problem.types();
         let position = self.problem.takes_position.then(|| Expr::At(types.position(), at.position()));

@@ -1,13 +1,12 @@
-//! The nests that together do what a problem says.
+//! The program of a problem: the nests that together compute it.
 //!
-//! A program is parts, which run in any order and at once, then what finishes them, if anything does. Parts are ordinary
-//! nests over the buffers of the problem; those whose nests differ in where their buffers begin alone share one. A part's
-//! buffers are no more than what it touches. Where blocks are shared out, the buffers of states follow those of the
+//! A program has parts, which run in any order and at once, and then perhaps a finish. Parts are ordinary nests over
+//! the buffers of the problem; parts whose nests differ only in the starts of their buffers share one nest. The buffers
+//! of a part are cut to the elements that it touches. If blocks are divided, the buffers of states follow those of the
 //! problem: parts write them, the finish reads them.
-//!
 //! # Text
-//! A program of one part is its nest. Else the parts that run a nest stand before it, each with the elements that its
-//! buffers begin later by:
+//! The text of a program of one part is its nest. Else each nest follows the parts that run it, each of which has the
+//! starts of its buffers, in elements:
 //!
 //! ```text
 //! part 0 of 3: 0 0
@@ -25,23 +24,23 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a problem is computed by.
+/// The nests that compute a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The nests of parts, all different.
+    /// The nests of parts; no two are equal.
     pub nests: Vec<Nest>,
     /// The parts, at least one.
     pub parts: Vec<Part>,
-    /// What runs after all parts.
+    /// The nest that runs after all parts.
     pub finish: Option<Nest>,
 }
 
-/// A part.
+/// A part: a nest, and the starts of its buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which of the nests it runs.
+    /// The number of its nest.
     pub nest: usize,
-    /// For each buffer of the nest, where it begins in that of the program, in elements.
+    /// For each buffer of the nest, its start in the program's buffer, in elements.
     pub starts: Vec<u64>,
 }
 
@@ -52,7 +51,7 @@ impl Program {
         Program { nests: vec![nest], parts: vec![Part { nest: 0, starts }], finish: None }
     }
 
-    /// A program of these parts, of which each runs on the program's own buffers.
+    /// A program of these parts, each of which uses the program's own buffers.
     pub(crate) fn of_parts(parts: impl Iterator<Item = Nest>, finish: Option<Nest>) -> Program {
         let mut program = Program { nests: vec![], parts: vec![], finish };
         for nest in parts {
@@ -67,7 +66,7 @@ impl Program {
         program
     }
 
-    /// Each nest, that of the finish last.
+    /// Every nest; the finish comes last.
     pub fn all_nests(&self) -> impl Iterator<Item = &Nest> {
         self.nests.iter().chain(&self.finish)
     }
@@ -75,7 +74,7 @@ impl Program {
     /// The program with `f` applied to each nest.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn try_map<E>(self, mut f: impl FnMut(Nest) -> Result<Nest, E>) -> Result<Program, E> {
         let nests = self.nests.into_iter().map(&mut f).collect::<Result<_, E>>()?;
         let finish = self.finish.map(f).transpose()?;
@@ -90,9 +89,9 @@ impl Program {
         &finish.buffers[after..]
     }
 
-    /// Runs it as the interpreter does: all parts, the last first, then what finishes them.
+    /// Interprets the program: all parts, the last first, then the finish.
     ///
-    /// The domain has the buffers of the problem, then those of the states: as outputs.
+    /// The domain has the buffers of the problem, then those of the states, as outputs.
     pub fn interpret<D: Domain>(&self, domain: &mut D) {
         for Part { nest, starts } in self.parts.iter().rev() {
             eval::run(&self.nests[*nest], &mut eval::Moved { domain, starts });
@@ -103,7 +102,7 @@ impl Program {
     }
 }
 
-/// The nest on buffers that are no more than what it touches, and where they begin: it verifies within these.
+/// The nest on buffers cut to the elements that it touches, with their starts: it verifies within these.
 pub(crate) fn from_start(nest: Nest) -> (Nest, Vec<u64>) {
     let mut spans = Spans { of: vec![None; nest.buffers.len()], extents: HashMap::new() };
     nest.body.iter().for_each(|s| spans.stmt(s));
@@ -122,10 +121,10 @@ pub(crate) fn from_start(nest: Nest) -> (Nest, Vec<u64>) {
     (Nest { buffers, body, ..nest }, starts.into_iter().map(|at| at as u64).collect())
 }
 
-/// The least and the greatest index in each buffer that is touched.
+/// The least and the greatest index in each buffer that the nest touches.
 struct Spans {
     of: Vec<Option<(i64, i64)>>,
-    /// Of the loops around, and of what was picked.
+    /// The extents of the open loops and of picked starts.
     extents: HashMap<LoopVar, u64>,
 }
 
@@ -163,7 +162,7 @@ impl Spans {
     }
 }
 
-/// The statement on buffers that begin later.
+/// The statement on buffers that start later.
 fn moved(stmt: Stmt, starts: &[i64]) -> Stmt {
     let load = |e| match e {
         Expr::Load(buf, dtype, index) => Expr::Load(buf, dtype, index.offset_by(-starts[buf.0 as usize])),
@@ -177,9 +176,13 @@ fn moved(stmt: Stmt, starts: &[i64]) -> Stmt {
         Stmt::Store { buf, index, value } => {
             Stmt::Store { buf, index: index.offset_by(-starts[buf.0 as usize]), value }
         }
+        Stmt::Misalign { var, buf, index, lanes } => {
+            Stmt::Misalign { var, buf, index: index.offset_by(-starts[buf.0 as usize]), lanes }
+        }
+        Stmt::Prefetch { buf, index } => Stmt::Prefetch { buf, index: index.offset_by(-starts[buf.0 as usize]) },
         Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(|s| moved(s, starts)).collect() },
         other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
-        other @ (Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
+        other @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Rotate { .. }) => other,
         other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
     }
 }
@@ -206,7 +209,7 @@ impl fmt::Display for Program {
     }
 }
 
-/// Text that is no program.
+/// A text that is no program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ProgramError(String);
@@ -242,10 +245,10 @@ impl FromStr for Program {
     }
 }
 
-/// The lines that say which parts run a nest, and its text.
+/// For each nest, the lines of the parts that run it, and its text.
 type Parts = Vec<(Vec<String>, String)>;
 
-/// The nests of parts and that of the finish; nothing where no parts are named.
+/// The nests of parts and the nest of the finish; `None` if the text names no parts.
 fn split(text: &str) -> Option<(Parts, Option<&str>)> {
     let (parts, finish) = match text.split_once("\nfinish\n") {
         Some((parts, finish)) => (parts, Some(finish)),
@@ -269,7 +272,7 @@ fn split(text: &str) -> Option<(Parts, Option<&str>)> {
     Some((found, finish)).filter(|(found, _)| !found.is_empty())
 }
 
-/// The number of a part, how many there are, and where its buffers begin.
+/// The number of a part, the number of parts, and the starts of the part's buffers.
 fn head_of(line: &str) -> Option<(usize, usize, Vec<u64>)> {
     let (head, starts) = line.strip_prefix("part ")?.split_once(':')?;
     let (number, count) = head.split_once(" of ")?;

@@ -1,4 +1,4 @@
-//! The search for one element.
+//! The search for one element of a slice by windows.
 
 use super::{At, Lowering, fold};
 use crate::problem::search_windows::Windows;
@@ -6,11 +6,12 @@ use crate::problem::tree::Tree;
 use cranefold_ir::ops::{Phase, Reducer, Search};
 use cranefold_ir::{Expr, Index, LoopKind, Over, Stmt};
 
-/// Windows that are written out, so that several slices may be searched at once.
+/// The most windows whose loop is unrolled, so that several slices may be searched at once.
 const FEW_WINDOWS: u64 = 4;
 
 impl Lowering<'_> {
-    /// Walks windows, each lane keeping the best and where its window starts; then the window of the best of all:
+    /// Walks the windows; each lane keeps its best element and the start of that element's window. Then walks the
+    /// window of the best element of all lanes:
     ///
     /// ```text
     /// acc a0: i32[16] = -2147483648          # the best
@@ -92,7 +93,7 @@ impl Lowering<'_> {
         body
     }
 
-    /// Loops over the elements of a window; `each` gets the number of one, and its lane.
+    /// Loops over the elements of a window; `each` gets the element's number and its lane.
     fn window(
         &mut self,
         windows: &Windows,

@@ -1,8 +1,7 @@
-//! States between the parts of a problem whose blocks are shared out.
+//! The states between the parts of a problem whose blocks are divided.
 //!
-//! A part stores the state of its blocks, merged but not folded, and what finishes them takes the states of all parts as
-//! those of so many blocks. The states are buffers, one for each value of a state: part after part, in each slice after
-//! slice, in each lane after lane.
+//! A part stores the state of its blocks, merged but not folded. The finish merges the states of all parts like the
+//! states of as many blocks. Each value of a state has a buffer, ordered by part, then slice, then lane.
 
 use super::{At, Lowering, Share, State};
 use crate::problem::blocks::Stored;
@@ -13,12 +12,12 @@ use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over
 use std::ops::Range;
 
 impl Share {
-    /// Whether padding is written.
+    /// Returns true if the share writes padding.
     pub(super) fn pads(&self) -> bool {
         matches!(self, Share::Whole | Share::Slices { padding: true, .. } | Share::Finish { .. })
     }
 
-    /// The blocks of a tree that it takes.
+    /// The blocks of a tree that the share reduces.
     pub(super) fn blocks(&self, tree: &Tree) -> Range<u64> {
         match self {
             Share::Whole | Share::Slices { .. } => 0..tree.blocks(),
@@ -27,7 +26,7 @@ impl Share {
         }
     }
 
-    /// How many states it merges.
+    /// The number of states that the share merges.
     pub(super) fn states(&self, tree: &Tree) -> u64 {
         match *self {
             Share::Finish { parts } => parts,
@@ -36,7 +35,7 @@ impl Share {
     }
 }
 
-/// The buffers of states.
+/// The buffers of states that the share stores or reads.
 pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffer> {
     let (role, parts) = match *share {
         Share::Blocks { parts, .. } => (BufferRole::Out, parts),
@@ -53,7 +52,7 @@ fn slices(problem: &Problem) -> u64 {
 }
 
 impl Lowering<'_> {
-    /// Where the state of a slice is in the buffers of states.
+    /// The place of a slice's state in the buffers of states.
     fn place(&self, part: Index, lanes: u64, at: &At) -> Index {
         part.times(slices(self.problem) as i64).add(&at.slice()).times(lanes as i64)
     }
@@ -62,7 +61,7 @@ impl Lowering<'_> {
         BufId((self.problem.inputs.len() + self.problem.outputs.len() + value) as u32)
     }
 
-    /// Stores a merged state, where the share is a part.
+    /// Stores a merged state if the share is a part of the blocks.
     pub(super) fn given(&mut self, state: &State, lanes: u64, at: &At) -> Vec<Stmt> {
         let Share::Blocks { part, .. } = *self.share else { return vec![] };
         let start = self.place(Index::constant(part as i64), lanes, at);
@@ -72,7 +71,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Takes the states of all parts, where the share finishes them.
+    /// Loads the states of all parts if the share is the finish.
     pub(super) fn taken(&mut self, state: &State, lanes: u64, at: &At) -> Vec<Stmt> {
         let Share::Finish { parts } = *self.share else { return vec![] };
         self.repeat(Over::Block, parts, LoopKind::Parallel, |this, part| {

@@ -6,25 +6,24 @@ use crate::problem::tree::{Grid, Tree};
 use cranefold_ir::{Index, LoopKind, Over, Stmt};
 use std::ops::Range;
 
-/// Makes the statements of a block: from the position where it starts, its number, and what it has in
-/// common with its like.
+/// A function that makes the statements of a block, from its start, its number and its kind.
 pub(super) type EachBlock<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At, &Index, &Blocks) -> Vec<Stmt> + 'f;
 
-/// Makes the statements of an element: from its position and its lane.
+/// A function that makes the statements of an element, from its position and its lane.
 pub(super) type EachElement<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At, &Index) -> Vec<Stmt> + 'f;
 
-/// Blocks that are alike.
+/// A kind of blocks: blocks of one shape.
 pub(super) enum Blocks {
-    /// The only one: every box of the slice.
+    /// The only block: all boxes of the slice.
     One,
-    /// Of one box, those of one walk of the cut dim from some on.
+    /// Blocks of one walk of the cut dim of a box.
     Alike(Alike),
 }
 
-/// Blocks of one walk of the cut dim that are alike, from the `first` on.
+/// Blocks of one shape in one walk of the cut dim, from the `first` on.
 #[derive(Clone, Copy)]
 pub(super) struct Alike {
-    /// The box they are of.
+    /// The number of their box.
     grid: usize,
     first: u64,
     /// Iterations of the cut dim in each block.
@@ -66,7 +65,7 @@ impl Alike {
     }
 }
 
-/// From one position to the next along a dim of a box.
+/// The indices `by` positions further along a dim of a box.
 fn along(region: &Region, dim: usize, at: &At, by: &Index) -> At {
     // A box of one element has no dims.
     let Some(d) = region.dims.get(dim) else { return at.clone() };
@@ -75,8 +74,7 @@ fn along(region: &Region, dim: usize, at: &At, by: &Index) -> At {
 }
 
 impl<'p> Lowering<'p> {
-    /// Loops over the blocks of the share. `each` gets where the block starts, the block's number and what it has in common
-    /// with its like.
+    /// Loops over the blocks of the share. `each` gets the start, the number and the kind of the block.
     pub(super) fn blocks(&mut self, tree: &Tree, at: &At, each: &mut EachBlock<'p, '_>) -> Vec<Stmt> {
         let share = self.share.blocks(tree);
         if tree.is_one_block() {
@@ -97,7 +95,7 @@ impl<'p> Lowering<'p> {
         body
     }
 
-    /// Loops over the blocks `within` of those inside a level.
+    /// Loops over the blocks `within` the range, of the dims from `level` on.
     fn outer_blocks(
         &mut self,
         walk: &Walk,
@@ -124,8 +122,8 @@ impl<'p> Lowering<'p> {
             }
             return body;
         }
-        // All blocks of a row are alike but perhaps the last: it may have fewer iterations, or end in
-        // a partial step.
+        // All blocks of a row have one shape except perhaps the last, which may have fewer iterations or end in a
+        // partial step.
         let innermost = level + 1 == grid.steps.len();
         let last = grid.steps[level] - (grid.blocks_per_cut() - 1) * grid.block;
         let partial = innermost && !grid.innermost().is_multiple_of(tree.lanes);
@@ -147,8 +145,8 @@ impl<'p> Lowering<'p> {
         body
     }
 
-    /// Loops over the steps and lanes of one block that starts at `at`; `each` gets the position of
-    /// an element and its lane.
+    /// Loops over the steps and lanes of one block that starts at `at`; `each` gets the position of an element and its
+    /// lane.
     pub(super) fn steps(&mut self, tree: &Tree, at: &At, blocks: &Blocks, each: &mut EachElement<'p, '_>) -> Vec<Stmt> {
         if let Blocks::Alike(alike) = blocks {
             return self.inner_steps(tree, tree.grids[alike.grid].cut, at.clone(), alike, each);
@@ -178,7 +176,7 @@ impl<'p> Lowering<'p> {
                 this.inner_steps(tree, level + 1, along(&region, level, &at, &k), blocks, each)
             });
         }
-        // Whole steps, then the partial one at the end of the dim.
+        // Whole steps come first, then the partial step at the end of the dim.
         let whole = iterations.min((grid.innermost() - blocks.start(tree)) / tree.lanes);
         let lanes = tree.lanes as i64;
         let mut lane_loop = |this: &mut Self, at: At, count: u64| {
@@ -204,12 +202,12 @@ struct Walk<'t> {
     grid: &'t Grid,
     /// The number of the box.
     number: usize,
-    /// The number of its first block, where the first of the share has 0.
+    /// The number of the box's first block, counted from the first block of the share.
     first: i64,
 }
 
-/// The rows, of `inside` blocks each, that a range of blocks is of: the first, how many there are alike, and which blocks
-/// of each; one that is entered late, whole ones, and one that is left early.
+/// The rows of `inside` blocks each that a range of blocks touches: the first row, the number of rows, and the blocks
+/// of each. First a row that begins before the range, then whole rows, then a row that ends after it.
 fn rows(blocks: Range<u64>, inside: u64) -> Vec<(u64, u64, Range<u64>)> {
     let (first, last) = (blocks.start.div_ceil(inside), blocks.end / inside);
     if first > last {

@@ -1,4 +1,4 @@
-//! States that are made, combined and finished.
+//! The operations on states: identity, combine and finish.
 
 use super::nests::Keep;
 use super::ranges::are_halves;
@@ -9,10 +9,10 @@ use cranefold_ir::DType;
 use std::ops::Range;
 
 impl Partial {
-    /// Writes so many states of no block, one after the other.
+    /// Writes `states` states of no blocks, one after the other.
     ///
     /// # Errors
-    /// [`PartialError::Length`] if the bytes are not those of so many states.
+    /// [`PartialError::Length`] if the length is not that of `states` states.
     pub fn identity(&self, into: &mut [u8], states: usize) -> Result<(), PartialError> {
         self.check_length(into, states)?;
         let all = into.chunks_exact_mut(self.state_bytes());
@@ -20,11 +20,12 @@ impl Partial {
         Ok(())
     }
 
-    /// Combines each of so many states with the one at the same place of `into`, which becomes the state of both. Of the
-    /// two ranges of blocks one follows the other, whichever, or one is empty.
+    /// Combines each of `states` states with the state at the same place of `into`, and stores the result there. The
+    /// ranges of blocks of the two must be adjacent, in either order, or one of them empty.
     ///
     /// # Errors
-    /// [`PartialError`] if some bytes are no states of this problem, or a pair does not fit: nothing is written then.
+    /// [`PartialError`] if some bytes are no states of this problem, or a pair is not adjacent: nothing is written
+    /// then.
     pub fn combine(&self, from: &[u8], into: &mut [u8], states: usize) -> Result<(), PartialError> {
         let (bytes, layout) = (self.state_bytes(), &self.inner.layout);
         self.check_length(from, states)?;
@@ -48,7 +49,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Combines two states that fit, of these blocks.
+    /// Combines two adjacent states, of these blocks.
     fn combine_one(
         &self,
         from: &[u8],
@@ -88,7 +89,7 @@ impl Partial {
             into[at..at + rest.len()].copy_from_slice(&from[rest]);
             layout.write_header(into, &(into_blocks.start..from_blocks.end));
         } else {
-            // The first that is left of `kept`, and how many of `given`.
+            // The first entry left of `kept`, and the number of entries left of `given`.
             let (mut first, mut left) = (0, given.len());
             loop {
                 let last = left.checked_sub(1);
@@ -114,7 +115,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Merges an entry into another.
+    /// Merges the entry `read` into the entry `kept`.
     fn merge(&self, read: &[u8], kept: &mut [u8], keep: Keep) -> Result<(), PartialError> {
         let inner = &self.inner;
         let code = if keep == Keep::Older { &inner.merge_into_older } else { &inner.merge_into_newer };
@@ -123,13 +124,13 @@ impl Partial {
         Ok(code.run(read.chain(kept))?)
     }
 
-    /// Writes the outputs of so many states, each of all blocks.
+    /// Writes the outputs of `states` states, each of all blocks.
     ///
-    /// Inputs are those of [`finish_inputs`](Partial::finish_inputs), in that order. Every input and output holds so many
-    /// operands of the spec, one after the other.
+    /// Inputs are those of [`finish_inputs`](Partial::finish_inputs), in that order. Every input and output holds
+    /// `states` operands of the spec, one after the other.
     ///
     /// # Errors
-    /// [`PartialError`] if some bytes are no states of this problem, one has not all blocks
+    /// [`PartialError`] if some bytes are no states of this problem, a state has not all blocks
     /// ([`Unfinished`](PartialError::Unfinished)), an input or output has another type or length, or there is no memory
     /// for an entry where several are merged: nothing is written then.
     pub fn finish(
@@ -160,7 +161,7 @@ impl Partial {
         }
         for state in 0..states {
             let entry = |number| &from[state * bytes..][inner.layout.entry(number)];
-            // What is left merges from the newest to the oldest.
+            // The entries that are left merge from the newest to the oldest.
             if count > 1 {
                 merged.clear();
                 merged.extend_from_slice(entry(count - 1));
@@ -174,7 +175,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Finishes the state of all blocks, which is that of this number.
+    /// Finishes the state with the number `state`, which has all blocks.
     fn finish_one(
         &self,
         all: &[u8],
@@ -184,7 +185,7 @@ impl Partial {
     ) -> Result<(), PartialError> {
         let inner = &self.inner;
         let operands = inner.spec.inputs();
-        // Of the problem's inputs some are not read here.
+        // The finish does not read all of the problem's inputs.
         let mut given = vec![Input::from_bytes(DType::U8, &[]); operands.len()];
         for (&number, input) in inner.finish_inputs.iter().zip(inputs) {
             let bytes = operands[number].span_bytes() as usize;
@@ -199,7 +200,7 @@ impl Partial {
         Ok(inner.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
     }
 
-    /// The blocks that a state is of. Its header is enough.
+    /// The range of blocks of a state. Its header is enough.
     ///
     /// # Errors
     /// [`PartialError`] if the bytes are no state of this problem.
@@ -211,8 +212,7 @@ impl Partial {
         self.inner.layout.read_header(state, 0)
     }
 
-    /// How many bytes of a state count: to send it, these are enough, and the bytes after them are not read. Its header
-    /// tells.
+    /// The used bytes of a state, from its header: a message needs no more, as the bytes after them are not read.
     ///
     /// # Errors
     /// [`PartialError`] if the bytes are no state of this problem.

@@ -1,10 +1,10 @@
 //! Partial results: states of some blocks of a reduction, which other processes and machines merge and finish.
 //!
-//! A slice is reduced in blocks (see [`tree`](crate::problem::tree)), whose states merge pairwise. So the state of the blocks
-//! `a..b` of all slices is that of the largest aligned subtrees that lie in that range, in order, at most two of each size
-//! ([`subtrees`]). Two ranges of which one follows the other combine: their subtrees are put in a row, and what are
-//! halves of one subtree merge. What comes out depends on the range alone: in whatever brackets a row of ranges is
-//! combined, the bytes of the state are the same. All blocks, finished, are the bits of [`Kernel::run`](crate::Kernel::run).
+//! A slice is reduced in blocks (see [`tree`](crate::problem::tree)), whose states merge pairwise. The state of the
+//! blocks `a..b` of all slices is the states of the largest aligned subtrees in that range, in order, at most two of
+//! each size ([`subtrees`]). Two adjacent ranges combine: their subtrees are put in a row, and the halves of a subtree
+//! merge. The result depends on the range alone: in whatever brackets a row of ranges is combined, the bytes of the
+//! state are the same. The state of all blocks, finished, is the bits of [`Kernel::run`](crate::Kernel::run).
 //!
 //! ```text
 //! 0..3 is (0 1) 2        3..6 is 3 (4 5)        6..7 is 6
@@ -18,34 +18,34 @@
 //! | --- | --- |
 //! | [`Partial::identity`] | writes states of no block, which combine with any |
 //! | [`Shard::partial`] | writes the state of a range of blocks, from the part of the inputs that these read |
-//! | [`Partial::combine`] | combines each state with one of the blocks right before or after it: as an `MPI_Op` does that is associative and not commutative |
+//! | [`Partial::combine`] | combines each state with one of adjacent blocks, as an associative `MPI_Op` does |
 //! | [`Partial::finish`] | writes the outputs of states of all blocks |
 //!
-//! All but the second work on so many states at once, which lie one after the other. A range without blocks is allowed
-//! wherever one with blocks is. Merging and finishing are code of wide vectors like a kernel's.
+//! All but the second work on several states at once, which lie one after the other. An empty range is allowed wherever
+//! another range is. Merging and finishing are code of wide vectors like a kernel's.
 //!
 //! # The bytes of a state
-//! A state has a fixed number of bytes, [`Partial::state_bytes`], of which [`Partial::used_bytes`] count: a header, and an
-//! entry for each subtree of its range, in order. It has no pointers and needs no alignment, and may be sent as it is. Its
-//! numbers have the byte order of the machine, and one of the other order is refused.
+//! A state has a fixed number of bytes, [`Partial::state_bytes`], of which [`Partial::used_bytes`] are used: a header,
+//! and an entry for each subtree of its range, in order. It has no pointers, needs no alignment, and may be sent
+//! unchanged. Its numbers have the byte order of the machine; a state of the other order is refused.
 //!
-//! | byte | what |
+//! | byte | contents |
 //! | --- | --- |
 //! | 0 | u64: a mark |
 //! | 8 | u32: the version of this layout |
 //! | 12 | u32: [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) |
 //! | 16 | u128: a hash of the problem; specs of one problem have the same states |
 //! | 32 | u64: the first block |
-//! | 40 | u64: how many blocks |
+//! | 40 | u64: the number of blocks |
 //! | 48 | zeros |
 //! | 64 | the entries |
 //!
-//! An entry holds an array for each value of a state: in it slice after slice, and in each lane after lane. Every array
-//! begins at a multiple of 64 bytes, and zeros come before the next. [`StateLayout`] says where, and prints. Every NaN in a
-//! state is the canonical one, so that states are the same on all machines of one byte order.
+//! An entry holds an array for each value of a state, ordered by slice and then by lane. Every array begins at a
+//! multiple of 64 bytes, with zeros before the next. [`StateLayout`] gives the places, and prints. Every NaN in a state
+//! is the canonical one, so that states are the same on all machines of one byte order.
 //!
-//! What a header says is checked whenever it is read, and so is the length; a state whose entries hold other numbers
-//! gives other results, and nothing worse.
+//! The header and the length are checked whenever a state is read. A state with other numbers in its entries gives
+//! other results, and nothing worse.
 
 mod call;
 mod nests;
@@ -115,11 +115,11 @@ struct Inner {
     spec: Spec,
     layout: StateLayout,
     maker: Maker,
-    /// Of two states the older is kept, or the newer.
+    /// The routine that merges two states into the older one.
     merge_into_older: Routine,
     merge_into_newer: Routine,
     finish: Routine,
-    /// Inputs that the finish reads, by their numbers.
+    /// The numbers of the inputs that the finish reads.
     finish_inputs: Vec<usize>,
 }
 
@@ -129,7 +129,7 @@ impl fmt::Debug for Partial {
     }
 }
 
-/// The most ranges that blocks are put in.
+/// The most ranges that blocks are divided into.
 pub const MOST_RANGES: usize = 1 << 20;
 
 /// The compiler of the nests of partial results, and the reduction that they belong to.
@@ -146,8 +146,8 @@ impl Maker {
         self.compiler.routine(&self.problem, naive, schedule)
     }
 
-    /// What merges states into the older and into the newer, and what finishes them: a name, the naive nest and its
-    /// schedule.
+    /// The nests that merge states into the older and into the newer one, and that finish them: a name, the naive nest
+    /// and its schedule.
     fn nests(&self, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
         let (problem, name) = (&self.problem, &self.name);
         let stored = Stored::of(problem, Form::Plain);
@@ -167,23 +167,23 @@ impl Maker {
     fn dump(&self, what: &str, naive: Nest, schedule: &Schedule) -> Result<String, Error> {
         let routine = self.code(naive.clone(), schedule)?;
         let legal = pipeline::legal(routine.decided())?;
-        Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legalize ==\n{legal}\n"))
+        Ok(format!("== {what}: nest ==\n{naive}\n== {what}: legal ==\n{legal}\n"))
     }
 
-    /// A schedule for loops over elements.
+    /// The schedule of loops over elements.
     fn plain(&self) -> Schedule {
         Schedule { width: self.schedule.width, ..Schedule::default() }
     }
 }
 
 impl Compiler {
-    /// The partial results of a reduction: what merges and finishes them is compiled here, what makes those of a range
-    /// of blocks by [`Partial::shard`]; the cache keeps the code of both.
+    /// The partial results of a reduction. The code that merges and finishes them is compiled here; the code for a
+    /// range of blocks is compiled by [`Partial::shard`]. The cache keeps both.
     ///
     /// # Errors
-    /// [`Error::NotInBlocks`] for what does not reduce slices in blocks to a result for each: what writes every position
-    /// of a slice, selects from its elements in order, copies, or combines them in an order that is not that of memory;
-    /// [`Error::StateTooLarge`], and [`Error::Target`] if the target is not this machine.
+    /// [`Error::NotInBlocks`] unless slices are reduced in blocks to one result each: if the reduction writes every
+    /// position of a slice, selects from its elements in order, copies, or combines them in an order other than
+    /// memory's; [`Error::StateTooLarge`]; [`Error::Target`] if the target is not this machine.
     pub fn partial(&self, spec: &Spec) -> Result<Partial, Error> {
         if !self.target().is_host() {
             let reason = "partial results are made on this machine alone".into();
@@ -208,7 +208,7 @@ impl Compiler {
     }
 }
 
-/// How many blocks a slice has, or why it is not reduced in blocks.
+/// The number of blocks of a slice, or the reason why it is not reduced in blocks.
 fn blocks(problem: &Problem) -> Result<u64, &'static str> {
     if let Work::Convert { .. } = problem.work {
         return Err("copies elements");
@@ -232,8 +232,8 @@ impl Partial {
         &self.inner.spec
     }
 
-    /// The nests of what merges and finishes states, each as it is lowered and after the last pass: text that reads back. They
-    /// are made again, as they were made for the code.
+    /// The nests that merge and finish states, before the first and after the last pass: text that reads back. They are
+    /// made again, in the same way as for the code.
     ///
     /// ```
     /// use cranefold::{Compiler, Spec};
@@ -252,7 +252,7 @@ impl Partial {
         nests.map(|(what, naive, schedule)| maker.dump(what, naive, &schedule)).collect()
     }
 
-    /// How many blocks each slice has; none where it has no elements.
+    /// The number of blocks of each slice; 0 if slices have no elements.
     pub fn blocks(&self) -> u64 {
         self.inner.layout.blocks
     }
@@ -262,18 +262,18 @@ impl Partial {
         self.inner.layout.bytes
     }
 
-    /// Where what is in a state.
+    /// The places of a state's fields and values.
     pub fn layout(&self) -> &StateLayout {
         &self.inner.layout
     }
 
-    /// The inputs that [`finish`](Partial::finish) takes, by their numbers in the spec: scalars and those of `then`.
+    /// The numbers in the spec of the inputs that [`finish`](Partial::finish) takes: scalars, and inputs of `then`.
     pub fn finish_inputs(&self) -> &[usize] {
         &self.inner.finish_inputs
     }
 
-    /// All blocks in so many ranges, nearly even ones, of which there are [`MOST_RANGES`] at most; some are empty where there
-    /// are fewer blocks than that.
+    /// All blocks in `count` ranges, nearly even, and at most [`MOST_RANGES`]; some are empty if there are fewer blocks
+    /// than ranges.
     ///
     /// ```
     /// use cranefold::{Compiler, Spec};
@@ -288,17 +288,17 @@ impl Partial {
         ranges::shards(self.blocks(), count.min(MOST_RANGES) as u64).collect()
     }
 
-    /// A range of blocks in pieces that read at most so many bytes each, or are one block: aligned subtrees, so that most
-    /// run the same code.
+    /// A range of blocks in pieces that read at most `most_bytes` bytes each, or are one block: aligned subtrees, most
+    /// of which run the same code.
     ///
     /// # Errors
-    /// [`Error::NoBlocks`] if it is no range of the blocks, [`Error::TooManyPieces`] if there would be more than
+    /// [`Error::NoBlocks`] if the range exceeds the blocks, [`Error::TooManyPieces`] if there would be more pieces than
     /// [`MOST_RANGES`].
     pub fn pieces(&self, blocks: Range<u64>, most_bytes: u64) -> Result<Vec<Range<u64>>, Error> {
         self.check(&blocks)?;
         let mut pieces: Vec<Range<u64>> = vec![];
         let mut start = blocks.start;
-        // What fits in one place may fit in the next.
+        // A size that fits at one place may fit at the next.
         let mut size = 1;
         while let Some(first) = subtrees(start..blocks.end).next() {
             let most = first.end - first.start;

@@ -1,7 +1,7 @@
-//! The naive nests of partial results: of the states of blocks, of their merges, and of what finishes them.
+//! The naive nests of partial results: they reduce blocks to states, merge states and finish them.
 //!
-//! Each goes through the same passes as a kernel's. A NaN is made canonical before it is stored in a state: which one an
-//! operation gives differs between instruction sets, and the bytes of a state are the same on all.
+//! Each nest goes through the same passes as a kernel's. A NaN is made canonical before it is stored in a state: its
+//! bits differ between instruction sets, and the bytes of a state must not.
 
 use crate::lower::program::from_start;
 use crate::lower::{Share, lower_share};
@@ -11,15 +11,15 @@ use cranefold_ir::ops::Form;
 use cranefold_ir::{Buffer, BufferRole, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, math};
 use std::ops::Range;
 
-/// Which of two states that are merged the result takes the place of.
+/// The one of two merged states that the result replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     Older,
     Newer,
 }
 
-/// Stores the state of a range of blocks, on buffers that are no more than what it touches; and where they begin. The
-/// buffers are those of the problem, then one for each value of the state.
+/// The nest that stores the state of a range of blocks, on buffers cut to the elements that it touches, and the starts
+/// of those. The buffers are those of the problem, then one for each value of the state.
 pub fn of_blocks(problem: &Problem, name: &str, blocks: Range<u64>) -> (Nest, Vec<u64>) {
     let mut nest = lower_share(problem, Form::Plain, name, &Share::Blocks { blocks, part: 0, parts: 1 });
     let mut names = Names::after(&nest);
@@ -28,7 +28,7 @@ pub fn of_blocks(problem: &Problem, name: &str, blocks: Range<u64>) -> (Nest, Ve
     from_start(nest)
 }
 
-/// The statement with every NaN that is stored made canonical.
+/// The statement with every stored NaN made canonical.
 fn canonical(stmt: Stmt, nest: &mut Nest, names: &mut Names) -> Stmt {
     match stmt {
         Stmt::For(mut l) => {
@@ -48,8 +48,8 @@ fn canonical_value(value: Expr, nest: &mut Nest, names: &mut Names) -> Expr {
     values.remove(0)
 }
 
-/// Merges two states, value by value: of `len` slices and lanes. First the buffers of the state that is read, then those of
-/// the one that the result takes the place of:
+/// The nest that merges two states of `len` slices and lanes, value by value. Its buffers are those of the state that
+/// is read, then those of the state that the result replaces:
 ///
 /// ```text
 /// for i0 in 0..len parallel { x1[i0] = canon(combine(x0[i0], x1[i0])) }
@@ -79,8 +79,8 @@ pub fn merge(stored: &Stored, name: &str, len: u64, keep: Keep) -> Nest {
     nest
 }
 
-/// Finishes the state of all blocks. The buffers are those of the problem, without elements where it reads none, then one
-/// for each value of the state, if there are blocks.
+/// The nest that finishes the state of all blocks. Its buffers are those of the problem, empty if they are not read,
+/// then one for each value of the state, if there are blocks.
 pub fn finish(problem: &Problem, name: &str, blocks: u64) -> Nest {
     let share = if blocks == 0 { Share::Whole } else { Share::Finish { parts: 1 } };
     let mut nest = lower_share(problem, Form::Plain, &format!("{name}, finish"), &share);

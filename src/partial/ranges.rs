@@ -1,9 +1,9 @@
-//! Ranges of blocks: the subtrees they are made of, and how work is cut into them.
+//! Ranges of blocks: their subtrees, and their division into shards.
 
 use std::ops::Range;
 
-/// The largest aligned subtrees that lie in a range of blocks, in order: each has 2^q blocks and begins at a multiple of
-/// that. Their sizes go up and then down.
+/// The largest aligned subtrees in a range of blocks, in order: each has 2^q blocks and begins at a multiple of 2^q.
+/// Their sizes go up and then down.
 ///
 /// ```
 /// let subtrees: Vec<_> = cranefold::partial::subtrees(3..10).collect();
@@ -19,23 +19,23 @@ pub fn subtrees(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Whether two subtrees, one after the other, are the halves of one.
+/// Returns true if two adjacent subtrees are the halves of one.
 pub fn are_halves(older: &Range<u64>, newer: &Range<u64>) -> bool {
     let each = older.end - older.start;
     older.end == newer.start && newer.end - newer.start == each && older.start.is_multiple_of(2 * each)
 }
 
-/// The most subtrees that any range of so many blocks is made of.
+/// The most subtrees of any range of `blocks` blocks.
 pub fn most_subtrees(blocks: u64) -> u64 {
     let Some(levels) = blocks.checked_ilog2().map(u64::from) else { return 0 };
-    // A range begins at block 1 or later, goes up to a block of a high power of two, and then down as far as there are
+    // The worst range begins at block 1 or later, goes up to a block of a high power of two, and then down to the last
     // blocks.
     let down = u64::from((blocks - (1 << levels) + 1).ilog2());
     (levels + down).max((2 * levels).saturating_sub(2)).max(1)
 }
 
-/// So many ranges, nearly even, that together are `blocks` blocks in order; some are empty where there are fewer blocks.
-/// They begin at multiples of a power of two where that costs little, so that they have few subtrees, and alike ones.
+/// The `count` ranges, nearly even, that together are `blocks` blocks in order; some are empty if there are fewer
+/// blocks. They begin at multiples of a power of two if that costs little, so that their subtrees are few and alike.
 pub fn shards(blocks: u64, count: u64) -> impl Iterator<Item = Range<u64>> {
     let unit = 1 << (blocks / count.max(1) / 16).max(1).ilog2();
     let units = u128::from(blocks.div_ceil(unit));

@@ -1,4 +1,4 @@
-//! A range of blocks: what it reads, and its code.
+//! A range of blocks: the inputs that it reads, and its code.
 
 use super::call::write_bytes;
 use super::{Partial, nests, subtrees};
@@ -13,8 +13,8 @@ use std::sync::Arc;
 pub struct InputSpan {
     /// The number of the input in the spec.
     pub input: usize,
-    /// The elements, counted from the start of the input's buffer: all that is read lies between the first and the last.
-    /// Where the blocks of one slice lie between those of others, so does what is not read.
+    /// The elements from the first to the last that the range reads, counted from the start of the input's buffer. If
+    /// the blocks of one slice lie between those of others, elements between them are not read.
     pub elems: Range<u64>,
 }
 
@@ -27,21 +27,21 @@ pub struct Shard {
     parts: Arc<[SubtreeCode]>,
 }
 
-/// A subtree.
+/// The code of a subtree.
 #[derive(Debug)]
 struct SubtreeCode {
     code: Routine,
-    /// For each input of the shard, how many elements of its span come before what the code reads.
+    /// For each input of the shard, the number of elements of its span before those that the code reads.
     starts: Vec<u64>,
 }
 
 impl Partial {
-    /// The range of blocks, compiled: one code for each of its [`subtrees`] that is not like another. Where blocks follow one
-    /// another in memory, subtrees of one size are alike, but for those with the last block, and where elements are
-    /// reduced with their positions. The compiler's cache keeps the codes for further shards.
+    /// Compiles a range of blocks: one code for each kind of [`subtrees`] in it. Subtrees of one size share code if
+    /// blocks are adjacent in memory, except those with the last block, and those whose elements are reduced with their
+    /// positions. The compiler's cache keeps the codes for further shards.
     ///
     /// # Errors
-    /// [`Error::NoBlocks`] if it is no range of the blocks; else as [`compile`](crate::Compiler::compile).
+    /// [`Error::NoBlocks`] if the range exceeds the blocks; else as [`compile`](crate::Compiler::compile).
     pub fn shard(&self, blocks: Range<u64>) -> Result<Shard, Error> {
         let inputs = self.inputs_of(blocks.clone())?;
         let part = |subtree| {
@@ -57,11 +57,11 @@ impl Partial {
         Ok(Shard { partial: self.clone(), blocks, inputs, parts })
     }
 
-    /// What a range of blocks reads of each input that elements are made of; nothing is compiled. Inputs that only the
-    /// finish reads are not among them.
+    /// The elements that a range of blocks reads of each input; nothing is compiled. Inputs that only the finish reads
+    /// are not among them.
     ///
     /// # Errors
-    /// [`Error::NoBlocks`] if it is no range of the blocks.
+    /// [`Error::NoBlocks`] if the range exceeds the blocks.
     pub fn inputs_of(&self, blocks: Range<u64>) -> Result<Vec<InputSpan>, Error> {
         self.check(&blocks)?;
         Ok(self.spans(blocks))
@@ -91,7 +91,7 @@ impl Shard {
         self.blocks.clone()
     }
 
-    /// The nests of its subtrees, each as it is lowered and after the last pass: text that reads back.
+    /// The nests of the shard's subtrees, before the first and after the last pass: text that reads back.
     ///
     /// # Errors
     /// [`Error::Internal`] if a nest cannot be made again: a bug of ours.
@@ -105,14 +105,14 @@ impl Shard {
         subtrees(self.blocks()).map(one).collect()
     }
 
-    /// What [`partial`](Shard::partial) takes: the part of each input that the blocks read.
+    /// The inputs of [`partial`](Shard::partial): the part of each input that the blocks read.
     pub fn inputs(&self) -> &[InputSpan] {
         &self.inputs
     }
 
     /// Reduces the blocks, and writes their state.
     ///
-    /// An input is given for each of [`inputs`](Shard::inputs), and holds that part alone.
+    /// Each input in `inputs` is the part that [`inputs`](Shard::inputs) gives, and nothing else.
     ///
     /// # Errors
     /// [`PartialError`] if an input has another type or length, or the state other bytes than
@@ -126,7 +126,7 @@ impl Shard {
         for (number, part) in self.parts.iter().enumerate() {
             let entry = &mut state[inner.layout.entry(number)];
             inner.layout.clear_gaps(entry);
-            // Of the problem's inputs some are not read here.
+            // The blocks do not read all of the problem's inputs.
             let mut given = vec![Input::from_bytes(DType::U8, &[]); operands.len()];
             for ((span, input), &start) in self.inputs.iter().zip(inputs).zip(&part.starts) {
                 given[span.input] = input.part((start * input.dtype().bytes()) as usize, usize::MAX);

@@ -1,4 +1,4 @@
-//! What a state is as bytes, and what is refused as one.
+//! The bytes of a state, and the check of bytes that claim to be one.
 
 use super::ranges::most_subtrees;
 use crate::error::{Error, PartialError};
@@ -16,30 +16,30 @@ const MARK: u64 = u64::from_be_bytes(*b"cranpart");
 /// Bytes of the header.
 const HEADER_BYTES: usize = 64;
 
-/// What entries, and the values in them, begin at multiples of.
+/// The alignment of entries, and of the values in them, in bytes.
 const ALIGN: u64 = 64;
 
-/// The version of what stands here.
+/// The version of the layout in this file.
 const LAYOUT_VERSION: u32 = 1;
 
-/// Where the fields of the header are.
+/// The places of the header's fields, in bytes.
 const LAYOUT_AT: usize = 8;
 const TREE_AT: usize = 12;
 const FINGERPRINT_AT: usize = 16;
 const FIRST_AT: usize = 32;
 const COUNT_AT: usize = 40;
 
-/// How the bytes of a state are laid out: plain data, which prints. See the [module](crate::partial).
+/// The layout of a state's bytes: plain data, which prints. See the [module](crate::partial).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateLayout {
-    /// What tells the problem from others: the same in every process and on every machine.
+    /// The hash of the problem: the same in every process and on every machine.
     pub fingerprint: u128,
-    /// How many blocks each slice has.
+    /// The number of blocks of each slice.
     pub blocks: u64,
-    /// How many slices there are: a state of each is in every entry.
+    /// The number of slices. Every entry holds a state of each.
     pub slices: u64,
-    /// How many states each slice has, one for each lane.
+    /// The number of states of each slice, one for each lane.
     pub lanes: u64,
     /// The values of a state.
     pub values: Vec<StateValue>,
@@ -53,20 +53,20 @@ pub struct StateLayout {
     pub bytes: usize,
 }
 
-/// A value of each state in an entry: an array, slice after slice, in each lane after lane.
+/// A value of each state in an entry: an array, ordered by slice and then by lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateValue {
-    /// Element type.
+    /// The element type.
     pub dtype: DType,
-    /// Where the array begins in the entry.
+    /// The start of the array in the entry, in bytes.
     pub start: usize,
-    /// Its bytes.
+    /// The bytes of the array.
     pub bytes: usize,
 }
 
 impl StateLayout {
-    /// The layout for a problem whose states are these, none where it has no elements.
+    /// The layout for a problem with these states; `None` if it has no elements.
     pub(super) fn of(problem: &Problem, stored: Option<&Stored>, blocks: u64) -> Result<StateLayout, Error> {
         let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
         let lanes = stored.map_or(1, |s| s.lanes);
@@ -79,7 +79,7 @@ impl StateLayout {
             end = end.saturating_add(bytes).checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
         }
         let bytes = end.saturating_mul(most_entries).saturating_add(HEADER_BYTES as u64);
-        // No slice has more bytes; all other numbers are less.
+        // No slice has more bytes, and all other numbers are less.
         if isize::try_from(bytes).is_err() {
             return Err(Error::StateTooLarge { bytes });
         }
@@ -97,7 +97,7 @@ impl StateLayout {
         })
     }
 
-    /// Where an entry is in a state.
+    /// The bytes of an entry in a state.
     pub fn entry(&self, number: usize) -> Range<usize> {
         let start = self.header_bytes + number * self.entry_bytes;
         start..start + self.entry_bytes
@@ -108,7 +108,7 @@ impl StateLayout {
         self.values.iter().map(|v| &entry[v.start..v.start + v.bytes])
     }
 
-    /// The values of an entry, to be written.
+    /// The values of an entry, for writing.
     pub(super) fn values_mut<'e>(&self, entry: &'e mut [u8]) -> Vec<&'e mut [u8]> {
         let mut rest = entry;
         let value = |v: &StateValue| {
@@ -136,12 +136,12 @@ impl StateLayout {
         put(LAYOUT_AT, &LAYOUT_VERSION.to_ne_bytes());
         put(TREE_AT, &TREE_VERSION.to_ne_bytes());
         put(FINGERPRINT_AT, &self.fingerprint.to_ne_bytes());
-        // Nothing begins nowhere, so that its bytes are always the same.
+        // An empty range begins at 0, so that its bytes are always the same.
         put(FIRST_AT, &if blocks.is_empty() { 0 } else { blocks.start }.to_ne_bytes());
         put(COUNT_AT, &(blocks.end - blocks.start).to_ne_bytes());
     }
 
-    /// The blocks of the state with this number.
+    /// The blocks of a state; `state` is its number in errors.
     pub(super) fn read_header(&self, bytes: &[u8], state: usize) -> Result<Range<u64>, PartialError> {
         let mark = u64::from_ne_bytes(field(bytes, 0));
         if mark == MARK.swap_bytes() {

@@ -7,7 +7,7 @@ use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt, tree};
 use std::collections::{HashMap, HashSet};
 
-/// Halves the lanes until one is left:
+/// Writes a fold as loops that halve the lanes until one is left:
 ///
 /// ```text
 /// fold a0 by sum over 49 of 64 by 1
@@ -18,8 +18,8 @@ use std::collections::{HashMap, HashSet};
 /// for e5 in 0..1 parallel { a0[e5] = sum(a0[e5], a0[e5 + 1]) }
 /// ```
 ///
-/// States of a number of elements that is no power of two are copied first: halves then start at odd
-/// places, and the copy alone has to live in memory for it. Not where more than the result is read afterwards.
+/// The halves of a state whose number of elements is no power of two start at odd places, which accumulators in
+/// registers cannot have. Such a state is copied first, and only the copy lives in memory.
 ///
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
 ///
@@ -55,6 +55,7 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
             other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
             other @ (Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => out.push(other),
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
         }
     });
     nest

@@ -1,4 +1,4 @@
-//! Reads what a loop does not change before it.
+//! Hoists loop-invariant reads.
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
@@ -6,8 +6,8 @@ use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
 use std::collections::HashSet;
 
-/// Moves the read of an accumulator element out of the loops that change neither the index nor the
-/// accumulator, and so the element of an input and the value of an index:
+/// Hoists reads of accumulators, loads of inputs and values of indices out of each loop that changes neither their
+/// index nor the accumulator:
 ///
 /// ```text
 /// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], a0[0])) } }
@@ -15,6 +15,8 @@ use std::collections::HashSet;
 /// let v0 = a0[0]
 /// for k0 in 0..64 seq { for l1 in 0..32 parallel { a1[l1] = add(a1[l1], exp_sub(x0[..], v0)) } }
 /// ```
+///
+/// Legal because a value that a loop does not change may be read once, and inputs do not change while a nest runs.
 pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let buffers = nest.buffers.clone();
@@ -30,7 +32,7 @@ pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// The loop with what moves out before it; inner loops have already been seen to.
+/// The loop after the reads that are hoisted out of it; inner loops have been handled before.
 fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     let mut changed: HashSet<AccId> = HashSet::new();
     let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);

@@ -6,8 +6,8 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Band, Side, map_accs, map_elements, rewrite, split_block, visit_exprs};
 use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 
-/// Moves the loop of a tile that the schedule moves into blocks, and the output loops inside it, inside the loops
-/// over blocks, so that blocks of neighbouring outputs follow one another:
+/// Moves the loop of a `@blocks` tile, with the output loops inside it, inside the loops over blocks. A block of one
+/// output is then followed by the same block of the next output:
 ///
 /// ```text
 /// for i0 in 0..128 parallel {
@@ -35,8 +35,8 @@ use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Ove
 /// }
 /// ```
 ///
-/// A tile that moves among runs stays outside of the loops over the blocks of a run, those that walk memory in shorter
-/// strides than the tile:
+/// The loop of a `@runs` tile moves less far: it stays outside the loops over the blocks of a run, which walk memory in
+/// shorter strides than the tile:
 ///
 /// ```text
 /// for i0 in 0..20 parallel {
@@ -54,9 +54,9 @@ use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Ove
 /// ..
 /// ```
 ///
-/// Legal because iterations of the tile's loops write different elements, once each has its own part of the
-/// states; `stream` makes a stack of all these states. Without a merge there is one block, and nothing to do; where
-/// each output first brings its elements into order, the loops stay where they are.
+/// Legal because iterations of the tile's loops write different elements, once each output has its own part of the
+/// states; `stream` makes a stack of all these states. Without a merge there is one block, and the nest stays as it is.
+/// The loops of outputs whose elements are first brought into order stay too.
 pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
@@ -77,7 +77,7 @@ struct MovedLoops {
     states: Vec<StateAcc>,
     /// Elements of the state of one block.
     elems: u64,
-    /// The stride from which on a loop over blocks walks whole runs, in elements; the tile stays outside of others.
+    /// The least stride, in elements, of a loop over blocks that walks whole runs; the tile stays outside all others.
     run: u64,
 }
 
@@ -91,7 +91,11 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
         Stmt::Acc { acc, .. } => accs.contains(acc),
         Stmt::For(l) => l.var.over == Over::Block,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Wide { .. } => false,
-        Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
     };
     if l.var.over != Over::Output || !body.iter().all(is_part) {
@@ -127,7 +131,7 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
 }
 
 impl MovedLoops {
-    /// New accumulators, for the state of one block of one output.
+    /// New accumulators for the state of one block of one output.
     fn own(&self, names: &mut Names) -> Vec<AccId> {
         self.states.iter().map(|_| names.acc()).collect()
     }
@@ -137,7 +141,7 @@ impl MovedLoops {
         self.states.iter().zip(own).map(declare).collect()
     }
 
-    /// Loops over blocks with the tile's loops inside them, or around those over the blocks of a run.
+    /// The body with the tile's loops inside its loops over blocks, or around the loops over the blocks of a run.
     fn in_blocks(&self, body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
         let all: Vec<AccId> = self.states.iter().map(|s| s.acc).collect();
         let mut among_all = |index: Index| {
@@ -154,7 +158,7 @@ impl MovedLoops {
         })
     }
 
-    /// A loop over blocks that walks whole runs.
+    /// A loop over blocks that walks whole runs, with the tile's loops inside.
     fn in_block(&self, l: Loop, names: &mut Names) -> Loop {
         if matches!(&l.body[..], [Stmt::For(inner), ..] if inner.var.over == Over::Block) {
             return Loop { body: self.in_blocks(l.body, names), ..l };
@@ -172,12 +176,12 @@ impl MovedLoops {
         Loop { body: self.band.around(body), ..l }
     }
 
-    /// The block and the element in it that an index in the states of one output names.
+    /// The block and the element in that block that an index into the states of one output names.
     fn apart(&self, index: &Index) -> (Index, Index) {
         split_block(index, self.elems, |var| var.over == Over::Block)
     }
 
-    /// Where the current output's state of a block starts among those of all.
+    /// The start of the current output's state of a block among the states of all outputs.
     fn start(&self, block: &Index) -> Index {
         block.times(self.band.count() as i64).add(&self.band.position()).times(self.elems as i64)
     }
@@ -202,7 +206,7 @@ impl MovedLoops {
         }
     }
 
-    /// The statements with an output's own accumulators in place of those of all.
+    /// The statements with the accumulators of one output in place of those of all outputs.
     fn with_own(&self, body: Vec<Stmt>, names: &[AccId], index: &mut dyn FnMut(Index) -> Index) -> Vec<Stmt> {
         let own = |acc: AccId| self.states.iter().position(|s| s.acc == acc).map(|s| names[s]);
         let body = map_elements(body, &mut |acc, at| match own(acc) {
@@ -213,7 +217,7 @@ impl MovedLoops {
     }
 }
 
-/// The longest stride in elements in which the loop over the variable walks what the body loads.
+/// The longest stride, in elements, of the body's loads along the variable.
 fn stride(body: &[Stmt], var: LoopVar) -> u64 {
     let mut stride = 0;
     visit_exprs(body, &mut |e| {

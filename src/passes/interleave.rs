@@ -6,8 +6,8 @@ use cranefold_ir::analysis::{Access, renamed, substitute, visit_accesses};
 use cranefold_ir::{AccId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use std::collections::HashSet;
 
-/// Takes several iterations of the loop around the steps together, step by step, so that one waits less for
-/// the result before it:
+/// Runs several iterations of the loop around the steps in lockstep, step by step. Their chains of dependent operations
+/// overlap:
 ///
 /// ```text
 /// for b0 in 0..128 seq { acc a1: f32[16] = 0.0  for k1 in 0..64 seq { S(b0, a1) }  T(b0, a1) }
@@ -19,10 +19,11 @@ use std::collections::HashSet;
 /// }
 /// ```
 ///
-/// Blocks where there are enough in a slice, else outputs. Iterations that are left over come after, as they were.
+/// The iterations are blocks where a slice has enough of them, else outputs. Left-over iterations run afterwards, one
+/// by one.
 ///
-/// Legal because what is taken together writes accumulators of its own iteration alone; from the first statement
-/// that names one of the others (the merges of blocks), iterations stay one after the other.
+/// Legal because an iteration writes only accumulators of its own up to its first statement that names another one (the
+/// merge of a block); from there on, iterations run one after the other.
 pub fn interleave(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     if schedule.interleave <= 1 {
         return nest;
@@ -43,13 +44,14 @@ fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
                 out.push(simple)
             }
+            simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
             wide @ Stmt::Wide { .. } => out.push(wide),
         }
     }
     out
 }
 
-/// Whether the loop is the innermost around steps that has enough iterations.
+/// Returns true if the loop is the innermost one around loops over steps and has at least `by` iterations.
 fn takes_several(l: &Loop, by: u64) -> bool {
     let Extent::Const(extent) = l.extent else { return false };
     let over_steps = |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Step);
@@ -67,7 +69,12 @@ fn takes_several(l: &Loop, by: u64) -> bool {
                     }
                 }
                 Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
-                Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+                Stmt::Store { .. }
+                | Stmt::Carry { .. }
+                | Stmt::Pick { .. }
+                | Stmt::Misalign { .. }
+                | Stmt::Rotate { .. }
+                | Stmt::Prefetch { .. } => false,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
             };
             let several_blocks = |s: &Stmt| matches!(s, Stmt::For(inner) if takes_several(inner, by));
@@ -111,7 +118,7 @@ fn several(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// How many statements come before the first that names an accumulator of other bodies, stores, or carries.
+/// The number of statements before the first that names an accumulator declared elsewhere, stores, or carries.
 fn independent(body: &[Stmt]) -> usize {
     let mut own: HashSet<AccId> = HashSet::new();
     let mut count = 0;
@@ -128,7 +135,13 @@ fn independent(body: &[Stmt]) -> usize {
             free &= match s {
                 Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
-                Stmt::Set { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => true,
+                Stmt::Set { .. }
+                | Stmt::Pick { .. }
+                | Stmt::Select { .. }
+                | Stmt::Misalign { .. }
+                | Stmt::Rotate { .. }
+                | Stmt::Prefetch { .. }
+                | Stmt::Transpose(_) => true,
             };
         });
         if !free {
@@ -139,7 +152,7 @@ fn independent(body: &[Stmt]) -> usize {
     count
 }
 
-/// Bodies of one shape as one: loops are joined, other statements stand side by side.
+/// Joins bodies of one shape: loops become one loop, other statements stand side by side.
 fn joined(bodies: Vec<Vec<Stmt>>) -> Vec<Stmt> {
     let mut bodies: Vec<_> = bodies.into_iter().map(Vec::into_iter).collect();
     let mut out = vec![];
@@ -152,14 +165,14 @@ fn joined(bodies: Vec<Vec<Stmt>>) -> Vec<Stmt> {
                 let inner = row.into_iter().filter_map(|s| if let Stmt::For(l) = s { Some(l.body) } else { None });
                 out.push(Stmt::For(Loop { var, extent, kind, body: joined(inner.collect()) }));
             }
-            // The same number for all: a carry depends on blocks alone.
+            // All bodies carry the same number: a carry depends on blocks alone.
             Some(Stmt::Carry { .. }) => out.extend(row.into_iter().next()),
             Some(_) => out.extend(row),
         }
     }
 }
 
-/// The body with new names for the carries in it.
+/// The body with new names for its carries.
 fn own_carries(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let mut new: Vec<(LoopVar, LoopVar)> = vec![];
     let mut out = Vec::with_capacity(body.len());
@@ -180,7 +193,7 @@ fn own_carries(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// The statement with another carry in place of one.
+/// The statement with the carry `to` in place of `from`.
 fn with_carry(stmt: Stmt, from: LoopVar, to: LoopVar) -> Stmt {
     let stmt = stmt.map_indices(&mut |i| i.substitute(from, &Index::term(to, 1)));
     let Stmt::For(l) = stmt else { return stmt };

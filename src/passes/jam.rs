@@ -5,7 +5,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{is_straight, renamed, rewrite, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 
-/// Writes out a loop over jammed steps and joins its updates of one accumulator element into one:
+/// Writes out a loop over jammed steps, and joins its updates of one accumulator element into one:
 ///
 /// ```text
 /// for j0 in 0..3 seq { a0[i1] = add(a0[i1], x0[100*j0 + i1]) }
@@ -13,7 +13,7 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 /// a0[i1] = add(add(add(a0[i1], x0[i1]), x0[i1 + 100]), x0[i1 + 200])
 /// ```
 ///
-/// An element that several steps read and none sets is read once, before them:
+/// An element that several steps read and none sets is read once, before the steps:
 ///
 /// ```text
 /// a1[i1] = f(f(a1[i1], x0[i1], a0[i1]), x0[i1 + 100], a0[i1])
@@ -38,7 +38,7 @@ pub fn jam(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// The body with what it reads several times of accumulators that it does not set read before it.
+/// The body after one read of each accumulator element that it reads several times and does not set.
 fn read_once(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let set: Vec<AccId> =
         body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None }).collect();
@@ -64,7 +64,7 @@ fn read_once(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     before.chain(body).collect()
 }
 
-/// An element that has been set: its value stands here until the end.
+/// An element that has been set; its value is kept here and set at the end.
 struct Pending {
     acc: AccId,
     index: Index,

@@ -7,8 +7,8 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{mentions, split_block, substitute};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Over, Stmt};
 
-/// Where blocks of integers merge by addition, lets all add to one state, and walks the steps of blocks that lie one
-/// after the other in one loop:
+/// Lets all blocks of integers that merge by addition add to one state. The loop over blocks and the loop over the
+/// steps of a block become one loop where blocks lie one after the other:
 ///
 /// ```text
 /// acc a0: i32[1600] = 0
@@ -21,9 +21,9 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Ov
 /// for k2 in 0..1600 seq { for l3 in 0..64 parallel { a0[l3] = add(a0[l3], x0[64*k2 + l3]) } }
 /// ```
 ///
-/// Legal where all that happens to the accumulator before it is merged is that integers are added to its elements: a
-/// merge by addition then makes one sum of each element's values in all blocks, and integer addition being exact
-/// modulo 2^bits, a sum does not depend on the order. The accumulator starts from 0, so that it may do so once.
+/// Legal where the accumulator starts from 0 and integers are added to its elements until it is merged, and nothing
+/// else happens to it. A merge by addition then makes one sum of each element's values in all blocks. Integer addition
+/// is exact modulo 2^bits, so the sum does not depend on the order.
 pub fn join_blocks(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let body = std::mem::take(&mut nest.body);
     nest.body = in_body(body, &nest);
@@ -39,7 +39,7 @@ fn in_body(body: Vec<Stmt>, nest: &Nest) -> Vec<Stmt> {
     let mut at = 0;
     while at < body.len() {
         match joined(&body, at, nest) {
-            // One statement less.
+            // The body has one statement less.
             Some(without) => body = without,
             None => at += 1,
         }
@@ -47,7 +47,7 @@ fn in_body(body: Vec<Stmt>, nest: &Nest) -> Vec<Stmt> {
     body
 }
 
-/// The body without the merge at this place; `None` where there is none, or one that has to stay.
+/// The body without the merge at this place; `None` if there is no merge, or one that has to stay.
 fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
     let Stmt::Merge { accs, def, blocks, elems } = &body[at] else { return None };
     let &[acc] = accs.as_slice() else { return None };
@@ -71,16 +71,16 @@ fn joined(body: &[Stmt], at: usize, nest: &Nest) -> Option<Vec<Stmt>> {
     is_declared.then_some(out)
 }
 
-/// What becomes the only block of an accumulator.
+/// An accumulator whose blocks become one.
 struct Joined {
     acc: AccId,
     elems: u64,
-    /// Of the loops around.
+    /// The extents of the loops around the current statement.
     extents: Vec<(LoopVar, u64)>,
 }
 
 impl Joined {
-    /// The statement with its updates in the only block; `None` where it does anything else with the accumulator.
+    /// The statement with its updates in the only block; `None` if it does anything but add to the accumulator.
     fn stmt(&mut self, stmt: &Stmt) -> Option<Stmt> {
         if !mentions(stmt, self.acc) {
             return Some(stmt.clone());
@@ -103,12 +103,17 @@ impl Joined {
                 Some(Stmt::Set { acc: *acc, index, value })
             }
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
-            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Wide { .. } => None,
+            Stmt::Carry { .. }
+            | Stmt::Pick { .. }
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. }
+            | Stmt::Wide { .. } => None,
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => None,
         }
     }
 
-    /// The index of an element within its block.
+    /// The index of an element within its block; `None` if it may lie outside.
     fn within(&self, index: &Index) -> Option<Index> {
         let (_, element) = split_block(index, self.elems, |var| var.over == Over::Block);
         let mut last = element.offset;
@@ -123,7 +128,7 @@ impl Joined {
     }
 }
 
-/// A loop over blocks and the one over steps that is all its body as one, where they walk memory as one.
+/// A loop over blocks whose body is one loop over steps, joined with that loop where they walk memory as one.
 fn in_one_walk(outer: Loop) -> Loop {
     let [Stmt::For(inner)] = outer.body.as_slice() else { return outer };
     let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return outer };

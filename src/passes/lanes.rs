@@ -4,8 +4,8 @@ use super::vector_forms::VectorForms;
 use cranefold_ir::analysis::{Access, is_straight, visit_accesses};
 use cranefold_ir::{Loop, LoopKind, Stmt};
 
-/// The number of iterations of a loop that make a vector of `width` bits; `None` where it becomes none: its body is not
-/// straight, or has no vector form.
+/// The number of iterations of a loop that make a vector of `width` bits; `None` if its body is not straight or has no
+/// vector form, or a vector would have one lane.
 pub(super) fn lanes(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u64> {
     if l.kind != LoopKind::Parallel || !is_vector(l, forms) {
         return None;
@@ -19,7 +19,7 @@ pub(super) fn is_vector(l: &Loop, forms: &mut VectorForms) -> bool {
     is_straight(&l.body) && has_unit_strides(l) && l.body.iter().all(|s| forms.has_form(s))
 }
 
-/// Whether the loop walks accumulators one element at a time. Buffers may be walked with any stride.
+/// Returns true if the loop walks accumulators one element at a time. Buffers may be walked with any stride.
 fn has_unit_strides(l: &Loop) -> bool {
     let mut ok = true;
     for stmt in &l.body {

@@ -1,4 +1,4 @@
-//! Splits vectors and replaces what the target lacks.
+//! Splits vectors and replaces operations that the target lacks.
 
 use super::lanes::is_vector;
 use super::vector_forms::{VectorForms, is_primitive};
@@ -8,8 +8,8 @@ use cranefold_ir::analysis::{Zone, renamed, rewrite, rewrite_zones, substitute, 
 use cranefold_ir::{DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
 use std::collections::HashMap;
 
-/// Splits vectors wider than the target's, and replaces operations it lacks by calls of the
-/// definitions that mean the same:
+/// Splits vectors wider than the target's, and replaces operations that the target lacks by calls of equivalent
+/// definitions:
 ///
 /// ```text
 /// for l0 in 0..8 lanes { a0[l0] = max(a0[l0], x0[l0]) }
@@ -18,21 +18,13 @@ use std::collections::HashMap;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = max.f32(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
-/// Nests that callers give may have more: lanes that are no power of two are split into such, where no mask leaves lanes
-/// out; outside of wide functions, a loop over lanes that vectors have no form for is one of scalars; and where there
-/// are no wide vectors, a wide function is its statements:
+/// In the body of a definition, an equivalent sequence of operations takes the place of the operation. The term of an
+/// output names the operation itself in both cases.
 ///
-/// ```text
-/// wide function { for l0 in 0..3 lanes { a0[l0] = mul(a0[l0], x0[l0]) } }
-/// ->  (vectors of 128 bits)
-/// for l0 in 0..2 lanes { a0[l0] = mul(a0[l0], x0[l0]) }
-/// a0[2] = mul(a0[2], x0[2])
-/// ```
+/// The vectors of a wide function are wider; they convert between f32 and f16 and from bf16, and have the minimum and
+/// maximum of floats. A definition whose operations differ there gets a name of its own, such as `finish.wide`.
 ///
-/// In the body of a definition the sequence is written out. A term names the operation either way.
-///
-/// In a wide function the vectors are wider, convert between f32 and f16, and from bf16, by themselves, and have the
-/// minimum and maximum of floats; a definition that is another one there is called `finish.wide`.
+/// Legal because lanes are parallel, and a definition gives the bits of the operation that it replaces.
 pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let defs = std::mem::take(&mut nest.defs);
@@ -69,7 +61,7 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     nest
 }
 
-/// The definitions of the legal nest: those it calls, in legal operations.
+/// The definitions that the legal nest calls, in legal operations.
 struct LegalDefs<'a> {
     nest: &'a mut Nest,
     defs: Vec<Def>,
@@ -104,7 +96,7 @@ impl LegalDefs<'_> {
     }
 }
 
-/// The definition that stands for an operation that these vectors lack.
+/// The definition that replaces an operation that these vectors lack; `None` if they have it.
 fn replacement(op: Op, result: DType, from: DType, vectors: Vectors) -> Option<Def> {
     if is_primitive(vectors, op, result, from) {
         return None;
@@ -187,6 +179,7 @@ fn without_wide(body: Vec<Stmt>) -> Vec<Stmt> {
             out.push(simple)
         }
         simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
+        simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
         simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
             out.push(simple)
         }

@@ -6,8 +6,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{rewrite, substitute};
 use cranefold_ir::{Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 
-/// Joins two parallel loops, one directly inside the other, where every index steps through both as
-/// through one:
+/// Joins two parallel loops, one directly inside the other, where every index steps through both as through one:
 ///
 /// ```text
 /// for l0 in 0..32 parallel { for i1 in 0..2 parallel { a0[2*l0 + i1] = add(a0[2*l0 + i1], x0[2*l0 + i1]) } }
@@ -15,8 +14,8 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 /// for i1 in 0..64 parallel { a0[i1] = add(a0[i1], x0[i1]) }
 /// ```
 ///
-/// Legal because both are parallel. A loop over blocks keeps apart from others: `stream` has to find it; and so does a
-/// tile of outputs that share folds.
+/// Legal because both are parallel. A loop over blocks joins only another one, because `stream` has to find it; a tile
+/// whose outputs share folds stays apart for `share_folds`.
 pub fn merge_loops(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let shares = |l: &Loop| schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::SharedFolds);
     let body = rewrite(nest.body, &mut |stmt, out| {

@@ -1,15 +1,16 @@
 //! The passes, in the order they run.
 //!
-//! A pass is one function from nest to nest in one file, whose rewrite is drawn in its doc comment.
-//! The schedule decides what it does; it never fails, and finding nothing to do it returns what
-//! it was given. Each keeps the term of every output. A pass calls no other: facts that two of them
-//! share stand in modules that are no passes (`lanes`, `short`, `state`, `sums`, `vector_forms`, `walks`).
+//! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
+//! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
+//! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
+//! `short`, `state`, `sums`, `vector_forms`, `walks`).
 //!
-//! [`PASSES`] says for each why it stands where it stands and what it relies on; [`ROLES`] says for the loops over
-//! each quantity which passes make them and which ask for them.
+//! [`PASSES`] gives the reason for the place of each pass and the shape of nest that it relies on. [`ROLES`] gives, for
+//! the loops over each quantity, the passes that make them and the passes that ask for them.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod align;
 mod fold;
 mod hoist;
 mod interchange;
@@ -21,6 +22,7 @@ mod legalize;
 mod merge_loops;
 mod neighbours;
 mod outline;
+mod prefetch;
 mod reorder;
 mod share_folds;
 mod short;
@@ -39,16 +41,16 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::{LoopKind, Nest, Over, Stmt};
 
-/// A pass.
+/// A function from nest to nest, and its place in the pipeline.
 #[derive(Debug)]
 pub struct Pass {
-    /// The name of the stage after it in a dump.
+    /// The name of the stage after the pass in a dump.
     pub name: &'static str,
-    /// Its work, in a few words.
+    /// The work of the pass, in a few words.
     pub summary: &'static str,
-    /// The reason for its place among the passes.
+    /// The reason for the place of the pass.
     pub because: &'static str,
-    /// The shape of the nest that it relies on; where it finds another, it leaves the nest as it is.
+    /// The shape of the nest that the pass relies on; a nest of another shape stays as it is.
     pub relies_on: &'static str,
     /// The nests that it runs on.
     pub runs_on: RunsOn,
@@ -201,7 +203,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "legalize",
         summary: "split vectors and replace what the target lacks",
-        because: "near the end: none after it makes an operation or a vector that the target lacks",
+        because: "after all that make operations and vectors: none after it makes one that the target lacks",
         relies_on: "no more than vector_forms, which says what vectors can do",
         runs_on: RunsOn::Any,
         run: legalize::legalize,
@@ -209,10 +211,26 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "transpose",
         summary: "load columns of matrices together",
-        because: "last: after legalize, whose vectors are as long as those that are loaded; after unroll, which brings neighbours into one body",
+        because: "after legalize, whose vectors are as long as those that are loaded; after unroll, which brings neighbours into one body; before align, for what is transposed is loaded by whole lines anyway",
         relies_on: "loads in the lanes of one body that differ by constants",
         runs_on: RunsOn::Any,
         run: transpose::transpose,
+    },
+    Pass {
+        name: "align",
+        summary: "load whole lines of memory, wherever an input begins",
+        because: "after legalize, whose vectors are those of the target; before prefetch, for it asks for bodies of vectors alone",
+        relies_on: "loops over steps that load vectors one behind the other, and accumulators declared beside them",
+        runs_on: RunsOn::Lowered,
+        run: align::align,
+    },
+    Pass {
+        name: "prefetch",
+        summary: "ask for memory ahead of the vectors that are loaded",
+        because: "after legalize, which splits vectors, and align, which moves them: each asks for its own line",
+        relies_on: "loops over lanes inside those over steps, in wide functions",
+        runs_on: RunsOn::Any,
+        run: prefetch::prefetch,
     },
 ];
 
@@ -223,8 +241,8 @@ pub struct Role {
     pub over: Over,
     /// The meaning of the role, in a few words.
     pub means: &'static str,
-    /// The passes that make such loops of others or of statements; `lower` where the naive nest has them. A pass that
-    /// splits a loop gives both parts the role of the whole.
+    /// The passes that make such loops of other loops or of statements; `lower` where the naive nest has them. A pass
+    /// that splits a loop gives both parts the role of the whole.
     pub made_by: &'static [&'static str],
     /// The passes that ask for the role; `codegen` where the generators do.
     pub asked_by: &'static [&'static str],
@@ -248,7 +266,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Step,
         means: "steps of a block, in order; a loop around one runs often",
         made_by: &["lower"],
-        asked_by: &["codegen", "interleave", "join_blocks", "neighbours", "reorder", "tile", "unroll"],
+        asked_by: &["align", "interleave", "join_blocks", "neighbours", "prefetch", "reorder", "tile", "unroll"],
     },
     Role {
         over: Over::Jam,
@@ -282,8 +300,8 @@ pub const ROLES: &[Role] = &[
     },
     Role {
         over: Over::Start,
-        means: "no loop: a pick binds where what was found starts",
-        made_by: &["lower"],
+        means: "no loop: a pick binds where a window starts, and a misalign where in its line an element lies",
+        made_by: &["align", "lower"],
         asked_by: &[],
     },
 ];

@@ -6,9 +6,8 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, mentions, rewrite, substitute, visit_accesses};
 use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, LoopKind, Nest, Op, Over, Stmt};
 
-/// Where bytes are summed in 4 or 8 bytes, lets a lane take as many neighbours in a step, four or eight steps at
-/// once; the rest of the steps stays. Wide vectors have instructions that sum neighbours, and need no conversion
-/// of each byte then:
+/// Sums 4 or 8 neighbouring bytes in one lane per step, where bytes are summed in integers of 4 or 8 bytes; left-over
+/// steps follow. Wide vectors have instructions that sum neighbouring bytes, and then convert sums instead of bytes:
 ///
 /// ```text
 /// acc a0: i32[64] = 0
@@ -25,12 +24,11 @@ use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, L
 /// fold a0 by combine_add over 64 of 64 by 1
 /// ```
 ///
-/// Legal where all that ever happens to the accumulator, from its declaration to the fold of its lanes, is integer
-/// addition: each update adds to an element, lanes fold by `add`, and nothing reads it before. What is left then is
-/// one sum of all elements in all lanes; and integer addition being exact modulo 2^bits, the sum does not depend on
-/// the lane in which an element is added. Elements move between the lanes of one sum.
+/// Legal where the accumulator, from its declaration to the fold of its lanes, is only added to: each update is an
+/// integer addition, lanes fold by `add`, and nothing reads it before. The result is one sum of all elements in all
+/// lanes. Integer addition is exact modulo 2^bits, so the sum does not depend on the lane to which an element is added.
 ///
-/// It runs while `fold` is still a statement, which says that all lanes end in one sum.
+/// The pass runs while `fold` is still a statement, which says that all lanes end in one sum.
 pub fn neighbours(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         return nest;
@@ -60,8 +58,8 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, vector_bytes: u64) -> Vec<Stmt> {
     body
 }
 
-/// Whether the accumulator, which this body declares, is one sum of integers: elements are added to, then all lanes
-/// fold by addition, and what reads it after that reads the sum. Blocks were joined before.
+/// Returns true if the accumulator, which this body declares, is one sum of integers: it is only added to, then all its
+/// lanes fold by addition, and later statements read only the sum. Its blocks were joined before.
 fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
     let declared = body.iter().find_map(|s| {
         let Stmt::Acc { acc: a, len, .. } = s else { return None };
@@ -73,12 +71,16 @@ fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
     });
     let Some(fold) = fold else { return false };
     let mut is_one = true;
-    // The statements in a loop are seen one by one.
+    // The visit reaches the statements in a loop one by one.
     let adds = |s: &Stmt| match s {
         Stmt::Set { acc: a, index, value } if *a == acc => added(acc, index, value).is_some(),
         Stmt::Acc { .. } | Stmt::For(_) | Stmt::Wide { .. } => true,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => !mentions(s, acc),
-        Stmt::Carry { .. } | Stmt::Pick { .. } => !mentions(s, acc),
+        Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => !mentions(s, acc),
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => !mentions(s, acc),
     };
     body[..fold].iter().for_each(|s| s.visit(&mut |s| is_one &= adds(s)));
@@ -88,7 +90,7 @@ fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
     is_one
 }
 
-/// A byte of an input as a wider integer.
+/// The parts of a byte of an input that is cast to a wider integer: its type, the buffer, the byte's type, the index.
 fn byte<'a>(e: &'a Expr, nest: &Nest) -> Option<(DType, BufId, DType, &'a Index)> {
     let Expr::Op(Op::Cast, dtype, args) = e else { return None };
     let Expr::Load(buf, from, index) = &args[0] else { return None };
@@ -97,7 +99,8 @@ fn byte<'a>(e: &'a Expr, nest: &Nest) -> Option<(DType, BufId, DType, &'a Index)
     (is_input && widens).then_some((*dtype, *buf, *from, index))
 }
 
-/// The loops in place of one over steps that adds bytes to the accumulator; `None` where it is none, or too short.
+/// The loops that replace a loop over steps that adds bytes to the accumulator; `None` if it adds no bytes, or has
+/// fewer steps than a sum has bytes.
 fn steps(k: &Loop, acc: AccId, nest: &Nest, vector_bytes: u64) -> Option<Vec<Stmt>> {
     let (Over::Step, Extent::Const(steps), [Stmt::For(l)]) = (k.var.over, k.extent, k.body.as_slice()) else {
         return None;
@@ -110,7 +113,7 @@ fn steps(k: &Loop, acc: AccId, nest: &Nest, vector_bytes: u64) -> Option<Vec<Stm
     let (dtype, buf, from, index) = byte(added(acc, at, value)?, nest)?;
     let together = dtype.bytes();
     let side_by_side = index.coefficient(l.var) == 1 && index.coefficient(k.var) == lanes as i64;
-    // Lanes that fill no whole vectors would have to gather their bytes.
+    // Lanes that do not fill whole vectors would have to gather their bytes.
     let whole = (lanes * dtype.bytes()).is_multiple_of(vector_bytes);
     if steps < together || !side_by_side || !whole {
         return None;

@@ -1,4 +1,4 @@
-//! Gives statements to the generator of wide vectors.
+//! Moves statements into wide functions.
 
 use super::lanes::lanes;
 use super::vector_forms::VectorForms;
@@ -8,8 +8,8 @@ use cranefold_ir::analysis::{Access, map_elements, mentions, visit_accesses, vis
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
 use std::collections::HashMap;
 
-/// Wraps runs of statements in wide functions where the vectors are wider than 128 bits, the longest it can, outermost
-/// first:
+/// Wraps the longest possible runs of statements in wide functions, outermost first, where the vectors are wider than
+/// 128 bits:
 ///
 /// ```text
 /// acc a0: u64[32] = 0
@@ -25,12 +25,13 @@ use std::collections::HashMap;
 /// x1[0] = div(a0[0], 1000:u64)
 /// ```
 ///
-/// Every operation in a wide function has a form of its vectors, also in the definitions it calls; nothing in it
-/// merges, folds or selects; and some loop in it becomes lanes, without which there is nothing to gain. In the body of
-/// a loop that does not fit, runs are sought again. A statement whose value is used after the run is left out of it.
+/// Every operation in a wide function, also in the definitions it calls, has a form in wide vectors; no statement in it
+/// merges, folds or selects; and at least one of its loops becomes lanes, as there is nothing to gain otherwise. In the
+/// body of a loop that does not fit, the pass looks for runs again. A statement whose value is used after the run stays
+/// outside.
 ///
-/// Legal because a wide function means its statements; an accumulator that is used after the run is declared before the
-/// wide function, where it is not used yet. Where it is only read after the run, what is read is copied at its end:
+/// Legal because a wide function means its statements. An accumulator that is used after the run is declared before the
+/// wide function. If it is only read after the run, the elements that are read are copied at the end of the run:
 ///
 /// ```text
 /// acc a0: u64[32] = 0
@@ -46,8 +47,8 @@ use std::collections::HashMap;
 /// x1[0] = div(a1[0], 1000:u64)
 /// ```
 ///
-/// so that the accumulator, which no other code knows, may live in the wide function's registers. Elements that are
-/// read by other indices than constants are copied all, if they are as few as fit registers.
+/// The accumulator may then live in registers of the wide function, because no other code uses it. All elements are
+/// copied if some are read by an index that is no constant, and they fit the registers.
 pub fn outline(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         return nest;
@@ -64,10 +65,11 @@ struct Outliner<'a> {
     names: Names,
 }
 
-/// The most elements of an accumulator that are handed on from a wide function one by one.
+/// The most elements of an accumulator that are copied out of a wide function one by one.
 const FEW: usize = 4;
 
-/// The most vectors of an accumulator that is handed on as a whole: more do not fit the registers of its wide function.
+/// The most vectors of an accumulator that is copied out as a whole; more do not fit the registers of its wide
+/// function.
 const MOST_VECTORS: u64 = 16;
 
 impl Outliner<'_> {
@@ -95,7 +97,7 @@ impl Outliner<'_> {
         out
     }
 
-    /// For each statement of a body that is part of a run, the last one of that run.
+    /// For each statement of a body, the last statement of its run; `None` if it is in no run.
     fn runs(&mut self, body: &[Stmt], uses: &Uses) -> Vec<Option<usize>> {
         let mut ends = vec![None; body.len()];
         let mut end = None;
@@ -104,10 +106,12 @@ impl Outliner<'_> {
             let is_own = |name: Name| uses.last(name).is_none_or(|used| used <= last);
             let own_vars = stmt.bound_vars().iter().all(|v| is_own(Name::Var(*v)));
             let own_places = match stmt {
-                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => is_own(Name::Carry(*var)),
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => {
+                    is_own(Name::Carry(*var))
+                }
                 // A loop's variable ends with it.
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
-                Stmt::Set { .. } | Stmt::Store { .. } => true,
+                Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => true,
                 Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => true,
             };
             end = (own_vars && own_places && self.fits(stmt)).then_some(last);
@@ -116,7 +120,7 @@ impl Outliner<'_> {
         ends
     }
 
-    /// Whether all that the statement holds may stand in a wide function.
+    /// Returns true if the statement, with all statements inside it, may stand in a wide function.
     fn fits(&mut self, stmt: &Stmt) -> bool {
         match stmt {
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => false,
@@ -124,11 +128,16 @@ impl Outliner<'_> {
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
                 self.forms.has_form(stmt)
             }
-            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_) => self.forms.has_form(stmt),
+            Stmt::Carry { .. }
+            | Stmt::Pick { .. }
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. }
+            | Stmt::Transpose(_) => self.forms.has_form(stmt),
         }
     }
 
-    /// The run in a wide function if that gains something; gives the statements after it.
+    /// Puts the run in `out`, in a wide function if one of its loops has lanes; returns the statements after it.
     fn close(&mut self, run: Vec<Stmt>, mut after: Vec<Stmt>, out: &mut Vec<Stmt>) -> Vec<Stmt> {
         if !run.iter().any(|s| self.has_lanes(s)) {
             out.extend(run);
@@ -161,8 +170,8 @@ impl Outliner<'_> {
         after
     }
 
-    /// The elements of an accumulator that statements read, where that is all they do with it; `None` where they do
-    /// more, or it is too long for registers.
+    /// The elements of an accumulator that the statements read; `None` if they do more than read it, or it does not fit
+    /// the registers.
     fn handed_on(&self, after: &[Stmt], acc: AccId, dtype: DType, len: u64) -> Option<Elements> {
         let fits = len * dtype.bytes() <= MOST_VECTORS * u64::from(self.forms.bits() / 8);
         let elements = elements_read(after, acc)?;
@@ -170,7 +179,7 @@ impl Outliner<'_> {
         (dtype != DType::Bool && is_short).then_some(elements)
     }
 
-    /// Copies elements of an accumulator to another.
+    /// Statements that copy elements of an accumulator to another.
     fn copies(&mut self, acc: AccId, copy: AccId, dtype: DType, len: u64, elements: &Elements) -> Vec<Stmt> {
         let set = |to: Index, from: Index| Stmt::Set { acc: copy, index: to, value: Expr::Read(acc, dtype, from) };
         match elements {
@@ -186,7 +195,7 @@ impl Outliner<'_> {
         }
     }
 
-    /// Whether `vectorize` makes vectors of a loop in it.
+    /// Returns true if `vectorize` makes vectors of a loop in the statement.
     fn has_lanes(&mut self, stmt: &Stmt) -> bool {
         let Stmt::For(l) = stmt else { return false };
         let several = !matches!(l.extent, Extent::Const(0 | 1));
@@ -196,12 +205,12 @@ impl Outliner<'_> {
 
 /// Elements of an accumulator.
 enum Elements {
-    /// These, each once.
+    /// Single elements, each once.
     Few(Vec<i64>),
     All,
 }
 
-/// The elements of an accumulator that statements read, where that is all they do with it.
+/// The elements of an accumulator that statements read; `None` if they do more than read it.
 fn elements_read(body: &[Stmt], acc: AccId) -> Option<Elements> {
     let mut elements = vec![];
     let (mut only_reads, mut are_few) = (true, true);
@@ -223,7 +232,7 @@ fn elements_read(body: &[Stmt], acc: AccId) -> Option<Elements> {
     only_reads.then_some(if are_few { Elements::Few(elements) } else { Elements::All })
 }
 
-/// The body with what it reads of an accumulator read from the other to which those elements were copied.
+/// The body with reads of the copy in place of reads of the accumulator.
 fn from_copy(body: Vec<Stmt>, acc: AccId, copy: AccId, elements: &Elements) -> Vec<Stmt> {
     map_elements(body, &mut |a, index| match elements {
         _ if a != acc => (a, index),
@@ -235,14 +244,14 @@ fn from_copy(body: Vec<Stmt>, acc: AccId, copy: AccId, elements: &Elements) -> V
     })
 }
 
-/// A value or a number that a statement binds for those after it.
+/// A variable or a carry that a statement binds for later statements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Name {
     Var(Var),
     Carry(LoopVar),
 }
 
-/// The last statement of a body that uses what another one binds.
+/// For each name, the last statement of a body that uses it.
 struct Uses {
     last: HashMap<Name, usize>,
 }
@@ -260,7 +269,7 @@ impl Uses {
         self.last.get(&name).copied()
     }
 
-    /// The uses in a statement, at any depth.
+    /// Records the names that a statement uses, at any depth.
     fn see(&mut self, stmt: &Stmt, at: usize) {
         let mut take = |name| {
             self.last.insert(name, at);

@@ -7,8 +7,8 @@ use cranefold_ir::analysis::{Access, Band, Side, map_elements, rewrite, visit_ac
 use cranefold_ir::{AccId, Extent, Index, Loop, LoopVar, Nest, Over, Stmt};
 use std::collections::HashSet;
 
-/// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place (but
-/// outside of loops over jammed steps), so that a step walks the outputs of the tile:
+/// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place, but outside loops
+/// over jammed steps. A step then walks the outputs of the tile:
 ///
 /// ```text
 /// for i0 in 0..64 parallel {
@@ -26,12 +26,12 @@ use std::collections::HashSet;
 /// for i0 in 0..64 parallel { x1[i0] = a0[i0] }
 /// ```
 ///
-/// In the same way, the inner one of two loops over blocks moves inside the loops over steps, so that
-/// several blocks are in flight.
+/// In the same way, the inner one of the two loops over blocks that `tile` makes moves inside the loops over steps, so
+/// that several blocks are in flight.
 ///
-/// Legal because iterations of the tile's loops write different elements, once each has its own part
-/// of every accumulator. The parts lie interleaved, and a `select` takes neighbours; each output picks a place of its
-/// own: a loop that holds either stays where it is.
+/// Legal because iterations of the tile's loops write different elements, once each has its own part of every
+/// accumulator. The parts are interleaved. A loop that holds a `select` or a `pick` stays where it is: a `select` takes
+/// neighbours, and each output picks a place of its own.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.transform == Transform::Steps);
     let body = rewrite(nest.body, &mut |stmt, out| {
@@ -48,15 +48,15 @@ pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// Whether a selection, or a place that was found, stands in the loop.
+/// Returns true if the loop holds a `select` or a `pick`.
 fn selects(l: &Loop) -> bool {
     let mut found = false;
     l.body.iter().for_each(|s| s.visit(&mut |s| found |= matches!(s, Stmt::Select { .. } | Stmt::Pick { .. })));
     found
 }
 
-/// Whether this is the outer one of the two loops that `tile` has made of one over blocks: the inner one takes so many
-/// blocks, and both walk them as that one did.
+/// Returns true if the loop is the outer one of the two that `tile` has made of a loop over blocks: the inner one has
+/// `blocks` iterations, and both walk memory as one.
 fn is_pair(l: &Loop, blocks: u64) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
     let over_blocks = l.var.over == Over::Block && inner.var.over == Over::Block;
@@ -85,8 +85,8 @@ fn sink(l: Loop) -> Vec<Stmt> {
 }
 
 impl MovedLoops {
-    /// Whether the loops move inside this one: blocks stay outside of lanes and outputs, which are
-    /// made vectors of.
+    /// Returns true if the moved loops move inside this one. Blocks stay outside lanes and outputs, which become
+    /// vectors.
     fn enters(&self, l: &Loop) -> bool {
         match self.band.loops[0].0.over == Over::Block {
             true => l.var.over == Over::Step,
@@ -94,7 +94,7 @@ impl MovedLoops {
         }
     }
 
-    /// The index in the part of an accumulator that belongs to the current iteration.
+    /// The index into the part of an accumulator that belongs to the current iteration.
     fn widen(&self, acc: AccId, index: Index) -> Index {
         if !self.own.contains(&acc) {
             return index;
@@ -102,7 +102,7 @@ impl MovedLoops {
         index.times(self.band.count() as i64).add(&self.band.position())
     }
 
-    /// The statements with the tile's loops around each run of simple ones.
+    /// The statements with the tile's loops around each run of simple statements.
     fn body(&self, body: Vec<Stmt>) -> Vec<Stmt> {
         let count = self.band.count();
         self.band.sink(body, &mut |stmt| match stmt {
@@ -121,6 +121,7 @@ impl MovedLoops {
                 Side::Inside(stmt)
             }
             stmt @ Stmt::Transpose(_) => Side::Inside(stmt),
+            stmt @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => Side::Inside(stmt),
         })
     }
 }

@@ -6,8 +6,8 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, is_straight, map_elements, rewrite, visit_accesses, visit_exprs};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt, Var, tree};
 
-/// Where a tile of outputs is to share the folds of its lanes, folds those of each output to the lanes of a vector,
-/// and then all of them, side by side; the results are the lanes of vectors:
+/// Folds the lanes of each output in a `@folds` tile down to the lanes of one vector, and then folds the outputs of the
+/// tile side by side; each output's result becomes one lane of a vector:
 ///
 /// ```text
 /// for i0 in 0..16 parallel {
@@ -32,10 +32,10 @@ use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest,
 /// for i0 in 0..16 parallel { x1[i0] = finish(a5[i0]) }
 /// ```
 ///
-/// Each vector of sums takes two vectors of summands, and none is partly empty, which `vectorize` sees to.
+/// Each vector of sums combines two full vectors; `vectorize` joins outputs to fill them.
 ///
 /// Legal because `fold` means just these combinations (see [`cranefold_ir::tree`]), and outputs are independent. A tile
-/// stays as it is where it does not fill whole vectors, or an output has fewer lanes than a vector.
+/// stays as it is if its outputs do not fill whole vectors, or an output has fewer lanes than a vector.
 pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let shares = |l: &Loop| {
         let tile = schedule.tile_of(l.var).filter(|tile| tile.transform == Transform::SharedFolds);
@@ -61,7 +61,7 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
 
 /// The fold of each output of a tile.
 struct SharedFolds {
-    /// Where it stands in the body.
+    /// The place of the fold in the body.
     at: usize,
     state: Vec<StateAcc>,
     def: Def,
@@ -74,8 +74,8 @@ struct SharedFolds {
 }
 
 impl SharedFolds {
-    /// That of a loop; `None` where its body is no fold between the steps of an output and what is done with its
-    /// result, or vectors would not be whole.
+    /// The folds of a loop; `None` if its body is not the steps of an output, a fold and uses of its results, or the
+    /// vectors would not be whole.
     fn of(l: &Loop, vector_bytes: u64, nest: &Nest, part: impl Fn(&AccId) -> StateAcc) -> Option<SharedFolds> {
         let Extent::Const(outputs) = l.extent else { return None };
         let at = l.body.iter().position(|s| matches!(s, Stmt::Fold { elems: 1, .. }))?;
@@ -133,7 +133,7 @@ impl SharedFolds {
         out
     }
 
-    /// New accumulators of so many lanes of each output, declared in `out`.
+    /// New accumulators with `lanes` lanes for each output, declared in `out`.
     fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateAcc> {
         let values: Vec<StateAcc> = self.state.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
         let len = lanes * self.outputs;
@@ -142,7 +142,8 @@ impl SharedFolds {
     }
 }
 
-/// Whether statements after a fold take of what those before it declare and bind the results alone.
+/// Returns true if the statements after a fold use nothing that the statements before it declare or bind but the fold's
+/// results.
 fn only_takes_results(after: &[Stmt], before: &[Stmt], state: &[AccId]) -> bool {
     let declares = |acc: AccId| before.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if *a == acc));
     let binds = |v: Var| before.iter().any(|s| s.bound_vars().contains(&v));

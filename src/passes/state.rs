@@ -12,7 +12,7 @@ pub(super) struct StateAcc {
 }
 
 impl StateAcc {
-    /// Its declaration, with so many elements.
+    /// The declaration of the accumulator with `len` elements.
     pub(super) fn declare(&self, len: u64) -> Stmt {
         Stmt::Acc { acc: self.acc, dtype: self.dtype, len, init: self.init }
     }

@@ -1,4 +1,4 @@
-//! Merges blocks as they are done, with a stack of states.
+//! Merges blocks as they are done, on a stack of states.
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
@@ -7,8 +7,7 @@ use cranefold_ir::{
     AccId, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, tree,
 };
 
-/// Keeps the states of finished blocks on a stack, one level for each power of two, in place of all
-/// states at once:
+/// Keeps the states of finished blocks on a stack with one level for each power of two, instead of all states at once:
 ///
 /// ```text
 /// acc a0: f32[1600] = -0.0
@@ -29,8 +28,8 @@ use cranefold_ir::{
 /// for e8 in 0..64 parallel { a0[e8] = sum(a1[e8 + 256], a0[e8]) }         # level 4
 /// ```
 ///
-/// Where loops over outputs stand between those over blocks, each output has its elements of every level, and pushes
-/// its own blocks:
+/// Where loops over outputs stand between loops over blocks, each output has its own elements on every level, and
+/// pushes its own blocks:
 ///
 /// ```text
 /// for b1 in 0..64 parallel { for i0 in 0..20 parallel { for b2 in 0..4 parallel { S(a0[1280*b1 + 320*b2 + 16*i0 + ..]) } } }
@@ -65,8 +64,8 @@ fn in_body(body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
     streamed(body.into_iter().map(inner).collect(), nest, names)
 }
 
-/// A body whose inner bodies are done. It may hold several merges, one after the other, each of what stands
-/// between the one before and itself.
+/// A body whose inner bodies are done. It may hold several merges, each of which merges the loops between the merge
+/// before it and itself.
 fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
     let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return body };
     let Stmt::Merge { accs, def, blocks, elems } = body.remove(at) else { unreachable!("just found") };
@@ -89,6 +88,7 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
                 out.push(other)
             }
             other @ Stmt::Transpose(_) => out.push(other),
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
         }
     }
     out.extend(state.drain(nest, names));
@@ -98,9 +98,9 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
 
 /// One value of the state.
 struct StreamedValue {
-    /// The accumulator that held all blocks; of the result, once drained.
+    /// The accumulator that held the states of all blocks; after the drain it holds the result.
     all: AccId,
-    /// The state of the current block.
+    /// The accumulator of the current block's state.
     block: AccId,
     /// The stack.
     stack: AccId,
@@ -114,18 +114,18 @@ impl StreamedValue {
     }
 }
 
-/// The loops over outputs between those over blocks, around a block.
+/// The loops over outputs between loops over blocks, around a block.
 struct Outputs {
     vars: Vec<LoopVar>,
-    /// How many outputs they walk.
+    /// The number of outputs that the loops walk.
     count: u64,
 }
 
 impl Outputs {
-    /// No such loops: a block has the elements of all outputs.
+    /// No loops: a block has the elements of all outputs.
     const ALL: Outputs = Outputs { vars: vec![], count: 1 };
 
-    /// Those, and one inside them.
+    /// These loops with one more inside them.
     fn within(&self, l: &Loop) -> Outputs {
         let Extent::Const(extent) = l.extent else { unreachable!("loops over outputs are constant") };
         Outputs { vars: self.vars.iter().copied().chain([l.var]).collect(), count: self.count * extent }
@@ -135,9 +135,9 @@ impl Outputs {
 /// A block just done.
 struct Done<'i> {
     number: Index,
-    /// Where its state starts.
+    /// The start of the block's state among the blocks in flight.
     start: i64,
-    /// The first of its elements on each level of the stack, and how many they are.
+    /// The block's first element on each level of the stack, and the number of its elements.
     first: &'i Index,
     elems: u64,
 }
@@ -162,7 +162,7 @@ impl Streamed {
         Streamed { values: accs.into_iter().map(part).collect(), def, blocks, elems }
     }
 
-    /// Whether a body has to do with the state; that of a sum of integers whose blocks were joined has not.
+    /// Returns true if a body uses the state. The body of a joined integer sum does not.
     fn is_in(&self, body: &[Stmt]) -> bool {
         self.values.iter().any(|p| body.iter().any(|s| mentions(s, p.all)))
     }
@@ -172,7 +172,8 @@ impl Streamed {
         self.values.iter().map(|p| p.declare(p.stack, levels * self.elems)).collect()
     }
 
-    /// A loop over blocks: in order now, each block's state pushed when it is done. Or one over outputs around such.
+    /// A sequential loop over blocks that pushes the state of each block when it is done; or a loop over outputs around
+    /// such loops.
     fn blocks(&self, l: Loop, around: &Outputs, nest: &mut Nest, names: &mut Names) -> Loop {
         let (kind, around) = match l.var.over == Over::Output {
             true => (l.kind, &around.within(&l)),
@@ -186,6 +187,7 @@ impl Streamed {
                 other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => other,
                 other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
                 other @ Stmt::Transpose(_) => other,
+                other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
             });
             inner.collect()
         } else {
@@ -215,11 +217,11 @@ impl Streamed {
                 Done { number: number.clone().offset_by(b as i64), start: (b * elems) as i64, first: &first, elems };
             out.extend(self.push(done, nest, names));
         }
-        // Each group of blocks has its own.
+        // Each group of blocks declares its own names.
         renamed(out, names)
     }
 
-    /// Merges a block just done with as many levels as its number carries, and stores it.
+    /// Merges the state of a finished block with as many levels as its number carries, and stores the result.
     fn push(&self, done: Done, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let Done { number, start, first, elems } = done;
         let (carry, level) = (names.loop_over(Over::Level), names.loop_over(Over::Level));
@@ -231,7 +233,7 @@ impl Streamed {
         vec![Stmt::Carry { var: carry, of: number }, Stmt::For(merges), copy]
     }
 
-    /// What is left on the stack, from the newest to the oldest.
+    /// Statements that merge the states left on the stack, from the newest to the oldest.
     fn drain(&self, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         let mut out: Vec<Stmt> = self.values.iter().map(|p| p.declare(p.all, self.elems)).collect();
         for (n, level) in tree::levels(self.blocks).enumerate() {
@@ -244,7 +246,7 @@ impl Streamed {
         out
     }
 
-    /// `newer[start + e] = merge(stack[older + e], newer[start + e])` for so many elements.
+    /// `newer[start + e] = merge(stack[older + e], newer[start + e])` for `elems` elements.
     fn merge(
         &self,
         (newer, start): (impl Fn(&StreamedValue) -> AccId, i64),
@@ -265,7 +267,7 @@ impl Streamed {
         Stmt::For(Loop::new(element, elems, LoopKind::Parallel, body))
     }
 
-    /// `to[e] = from[e]` for so many elements.
+    /// `to[e] = from[e]` for `elems` elements.
     fn copy(
         &self,
         elems: u64,
@@ -284,13 +286,13 @@ impl Streamed {
     }
 }
 
-/// Whether this is a loop over blocks, or one over outputs around such.
+/// Returns true for a loop over blocks, and for a loop over outputs around one.
 fn holds_blocks(l: &Loop) -> bool {
     let inner = || matches!(l.body.first(), Some(Stmt::For(inner)) if holds_blocks(inner));
     l.var.over == Over::Block || l.var.over == Over::Output && inner()
 }
 
-/// The loops over blocks in a body: of blocks in flight together.
+/// The loops over blocks in a body, which are the blocks in flight.
 fn loops_over_blocks(body: &[Stmt]) -> Vec<(LoopVar, u64)> {
     let mut loops: Vec<(LoopVar, u64)> = vec![];
     body.iter().for_each(|s| {

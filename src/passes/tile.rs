@@ -5,8 +5,8 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{renamed, rewrite, substitute};
 use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 
-/// Splits the loop of the schedule's tile, the innermost loops over steps into jammed ones, and the innermost
-/// loops over blocks:
+/// Splits the output loop of the schedule's tile, the innermost loops over steps (into jammed steps), and the innermost
+/// loops over blocks (into blocks in flight):
 ///
 /// ```text
 /// for i0 in 0..1000 parallel { S(i0) }
@@ -25,7 +25,7 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// for b1 in 0..1 parallel { S(b1 + 24) }
 /// ```
 ///
-/// Always legal: the order of iterations stays.
+/// Always legal: the order of iterations does not change.
 pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt, out| {
@@ -44,7 +44,7 @@ pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// Whether no loop over steps stands in the body.
+/// Returns true if the body holds no loop over steps.
 fn is_innermost(body: &[Stmt]) -> bool {
     let mut found = false;
     let steps = |s: &Stmt| matches!(s, Stmt::For(l) if matches!(l.var.over, Over::Step | Over::Jam));
@@ -52,7 +52,7 @@ fn is_innermost(body: &[Stmt]) -> bool {
     !found
 }
 
-/// Whether a loop over blocks stands in the body.
+/// Returns true if a loop over blocks is a statement of the body.
 fn has_blocks(body: &[Stmt]) -> bool {
     body.iter().any(|s| matches!(s, Stmt::For(l) if l.var.over == Over::Block))
 }

@@ -1,4 +1,4 @@
-//! Loads columns of matrices together.
+//! Loads the columns of a matrix by transposing its rows.
 
 use crate::schedule::Schedule;
 use crate::transposes::{MOST_COLUMNS, PIECE_BYTES, Way, most_pieces, piece_starts, way};
@@ -8,8 +8,8 @@ use cranefold_ir::{
     AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Scalar, Stmt, Transpose,
 };
 
-/// Loads whose lanes lie apart in an input, while others of the same body lie between them, are loaded together: they are
-/// columns of a matrix, whose rows are read whole and transposed in registers.
+/// Replaces neighbouring strided loads of a body by one transpose: they load columns of a matrix, whose rows are loaded
+/// whole and transposed in registers.
 ///
 /// ```text
 /// for i0 in 0..16 lanes { a0[i0] = x0[3*i0 + 48*i2] }
@@ -40,7 +40,7 @@ pub fn transpose(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
 }
 
 struct Transposes {
-    /// For each buffer, whether it is an input.
+    /// For each buffer, true if it is an input.
     is_input: Vec<bool>,
     /// The vectors of wide functions.
     inside: Vectors,
@@ -51,11 +51,11 @@ struct Transposes {
 struct Columns {
     buf: BufId,
     dtype: DType,
-    /// Their index without the lanes and without the constant.
+    /// The index of the loads without the lanes and without the constant.
     terms: Index,
     lanes: u64,
     stride: i64,
-    /// The constants, in ascending order.
+    /// The constants of the loads, in ascending order.
     offsets: Vec<i64>,
 }
 
@@ -74,6 +74,7 @@ impl Transposes {
             other @ (Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
             other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         };
         let body: Vec<Stmt> = body.into_iter().map(|stmt| inner(self, stmt)).collect();
         let mut made = self.made(&body, vectors);
@@ -153,14 +154,15 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// Returns true where wide vectors make the expression of whole vectors of bytes, each lane of those under it.
+    /// Returns true if wide vectors compute the expression, a sum of neighbouring bytes, with one load of a whole
+    /// vector.
     fn is_whole(self, e: &Expr) -> bool {
         let is_vector = |sum: NeighbourSum| self.count * sum.dtype.bytes() == u64::from(self.vectors.bits / 8);
         let sum = self.vectors.are_wide().then(|| NeighbourSum::of(e)).flatten();
         sum.is_some_and(|sum| sum.fills_lanes(self.var) && is_vector(sum))
     }
 
-    /// Calls `f` on each load below the expression that is made by itself.
+    /// Calls `f` on each load below the expression, except loads within a whole vector of bytes.
     fn visit_loads<'e>(self, e: &'e Expr, f: &mut impl FnMut(BufId, DType, &'e Index)) {
         match e {
             Expr::Load(buf, dtype, index) => f(*buf, *dtype, index),
@@ -169,8 +171,8 @@ impl Lanes {
         }
     }
 
-    /// The expression with what a transpose loads read from its accumulator. One that is used for the first time is placed
-    /// in front.
+    /// The expression with reads of transposes' accumulators in place of their loads. A transpose is put in `out`
+    /// before its first use.
     fn from_columns(self, e: Expr, made: &mut [Made], out: &mut Vec<Stmt>) -> Expr {
         let all = |args: Vec<Expr>, made: &mut [Made], out: &mut Vec<Stmt>| {
             args.into_iter().map(|arg| self.from_columns(arg, made, out)).collect()
@@ -199,7 +201,7 @@ impl Lanes {
 }
 
 impl Made {
-    /// Which column a load is, of so many lanes from a start on.
+    /// The column of the transpose that a load of `lanes` lanes from `start` on reads; `None` if it reads no column.
     fn column(&self, buf: BufId, stride: i64, lanes: u64, start: &Index) -> Option<u64> {
         let t = &self.transpose;
         let ahead = u64::try_from(start.offset - t.first.offset).ok()?;
@@ -259,7 +261,7 @@ impl Columns {
         Made { transpose, dtype: self.dtype, is_placed: false }
     }
 
-    /// Columns that lie between two rows.
+    /// Transposes of columns less than one stride apart.
     fn windows(&self) -> Vec<Made> {
         let mut rest = self.offsets.as_slice();
         let mut windows = vec![];
@@ -272,8 +274,8 @@ impl Columns {
         windows
     }
 
-    /// Columns side by side of which whole pieces of rows are loaded: at most a line of memory together, and as many as fit
-    /// the registers.
+    /// Transposes of neighbouring columns by whole pieces of rows: at most a line of memory at once, and at most as
+    /// many pieces as fit the registers.
     fn pieces(&self, offsets: &[i64], vectors: Vectors) -> Vec<Made> {
         let bytes = self.dtype.bytes();
         let in_piece = PIECE_BYTES / bytes;
@@ -292,7 +294,7 @@ impl Columns {
         all
     }
 
-    /// Columns side by side, for vectors of 128 bits.
+    /// Transposes of neighbouring columns for vectors of 128 bits.
     fn rows_of_matrices(&self, vectors: Vectors) -> Vec<Made> {
         let most = u64::try_from(self.stride).unwrap_or(0).min(MOST_COLUMNS) as usize;
         if most < 2 {

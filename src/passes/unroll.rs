@@ -1,4 +1,4 @@
-//! Writes out short loops.
+//! Unrolls short loops.
 
 use super::short::{GROUP, SHORT};
 use crate::schedule::Schedule;
@@ -8,21 +8,21 @@ use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use std::collections::HashSet;
 
-/// The most operations a parallel loop is written out to. Beyond, keeping accumulators in memory costs
-/// little beside the operations, and the code stays small and quick to compile.
+/// The most operations that an unrolled parallel loop has. With more, keeping accumulators in memory costs little
+/// beside the operations, and a loop keeps the code small and quick to compile.
 const PARALLEL_OPS: u64 = 80;
 
-/// The most iterations of a loop over elements that is written out where it runs seldom.
+/// The most iterations of an unrolled loop over elements that runs seldom.
 const COLD: u64 = 2;
 
-/// The most operations of a step of a wide function that does little.
+/// The most operations in a step of a wide function whose steps are unrolled in groups.
 const LIGHT_OPS: u64 = 8;
 
-/// The most operations a loop over steps is written out to.
+/// The most operations that an unrolled loop over steps has.
 const STEP_OPS: u64 = 32;
 
-/// Writes out loops of one iteration, loops over jammed steps, short parallel loops without selections or loops
-/// of scalar or sequential code inside, and loops over steps that stay small:
+/// Unrolls loops of one iteration, loops over jammed steps, short loops over steps, and short parallel loops that hold
+/// no selection and no loop of scalar or sequential code:
 ///
 /// ```text
 /// for l2 in 0..2 parallel { for l0 in 0..4 lanes { a0[4*l2 + l0] = add(a0[4*l2 + l0], x0[4*l2 + l0]) } }
@@ -31,9 +31,9 @@ const STEP_OPS: u64 = 32;
 /// for l0 in 0..4 lanes { a0[l0 + 4] = add(a0[l0 + 4], x0[l0 + 4]) }
 /// ```
 ///
-/// In a wide function, loops over steps that do little take four of them in an iteration. Loops over lanes around
-/// outputs that lie apart in an input in which the lanes are neighbours take as many as a line of memory holds, so that
-/// the generator of wide vectors reads it once:
+/// In a wide function, four steps become one iteration if a step does little. A loop over lanes is unrolled by the
+/// elements in a line of memory where its lanes are neighbours in an input and the outputs inside it lie apart; the
+/// generator of wide vectors then reads each line once:
 ///
 /// ```text
 /// for l2 in 0..64 parallel { for i0 in 0..16 lanes { a0[i0 + 16*l2] = x0[1024*i0 + l2] } }
@@ -45,9 +45,10 @@ const STEP_OPS: u64 = 32;
 /// }
 /// ```
 ///
-/// Accumulators whose every index has become constant live in registers.
-/// A loop over elements of accumulators that no loop over steps touches stays a loop: it runs seldom. Folds that several
-/// outputs share run as often as steps do.
+/// Accumulators whose every index has become constant live in registers. A loop over elements of accumulators that no
+/// loop over steps touches runs seldom and stays a loop. Folds that several outputs share run often.
+///
+/// Legal because the order of iterations does not change.
 pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let mut hot = HashSet::new();
@@ -79,7 +80,12 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
         Stmt::Acc { .. } => l.var.over == Over::Output,
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
-        Stmt::Wide { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
+        Stmt::Wide { .. }
+        | Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
     });
     let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));
@@ -94,7 +100,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
             vectors && n <= SHORT && ops <= PARALLEL_OPS
         }
-        // An output loop is written out where it is a tile's: with vectors inside, and perhaps a state of its own.
+        // A tile's output loop is unrolled: it has vectors inside, and perhaps a state of its own.
         (LoopKind::Parallel, Over::Output) => {
             let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_) | Stmt::Acc { .. }));
             vectors && tile && n <= SHORT && ops <= PARALLEL_OPS && fit_registers(&l.body, n, target)
@@ -103,7 +109,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vector
     }
 }
 
-/// Whether the states that so many iterations declare fit the registers: they are all live at once.
+/// Returns true if the states that `n` iterations declare fit the registers together: all are live at once.
 fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
     let vector_bytes = u64::from(target.bits / 8);
     let of = |s: &Stmt| {
@@ -113,12 +119,12 @@ fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
     n * body.iter().map(of).sum::<u64>() <= target.registers()
 }
 
-/// Whether the body touches no accumulator of a loop over steps.
+/// Returns true if the body touches no accumulator of a loop over steps.
 fn is_cold(body: &[Stmt], hot: &HashSet<AccId>) -> bool {
     !hot.is_empty() && touched(body).is_disjoint(hot)
 }
 
-/// The operations in the body, with those of the definitions it calls, and the copies.
+/// The operations in the body, with the operations of the definitions it calls and its copies.
 fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
     let mut copies = 0;
     body.iter().for_each(|s| {
@@ -131,16 +137,16 @@ fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
     copies + Work::new(defs, one_each).body(body)
 }
 
-/// Whether a loop over steps in a wide function does so little in an iteration that its end costs as much.
+/// Returns true if a step in a wide function does so little that the end of the loop costs as much.
 fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
     let vectors = l.body.iter().all(|s| matches!(s, Stmt::For(inner) if inner.kind == LoopKind::Lanes));
-    // A position would be counted up in each step instead of once a loop.
+    // A position would be computed in each step instead of once per loop.
     let mut counts = false;
     visit_exprs(&l.body, &mut |e| counts |= matches!(e, Expr::At(..)));
     l.var.over == Over::Step && vectors && !counts && n >= 2 * GROUP && ops(&l.body, defs) <= LIGHT_OPS
 }
 
-/// Whether this loop over lanes walks neighbours in an input in which the vectors inside it do not.
+/// Returns true if the lanes of this loop are neighbours in an input in which the vectors inside it lie apart.
 fn crosses_lanes(l: &Loop) -> bool {
     let inner: Option<Vec<LoopVar>> = l
         .body
@@ -161,7 +167,7 @@ fn crosses_lanes(l: &Loop) -> bool {
     l.var.over == Over::Lane && l.kind == LoopKind::Parallel && crosses
 }
 
-/// A loop of groups of iterations written out, and those that are left over.
+/// Puts in `out` the loop unrolled by `group`, and its left-over iterations.
 fn in_groups(l: Loop, n: u64, group: u64, names: &mut Names, out: &mut Vec<Stmt>) {
     let mut body = vec![];
     for i in 0..group {

@@ -1,15 +1,15 @@
-//! The forms that statements of a nest have in vectors: what the [table](crate::forms) says of each operation, with what the
-//! operands must be.
+//! The vector forms of a nest's statements: the [table](crate::forms) of operations, with its conditions on operands
+//! checked.
 
 use crate::forms::{Form, counts, form};
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Def, DefId, Expr, Op, Stmt};
 
-/// The forms in vectors of the definitions of a nest.
+/// The vector forms of a nest's definitions.
 pub(super) struct VectorForms<'a> {
     defs: &'a [Def],
     vectors: Vectors,
-    /// What is known of each definition by now.
+    /// The forms of the definitions that have been looked up.
     known: Vec<Option<OfDef>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> VectorForms<'a> {
         })
     }
 
-    /// The bytes of the widest element type computed in a straight body: it decides how many lanes fit.
+    /// The bytes of the widest element type computed in a straight body, which limits the lanes.
     pub(super) fn widest_bytes(&mut self, body: &[Stmt]) -> u64 {
         let mut widest = 1;
         for stmt in body {
@@ -68,7 +68,7 @@ impl<'a> VectorForms<'a> {
         widest
     }
 
-    /// Whether every operation directly in the statement, in the definitions it calls too, has a vector form.
+    /// Returns true if every operation in the statement itself, and in the definitions it calls, has a vector form.
     pub(super) fn has_form(&mut self, stmt: &Stmt) -> bool {
         let called = |s: &mut Self| !matches!(stmt, Stmt::Call { def, .. } if !s.of_def(*def).has_form);
         called(self) && stmt.exprs().iter().all(|e| self.expr_has_form(e))
@@ -84,7 +84,8 @@ fn lane_bytes(dtype: DType) -> u64 {
     if dtype == DType::Bool { 1 } else { dtype.bytes() }
 }
 
-/// Returns whether the expression has a form, its operands left aside; `def` is where it stands.
+/// Returns true if the operation of the expression has a vector form, its operands left aside; `def` is the definition
+/// that holds the expression.
 fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
     let (op, result, args) = match e {
         Expr::Op(op, result, args) => (*op, *result, args),
@@ -94,19 +95,19 @@ fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
     match form(vectors, op, result, args[0].dtype()) {
         Form::Absent => false,
         Form::Direct | Form::Defined => true,
-        // One amount for all lanes.
+        // The amount is the same for all lanes.
         Form::ByConstant => matches!(args[1], Expr::Const(_)),
         Form::OfOneSize => same_mask_bytes(args, def).is_some(),
         Form::OfSameSize => mask_bytes(&args[0], def) == Some(result.bytes()),
     }
 }
 
-/// Returns whether these vectors do by instructions what a definition stands for elsewhere.
+/// Returns true if these vectors have an instruction for an operation that is a call of a definition elsewhere.
 pub(super) fn is_primitive(vectors: Vectors, op: Op, to: DType, from: DType) -> bool {
     form(Vectors::BASE, op, to, from) == Form::Defined && form(vectors, op, to, from) == Form::Direct
 }
 
-/// The size of what a condition compares, which is that of its lanes; `None` where it is not one size.
+/// The bytes of the lanes that a condition compares; `None` if its comparisons differ in size.
 fn mask_bytes(condition: &Expr, def: Option<&Def>) -> Option<u64> {
     match condition {
         Expr::Op(Op::Eq | Op::Ne | Op::Lt | Op::Le, _, args) => Some(args[0].dtype().bytes()),

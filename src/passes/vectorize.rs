@@ -1,4 +1,4 @@
-//! Makes lanes of parallel loops.
+//! Makes vectors of parallel loops.
 
 use super::lanes::lanes;
 use super::short::{GROUP, SHORT};
@@ -8,8 +8,8 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, is_straight, renamed, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
 
-/// Splits an innermost parallel loop into vectors of the schedule's width, and the rest into vectors
-/// of half as many lanes, down to one:
+/// Splits an innermost parallel loop into vectors of the schedule's width, and the remainder into vectors of half as
+/// many lanes, down to one:
 ///
 /// ```text
 /// for l0 in 0..49 parallel { a0[l0] = add(a0[l0], x0[l0]) }
@@ -18,11 +18,11 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// a0[48] = add(a0[48], x0[48])
 /// ```
 ///
-/// The widest type in the body decides how many lanes fill a vector. A loop with an operation that has
-/// no vector form stays as it is; what it reads of accumulators is copied first, so that only the copy
-/// has to live in memory.
+/// The widest type in the body decides how many lanes fill a vector. A loop with an operation that has no vector form
+/// stays scalar. The accumulators that it reads are copied first, and only the copies live in memory.
 ///
-/// In a wide function the last element is a vector of one lane, and where vectors have masks, the rest is a single one:
+/// In a wide function, a single remaining element is a vector of one lane; with masks, the whole remainder is one
+/// masked vector:
 ///
 /// ```text
 /// wide { for l0 in 0..49 parallel { a0[l0] = add(a0[l0], x0[l0]) } }
@@ -33,7 +33,7 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// }
 /// ```
 ///
-/// There, a loop over outputs around fewer lanes than a vector has is joined with them:
+/// A loop over outputs around fewer lanes than a wide vector has is joined with them:
 ///
 /// ```text
 /// for e0 in 0..16 parallel { for e1 in 0..8 lanes { a1[8*e0 + e1] = add(a0[16*e0 + e1], a0[16*e0 + e1 + 8]) } }
@@ -43,8 +43,9 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, N
 /// }
 /// ```
 ///
-/// Outside of wide functions a schedule for wider vectors than 128 bits is then one for 128, and any is for scalars
-/// where the target has no vectors.
+/// Outside wide functions, the width is 128 bits if the target has wide vectors, 0 if it has none, else the schedule's.
+///
+/// Legal because the loops are parallel.
 pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let is_wide = vectors.are_wide();
@@ -75,7 +76,7 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
             }),
             (Zone::Outside, true) => out.extend(match lanes(&l, width_outside, &mut outside) {
                 Some(lanes) => split(l, lanes, Rest::Scalar, &mut names),
-                // With wide functions, accumulators live in memory.
+                // Beside wide functions, accumulators live in memory anyway.
                 None if is_wide => vec![Stmt::For(l)],
                 None => scalar(l, width_outside, &mut names),
             }),
@@ -85,8 +86,8 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     Nest { body, ..nest }
 }
 
-/// How many outputs of a loop have their lanes in one vector of accumulators: where those of one are a part of a
-/// vector, and set side by side what is read side by side, or twice as far apart.
+/// The number of outputs whose lanes fill one vector of accumulators; `None` if the lanes do not fit, are not set side
+/// by side, or are read further apart than twice that.
 fn outputs_in_vector(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u64> {
     let ([Stmt::For(inner)], Extent::Const(extent)) = (l.body.as_slice(), l.extent) else { return None };
     let (LoopKind::Lanes, Extent::Const(lanes)) = (inner.kind, inner.extent) else { return None };
@@ -107,13 +108,17 @@ fn outputs_in_vector(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u6
         Stmt::Set { index, .. } => walks(index, &[own]),
         Stmt::Store { index, .. } => walks(index, &[]),
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } => {}
-        Stmt::Carry { .. } | Stmt::Pick { .. } => {}
+        Stmt::Carry { .. }
+        | Stmt::Pick { .. }
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => {}
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => {}
     });
     fits.then_some(outputs)
 }
 
-/// The loop with so many iterations in one vector.
+/// The loop with `outputs` of its iterations in one vector.
 fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
     let Extent::Const(extent) = l.extent else { return Stmt::For(l) };
     let vectors = names.loop_over(l.var.over);
@@ -122,24 +127,24 @@ fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
     Stmt::For(Loop::new(vectors, extent / outputs, LoopKind::Parallel, vec![Stmt::For(vector)]))
 }
 
-/// The most lanes of a loop: where the lanes of a tile's outputs fold, those of a step, which then need not be put
-/// together into wider vectors of narrow types.
+/// The most lanes that a loop's vectors have. Loops over elements have at most a tile's lanes where the lanes of its
+/// outputs fold, so that narrow types need not be put together into wider vectors.
 fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
     let tiles = schedule.tiles.iter().map(|tile| tile.by).filter(|by| by.is_power_of_two() && *by >= FEWEST_LANES);
     if l.var.over == Over::Element { tiles.min().unwrap_or(u64::MAX) } else { u64::MAX }
 }
 
-/// Lanes below which a fold is not split.
+/// The fewest lanes of a tile that limits the lanes of a fold.
 const FEWEST_LANES: u64 = 8;
 
-/// What becomes of the iterations after the last whole vector.
+/// The form of the iterations after the last whole vector.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
-    /// One vector of as many lanes.
+    /// One masked vector of as many lanes.
     Masked,
     /// Vectors of half as many lanes each time, down to one.
     Lanes,
-    /// The same, but the last one is a scalar, if it is not in vectors already.
+    /// Vectors as in `Lanes`, but a scalar for the last element, unless it is in vectors already.
     Scalar,
 }
 
@@ -172,7 +177,7 @@ fn split(l: Loop, lanes: u64, rest: Rest, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// The most operands in the body of a loop over outputs that does little.
+/// The most operands in the body of an output loop that does little.
 const LIGHT: usize = 8;
 
 fn is_light(body: &[Stmt]) -> bool {
@@ -181,8 +186,8 @@ fn is_light(body: &[Stmt]) -> bool {
     operands <= LIGHT
 }
 
-/// A loop in groups of vectors, each in one iteration, where each does little, so that its loop would cost as much: one
-/// over positions, or of outputs that a single row streams through. `unroll` writes the groups out.
+/// A loop over groups of `GROUP` vectors, where each vector does so little that the end of the loop costs as much: a
+/// loop over positions, or over outputs that one row streams through. `unroll` writes the groups out.
 fn grouped(l: Loop, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let (groups, rest) = (extent / GROUP, extent % GROUP);
@@ -202,15 +207,14 @@ fn grouped(l: Loop, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// Whether a single iteration is better a vector too: a fold of lanes, which are in vectors already.
+/// Returns true if a single iteration stays a vector: it is part of a fold, whose lanes are in vectors already.
 fn stays_in_registers(body: &[Stmt], var: LoopVar) -> bool {
     let mut memory = false;
     visit_exprs(body, &mut |e| memory |= matches!(e, Expr::Load(..) | Expr::At(..)));
     var.over == Over::Element && !memory && body.iter().all(|s| !matches!(s, Stmt::Store { .. }))
 }
 
-/// A loop that stays scalar, reading copies of the accumulators it walks, if it only reads them and is
-/// too long to be written out.
+/// A loop that stays scalar; if it only reads accumulators and is too long to be unrolled, it reads copies of them.
 fn scalar(l: Loop, width: u32, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let only_reads = l.body.iter().all(|s| !matches!(s, Stmt::Set { .. }));

@@ -3,7 +3,7 @@
 use cranefold_ir::Loop;
 use cranefold_ir::analysis::visit_indices;
 
-/// Whether every index in a loop steps through it, of `n` iterations, and the loop directly around it as through one.
+/// Returns true if every index in the inner loop, of `n` iterations, steps through both loops as through one.
 pub(super) fn walks_as_one(outer: &Loop, inner: &Loop, n: u64) -> bool {
     let mut all = true;
     visit_indices(&inner.body, &mut |i| all &= i.coefficient(outer.var) == n as i64 * i.coefficient(inner.var));

@@ -1,20 +1,20 @@
-//! The blocks of a problem as units of work: which problems have several, and the states that a run of them leaves.
+//! The blocks of a problem as units of work: the problems that have several, and the states that blocks leave.
 
 use super::tree::Tree;
 use super::{Problem, Region};
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{DType, Def, Expr};
 
-/// What a part stores of a slice.
+/// The states that a part stores for each slice.
 pub(crate) struct Stored {
     /// (older state, newer state) -> state, value by value.
     pub merge: Def,
-    /// How many states there are, one for each lane.
+    /// The number of states, one for each lane.
     pub lanes: u64,
 }
 
 impl Stored {
-    /// The states of a problem in a form; none where nothing is reduced by blocks.
+    /// The states of a problem in a form; `None` if nothing is reduced in blocks.
     pub fn of(problem: &Problem, form: Form) -> Option<Stored> {
         let reducer = problem.reducer_in(form).filter(|_| !problem.elements.is_empty())?;
         let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
@@ -33,13 +33,13 @@ impl Stored {
     }
 }
 
-/// How many blocks each part has, if there are to be at least `count`: a power of two.
+/// The number of blocks of each part if there are to be at least `count` parts: a power of two.
 pub fn blocks_of_part(blocks: u64, count: u64) -> u64 {
     1 << ((blocks - 1) / (count.max(2) - 1)).max(1).ilog2()
 }
 
-/// How many blocks may be shared out: those of one reduction tree that are more than one, where a slice has one result
-/// and is reduced as its elements lie.
+/// The number of blocks that may be divided among parts; `None` unless slices with one result are reduced in several
+/// blocks, in the order of their elements in memory.
 pub fn blocks(problem: &Problem, form: Form) -> Option<u64> {
     let reducer = problem.reducer_in(form).filter(|_| !problem.elements.is_empty() && !problem.gathers())?;
     if problem.applies() || reducer.method.phases().is_empty() {
@@ -48,7 +48,7 @@ pub fn blocks(problem: &Problem, form: Form) -> Option<u64> {
     Some(Tree::of(problem, &reducer.method).blocks()).filter(|&blocks| blocks > 1)
 }
 
-/// Bytes of the states that parts store, of blocks that are shared out.
+/// Bytes of the states that parts store when blocks are divided.
 pub fn stored_bytes(problem: &Problem, form: Form, count: u64) -> u64 {
     let (Some(blocks), Some(stored)) = (blocks(problem, form), Stored::of(problem, form)) else { return 0 };
     let parts = blocks.div_ceil(blocks_of_part(blocks, count));

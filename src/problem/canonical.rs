@@ -1,4 +1,4 @@
-//! Spec -> problem.
+//! Makes the problem of a spec.
 
 use super::{Dim, Input, Offsets, OperandSpan, Problem, Region, Work};
 use crate::layout::split::{Piece, split};
@@ -9,7 +9,7 @@ impl Problem {
     /// The problem of a reduction.
     pub fn of(spec: &Spec) -> Problem {
         let work = if spec.is_identity() {
-            // Over no axes what is left of a row is whether it wraps.
+            // A reduction over no axes keeps only the row's rule of overflow: it wraps or clamps.
             let wraps = spec.reducers()[0].as_row().is_some_and(|row| row.wraps);
             let half_even = spec.rounding() == spec::Rounding::HalfEven;
             Work::Convert { saturate: spec.saturate() || !wraps, half_even }
@@ -38,7 +38,7 @@ impl Problem {
         problem
     }
 
-    /// Finds the boxes.
+    /// Finds the boxes of slices, elements and positions.
     fn split(&mut self, spec: &Spec) {
         let axes = Axes::of(spec);
         if matches!(self.work, Work::Reduce(_)) {
@@ -47,7 +47,7 @@ impl Problem {
             let elements = boxes.into_iter().map(|region| self.of_elements(region, positions)).collect();
             self.elements = self.canonical(elements, self.is_commutative());
             if !self.takes_position && !self.gathers() {
-                // Boxes that are one now need no order.
+                // Adjacent boxes that have become one need no order.
                 let elements = std::mem::take(&mut self.elements).into_iter();
                 self.elements = elements.map(|region| merged(forget_position(region))).collect();
             }
@@ -55,7 +55,7 @@ impl Problem {
         let slices = axes.boxes(false, true, axes.origin()).into_iter().map(forget_position).collect();
         self.slices = self.canonical(slices, true);
         if !self.elements.is_empty() {
-            // What outputs cut or merge must not show.
+            // The boxes that outputs cut or merge must not change the order.
             let by_inputs = axes.boxes(false, false, axes.origin());
             let sorted = by_inputs.into_iter().next().map(|region| self.sorted(region, true));
             let inside = sorted.as_ref().map_or(&[][..], |slices| self.inside(slices));
@@ -69,8 +69,8 @@ impl Problem {
         self.shift();
     }
 
-    /// Moves where the first boxes of elements and of positions begin into where the slices begin, so that a
-    /// dim that was walked backwards leaves no trace.
+    /// Moves the start of the first boxes of elements and of positions into the start of the slices, so that a dim that
+    /// was walked backwards leaves no trace.
     fn shift(&mut self) {
         let elements = self.elements.first().map(|region| region.start.clone());
         let positions = self.positions.first().map(|region| region.start.clone());
@@ -89,7 +89,7 @@ impl Problem {
         }
     }
 
-    /// What happens after the reduction is nothing to the order of its dims.
+    /// The region without its outputs and inputs read later, which do not affect the order of a reduction's dims.
     fn of_elements(&self, mut region: Region, positions: bool) -> Region {
         let places = std::iter::once(&mut region.start).chain(region.dims.iter_mut().map(|d| &mut d.stride));
         for place in places {
@@ -101,8 +101,8 @@ impl Problem {
         region
     }
 
-    /// The boxes with their dims in canonical form, in another order only if that may be; boxes that walk memory
-    /// as one are one.
+    /// The boxes with their dims in canonical form, sorted only if `may_sort`. Boxes that walk memory as one become
+    /// one.
     fn canonical(&self, boxes: Vec<Region>, may_sort: bool) -> Vec<Region> {
         let mut boxes: Vec<Region> = boxes.into_iter().map(|region| merged(self.sorted(region, may_sort))).collect();
         while let Some((first, whole)) = (1..boxes.len()).find_map(|n| Some((n - 1, boxes[n - 1].with(&boxes[n])?))) {
@@ -112,7 +112,7 @@ impl Problem {
         boxes
     }
 
-    /// The box without dims of one position, each walked forwards in the first mapped input that moves with it.
+    /// The box without dims of one position, each dim walked forwards in the first mapped input that moves with it.
     ///
     /// The sort is stable, so equal strides stay in order of the axes.
     fn sorted(&self, mut region: Region, may_sort: bool) -> Region {
@@ -131,11 +131,11 @@ impl Problem {
     }
 }
 
-/// The axes of a spec, each cut where blocks end.
+/// The axes of a spec, each cut where layout blocks end.
 struct Axes<'a> {
     spec: &'a Spec,
     sizes: BlockSizes,
-    /// From one index to the next along each axis, in the row-major order of the reduced ones.
+    /// The distance between two indices of each axis, in the row-major order of the reduced axes.
     positions: Vec<i64>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Axes<'a> {
         Axes { spec, sizes: BlockSizes::of(spec), positions }
     }
 
-    /// No distance at all.
+    /// Offsets of 0 everywhere.
     fn nowhere(&self) -> Offsets {
         let (inputs, outputs) = (self.spec.inputs(), self.spec.outputs());
         Offsets { inputs: vec![0; inputs.len()], outputs: vec![0; outputs.len()], position: 0 }
@@ -174,7 +174,7 @@ impl<'a> Axes<'a> {
         }
     }
 
-    /// The boxes over the reduced axes or the others, cut by the blocks of mapped inputs or of all operands.
+    /// The boxes over the reduced axes or the other ones, cut by the layout blocks of mapped inputs or of all operands.
     fn boxes(&self, reduced: bool, all: bool, start: Offsets) -> Vec<Region> {
         let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
         axes.fold(vec![Region { start, dims: vec![] }], |boxes, axis| {
@@ -193,7 +193,7 @@ impl<'a> Axes<'a> {
 }
 
 impl Offsets {
-    /// Adds `times` another.
+    /// Adds `times` times the other offsets.
     fn add(&mut self, other: &Offsets, times: i64) {
         let inputs = self.inputs.iter_mut().zip(&other.inputs);
         let outputs = self.outputs.iter_mut().zip(&other.outputs);
@@ -206,7 +206,7 @@ impl Offsets {
         all.for_each(|distance| *distance = distance.wrapping_neg());
     }
 
-    /// Whether this, from an outer dim, is `extent` times that from an inner one.
+    /// Returns true if this stride of an outer dim is `extent` times the stride of the inner dim.
     fn continues(&self, inner: &Offsets, extent: u64) -> bool {
         let one = |(outer, inner): (&i64, &i64)| inner.checked_mul(extent as i64) == Some(*outer);
         let inputs = self.inputs.iter().zip(&inner.inputs);
@@ -215,13 +215,13 @@ impl Offsets {
 }
 
 impl Region {
-    /// This box and another as one, if the other continues it along one dim.
+    /// This box joined with the next one; `None` unless the next one continues it along one dim.
     fn with(&self, next: &Region) -> Option<Region> {
         (0..self.dims.len()).find_map(|d| {
             let (this, mut start) = (&self.dims[d], self.start.clone());
             start.add(&this.stride, this.extent as i64);
             let mut dims = next.dims.clone();
-            // A dim of one position has been dropped.
+            // A dim of one position has been dropped from the box.
             if dims.len() + 1 == self.dims.len() {
                 dims.insert(d, Dim { extent: 1, ..this.clone() });
             }
@@ -235,7 +235,7 @@ impl Region {
     }
 }
 
-/// Slices and outputs are not told apart by positions.
+/// The region without positions, which do not distinguish slices and outputs.
 fn forget_position(mut region: Region) -> Region {
     region.start.position = 0;
     region.dims.iter_mut().for_each(|d| d.stride.position = 0);

@@ -1,4 +1,4 @@
-//! Whether the parts of a problem fit together: asked of one that was read from text.
+//! The check that the parts of a problem fit together, for a problem that was read from text.
 
 use super::{Dim, Offsets, OperandSpan, Problem, Region, Work};
 use cranefold_ir::DType;
@@ -36,7 +36,7 @@ impl Problem {
         self.check_outputs()
     }
 
-    /// Checks that boxes move only in what they may.
+    /// Checks that boxes move only in operands that they may move in.
     fn check_places(&self) -> Result<(), String> {
         let has = |boxes: &[Region], moves: &dyn Fn(&Offsets) -> bool| {
             boxes.iter().any(|r| moves(&r.start) || r.dims.iter().any(|d| moves(&d.stride)))
@@ -143,7 +143,7 @@ impl Problem {
         recipe.reducer(&types, Form::Plain).map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Checks that every position lies in an operand: of one box of each list, taken together.
+    /// Checks that every position of these boxes, one from each list, lies in an operand.
     fn check_bounds(
         &self,
         name: &str,
@@ -167,8 +167,8 @@ impl Problem {
     }
 }
 
-/// Checks that a box writes no place twice: in the order of their magnitudes, each stride reaches over all that
-/// the smaller ones span.
+/// Checks that a box writes no place twice: in the order of magnitude, each stride exceeds the span of all smaller
+/// strides.
 fn check_disjoint(name: &str, dims: impl Iterator<Item = (u64, i64)>) -> Result<(), String> {
     let mut dims: Vec<(u64, u64)> = dims.map(|(extent, stride)| (extent, stride.unsigned_abs())).collect();
     dims.sort_by_key(|&(_, stride)| stride);
@@ -197,7 +197,7 @@ fn positions(boxes: &[Region]) -> Result<u64, String> {
     Ok(all)
 }
 
-/// The least and greatest distance in an operand.
+/// The least and greatest distance of a region's positions in an operand.
 fn reach(region: &Region, distance: &impl Fn(&Offsets) -> i64) -> (i128, i128) {
     let start = i128::from(distance(&region.start));
     region.dims.iter().fold((start, start), |(low, high), dim| {

@@ -1,26 +1,24 @@
-//! The problem: a reduction without its accidents.
+//! The problem: a reduction in normal form.
 //!
-//! Axes are positive, unit extents are gone, dims stand in canonical order, neighbours that walk
-//! memory as one are one, operands have no names but their numbers. Two specs with the same problem are
-//! the same computation and share code.
+//! Axes are positive, unit extents are gone, dims stand in canonical order, neighbours that walk memory as one are
+//! merged, and operands are numbered. Two specs with the same problem are the same computation and share code.
 //!
 //! # Canonical order
-//! Only inputs that lift reads (the mapped ones) count. A dim whose first non-zero stride in them is
-//! negative is flipped. Dims go by decreasing |stride| in the first of them, ties by the next, then by axis
-//! number; stride-0 dims are outermost. Neighbours among the reduction dims merge where the strides of all mapped
-//! inputs allow it; neighbours among the parallel dims where those of all operands do (which cannot show in a
-//! result).
+//! Only mapped inputs, which lift reads, count. A dim whose first non-zero stride in them is negative is flipped. Dims
+//! are sorted by decreasing |stride| in the first mapped input, ties by the next one, then by axis number; dims of
+//! stride 0 are outermost. Neighbouring reduction dims merge if the strides of all mapped inputs allow it; neighbouring
+//! parallel dims merge if the strides of all operands do (which no result shows).
 //!
 //! For a combiner that is not commutative, reduction dims keep the order of the axes and are not flipped.
 //!
 //! # Blocked layouts
-//! An axis in blocks is a dim over blocks and a dim over the positions in one, so that a layout shows in the
-//! order of a reduction by its strides alone. An axis that is no multiple of its block is cut: the whole blocks,
-//! then what is left. Slices are then several [boxes](Region), of which each has its dims, and are reduced as one
-//! sequence: first the box of whole blocks along all axes; the axis written last moves on to its rest first. Boxes
-//! that walk memory as one are one. Only mapped inputs cut slices, so the order does not depend on outputs;
-//! outputs are cut by all operands.
-//! A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the slice.
+//! An axis in layout blocks is a dim over blocks and a dim over the positions in a block, so that a layout affects the
+//! order of a reduction by its strides alone. An axis that is no multiple of its block is cut into the whole blocks and
+//! the rest. Slices are then several [boxes](Region), each with its own dims, which are reduced as one sequence: first
+//! the box of whole blocks along all axes; the axis written last moves on to its rest first. Boxes that walk memory as
+//! one are merged. Only mapped inputs cut slices, so the order does not depend on outputs; outputs are cut by all
+//! operands. A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the
+//! slice.
 //!
 //! # Text
 //!
@@ -76,42 +74,41 @@ use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 /// A canonical reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// What is computed.
+    /// The computation.
     pub work: Work,
-    /// How many elements of the spec each slice has.
+    /// The number of elements of the spec in each slice.
     pub count: u64,
     /// Every buffer that is only read, in the order of a call. In expressions it is `x` and its number.
     pub inputs: Vec<Input>,
     /// The outputs, in the order of a call.
     pub outputs: Vec<OperandSpan>,
-    /// Whether elements are read with their position in the slice.
+    /// True if elements are read with their position in the slice.
     pub takes_position: bool,
-    /// The boxes of slices. None without outputs.
+    /// The boxes of slices; empty without outputs.
     pub slices: Vec<Region>,
-    /// The boxes of the elements of each slice that the reduction takes, one after the other. None without
-    /// elements.
+    /// The boxes of the elements of each slice that the reduction takes, one after the other; empty without elements.
     pub elements: Vec<Region>,
-    /// How many slices lie side by side within one step of the innermost reduction dim, in the box of whole blocks
-    /// that mapped inputs alone make. The number of lanes follows from it.
+    /// The number of slices side by side within one step of the innermost reduction dim, in the box of whole layout
+    /// blocks of the mapped inputs. The number of lanes follows from it.
     pub beside: u64,
-    /// The boxes of the positions of each slice that outputs are written at, where there are such outputs.
+    /// The boxes of the positions of each slice at which outputs are written, if there are such outputs.
     pub positions: Vec<Region>,
     /// The boxes of outputs that are padding.
     pub padding: Vec<Padding>,
 }
 
-/// What a problem computes.
+/// The computation of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::large_enum_variant, reason = "a problem has one")]
 pub enum Work {
-    /// Each element converted to the output's type.
+    /// The conversion of each element to the output's type.
     Convert {
-        /// Whether integers are clamped to the output's range rather than taken modulo 2^bits.
+        /// True if integers are clamped to the output's range rather than taken modulo 2^bits.
         saturate: bool,
-        /// Whether floats become integers to nearest, ties to even, rather than towards zero.
+        /// True if floats become integers to nearest, ties to even, rather than towards zero.
         half_even: bool,
     },
-    /// A recipe.
+    /// The reduction that a recipe describes.
     Reduce(Recipe),
 }
 
@@ -129,25 +126,25 @@ pub struct OperandSpan {
 pub struct Input {
     /// The buffer.
     pub operand: OperandSpan,
-    /// Whether lift reads it; others are read once a slice is reduced.
+    /// True if lift reads it; other inputs are read after a slice is reduced.
     pub mapped: bool,
 }
 
-/// For each operand, a distance in its buffer: in elements.
+/// A distance in the buffer of each operand, in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Offsets {
-    /// In each input.
+    /// The distance in each input.
     pub inputs: Vec<i64>,
-    /// In each output.
+    /// The distance in each output.
     pub outputs: Vec<i64>,
-    /// In the slice: the position of an element in the row-major order of the reduced axes.
+    /// The distance in the slice: in positions in the row-major order of the reduced axes.
     pub position: i64,
 }
 
-/// A box: everything that is a position in each of its dims.
+/// A box: all combinations of a position in each of its dims.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
-    /// Where position 0 of all dims is; in boxes of elements, from the start of the slice.
+    /// The place of position 0 of all dims; for elements, from the start of the slice.
     pub start: Offsets,
     /// The dims, outermost first.
     pub dims: Vec<Dim>,
@@ -156,30 +153,30 @@ pub struct Region {
 /// A dim of a box.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dim {
-    /// Number of positions, at least 2.
+    /// The number of positions, at least 2.
     pub extent: u64,
-    /// From one position to the next. Of elements, 0 in inputs that are not mapped and in outputs.
+    /// The distance between two positions. For elements, it is 0 in outputs and in inputs that are not mapped.
     pub stride: Offsets,
 }
 
-/// Elements of an output that belong to no index, and become zero.
+/// Elements of an output that no index names, and that become zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Padding {
     /// The output.
     pub output: usize,
-    /// Where the first is.
+    /// The place of the first element.
     pub start: i64,
     /// Extents and strides, outermost first.
     pub dims: Vec<(u64, i64)>,
 }
 
 impl Problem {
-    /// The reducer in its plain form, for work of that kind.
+    /// The reducer in its plain form; `None` if the work is a conversion.
     pub fn reducer(&self) -> Option<Reducer> {
         self.reducer_in(Form::Plain)
     }
 
-    /// The reducer in a form; none where the work is of another kind or has no such form.
+    /// The reducer in a form; `None` if the work is a conversion, or the reducer has no such form.
     pub fn reducer_in(&self, form: Form) -> Option<Reducer> {
         let Work::Reduce(recipe) = &self.work else { return None };
         let reducer = recipe.reducer(&self.types(), form);
@@ -199,7 +196,7 @@ impl Problem {
         }
     }
 
-    /// The variables of the loops over each box of slices, one for each dim: what a schedule calls them.
+    /// The variables of the loops over each box of slices, one for each dim: schedules use their names.
     pub fn output_loops(&self) -> Vec<Vec<LoopVar>> {
         let mut ids = 0..;
         let loops = |slices: &Region| {
@@ -209,34 +206,34 @@ impl Problem {
         self.slices.iter().map(loops).collect()
     }
 
-    /// The conversion of one element, for work of that kind.
+    /// The conversion of one element; `None` if the work is a reduction.
     pub fn conversion(&self) -> Option<Def> {
         let Work::Convert { saturate, half_even } = self.work else { return None };
         Some(ops::convert(self.inputs[0].operand.dtype, self.outputs[0].dtype, saturate, half_even))
     }
 
-    /// Whether an output is written at each position of the slice.
+    /// Returns true if an output is written at each position of the slice.
     pub fn applies(&self) -> bool {
         matches!(&self.work, Work::Reduce(recipe) if recipe.applies())
     }
 
-    /// Whether the old elements of an output are read.
+    /// Returns true if the old elements of an output are read.
     pub fn reads_old(&self, output: usize) -> bool {
         matches!(&self.work, Work::Reduce(recipe) if recipe.then.get(output).is_some_and(|f| f.uses("d")))
     }
 
-    /// Whether elements are brought into the order of the slice before they are combined.
+    /// Returns true if elements are brought into the order of the slice before they are combined.
     pub fn gathers(&self) -> bool {
         !self.is_commutative() && self.elements.len() > 1
     }
 
-    /// Whether elements may be combined in another order than that of the slice.
+    /// Returns true if elements may be combined in another order than the slice's.
     pub fn is_commutative(&self) -> bool {
         let own = |c: &OpCall| matches!(c, OpCall::Own(own) if !own.commutative);
         !matches!(&self.work, Work::Reduce(recipe) if recipe.calls.iter().any(own))
     }
 
-    /// How many elements inputs are read at for all slices: of a reduction, or to convert.
+    /// The number of elements of each input that are reduced or converted, over all slices.
     pub fn elements_read(&self) -> u64 {
         let slices = self.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
         slices.saturating_mul(self.elements.iter().map(Region::positions).fold(0, u64::saturating_add).max(1))
@@ -250,14 +247,14 @@ impl Problem {
         &slices.dims[slices.dims.len() - count..]
     }
 
-    /// What dims are sorted by: outermost first, and stride 0 before all.
+    /// The sort key of a dim: outermost first, and stride 0 before all.
     pub(crate) fn rank_of(&self, dim: &Dim) -> Vec<u64> {
         let mapped = self.inputs.iter().zip(&dim.stride.inputs).filter(|(input, _)| input.mapped);
         let rank = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
         mapped.map(|(_, &stride)| rank(stride)).collect()
     }
 
-    /// The dims of a box of slices and of the first box of their elements, outermost first, and whether each is
+    /// The dims of a box of slices and of the first box of their elements, outermost first, each with true if it is
     /// reduced.
     pub fn dims(&self, slices: &Region) -> Vec<(Dim, bool)> {
         let inside = self.inside(slices);
@@ -274,7 +271,7 @@ impl Problem {
 }
 
 impl Region {
-    /// How many positions it has.
+    /// The number of positions of the box.
     pub fn positions(&self) -> u64 {
         self.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul)
     }

@@ -1,4 +1,4 @@
-//! The padding of outputs: what blocks hold beyond the extents of their axes.
+//! The padding of outputs: the elements of layout blocks beyond the extents of their axes.
 
 use super::Padding;
 use crate::layout::split::{Piece, cutting, split};
@@ -6,7 +6,8 @@ use crate::spec::{Operand, Spec};
 
 /// The boxes of padding of all outputs.
 ///
-/// One by one each axis is beyond its extent, those before it within theirs, and those after it anywhere.
+/// In the box of an axis, that axis is beyond its extent, the axes before it are within theirs, and those after it are
+/// anywhere.
 pub(super) fn of(spec: &Spec) -> Vec<Padding> {
     let outputs = spec.outputs().iter().enumerate().filter(|(_, o)| o.span_elems() > 0);
     outputs.flat_map(|(output, o)| (0..o.shape().len()).flat_map(move |axis| beyond(output, o, axis))).collect()
@@ -37,7 +38,7 @@ fn beyond(output: usize, operand: &Operand, axis: usize) -> Vec<Padding> {
     boxes.into_iter().map(canonical).collect()
 }
 
-/// Forwards, the largest stride outermost, neighbours joined.
+/// The padding walked forwards, with the largest stride outermost and neighbours merged.
 fn canonical(mut padding: Padding) -> Padding {
     let mut dims: Vec<(u64, i64)> = vec![];
     padding.dims.retain(|&(extent, _)| extent > 1);

@@ -1,37 +1,37 @@
-//! How a slice is searched for one element.
+//! The windows in which a slice is searched for one element.
 //!
-//! Windows are no part of the meaning: which element is found does not depend on them.
+//! Windows are no part of the meaning: the element that is found does not depend on them.
 
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, Problem, Region};
 use cranefold_ir::ops::{Method, Reducer};
 
-/// How a slice is searched, see [`Search`](cranefold_ir::ops::Search): windows of whole steps, each as long, the last
-/// one moved back to end where the slice does.
+/// The windows of a search, see [`Search`](cranefold_ir::ops::Search): whole steps, all of one length, the last window
+/// moved back to end with the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Steps of a window.
     pub steps: u64,
-    /// Elements of one.
+    /// Elements of a window.
     pub elements: u64,
-    /// How many follow one another from the start.
+    /// The number of windows that follow one another from the start.
     pub whole: u64,
-    /// Where the last one starts.
+    /// The element at which the last window starts.
     pub last: u64,
 }
 
-/// The fewest steps of a slice that is searched, and the fewest and the most of a window.
+/// The fewest steps of a slice that is searched, and the fewest and the most steps of a window.
 const SEARCH_STEPS: u64 = 32;
 const WINDOW_STEPS: (u64, u64) = (8, 256);
 
-/// What keeping the best of a window takes, in the time of steps that walk a window again. These compute positions, which
-/// takes longer beside elements of fewer bytes.
+/// The expected cost of keeping the best of a window, in steps that walk a window again. Those compute positions, which
+/// takes longer for elements of fewer bytes.
 const KEEP_STEPS: u64 = 8;
 const KEEP_STEPS_OF_NARROW: u64 = 2;
 
 impl Windows {
-    /// Those of a slice that is one run of elements in the order of their positions, alone at its place, and long
-    /// enough to gain by it.
+    /// The windows of a slice that is one run of elements in the order of their positions, alone at its place, and long
+    /// enough to gain by a search; else `None`.
     pub fn of(problem: &Problem, reducer: &Reducer, tree: &Tree) -> Option<Windows> {
         let Method::Phases { search: Some(_), .. } = reducer.method else { return None };
         let [Region { dims, .. }] = problem.elements.as_slice() else { return None };
@@ -42,7 +42,7 @@ impl Windows {
         if !alone || reducer.apply.is_some() || stride.position <= 0 || problem.gathers() || steps < SEARCH_STEPS {
             return None;
         }
-        // All windows are kept, and one is walked again: the sum is least where both cost the same.
+        // All windows are kept and one is walked again; the sum is least where both cost the same.
         let narrow = problem.inputs[0].operand.dtype.bytes() < 4;
         let keep = if narrow { KEEP_STEPS_OF_NARROW } else { KEEP_STEPS };
         let steps = (keep * steps).isqrt().clamp(WINDOW_STEPS.0, WINDOW_STEPS.1);

@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A place, with outputs or without.
+/// A place, printed with outputs or without.
 struct OffsetsText<'a>(&'a Offsets, bool);
 
 impl fmt::Display for OffsetsText<'_> {
@@ -79,13 +79,13 @@ impl fmt::Display for OffsetsText<'_> {
     }
 }
 
-/// The text is no problem.
+/// A text that is no problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ProblemError {
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in that line.
     pub message: String,
 }
 
@@ -227,7 +227,7 @@ impl Problem {
     }
 }
 
-/// What the last lines were about.
+/// The section of the last lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     /// Work and operands.
@@ -238,7 +238,7 @@ enum Section {
     Padding,
 }
 
-/// That there is room for one more.
+/// Returns an error if `given` has reached `limit`.
 fn within(what: &str, given: usize, limit: usize) -> Result<(), String> {
     if given < limit { Ok(()) } else { Err(format!("there are more than {limit} {what}")) }
 }

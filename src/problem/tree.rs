@@ -1,7 +1,7 @@
 //! The shape of the reduction tree: lanes, steps and blocks of a problem.
 //!
-//! It depends on the reducer's state, and on the extents and input strides of the problem alone, so
-//! that a result cannot depend on anything else.
+//! The tree depends on the reducer's state, and on the extents and input strides of the problem alone, so that a result
+//! cannot depend on anything else.
 //!
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
 //!   power of two for which L states of every output beside one another inside that dim (of whole blocks where
@@ -20,15 +20,15 @@
 use crate::problem::{Dim, Problem};
 use cranefold_ir::ops::Method;
 
-/// Changes whenever the tree of some problem does: results computed under different versions may
-/// differ in bits.
+/// The version of the tree, which changes whenever the tree of some problem does: results computed under different
+/// versions may differ in bits.
 pub const TREE_VERSION: u32 = 3;
 
-/// The most bytes of state a step's lanes may take, over the outputs inside the innermost reduction dim, where
-/// the state is one value: all vector registers of 128 bits.
+/// The most bytes of state that a step's lanes may take, over the outputs inside the innermost reduction dim, for a
+/// state of one value: all vector registers of 128 bits.
 pub const LANE_BYTES: u64 = 256;
 
-/// The same where the state has several values: some registers are left to compute them in.
+/// The most bytes for a state of several values: some registers are left for its computation.
 pub const LANE_BYTES_OF_SEVERAL: u64 = 192;
 
 /// The most steps of a block.
@@ -37,9 +37,9 @@ pub const BLOCK_STEPS: u64 = 64;
 /// The lanes and blocks of a problem's reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// L.
+    /// The number of lanes, L.
     pub lanes: u64,
-    /// The space of steps of each box of elements.
+    /// The steps and blocks of each box of elements.
     pub grids: Vec<Grid>,
 }
 
@@ -48,11 +48,11 @@ pub struct Tree {
 pub struct Grid {
     /// Extents of the reduction dims in canonical order, at least one.
     pub extents: Vec<u64>,
-    /// The same, the innermost in steps.
+    /// The same extents, with the innermost in steps.
     pub steps: Vec<u64>,
-    /// Which of them is cut into blocks; those inside it are whole in every block.
+    /// The number of the dim that is cut into blocks; the dims inside it are whole in every block.
     pub cut: usize,
-    /// How many iterations of that dim make a block; the last block of each walk of it may have fewer.
+    /// The iterations of the cut dim in a block; the last block of each walk may have fewer.
     pub block: u64,
 }
 
@@ -70,17 +70,17 @@ impl Tree {
         Tree { lanes, grids }
     }
 
-    /// Whether all boxes are one block.
+    /// Returns true if all boxes are one block.
     pub fn is_one_block(&self) -> bool {
         self.grids.iter().map(Grid::all_steps).fold(0, u64::saturating_add) <= BLOCK_STEPS
     }
 
-    /// How many blocks there are.
+    /// The number of blocks of all boxes.
     pub fn blocks(&self) -> u64 {
         if self.is_one_block() { 1 } else { self.grids.iter().map(Grid::blocks).sum() }
     }
 
-    /// How many lanes ever take an element.
+    /// The number of lanes that ever take an element.
     pub fn lanes_present(&self) -> u64 {
         self.grids.iter().map(|g| g.innermost().min(self.lanes)).max().unwrap_or(0)
     }
@@ -114,17 +114,17 @@ impl Grid {
         self.steps.iter().copied().fold(1, u64::saturating_mul)
     }
 
-    /// How many blocks one walk of the cut dim makes.
+    /// The number of blocks in one walk of the cut dim.
     pub fn blocks_per_cut(&self) -> u64 {
         self.steps[self.cut].div_ceil(self.block)
     }
 
-    /// How many blocks one iteration of a dim outside of the cut one has.
+    /// The number of blocks in one iteration of a dim outside the cut one.
     pub fn blocks_inside(&self, dim: usize) -> u64 {
         self.steps[dim + 1..self.cut].iter().product::<u64>() * self.blocks_per_cut()
     }
 
-    /// How many blocks there are.
+    /// The number of blocks of the box.
     pub fn blocks(&self) -> u64 {
         self.steps[..self.cut].iter().product::<u64>() * self.blocks_per_cut()
     }

@@ -10,7 +10,7 @@ impl Schedule {
     /// Checks a forced schedule against the problem.
     ///
     /// # Errors
-    /// What the schedule names that the problem does not have, or a limit it exceeds.
+    /// [`ScheduleError`] with the name that the problem does not have, or the limit that the schedule exceeds.
     pub fn check(&self, problem: &Problem) -> Result<(), ScheduleError> {
         self.check_numbers()?;
         if self.form != Form::Plain && problem.reducer_in(self.form).is_none() {

@@ -10,22 +10,22 @@ use crate::problem::Problem;
 use crate::vectors::Vectors;
 use cranefold_ir::ops::Form;
 
-/// Input bytes up to which vectors stay at 128 bits: a call of wider code costs more than it gains.
+/// The input bytes up to which vectors stay at 128 bits: a call of wider code costs more than it gains.
 const TINY_BYTES: u64 = 512;
 
-/// The bits of vectors that the problem is long enough for.
+/// The width of vectors, at most `width` bits, for which the problem is long enough.
 fn worthwhile(problem: &Problem, width: u32) -> u32 {
     if bytes_read(problem) <= TINY_BYTES { width.min(Vectors::BASE.bits) } else { width }
 }
 
-/// A schedule, and why it.
+/// A schedule, its cost, and the other candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The schedule.
     pub schedule: Schedule,
-    /// What it is expected to take; none where there was nothing to choose.
+    /// The expected cost; `None` if there was no choice.
     pub cost: Option<Cost>,
-    /// What else there was, with what that is expected to take.
+    /// The other candidates with their expected costs.
     pub others: Vec<(Schedule, Cost)>,
 }
 
@@ -39,14 +39,15 @@ pub fn choose_in(problem: &Problem, form: Form, width: u32) -> Schedule {
     consider_in(problem, form, worthwhile(problem, width)).schedule
 }
 
-/// As [`choose`], for so many threads: small work stays in one part.
+/// Chooses as [`choose`], for `threads` threads: small work stays in one part.
 pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
     let Choice { schedule, cost, .. } = consider(problem, width);
     Schedule { parts: parts(problem, schedule.form, cost, threads as u64), ..schedule }
 }
 
-/// The schedule for a problem on a target with vectors of `width` bits, and why it: of all candidates the one that is
-/// expected to take least on [`Machine::TYPICAL`](super::Machine::TYPICAL), all in the form that takes fewer operations ([`choose_form`]).
+/// Chooses the schedule of a problem on a target with vectors of `width` bits: the candidate with the least expected
+/// time on [`Machine::TYPICAL`](super::Machine::TYPICAL). All candidates are in the form that takes fewer operations
+/// ([`choose_form`]).
 ///
 /// ```
 /// use cranefold::{Problem, Spec, schedule::consider};
@@ -62,7 +63,7 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
     consider_in(problem, choose_form(problem, width), width)
 }
 
-/// The choice among schedules of vectors of `width` bits in a form.
+/// The choice among schedules with vectors of `width` bits in a form.
 fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     let Some(facts) = Facts::of(problem, form, width) else {
         return Choice { schedule: Schedule { width, form, ..Schedule::default() }, cost: None, others: vec![] };
@@ -78,13 +79,13 @@ fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     Choice { schedule, cost: Some(cost), others }
 }
 
-/// What a schedule is expected to take on [`Machine::TYPICAL`](super::Machine::TYPICAL); none where there is nothing to choose.
+/// The expected cost of a schedule on [`Machine::TYPICAL`](super::Machine::TYPICAL); `None` if there is no choice.
 pub fn predict(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
     Some(cost(&Facts::of(problem, schedule.form, schedule.width)?, schedule))
 }
 
 impl Choice {
-    /// Why this schedule: a line for each other that there was, the next best first.
+    /// The reasons for this schedule: a line for each other candidate, the next best first.
     pub fn reasons(&self) -> Vec<String> {
         let Some(cost) = self.cost else { return vec![] };
         let mut others = self.others.clone();
@@ -113,15 +114,15 @@ mod tests {
         consider(&Problem::of(&spec), 512)
     }
 
-    /// Eight short runs of each output are streams, in which those of the next output follow; and from memory, slices
-    /// do not share folds.
+    /// Eight short runs of each output are streams, which those of the next output continue; slices in memory do not
+    /// share folds.
     #[test]
     fn short_runs_are_followed_from_output_to_output() {
         let streams = choice("sum f32[64,128,56,56]@aBcd16b axes=[1]");
         assert!(streams.schedule.tiles.is_empty() && !streams.others.is_empty(), "{streams:?}");
         let reading = streams.cost.expect("a cost").reading_ns;
         assert_eq!(reading, Machine::TYPICAL.read_ns(64 * 128 * 56 * 56 * 4));
-        // Runs of pages begin anew.
+        // Each run of pages begins anew.
         let pages = choice("sum f32[64,128,56,56] axes=[0,2,3]");
         assert!(pages.cost.expect("a cost").reading_ns > reading, "{pages:?}");
     }

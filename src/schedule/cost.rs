@@ -1,27 +1,27 @@
-//! What a schedule is expected to take.
+//! The expected time of a schedule.
 
 use super::facts::Facts;
 use super::machine::Level;
 use std::fmt;
 
-/// The time of a call on one thread in ns, by what takes it.
+/// The time of a call on one thread in ns, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Reading the elements, with what the beginnings of runs of memory cost.
+    /// Reading the elements, and beginning runs of memory.
     pub reading_ns: f64,
-    /// Operations on elements, or waiting for the results of those before.
+    /// Operations on elements, or waiting for earlier results.
     pub computing_ns: f64,
     /// Visiting accumulators that are not in registers.
     pub visiting_ns: f64,
-    /// Ending slices: folding lanes, finishing, storing, beginning loops; and blocks whose states lie beside those of other
-    /// outputs.
+    /// Ending slices: folding lanes, finishing, storing, beginning loops; and moving states of blocks that lie among
+    /// those of other outputs.
     pub ending_ns: f64,
-    /// Calling.
+    /// The call itself.
     pub calling_ns: f64,
 }
 
 impl Cost {
-    /// The whole: what is read, what is done with it and what is stored overlap, but not wholly.
+    /// The total time. Reading, computing and visiting overlap, but not completely.
     pub fn total_ns(&self) -> f64 {
         self.reading_ns.hypot(self.computing_ns).hypot(self.visiting_ns) + self.ending_ns + self.calling_ns
     }
@@ -46,13 +46,14 @@ impl fmt::Display for Cost {
     }
 }
 
-/// The time to read the lines of an input that lies across the others, of each of which so many elements are taken at once.
+/// The time in ns to read the lines of an input whose rows lie across the steps, if `taken` elements of each line are
+/// taken at once.
 pub(super) fn lines_ns(facts: &Facts, level: Level, taken: u64) -> f64 {
     let taken = taken.clamp(1, facts.in_line()) as f64;
     if facts.crosses() { facts.elements() / taken * facts.machine.line_ns[level as usize] } else { 0.0 }
 }
 
-/// A time in ns as people read it.
+/// A time in ns, printed in a readable unit.
 pub(crate) struct Time(pub f64);
 
 impl fmt::Display for Time {

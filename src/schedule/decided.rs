@@ -1,4 +1,4 @@
-//! A problem with all that is decided of its code.
+//! A problem with its schedule and its vectors.
 //!
 //! The width, the vectors and the schedule are resolved here and nowhere else; from here on they travel as one value.
 //!
@@ -14,14 +14,14 @@ use cranefold_ir::Nest;
 use std::fmt;
 use std::sync::Arc;
 
-/// The bounds of a decision: what code may be made of, and for how many threads.
+/// The bounds of a decision: the vectors that code may use, and the number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// The widest vectors that code may be made of.
+    /// The widest vectors that code may use.
     pub vectors: Vectors,
-    /// Bits of the widest vector that may be chosen: those of `vectors`, or less than the narrowest have.
+    /// Bits of the widest vector that may be chosen: those of `vectors`, or fewer than any vectors have.
     pub width: u32,
-    /// Threads that parts may be chosen for.
+    /// The number of threads that parts are chosen for.
     pub threads: usize,
 }
 
@@ -31,7 +31,7 @@ impl Bounds {
         Bounds { vectors, width: vectors.bits, threads: 1 }
     }
 
-    /// The bounds with vectors of at most so many bits.
+    /// The bounds with vectors of at most `width` bits.
     ///
     /// ```
     /// use cranefold::Vectors;
@@ -47,8 +47,8 @@ impl Bounds {
         Bounds { vectors: self.vectors.at_most(width), width, ..self }
     }
 
-    /// The bounds that still tell something where this schedule is forced: it chooses nothing by the width, and says its parts
-    /// itself.
+    /// The part of the bounds that matters if this schedule is forced: its vectors. The schedule itself has the width
+    /// and the parts.
     pub fn of_forced(self, schedule: &Schedule) -> Bounds {
         Bounds::new(self.at_most(schedule.width).vectors)
     }
@@ -94,22 +94,22 @@ pub struct Decided {
     pub source: Source,
     /// The schedule, which fits the problem; of a nest that a caller gives, its width alone counts.
     pub schedule: Schedule,
-    /// The vectors that code is made of.
+    /// The vectors of its code.
     pub vectors: Vectors,
-    /// Whether the schedule was forced, so that perhaps no test has seen its like.
+    /// True if the schedule was forced; tests may not cover it.
     pub is_forced: bool,
-    /// The reason of vectors that are narrower than they were to be.
+    /// The reason if vectors are narrower than intended.
     pub narrowed: Option<Narrowed>,
 }
 
-/// The reason of vectors that are narrower than they were to be: wider ones have no form for something.
+/// The reason for vectors narrower than intended: wider ones have no form for an operation of the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Narrowed {
     /// Bits of the wider vectors.
     from: u32,
-    /// Bits of the vectors instead.
+    /// Bits of the narrower vectors.
     to: u32,
-    /// The thing without a form.
+    /// The operation without a form.
     what: String,
 }
 
@@ -120,7 +120,7 @@ impl fmt::Display for Narrowed {
 }
 
 impl Decided {
-    /// Decides by the schedule that is forced, or else chooses one within the bounds.
+    /// Decides by the forced schedule, or else chooses one within the bounds.
     ///
     /// ```
     /// use cranefold::schedule::{Bounds, Decided};

@@ -1,4 +1,4 @@
-//! What a choice depends on.
+//! The facts on which the choice of a schedule depends.
 
 use super::Transform;
 use super::form::operations;
@@ -27,23 +27,23 @@ pub(super) fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
 pub(super) struct Runs<'f> {
     /// Bytes of a run.
     pub bytes: u64,
-    /// The loops over outputs that walk the neighbours.
+    /// The loops over outputs that walk neighbouring runs.
     pub loops: &'f [OutputLoop],
-    /// The tile that makes runs of neighbours follow one another: a block takes one run or more, or a run is several
-    /// blocks.
+    /// The transformation of a tile in which runs of neighbours follow one another: it depends on whether a block takes
+    /// whole runs, or a run is several blocks.
     pub transform: Transform,
 }
 
-/// How many states of a tile live at once: of the blocks in flight, a level of the stack for each
-/// doubling of the number of blocks, and of what is merged and folded at the end.
+/// The number of a tile's states that live at once: one for each block in flight, a level of the stack for each
+/// doubling of the number of blocks, and the states that are merged and folded at the end.
 pub(super) fn states_kept(tree: &Tree, in_flight: u64) -> u64 {
     u64::from(tree.blocks().ilog2()) + 2 + in_flight
 }
 
-/// A reduction over at least one element, as far as a choice depends on it.
+/// The facts of a reduction over at least one element.
 pub(super) struct Facts<'p> {
     pub problem: &'p Problem,
-    /// The figures by which schedules are chosen.
+    /// The figures of the machine by which schedules are chosen.
     pub machine: Machine,
     /// The form of the reducer.
     pub form: Form,
@@ -58,25 +58,25 @@ pub(super) struct Facts<'p> {
     pub element_bytes: u64,
     /// Bytes of the state of a lane.
     pub state_bytes: u64,
-    /// Bytes of the widest value of that state.
+    /// Bytes of the widest value of a state.
     pub value_bytes: u64,
-    /// How often an element is read.
+    /// The number of times that an element is read.
     pub phases: usize,
-    /// Whether a block, or a slice, ends with what waits for a result.
+    /// True if the end of a block or a slice waits for a result.
     pub waits: bool,
-    /// Operations from one step to the next that wait for one another, in time of an addition of floats.
+    /// The time of the dependent operations from one step to the next, in additions of floats.
     pub chain: f64,
     /// Operations on an element, over all phases.
     pub operations: u64,
-    /// Whether an element costs little more than its load, so that visiting accumulators less often shows.
+    /// True if an element costs little more than its load, so that visiting accumulators less often pays.
     pub is_light: bool,
-    /// How many slices there are.
+    /// The number of slices.
     pub slices: u64,
 }
 
 impl<'p> Facts<'p> {
-    /// The facts of a problem in a form, on vectors of so many bits. None where there is nothing to choose but the width: nothing is reduced, or slices are
-    /// selected from.
+    /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because
+    /// nothing is reduced or slices are selected from.
     pub fn of(problem: &'p Problem, form: Form, width: u32) -> Option<Facts<'p>> {
         let reducer = problem.reducer_in(form)?;
         if matches!(reducer.method, Method::Select { .. }) || problem.elements.is_empty() || problem.slices.is_empty() {
@@ -112,23 +112,23 @@ impl<'p> Facts<'p> {
         })
     }
 
-    /// How many vectors of so many bytes hold one value for each element.
+    /// The number of vectors of `vector_bytes` bytes that hold one value for each element.
     pub fn vectors(&self, vector_bytes: f64) -> f64 {
         self.elements() * self.value_bytes as f64 / vector_bytes
     }
 
-    /// Values of the state of a lane.
+    /// The number of values of a lane's state.
     pub fn values(&self) -> f64 {
         (self.state_bytes / self.value_bytes) as f64
     }
 
-    /// How many elements are reduced.
+    /// The number of reduced elements.
     pub fn elements(&self) -> f64 {
         self.input_bytes as f64 / self.element_bytes as f64
     }
 
-    /// Whether a mapped input lies across the others: vectors of its elements take one of each line of memory, but its lines
-    /// hold neighbours along the innermost dim of the other kind, reduced or not.
+    /// Returns true if a mapped input lies across the steps: a vector takes one element of each of several lines of
+    /// memory, and the lines hold neighbours along the innermost dim of the other kind, reduced or parallel.
     pub fn crosses(&self) -> bool {
         let problem = self.problem;
         let (Some(steps), Some(slices)) = (problem.elements.first(), problem.slices.first()) else { return false };
@@ -141,6 +141,13 @@ impl<'p> Facts<'p> {
                 && along.unsigned_abs().saturating_mul(bytes) >= Machine::LINE_BYTES
                 && across.unsigned_abs() == 1
         })
+    }
+
+    /// Returns whether the elements of each mapped input follow one another along the innermost reduction dim.
+    pub fn follows(&self) -> bool {
+        let step = self.problem.elements.first().and_then(|elements| elements.dims.last());
+        let mut inputs = step.iter().flat_map(|step| self.problem.inputs.iter().zip(&step.stride.inputs));
+        inputs.all(|(input, &stride)| !input.mapped || stride == 1)
     }
 
     /// Bytes of the elements of a slice of input 0.
@@ -159,7 +166,8 @@ impl<'p> Facts<'p> {
         &loops[loops.len() - self.problem.inside(&self.problem.slices[number]).len()..]
     }
 
-    /// Whether slices are contiguous: the first box has no loop over outputs inside the innermost reduction dim.
+    /// Returns true if slices are contiguous: the first box has no loop over outputs inside the innermost reduction
+    /// dim.
     pub fn is_inner(&self) -> bool {
         self.inside(0).is_empty()
     }
@@ -169,13 +177,13 @@ impl<'p> Facts<'p> {
         self.tree.lanes_present().saturating_mul(self.state_bytes)
     }
 
-    /// Bytes of the state of a block as it is merged: that of every lane, unless lanes fold before.
+    /// Bytes of a block's state when it is merged: of every lane, unless lanes fold before.
     pub fn merged_bytes(&self) -> u64 {
         if self.waits { self.state_bytes } else { self.lanes_bytes() }
     }
 
-    /// Where slices are runs of memory far apart, between which lie those of neighbouring outputs: what they are, unless
-    /// a block takes elements of the dims around them.
+    /// The runs of a box of slices; `None` unless slices are runs of memory far apart with runs of neighbouring outputs
+    /// between them, and no block takes elements of dims around the runs.
     pub fn runs(&self, number: usize) -> Option<Runs<'_>> {
         let (problem, slices) = (self.problem, &self.problem.slices[number]);
         let (elements, grid) = (problem.elements.first()?, self.tree.grids.first()?);

@@ -1,12 +1,12 @@
 //! The form in which a reducer is computed.
 //!
-//! A row of the op table may have a second form, the direct one: the same results by other operations on another
-//! state. Which takes less depends on what is an operation of the vectors, and on how many elements share what comes once
-//! a slice. So the form is no part of what a problem means: it is a decision of the schedule.
+//! A row of the op table may have a second form, the direct one: the same results by other operations on another state.
+//! The form that takes fewer operations depends on the vectors and on the number of elements in a slice. The form is
+//! therefore a decision of the schedule, and no part of the meaning of a problem.
 //!
-//! A state of another size has another tree, so that elements are combined in another order where the form is another.
-//! That cannot show: a row has such a form only where both are exact in every order (`tests/laws/forms.rs` names these
-//! rows, and holds both forms to a walk over the slice). What is not exact has one form on all machines.
+//! A state of another size has another tree, so the two forms combine elements in different orders. No result shows it:
+//! a row has a direct form only if both are exact in every order (`tests/laws/forms.rs` names these rows, and compares
+//! both forms with a walk over the slice). A reduction that rounds has one form on all machines.
 
 use super::machine::Machine;
 use crate::problem::Problem;
@@ -35,12 +35,12 @@ pub fn choose_form(problem: &Problem, width: u32) -> Form {
     }
 }
 
-/// The operations that a slice takes in a form on vectors of `width` bits; none where the problem has no such form.
+/// The operations of a slice in a form on vectors of `width` bits; `None` if the problem has no such form.
 pub fn slice_operations(problem: &Problem, form: Form, width: u32) -> Option<u64> {
     Some(of_slice(&problem.reducer_in(form)?, problem.count, width, &Machine::TYPICAL))
 }
 
-/// The operations on a slice of so many elements. The first element is the state.
+/// The operations on a slice of `count` elements. The first element is the state.
 fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {
@@ -51,7 +51,7 @@ fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64
     phases.saturating_add(work.def(&reducer.finish))
 }
 
-/// The operations of a lane on an element, by phase, on vectors of so many bits.
+/// The operations of a lane on an element, by phase, on vectors of `width` bits.
 pub(super) fn operations(reducer: &Reducer, width: u32, machine: &Machine) -> Vec<u64> {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of = |p: &Phase| match &p.update {

@@ -1,10 +1,10 @@
-//! What a machine can do, as far as a choice depends on it.
+//! The figures of a machine on which the choice of a schedule depends.
 
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Op};
 use std::fmt;
 
-/// Where the data of a call lies, after the calls before it.
+/// The level of memory that holds the data of a call, after the calls before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The first-level cache.
@@ -42,102 +42,103 @@ impl fmt::Display for Level {
 pub struct Machine {
     /// Bytes up to which data stays in the first-level cache, the second-level cache, and the last.
     pub cache_bytes: [u64; 3],
-    /// Bytes that are read in a ns by wide vectors one after the other, from the three caches and from memory.
+    /// Bytes per ns that wide vectors read in order, from the three caches and from memory.
     pub read_rate: [f64; 4],
-    /// Time in ns that the beginning of a run of memory costs before the prefetcher follows it, see
-    /// [`begin_ns`](Machine::begin_ns).
+    /// Time in ns to begin a run of memory, before the prefetcher follows it; see [`begin_ns`](Machine::begin_ns).
     pub run_ns: [f64; 4],
-    /// Time in ns that a line of memory costs of which neighbours are far apart, the lines of other rows of the matrix
-    /// between them.
+    /// Time in ns to read a line of memory if lines of other rows of the matrix are read before its neighbours.
     pub line_ns: [f64; 4],
-    /// Rows of a matrix from which lines are read in turn: more than these lie in pages that the core does not find at
-    /// once.
+    /// The most rows of a matrix from which lines are read in turn without missing the nearest table of pages.
     pub near_pages: u64,
     /// Operations on whole vectors in a ns.
     pub vector_ops: f64,
-    /// Bytes of accumulators that are written and read again in a ns: a store of 64 bytes takes two cycles.
+    /// Bytes of accumulators that are written and read again per ns: a store of 64 bytes takes two cycles.
     pub state_rate: f64,
-    /// Time in ns from an operation to the next that needs its result.
+    /// Time in ns between an operation and the next one that needs its result.
     pub latency_ns: f64,
-    /// Time in ns that the end of a block costs whose results are waited for: a loop that ends unforeseen, and a chain of
+    /// Time in ns to wait for the results of a block at its end: for the misprediction of a loop's end, and a chain of
     /// operations. `argmax` of two slices of 1,000 floats at once saved 12 ns a slice in the second-level cache, 4 in
     /// the last.
     pub wait_ns: f64,
-    /// Time in ns that a call of a kernel with wide functions costs beyond one without.
+    /// Time in ns of a call of a kernel with wide functions beyond a call without.
     pub wide_call_ns: f64,
-    /// Bytes of states that stay in registers while steps go by, of vectors below 512 bits and of these.
+    /// Bytes of states that stay in registers from step to step, at vectors below 512 bits and at 512.
     pub state_bytes: [u64; 2],
     /// Streams of memory that prefetchers follow.
     pub streams: u64,
 
     /// Operations in the time of a division or a square root.
     pub division_ops: u64,
-    /// Operations in the time of an IEEE 754 minimum or maximum: of vectors below 512 bits five instructions, of these a
-    /// comparison beside the instruction.
+    /// Operations in the time of an IEEE 754 minimum or maximum: five instructions at vectors below 512 bits; at 512
+    /// bits a comparison beside the instruction.
     pub extreme_ops: [u64; 2],
-    /// The most operations on an element, in each phase, that cost little beside its load.
+    /// The most operations on an element in each phase that cost little beside its load.
     pub light_ops: u64,
-    /// Operations in which a fold halves the lanes of a value: two moves and a combination.
+    /// Operations by which a fold halves the lanes of a value: two moves and a combination.
     pub halving_ops: f64,
-    /// Operations in which several slices fold a value together, for each slice: two moves.
+    /// Operations per slice by which several slices fold a value together: two moves.
     pub shared_fold_ops: f64,
-    /// Operations that bring the elements of a vector together which lie a line of memory apart.
+    /// Operations that gather the elements of a vector which lie a line of memory apart.
     pub transpose_ops: f64,
     /// Operations that load an element by itself into its lane.
     pub gather_ops: f64,
     /// Dependent operations after the lanes of a slice are folded, beside one for each halving.
     pub finish_chain: f64,
-    /// Latency of an extreme of integers, and of one of floats with a comparison for NaN, where a slice is searched, in
-    /// times of `latency_ns`.
+    /// Latency, in a search, of an extreme of integers, in multiples of `latency_ns`.
     pub extreme_latency: f64,
-    /// See `extreme_latency`.
+    /// Latency, in a search, of an extreme of floats with a comparison for NaN, in multiples of `latency_ns`.
     pub compared_extreme_latency: f64,
 
-    /// Times that reading takes as long, by level, where blocks of one phase are interleaved: prefetchers follow worse.
+    /// Slowdown of reading, by level, if blocks of one phase are interleaved: prefetchers follow worse.
     pub reading_interleaved: [f64; 4],
-    /// Times that reading takes as long, by level, where elements are looked at again: meanwhile nothing is read.
+    /// Slowdown of reading, by level, if elements are read again for a later phase: nothing new is read meanwhile.
     pub reading_again: [f64; 4],
-    /// The same where blocks are interleaved.
+    /// The same slowdown if blocks are interleaved.
     pub reading_again_interleaved: [f64; 4],
-    /// The same where memory is asked for ahead, which is in the way of prefetchers.
+    /// The same slowdown with prefetch, which disturbs the hardware's prefetchers.
     pub reading_again_asked: [f64; 4],
-    /// The same where memory beyond a short run is asked for: it has to be read all the same.
+    /// The same slowdown if the prefetch goes beyond a short run, and reads memory that is not needed.
     pub reading_again_astray: [f64; 4],
-    /// Times that computing takes as long where memory is asked for that is at hand in the first-level cache.
+    /// Slowdown of computing by prefetches of memory that is in the first-level cache.
     pub computing_asked: f64,
+    /// Times that reading takes as long, by level, where vectors of a whole line lie across two: of an input that begins 16
+    /// bytes after the start of a line. From memory, what begins at lines took no less.
+    pub reading_across: [f64; 4],
+    /// Time in ns that a loop which loads lines takes beyond one that does not: its first and last line, and a rotation.
+    pub line_ends_ns: f64,
     /// Times that reading takes as long, by level, where slices fold together: nothing is read meanwhile. `sum` over
     /// axis 1 of `nChw16c` took 1.1 times as long from memory.
     pub reading_shared_folds: [f64; 4],
-    /// Times that reading takes as long, by level, where a matrix is read by pieces of single rows.
+    /// Slowdown of reading, by level, if a matrix is read by pieces of single rows.
     pub reading_pieces: [f64; 4],
-    /// Times that reading from memory takes longer for each page of a piece, where pieces of several rows of it are
-    /// read at once: prefetchers follow one of several rows in a page.
+    /// Additional slowdown of reading from memory for each page of a piece, if pieces of several of its rows are read
+    /// at once: prefetchers follow one of several rows in a page.
     pub reading_rows: f64,
-    /// The most times that it takes as long.
+    /// The greatest slowdown by `reading_rows`.
     pub reading_rows_most: f64,
 
-    /// Times that visiting accumulators takes as long where these and the rows leave the first-level cache.
+    /// Slowdown of visiting accumulators if these and the rows do not fit the first-level cache.
     pub visiting_far: f64,
-    /// Times that lines of memory take as long where there are more rows than `near_pages`.
+    /// Slowdown of reading lines of memory if there are more rows than `near_pages`.
     pub lines_far: f64,
-    /// Times that the state of a block is written or read where outputs take turns, beyond once: it has a stack of its own,
-    /// which left the registers and the nearest lines.
+    /// Additional times that the state of a block is written or read if outputs take turns: each output's stack has
+    /// left the registers and the nearest lines.
     pub pushed: f64,
-    /// The same where a tile moves into all loops over blocks: the state has a place among those of the tile before it is
-    /// pushed.
+    /// The same number if a tile moves into all loops over blocks: the state is stored among those of the tile before
+    /// it is pushed.
     pub pushed_in_tile: f64,
 
-    /// Time in ns that a part is worth: some times what waking a thread takes. In parts of 2.5 us, a sum of 1 MB took 11 us
-    /// on one thread and 28 on two; measured beside other work.
+    /// Time in ns for which a part is worthwhile: several times the time to wake a thread. In parts of 2.5 us, a sum of
+    /// 1 MB took 11 us on one thread and 28 on two; measured beside other work.
     pub part_ns: f64,
-    /// Time in ns for a byte where no cost is known: elements are brought into order, or converted.
+    /// Time in ns per byte if no cost is known: elements are brought into order, or converted.
     pub byte_ns: f64,
 }
 
 impl Machine {
-    /// One core of a server of 2023 with 256-bit units (Zen 4), on which `cargo bench --bench ceiling` measured the rates and
-    /// `cranefold bench --candidates` gave the rest. The choice is made by these figures everywhere, so that a dump is
-    /// the same on every machine.
+    /// One core of a server of 2023 with 256-bit units (Zen 4). `cargo bench --bench ceiling` measured the rates, and
+    /// `cranefold bench --candidates` the rest. Every choice uses these figures, so that a dump is the same on every
+    /// machine.
     pub const TYPICAL: Machine = Machine {
         cache_bytes: [28 << 10, 1 << 20, 18 << 20],
         read_rate: [200.0, 110.0, 90.0, 33.0],
@@ -167,6 +168,8 @@ impl Machine {
         reading_again_asked: [1.0, 1.0, 1.0, 1.5],
         reading_again_astray: [1.0, 1.7, 1.7, 1.5],
         computing_asked: 1.03,
+        reading_across: [1.45, 1.08, 1.08, 1.0],
+        line_ends_ns: 1.5,
         reading_shared_folds: [1.0, 1.0, 1.0, 1.08],
         reading_pieces: [1.0, 1.0, 1.12, 2.5],
         reading_rows: 0.5,
@@ -185,7 +188,7 @@ impl Machine {
     /// Bytes of a page of memory.
     pub const PAGE_BYTES: u64 = 4 << 10;
 
-    /// Operations in the time of one, on vectors of `width` bits. Reading bits as another type is none.
+    /// The cost of an operation on vectors of `width` bits, in simple operations. Reading bits as another type is free.
     pub fn operations(&self, op: Op, dtype: DType, width: u32) -> u64 {
         match op {
             Op::Bits => 0,
@@ -195,25 +198,26 @@ impl Machine {
         }
     }
 
-    /// Bytes of states that stay in registers of `width` bits while steps go by.
+    /// Bytes of states that stay in registers of `width` bits from step to step.
     pub fn state_bytes(&self, width: u32) -> u64 {
         self.state_bytes[with_masks(width)]
     }
 
-    /// Where so many bytes lie when they are read over and over.
+    /// The level that holds `bytes` bytes when they are read over and over.
     pub fn level(&self, bytes: u64) -> Level {
         let levels = [Level::L1, Level::L2, Level::L3];
         let fits = levels.into_iter().zip(self.cache_bytes).find(|&(_, most)| bytes <= most);
         fits.map_or(Level::Memory, |(level, _)| level)
     }
 
-    /// The time in ns that reading so many bytes in order takes.
+    /// The time in ns to read `bytes` bytes in order.
     pub fn read_ns(&self, bytes: u64) -> f64 {
         bytes as f64 / self.read_rate[self.level(bytes) as usize]
     }
 
-    /// The time in ns that the beginning of a run costs, of so many bytes that are read over and over. Of data little larger than
-    /// the second-level cache, much is still there: runs of 1.6 MB began as fast as in it, of 12.8 MB as in the last-level one.
+    /// The time in ns to begin a run, in data of `bytes` bytes that are read over and over. Of data little larger than
+    /// the second-level cache, much is still there: runs in 1.6 MB began as fast as in that cache, in 12.8 MB as in the
+    /// last.
     ///
     /// ```
     /// use cranefold::schedule::Machine;
@@ -231,7 +235,7 @@ impl Machine {
     }
 }
 
-/// The place, in a pair of figures, of vectors of this width: 1 where they have masks.
+/// The index, in a pair of figures, for vectors of this width: 1 if they have masks.
 fn with_masks(width: u32) -> usize {
     usize::from(Vectors::WIDEST.at_most(width).has_masks())
 }

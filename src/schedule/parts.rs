@@ -1,4 +1,4 @@
-//! Parts that threads may run at once: how many, and of what.
+//! The number and the kind of a kernel's parts, which threads may run at once.
 
 use super::facts::bytes_read;
 use super::{Cost, Machine, Schedule, ScheduleError};
@@ -8,25 +8,25 @@ use cranefold_ir::ops::Form;
 use std::fmt;
 use std::str::FromStr;
 
-/// Parts for each thread, so that one that is late keeps the others waiting for a part of its work only.
+/// Parts for each thread, so that a late thread delays the others by one part only.
 const PARTS_OF_THREAD: u64 = 4;
 
-/// The least bytes of a run of memory that a part reads, where runs are cut.
+/// The least bytes of a run of memory that a part reads if runs are cut.
 const LEAST_RUN_BYTES: u64 = 2 << 10;
 
-/// What stored states may be of the bytes read: they are written, read and merged once more.
+/// The least ratio of the bytes read to the bytes of stored states, which are written, read and merged once more.
 const STORED_SHARE: u64 = 16;
 
-/// How a problem is shared out.
+/// The division of a problem into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parts {
-    /// About how many parts there are: fewer where there is less to share out, and up to twice as many.
+    /// The intended number of parts: there are fewer if there is less to divide, and up to twice as many.
     pub count: u64,
-    /// What each has some of.
+    /// The quantity that parts divide.
     pub of: Divided,
 }
 
-/// What parts have some of.
+/// A quantity that parts divide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Divided {
     /// The outputs. It prints as nothing.
@@ -39,7 +39,7 @@ impl Parts {
     /// One part.
     pub const ONE: Parts = Parts { count: 1, of: Divided::Outputs };
 
-    /// Checks that the problem can be shared out so.
+    /// Checks that the problem can be divided in this way.
     pub(super) fn check(self, problem: &Problem, form: Form) -> Result<(), ScheduleError> {
         let Parts { count, of } = self;
         if of == Divided::Outputs {
@@ -73,14 +73,14 @@ impl FromStr for Parts {
     }
 }
 
-/// Outputs outside of the reduction dims are shared out first: parts read memory as one thread would. Where these are too few,
-/// but not one, runs are cut besides, if what is left of them is long enough. Else blocks are shared out, where their
-/// states are few; else what outputs there are.
+/// Outputs outside the reduction dims are divided first: parts read memory as one thread would. If there are several
+/// but too few, runs are cut as well if their pieces are long enough. Else blocks are divided if their states are few,
+/// and else the few outputs.
 pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: u64) -> Parts {
     let (bytes, machine) = (bytes_read(problem), Machine::TYPICAL);
     let ns = cost.map_or(bytes as f64 * machine.byte_ns, |cost| cost.total_ns());
     let worth = (ns / machine.part_ns) as u64;
-    // Where no cost is known, parts may gather slices, each in memory of its own.
+    // If no cost is known, parts may gather slices, each in memory of its own.
     let most = if cost.is_some() { threads.saturating_mul(PARTS_OF_THREAD) } else { threads };
     let count = worth.min(most).min(Schedule::MAX_PARTS);
     let Some(largest) = problem.slices.iter().max_by_key(|slices| slices.positions()) else { return Parts::ONE };

@@ -18,11 +18,15 @@ mod transposed;
 
 use super::cost::Cost;
 use super::facts::{Facts, OutputLoop};
+use super::machine::Machine;
 use super::{Schedule, Tile, Transform};
 use crate::vectors::Vectors;
 
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
+
+/// The fewest lines of a loop that loads whole ones.
+const LEAST_LINES: u64 = 32;
 
 /// Outputs in a vector of f32 of 128 bits.
 const LEAST_OUTPUTS: u64 = 4;
@@ -44,7 +48,7 @@ use Strategy::{Columns, Contiguous, Runs, SharedFolds, ShortSlices, Transposed};
 const ALL: [Strategy; 6] = [Contiguous, Runs, ShortSlices, Transposed, SharedFolds, Columns];
 
 impl Strategy {
-    /// The strategy of a schedule: the one place that says what a tile means for some slices.
+    /// The strategy of a schedule. No other function interprets the tiles of a schedule.
     fn of(facts: &Facts, schedule: &Schedule) -> Strategy {
         let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
         match (facts.is_inner(), tile.map(|tile| tile.transform)) {
@@ -57,7 +61,7 @@ impl Strategy {
         }
     }
 
-    /// The schedules of this strategy, each a change of the plain one; none where it is for other slices.
+    /// The schedules of this strategy, each a change of the plain one; none if the slices are of another kind.
     fn candidates(self, facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
         if (self == Columns) == facts.is_inner() {
             return vec![];
@@ -72,7 +76,7 @@ impl Strategy {
         }
     }
 
-    /// The cost of a schedule of this strategy, without that of the call.
+    /// The cost of a schedule of this strategy, without the cost of the call.
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
         match self {
             Contiguous => contiguous::cost(facts, schedule),
@@ -88,23 +92,53 @@ impl Strategy {
 /// Every schedule that may be the fastest on vectors of `width` bits, at least one.
 pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
     let plain = Schedule { width, form: facts.form, ..Schedule::default() };
-    ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect()
+    let mut all: Vec<Schedule> = ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect();
+    let loads_lines = |s: &&Schedule| line_loops(facts, s).is_some();
+    let aligned: Vec<Schedule> =
+        all.iter().filter(loads_lines).map(|s| Schedule { align: Machine::LINE_BYTES, ..s.clone() }).collect();
+    all.extend(aligned);
+    all
 }
 
 /// The cost of a call of code by a schedule.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let is_wide = schedule.width > Vectors::BASE.bits;
     let calling_ns = if is_wide { facts.machine.wide_call_ns } else { 0.0 };
-    Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) }
+    let cost = Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) };
+    match line_loops(facts, schedule) {
+        None => cost,
+        Some(loops) if schedule.align > 0 => {
+            Cost { ending_ns: cost.ending_ns + loops * facts.machine.line_ends_ns, ..cost }
+        }
+        Some(_) => {
+            let across = facts.machine.reading_across[facts.machine.level(facts.bytes) as usize];
+            Cost { reading_ns: cost.reading_ns * across, ..cost }
+        }
+    }
 }
 
-/// The schedule with the tile of each box of slices that has one; none where none has.
+/// The number of loops over steps that may load whole lines of memory; none where they wait for operations, are short, or
+/// load no vectors of a line that follow one another.
+fn line_loops(facts: &Facts, schedule: &Schedule) -> Option<f64> {
+    let has_masks = Vectors::WIDEST.at_most(schedule.width).has_masks();
+    let waits_for_memory = !facts.waits && facts.is_light && facts.value_bytes == facts.element_bytes;
+    // Of columns, a step takes all that lie side by side.
+    let (side_by_side, in_loop) = match facts.is_inner() {
+        true if facts.follows() => (1, facts.slice_bytes() / facts.tree.blocks()),
+        true => return None,
+        false => (columns::whole(facts, schedule)?, facts.input_bytes),
+    };
+    let loops = facts.slices as f64 * facts.tree.blocks() as f64 / side_by_side as f64;
+    (has_masks && waits_for_memory && in_loop >= LEAST_LINES * Machine::LINE_BYTES).then_some(loops)
+}
+
+/// The schedule with the tiles of the boxes of slices that have one; `None` if no box has one.
 fn tiled(facts: &Facts, plain: &Schedule, tile: impl Fn(usize) -> Option<Tile>) -> Option<Schedule> {
     let tiles: Vec<Tile> = (0..facts.loops.len()).filter_map(tile).collect();
     (!tiles.is_empty()).then(|| Schedule { tiles, ..plain.clone() })
 }
 
-/// The tile of at most `most` outputs (at least one) of these loops, a multiple of `whole` if it may be.
+/// The tile of at most `most` outputs (at least one) of these loops, a multiple of `whole` if possible.
 fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -> Option<Tile> {
     let mut outputs = 1;
     let mut tile = None;
@@ -114,7 +148,7 @@ fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -
             tile = Some(Tile { var, by: extent, transform });
             continue;
         }
-        // Even shares, so that no narrow tile is left over.
+        // The shares are even, so that no narrow tile is left over.
         let fit = (most / outputs).max(1);
         let share = extent.div_ceil(extent.div_ceil(fit));
         let even = share.next_multiple_of(whole).min(extent);
@@ -127,8 +161,7 @@ fn tile_of(inside: &[OutputLoop], most: u64, whole: u64, transform: Transform) -
     tile
 }
 
-/// Outputs of a tile that is written out where an element takes many operations: one vector of f32, so that the code
-/// stays short.
+/// Outputs of an unrolled tile if an element takes many operations: one vector of f32, so that the code stays short.
 fn vector_outputs(width: u32) -> u64 {
     u64::from(width / 32).clamp(LEAST_OUTPUTS, LANES)
 }

@@ -68,7 +68,7 @@ pub const WIDTHS: [u32; 5] = [0, 64, 128, 256, 512];
 
 /// What is forced beside the width. Where a problem refuses it the next one is taken.
 pub const FORCED: &[&str] = &[
-    "jam=1",
+    "jam=1 align=64",
     "jam=3 in_flight=2",
     "jam=2 in_flight=4 interleave=2",
     "interleave=4",

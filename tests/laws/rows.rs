@@ -203,6 +203,9 @@ fn every_row_keeps_its_terms() {
     specs().enumerate().for_each(|(n, spec)| terms_are_kept(&spec, n));
 }
 
+/// Elements from the start of a line of memory to that of an input.
+const PLACES: [u64; 5] = [1, 6, 15, 31, 63];
+
 pub fn terms_are_kept(spec: &Spec, n: usize) {
     let problem = Problem::of(spec);
     // Terms of another form are others.
@@ -237,6 +240,12 @@ fn terms_of_form_are_kept(spec: &Spec, problem: &Problem, form: Form, n: usize) 
                 terms.clone()
             });
             assert!(*naive == terms, "{spec}: other terms after {stage}, {schedule}");
+            if nest.to_string().contains("misalign ") {
+                for place in PLACES {
+                    let same = *naive == Terms::of_misaligned(&nest, place);
+                    assert!(same, "{spec}: other terms after {stage}, {schedule}, {place} elements into a line");
+                }
+            }
             before = Some(nest);
         }
     }

@@ -2,7 +2,7 @@
 //! pass leaves, under the chosen schedule and any other that is accepted.
 
 use crate::cases;
-use cranefold::ir::eval::Terms;
+use cranefold::ir::eval::{Misaligned, Terms};
 use cranefold::lower::{self, Share};
 use cranefold::ops::Form;
 use cranefold::problem::search_windows::Windows;
@@ -60,7 +60,8 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
             }
             // `Terms` panics where an element is stored twice.
             let mut terms = Terms::new(&whole).with_states(program.states());
-            program.interpret(&mut terms);
+            let places = vec![case.place(); whole.buffers.len() + program.states().len()];
+            program.interpret(&mut Misaligned { domain: &mut terms, elements: &places });
             let terms = terms.outputs[..spec.outputs().len()].to_vec();
             match naive {
                 Some(naive) => prop_assert!(*naive == terms, "other terms after {stage}, {schedule}\n{program}"),

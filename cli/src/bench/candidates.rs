@@ -1,4 +1,4 @@
-//! Whether the schedule that is chosen is the fastest there is: all candidates in turn.
+//! The comparison of the chosen schedule with all its candidates, timed in turn.
 
 use super::cases::{Case, Entry};
 use crate::arrays::Arrays;
@@ -11,22 +11,22 @@ use cranefold::schedule::{Cost, consider};
 use cranefold::{Compiler, Kernel, Options, Problem, Schedule};
 use std::io::Write;
 
-/// Rounds of samples, and the time for each candidate after which there are no more.
+/// The least and the most rounds of samples; between them, sampling ends after [`BUDGET_NS`] for each candidate.
 const ROUNDS: (usize, usize) = (7, 101);
 const BUDGET_NS: f64 = 3e7;
 
-/// A schedule, what it was expected to take, and what it took.
+/// A schedule, its expected cost and its measured time.
 struct Candidate {
     schedule: Schedule,
     cost: Cost,
     median_ns: f64,
 }
 
-/// Times every candidate of each case and prints how much more than the fastest the chosen one took; with `json` each
-/// candidate.
+/// Times every candidate of each case, and prints by how much the chosen one is slower than the fastest; with `json`,
+/// prints each candidate.
 ///
 /// # Errors
-/// What [`bench`](super::bench) may return.
+/// The errors of [`bench`](super::bench).
 pub fn candidates(entries: &[Entry], width: Option<u32>, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let compiler = Compiler::host()?;
     let width = width.map_or(compiler.vectors().bits, |width| width.min(compiler.vectors().bits));
@@ -76,7 +76,7 @@ pub fn candidates(entries: &[Entry], width: Option<u32>, json: bool, out: &mut d
     Ok(())
 }
 
-/// The candidates of a case, the chosen one first; none where there is no choice.
+/// The candidates of a case, the chosen one first; empty if there is no choice.
 fn measure(case: &Case, width: u32) -> Result<Vec<Candidate>, Failure> {
     let problem = Problem::of(&case.spec);
     let choice = consider(&problem, width);

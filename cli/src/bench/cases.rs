@@ -1,4 +1,4 @@
-//! What is to be timed: specs, and the lines that `peers/cases.py` writes.
+//! The cases to time: specs, and the lines that `peers/cases.py` writes.
 
 use crate::failure::Failure;
 use cranefold::{DType, Layout, Spec, SpecError};
@@ -17,11 +17,11 @@ const BLOCKED: &str = "b16";
 pub enum Entry {
     /// A reduction to be timed.
     Case(Box<Case>),
-    /// One whose op there is not yet.
+    /// A case whose op is missing.
     Skipped {
-        /// Its name.
+        /// The name of the case.
         name: String,
-        /// What it lacks.
+        /// The missing op or type.
         reason: String,
     },
 }
@@ -29,7 +29,7 @@ pub enum Entry {
 /// A reduction to be timed.
 #[derive(Debug)]
 pub struct Case {
-    /// The peers' name of it, or the spec as text.
+    /// The peers' name of the case, or the spec as text.
     pub name: String,
     /// The reduction.
     pub spec: Spec,
@@ -38,7 +38,7 @@ pub struct Case {
 /// The cases of specs as text.
 ///
 /// # Errors
-/// If one is wrong.
+/// If one spec is wrong.
 pub fn specs(texts: &[String]) -> Result<Vec<Entry>, Failure> {
     texts.iter().map(|text| Ok(Entry::Case(Box::new(named_by_itself(text.parse()?))))).collect()
 }
@@ -47,11 +47,10 @@ fn named_by_itself(spec: Spec) -> Case {
     Case { name: spec.to_string(), spec }
 }
 
-/// The cases of a file, one a line: a spec, or `id op dtype shape axes layout tag`. What follows a `#` is
-/// a comment.
+/// The cases of a file, one a line: a spec, or `id op dtype shape axes layout tag`. A `#` begins a comment.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is wrong; but the peers may have ops that there are not yet.
+/// If the file cannot be read, or a line is wrong; an op that only the peers have is skipped.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     let unreadable = |error| Failure::Read { path: path.into(), error };
     let size = fs::metadata(path).map_err(unreadable)?.len();
@@ -88,7 +87,7 @@ fn entry(line: &str) -> Result<Entry, Failure> {
     }
 }
 
-/// The spec of a line that `peers/cases.py` writes; refused as a spec is, once its words are read.
+/// The spec of a line that `peers/cases.py` writes; its errors are those of a spec.
 fn peers_spec(
     line: &str,
     op: &str,
@@ -112,7 +111,7 @@ fn peers_spec(
     Ok(if blocked { builder.keep_dims().output_layout(Layout::any()) } else { builder }.build())
 }
 
-/// The beginning of a word or line.
+/// The first 80 characters of a word or line.
 fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -147,7 +146,7 @@ fn peers_layout(name: &str, shape: &[u64]) -> Option<Layout> {
     }
 }
 
-/// The row-major strides of a buffer of this shape; nothing if they are too large for a number.
+/// The row-major strides of a buffer of this shape; `None` if they overflow.
 fn within(shape: &[u64]) -> Option<Vec<i64>> {
     let placement = Layout::row_major().resolve(shape, 1).ok()?;
     Some(placement.strides)
@@ -186,7 +185,7 @@ mod tests {
         assert_eq!(spec("max,argmax f32[2,3] axes=[1]"), "max, argmax f32[2,3] axes=[1]");
     }
 
-    /// The ops of the grid that peers/cases.py writes, each with what the peers compute by it.
+    /// The ops of the grid that peers/cases.py writes, each with the op that the peers compute.
     #[test]
     fn ops_of_the_peers_are_ours() {
         for (op, ours) in [
@@ -198,7 +197,7 @@ mod tests {
             ("l1", "l1"),
             ("l2", "l2"),
             ("logsumexp", "log_sum_exp"),
-            // Of the population: numpy's default, torch's correction=0.
+            // The variance is of the population: numpy's default, torch's correction=0.
             ("var", "var"),
             ("argmax", "argmax"),
             ("argmin", "argmin"),

@@ -1,4 +1,4 @@
-//! The hand-written loops that a case is held against.
+//! The hand-written loops to which a case is compared.
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
@@ -9,21 +9,21 @@ use cranefold_ceiling::{HandLoop, loops};
 use std::cmp;
 use std::hint::black_box;
 
-/// The loops for a case, which are one operation in one or several forms, and what they read.
+/// The loops for a case, which are one operation in one or several forms, and the input that they read.
 #[derive(Debug)]
 pub struct Ceiling {
     loops: Vec<HandLoop>,
-    /// The input.
+    /// The number of the input.
     input: usize,
-    /// Bytes that are reduced by themselves: of the whole input, or for sums of columns, of the rows of one matrix.
+    /// Bytes that are reduced by themselves: the whole input, or for sums of columns the rows of one matrix.
     part_bytes: usize,
-    /// Bytes of a row of that matrix.
+    /// Bytes of a row of the matrix.
     row_bytes: usize,
 }
 
 impl Ceiling {
-    /// The loops on the widest vectors that this machine has, for what the case reduces first; none if none is near,
-    /// there is more than one input to reduce, or it has gaps, which loops would read.
+    /// The loops nearest to the first reducer of a case, on the widest vectors of this machine; `None` if none is near,
+    /// several inputs are reduced, or the input has gaps, which loops would read.
     pub fn of(spec: &Spec) -> Option<Ceiling> {
         let [input] = spec.mapped()[..] else { return None };
         let operand = &spec.inputs()[input];
@@ -71,11 +71,11 @@ impl Ceiling {
     }
 }
 
-/// Below so many bytes side by side, which is a vector, what is summed by columns is as well summed whole.
+/// The least bytes of a row, which are a vector: shorter rows are summed whole instead of by columns.
 const LEAST_ROW: u64 = 64;
 
-/// What the nearest loops compute: the same operation; or the one that costs as much, as the maximum is to the minimum
-/// and to where they are, or a sum to the root of it.
+/// The operation of the nearest loops: the same one, or one of the same cost. A maximum costs as much as a minimum or
+/// the position of either, a sum as much as the root of it.
 fn what(spec: &Spec, dtype: DType, columns: bool) -> Option<&'static str> {
     let ops::OpCall::Row { name, .. } = spec.reducers().first()? else { return None };
     let is_sum = matches!(*name, "sum" | "mean" | "log_sum");
@@ -109,7 +109,7 @@ fn what(spec: &Spec, dtype: DType, columns: bool) -> Option<&'static str> {
             "l2" | "sum_squares" => Some("f64 sum_squares"),
             _ => None,
         },
-        // Widening is what they take their time for.
+        // Their time is the time of widening.
         (DType::F16, DType::F32) if is_like_a_sum => Some("f16 sum"),
         (DType::Bf16, DType::F32) if is_like_a_sum => Some("bf16 sum"),
         (DType::I8, _) if matches!(*name, "sum" | "mean") => Some("i8 sum"),
@@ -130,7 +130,7 @@ fn widest(what: &str) -> Vec<HandLoop> {
 mod tests {
     use super::*;
 
-    /// The operation, and the bytes of a part and of a row of it.
+    /// The operation of the loops, and the bytes of a part and of a row.
     fn held_against(spec: &str) -> Option<(&'static str, usize, usize)> {
         let ceiling = Ceiling::of(&spec.parse().expect("a spec"))?;
         Some((ceiling.loops[0].what(), ceiling.part_bytes, ceiling.row_bytes))

@@ -1,4 +1,4 @@
-//! One case: right first, then fast.
+//! The measurement of one case: first its result is checked, then it is timed.
 
 use super::cases::Case;
 use super::ceiling::Ceiling;
@@ -12,46 +12,47 @@ use crate::timing;
 use cranefold::{Compiler, Executor, Kernel, Options, Schedule, Serial, Target, pipeline};
 use std::hint::black_box;
 
-/// The most elements the interpreter is given; it takes some 50 ns for each, and 1 us for an exponential.
+/// The most elements that the interpreter is given; it takes some 50 ns for each, and 1 us for an exponential.
 pub const MOST_INTERPRETED: u64 = 1 << 21;
 
-/// Rounds of samples: no more than the first once the budget is spent.
+/// The least and the most rounds of samples; beyond the least, rounds end with the budget.
 const ROUNDS: (usize, usize) = (7, 201);
 
-/// What was measured of a case.
+/// The measurements of a case.
 #[derive(Debug)]
 pub struct Measured {
-    /// Compilation and the first call.
+    /// The time of compilation and the first call.
     pub first_ns: f64,
-    /// Compilation.
+    /// The time of compilation.
     pub compile_ns: f64,
-    /// The median of a call.
+    /// The median time of a call.
     pub median_ns: f64,
-    /// The least of a call.
+    /// The least time of a call.
     pub min_ns: f64,
-    /// How many samples were taken.
+    /// The number of samples.
     pub samples: usize,
-    /// The median of a plain loop that reads the inputs' buffers and ones as large as the outputs', sampled
-    /// in turn with the kernel.
+    /// The median time of a plain loop that reads the inputs' buffers, and buffers as large as the outputs', sampled in
+    /// turn with the kernel.
     pub read_ns: f64,
-    /// The hand-written loop that does most nearly the same, and the median of it over the same input, sampled in
-    /// turn with the kernel; none where nothing is near.
+    /// The hand-written loop that is nearest to the case, and its median time over the same input, sampled in turn with
+    /// the kernel; `None` if none is near.
     pub loop_ns: Option<(String, f64)>,
-    /// The interpreter's one run; none where there are more elements than it is given, and the bits were
-    /// compared with those of scalar code instead.
+    /// The time of the interpreter's one run; `None` if there are too many elements for it, and the bits were compared
+    /// with those of scalar code instead.
     pub interpreter_ns: Option<f64>,
 }
 
-/// How the kernel and what it is held against are sampled.
+/// The order of samples of the kernel and of the loops it is compared to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// In turn, so that what slows the machine for a while slows all; but each finds in the caches what the others left.
+    /// In turn: anything that slows the machine for a while slows all, but each finds the caches as the others left
+    /// them.
     InTurn,
-    /// One after the other, each with the caches to itself, as peers are.
+    /// One after the other: each has the caches to itself, like the peers.
     Alone,
 }
 
-/// Compiles a case with these options, checks its answer and times it, for `budget_ns` or until there are enough
+/// Compiles a case with these options, checks its answer and times it, until `budget_ns` is spent or there are enough
 /// samples. Inputs begin `offset` bytes after the start of a page.
 ///
 /// # Errors
@@ -69,7 +70,7 @@ pub fn measure(
     if offset > 0 {
         arrays.inputs = arrays.inputs.iter().map(|input| input.moved(offset)).collect::<Result<_, _>>()?;
     }
-    // A compiler of its own: no case is answered from what was compiled for another.
+    // The compiler is the case's own, so that no code comes from another case.
     let compiler = Compiler::builder().target(target.clone()).threads(executor.threads()).build()?;
     let (kernel, first_ns) = timing::once_ns(|| {
         let kernel = compiler.compile_with(&case.spec, options)?;
@@ -78,7 +79,7 @@ pub fn measure(
     })?;
     let interpreter_ns = check(case, &kernel, &compiler, &arrays)?;
     let mut written = outputs(&case.spec)?;
-    // A page that was never written is the same page of zeros everywhere, and read from the cache.
+    // A page that was never written is the same page of zeros everywhere, and is read from the cache.
     written.iter_mut().for_each(|buffer| buffer.bytes_mut().fill(1));
     let Arrays { inputs, outputs } = &mut arrays;
     let bytes: Vec<&[u8]> = inputs.iter().chain(&written).map(Buffer::bytes).collect();
@@ -116,8 +117,8 @@ pub fn measure(
     })
 }
 
-/// Compares the bits of the outputs with the interpreter's, or where there is too much for it, with those
-/// of code without vectors and wide functions. Gives the interpreter's time.
+/// Compares the bits of the outputs with the interpreter's; if there are too many elements, with those of code without
+/// vectors and wide functions. Returns the interpreter's time.
 fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> Result<Option<f64>, Failure> {
     let mut expected = outputs(&case.spec)?;
     let elements: u64 = case.spec.inputs().iter().map(|operand| operand.elems()).sum();
@@ -129,7 +130,7 @@ fn check(case: &Case, kernel: &Kernel, compiler: &Compiler, arrays: &Arrays) -> 
         })?;
         ("the interpreter", Some(ns))
     } else {
-        // Decisions that are not named are at their simplest.
+        // Decisions that are not named have their defaults.
         let scalar: Schedule = "width=0".parse()?;
         let options = Options { schedule: Some(scalar), width: None };
         native(&compiler.compile_with(&case.spec, &options)?, &Serial, &arrays.inputs, &mut expected)()?;

@@ -1,21 +1,21 @@
-//! How fast one core reads memory: what kernels are held against.
+//! The read rate of memory on one core, to which kernels are compared.
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
 use crate::timing;
 use std::hint::black_box;
 
-/// Bytes read: in the first-, second- and third-level cache of most machines, and in none.
+/// Bytes read: sizes that fit the first-, second- and third-level cache of most machines, and one that fits none.
 pub const SIZES: [usize; 4] = [16 << 10, 512 << 10, 8 << 20, 256 << 20];
 
-/// Words that are summed side by side: on 128-bit vectors, 8 accumulators. With 16 no register is left
-/// for what is loaded, which reads 92 GB/s from the first-level cache where 8 read 112.
+/// Words that are summed side by side: on 128-bit vectors, 8 accumulators. With 16 accumulators, no register is left
+/// for loads, which reads 92 GB/s from the first-level cache where 8 read 112.
 const WORDS: usize = 16;
 
-/// The sum of the bytes' words, of which a rest of less than 128 bytes is left out.
+/// The sum of the words in the bytes, without a remainder of less than 128 bytes.
 ///
-/// It is one addition for each vector loaded, by the vectors of this build (128 bits on plain x86-64):
-/// kernels with wider ones may be faster than it where the data is cached.
+/// The loop does one addition for each vector loaded, with the vectors of this build (128 bits on plain x86-64):
+/// kernels with wider vectors may be faster on cached data.
 #[inline(never)]
 pub fn read(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
@@ -35,7 +35,7 @@ pub fn read(bytes: &[u8]) -> u64 {
 /// [`Failure::Memory`].
 pub fn ladder() -> Result<[f64; SIZES.len()], Failure> {
     let mut buffer = Buffer::zeroed(SIZES[SIZES.len() - 1] as u64)?;
-    // A page that was never written is the same page of zeros everywhere, and read from the cache.
+    // A page that was never written is the same page of zeros everywhere, and is read from the cache.
     buffer.bytes_mut().fill(1);
     let mut medians = [0.0; SIZES.len()];
     for (median, size) in medians.iter_mut().zip(SIZES) {

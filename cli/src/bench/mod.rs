@@ -20,8 +20,8 @@ use std::io::Write;
 /// Times reductions.
 ///
 /// # Errors
-/// If an argument is wrong, before anything is timed; [`Failure::WrongAnswer`] after all was, if an answer
-/// was wrong.
+/// If an argument is wrong, before any case is timed; [`Failure::WrongAnswer`], after all cases, if an answer was
+/// wrong.
 pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     let entries = match &args.file {
         Some(path) => cases::read(path)?,
@@ -36,7 +36,7 @@ pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     let compiler = compiler(args.threads)?;
     let executor = pool(args.threads)?;
     let target = compiler.target().clone();
-    // A process's first compilation sets tables up, which is no case's time.
+    // The first compilation of a process sets up tables, whose time belongs to no case.
     compiler.compile(&"sum f32[2]".parse()?)?;
     let budget_ns = 1e6 * args.budget_ms as f64;
     let order = if args.json { Order::Alone } else { Order::InTurn };

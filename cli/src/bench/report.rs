@@ -1,4 +1,4 @@
-//! What is printed, for people or in the peers' format.
+//! The report, for people or in the peers' format.
 
 use super::cases::{Case, Entry};
 use super::measure::{MOST_INTERPRETED, Measured};
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::figures;
 use std::io::{self, Write};
 
-/// A report in the making; each line is flushed, for some take a while.
+/// A report in the making; each line is flushed, because some take a while.
 pub struct Report<'a> {
     json: bool,
-    /// That kernels run on.
+    /// The threads that kernels run on.
     threads: usize,
     /// Columns of the longest name.
     name: usize,
@@ -20,7 +20,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Prints what comes before the cases: for people, how fast the memory is.
+    /// Prints the head of the report: for people, the read rates of memory.
     ///
     /// # Errors
     /// [`Failure::Stdout`], and [`Failure::Memory`].
@@ -123,7 +123,7 @@ fn row(name: usize, case: &Case, measured: &Measured) -> String {
     )
 }
 
-/// The peers' line, whose bytes are those of the inputs, with the hand-written loop where there is one.
+/// The line in the peers' format, with the bytes of the inputs, and the hand-written loop if there is one.
 fn json(threads: usize, case: &Case, measured: &Measured) -> String {
     let hand = measured.loop_ns.as_ref().map(|(name, ns)| format!(r#","loop":{},"loop_ns":{ns:.1}"#, text(name)));
     format!(

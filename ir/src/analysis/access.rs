@@ -49,11 +49,12 @@ pub fn visit_accesses<'a>(stmt: &'a Stmt, f: &mut impl FnMut(AccId, Access<'a>))
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => {
                 accs.iter().for_each(|acc| f(*acc, Access::Combined));
             }
+            Stmt::Rotate { acc, .. } => f(*acc, Access::Combined),
             Stmt::Select { acc, .. } => f(*acc, Access::Selected),
             Stmt::Transpose(t) => f(t.acc, Access::Transposed),
             // Their expressions and bodies are seen above; they name no accumulator by themselves.
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => {}
-            Stmt::Carry { .. } | Stmt::Pick { .. } => {}
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => {}
         }
     });
 }
@@ -96,9 +97,11 @@ pub fn visit_indices<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Index)) {
     let mut of_stmt = |stmt: &'a Stmt| {
         match stmt {
             Stmt::Set { index, .. } | Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => f(index),
+            Stmt::Misalign { index, .. } | Stmt::Prefetch { index, .. } => f(index),
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => {}
             Stmt::Transpose(t) => f(&t.first),
             Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
+            Stmt::Rotate { .. } => {}
         }
         for e in stmt.exprs() {
             e.visit(&mut |e| match e {
@@ -116,7 +119,10 @@ pub fn is_straight(body: &[Stmt]) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
         Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::Prefetch { .. } => {
+            false
+        }
+        Stmt::Misalign { .. } | Stmt::Rotate { .. } => false,
     })
 }
 

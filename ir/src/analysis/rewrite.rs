@@ -30,6 +30,7 @@ pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone,
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => simple,
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => simple,
             simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => simple,
+            simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => simple,
         };
         f(stmt, zone, &mut out);
     }
@@ -62,6 +63,7 @@ pub fn map_elements(body: Vec<Stmt>, f: &mut impl FnMut(AccId, Index) -> (AccId,
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
             other @ (Stmt::Call { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         });
     })
 }
@@ -86,6 +88,8 @@ fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
         Stmt::Transpose(t) => Stmt::Transpose(Transpose { acc: f(t.acc), ..t }),
         other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
         other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
+        Stmt::Rotate { acc, start, len, by } => Stmt::Rotate { acc: f(acc), start, len, by },
+        other @ (Stmt::Misalign { .. } | Stmt::Prefetch { .. }) => other,
     }
 }
 
@@ -130,6 +134,7 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. }) => other,
             other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. }) => other,
             other @ Stmt::Transpose(_) => other,
+            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
         })
     })
 }

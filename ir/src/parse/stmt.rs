@@ -40,6 +40,21 @@ impl Parser<'_> {
                 self.expect_word("to")?;
                 Ok(Stmt::Pick { var, value, most: self.count()? })
             }
+            "misalign" => {
+                self.bump()?;
+                let var = self.loop_var()?;
+                self.expect("=")?;
+                let buf = BufId(self.numbered('x', "a buffer")?);
+                let index = self.subscript()?;
+                self.expect_word("in")?;
+                Ok(Stmt::Misalign { var, buf, index, lanes: self.count()? })
+            }
+            "rotate" => self.rotate(),
+            "prefetch" => {
+                self.bump()?;
+                let buf = BufId(self.numbered('x', "a buffer")?);
+                Ok(Stmt::Prefetch { buf, index: self.subscript()? })
+            }
             "merge" => self.merge(),
             "fold" => self.fold(),
             "select" => self.select(),
@@ -74,20 +89,47 @@ impl Parser<'_> {
         self.bump()?;
         let var = self.loop_var()?;
         self.expect_word("in")?;
-        if self.token != Token::Number("0") {
-            return Err(self.expected("`0`"));
-        }
-        self.bump()?;
-        self.expect("..")?;
-        let extent = match self.token {
-            Token::Word(_) => Extent::Carry(self.loop_var()?),
-            _ => Extent::Const(self.count()?),
-        };
+        let extent = self.range()?;
         let kinds = [LoopKind::Parallel, LoopKind::Seq, LoopKind::Lanes];
         let kind = kinds.into_iter().find(|kind| self.is_word(kind.name()));
         let kind = kind.ok_or_else(|| self.expected("`parallel`, `seq` or `lanes`"))?;
         self.bump()?;
         Ok(Stmt::For(Loop { var, extent, kind, body: self.body()? }))
+    }
+
+    /// `0..16`, `0..q0`, `s0..16` or `0..s0 of 16`.
+    fn range(&mut self) -> Result<Extent> {
+        if let Token::Word(_) = self.token {
+            let var = self.loop_var()?;
+            self.expect("..")?;
+            return Ok(Extent::From(var, self.count()?));
+        }
+        if self.token != Token::Number("0") {
+            return Err(self.expected("`0`"));
+        }
+        self.bump()?;
+        self.expect("..")?;
+        let Token::Word(_) = self.token else { return Ok(Extent::Const(self.count()?)) };
+        let var = self.loop_var()?;
+        if !self.is_word("of") {
+            return Ok(Extent::Carry(var));
+        }
+        self.bump()?;
+        Ok(Extent::Below(var, self.count()?))
+    }
+
+    fn rotate(&mut self) -> Result<Stmt> {
+        self.bump()?;
+        let acc = self.acc_id()?;
+        self.expect("[")?;
+        let start = self.count()?;
+        self.expect("..")?;
+        let end_at = self.at;
+        let end = self.count()?;
+        let len = end.checked_sub(start).ok_or_else(|| self.error(end_at, format!("{end} is below {start}")))?;
+        self.expect("]")?;
+        self.expect_word("by")?;
+        Ok(Stmt::Rotate { acc, start, len, by: self.loop_var()? })
     }
 
     fn acc(&mut self) -> Result<Stmt> {

@@ -20,7 +20,9 @@ struct Binding {
     extent: Option<Extent>,
     least: i128,
     most: i128,
-    /// The number of loops around the loop, `carry` or `pick` that binds it.
+    /// The lanes of a line, for a variable of `misalign`.
+    lanes: Option<u64>,
+    /// The number of loops that its value depends on: the loops around the loop or `carry` that binds it.
     depth: usize,
 }
 
@@ -40,7 +42,7 @@ pub(super) struct Mark {
     len: usize,
     loops: usize,
     empty: usize,
-    /// A `carry` variable that is known to be positive within the loop.
+    /// A variable of `carry` or `misalign` that is known to be positive within the loop.
     positive: Option<(usize, i128)>,
 }
 
@@ -64,6 +66,11 @@ impl Bindings {
         self.position(var).is_some_and(|i| self.stack[i].extent.is_none())
     }
 
+    /// Returns whether the variable is bound by `misalign` in so many lanes.
+    pub(super) fn is_in_line(&self, var: LoopVar, lanes: u64) -> bool {
+        self.position(var).is_some_and(|i| self.stack[i].lanes == Some(lanes))
+    }
+
     fn position(&self, var: LoopVar) -> Option<usize> {
         self.stack.iter().rposition(|b| b.var == var)
     }
@@ -75,7 +82,7 @@ impl Bindings {
     /// The most iterations a loop of this extent makes.
     pub(super) fn most_iterations(&self, extent: Extent) -> i128 {
         match extent {
-            Extent::Const(n) => i128::from(n),
+            Extent::Const(n) | Extent::From(_, n) | Extent::Below(_, n) => i128::from(n),
             // Where nothing binds the variable, which is reported, any number will do.
             Extent::Carry(var) => self.position(var).map_or(1, |i| self.stack[i].most),
         }
@@ -85,13 +92,13 @@ impl Bindings {
     pub(super) fn enter(&mut self, var: LoopVar, extent: Extent) -> Mark {
         let mut mark = self.mark();
         let most = self.most_iterations(extent) - 1;
-        if let Extent::Carry(q) = extent
+        if let Extent::Carry(q) | Extent::Below(q, _) = extent
             && let Some(i) = self.position(q)
         {
             mark.positive = Some((i, self.stack[i].least));
             self.stack[i].least = self.stack[i].least.max(1);
         }
-        self.stack.push(Binding { var, extent: Some(extent), least: 0, most, depth: self.loops });
+        self.stack.push(Binding { var, extent: Some(extent), least: 0, most, lanes: None, depth: self.loops });
         self.loops += 1;
         self.empty += usize::from(most < 0);
         mark
@@ -100,13 +107,21 @@ impl Bindings {
     /// Binds a variable to the number of trailing ones of an index that is at most `most_index`.
     pub(super) fn carry(&mut self, var: LoopVar, most_index: i128) {
         let most = i128::from(most_index.max(0).saturating_add(1).ilog2());
-        self.stack.push(Binding { var, extent: None, least: 0, most, depth: self.loops });
+        self.stack.push(Binding { var, extent: None, least: 0, most, lanes: None, depth: self.loops });
     }
 
     /// Binds a variable to a number from 0 to `most`.
     pub(super) fn pick(&mut self, var: LoopVar, most: u64) {
         let extent = Some(Extent::Const(most.saturating_add(1)));
-        self.stack.push(Binding { var, extent, least: 0, most: most.into(), depth: self.loops });
+        self.stack.push(Binding { var, extent, least: 0, most: most.into(), lanes: None, depth: self.loops });
+    }
+
+    /// Binds a variable to a place in a line of so many lanes.
+    pub(super) fn misalign(&mut self, var: LoopVar, lanes: u64) {
+        self.pick(var, lanes.saturating_sub(1));
+        if let Some(bound) = self.stack.last_mut() {
+            bound.lanes = Some(lanes);
+        }
     }
 
     /// Forgets the variables bound since the mark.
@@ -130,7 +145,7 @@ impl Bindings {
     /// The least and the greatest value an index may have, whose variables are all bound; none if they
     /// may be too large for the arithmetic used here, and so for any buffer.
     ///
-    /// Exact for independent loops, and for a loop over a `carry` variable together with that variable.
+    /// Exact for independent loops, and for a loop that begins or ends at a variable together with that variable.
     pub(super) fn bounds(&self, index: &Index) -> Option<(i128, i128)> {
         self.extreme(index, false).zip(self.extreme(index, true))
     }
@@ -145,10 +160,11 @@ impl Bindings {
             let at_most = (c > 0) == greatest;
             match b.extent {
                 // c * most = c * (q - 1).
-                Some(Extent::Carry(q)) if at_most => {
+                Some(Extent::Carry(q) | Extent::Below(q, _)) if at_most => {
                     *coefficients.entry(q).or_default() += c;
                     sum = sum.checked_sub(c)?;
                 }
+                Some(Extent::From(q, _)) if !at_most => *coefficients.entry(q).or_default() += c,
                 _ => sum = sum.checked_add(c.checked_mul(if at_most { b.most } else { b.least })?)?,
             }
         }

@@ -3,12 +3,15 @@
 use super::conflict::Target;
 use super::{AccInfo, Site, Verifier};
 use crate::{
-    AccId, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH, MAX_NUMBER, Scalar,
-    Selection, Stmt, Transpose, Var,
+    AccId, BufId, Buffer, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH,
+    MAX_NUMBER, Scalar, Selection, Stmt, Transpose, Var,
 };
 use std::fmt::Display;
 
-/// The names that a body has bound so far, to be forgotten at its end.
+/// The most lanes of a line of memory: one byte each.
+const MAX_LANES: u64 = 64;
+
+/// The names that a body has bound so far, forgotten at its end.
 #[derive(Default)]
 struct Body {
     vars: Vec<Var>,
@@ -52,6 +55,23 @@ impl<'a> Verifier<'a> {
                         self.report("what is picked is an integer, and at most 2^63 - 1");
                     }
                     self.bindings.pick(*var, *most);
+                }
+                Stmt::Misalign { var, buf, index, lanes } => {
+                    self.new_loop_var(*var);
+                    if !lanes.is_power_of_two() || *lanes > MAX_LANES {
+                        self.report(format!("a line of {lanes} lanes is no power of two up to {MAX_LANES}"));
+                    }
+                    if let Some(buffer) = self.buffer(*buf) {
+                        self.within(index, buffer.len, buf);
+                    }
+                    self.bindings.misalign(*var, *lanes);
+                }
+                Stmt::Rotate { acc, start, len, by } => self.rotate(*acc, (*start, *len), *by, around),
+                Stmt::Prefetch { buf, index } => {
+                    self.buffer(*buf);
+                    if self.index(index) && !self.bindings.never_runs() && self.bindings.bounds(index).is_none() {
+                        self.report(format!("index {index} may overflow"));
+                    }
                 }
                 Stmt::Merge { accs, def, blocks, elems } => {
                     if *blocks == 0 {
@@ -111,13 +131,25 @@ impl<'a> Verifier<'a> {
             return;
         }
         self.new_loop_var(l.var);
-        if let Extent::Carry(q) = l.extent
-            && !self.bindings.is_carry(q)
-        {
-            self.report(format!("the extent {q} is not bound by carry here"));
+        match l.extent {
+            Extent::Carry(q) if !self.bindings.is_carry(q) => {
+                self.report(format!("the extent {q} is not bound by carry here"));
+            }
+            Extent::From(s, lanes) | Extent::Below(s, lanes) if !self.bindings.is_in_line(s, lanes) => {
+                self.report(format!("the extent {s} is not bound by misalign in {lanes} here"));
+            }
+            Extent::Const(_) | Extent::Carry(_) | Extent::From(..) | Extent::Below(..) => {}
         }
-        if l.kind == LoopKind::Lanes && !matches!(l.extent, Extent::Const(1..)) {
-            self.report("a lanes loop has a constant extent of at least 1");
+        let is_edge = matches!(l.extent, Extent::From(..) | Extent::Below(..));
+        match l.kind {
+            LoopKind::Lanes if !is_edge && !matches!(l.extent, Extent::Const(1..)) => {
+                self.report("a lanes loop has a constant extent of at least 1");
+            }
+            LoopKind::Lanes if is_edge && matches!(l.body[..], [Stmt::For(_)]) => {
+                self.report("a lanes loop that leaves lanes out is around no other");
+            }
+            LoopKind::Parallel | LoopKind::Seq if is_edge => self.report("only a lanes loop leaves lanes out"),
+            LoopKind::Parallel | LoopKind::Seq | LoopKind::Lanes => {}
         }
         let extent = self.bindings.most_iterations(l.extent);
         let first = self.accesses.len();
@@ -140,6 +172,27 @@ impl<'a> Verifier<'a> {
         if self.bindings.is_bound(var) {
             self.report(format!("{var} is bound already"));
         }
+    }
+
+    /// A buffer; reports one that is not there.
+    fn buffer(&mut self, buf: BufId) -> Option<&'a Buffer> {
+        let buffer = self.nest.buffers.get(buf.0 as usize);
+        if buffer.is_none() {
+            self.report(format!("there is no buffer {buf}"));
+        }
+        buffer
+    }
+
+    fn rotate(&mut self, acc: AccId, (start, len): (u64, u64), by: LoopVar, around: &[&Loop]) {
+        if len == 0 {
+            self.report("there is no element to rotate");
+        }
+        self.index(&Index::term(by, 1));
+        let Some(info) = self.unselected(acc) else { return };
+        if u128::from(start) + u128::from(len) > u128::from(info.len) {
+            self.report(format!("{acc} has {} elements, and {len} from {start} on are rotated", info.len));
+        }
+        self.alone(acc, info.depth, around);
     }
 
     fn carry(&mut self, var: LoopVar, of: &Index) {
@@ -313,6 +366,18 @@ impl<'a> Verifier<'a> {
         self.span_within(&t.first, (least, last), buffer.len, t.buf);
     }
 
+    /// Reports loops of which several iterations at once change the same elements of an accumulator, which this many
+    /// loops are around.
+    fn alone(&mut self, acc: AccId, depth: usize, around: &[&Loop]) {
+        // A loop that declares the accumulator in its body has at most that many loops around it.
+        for l in around.iter().skip(depth) {
+            let several = self.bindings.most_iterations(l.extent) > 1;
+            if l.kind != LoopKind::Seq && several && !self.bindings.never_runs() {
+                self.report(format!("iterations of {} write the same elements of {acc}", l.var));
+            }
+        }
+    }
+
     /// Checks a merge or a fold of `states` states of `elems` elements.
     fn combine(&mut self, accs: &[AccId], id: DefId, states: u64, elems: u64, around: &[&Loop]) {
         let mut types = Vec::new();
@@ -325,13 +390,7 @@ impl<'a> Verifier<'a> {
             if u128::from(states) * u128::from(elems) > u128::from(info.len) {
                 self.report(format!("{acc} has {} elements, and {states} * {elems} are needed", info.len));
             }
-            // A loop that declares the accumulator in its body has at most `depth` loops around it.
-            for l in around.iter().skip(info.depth) {
-                let several = self.bindings.most_iterations(l.extent) > 1;
-                if l.kind != LoopKind::Seq && several && !self.bindings.never_runs() {
-                    self.report(format!("iterations of {} write the same elements of {acc}", l.var));
-                }
-            }
+            self.alone(*acc, info.depth, around);
         }
         let Some(def) = self.nest.defs.get(id.0 as usize) else {
             return self.report(format!("there is no definition {id}"));

@@ -84,9 +84,11 @@ impl<'a> Generator<'a> {
         self.next_id += 1;
         let id = self.next_id;
         let def = |c: &mut Choices, nest: &Nest| DefId(c.below(nest.defs.len()) as u32);
-        match self.choices.below(13) {
+        match self.choices.below(16) {
             0 | 1 if depth < 5 => {
                 let extent = match scope.carries.as_slice() {
+                    [] if self.choices.below(4) == 0 => Extent::From(self.loop_var(), self.choices.number()),
+                    [] if self.choices.below(4) == 0 => Extent::Below(self.loop_var(), self.choices.number()),
                     [] => Extent::Const(self.choices.number()),
                     carries => Extent::Carry(self.choices.of(carries)),
                 };
@@ -128,6 +130,16 @@ impl<'a> Generator<'a> {
                 let value = self.expr(scope, 0, false);
                 Stmt::Pick { var: self.loop_var(), value, most: self.choices.number() }
             }
+            13 => {
+                let (buf, lanes) = (BufId(self.choices.below(9) as u32), self.choices.number());
+                Stmt::Misalign { var: self.loop_var(), buf, index: self.index(), lanes }
+            }
+            14 => {
+                let start = u64::from(u32::MAX).min(self.choices.number());
+                let len = u64::from(u32::MAX).min(self.choices.number());
+                Stmt::Rotate { acc: AccId(self.choices.below(9) as u32), start, len, by: self.loop_var() }
+            }
+            12 => Stmt::Prefetch { buf: BufId(self.choices.below(9) as u32), index: self.index() },
             7 if !self.nest.defs.is_empty() => {
                 let def = def(self.choices, &self.nest);
                 let accs = (0..=self.choices.below(3)).map(|i| AccId(i as u32)).collect();
@@ -151,7 +163,7 @@ impl<'a> Generator<'a> {
                 }
                 Stmt::Select { vars, what, acc, len: self.choices.number() }
             }
-            12 if !scope.accs.is_empty() && !self.nest.buffers.is_empty() => {
+            15 if !scope.accs.is_empty() && !self.nest.buffers.is_empty() => {
                 let (acc, _) = self.choices.of(&scope.accs);
                 let columns = (0..=self.choices.below(3)).map(|_| self.choices.number()).collect();
                 let stride = self.choices.number() as i64;

@@ -12,11 +12,11 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, types};
 use cranelift_frontend::Variable;
 
 impl Accumulators for Generator<'_> {
-    /// A vector at a time where there are any.
+    /// Fills a vector at a time if the target has any.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
         let base = self.bases[&Base::Acc(acc)];
         let flags = MemFlagsData::new().with_notrap();
-        let lanes = if self.plan.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
+        let lanes = if self.vectors == Vectors::NONE { 1 } else { 16 / dtype.bytes() };
         let (vectors, step) = (len / lanes, (lanes * dtype.bytes()) as i64);
         if vectors > 0 {
             let value = if lanes == 1 { self.scalar_constant(init) } else { self.splat_constant(init) };
@@ -85,6 +85,10 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
+    fn rotate(&mut self, _: &[Variable], _: DType, _: Number) -> Result<(), Refused> {
+        Err(Refused("a rotation outside of wide functions".into()))
+    }
+
     fn write_part(
         &mut self,
         register: Variable,
@@ -110,7 +114,7 @@ impl Accumulators for Generator<'_> {
     }
 }
 
-/// Returns whether the body is about accumulators in vector registers alone.
+/// Returns true if the body only uses accumulators in vector registers.
 pub(super) fn in_vectors(walk: &Walk, body: &[Stmt]) -> bool {
     let in_vector = |acc: &AccId, index: &Index| {
         let cell = |cells: &Vec<Cell>| cell_of(cells, index.offset as u64).lanes > 1;

@@ -3,11 +3,10 @@
 //! | function | arguments | result |
 //! | --- | --- | --- |
 //! | `cranefold_nth_<type>` | elements, their number, three positions, place of three results | none |
-//! | `cranefold_mode_<type>` | elements, their number, place of the element found | how often it occurs |
+//! | `cranefold_mode_<type>` | elements, their number, place of the element found | the number of its occurrences |
 //!
-//! Arguments are pointers and 64-bit integers, in the target's C convention. The functions move the
-//! elements about, and touch no other memory but the results'. Fewer positions than three are given with
-//! the last one repeated.
+//! Arguments are pointers and 64-bit integers, in the target's C convention. The functions reorder the elements, and
+//! touch no other memory except the results. If fewer than three positions are asked for, the last one is repeated.
 
 use super::{ClifValue, Generator, Val, Walk, scalar_type};
 use crate::codegen::address::Base;
@@ -17,7 +16,7 @@ use cranelift_codegen::ir::{
     UserExternalName, Value, types,
 };
 
-/// The namespace of host functions in the names of a function's calls. Others are the linker's.
+/// The namespace of host functions in the names of a function's calls. Other namespaces are the linker's.
 pub const NAMESPACE: u32 = 1;
 
 /// A function of the host.
@@ -38,18 +37,18 @@ pub enum HostName {
 impl HostFunction {
     const NAMES: [HostName; 2] = [HostName::Nth, HostName::Mode];
 
-    /// Each function, in the order of the indices that calls know them by.
+    /// Every function, in the order of the indices in the names of calls.
     pub fn all() -> impl Iterator<Item = HostFunction> {
         let of = |name| DType::ALL.into_iter().map(move |dtype| HostFunction { name, dtype });
         Self::NAMES.into_iter().flat_map(of)
     }
 
-    /// The function that a call names.
+    /// The host function that a call names, if it names one.
     pub fn of(name: &UserExternalName) -> Option<HostFunction> {
         Self::all().nth(name.index as usize).filter(|_| name.namespace == NAMESPACE)
     }
 
-    /// The name it is linked by.
+    /// The name by which the function is linked.
     pub fn symbol(self) -> String {
         let name = match self.name {
             HostName::Nth => "nth",
@@ -117,7 +116,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The address of the place of results, one for the whole function.
+    /// The address of the memory for results, one for the whole function.
     fn results(&mut self) -> Value {
         let slot = *self.results.get_or_insert_with(|| {
             let bytes = 8 * Selection::MAX_POSITIONS as u32;
@@ -131,7 +130,7 @@ impl<'a> Generator<'a> {
         let callee = *self.host.entry(function).or_insert_with(|| {
             let name = builder.func.declare_imported_user_function(function.external());
             let signature = builder.import_signature(function.signature(config));
-            // A call of a function nearby would not reach the host's.
+            // A call with a short distance would not reach the host's function.
             let colocated = false;
             builder.import_function(ExtFuncData {
                 name: ExternalName::user(name),

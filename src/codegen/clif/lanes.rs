@@ -4,14 +4,14 @@ use super::{Generator, vector_type};
 use cranefold_ir::DType;
 use cranelift_codegen::ir::{ConstantData, Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 
-/// Reinterprets a vector as if each lane lay in memory with its lowest byte first, in the order of lanes: what a lane
-/// becomes is then the same on every target.
+/// Flags of a reinterpretation in which each lane lies in memory with its lowest byte first, in the order of lanes: the
+/// lanes of the result are then the same on every target.
 pub(super) fn little() -> MemFlagsData {
     MemFlagsData::new().with_endianness(Endianness::Little)
 }
 
 impl Generator<'_> {
-    /// The vector read as another type of 128 bits.
+    /// Reinterprets the vector as another type of 128 bits.
     pub(super) fn reread(&mut self, value: Value, ty: Type) -> Value {
         if self.builder.func.dfg.value_type(value) == ty {
             return value;
@@ -19,8 +19,8 @@ impl Generator<'_> {
         self.builder.ins().bitcast(ty, little(), value)
     }
 
-    /// The vector read as another type, as if it had been stored and loaded: elements keep their place in memory, which
-    /// in a lane of several elements is its high end where the highest byte comes first.
+    /// Reinterprets the vector as if it had been stored and loaded: elements keep their place in memory, which on
+    /// big-endian targets is the high end of a lane of several elements.
     fn reread_memory(&mut self, value: Value, ty: Type) -> Value {
         if self.builder.func.dfg.value_type(value) == ty {
             return value;
@@ -29,7 +29,7 @@ impl Generator<'_> {
         self.builder.ins().bitcast(ty, flags, value)
     }
 
-    /// Lanes from consecutive elements: exactly their bytes are read.
+    /// Loads lanes from consecutive elements, and reads exactly their bytes.
     pub(super) fn load_lanes(
         &mut self,
         dtype: DType,
@@ -47,7 +47,7 @@ impl Generator<'_> {
                 let low = self.builder.ins().uload16(types::I32, flags, pointer, offset);
                 match self.target.order {
                     Endianness::Little => low,
-                    // The bytes that come first in memory are the high ones.
+                    // The first bytes in memory are the high ones.
                     Endianness::Big => self.builder.ins().ishl_imm_s(low, 16),
                 }
             }
@@ -57,7 +57,7 @@ impl Generator<'_> {
         self.reread_memory(whole, ty)
     }
 
-    /// Lanes to consecutive elements: exactly their bytes are written.
+    /// Stores lanes to consecutive elements, and writes exactly their bytes.
     pub(super) fn store_lanes(
         &mut self,
         dtype: DType,
@@ -81,7 +81,7 @@ impl Generator<'_> {
         self.builder.ins().store(flags, part, pointer, offset);
     }
 
-    /// A shuffle of the bytes of two vectors: 0..16 names those of `a`, 16..32 those of `b`.
+    /// A shuffle of the bytes of two vectors: 0..16 are the bytes of `a`, 16..32 those of `b`.
     fn shuffle(&mut self, a: Value, b: Value, bytes: [u8; 16]) -> Value {
         let ty = self.builder.func.dfg.value_type(a);
         let (a, b) = (self.reread(a, types::I8X16), self.reread(b, types::I8X16));
@@ -90,14 +90,14 @@ impl Generator<'_> {
         self.reread(shuffled, ty)
     }
 
-    /// The vector whose lane `i` is lane `from(i)` of two, those of `b` numbered on after those of `a`.
+    /// The vector whose lane `i` is lane `from(i)` of two vectors, with the lanes of `b` numbered after those of `a`.
     pub(super) fn pick_lanes(&mut self, a: Value, b: Value, dtype: DType, from: impl Fn(u64) -> u64) -> Value {
         let bytes = dtype.bytes();
         let byte = |i: usize| (from(i as u64 / bytes) * bytes) as u8 + (i as u64 % bytes) as u8;
         self.shuffle(a, b, std::array::from_fn(byte))
     }
 
-    /// The vector with lane `lane` moved to lane 0, and those after it along.
+    /// The vector with lane `lane` and all after it moved to lane 0 and on.
     pub(super) fn take_lanes(&mut self, value: Value, dtype: DType, lane: u64) -> Value {
         if lane == 0 {
             return value;

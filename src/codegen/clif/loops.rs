@@ -16,9 +16,9 @@ pub(super) struct Open {
     exit: Block,
     counter: Variable,
     bound: Option<Value>,
-    /// The loop around, of which instructions are again after this one.
+    /// The loop around, to which instructions belong again after this one.
     around: Option<u32>,
-    /// The number of splats before it.
+    /// The number of splats before the loop.
     splats: usize,
 }
 
@@ -28,6 +28,9 @@ impl<'a> Loops<'a> for Generator<'a> {
     fn begin_lanes(&mut self, walk: &Walk<'a>, vector: Vector, body: &[Stmt]) -> Result<Option<Vector>, Refused> {
         if vector.outer.is_some() {
             return Err(Refused("lanes of two loops".into()));
+        }
+        if vector.edge.is_some() {
+            return Err(Refused("lanes that are left out".into()));
         }
         // One lane is a scalar, unless it is in a vector and would have to be taken out.
         let in_lanes = vector.lanes > 1 || in_vectors(walk, body);
@@ -39,7 +42,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         let header = self.builder.create_block();
         let exit = self.builder.create_block();
         let bound = match l.extent {
-            Extent::Const(_) => None,
+            Extent::Const(_) | Extent::From(..) | Extent::Below(..) => None,
             Extent::Carry(var) => Some(self.value_of(walk.counters[&var])),
         };
         let counter = self.builder.declare_var(types::I64);
@@ -49,13 +52,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         Open { header, exit, counter, bound, around: None, splats: 0 }
     }
 
-    fn enter_loop(
-        &mut self,
-        walk: &mut Walk<'a>,
-        l: &'a Loop,
-        open: &mut Open,
-        _: &[(Number, i64)],
-    ) -> Result<(), Refused> {
+    fn enter_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: &mut Open) -> Result<(), Refused> {
         self.loop_constants(walk, &l.body);
         let (header, inside) = (open.header, self.builder.create_block());
         self.builder.ins().jump(header, &[]);
@@ -74,11 +71,7 @@ impl<'a> Loops<'a> for Generator<'a> {
         Ok(())
     }
 
-    fn loop_body(&mut self, walk: &mut Walk<'a>, l: &'a Loop, _: &Open) -> Result<(), Refused> {
-        walk.body(self, &l.body)
-    }
-
-    fn end_loop(&mut self, _: &mut Walk<'a>, _: &'a Loop, open: Open) -> Result<(), Refused> {
+    fn end_loop(&mut self, _: &'a Loop, open: Open) {
         self.splats.truncate(open.splats);
         let i = self.builder.use_var(open.counter);
         let next = self.builder.ins().iadd_imm_s(i, 1);
@@ -89,7 +82,6 @@ impl<'a> Loops<'a> for Generator<'a> {
         self.builder.switch_to_block(open.exit);
         self.builder.seal_block(open.exit);
         self.constants.clear();
-        Ok(())
     }
 
     fn outside(&mut self, walk: &mut Walk<'a>, stmt: &'a Stmt) -> Result<(), Refused> {
@@ -105,9 +97,8 @@ impl<'a> Loops<'a> for Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// Makes the vector constants of a loop that holds bodies of lanes and no other loop, but for those that
-    /// [`Generator::addend`] reads: Cranelift leaves them where they are made. Those that turn out not to be used as
-    /// vectors leave no code.
+    /// Makes the vector constants before an innermost loop, because Cranelift leaves them where they are made. The
+    /// addends that [`Generator::addend`] reads are left out. Constants that are not used as vectors leave no code.
     fn loop_constants(&mut self, walk: &Walk, body: &[Stmt]) {
         self.constants.clear();
         let loops = || body.iter().filter_map(|s| if let Stmt::For(l) = s { Some(l) } else { None });

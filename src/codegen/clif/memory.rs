@@ -96,6 +96,13 @@ impl<'a> Memory<'a> for Generator<'a> {
         }
         Ok(())
     }
+
+    fn misaligned(&mut self, _: BufId, _: (Number, i32), _: u64) -> Result<Number, Refused> {
+        Err(Refused("lines of memory outside of wide functions".into()))
+    }
+
+    /// Nothing: Cranelift has no instruction for it.
+    fn prefetch(&mut self, _: (Number, i32)) {}
 }
 
 impl Generator<'_> {
@@ -132,7 +139,7 @@ impl Generator<'_> {
         });
     }
 
-    /// A number as it is here.
+    /// The current value of a number.
     pub(super) fn value_of(&mut self, number: Number) -> Value {
         match number {
             Number::Fixed(value) => value,
@@ -140,8 +147,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Flags of a load. Accumulators and outputs change, and so may input 0 where each position of a slice is
-    /// written: the output may be the same memory.
+    /// The flags of a load. Accumulators and outputs change, and so may input 0 if each position of a slice is written,
+    /// because the output may be the same memory.
     pub(super) fn load_flags(&self, base: Base, nest: &Nest) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match base {
@@ -152,7 +159,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Elements that do not lie side by side, one by one.
+    /// Loads strided elements one by one.
     fn gather(&mut self, from: &Access<Number>, flags: MemFlagsData) -> Value {
         let (lanes, stride) = from.lanes.expect("lanes");
         let mut vector = None;
@@ -172,7 +179,7 @@ impl Generator<'_> {
         self.behind(of, lane as i64 * stride * of.dtype.bytes() as i64)
     }
 
-    /// The address so many bytes behind that of an access.
+    /// The address `bytes` bytes after the address of an access.
     fn behind(&mut self, of: &Access<Number>, bytes: i64) -> (Value, i32) {
         let (pointer, offset) = self.near(of.pointer, i64::from(of.offset_bytes) + bytes);
         (self.value_of(pointer), offset)

@@ -1,15 +1,15 @@
-//! Legal nest -> Cranelift function. With `link`, `aot`, `inspect` and `target` the only place that knows Cranelift.
+//! Makes a Cranelift function of a legal nest. Besides `link`, `aot`, `inspect` and `target`, only this module names
+//! Cranelift.
 //!
-//! The function takes one argument: a pointer to an array of pointers, one for each buffer of the
-//! nest in its order, each to the buffer's first element, then one to scratch memory, which is not read
-//! where none is needed. It returns nothing.
+//! The function takes one argument: a pointer to an array of pointers. These go to the first element of each buffer of
+//! the nest, in order, and then to scratch memory, which is not read if none is needed. It returns nothing.
 //!
 //! - Instructions are those that the [walk](crate::codegen::walk) of the nest asks for.
 //! - A loop tests at its top, so that accumulators carried around it are used once in its body and
 //!   loads fold into the operations on them.
 //! - Statements in `wide` are a call of a wide function, which the generator of wide vectors makes (see [`wide`]).
-//! - A selection is a call of a function of the host (see [`host`]).
-//! - A vector of fewer lanes than fill 128 bits sits in the low lanes of one; the others hold anything.
+//! - A selection is a call of a host function (see [`host`]).
+//! - A vector with fewer lanes than fill 128 bits uses the low lanes; the others may hold anything.
 
 mod cells;
 mod host;
@@ -26,7 +26,8 @@ use crate::codegen::Refused;
 use crate::codegen::address::Base;
 use crate::codegen::emit::Handles;
 use crate::codegen::storage::Storage;
-use crate::codegen::x86::{self, Plan};
+use crate::codegen::x86;
+use crate::vectors::Vectors;
 use cranefold_ir::{DType, Nest, Over, Scalar, Stmt};
 use cranelift_codegen::ir::{
     AbiParam, Constant, Endianness, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value,
@@ -43,14 +44,14 @@ pub use wide::WideName;
 /// The walk of a function.
 type Walk<'a> = crate::codegen::walk::Walk<'a, Generator<'a>>;
 
-/// A Cranelift function, and what its callers have to give it.
+/// A Cranelift function, and the memory and the functions that it needs.
 pub struct Generated {
     pub function: Function,
     /// Bytes of scratch memory, aligned to [`SCRATCH_ALIGN`](crate::codegen::storage::SCRATCH_ALIGN).
     pub scratch_bytes: u64,
-    /// The wide functions it calls, by their number.
+    /// The wide functions that it calls, by their number.
     pub wide_functions: Vec<x86::WideFunction>,
-    /// Its loops, by their number; see [`loop_at`].
+    /// The loops of the function, by their number; see [`loop_at`].
     pub loops: Vec<LoopName>,
 }
 
@@ -77,13 +78,13 @@ impl Traits {
     }
 }
 
-/// The function of a legal nest for a target, its wide functions made by the plan.
+/// The function of a legal nest for a target; its wide functions are made by the plan.
 ///
 /// # Errors
-/// If the nest holds what `legalize` should have replaced.
+/// An error if the nest holds something that `legalize` should have replaced.
 pub fn function(
     nest: &Nest,
-    plan: Plan,
+    vectors: Vectors,
     target: Traits,
     context: &mut FunctionBuilderContext,
 ) -> Result<Generated, Refused> {
@@ -101,7 +102,7 @@ pub fn function(
     let mut generator = Generator {
         target,
         builder,
-        plan,
+        vectors,
         bases: HashMap::new(),
         shared: None,
         wide_functions: vec![],
@@ -128,7 +129,7 @@ pub fn function(
     Ok(Generated { function, scratch_bytes: storage.scratch.bytes, wide_functions, loops })
 }
 
-/// Returns whether a store stands in a loop over positions.
+/// Returns true if a store stands in a loop over positions.
 fn writes_slices(nest: &Nest) -> bool {
     let mut found = false;
     nest.visit(&mut |s| {
@@ -141,7 +142,7 @@ fn writes_slices(nest: &Nest) -> bool {
     found
 }
 
-/// A value: of one lane it is scalar, else a vector.
+/// A value: a scalar if it has one lane, else a vector.
 #[derive(Clone, Copy, Debug)]
 struct Val {
     value: Value,
@@ -160,33 +161,33 @@ enum ClifValue {
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Fixed(Value),
-    /// It changes as loops run.
+    /// A variable that changes as loops run.
     Moving(Variable),
 }
 
 struct Generator<'a> {
     target: Traits,
     builder: FunctionBuilder<'a>,
-    plan: Plan,
+    vectors: Vectors,
     /// The starts of buffers, and of accumulators in memory.
     bases: HashMap<Base, Value>,
-    /// The slot of what wide functions share with the function, where there are wide functions.
+    /// The slot that the function shares with its wide functions, if there are any.
     shared: Option<wide::SharedFrame>,
     wide_functions: Vec<x86::WideFunction>,
     loops: Vec<LoopName>,
-    /// The memory in which functions of the host write their results, once one is called.
+    /// The memory for results of host functions, once one is called.
     results: Option<StackSlot>,
-    /// The functions of the host that are called.
+    /// The host functions that are called.
     host: HashMap<HostFunction, FuncRef>,
-    /// Scalars, each with its splat, which is made once. One bound outside of lanes has it at once, so that no loop inside
-    /// makes it again. Splats of a loop's body end with it, even where the scalar does not.
+    /// Scalars with their splats, each made once. A scalar bound outside lanes gets its splat at once, so that no inner
+    /// loop makes it again. Splats made in a loop's body end with it, even if the scalar does not.
     splats: Vec<(Value, Value)>,
-    /// Vector constants since a loop began or ended. Each is made once, so that a comparison and a selection by it are
-    /// seen to be a minimum or maximum.
+    /// Vector constants since a loop began or ended, each made once, so that Cranelift recognises a comparison and a
+    /// selection by it as a minimum or maximum.
     constants: HashMap<(Constant, DType), Value>,
     /// Vector constants in the frame; see [`Generator::addend`].
     addends: values::Addends,
-    /// True where inputs keep their contents: no output is written at each position of a slice.
+    /// True if inputs keep their contents: no output is written at each position of a slice.
     fixed_inputs: bool,
 }
 
@@ -196,7 +197,7 @@ impl Handles for Generator<'_> {
     type Register = Variable;
 }
 
-/// The type that holds one element in a register. Halves are held as their bits.
+/// The type that holds one element in a register. Floats of 16 bits are held as their bits.
 fn scalar_type(dtype: DType) -> Type {
     match dtype {
         DType::F32 => types::F32,

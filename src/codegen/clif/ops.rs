@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 impl Generator<'_> {
-    /// An operation of which not all operands are constants: scalar where all are.
+    /// The value of an operation whose operands are not all constants: scalar if all operands are.
     pub(super) fn operation(&mut self, op: Op, result: DType, args: &[ClifValue]) -> Result<ClifValue, Refused> {
         let lanes = args.iter().map(|a| if let ClifValue::Val(v) = a { v.lanes } else { 1 }).max().expect("an operand");
         if op == Op::Select
@@ -64,8 +64,8 @@ impl Generator<'_> {
         })
     }
 
-    /// A vector that is no load to what uses it. Cranelift 0.135 takes loads into `cmpps` and `cmppd`, the only
-    /// ones of SSE's of which it does not know that their operands in memory are aligned.
+    /// A vector that its user does not fold as a load. Cranelift 0.135 folds loads into `cmpps` and `cmppd` without
+    /// knowing that these two instructions of SSE need aligned operands in memory.
     fn in_register(&mut self, value: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(value);
         let bits = self.reread(value, types::I8X16);
@@ -78,7 +78,7 @@ impl Generator<'_> {
         let a = args[0].value;
         let mut b = args.last().expect("an operand").value;
         if dtype == DType::Bool && lanes > 1 {
-            // Truth values are as wide as what was compared, and one known outside of lanes as a byte.
+            // Truth values are as wide as the compared values; a truth value from outside lanes is as wide as a byte.
             b = self.reread(b, self.builder.func.dfg.value_type(a));
         }
         let ins = self.builder.ins();
@@ -113,7 +113,7 @@ impl Generator<'_> {
         })
     }
 
-    /// Integer division, which no divisor makes trap: by 0 it gives 0, by -1 the negated dividend.
+    /// Integer division that never traps: by 0 it gives 0, by -1 the negated dividend.
     fn divide(&mut self, a: Val, divisor: ClifValue, b: Value) -> Value {
         let (signed, ty) = (a.dtype.is_signed(), scalar_type(a.dtype));
         let is = |value: i128| matches!(divisor, ClifValue::Const(s) if s.as_int() == Some(value));
@@ -149,7 +149,7 @@ impl Generator<'_> {
         self.builder.ins().bitselect(mask, yes, no)
     }
 
-    /// A selection between all bits set or none and another value is one logical operation on the mask.
+    /// A selection between all bits set or none and another value, as one logical operation on the mask.
     fn select_by_mask(&mut self, args: &[ClifValue], lanes: u64) -> Option<Value> {
         let bits = |a: ClifValue, bits: u64| matches!(a, ClifValue::Const(s) if s.bits() == bits & (u64::MAX >> (64 - s.dtype().bits())));
         let (ones, zeros) = (u64::MAX, 0);
@@ -207,7 +207,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Towards zero, clamped, NaN to 0.
+    /// Converts a float towards zero, clamped, NaN to 0.
     fn float_to_int(&mut self, value: Value, to: DType) -> Value {
         if to.bytes() >= 4 {
             return match to.is_signed() {

@@ -1,4 +1,4 @@
-//! Vectors loaded whole, and lanes that move among them.
+//! Whole vector loads, and shuffles of lanes.
 
 use super::{ClifValue, Generator, Number, Val, Walk, vector_type};
 use crate::codegen::address::Access;
@@ -8,7 +8,7 @@ use cranelift_codegen::ir::InstBuilder;
 
 impl<'a> Shuffles<'a> for Generator<'a> {
     fn vectors(&self) -> Vectors {
-        if self.plan.vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE }
+        if self.vectors == Vectors::NONE { Vectors::NONE } else { Vectors::BASE }
     }
 
     fn load_whole(&mut self, walk: &Walk<'a>, from: Access<Number>, _: [u64; 2]) -> ClifValue {
@@ -47,7 +47,7 @@ impl<'a> Shuffles<'a> for Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// The vector whose lane `i` is the lane `from(i, lanes)` of two whole ones, those of the second numbered on.
+    /// The vector whose lane `i` is lane `from(i, lanes)` of two vectors, with the lanes of the second numbered on.
     fn lanes_of(&mut self, vectors: [ClifValue; 2], from: impl Fn(u64, u64) -> u64) -> ClifValue {
         let lanes = |operand: &ClifValue| if let ClifValue::Val(v) = operand { v.lanes } else { 1 };
         let lanes = vectors.iter().map(lanes).max().expect("two");

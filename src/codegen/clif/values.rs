@@ -32,7 +32,7 @@ impl Addends {
         builder.ins().load(vector_type(s.dtype()), MemFlagsData::new().with_notrap(), base, at as i32 * 16)
     }
 
-    /// Makes room for the constants and writes them where the function starts.
+    /// Sizes the slot of the constants, and writes them at the start of the function.
     pub(super) fn fill(self, function: &mut Function) {
         let (Some(slot), Some(entry)) = (self.slot, function.layout.entry_block()) else { return };
         function.sized_stack_slots[slot].size = self.known.len() as u32 * 16;
@@ -139,7 +139,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The operand as a vector, the same in all lanes where it was scalar.
+    /// The operand as a vector; a scalar is the same in all lanes.
     pub(super) fn vector(&mut self, operand: ClifValue, lanes: u64) -> Val {
         match operand {
             ClifValue::Const(s) => Val { value: self.splat_constant(s), dtype: s.dtype(), lanes },
@@ -156,9 +156,9 @@ impl Generator<'_> {
         }
     }
 
-    /// The last operand of a fused multiply-add. In a loop a constant that is in no register is read from the frame, which
-    /// costs nothing as an operand of the instruction: a polynomial has more coefficients than there are registers, and
-    /// one that is spilled is loaded by one instruction more.
+    /// The last operand of a fused multiply-add. In a loop, a constant that is in no register is read from the frame,
+    /// which costs nothing as an operand of the instruction. A polynomial has more coefficients than there are
+    /// registers, and a spilled one would need another instruction to load.
     pub(super) fn addend(&mut self, operand: ClifValue, lanes: u64) -> Value {
         let ClifValue::Const(s) = operand else { return self.vector(operand, lanes).value };
         let data = self.builder.func.dfg.constants.insert(ConstantData::from(splat_bytes(s)));
@@ -169,7 +169,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A scalar in all lanes. A truth value is 0 or 1 as a scalar, no bits or all bits in lanes of any size.
+    /// A scalar in all lanes. A truth value is 0 or 1 as a scalar, and no or all bits in lanes of any size.
     pub(super) fn splat(&mut self, v: Val) -> Value {
         let value = if v.dtype == DType::Bool { self.builder.ins().ineg(v.value) } else { v.value };
         self.builder.ins().splat(vector_type(v.dtype), value)

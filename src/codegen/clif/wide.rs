@@ -19,12 +19,12 @@ pub struct WideName(pub u32);
 impl WideName {
     const NAMESPACE: u32 = 2;
 
-    /// The wide function of this name, if it is that of one.
+    /// The wide function that a name stands for, if it is one's name.
     pub fn of(name: &UserExternalName) -> Option<WideName> {
         (name.namespace == WideName::NAMESPACE).then_some(WideName(name.index))
     }
 
-    /// The signature of a wide function: it is called with the array of pointers and the shared part of the frame.
+    /// The signature of a wide function: its arguments are the array of pointers and the shared part of the frame.
     pub fn signature() -> Signature {
         let mut signature = Signature::new(CallConv::SystemV);
         signature.params.extend([AbiParam::new(types::I64); 2]);
@@ -43,8 +43,8 @@ pub(super) struct SharedFrame {
 }
 
 impl SharedFrame {
-    /// The shared part of the frame of a nest with wide functions; the builder is at the start of the function, whose
-    /// argument is `buffers`.
+    /// The shared part of the frame of a nest with wide functions; `None` without any. The builder is at the start of
+    /// the function, whose argument is `buffers`.
     pub(super) fn of(builder: &mut FunctionBuilder, nest: &Nest, buffers: Value) -> Option<SharedFrame> {
         let mut has_wide = false;
         nest.visit(&mut |s| has_wide |= matches!(s, Stmt::Wide { .. }));
@@ -58,7 +58,7 @@ impl SharedFrame {
         Some(SharedFrame { slot, base, buffers })
     }
 
-    /// Makes room for so many bytes.
+    /// Gives the shared part of the frame `bytes` bytes.
     pub(super) fn resize(self, function: &mut Function, bytes: u64) -> Result<(), String> {
         let size = u32::try_from(bytes + SCRATCH_ALIGN).map_err(|_| format!("a frame of {bytes} bytes"))?;
         function.sized_stack_slots[self.slot].size = size;
@@ -67,9 +67,9 @@ impl SharedFrame {
 }
 
 impl<'a> Generator<'a> {
-    /// Writes what the wide function takes from around it, and calls it.
+    /// Stores the variables that the wide function takes, and calls it.
     pub(super) fn wide(&mut self, walk: &Walk<'a>, body: &[Stmt]) -> Result<(), Refused> {
-        let around = x86::Around { nest: walk.nest, storage: walk.storage, plan: self.plan };
+        let around = x86::Around { nest: walk.nest, storage: walk.storage, vectors: self.vectors };
         let wide_function = x86::wide_function(&around, body)?;
         let number = self.wide_functions.len() as u32;
         self.wide_functions.push(wide_function);

@@ -1,13 +1,12 @@
-//! Which accumulators live in registers.
+//! The accumulators that live in registers.
 //!
-//! An accumulator all of whose indices are constant (but for the lane) is cut into cells: runs of
-//! elements that are read and written together, one register each. A smaller access inside a cell
-//! takes lanes out of the register. Accumulators with other indices, with accesses that overlap
-//! without nesting, with more cells than [`MOST_CELLS`], or that are selected from live in memory, and so do
-//! those that a wide function shares with what is around it.
+//! An accumulator whose indices are all constant (except for lanes) is cut into cells: runs of elements that are read
+//! and written together, one register each. A smaller access inside a cell takes lanes out of the register.
+//! Accumulators live in memory if they have other indices, accesses that overlap without nesting, more cells than
+//! [`MOST_CELLS`], or selections, and if a wide function shares them with the code around it.
 //!
-//! Lanes of two loops are one run where the outer loop moves by the lanes of the inner one; where it moves by twice as
-//! many, they are halves of two runs that follow one another.
+//! The lanes of two loops are one run if the outer loop moves by the lanes of the inner one; if it moves by twice as
+//! many, they are halves of two adjacent runs.
 
 use crate::transposes::MOST_COLUMNS;
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
@@ -18,7 +17,7 @@ const MOST_CELLS: usize = 24;
 
 const _: () = assert!(MOST_COLUMNS as usize <= MOST_CELLS);
 
-/// The elements of a register: the first, and how many.
+/// The elements of a register: the first, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell {
     pub start: u64,
@@ -34,7 +33,7 @@ pub fn cells(nest: &Nest) -> HashMap<AccId, Vec<Cell>> {
             return None;
         }
         let mut cells: Vec<Cell> = vec![];
-        // Runs come by their start, the longest of each start.
+        // Runs are sorted by start, with the longest run of each start.
         for (start, lanes) in runs {
             match cells.last() {
                 Some(c) if start < c.start + c.lanes => {
@@ -55,39 +54,55 @@ pub fn cell_of(cells: &[Cell], element: u64) -> Cell {
     *cells.iter().find(|c| c.start <= element && element < c.start + c.lanes).expect("an element in a cell")
 }
 
+/// The lanes that a vector has at the start or at the end of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The lanes from the variable's number on.
+    From(LoopVar),
+    /// The lanes below it.
+    Below(LoopVar),
+}
+
 /// The loops whose iterations are the lanes of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vector {
     /// The loop over lanes side by side, the inner one of two.
     pub var: LoopVar,
     pub lanes: u64,
-    /// The outer one of two, with the lanes of the inner one.
+    /// The outer loop of two, with the lanes of the inner one.
     pub outer: Option<(LoopVar, u64)>,
+    /// The lanes that are left out.
+    pub edge: Option<Edge>,
 }
 
 /// The place of a vector's lanes in an accumulator.
 pub enum CellLanes {
-    /// Side by side from here on.
+    /// Elements side by side, from this index on.
     Run(Index),
-    /// In the vector from here on and the one after it: in each group of twice so many lanes the lower half, or the upper
-    /// one.
+    /// Halves of two adjacent vectors, from `start` on: in each group of twice `half` lanes, the lower or the upper
+    /// half.
     Halves { start: Index, half: u64, upper: bool },
 }
 
 impl Vector {
-    /// The vector whose lanes a loop is, with the statements in it.
+    /// The vector whose lanes are a loop's iterations, with the statements in it.
     pub fn of(l: &Loop) -> Option<(Vector, &[Stmt])> {
-        let (LoopKind::Lanes, Extent::Const(n)) = (l.kind, l.extent) else { return None };
+        let n = l.extent.lanes().filter(|_| l.kind == LoopKind::Lanes)?;
+        let edge = match l.extent {
+            Extent::Const(_) | Extent::Carry(_) => None,
+            Extent::From(var, _) => Some(Edge::From(var)),
+            Extent::Below(var, _) => Some(Edge::Below(var)),
+        };
         match &l.body[..] {
             [Stmt::For(inner)] => {
                 let Extent::Const(half) = inner.extent else { return None };
-                Some((Vector { var: inner.var, lanes: n * half, outer: Some((l.var, half)) }, &inner.body))
+                Some((Vector { var: inner.var, lanes: n * half, outer: Some((l.var, half)), edge }, &inner.body))
             }
-            body => Some((Vector { var: l.var, lanes: n, outer: None }, body)),
+            body => Some((Vector { var: l.var, lanes: n, outer: None, edge }, body)),
         }
     }
 
-    /// The place of the lanes that an index names; `None` where they are neither.
+    /// The place of the lanes that an index names; `None` if they are neither a run nor halves.
     pub fn place(&self, index: &Index) -> Option<CellLanes> {
         let Some((outer, half)) = self.outer else { return Some(CellLanes::Run(index.clone())) };
         let (own, all) = (half as i64, index.coefficient(outer));
@@ -108,7 +123,7 @@ impl Vector {
 struct Accesses {
     runs: HashMap<AccId, BTreeMap<u64, u64>>,
     dynamic: HashSet<AccId>,
-    /// The wide function in which each was declared; 0 is none.
+    /// The wide function that declares each accumulator; 0 is none.
     declared: HashMap<AccId, u32>,
     wide_functions: u32,
     wide_function: u32,
@@ -164,7 +179,7 @@ impl Accesses {
         }
     }
 
-    /// Elements that are one, or side by side.
+    /// Records an access to one element or to a run of elements.
     fn run(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
         let stride = lane.map_or(0, |vector| index.coefficient(vector.var));
         let others = index.terms().filter(|&(v, _)| lane.is_none_or(|vector| v != vector.var)).count();

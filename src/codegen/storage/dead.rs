@@ -1,8 +1,8 @@
-//! Which elements of an accumulator nothing reads any more.
+//! The elements of an accumulator that nothing reads any more.
 
-use cranefold_ir::{AccId, Expr, Extent, LoopKind, LoopVar, Stmt};
+use cranefold_ir::{AccId, Expr, LoopKind, LoopVar, Stmt};
 
-/// Returns whether none of these statements reads the elements of an accumulator from `start` to `end`.
+/// Returns true if none of these statements reads the elements of an accumulator from `start` to `end`.
 pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
     let mut dead = true;
     for stmt in after.iter().copied().flatten() {
@@ -11,15 +11,18 @@ pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
     dead
 }
 
-/// Calls `f` with the elements of an accumulator that a statement reads: from, to. An index that moves with a loop
-/// reads all.
+/// Calls `f` with each range of an accumulator's elements that a statement reads: start and end. An index that moves
+/// with a loop reads all elements.
 fn reads_of(stmt: &Stmt, of: AccId, lane: Option<(LoopVar, u64)>, f: &mut impl FnMut(u64, u64)) {
     if let Stmt::For(l) = stmt {
-        let lane = match (l.kind, l.extent) {
-            (LoopKind::Lanes, Extent::Const(n)) => Some((l.var, n)),
-            _ => lane,
-        };
+        let lanes = l.extent.lanes().filter(|_| l.kind == LoopKind::Lanes);
+        let lane = lanes.map_or(lane, |lanes| Some((l.var, lanes)));
         return l.body.iter().for_each(|s| reads_of(s, of, lane, f));
+    }
+    if let Stmt::Rotate { acc, start, len, .. } = stmt
+        && *acc == of
+    {
+        f(*start, start + len);
     }
     for e in stmt.exprs() {
         e.visit(&mut |e| {

@@ -1,8 +1,8 @@
-//! The frame that the code around wide functions shares with them.
+//! The frame that wide functions share with the code around them.
 //!
-//! First the counters and values that wide functions take from around them, 8 bytes each, then the accumulators in
-//! memory, each at a multiple of 64 bytes. What a wide function needs for itself comes after. A nest without wide
-//! functions has no such frame: its accumulators are slots of the function.
+//! First come the counters and values that wide functions take from outside, 8 bytes each, then the accumulators in
+//! memory, each at a multiple of 64 bytes, and then each wide function's own part. A nest without wide functions has no
+//! such frame: its accumulators are slots of the function.
 
 use super::{Cell, SCRATCH_ALIGN, Scratch};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopVar, Nest, Stmt, Var};
@@ -17,12 +17,12 @@ pub struct Frame {
     pub values: HashMap<Var, u64>,
     /// Accumulators.
     pub accs: HashMap<AccId, u64>,
-    /// Bytes of it all, a multiple of [`SCRATCH_ALIGN`].
+    /// Bytes of the frame, a multiple of [`SCRATCH_ALIGN`].
     pub bytes: u64,
 }
 
 impl Frame {
-    /// The frame of a nest with wide functions; without any it is empty.
+    /// The frame of a nest with wide functions; empty if there are none.
     pub fn of(nest: &Nest, cells: &HashMap<AccId, Vec<Cell>>, scratch: &Scratch) -> Frame {
         let mut frame = Frame::default();
         let mut has_wide = false;
@@ -67,7 +67,7 @@ impl Around {
                     self.body(&l.body, frame);
                     self.loops.pop();
                 }
-                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => self.loops.push(*var),
+                Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => self.loops.push(*var),
                 Stmt::Let { var, .. } => {
                     self.values.insert(*var);
                 }
@@ -79,7 +79,7 @@ impl Around {
         self.loops.truncate(loops);
     }
 
-    /// Places for what the wide function names of what is bound around it, loops from the outside in.
+    /// Adds places for the outer variables that the wide function names, loops from the outside in.
     fn wide(&self, body: &[Stmt], frame: &mut Frame) {
         let named = Named::of(body);
         for var in self.loops.iter().filter(|v| named.loops.contains(v)) {
@@ -100,7 +100,7 @@ impl Around {
 /// The variables that statements name, at any depth, and do not bind themselves.
 struct Named {
     loops: HashSet<LoopVar>,
-    /// In order, with their types.
+    /// The values in order, with their types.
     values: Vec<(Var, DType)>,
 }
 
@@ -114,12 +114,19 @@ impl Named {
                 match s {
                     Stmt::Set { index: i, .. } | Stmt::Store { index: i, .. } | Stmt::Carry { of: i, .. } => index(i),
                     Stmt::Transpose(t) => index(&t.first),
-                    Stmt::For(Loop { extent: Extent::Carry(var), .. }) => index(&Index::term(*var, 1)),
+                    Stmt::Misalign { index: i, .. } | Stmt::Prefetch { index: i, .. } => index(i),
+                    Stmt::Rotate { by, .. } => index(&Index::term(*by, 1)),
+                    Stmt::For(Loop { extent: Extent::Carry(var), .. })
+                    | Stmt::For(Loop { extent: Extent::From(var, _) | Extent::Below(var, _), .. }) => {
+                        index(&Index::term(*var, 1));
+                    }
                     _ => {}
                 }
                 match s {
                     Stmt::For(l) => bound_loops.extend([l.var]),
-                    Stmt::Carry { var, .. } | Stmt::Pick { var, .. } => bound_loops.extend([*var]),
+                    Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => {
+                        bound_loops.extend([*var]);
+                    }
                     Stmt::Let { var, .. } => bound_values.extend([*var]),
                     Stmt::Call { vars, .. } => bound_values.extend(vars),
                     _ => {}
@@ -139,7 +146,7 @@ impl Named {
     }
 }
 
-/// The variables that a wide function takes from around it, each with its place in the frame.
+/// The variables that a wide function takes from outside, each with its place in the frame.
 #[derive(Debug)]
 pub struct Taken {
     /// Counters and carries, from the outside in.

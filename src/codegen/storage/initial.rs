@@ -1,8 +1,8 @@
-//! Which accumulators need their initial value.
+//! The accumulators that need their initial value.
 //!
-//! An accumulator in memory whose every element is set before any is read need not be filled where it is
-//! declared. It is seen where the first statement after the declaration that names the accumulator is a
-//! loop (with loops inside) that sets all elements, one an iteration, and reads none.
+//! An accumulator in memory is not filled at its declaration if every element is set before any is read. This is
+//! recognised if the first statement after the declaration that names the accumulator is a loop (with loops inside)
+//! that sets all elements, one per iteration, and reads none.
 
 use cranefold_ir::{AccId, Expr, Extent, LoopVar, Stmt};
 use std::collections::HashSet;
@@ -34,12 +34,12 @@ fn each_body<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a [Stmt])) {
     }
 }
 
-/// Returns whether a statement names the accumulator, at any depth.
+/// Returns true if a statement names the accumulator, at any depth.
 fn names(stmt: &Stmt, of: AccId) -> bool {
     let mut found = false;
     stmt.visit(&mut |s| {
         found |= match s {
-            Stmt::Set { acc, .. } | Stmt::Select { acc, .. } => *acc == of,
+            Stmt::Set { acc, .. } | Stmt::Select { acc, .. } | Stmt::Rotate { acc, .. } => *acc == of,
             Stmt::Transpose(t) => t.acc == of,
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.contains(&of),
             _ => false,
@@ -55,13 +55,13 @@ fn reads(expr: &Expr, of: AccId) -> bool {
     found
 }
 
-/// Returns whether a statement sets every element and reads none.
+/// Returns true if a statement sets every element and reads none.
 fn sets_all(stmt: &Stmt, of: AccId, len: u64) -> bool {
     let mut sets: Vec<Places> = vec![];
     if !collect(stmt, of, &mut vec![], &mut sets) {
         return false;
     }
-    // Sets that differ by constants alone count as one more digit.
+    // Sets that differ only by constants count as one more digit.
     let Some(first) = sets.first() else { return false };
     let same: Vec<i64> = sets.iter().filter(|s| s.digits == first.digits).map(|s| s.offset).collect();
     if same.len() < sets.len() {
@@ -81,13 +81,13 @@ fn sets_all(stmt: &Stmt, of: AccId, len: u64) -> bool {
     offsets[0] == 0 && counts_to(digits, len)
 }
 
-/// Which elements a set takes as its loops run: an offset, and a coefficient and extent for each loop.
+/// The elements that a set takes as its loops run: an offset, and a coefficient and extent for each loop.
 struct Places {
     offset: i64,
     digits: Vec<(i64, u64)>,
 }
 
-/// Gathers the sets of an accumulator; false where one cannot be said, or it is read.
+/// Gathers the sets of an accumulator; returns false if a set is too complicated, or the accumulator is read.
 fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut Vec<Places>) -> bool {
     if stmt.exprs().iter().any(|e| reads(e, of)) {
         return false;
@@ -108,13 +108,15 @@ fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut V
             true
         }
         Stmt::Wide { body } => body.iter().all(|s| collect(s, of, loops, sets)),
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => !names(stmt, of),
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::Rotate { .. } => {
+            !names(stmt, of)
+        }
         _ => true,
     }
 }
 
-/// Returns whether sums of multiples of the coefficients, each up to its extent, take every value below `len`: like
-/// digits, each counts in units of all smaller ones.
+/// Returns true if sums of multiples of the coefficients, each up to its extent, take every value below `len`: each
+/// coefficient then counts, like a digit, in units of all smaller ones.
 fn counts_to(mut digits: Vec<(i64, u64)>, len: u64) -> bool {
     digits.sort_unstable();
     let mut unit = 1;
@@ -160,7 +162,7 @@ mod tests {
         assert!(!found(&format!("for k0 in 0..4 seq {{ {three} }}")));
         let gap = [0, 4, 12].map(|n| format!("for e1 in 0..4 lanes {{ a0[16*k0 + e1 + {n}] = 1.0:f32 }} ")).concat();
         assert!(!found(&format!("for k0 in 0..4 seq {{ {gap} }}")));
-        // An extent that is not known.
+        // The extent of this loop is not known.
         assert!(!found("for b0 in 0..2 seq { carry q1 = b0 for q2 in 0..q1 seq { a0[q2] = 1.0:f32 } }"));
     }
 }

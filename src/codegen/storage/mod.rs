@@ -1,6 +1,6 @@
 //! The place of each accumulator of a legal nest: registers, the function's frame, or scratch memory.
 //!
-//! A wide function and the code around it walk with the same places.
+//! A wide function and the code around it use the same places.
 
 mod cells;
 mod dead;
@@ -9,7 +9,7 @@ mod initial;
 mod scratch;
 
 use cells::cells;
-pub use cells::{Cell, CellLanes, Vector, cell_of};
+pub use cells::{Cell, CellLanes, Edge, Vector, cell_of};
 use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
 pub use frame::Frame;
@@ -32,7 +32,7 @@ impl Storage {
     /// The places of the accumulators of a legal nest.
     ///
     /// # Errors
-    /// If an accumulator has more bytes than an address space.
+    /// An error if an accumulator has more bytes than an address space.
     pub fn of(nest: &Nest) -> Result<Storage, TooLarge> {
         let cells = cells(nest);
         let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;

@@ -1,19 +1,18 @@
-//! Which accumulators lie in scratch memory that the caller gives.
+//! The accumulators in scratch memory, which the caller gives.
 //!
-//! Slices that are selected from do, beyond [`MOST_SLICE_BYTES`]: they may have millions of elements, far
-//! more than a thread's stack holds. States of reductions fit a frame, since schedules bound them; an
-//! accumulator beyond that bound does not, nor do more than [`MOST_FRAME_BYTES`] of them together, which only nests that
-//! callers give have. Bodies that never run at once share memory: each accumulator
-//! lies after those of the bodies around it and those before it in its own.
+//! They are the slices of selections beyond [`MOST_SLICE_BYTES`], which may have millions of elements, far more than a
+//! thread's stack holds, and other accumulators beyond [`MOST_STATE_BYTES`]; schedules bound the states of reductions
+//! to less. Bodies that never run at once share memory: each accumulator lies after those of the bodies around it and
+//! those before it in its own body.
 
 use crate::schedule::Schedule;
 use cranefold_ir::{AccId, DType, Nest, Stmt};
 use std::collections::{HashMap, HashSet};
 
-/// The most bytes of an accumulator that is selected from in the function's frame.
+/// The most bytes, in the function's frame, of an accumulator that is selected from.
 const MOST_SLICE_BYTES: u64 = 64 << 10;
 
-/// The most bytes of any other there.
+/// The most bytes, in the function's frame, of any other accumulator.
 const MOST_STATE_BYTES: u64 = Schedule::MAX_STATE_BYTES;
 
 /// The most bytes of all accumulators there.
@@ -34,9 +33,9 @@ pub struct TooLarge {
 /// The places of accumulators in scratch memory.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// The place of each, in bytes from the start.
+    /// The place of each accumulator, in bytes from the start.
     pub offsets: HashMap<AccId, u64>,
-    /// Bytes that hold them all, a multiple of [`SCRATCH_ALIGN`].
+    /// Bytes that hold all of them, a multiple of [`SCRATCH_ALIGN`].
     pub bytes: u64,
 }
 
@@ -44,7 +43,7 @@ impl Scratch {
     /// The places of the accumulators of `nest` that live in memory and do not fit the frame.
     ///
     /// # Errors
-    /// If an accumulator has more bytes than an address space.
+    /// An error if an accumulator has more bytes than an address space.
     pub fn of(nest: &Nest, in_memory: impl Fn(AccId) -> bool) -> Result<Scratch, TooLarge> {
         let mut slices = HashSet::new();
         nest.visit(&mut |s| {

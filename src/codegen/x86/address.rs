@@ -58,6 +58,11 @@ impl Numbers for Generator<'_> {
     }
 
     fn pointer(&mut self, (start, offset): (Reg, i64), multiple: Option<(Reg, i64)>) -> Reg {
+        if let Some((number, bytes)) = multiple
+            && let Some(pointer) = self.start_of_line((start, offset as i32), number, bytes)
+        {
+            return pointer;
+        }
         let (pointer, offset) = (self.program.reg(Class::General), offset as i32);
         let to = Arg::Reg(pointer, View::R64);
         let Some((number, bytes)) = multiple else {

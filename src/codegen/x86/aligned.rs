@@ -1,203 +1,94 @@
-//! Loads that cross no line of memory, wherever an input begins.
+//! Lines of memory: where an element lies in its line, vectors without the lanes before or behind it, and rotations.
 //!
 //! ```text
-//! for k0 in 0..16 seq {
-//!   for l1 in 0..16 lanes { a0[l1] = add(a0[l1], x0[64*k0 + l1]) }
-//!   for l1 in 0..16 lanes { a0[l1 + 16] = add(a0[l1 + 16], x0[64*k0 + l1 + 16]) }
-//!   for l1 in 0..16 lanes { a0[l1 + 32] = add(a0[l1 + 32], x0[64*k0 + l1 + 32]) }
-//!   for l1 in 0..16 lanes { a0[l1 + 48] = add(a0[l1 + 48], x0[64*k0 + l1 + 48]) }
-//! }
+//! misalign s0 = x0[0] in 16
+//! for l1 in s0..16 lanes { a0[l1] = add(a0[l1], x0[l1 - s0]) }
+//! for l1 in 0..s0 of 16 lanes { a0[l1] = add(a0[l1], x0[l1 - s0 + 4096]) }
+//! rotate a0[0..64] by s0
 //! ```
 //!
-//! A core reads one line of 64 bytes at a time, so that a vector of 64 bytes that lies across two takes half as long again.
-//! A loop like this one reads whole vectors that follow one another, and its registers take turns: vector `v` goes to
-//! register `v` modulo their number, a *ring*. Where `x0` begins `e` elements after a multiple of 64 bytes, the loop reads
-//! from that multiple on: the lines, not the vectors. Then lane `i` of line `v` is element `16 v + i - e`, and always the
-//! same element of the ring as before, `e` lanes further on: each element of the accumulator combines the same elements
-//! in the same order, in another lane. After the loop the ring is turned back.
-//!
-//! Of the first line the lanes from `e` on are elements, and of one more line, after the loop, the first `e`: a mask keeps
-//! the others out, of memory too. The first line is read before the loop, which is entered behind its first vector.
-//!
-//! Where a loop has several inputs, the first one decides; others are read as far before their vectors as that one.
-//! Nothing changes where `e` is zero, nor where elements do not begin at multiples of their size.
+//! A vector without some lanes is a vector under a mask, which keeps these lanes out of memory too. The masks of both kinds
+//! of vectors are made where the place is. A vector and a rotation that do nothing where the place is 0 are left out then.
 
 use super::machine::code::masked_load;
-use super::machine::code::{Arg, Class, Constant, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Class, Constant, Inst, Item, Label, Reg, View};
 use super::machine::table::Opcode;
 use super::{Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::emit::Numbers;
-use crate::codegen::storage::Vector;
-use cranefold_ir::work::{Work, one_each};
-use cranefold_ir::{AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, Over, Stmt};
+use crate::codegen::storage::Edge;
+use cranefold_ir::{BufId, DType};
 use std::collections::HashMap;
 
 /// Bytes of a line of memory.
 const LINE_BYTES: u64 = 64;
 
-/// The fewest vectors of a loop, so that it gains more than is done before and after it.
-const FEWEST: u64 = 32;
-
-/// The fewest registers of a ring: with one, each vector waits for the one before it longer than for memory.
-const FEWEST_IN_RING: usize = 2;
-
-/// The most operations on what a load reads: with more, memory is not what a loop waits for.
-const MOST_WORK: u64 = 4;
-
-/// A loop that may read lines.
-pub(super) struct Lines {
-    /// The first vector of the first input.
-    first: (BufId, Index),
+/// A place in a line.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The bytes of the line before it.
+    before: Reg,
     /// Bytes of an element.
     bytes: u64,
-    rings: Vec<Vec<Reg>>,
+    /// The mask of the lanes from the place on.
+    from: Reg,
+    /// The mask of those below it.
+    below: Reg,
 }
 
-/// Where a loop begins in its first line.
-#[derive(Clone, Copy)]
-pub(super) struct Start {
-    /// The bytes of the line before the first element.
-    before: Reg,
-    /// The lanes of the line from the first element on.
-    pub(super) first: Reg,
-    /// The lanes before them: those of the line after the last one.
-    last: Reg,
-}
-
-/// What is known of inputs before all loops.
+/// The places in lines that are known.
 #[derive(Default)]
-pub(super) struct Starts {
-    /// The bits of an address that say where in a line it is; none where elements lie across their own size.
+pub(super) struct Lines {
+    /// The bits of a buffer's addresses that say where in a line they are; none where elements lie across their own size.
     in_line: HashMap<BufId, Reg>,
-    /// The start of the loops that begin so many bytes after the start of an input, but for whole lines.
-    same: Option<(BufId, i64, Start)>,
-}
-
-/// What a vector of a loop reads and sets.
-#[derive(Default)]
-struct Accesses<'a> {
-    loads: Vec<(BufId, DType, &'a Index)>,
-    reads: Vec<(AccId, &'a Index)>,
-    sets: Vec<(AccId, &'a Index)>,
-    /// Whether there is something else that is not the same in all lanes, or a place that lanes do not name.
-    others: bool,
-}
-
-impl<'a> Accesses<'a> {
-    fn of(body: &'a [Stmt]) -> Accesses<'a> {
-        let mut all = Accesses::default();
-        for stmt in body {
-            match stmt {
-                Stmt::Set { acc, index, .. } => all.sets.push((*acc, index)),
-                Stmt::Let { .. } | Stmt::Call { .. } => {}
-                _ => all.others = true,
-            }
-        }
-        super::each_expr(body, &mut |e| match e {
-            Expr::Load(buf, dtype, index) => all.loads.push((*buf, *dtype, index)),
-            Expr::Read(acc, _, index) => all.reads.push((*acc, index)),
-            Expr::At(..) => all.others = true,
-            _ => {}
-        });
-        all
-    }
+    /// The places, by the number of elements before each.
+    known: HashMap<Reg, Known>,
+    /// The mask of the lanes of the current vector, where some are left out.
+    pub(super) edge: Option<Reg>,
+    /// The end of a vector that is left out where it has no lanes.
+    end: Option<Label>,
 }
 
 impl<'a> Generator<'a> {
-    /// The lines of a loop that may read them; asked before its registers are started.
-    pub(super) fn lines(&mut self, walk: &Walk<'a>, l: &'a Loop) -> Option<Lines> {
-        let (Extent::Const(trips), Over::Step, true) = (l.extent, l.var.over, self.tier.is_512()) else { return None };
-        let many = trips * l.body.len() as u64 >= FEWEST;
-        let Some(Stmt::For(first)) = l.body.first().filter(|_| many) else { return None };
-        let (vector, first_body) = Vector::of(first)?;
-        let first = Accesses::of(first_body);
-        let &(buf, dtype, start) = first.loads.first()?;
-        if Work::new(&self.around.nest.defs, one_each).body(first_body) > MOST_WORK * first.loads.len() as u64 {
-            return None;
+    /// The number of elements from the start of a line to an address.
+    pub(super) fn place_in_line(
+        &mut self,
+        buf: BufId,
+        (pointer, offset): (Reg, i32),
+        bytes: u64,
+    ) -> Result<Reg, Refused> {
+        if !self.tier.is_512() {
+            return Err(Refused("lines of memory in vectors without masks".into()));
         }
-        let bytes = dtype.bytes();
-        let per_line = (LINE_BYTES / bytes) as i64;
-        let own = |index: &Index, var| index.coefficient(var) == 1 && index.terms().count() == 1;
-        let mut rings: Vec<Vec<u64>> = vec![vec![]; first.sets.len()];
-        for (v, stmt) in l.body.iter().enumerate() {
-            let Stmt::For(lanes) = stmt else { return None };
-            let (Vector { var, lanes, outer: None }, body) = Vector::of(lanes)? else { return None };
-            if body.len() != first_body.len() || !body.iter().zip(first_body).all(|(a, b)| are_alike(a, b)) {
-                return None;
-            }
-            let all = Accesses::of(body);
-            let counts = all.loads.len() == first.loads.len() && all.sets.len() == first.sets.len();
-            if all.others || !counts || lanes as i64 != per_line {
-                return None;
-            }
-            // Loads follow one another, from vector to vector and from iteration to iteration.
-            for (&(buf, dtype, index), &(first_buf, _, from)) in all.loads.iter().zip(&first.loads) {
-                let steps = index.coefficient(l.var) == per_line * l.body.len() as i64;
-                let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
-                let follows =
-                    index.clone().plus(var, -1) == from.clone().plus(vector.var, -1).offset_by(v as i64 * per_line);
-                let is_alike = buf == first_buf && dtype.bytes() == bytes && dtype != DType::Bool;
-                if !(steps && is_input && follows && is_alike && index.coefficient(var) == 1) {
-                    return None;
-                }
-            }
-            for (n, &(acc, index)) in all.sets.iter().enumerate() {
-                if acc != first.sets[n].0 || !own(index, var) || walk.types[&acc].bytes() != bytes {
-                    return None;
-                }
-                rings[n].push(index.offset as u64);
-            }
-            // Lanes meet their own lanes only, or what is the same in all.
-            let is_set = |acc: AccId| first.sets.iter().any(|set| set.0 == acc);
-            let in_lane = |&(acc, index): &(AccId, &Index)| match is_set(acc) {
-                true => all.sets.contains(&(acc, index)),
-                false => index.is_constant(),
-            };
-            if !all.reads.iter().all(in_lane) {
-                return None;
-            }
-        }
-        let sets = first.sets.iter().map(|set| set.0);
-        let rings = sets
-            .zip(rings)
-            .map(|(acc, starts)| ring(walk, acc, &starts, per_line as u64))
-            .collect::<Option<Vec<_>>>()?;
-        let mut registers: Vec<Reg> = rings.iter().flatten().copied().collect();
-        registers.sort();
-        if registers.windows(2).any(|pair| pair[0] == pair[1]) {
-            return None;
-        }
-        let first = (buf, start.clone().plus(vector.var, -1));
-        Some(Lines { first, bytes, rings })
+        let in_line = self.in_line(buf, bytes);
+        let before = self.program.reg(Class::General);
+        let [from, below] = [Class::Mask; 2].map(|class| self.program.reg(class));
+        let before_arg = Arg::Reg(before, View::R64);
+        self.emit(Inst::new(Opcode::Lea, &[before_arg, Arg::Mem(pointer, offset)]));
+        self.emit(Inst::new(Opcode::And, &[before_arg, Arg::Reg(in_line, View::R64)]));
+        let place = self.divided(before, bytes);
+        let (elements, numbers) = (self.in_lanes(place, bytes), self.lane_numbers(bytes));
+        let code = match bytes {
+            1 => Opcode::Vpcmpgtb,
+            2 => Opcode::Vpcmpgtw,
+            4 => Opcode::Vpcmpgtd,
+            _ => Opcode::Vpcmpgtq,
+        };
+        let (from_arg, below_arg) = (Arg::Reg(from, View::K), Arg::Reg(below, View::K));
+        self.emit(Inst::new(code, &[below_arg, self.full(elements), self.full(numbers)]));
+        self.emit(Inst::new(Opcode::Knotq, &[from_arg, below_arg]));
+        self.lines.known.insert(place, Known { before, bytes, from, below });
+        Ok(place)
     }
 
-    /// Lets the pointers of a loop begin at a line.
-    pub(super) fn start_lines(&mut self, walk: &mut Walk<'a>, lines: &Lines, pointers: &[(Reg, i64)]) -> Start {
-        let (buf, index) = &lines.first;
-        let in_line = self.in_line(*buf, lines.bytes);
-        let by_lines = index.terms().all(|(_, c)| c * lines.bytes as i64 % LINE_BYTES as i64 == 0);
-        let offset = (index.offset * lines.bytes as i64).rem_euclid(LINE_BYTES as i64);
-        let start = match self.starts.same {
-            Some((of, at, start)) if by_lines && (of, at) == (*buf, offset) => start,
-            None if by_lines => {
-                let start = self.in_prologue(|own| {
-                    let (base, _) = own.base(Base::Buf(*buf));
-                    own.start_at(base, offset as i32, in_line, lines.bytes)
-                });
-                self.starts.same = Some((*buf, offset, start));
-                start
-            }
-            _ => {
-                let (pointer, offset) = walk.address(self, Base::Buf(*buf), index);
-                self.start_at(pointer, offset, in_line, lines.bytes)
-            }
-        };
-        let before = Arg::Reg(start.before, View::R64);
-        for &(pointer, _) in pointers {
-            self.emit(Inst::new(Opcode::Sub, &[Arg::Reg(pointer, View::R64), before]));
-        }
-        start
+    /// The address so many elements of a line before another, where the number of bytes for each fits.
+    pub(super) fn start_of_line(&mut self, start: (Reg, i32), place: Reg, bytes: i64) -> Option<Reg> {
+        let known = self.lines.known.get(&place).filter(|known| bytes == -(known.bytes as i64)).copied()?;
+        let pointer = self.program.reg(Class::General);
+        let to = Arg::Reg(pointer, View::R64);
+        self.emit(Inst::new(Opcode::Lea, &[to, Arg::Mem(start.0, start.1)]));
+        self.emit(Inst::new(Opcode::Sub, &[to, Arg::Reg(known.before, View::R64)]));
+        Some(pointer)
     }
 
     /// Writes code before all else, and after what stands there by now.
@@ -209,9 +100,9 @@ impl<'a> Generator<'a> {
         written
     }
 
-    /// The bits of an input's addresses that say where in a line they are.
+    /// The bits of a buffer's addresses that say where in a line they are.
     fn in_line(&mut self, buf: BufId, bytes: u64) -> Reg {
-        if let Some(&known) = self.starts.in_line.get(&buf) {
+        if let Some(&known) = self.lines.in_line.get(&buf) {
             return known;
         }
         let (base, _) = self.base(Base::Buf(buf));
@@ -225,71 +116,61 @@ impl<'a> Generator<'a> {
             own.emit(Inst::new(Opcode::Cmovne, &args));
             bits
         });
-        self.starts.in_line.insert(buf, bits);
+        self.lines.in_line.insert(buf, bits);
         bits
     }
 
-    /// Where in its line an address is.
-    fn start_at(&mut self, pointer: Reg, offset: i32, in_line: Reg, bytes: u64) -> Start {
-        let before = self.program.reg(Class::General);
-        let [first, last] = [Class::Mask; 2].map(|class| self.program.reg(class));
-        let before_arg = Arg::Reg(before, View::R64);
-        self.emit(Inst::new(Opcode::Lea, &[before_arg, Arg::Mem(pointer, offset)]));
-        self.emit(Inst::new(Opcode::And, &[before_arg, Arg::Reg(in_line, View::R64)]));
-        let elements = self.divided(before, bytes);
-        let (elements, numbers) = (self.in_lanes(elements, bytes), self.lane_numbers(bytes));
-        let code = match bytes {
-            1 => Opcode::Vpcmpgtb,
-            2 => Opcode::Vpcmpgtw,
-            4 => Opcode::Vpcmpgtd,
-            _ => Opcode::Vpcmpgtq,
-        };
-        let (first_arg, last_arg) = (Arg::Reg(first, View::K), Arg::Reg(last, View::K));
-        self.emit(Inst::new(code, &[last_arg, self.full(elements), self.full(numbers)]));
-        self.emit(Inst::new(Opcode::Knotq, &[first_arg, last_arg]));
-        Start { before, first, last }
-    }
-
-    /// The first vector of a body, for the lanes of a mask.
-    pub(super) fn edge_of_lines(&mut self, walk: &mut Walk<'a>, mask: Reg, body: &'a [Stmt]) -> Result<(), Refused> {
-        self.edge = Some(mask);
-        let done = walk.body(self, &body[..1]);
-        self.edge = None;
-        done
-    }
-
-    /// The line after the last one, and the ring as it was.
-    pub(super) fn end_lines(
-        &mut self,
-        walk: &mut Walk<'a>,
-        lines: &Lines,
-        start: Start,
-        body: &'a [Stmt],
-    ) -> Result<(), Refused> {
-        let aligned = self.program.label();
-        let before = Arg::Reg(start.before, View::R64);
-        self.emit(Inst::new(Opcode::Test, &[before, before]));
-        self.program.items.push(Item::Jump(Opcode::Je, aligned));
-        self.edge_of_lines(walk, start.last, body)?;
-        match lines.bytes {
-            1 => self.turn_bytes_back(lines, start.before),
-            _ => self.turn_back(lines, start.before),
+    /// Begins a vector of which lanes are left out, or none.
+    pub(super) fn begin_edge(&mut self, walk: &Walk<'a>, edge: Option<Edge>) -> Result<(), Refused> {
+        let Some(edge) = edge else { return Ok(()) };
+        let (Edge::From(var) | Edge::Below(var)) = edge;
+        let known = walk.counters.get(&var).and_then(|place| Some((*place, *self.lines.known.get(place)?)));
+        let Some((place, masks)) = known else { return Err(Refused(format!("lanes from {var}, which is elsewhere"))) };
+        self.lines.edge = Some(match edge {
+            Edge::From(_) => masks.from,
+            Edge::Below(_) => masks.below,
+        });
+        if let Edge::Below(_) = edge {
+            self.lines.end = Some(self.unless_zero(place));
         }
-        self.program.items.push(Item::Label(aligned));
         Ok(())
     }
 
-    /// Each register of a ring gets the lanes of itself and of the next one, from the first element on.
-    fn turn_back(&mut self, lines: &Lines, before: Reg) {
-        let (add, permute) = match lines.bytes {
+    /// Ends it.
+    pub(super) fn end_edge(&mut self) {
+        self.lines.edge = None;
+        if let Some(end) = self.lines.end.take() {
+            self.program.items.push(Item::Label(end));
+        }
+    }
+
+    /// Leaves out what follows, up to the label that is to be placed, where a number is 0.
+    fn unless_zero(&mut self, number: Reg) -> Label {
+        let (end, number) = (self.program.label(), Arg::Reg(number, View::R64));
+        self.emit(Inst::new(Opcode::Test, &[number, number]));
+        self.program.items.push(Item::Jump(Opcode::Je, end));
+        end
+    }
+
+    /// Each register gets the lanes of itself and of the next one, from a place on.
+    pub(super) fn rotate_lanes(&mut self, registers: &[Reg], dtype: DType, place: Reg) {
+        let end = self.unless_zero(place);
+        match dtype.bytes() {
+            1 => self.rotate_bytes(registers, place),
+            bytes => self.rotate_elements(registers, bytes, place),
+        }
+        self.program.items.push(Item::Label(end));
+    }
+
+    fn rotate_elements(&mut self, registers: &[Reg], bytes: u64, place: Reg) {
+        let (add, permute) = match bytes {
             2 => (Opcode::Vpaddw, Opcode::Vpermt2w),
             4 => (Opcode::Vpaddd, Opcode::Vpermt2d),
             _ => (Opcode::Vpaddq, Opcode::Vpermt2q),
         };
-        let elements = self.divided(before, lines.bytes);
-        let (elements, numbers) = (self.in_lanes(elements, lines.bytes), self.lane_numbers(lines.bytes));
+        let (elements, numbers) = (self.in_lanes(place, bytes), self.lane_numbers(bytes));
         let order = self.both(add, elements, numbers);
-        for (reg, next) in self.neighbours(lines) {
+        for (reg, next) in self.neighbours(registers) {
             let args = [self.full(reg), self.full(order), self.full(next)];
             self.emit(Inst::new(permute, &args));
         }
@@ -297,7 +178,7 @@ impl<'a> Generator<'a> {
 
     /// The same of bytes, which no instruction permutes across two registers: the four bytes that the first one lies in
     /// and those after them, shifted together.
-    fn turn_bytes_back(&mut self, lines: &Lines, before: Reg) {
+    fn rotate_bytes(&mut self, registers: &[Reg], before: Reg) {
         let four = self.divided(before, 4);
         let [bits, others] = [Class::General; 2].map(|class| self.program.reg(class));
         let [bits_arg, others_arg] = [bits, others].map(|reg| Arg::Reg(reg, View::R64));
@@ -314,7 +195,7 @@ impl<'a> Generator<'a> {
             self.emit(Inst::new(Opcode::Vmovd, &[Arg::Reg(to, View::Xmm), Arg::Reg(number, View::R32)]));
             Arg::Reg(to, View::Xmm)
         });
-        for (reg, next) in self.neighbours(lines) {
+        for (reg, next) in self.neighbours(registers) {
             let codes = [Opcode::VpsrldCount, Opcode::VpslldCount];
             let parts = [(first, codes[0], shifts[0]), (second, codes[1], shifts[1])].map(|(order, code, by)| {
                 let part = self.vector();
@@ -328,16 +209,12 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The registers of all rings, each with the next one as it was when the ring began to be turned.
-    fn neighbours(&mut self, lines: &Lines) -> Vec<(Reg, Reg)> {
-        let mut pairs = vec![];
-        for ring in &lines.rings {
-            let first = self.vector();
-            self.program.items.push(Item::Copy { to: first, from: ring[0] });
-            let next = ring[1..].iter().copied().chain([first]);
-            pairs.extend(ring.iter().copied().zip(next));
-        }
-        pairs
+    /// The registers, each with the next one as it was before the rotation.
+    fn neighbours(&mut self, registers: &[Reg]) -> Vec<(Reg, Reg)> {
+        let first = self.vector();
+        self.program.items.push(Item::Copy { to: first, from: registers[0] });
+        let next = registers[1..].iter().copied().chain([first]);
+        registers.iter().copied().zip(next).collect()
     }
 
     /// A number divided by a power of two.
@@ -351,7 +228,7 @@ impl<'a> Generator<'a> {
         to
     }
 
-    /// Elements of a line, of which not all are there.
+    /// The lanes of memory that a mask has; zero in the others.
     pub(super) fn load_edge(&mut self, mask: Reg, pointer: Reg, offset: i32, val: Val) -> Val {
         let to = self.vector();
         let args = [self.full(to), Arg::Mem(pointer, offset)];
@@ -384,42 +261,4 @@ impl<'a> Generator<'a> {
         let numbers = (0..LINE_BYTES / bytes).flat_map(|n| n.to_le_bytes()[..bytes as usize].to_vec());
         self.program.constant(Constant::Bytes(numbers.collect()))
     }
-}
-
-/// The registers that vectors go to by turns, from these elements of an accumulator on; all still hold what they
-/// start with, the same in all lanes.
-fn ring(walk: &Walk, acc: AccId, starts: &[u64], lanes: u64) -> Option<Vec<Reg>> {
-    let len = starts.iter().skip(1).position(|s| *s == starts[0]).map_or(starts.len(), |n| n + 1);
-    let turns = len >= FEWEST_IN_RING
-        && starts.len().is_multiple_of(len)
-        && starts.iter().enumerate().all(|(v, s)| *s == starts[v % len]);
-    let cells = walk.storage.cells.get(&acc).filter(|_| turns)?;
-    let whole = |start: &u64| {
-        let cell = cells.iter().find(|cell| cell.start == *start && cell.lanes == lanes)?;
-        let reg = *walk.registers.get(&(acc, *cell))?;
-        walk.initial((acc, *cell)).map(|_| reg)
-    };
-    starts[..len].iter().map(whole).collect()
-}
-
-/// Whether statements of two vectors do the same, but for the elements that they name.
-fn are_alike(a: &Stmt, b: &Stmt) -> bool {
-    let is_kind = match (a, b) {
-        (Stmt::Set { acc: a, .. }, Stmt::Set { acc: b, .. }) => a == b,
-        (Stmt::Let { var: a, .. }, Stmt::Let { var: b, .. }) => a == b,
-        (Stmt::Call { vars: a, def: f, .. }, Stmt::Call { vars: b, def: g, .. }) => (a, f) == (b, g),
-        _ => false,
-    };
-    is_kind && a.exprs().len() == b.exprs().len() && a.exprs().iter().zip(b.exprs()).all(|(a, b)| are_alike_exprs(a, b))
-}
-
-fn are_alike_exprs(a: &Expr, b: &Expr) -> bool {
-    let is_kind = match (a, b) {
-        (Expr::Load(a, ..), Expr::Load(b, ..)) => a == b,
-        (Expr::Read(a, _, at), Expr::Read(b, _, other)) => a == b && (at == other || !at.is_constant()),
-        (Expr::Op(f, d, _), Expr::Op(g, e, _)) => (f, d) == (g, e),
-        (Expr::Call(f, ..), Expr::Call(g, ..)) => f == g,
-        _ => a == b,
-    };
-    is_kind && a.args().len() == b.args().len() && a.args().iter().zip(b.args()).all(|(a, b)| are_alike_exprs(a, b))
 }

@@ -1,7 +1,7 @@
-//! Sums of bytes that lie side by side.
+//! Sums of neighbouring bytes.
 //!
-//! A lane of 4 bytes takes the 4 bytes of memory under it, one of 8 bytes the 8 under it, so that a vector of lanes
-//! is one of bytes in memory. With ones, products of bytes are the bytes:
+//! A lane of 4 bytes sums the 4 bytes of memory under it, a lane of 8 bytes the 8 under it, so that a vector of lanes
+//! is one vector of bytes in memory. Products with ones are the bytes themselves:
 //!
 //! | lane | bytes | instructions | why it is exact |
 //! | --- | --- | --- | --- |
@@ -20,22 +20,22 @@ use crate::codegen::storage::Vector;
 use cranefold_ir::analysis::NeighbourSum;
 use cranefold_ir::{DType, Expr, Extent, Loop, LoopVar, Op, Stmt};
 
-/// Iterations of a loop whose sums of bytes fit 32 bits: each adds at most 4 * 255.
+/// The most iterations of a loop whose sums of bytes fit 32 bits: each adds at most 4 * 255.
 const MOST_NARROW: u64 = (1 << 31) / (4 * 256);
 
-/// Iterations from which on narrow sums gain more than it costs to widen them: of signed bytes, of unsigned ones
-/// (rows of 4 iterations: 128 and 110 GB/s, without them 87 and 129).
+/// The iterations from which on narrow sums gain more than widening them costs: for signed and for unsigned bytes (rows
+/// of 4 iterations: 128 and 110 GB/s, without narrow sums 87 and 129).
 const FEWEST_NARROW: [u64; 2] = [4, 8];
 
-/// A sum of neighbours in each lane.
+/// A sum of neighbouring bytes in each lane.
 pub(super) struct SumOfBytes<'e> {
-    /// What they are added to, if anything.
+    /// The value to which the sums are added, if any.
     plus: Option<&'e Expr>,
     sum: NeighbourSum<'e>,
 }
 
 impl<'a> Generator<'a> {
-    /// An expression as a sum of the bytes under a vector of lanes; `None` where it is anything else.
+    /// An expression as a sum of the bytes under a vector of lanes; `None` if it is anything else.
     pub(super) fn sum_of_bytes<'e>(&self, lane: Option<(LoopVar, u64)>, e: &'e Expr) -> Option<SumOfBytes<'e>> {
         let Expr::Op(Op::Add, _, args) = e else { return None };
         self.bytes_of(lane, e)
@@ -56,7 +56,7 @@ impl<'a> Generator<'a> {
         let (place, lanes) = (ValuePlace::Mem(pointer, offset), ActiveLanes::First(lanes));
         let bytes = Val { place, dtype: from, lanes: ActiveLanes::First(self.tier.bytes()), bytes: 1 };
         let done = |reg| Val { place: ValuePlace::Reg(reg), dtype, lanes, bytes: dtype.bytes() };
-        if dtype.bytes() == 4 && self.around.plan.vectors.dot && self.tier.is_512() {
+        if dtype.bytes() == 4 && self.around.vectors.dot && self.tier.is_512() {
             return Ok(done(self.dot_with_ones(bytes, plus, to)));
         }
         if let Some(Val { place: ValuePlace::Reg(wide), .. }) = plus
@@ -76,7 +76,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The bytes' sums added in place to what they are added to.
+    /// Adds the sums of the bytes, in place, to `plus`.
     fn dot_with_ones(&mut self, bytes: Val, plus: Option<Val>, to: Option<Reg>) -> Reg {
         let plus = match plus {
             Some(plus) => self.reg(plus),
@@ -92,10 +92,10 @@ impl<'a> Generator<'a> {
         sum
     }
 
-    /// Where all that a loop does is to sum bytes into 64-bit lanes, zeros to sum them in 32-bit lanes first.
+    /// Begins to sum bytes in 32-bit lanes if the loop only sums them into 64-bit lanes: sets the narrow sums to 0.
     pub(super) fn start_narrow_sums(&mut self, walk: &mut Walk<'a>, l: &Loop) {
         let Extent::Const(extent) = l.extent else { return };
-        if !self.around.plan.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
+        if !self.around.vectors.dot || !self.tier.is_512() || extent > MOST_NARROW {
             return;
         }
         let sums: Option<Vec<Reg>> = l.body.iter().map(|s| self.wide_sum(walk, s, extent)).collect();
@@ -106,7 +106,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The register of 64-bit lanes to which a statement adds bytes, where that is all it does, often enough.
+    /// The register of 64-bit lanes to which a statement adds bytes; `None` if it does more, or for too few iterations.
     fn wide_sum(&self, walk: &mut Walk<'a>, stmt: &Stmt, extent: u64) -> Option<Reg> {
         let Stmt::For(lanes) = stmt else { return None };
         let (vector @ Vector { outer: None, .. }, [Stmt::Set { acc, index, value }]) = Vector::of(lanes)? else {
@@ -123,7 +123,7 @@ impl<'a> Generator<'a> {
         wide.filter(|_| adds && sum.sum.dtype.bytes() == 8 && extent >= fewest)
     }
 
-    /// Adds 32-bit sums to those beside which they stood: the lower one of each lane, and the upper one.
+    /// Adds both 32-bit sums in each lane to the 64-bit sum of that lane.
     pub(super) fn end_narrow_sums(&mut self) {
         let mut sums: Vec<(Reg, Reg)> = self.narrow.drain().collect();
         sums.sort();
@@ -137,7 +137,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Bytes without and with a sign whose products are the bytes: the ones take the other side.
+    /// The unsigned and the signed operand whose products are the bytes: one is the bytes, the other ones.
     fn with_ones(&mut self, bytes: Val) -> (Reg, Arg) {
         let ones = self.splat(1, 1);
         if bytes.dtype.is_signed() {

@@ -6,7 +6,7 @@ use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace};
 use cranefold_ir::DType;
 
-/// Conversions by one instruction between floats, or from integers to floats.
+/// The instruction that converts between floats, or from integers to floats, if there is one.
 fn convert(from: DType, to: DType) -> Option<Opcode> {
     use DType::{F16, F32, F64, I32, I64, U32, U64};
     Some(match (from, to) {
@@ -25,7 +25,7 @@ fn convert(from: DType, to: DType) -> Option<Opcode> {
     })
 }
 
-/// Integers to wider ones.
+/// The instruction that widens integers.
 fn widen(from: u64, to: u64, signed: bool) -> Opcode {
     match (from, to, signed) {
         (1, 2, true) => Opcode::Vpmovsxbw,
@@ -43,7 +43,7 @@ fn widen(from: u64, to: u64, signed: bool) -> Opcode {
     }
 }
 
-/// Integers to narrower ones in AVX-512, and the bytes of the result.
+/// The instruction of AVX-512 that narrows integers, and the bytes of its result.
 fn narrow(from: u64, to: u64) -> (Opcode, u64) {
     match (from, to) {
         (8, 4) => (Opcode::Vpmovqd, 32),
@@ -74,7 +74,7 @@ impl Generator<'_> {
                 None => return Err(Refused(format!("{result} of {from}"))),
             },
         };
-        // A narrower result fills a part of the register alone.
+        // A narrower result fills only a part of the register.
         Ok(if a.lanes == ActiveLanes::Same && result.bytes() < from.bytes() { self.broadcast(value) } else { value })
     }
 
@@ -94,7 +94,7 @@ impl Generator<'_> {
         self.value(to, result, a.lanes)
     }
 
-    /// Integers to another size, modulo 2^bits.
+    /// Converts integers to another size, modulo 2^bits.
     fn resized(&mut self, a: Val, result: DType, to: Option<Reg>) -> Val {
         let (from_bytes, to_bytes) = (a.dtype.bytes(), result.bytes());
         if from_bytes == to_bytes {
@@ -115,7 +115,7 @@ impl Generator<'_> {
         self.value(to, result, a.lanes)
     }
 
-    /// Integers to narrower ones in AVX2: those of each half are brought together, then the halves.
+    /// Narrows integers in AVX2: packs the elements of each half, and then the halves.
     fn narrowed(&mut self, from: Reg, wide: usize, small: usize, to: Reg) {
         let in_half = 16 / wide * small;
         let gather = self.table(|i| {
@@ -125,7 +125,7 @@ impl Generator<'_> {
         let gather = self.full(gather);
         let parts = self.pair(Opcode::Vpshufb, from, gather, None);
         let upper = self.group(parts, 1);
-        // The upper half's elements follow those of the lower.
+        // The upper half's elements follow those of the lower half.
         let args = [Arg::Reg(to, View::Xmm), Arg::Reg(parts, View::Xmm), Arg::Reg(upper, View::Xmm)];
         match in_half {
             8 => self.emit(Inst::new(Opcode::VpunpcklqdqXmm, &args)),
@@ -134,7 +134,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Nearest even, to f16.
+    /// Converts to f16, to nearest even.
     fn half_of(&mut self, a: Val, to: Option<Reg>) -> Val {
         let from = self.reg(a);
         let to = self.target(to);
@@ -145,7 +145,7 @@ impl Generator<'_> {
         self.value(to, DType::F16, a.lanes)
     }
 
-    /// The bits of a bf16 are the upper half of those of an f32.
+    /// Converts from bf16, whose bits are the upper half of an f32's.
     fn of_bf16(&mut self, a: Val, to: Option<Reg>) -> Val {
         let all = self.tier.bytes();
         if self.tier.is_512() {
@@ -168,7 +168,7 @@ impl Generator<'_> {
         self.value(to, DType::F32, a.lanes)
     }
 
-    /// 1 where true, else 0.
+    /// Converts a truth value to 1 or 0.
     fn number_of_truth(&mut self, a: Val, result: DType, to: Option<Reg>) -> Result<Val, Refused> {
         if result.is_float() {
             return Err(Refused(format!("{result} of bool")));

@@ -9,11 +9,11 @@ use crate::codegen::address::Base;
 use crate::codegen::emit::{Accumulators, Numbers, RegisterElements};
 use cranefold_ir::{AccId, DType, Scalar};
 
-/// Vectors up to which filling an accumulator is written out.
+/// The most vectors of an accumulator whose filling is unrolled.
 const FEW_VECTORS: u64 = 8;
 
 impl Accumulators for Generator<'_> {
-    /// A vector at a time; what is left in halves of a vector, quarters and so on.
+    /// Fills a vector at a time, and the rest by halves of a vector, quarters and so on.
     fn fill(&mut self, acc: AccId, dtype: DType, len: u64, init: Scalar) {
         let (base, offset) = self.base(Base::Acc(acc));
         let (base, offset) = self.near(base, offset);
@@ -89,15 +89,15 @@ impl Accumulators for Generator<'_> {
     }
 
     fn in_place(&self, register: Reg) -> Option<Reg> {
-        self.edge.is_none().then_some(register)
+        self.lines.edge.is_none().then_some(register)
     }
 
     fn write(&mut self, reg: Reg, part: RegisterElements, val: Val) -> Result<(), Refused> {
-        if let Some(mask) = self.edge {
+        if let Some(mask) = self.lines.edge {
             self.set_edge(mask, reg, val);
             return Ok(());
         }
-        // A cell of one element holds it in all lanes.
+        // A cell of one element holds that element in all lanes.
         let val = match (part.cell.lanes, val) {
             (1, Val { lanes: ActiveLanes::First(_), place: ValuePlace::Mem(base, offset), dtype, .. }) => {
                 self.broadcast_load(dtype, base, offset)
@@ -112,7 +112,15 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
+    fn rotate(&mut self, registers: &[Reg], dtype: DType, by: Reg) -> Result<(), Refused> {
+        self.rotate_lanes(registers, dtype, by);
+        Ok(())
+    }
+
     fn write_part(&mut self, register: Reg, part: RegisterElements, written: u64, value: Val) -> Result<(), Refused> {
+        if self.lines.edge.is_some() {
+            return Err(Refused("parts of registers of which some lanes are left out".into()));
+        }
         let from = self.reg(value);
         let bytes = part.dtype.bytes();
         self.put_lanes(register, from, part.at * bytes, written * bytes, bytes);
@@ -121,7 +129,7 @@ impl Accumulators for Generator<'_> {
 }
 
 impl Generator<'_> {
-    /// The vector from so many bytes on, of which `len` matter.
+    /// The vector that begins `start` bytes into another, of which `len` bytes matter.
     fn lanes_from(&mut self, reg: Reg, start: u64, len: u64) -> Reg {
         let to = self.vector();
         if self.tier.is_512() && start.is_multiple_of(4) {
@@ -144,13 +152,13 @@ impl Generator<'_> {
         to
     }
 
-    /// The part of the frame in which lanes are moved about, after the part that all wide functions share.
+    /// The place in the frame where lanes are moved, after the part that all wide functions share.
     fn lane_slot(&self) -> i32 {
         const { assert!(LANE_SLOT_BYTES == 128) };
         self.around.storage.frame.bytes as i32
     }
 
-    /// Writes lanes into a vector, so many bytes from its start on.
+    /// Writes lanes into a vector, from `start` bytes on.
     fn put_lanes(&mut self, reg: Reg, from: Reg, start: u64, len: u64, bytes: u64) {
         if self.tier.is_512() && (start == 0 || (start.is_multiple_of(4) && bytes >= 4)) {
             let mut moved = from;
@@ -178,7 +186,7 @@ impl Generator<'_> {
         let mut done = 0;
         let mut rest = from;
         while done < len {
-            // The largest power of two: a part that is none comes in several.
+            // The largest power of two; other sizes take several parts.
             let part = 1 << (len - done).ilog2();
             self.store_bytes(rest, FRAME, slot + (start + done) as i32, part);
             done += part;
@@ -189,7 +197,7 @@ impl Generator<'_> {
         self.load_bytes(reg, FRAME, slot, bytes);
     }
 
-    /// The vector from so many bytes on, by way of the slot's second half.
+    /// The vector that begins `start` bytes into another, by way of the slot's second half.
     fn lanes_from_slot(&mut self, reg: Reg, start: u64) -> Reg {
         let to = self.vector();
         if self.tier.is_512() && start.is_multiple_of(4) {

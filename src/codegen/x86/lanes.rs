@@ -1,24 +1,26 @@
-//! Lanes in and out of registers: constants, loads and stores.
+//! Lanes to and from registers: constants, loads and stores.
 
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
 use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
-use crate::codegen::address::{Access, Base};
+use crate::codegen::address::Access;
 use crate::codegen::emit::{Memory, Numbers};
-use cranefold_ir::{BufferRole, DType, Scalar};
+use cranefold_ir::{BufId, DType, Scalar};
 
 impl<'a> Memory<'a> for Generator<'a> {
     fn load(&mut self, _: &Walk<'a>, from: Access<Reg>) -> Result<Val, Refused> {
-        let Access { base, dtype, pointer, offset_bytes: offset, lanes } = from;
+        let Access { dtype, pointer, offset_bytes: offset, lanes, .. } = from;
         let bytes = dtype.bytes();
         let Some((lanes, stride)) = lanes else { return Ok(self.broadcast_load(dtype, pointer, offset)) };
+        if self.lines.edge.is_some() && (stride != 1 || lanes * bytes != self.tier.bytes()) {
+            return Err(Refused("elements apart of which some are left out".into()));
+        }
         let val = |place| Val { place, dtype, lanes: ActiveLanes::First(lanes), bytes };
         if stride != 1 {
             return Ok(val(ValuePlace::Reg(self.gather(bytes, lanes, pointer, offset, stride))));
         }
         if (lanes * bytes).is_power_of_two() {
-            self.prefetch(base, pointer, offset, lanes * bytes);
-            if let Some(mask) = self.edge {
+            if let Some(mask) = self.lines.edge {
                 return Ok(self.load_edge(mask, pointer, offset, val(ValuePlace::Mem(pointer, offset))));
             }
             return Ok(val(ValuePlace::Mem(pointer, offset)));
@@ -36,6 +38,9 @@ impl<'a> Memory<'a> for Generator<'a> {
     fn store(&mut self, to: Access<Reg>, val: Val) -> Result<(), Refused> {
         let Access { dtype, pointer, offset_bytes: offset, lanes, .. } = to;
         let bytes = dtype.bytes();
+        if self.lines.edge.is_some() {
+            return Err(Refused("stores of which some are left out".into()));
+        }
         let reg = self.reg(val);
         match lanes {
             None => self.store_bytes(reg, pointer, offset, bytes),
@@ -50,6 +55,14 @@ impl<'a> Memory<'a> for Generator<'a> {
             Some((lanes, stride)) => self.scatter(reg, bytes, lanes, pointer, offset, stride),
         }
         Ok(())
+    }
+
+    fn misaligned(&mut self, buf: BufId, at: (Reg, i32), bytes: u64) -> Result<Reg, Refused> {
+        self.place_in_line(buf, at, bytes)
+    }
+
+    fn prefetch(&mut self, (pointer, offset): (Reg, i32)) {
+        self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, offset)]));
     }
 }
 
@@ -67,7 +80,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The register of a constant in all lanes. One of a truth value is a mask in AVX-512.
+    /// The register of a constant in all lanes. A truth value is a mask in AVX-512.
     pub(super) fn constant_reg(&mut self, s: Scalar) -> Reg {
         if s.dtype() == DType::Bool {
             let bits = 0u64.wrapping_sub(s.bits());
@@ -90,13 +103,13 @@ impl Generator<'_> {
         self.program.constant(Constant::Bytes(bytes))
     }
 
-    /// The mask of the first lanes.
+    /// The mask of `lanes` lanes from `start` on.
     pub(super) fn mask_of(&mut self, start: u64, lanes: u64) -> Reg {
         let ones = if lanes >= 64 { u64::MAX } else { (1 << lanes) - 1 };
         self.program.constant(Constant::Mask(ones << start))
     }
 
-    /// Bytes of the lanes that are known of a value in memory.
+    /// Bytes of a value's lanes in memory that are known.
     pub(super) fn known_bytes(&self, val: Val) -> u64 {
         match val.lanes {
             ActiveLanes::First(n) => n * val.bytes,
@@ -113,7 +126,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Loads just so many bytes: a power of two.
+    /// Loads exactly `bytes` bytes, a power of two.
     pub(super) fn load_bytes(&mut self, to: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
         let x = |reg| Arg::Reg(reg, View::Xmm);
@@ -135,7 +148,7 @@ impl Generator<'_> {
         self.emit(inst);
     }
 
-    /// An element in all lanes.
+    /// Loads an element into all lanes.
     pub(super) fn broadcast_load(&mut self, dtype: DType, base: Reg, offset: i32) -> Val {
         let bytes = dtype.bytes();
         let to = self.vector();
@@ -149,13 +162,13 @@ impl Generator<'_> {
         self.emit(Inst::new(opcode, &args));
         let val = Val { place: ValuePlace::Reg(to), dtype, lanes: ActiveLanes::Same, bytes };
         match dtype {
-            // In memory a byte.
+            // In memory, a truth value is a byte.
             DType::Bool => self.is_nonzero(Val { dtype: DType::U8, ..val }),
             _ => val,
         }
     }
 
-    /// Lane 0 in all lanes.
+    /// The value of lane 0 in all lanes.
     pub(super) fn broadcast(&mut self, val: Val) -> Val {
         if val.dtype == DType::Bool {
             return self.broadcast_truth(val);
@@ -173,16 +186,6 @@ impl Generator<'_> {
         Val { place: ValuePlace::Reg(to), lanes: ActiveLanes::Same, ..val }
     }
 
-    /// Asks for memory ahead of what a step reads of an input; beyond its end this does nothing.
-    fn prefetch(&mut self, base: Base, pointer: Reg, offset: i32, bytes: u64) {
-        let ahead = i64::from(offset) + self.around.plan.prefetch_bytes as i64;
-        let (Base::Buf(buf), Ok(ahead)) = (base, i32::try_from(ahead)) else { return };
-        let is_input = self.around.nest.buffers[buf.0 as usize].role == BufferRole::In;
-        if is_input && self.in_steps > 0 && self.around.plan.prefetch_bytes > 0 && bytes >= 32 {
-            self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, ahead)]));
-        }
-    }
-
     /// Says of the last instruction that it should stay in the order of memory.
     pub(super) fn stays_in_order(&mut self) {
         if let Some(Item::Inst(inst)) = self.program.items.last_mut() {
@@ -190,7 +193,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Elements that do not lie side by side, one by one.
+    /// Loads strided elements one by one.
     fn gather(&mut self, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) -> Reg {
         let in_group = 16 / bytes;
         let mut whole = None;
@@ -236,7 +239,7 @@ impl Generator<'_> {
         whole.expect("a lane")
     }
 
-    /// Elements to places that do not lie side by side, one by one.
+    /// Stores elements to strided places one by one.
     fn scatter(&mut self, reg: Reg, bytes: u64, lanes: u64, base: Reg, offset: i32, stride: i64) {
         let in_group = 16 / bytes;
         for group in 0..lanes.div_ceil(in_group) {
@@ -262,7 +265,7 @@ impl Generator<'_> {
         to
     }
 
-    /// Stores just so many bytes: a power of two.
+    /// Stores exactly `bytes` bytes, a power of two.
     pub(super) fn store_bytes(&mut self, reg: Reg, base: Reg, offset: i32, bytes: u64) {
         let memory = Arg::Mem(base, offset);
         let x = Arg::Reg(reg, View::Xmm);

@@ -1,37 +1,38 @@
-//! Loops, which test at their bottom: a loop runs at least once, or is left out.
+//! Loops, which test at their bottom: a loop of no iterations is left out.
 
 use super::machine::code::{Arg, Class, Inst, Item, Label, Reg, View};
 use super::machine::table::Opcode;
-use super::{Generator, Refused, Walk, aligned, each_expr};
+use super::{Generator, Refused, Walk, each_expr};
 use crate::codegen::emit::{Loops, Numbers};
 use crate::codegen::storage::Vector;
-use cranefold_ir::{Expr, Extent, Loop, LoopVar, Over, Stmt};
+use cranefold_ir::{Expr, Extent, Loop, LoopVar, Stmt};
 
 /// An open loop.
 pub(super) struct Open {
     head: Label,
     exit: Label,
-    /// The end of the part of the body that the first iteration leaves out where lines are read.
-    behind_first: Label,
     counter: Reg,
-    /// True where the counter counts up; else it counts the iterations left.
+    /// True if the counter counts up; else it counts down the iterations that are left.
     counts_up: bool,
     bound: Option<Reg>,
-    lines: Option<(aligned::Lines, Option<aligned::Start>)>,
 }
 
 impl<'a> Loops<'a> for Generator<'a> {
     type Loop = Open;
 
-    fn begin_lanes(&mut self, _: &Walk<'a>, vector: Vector, _: &[Stmt]) -> Result<Option<Vector>, Refused> {
+    fn begin_lanes(&mut self, walk: &Walk<'a>, vector: Vector, _: &[Stmt]) -> Result<Option<Vector>, Refused> {
+        self.begin_edge(walk, vector.edge)?;
         Ok(Some(vector))
     }
 
+    fn end_lanes(&mut self) {
+        self.end_edge();
+    }
+
     fn begin_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop) -> Open {
-        let lines = self.lines(walk, l).map(|lines| (lines, None));
         walk.start_cells(self);
         let bound = match l.extent {
-            Extent::Const(_) => None,
+            Extent::Const(_) | Extent::From(..) | Extent::Below(..) => None,
             Extent::Carry(var) => Some(walk.counters[&var]),
         };
         let (head, exit) = (self.program.label(), self.program.label());
@@ -50,54 +51,25 @@ impl<'a> Loops<'a> for Generator<'a> {
         if counts_up {
             walk.counters.insert(l.var, counter);
         }
-        let behind_first = self.program.label();
-        Open { head, exit, behind_first, counter, counts_up, bound, lines }
+        Open { head, exit, counter, counts_up, bound }
     }
 
-    fn enter_loop(
-        &mut self,
-        walk: &mut Walk<'a>,
-        l: &'a Loop,
-        open: &mut Open,
-        pointers: &[(Reg, i64)],
-    ) -> Result<(), Refused> {
-        if let Some((lines, start)) = &mut open.lines {
-            *start = Some(self.start_lines(walk, lines, pointers));
-        }
+    fn enter_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: &mut Open) -> Result<(), Refused> {
         self.count_positions(walk, l)?;
         self.start_narrow_sums(walk, l);
         self.program.loops.push(l.head());
         let number = self.program.loops.len() as u32 - 1;
-        if let Some((_, Some(start))) = &open.lines {
-            self.edge_of_lines(walk, start.first, &l.body)?;
-            self.program.items.push(Item::Jump(Opcode::Jmp, open.behind_first));
-        }
         self.program.items.push(Item::Enter(number));
         self.program.items.push(Item::Label(open.head));
         Ok(())
     }
 
-    fn loop_body(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: &Open) -> Result<(), Refused> {
-        let steps = u32::from(l.var.over == Over::Step);
-        self.in_steps += steps;
-        let (first, others) = l.body.split_at(usize::from(open.lines.is_some()));
-        walk.body(self, first)?;
-        self.program.items.push(Item::Label(open.behind_first));
-        walk.body(self, others)?;
-        self.in_steps -= steps;
-        Ok(())
-    }
-
-    fn end_loop(&mut self, walk: &mut Walk<'a>, l: &'a Loop, open: Open) -> Result<(), Refused> {
+    fn end_loop(&mut self, l: &'a Loop, open: Open) {
         self.step_positions(l.var);
         self.count(l.extent, &open);
         self.program.items.push(Item::Leave);
         self.program.items.push(Item::Label(open.exit));
-        if let Some((lines, Some(start))) = &open.lines {
-            self.end_lines(walk, lines, *start, &l.body)?;
-        }
         self.end_narrow_sums();
-        Ok(())
     }
 
     fn outside(&mut self, _: &mut Walk<'a>, _: &'a Stmt) -> Result<(), Refused> {
@@ -106,7 +78,7 @@ impl<'a> Loops<'a> for Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// Counts, and goes back to the head where iterations are left.
+    /// Counts, and jumps back to the head while iterations are left.
     fn count(&mut self, extent: Extent, open: &Open) {
         let counter = Arg::Reg(open.counter, View::R64);
         if !open.counts_up {
@@ -125,14 +97,14 @@ impl Generator<'_> {
                 self.set_number(limit, n as i64);
                 Inst::new(Opcode::Cmp, &[counter, Arg::Reg(limit, View::R64)])
             }
-            (None, Extent::Carry(_)) => unreachable!("a carry has a bound"),
+            (None, _) => unreachable!("a carry has a bound, and lanes are no loop"),
         };
         self.emit(compare);
         self.program.items.push(Item::Jump(Opcode::Jb, open.head));
     }
 }
 
-/// Returns whether the value of a loop variable is needed itself: for a position or a carry.
+/// Returns true if the value of a loop variable is needed: for a position or a carry.
 fn counts(body: &[Stmt], var: LoopVar) -> bool {
     let mut found = false;
     each_expr(body, &mut |e| found |= matches!(e, Expr::At(_, index) if index.coefficient(var) != 0));

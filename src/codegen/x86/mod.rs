@@ -1,14 +1,14 @@
-//! A wide function of a legal nest -> machine code of x86-64, with vectors of 256 or 512 bits.
+//! Makes machine code of x86-64, with vectors of 256 or 512 bits, of a wide function of a legal nest.
 //!
-//! A wide function is a function of two arguments, by the convention of System V: the array of pointers that the
-//! kernel got (see [`link`](crate::link)), and the kernel's frame, in which lie accumulators, and the counters
-//! and values that the wide function takes from around it (see [`Frame`](crate::codegen::storage::Frame)). It keeps
-//! what that convention says, and leaves the upper halves of vector registers clear.
+//! A wide function is a function of two arguments, by the convention of System V: the array of pointers that the kernel
+//! got (see [`link`](crate::link)), and the kernel's frame, which holds accumulators and the counters and values that
+//! the wide function takes from outside (see [`Frame`](crate::codegen::storage::Frame)). It obeys that convention, and
+//! leaves the upper halves of vector registers clear.
 //!
-//! - Selection (all files here) writes instructions over virtual registers, as the [walk](crate::codegen::walk) asks for
-//!   them. All vectors have the tier's full width: lanes that a value lacks hold anything. Outside of
-//!   lanes a value is the same in all of them, so that it serves scalars and vectors alike.
-//! - [`machine`] makes bytes of them.
+//! - Instruction selection (all files here) writes instructions over virtual registers, as the
+//!   [walk](crate::codegen::walk) asks for them. All vectors have the tier's full width: missing lanes may hold
+//!   anything. Outside lanes, a value is the same in all of them, so that it serves scalars and vectors alike.
+//! - [`machine`] makes the bytes of these instructions.
 
 mod address;
 mod aligned;
@@ -28,7 +28,6 @@ use crate::codegen::address::Base;
 use crate::codegen::emit::Handles;
 use crate::codegen::marks::Mark;
 use crate::codegen::storage::Storage;
-use crate::schedule::Decided;
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Expr, Nest, Scalar, Stmt};
 use machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
@@ -47,9 +46,9 @@ pub struct WideFunction {
     pub bytes: Vec<u8>,
     /// Bytes of code.
     pub code_bytes: usize,
-    /// Bytes it needs in the frame for itself.
+    /// Bytes of the frame for the wide function alone.
     pub frame_bytes: u64,
-    /// The begin and end of each loop: offsets in bytes.
+    /// The begin and the end of each loop: offsets in bytes.
     pub marks: Vec<(usize, Mark)>,
     /// The name of each loop.
     pub loops: Vec<String>,
@@ -65,36 +64,16 @@ pub struct Around<'a> {
     pub nest: &'a Nest,
     /// The places of its accumulators.
     pub storage: &'a Storage,
-    /// The plan by which they are made.
-    pub plan: Plan,
-}
-
-/// The plan by which wide functions are made.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// The vectors.
+    /// The vectors that they are made of.
     pub vectors: Vectors,
-    /// The distance, in bytes, ahead of the loads of inputs in loops over steps at which memory is prefetched; 0 for none.
-    pub prefetch_bytes: u64,
-}
-
-impl Plan {
-    /// The plan of what was decided.
-    pub fn of(decided: &Decided) -> Plan {
-        Plan { vectors: decided.vectors, prefetch_bytes: decided.schedule.prefetch }
-    }
-
-    /// The plan of nests without wide functions.
-    #[cfg(test)]
-    pub const BASE: Plan = Plan { vectors: Vectors::BASE, prefetch_bytes: 0 };
 }
 
 /// The code of a wide function's body.
 ///
 /// # Errors
-/// If the body holds what has no form.
+/// An error if the body holds something without a form in wide vectors.
 pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<WideFunction, Refused> {
-    let tier = if around.plan.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
+    let tier = if around.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
     let mut program = MachineProgram::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
     debug_assert_eq!(frame, FRAME);
@@ -105,11 +84,9 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
         prologue: vec![],
         buffers,
         bases: HashMap::new(),
-        in_steps: 0,
         moving: vec![],
         narrow: HashMap::new(),
-        edge: None,
-        starts: aligned::Starts::default(),
+        lines: aligned::Lines::default(),
     };
     let mut walk = Walk::new(around.nest, around.storage, body);
     generator.enter_around(&mut walk, body);
@@ -128,15 +105,15 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
     })
 }
 
-/// Bytes at the start of a wide function's own part of the frame in which lanes are moved about: two vectors.
+/// Bytes at the start of a wide function's own part of the frame, in which lanes are moved: two vectors.
 const LANE_SLOT_BYTES: u64 = 128;
 
 /// The lanes of a value that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ActiveLanes {
-    /// All, and they are equal.
+    /// All lanes, which are equal.
     Same,
-    /// The first so many.
+    /// The first lanes, as many as this.
     First(u64),
 }
 
@@ -144,7 +121,7 @@ enum ActiveLanes {
 #[derive(Clone, Copy, Debug)]
 enum ValuePlace {
     Const(Scalar),
-    /// A truth value in AVX-512 is a mask; in AVX2 no bits or all bits in each lane.
+    /// A register. A truth value is a mask in AVX-512, and no bits or all bits of each lane in AVX2.
     Reg(Reg),
     /// Lanes in memory, read where they are used.
     Mem(Reg, i32),
@@ -156,7 +133,7 @@ struct Val {
     place: ValuePlace,
     dtype: DType,
     lanes: ActiveLanes,
-    /// Bytes of a lane; of a truth value those of what was compared.
+    /// Bytes of a lane; for a truth value, of the compared lanes.
     bytes: u64,
 }
 
@@ -169,16 +146,13 @@ struct Generator<'a> {
     buffers: Reg,
     /// The starts of buffers and of accumulators in scratch memory.
     bases: HashMap<Base, Reg>,
-    /// Loops over steps around.
-    in_steps: u32,
     /// Vectors of positions that loops around count up, see [`positions`].
     moving: Vec<positions::Moving>,
-    /// In the current loop, 32-bit sums of bytes beside the registers of 64-bit ones that they are added to after it.
+    /// In the current loop, the 32-bit sums of bytes, by the registers of the 64-bit sums to which they are added after
+    /// it.
     narrow: HashMap<Reg, Reg>,
-    /// The mask of the lanes that are elements, where not all of a vector's are; see [`aligned`].
-    edge: Option<Reg>,
-    /// The starts of inputs that are read by lines.
-    starts: aligned::Starts,
+    /// The places of elements in lines of memory, and the lanes that are left out there.
+    lines: aligned::Lines,
 }
 
 impl Handles for Generator<'_> {
@@ -200,7 +174,7 @@ impl<'a> Generator<'a> {
         Arg::Reg(reg, self.tier.view())
     }
 
-    /// Counters and values from around the wide function.
+    /// Loads the counters and values that the wide function takes from outside.
     fn enter_around(&mut self, walk: &mut Walk<'a>, body: &'a [Stmt]) {
         let taken = self.around.storage.frame.taken(body);
         for (var, at) in taken.counters {
@@ -216,7 +190,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Calls `f` on every expression in the body, operands too.
+/// Calls `f` on every expression in the body, with its operands.
 fn each_expr<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Expr)) {
     fn all<'a>(e: &'a Expr, f: &mut impl FnMut(&'a Expr)) {
         f(e);

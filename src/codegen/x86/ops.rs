@@ -8,7 +8,7 @@ use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::emit::Values;
 use cranefold_ir::{DType, Expr, Op, Scalar};
 
-/// The instruction for two vectors of elements of a type, which AVX2 may not have.
+/// The instruction for two vectors of elements of a type; AVX2 may lack it.
 fn binary(op: Op, dtype: DType) -> Option<Opcode> {
     let signed = dtype.is_signed();
     Some(match (op, dtype) {
@@ -56,7 +56,7 @@ fn binary(op: Op, dtype: DType) -> Option<Opcode> {
     })
 }
 
-/// Shifts by a number in the instruction: left, right, right with the sign.
+/// The instruction that shifts by a constant: left, right, or right with the sign.
 fn shift(op: Op, bytes: u64, signed: bool) -> Option<Opcode> {
     Some(match (op, bytes, signed) {
         (Op::Shl, 2, _) => Opcode::Vpsllw,
@@ -72,7 +72,7 @@ fn shift(op: Op, bytes: u64, signed: bool) -> Option<Opcode> {
     })
 }
 
-/// Comparison of integers in AVX2: equal, greater as signed numbers.
+/// The instructions that compare integers in AVX2: equal, and greater as signed numbers.
 fn compare_avx2(bytes: u64) -> (Opcode, Opcode) {
     match bytes {
         1 => (Opcode::Vpcmpeqb, Opcode::Vpcmpgtb),
@@ -82,7 +82,7 @@ fn compare_avx2(bytes: u64) -> (Opcode, Opcode) {
     }
 }
 
-/// Comparison of integers in AVX-512.
+/// The instruction that compares integers in AVX-512.
 fn compare_avx512(bytes: u64, signed: bool) -> Opcode {
     match (bytes, signed) {
         (1, true) => Opcode::Vpcmpb,
@@ -101,7 +101,7 @@ fn is_commutative(op: Op) -> bool {
 }
 
 impl<'a> Generator<'a> {
-    /// An operation of which not all operands are constants.
+    /// The value of an operation whose operands are not all constants.
     pub(super) fn operation(&mut self, op: Op, result: DType, args: &[Val], to: Option<Reg>) -> Result<Val, Refused> {
         let lanes = common_lanes(args);
         let a = args[0];
@@ -121,7 +121,7 @@ impl<'a> Generator<'a> {
         Ok(Val { place: ValuePlace::Reg(reg), dtype: result, lanes, bytes: result.bytes() })
     }
 
-    /// The register of a result.
+    /// The register of a result: `to` if given, else a new one.
     pub(super) fn target(&mut self, to: Option<Reg>) -> Reg {
         to.unwrap_or_else(|| self.vector())
     }
@@ -134,7 +134,7 @@ impl<'a> Generator<'a> {
         to
     }
 
-    /// The same with registers.
+    /// `to = opcode(a, b)` on registers.
     pub(super) fn both(&mut self, opcode: Opcode, a: Reg, b: Reg) -> Reg {
         let b = self.full(b);
         self.pair(opcode, a, b, None)
@@ -166,7 +166,7 @@ impl<'a> Generator<'a> {
         })
     }
 
-    /// The lesser or greater of floats in AVX-512, -0 below +0: the canonical NaN where either is NaN.
+    /// The minimum or maximum of floats in AVX-512, with -0 below +0, and the canonical NaN if either is NaN.
     fn minimum_or_maximum(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Reg {
         let (dtype, bytes) = (a.dtype, a.dtype.bytes());
         let (a, b) = (self.reg(a), self.reg(b));
@@ -175,7 +175,7 @@ impl<'a> Generator<'a> {
             4 => (Opcode::Vrangeps, Opcode::Vcmpps, Opcode::Vpblendmd),
             _ => (Opcode::Vrangepd, Opcode::Vcmppd, Opcode::Vpblendmq),
         };
-        // The sign is that of the result; where one is a NaN, the other is given.
+        // The sign is that of the result; if one operand is NaN, the other is given.
         let kind = if op == Op::Max { 5 } else { 4 };
         let number = self.vector();
         let args = [self.full(number), self.full(a), self.full(b), Arg::Imm(kind)];
@@ -189,13 +189,14 @@ impl<'a> Generator<'a> {
         to
     }
 
-    /// The same in AVX2: of both instructions, each of which gives its second operand where one is NaN or both are zeros.
+    /// The same in AVX2, by the instruction in both orders: it gives its second operand if one is NaN or both are
+    /// zeros.
     fn minimum_or_maximum_of_two(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Reg {
         let dtype = a.dtype;
         let [a, b] = [a, b].map(|v| Val { place: ValuePlace::Reg(self.reg(v)), ..v });
         let (m, k) = (self.float_extreme(op, a, b, None), self.float_extreme(op, b, a, None));
         let bits = |v: Val| Val { dtype: dtype.unsigned(), ..v };
-        // Other bits only of zeros of two signs.
+        // The bits differ only for zeros of two signs.
         let join = binary(if op == Op::Max { Op::And } else { Op::Or }, dtype.unsigned()).expect("of every type");
         let (first, second) = (self.reg(bits(m)), self.operand(bits(k), self.tier.bytes()));
         let both = self.pair(join, first, second, None);
@@ -204,7 +205,7 @@ impl<'a> Generator<'a> {
         self.blend(ordered, both, nan, to)
     }
 
-    /// The low 64 bits of products, of three products of halves.
+    /// The low 64 bits of products, by three products of halves.
     fn multiplied(&mut self, a: Reg, b: Reg, to: Option<Reg>) -> Reg {
         let multiply = Opcode::Vpmuludq;
         let low = self.both(multiply, a, b);
@@ -218,7 +219,7 @@ impl<'a> Generator<'a> {
         self.pair(Opcode::Vpaddq, low, high, to)
     }
 
-    /// The lesser or greater of 64-bit integers in AVX2.
+    /// The minimum or maximum of 64-bit integers in AVX2.
     fn extreme(&mut self, op: Op, signed: bool, a: Reg, b: Reg, to: Option<Reg>) -> Reg {
         let (mut x, mut y) = (a, b);
         if !signed {
@@ -260,7 +261,7 @@ impl<'a> Generator<'a> {
             self.emit(Inst::new(opcode, &args));
             return Ok(to);
         }
-        // Zeros come in from above; where the sign is set they become ones.
+        // The shift brings in zeros, which become ones if the sign is set.
         let zero = self.splat(0, 8);
         let negative = self.both(Opcode::Vpcmpgtq, zero, from);
         let plain = self.by_number(Opcode::Vpsrlq, from, amount);
@@ -349,7 +350,7 @@ impl<'a> Generator<'a> {
         let a = self.reg(a);
         let c = self.operand(args[2], all);
         let b = match c {
-            // One operand in memory is all an instruction takes.
+            // An instruction takes only one operand in memory.
             Arg::Mem(..) => Arg::Reg(self.reg(b), self.tier.view()),
             _ => self.operand(b, all),
         };
@@ -362,7 +363,7 @@ impl<'a> Generator<'a> {
         self.compared(op, false, a, b, lanes, to)
     }
 
-    /// A comparison, or in AVX-512 its `negation`.
+    /// A comparison, or in AVX-512 its negation.
     fn compared(&mut self, op: Op, negation: bool, a: Val, b: Val, lanes: ActiveLanes, to: Option<Reg>) -> Val {
         let (dtype, bytes) = (a.dtype, a.dtype.bytes());
         let (mut a, mut b) = (a, b);
@@ -374,7 +375,7 @@ impl<'a> Generator<'a> {
         let float = match op {
             Op::Eq => 0,
             Op::Ne => 4,
-            // Quiet, false where one is NaN.
+            // The comparison is quiet, and false if one operand is NaN.
             Op::Lt => 0x11,
             _ => 0x12,
         };
@@ -393,7 +394,7 @@ impl<'a> Generator<'a> {
                 DType::F64 => (Opcode::Vcmppd, float),
                 _ => (compare_avx512(bytes, dtype.is_signed()), int),
             };
-            // The third bit negates, also what is false of NaN.
+            // The third bit negates the result, also for NaN.
             let number = if negation { number ^ 4 } else { number };
             let args = [Arg::Reg(to, View::K), self.full(first), second, Arg::Imm(number)];
             self.emit(Inst::new(code, &args));
@@ -433,7 +434,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// All bits inverted, in AVX2.
+    /// Inverts all bits, in AVX2.
     fn inverted(&mut self, reg: Reg, to: Option<Reg>) -> Reg {
         let ones = self.splat(u64::MAX, 8);
         let ones = self.full(ones);
@@ -502,7 +503,7 @@ impl<'a> Generator<'a> {
         Ok(Some(Val { place: ValuePlace::Reg(to), dtype, lanes, bytes: dtype.bytes() }))
     }
 
-    /// `a < b ? a : b` or `a > b ? a : b`: the second where one is NaN or both are zeros, as the instructions have it.
+    /// `a < b ? a : b` or `a > b ? a : b`: the second operand if one is NaN or both are zeros, like the instructions.
     pub(super) fn float_extreme(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Val {
         let (dtype, bytes, lanes) = (a.dtype, a.dtype.bytes(), common_lanes(&[a, b]));
         let opcode = match (op, bytes) {
@@ -565,7 +566,7 @@ impl<'a> Generator<'a> {
         val(to)
     }
 
-    /// The first lane's truth in all lanes.
+    /// The truth of the first lane in all lanes.
     pub(super) fn broadcast_truth(&mut self, val: Val) -> Val {
         let from = self.reg(val);
         if !self.tier.is_512() {
@@ -583,20 +584,21 @@ impl<'a> Generator<'a> {
         Val { place: ValuePlace::Reg(to), dtype: DType::Bool, lanes: ActiveLanes::Same, bytes: 1 }
     }
 
-    /// Whether lanes are not zero.
+    /// The truth values of lanes: true where they are not zero.
     pub(super) fn is_nonzero(&mut self, val: Val) -> Val {
         let zero = self.constant(Scalar::int(val.dtype, 0));
         self.compare(Op::Ne, val, zero, val.lanes, None)
     }
 
-    /// Constant bytes, one vector long where `f` gives one for each place.
+    /// Constant bytes, one vector long, by their places.
     pub(super) fn table(&mut self, f: impl Fn(usize) -> u8) -> Reg {
         let bytes = (0..self.tier.bytes() as usize).map(f).collect();
         self.program.constant(Constant::Bytes(bytes))
     }
 }
 
-/// A selection that is one instruction on floats, with its operands: `a < b ? a : b` as `min`, `a > b ? a : b` as `max`.
+/// The `min` or `max` of floats that a selection is, with its operands: `a < b ? a : b` is `min`, `a > b ? a : b` is
+/// `max`; `None` for other selections.
 pub(super) fn lesser_or_greater(op: Op, args: &[Expr]) -> Option<(Op, &Expr, &Expr)> {
     let (Op::Select, [Expr::Op(Op::Lt, _, compared), yes, no]) = (op, args) else { return None };
     let [a, b] = compared.as_slice() else { return None };
@@ -608,7 +610,7 @@ pub(super) fn lesser_or_greater(op: Op, args: &[Expr]) -> Option<(Op, &Expr, &Ex
     }
 }
 
-/// The instruction for the lesser or greater of integers in AVX-512.
+/// The instruction for the minimum or maximum of integers in AVX-512.
 fn extreme_of(op: Op, dtype: DType) -> Option<Opcode> {
     if !dtype.is_int() || !matches!(op, Op::Min | Op::Max) {
         return None;
@@ -616,7 +618,7 @@ fn extreme_of(op: Op, dtype: DType) -> Option<Opcode> {
     binary(op, dtype)
 }
 
-/// The lanes of what is made of all operands.
+/// The lanes of an operation's result: those that all operands have.
 fn common_lanes(args: &[Val]) -> ActiveLanes {
     let first = |v: &Val| if let ActiveLanes::First(n) = v.lanes { Some(n) } else { None };
     args.iter().filter_map(first).min().map_or(ActiveLanes::Same, ActiveLanes::First)

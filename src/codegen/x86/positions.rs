@@ -5,7 +5,7 @@ use super::machine::table::Opcode;
 use super::{Generator, Refused, Walk};
 use cranefold_ir::{DType, Expr, Index, Loop, LoopKind, LoopVar, Scalar, Stmt};
 
-/// The most vectors of positions that a loop counts up: each takes a register.
+/// The most vectors of positions that loops count up; each takes a register.
 const MOST_MOVING: usize = 4;
 
 /// A vector of positions that a loop counts up.
@@ -22,7 +22,7 @@ pub(super) struct Moving {
 }
 
 impl<'a> Generator<'a> {
-    /// Makes a vector for each position in the lanes of a loop that moves with it, before the loop.
+    /// Makes, before a loop, a vector for each position in its lanes that moves with it.
     pub(super) fn count_positions(&mut self, walk: &mut Walk<'a>, l: &'a Loop) -> Result<(), Refused> {
         let mut found: Vec<(DType, Index, i64)> = vec![];
         for stmt in &l.body {
@@ -64,7 +64,7 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Counts up those of a loop, at its end.
+    /// Counts up the vectors of a loop, at its end.
     pub(super) fn step_positions(&mut self, var: LoopVar) {
         let moving: Vec<Moving> = self.moving.iter().filter(|m| m.var == var).cloned().collect();
         for m in moving {
@@ -92,12 +92,12 @@ impl<'a> Generator<'a> {
         self.bytes_constant(steps)
     }
 
-    /// The vector that a loop counts up.
+    /// The vector of these positions that a loop counts up, if there is one.
     pub(super) fn counted_up(&self, dtype: DType, start: &Index, lane: i64) -> Option<Reg> {
         self.moving.iter().find(|m| m.dtype == dtype && m.start == *start && m.lane == lane).map(|m| m.reg)
     }
 
-    /// A number in all lanes.
+    /// A number of a register in all lanes.
     pub(super) fn number_in_lanes(&mut self, dtype: DType, number: Reg) -> Reg {
         let to = self.vector();
         let wide = dtype.bytes() == 8;

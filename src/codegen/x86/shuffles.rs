@@ -1,4 +1,4 @@
-//! Vectors loaded whole, and lanes that move among them.
+//! Whole vector loads, and shuffles of lanes.
 
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, masked_load};
 use super::machine::table::Opcode;
@@ -11,7 +11,7 @@ use crate::vectors::Vectors;
 
 impl<'a> Shuffles<'a> for Generator<'a> {
     fn vectors(&self) -> Vectors {
-        self.around.plan.vectors
+        self.around.vectors
     }
 
     fn load_whole(&mut self, _: &Walk<'a>, from: Access<Reg>, [needed, known]: [u64; 2]) -> Val {
@@ -83,22 +83,22 @@ impl<'a> Shuffles<'a> for Generator<'a> {
     }
 }
 
-/// Bytes of the least elements that an instruction permutes in a whole vector.
+/// Bytes of the smallest elements that an instruction permutes across a whole vector.
 fn least_permuted(tier: Tier) -> u64 {
     if tier.is_512() { 2 } else { 4 }
 }
 
 impl Generator<'_> {
-    /// The even and the odd elements, of at most half a vector, of two vectors that follow one another.
+    /// The even and the odd elements, of at most half a vector, of two adjacent vectors.
     pub(super) fn even_and_odd(&mut self, a: Reg, b: Reg, bytes: u64, width: u64) -> [Reg; 2] {
         if width * bytes == 16 {
-            // In each the even ones, then the odd ones.
+            // Each vector gets its even elements, then its odd ones.
             let order: Vec<u64> = (0..width).step_by(2).chain((1..width).step_by(2)).collect();
             let (a, b) = (self.in_order(a, &order, bytes), self.in_order(b, &order, bytes));
             return [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq].map(|opcode| self.both(opcode, a, b));
         }
         if bytes >= 16 {
-            // Groups of 16 bytes, of which those of each vector stay in order.
+            // The groups of 16 bytes of each vector stay in order.
             let [even, odd] = match (self.tier, bytes) {
                 (Tier::Avx2, _) => [0x20, 0x31],
                 (Tier::Avx512, 16) => [0x88, 0xdd],
@@ -113,7 +113,7 @@ impl Generator<'_> {
             });
         }
         if bytes < least_permuted(self.tier) {
-            // The same in each 16 bytes, the halves of which then go apart.
+            // Each 16 bytes are ordered in this way; then their halves are separated.
             let in_group = 16 / bytes;
             let order: Vec<u64> = (0..in_group).step_by(2).chain((1..in_group).step_by(2)).collect();
             let (a, b) = (self.in_order(a, &order, bytes), self.in_order(b, &order, bytes));
@@ -134,7 +134,7 @@ impl Generator<'_> {
                 self.emit(Inst::new(code, &args));
                 return to;
             }
-            // In halves of the vectors first: those of `a` and `b` side by side.
+            // The halves of the vectors come first: those of `a` and `b` side by side.
             let halves = match bytes {
                 4 => {
                     let to = self.vector();
@@ -151,7 +151,7 @@ impl Generator<'_> {
         })
     }
 
-    /// The lanes of `yes` where `moves` says so, else those of `no`.
+    /// The lanes of `yes` where `moves` is true, else those of `no`.
     fn by_mask(&mut self, no: Reg, yes: Reg, moves: &[bool], bytes: u64) -> Reg {
         let to = self.vector();
         let mask = |lanes: &[bool]| lanes.iter().rev().fold(0u64, |bits, &yes| bits << 1 | u64::from(yes));
@@ -185,7 +185,7 @@ impl Generator<'_> {
         to
     }
 
-    /// The lanes in this order.
+    /// The lanes of `from` in this order.
     fn in_order(&mut self, from: Reg, order: &[u64], bytes: u64) -> Reg {
         let tier = self.tier;
         if order.len() as u64 * bytes == 16 {
@@ -206,7 +206,7 @@ impl Generator<'_> {
         self.both(code, order, from)
     }
 
-    /// The numbers of lanes, in each lane one.
+    /// A constant with the numbers of lanes, one in each lane.
     fn order_constant(&mut self, order: &[u64], bytes: u64) -> Reg {
         self.bytes_constant(order.iter().flat_map(|n| n.to_le_bytes()[..bytes as usize].to_vec()).collect())
     }

@@ -50,7 +50,7 @@ impl<'a> Values<'a> for Generator<'a> {
     fn kept(&mut self, walk: &Walk<'a>, value: Val) -> Val {
         let value = self.reused(value);
         match value.place {
-            // A register of an accumulator changes.
+            // The register of an accumulator may change later.
             ValuePlace::Reg(from) if walk.registers.values().any(|&r| r == from) => {
                 let to = self.program.reg(self.program.classes[from.0 as usize]);
                 self.program.items.push(Item::Copy { to, from });
@@ -98,7 +98,7 @@ impl<'a> Values<'a> for Generator<'a> {
     }
 }
 
-/// Refuses positions of a type that vectors have no form for.
+/// Refuses positions of a type without a form in vectors.
 fn is_position(dtype: DType) -> Result<(), Refused> {
     match dtype.bytes() {
         4 | 8 => Ok(()),

@@ -1,8 +1,8 @@
 //! Kernels in front of the cache, so that a hit writes nothing that another thread reads.
 //!
-//! Each thread has a front, which it shares with few others: the kernels that it has asked for, each with a count of
-//! references of its own. A front holds no kernel longer than the cache holds its code: what is evicted there is
-//! removed here, by the list of where it is held, which is kept beside the code.
+//! Each thread has a front, which it shares with few others. A front holds the kernels that its threads have asked for,
+//! each with a reference count of its own. A front holds no kernel longer than the cache holds its code: beside the
+//! code stands the list of its holders, by which an evicted code is removed from the fronts.
 
 use super::Kept;
 use crate::kernel::Kernel;
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
-/// The kernels of each front.
+/// The most kernels of each front.
 const MOST_KERNELS: usize = 4096;
 
-/// The fronts for each thread that can run at once.
+/// The number of fronts per hardware thread.
 const FRONTS: usize = 2;
 
-/// Holders of one code at which those that hold it no longer are first looked for.
+/// The number of a code's holders at which stale ones are first removed.
 const MANY_HOLDERS: usize = 64;
 
-/// Numbers threads, whatever compilers they ask, so that those that run at once have different fronts as far as there are.
+/// The next thread's number, over all compilers; threads that run at once get different fronts while there are enough.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -41,18 +41,18 @@ pub(super) struct Front {
     hits: AtomicU64,
 }
 
-/// Where a code is held.
+/// The fronts that hold a kernel of a code, with their keyed specs.
 #[derive(Debug, Default)]
 pub(super) struct Holders(Mutex<Vec<(usize, KeyedSpec)>>);
 
 impl Holders {
-    /// The keyed spec that is equal to this one, if its kernel is held.
+    /// The equal keyed spec whose kernel is held, if there is one.
     pub fn known(&self, keyed: &KeyedSpec) -> Option<KeyedSpec> {
         self.list().iter().find(|(_, held)| held == keyed).map(|(_, held)| held.clone())
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<(usize, KeyedSpec)>> {
-        // Nothing under the lock panics half-way.
+        // No panic under the lock leaves its data half-changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -73,11 +73,11 @@ impl Fronts {
         NUMBER.with(|number| number % self.0.len())
     }
 
-    /// The kernel of a keyed spec, held in the front of this thread. Equal keyed specs become one, so that to compare
-    /// them is to compare addresses.
+    /// The kernel of a keyed spec, which the front of this thread holds from now on. Equal keyed specs become one, so
+    /// that comparing them is comparing addresses.
     pub fn hold(&self, keyed: &KeyedSpec, kept: &Kept) -> Kernel {
         let number = self.own_number();
-        // Held until the front has the kernel too, so that whoever takes the list finds what is on it.
+        // The list stays locked until the front has the kernel too, so that every entry on it is true.
         let mut list = kept.holders.list();
         let keyed = list.iter().find(|(_, held)| held == keyed).map_or(keyed, |(_, held)| held).clone();
         if !list.iter().any(|(front, held)| *front == number && *held == keyed) {
@@ -86,24 +86,24 @@ impl Fronts {
         let kernel = Kernel::new(keyed.clone(), kept.compiled.clone());
         self.0[number].kernels().insert(keyed, kernel.clone());
         if list.len() >= MANY_HOLDERS && list.len().is_power_of_two() {
-            // Fronts let go of kernels by themselves.
+            // Fronts also drop kernels by themselves.
             list.retain(|(front, held)| self.0[*front].kernels().peek(held).is_some());
         }
         kernel
     }
 
-    /// Lets go of the kernels of a code.
+    /// Drops the kernels of a code from the fronts.
     pub fn remove(&self, holders: &Holders) {
         let held = std::mem::take(&mut *holders.list());
         held.iter().for_each(|(number, keyed)| drop(self.0[*number].kernels().remove(keyed)));
     }
 
-    /// Lets go of all.
+    /// Drops all kernels.
     pub fn clear(&self) {
         self.0.iter().for_each(|front| front.kernels().clear());
     }
 
-    /// Lookups that found code ready.
+    /// The number of lookups that found code ready.
     pub fn hits(&self) -> u64 {
         self.0.iter().map(|front| front.hits.load(Ordering::Relaxed)).sum()
     }
@@ -111,21 +111,21 @@ impl Fronts {
 
 impl Front {
     fn kernels(&self) -> MutexGuard<'_, unsync::Cache<KeyedSpec, Kernel>> {
-        // Nothing under the lock panics half-way.
+        // No panic under the lock leaves its data half-changed.
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The kernel of a keyed spec, if it is here.
+    /// The kernel of a keyed spec, if the front holds it.
     pub fn get(&self, keyed: &KeyedSpec) -> Option<Kernel> {
         self.kernels().get(keyed).cloned()
     }
 
-    /// The kernel of a spec that nothing was forced for, if it is here.
+    /// The kernel of a spec without forced choices, if the front holds it.
     pub fn get_asked(&self, spec: &Spec) -> Option<Kernel> {
         self.kernels().get(&Asked(spec)).cloned()
     }
 
-    /// Counts a hit, and gives how many there were before.
+    /// Counts a hit, and returns the number of hits before it.
     pub fn count_hit(&self) -> u64 {
         self.hits.fetch_add(1, Ordering::Relaxed)
     }

@@ -1,11 +1,11 @@
 //! The codes that a compiler keeps: by signature, bounded in number and in bytes, each made once.
 //!
-//! Threads that ask for a signature which another is making wait for it, and get what that one got, be it an error. A
-//! failure, and a panic, which is one, leave nothing behind: the next caller tries again. What is evicted or cleared
-//! lives on for as long as a kernel holds it.
+//! A thread that asks for a signature which another thread is making waits for it and gets the same result, be it an
+//! error. A failure, also a panic, leaves nothing behind: the next caller tries again. Evicted code lives as long as a
+//! kernel holds it.
 //!
-//! A thread finds again what it has asked for in a front ([`fronts`]), which it shares with few others; one of so many hits
-//! there is told to the cache behind, which evicts what has not been asked for lately.
+//! A thread finds kernels that it has asked for before in a front ([`fronts`]), which it shares with few others. One in
+//! [`HITS_TOLD`] hits there is reported to the cache behind, which evicts codes that have not been asked for lately.
 
 mod fronts;
 #[cfg(test)]
@@ -25,22 +25,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What becomes of one making, for all who wait for it.
+/// The result of making a code, for all threads that wait for it.
 type Flight = Arc<OnceLock<Result<Kept, Error>>>;
 
-/// A code that the cache keeps, and where kernels of it are held.
+/// A code that the cache keeps, and the fronts that hold kernels of it.
 #[derive(Clone, Debug)]
 struct Kept {
     compiled: Arc<Compiled>,
     holders: Arc<Holders>,
 }
 
-/// The codes.
+/// The cache of codes.
 #[derive(Debug)]
 pub(crate) struct Cache {
     fronts: Arc<Fronts>,
     ready: Ready<Signature, Kept, Weight, DefaultHashBuilder, Evictions>,
-    /// What is being made.
+    /// The codes that are being made.
     flights: Mutex<HashMap<Signature, Flight>>,
     misses: AtomicU64,
     compiles: AtomicU64,
@@ -48,28 +48,29 @@ pub(crate) struct Cache {
     evictions: Arc<AtomicU64>,
 }
 
-/// What a compiler has done so far and what it holds.
+/// The counts of a compiler's work so far, and of the code it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Lookups that found code ready.
     pub hits: u64,
-    /// Lookups that found none: those that compiled, those that waited for another thread's compilation, and
+    /// Lookups that found no code ready: they compiled, waited for another thread's compilation, or were a
     /// [`get`](crate::Compiler::get), which does neither.
     pub misses: u64,
     /// Compilations, failed ones included.
     pub compiles: u64,
     /// Compilations that failed.
     pub failures: u64,
-    /// Codes that were let go to make room.
+    /// Codes that were evicted to make room.
     pub evictions: u64,
-    /// Codes that are held.
+    /// Codes that the cache holds.
     pub kernels: u64,
-    /// Bytes of executable memory of those.
+    /// Bytes of their executable memory.
     pub code_bytes: u64,
 }
 
-/// The weight of a code is its bytes, or its share of the most bytes, whichever is more: so both bounds hold.
+/// The weight of a code: its bytes, or the most bytes divided by the most codes, whichever is more. Both bounds hold
+/// so.
 #[derive(Clone, Copy, Debug)]
 struct Weight {
     least: u64,
@@ -81,7 +82,7 @@ impl Weighter<Signature, Kept> for Weight {
     }
 }
 
-/// Counts what is evicted, and lets go of it after the cache's lock is.
+/// Counts evicted codes, and drops them after the cache's lock.
 #[derive(Clone, Debug)]
 struct Evictions {
     count: Arc<AtomicU64>,
@@ -97,7 +98,7 @@ impl Lifecycle<Signature, Kept> for Evictions {
     }
 }
 
-/// What one insertion has evicted, with the fronts that may hold it.
+/// The codes that one insertion has evicted, with the fronts that may hold them.
 #[derive(Debug, Default)]
 struct Evicted(Vec<(Arc<Fronts>, Kept)>);
 
@@ -108,15 +109,15 @@ impl Drop for Evicted {
 }
 
 impl Cache {
-    /// A cache of at most so many codes and bytes of them.
+    /// A cache of at most `most_kernels` codes with at most `most_code_bytes` bytes together.
     pub fn new(most_kernels: usize, most_code_bytes: u64) -> Cache {
         let (most_kernels, most_code_bytes) = (most_kernels.max(1), most_code_bytes.max(1));
         let evictions = Arc::new(AtomicU64::new(0));
         let fronts = Arc::new(Fronts::new(most_kernels));
         let shards = (most_kernels / SHARD_KERNELS).min((most_code_bytes / SHARD_BYTES) as usize).clamp(1, SHARDS);
-        // A power of two, as the cache has them.
+        // The cache rounds the number of shards to a power of two.
         let shards = 1 << shards.ilog2();
-        // It remembers signatures that it let go of by the number of codes that it may have.
+        // The cache remembers the signatures of evicted codes, as many as it may hold codes.
         let expected = most_kernels.min((most_code_bytes / LEAST_CODE_BYTES).max(1) as usize);
         let options = OptionsBuilder::new()
             .estimated_items_capacity(expected)
@@ -124,7 +125,7 @@ impl Cache {
             .shards(shards)
             .build()
             .expect("both capacities are given");
-        // Nothing stays that weighs nearly all there may be.
+        // The cache keeps no code that weighs nearly all there may be.
         let share = most_code_bytes.div_ceil(most_kernels as u64);
         let weight = Weight { least: share.min(most_code_bytes - most_code_bytes / 16).max(1) };
         let lifecycle = Evictions { count: evictions.clone(), fronts: fronts.clone() };
@@ -133,7 +134,7 @@ impl Cache {
         Cache { fronts, ready, flights: Default::default(), misses, compiles, failures, evictions }
     }
 
-    /// The kernel of a spec that nothing was forced for, if this thread has asked for it before.
+    /// The kernel of a spec without forced choices, if this thread has asked for it before.
     pub fn get_asked(&self, spec: &Spec) -> Option<Kernel> {
         let kernel = self.fronts.own().get_asked(spec)?;
         self.hit(&kernel);
@@ -160,13 +161,13 @@ impl Cache {
     }
 
     fn hit(&self, kernel: &Kernel) {
-        // One of so many, at no fixed distance: lookups that repeat all have their turn.
+        // One in so many hits is reported, at no fixed distance, so that repeating lookups all have their turn.
         if self.fronts.own().count_hit().wrapping_mul(SCATTER) < u64::MAX / HITS_TOLD {
             self.ready.get(kernel.keyed_spec().signature());
         }
     }
 
-    /// A kernel, held in front unless its code has been let go of meanwhile.
+    /// A kernel, held in front unless its code has been evicted meanwhile.
     fn held(&self, keyed: &KeyedSpec, kept: Kept) -> Kernel {
         let kernel = self.fronts.hold(keyed, &kept);
         let is_same = |now: Kept| Arc::ptr_eq(&now.compiled, &kept.compiled);
@@ -176,21 +177,21 @@ impl Cache {
         kernel
     }
 
-    /// The keyed spec of a spec that nothing was forced for, if this thread has asked for its kernel before.
+    /// The keyed spec of a spec without forced choices, if this thread has asked for its kernel before.
     pub fn keyed(&self, spec: &Spec) -> Option<KeyedSpec> {
         self.fronts.own().get_asked(spec).map(|kernel| kernel.keyed_spec().clone())
     }
 
-    /// The equal keyed spec of a kernel that is held, if there is one; else this.
+    /// The equal keyed spec of a held kernel if there is one, else this one.
     pub fn known(&self, keyed: KeyedSpec) -> KeyedSpec {
         let kept = self.ready.peek(keyed.signature());
         kept.and_then(|kept| kept.holders.known(&keyed)).unwrap_or(keyed)
     }
 
-    /// The kernel of a keyed spec: ready, or of code made by `make`, by one thread at a time.
+    /// The kernel of a keyed spec, of code that is ready or that `make` makes; one thread at a time makes it.
     ///
     /// # Errors
-    /// Those of `make`; [`Error::Internal`] if it panics.
+    /// The errors of `make`; [`Error::Internal`] if it panics.
     pub fn get_or_make(
         &self,
         keyed: &KeyedSpec,
@@ -202,7 +203,7 @@ impl Cache {
         Ok(self.held(keyed, self.kept(keyed.signature(), make)?))
     }
 
-    /// The code of a signature that no kernel is asked for: ready, or made by `make`, by one thread at a time.
+    /// The code of a signature without a kernel, ready or made by `make`; one thread at a time makes it.
     ///
     /// # Errors
     /// As [`get_or_make`](Cache::get_or_make).
@@ -223,7 +224,7 @@ impl Cache {
     fn kept(&self, signature: &Signature, make: impl FnOnce() -> Result<Compiled, Error>) -> Result<Kept, Error> {
         let flight = {
             let mut flights = self.flights();
-            // One that landed since.
+            // Another thread may have finished it since.
             match self.ready.peek(signature) {
                 Some(kept) => Arc::new(OnceLock::from(Ok(kept))),
                 None => flights.entry(signature.clone()).or_default().clone(),
@@ -251,20 +252,20 @@ impl Cache {
     }
 
     fn flights(&self) -> MutexGuard<'_, HashMap<Signature, Flight>> {
-        // Nothing under the lock panics half-way.
+        // No panic under the lock leaves its data half-changed.
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of all codes.
+    /// Drops all codes.
     pub fn clear(&self) {
-        // The last owners let go after the cache's locks are.
+        // The last owners drop their code after the cache's locks.
         let held: Vec<Kept> = self.ready.iter().map(|(_, kept)| kept).collect();
         self.ready.clear();
         self.fronts.clear();
         drop(held);
     }
 
-    /// What was done so far, and what is held.
+    /// The counts of the work done so far, and of the code held.
     pub fn statistics(&self) -> Statistics {
         let bytes = self.ready.iter().map(|(_, kept)| kept.compiled.memory_bytes());
         let (kernels, code_bytes) = bytes.fold((0, 0), |(kernels, sum), bytes| (kernels + 1, sum + bytes));
@@ -280,16 +281,16 @@ impl Cache {
     }
 }
 
-/// One of so many hits in front is told to the cache.
+/// The number of hits in a front, one of which is reported to the cache.
 const HITS_TOLD: u64 = 64;
 
 /// Scatters counts over all numbers (2^64 by the golden ratio).
 const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The least bytes of a code: a page.
+/// The least bytes of a code, which are one page.
 const LEAST_CODE_BYTES: u64 = 4096;
 
-/// The least codes of a shard, and bytes of them: a shard evicts for itself.
+/// The least codes of a shard, and their bytes; each shard evicts by itself.
 const SHARD_KERNELS: usize = 256;
 const SHARD_BYTES: u64 = 4 << 20;
 

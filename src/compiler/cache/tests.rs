@@ -1,4 +1,4 @@
-//! Faults in what makes code: whoever waits gets the error, and nothing stays.
+//! Faults in making code: every waiting thread gets the error, and nothing is kept.
 
 use super::Cache;
 use crate::error::Error;
@@ -14,14 +14,14 @@ fn keyed() -> KeyedSpec {
     Compiler::host().expect("this machine").keyed(&spec)
 }
 
-/// What threads that ask at once get where making fails, and how often it was tried.
+/// The errors that threads get which ask at once for code that cannot be made, and the number of tries.
 fn all_get(fault: fn() -> Error) -> (Vec<Error>, usize) {
     let (cache, keyed, tries, barrier) = (Cache::new(10, 1 << 20), keyed(), AtomicUsize::new(0), Barrier::new(4));
     let ask = || {
         barrier.wait();
         let made = cache.get_or_make(&keyed, || {
             tries.fetch_add(1, Ordering::Relaxed);
-            // So that the others wait.
+            // The sleep lets the other threads begin to wait.
             std::thread::sleep(std::time::Duration::from_millis(100));
             Err(fault())
         });

@@ -1,42 +1,42 @@
-//! What a legal program does in a call: how many operations, and in which loops most of them.
+//! The work of a legal program in a call: its operations, and the loops that hold most of them.
 
 use crate::lower::program::Program;
 use cranefold_ir::{self as ir, Expr, Extent, Loop, LoopKind, Nest, Stmt};
 
 /// The work of a program.
 ///
-/// Operations are those of nests after their last pass, which are close to instructions; a load is none. Blocks
-/// merge once each, which is one time too many for as many as there are ones in the number of blocks.
+/// Operations are those of nests after their last pass, which are close to instructions; a load is none. Each block
+/// counts as one merge, which is too many by the number of ones in the binary number of blocks.
 #[derive(Debug, Default)]
 pub(super) struct Work<'n> {
-    /// Operations, each lane of a vector counted.
+    /// Operations, with each lane of a vector counted.
     pub operations: u64,
-    /// The same, a vector counted once.
+    /// Operations, with a vector counted once.
     pub executed: u64,
-    /// Those of the operations that are in wide functions.
+    /// The part of `operations` in wide functions.
     pub in_wide: u64,
-    /// Operations, loads and elements selected from, each lane counted.
+    /// Operations, loads and elements of selections, with each lane counted.
     pub weight: u64,
     /// The statements of the wide functions, in the order of their numbers.
     pub wide_functions: Vec<&'n [Stmt]>,
-    /// Where most work is done.
+    /// The body with most work.
     pub main: Main<'n>,
 }
 
-/// A body of a loop, or of none.
+/// A loop's body, or the statements outside all loops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Main<'n> {
-    /// What of the weight is in it, over all times that it runs.
+    /// The part of the weight that is in the body, over all times that it runs.
     pub weight: u64,
     /// The loops around it, outermost first.
     pub loops: Vec<&'n Loop>,
-    /// The wide function it is in, and how many of the loops are around that.
+    /// The wide function that holds the body, and the number of loops around that function.
     pub wide_function: Option<(usize, usize)>,
-    /// Loads of inputs in it.
+    /// Loads of inputs in the body.
     pub loads: u64,
-    /// Lanes of its widest vector; 1 for scalars.
+    /// Lanes of the body's widest vector; 1 for scalars.
     pub lanes: u64,
-    /// Elements that are selected from in it, which weigh as much as operations on them.
+    /// Elements of selections in the body, which weigh as much as operations on them.
     pub selected: u64,
 }
 
@@ -48,7 +48,7 @@ struct Walk<'n> {
 }
 
 impl<'n> Work<'n> {
-    /// That of all parts and the finish; wide functions and the main body are of the first nest.
+    /// The work of all parts and the finish; wide functions and the main body are of the first nest.
     pub fn of(program: &'n Program) -> Work<'n> {
         let mut all = Work::default();
         for (number, nest) in program.all_nests().enumerate() {
@@ -78,13 +78,14 @@ impl<'n> Work<'n> {
 }
 
 impl<'n> Walk<'n> {
-    /// Statements that run so many times.
+    /// Counts statements that run `times` times.
     fn body(&mut self, stmts: &'n [Stmt], times: u64) {
         let mut here = Main { lanes: 1, ..Main::default() };
         for stmt in stmts {
             match stmt {
-                Stmt::For(Loop { kind: LoopKind::Lanes, extent: Extent::Const(lanes), body, .. }) => {
-                    body.iter().for_each(|s| self.vector(s, *lanes, times, &mut here));
+                Stmt::For(Loop { kind: LoopKind::Lanes, extent, body, .. }) if extent.lanes().is_some() => {
+                    let lanes = extent.lanes().unwrap_or(1);
+                    body.iter().for_each(|s| self.vector(s, lanes, times, &mut here));
                 }
                 Stmt::For(l) => {
                     let extent = if let Extent::Const(extent) = l.extent { extent } else { 1 };
@@ -111,7 +112,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    /// A statement on vectors of so many lanes.
+    /// Counts a statement on vectors of `lanes` lanes.
     fn vector(&mut self, stmt: &Stmt, lanes: u64, times: u64, here: &mut Main) {
         let operations = ir::work::Work::new(&self.nest.defs, ir::work::one_each).stmt(stmt);
         let mut loads = 0;

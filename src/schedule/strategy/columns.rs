@@ -1,4 +1,4 @@
-//! Columns: outputs lie inside the innermost reduction dim, and a step walks those of a tile.
+//! Columns: outputs lie inside the innermost reduction dim, and a step walks the outputs of a tile.
 
 use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, states_kept};
@@ -7,17 +7,17 @@ use super::super::{Schedule, Transform};
 use super::{LANES, short_slices, tile_of, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
-/// Bytes of accumulators of a tile whose loops are inside the steps, beside what registers hold: parts of the first-level
-/// and of the second-level cache. 16 KB gained 3 % over the better of these at most.
+/// Bytes of accumulators, in memory, of a tile whose loops are inside the steps: parts of the first-level and of the
+/// second-level cache. 16 KB gained 3 % over the better of these at most.
 const TILE_BYTES: [u64; 2] = [4 << 10, 64 << 10];
 
-/// Bytes of the elements that a tile in registers takes from each row of the matrix: longer pieces gain nothing.
+/// Bytes that a tile in registers takes from each row of the matrix; longer pieces gain nothing.
 const PIECE_BYTES: u64 = 512;
 
 /// Steps taken in one visit of an accumulator.
 const JAM: u64 = 4;
 
-/// Steps of a problem up to which they are all written out.
+/// The most steps of a problem whose steps are all unrolled.
 const FEW_STEPS: u64 = 8;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -42,7 +42,7 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
         let jams: &[u64] =
             if plain.width > Vectors::BASE.bits && facts.crosses() { &[line, JAM, 1] } else { &[JAM, 1] };
         let several = facts.is_light && facts.tree.lanes == 1 && outputs > in_registers(facts, plain);
-        // One row at a time, pieces of rows lost to those in registers or to several rows everywhere.
+        // Pieces of one row at a time were slower everywhere than tiles in registers or several rows.
         let jams = if outputs < whole_rows { &jams[..jams.len() - 1] } else { jams };
         for jam in if several { jams } else { &[1] } {
             let schedule = Schedule { jam: *jam, ..tiled.clone() };
@@ -54,14 +54,15 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     all
 }
 
-/// How many outputs have their states in registers while a block's steps go by, in whole vectors.
+/// The number of outputs whose states stay in registers during a block, in whole vectors.
 fn in_registers(facts: &Facts, schedule: &Schedule) -> u64 {
     let bytes = facts.machine.state_bytes(schedule.width);
     let whole = whole_outputs(facts);
     (bytes / facts.state_bytes).min(PIECE_BYTES / facts.element_bytes).max(whole) / whole * whole
 }
 
-/// Outputs of a tile that are whole vectors of f32, and whole lines of the input: no load of a vector crosses two.
+/// Outputs of a tile that are whole vectors of f32 and whole lines of the input, so that no load of a vector crosses
+/// two lines.
 fn whole_outputs(facts: &Facts) -> u64 {
     (Machine::LINE_BYTES / facts.element_bytes).max(LANES)
 }
@@ -72,7 +73,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let slices = facts.slices as f64;
     let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
     let in_registers = tile <= in_registers(facts, schedule);
-    // Each accumulator is made, visited once in so many steps, and read at the end.
+    // Each accumulator is initialised, visited once in so many steps, and read at the end.
     let visits = match in_registers && !facts.problem.takes_position {
         true => 0.0,
         false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.jam) + 1) as f64,
@@ -82,7 +83,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let visiting = if at_once > machine.cache_bytes[0] { machine.visiting_far } else { 1.0 };
     let far = if tile > machine.near_pages { machine.lines_far } else { 1.0 };
     let [piece_bytes, row_bytes] = [tile, whole].map(|outputs| outputs * facts.element_bytes);
-    // A loop over outputs begins at memory that does not follow what came before.
+    // A loop over outputs begins at memory that does not follow the memory before.
     let is_apart = piece_bytes < row_bytes || schedule.jam > 1 && row_bytes < Machine::PAGE_BYTES;
     let begins_ns = match is_apart && !in_registers && level < Level::Memory {
         true => facts.input_bytes as f64 / (piece_bytes * schedule.jam) as f64 * machine.begin_ns(facts.bytes),
@@ -97,7 +98,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     }
 }
 
-/// How many times as long as a read in order it takes to read a matrix by pieces of so many bytes of rows of so many.
+/// The slowdown of reading a matrix by pieces of `piece_bytes` bytes instead of in order.
 fn scattered(
     machine: &Machine,
     level: Level,
@@ -106,7 +107,7 @@ fn scattered(
     [piece_bytes, row_bytes]: [u64; 2],
 ) -> f64 {
     let is_piece = piece_bytes < row_bytes;
-    // A piece that begins inside of a line reads it as the one before did.
+    // A piece that begins inside a line reads it again after the piece before.
     let lines = match is_piece && row_bytes % Machine::LINE_BYTES > 0 {
         true => 1.0 + Machine::LINE_BYTES as f64 / piece_bytes as f64,
         false => 1.0,
@@ -123,7 +124,17 @@ fn scattered(
     lines * scattered
 }
 
-/// How many outputs of the first box inside the innermost reduction dim are in a tile.
+/// The number of outputs that lie side by side, where all of them are in one tile whose states are in registers and fill whole
+/// lines.
+pub(super) fn whole(facts: &Facts, schedule: &Schedule) -> Option<u64> {
+    let outputs = tile_outputs(facts, schedule);
+    let whole: u64 = facts.inside(0).iter().map(|l| l.extent).product();
+    let bytes = outputs * facts.tree.lanes * facts.element_bytes;
+    let fits = outputs <= in_registers(facts, schedule) && bytes.is_multiple_of(Machine::LINE_BYTES);
+    (outputs == whole && fits).then_some(outputs)
+}
+
+/// The number of outputs in a tile, of the first box inside the innermost reduction dim.
 fn tile_outputs(facts: &Facts, schedule: &Schedule) -> u64 {
     let mut outputs = 1;
     for l in facts.inside(0).iter().rev() {

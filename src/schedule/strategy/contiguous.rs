@@ -7,16 +7,16 @@ use super::super::{Schedule, Tile};
 use super::vector_bytes;
 use crate::vectors::Vectors;
 
-/// Blocks taken at once where a block has few lanes.
+/// Blocks in flight if a block has few lanes.
 const BLOCKS: u64 = 4;
 
-/// The most bytes of lanes of which several blocks are taken at once: more fill the registers.
+/// The most bytes of a block's lanes with which several blocks are in flight; more fill the registers.
 const FEW_LANES_BYTES: u64 = 128;
 
-/// Blocks, or outputs, taken together where several phases wait for one another.
+/// Blocks or outputs that are interleaved if several phases wait for one another.
 const INTERLEAVED: u64 = 2;
 
-/// Bytes that memory is asked for ahead where a block is read twice.
+/// The prefetch distance in bytes if a block is read twice.
 const AHEAD_BYTES: u64 = 8 << 10;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -42,21 +42,21 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
 pub(super) struct Way {
     /// Chains of operations in flight at once.
     pub at_once: u64,
-    /// Outputs whose runs of memory follow one another, where a tile makes them.
+    /// The number of outputs whose runs of memory follow one another in a tile; `None` without such a tile.
     pub runs_of: Option<u64>,
-    /// Bytes of states that are pushed, for each time that one is written or read.
+    /// Bytes of states that are pushed, counted once for each write and each read.
     pub pushed_bytes: f64,
     /// The end of a slice.
     pub end: End,
-    /// How many times as long reading takes because of folds.
+    /// The slowdown of reading by folds.
     pub folding: f64,
 }
 
 /// The end of a slice.
 pub(super) struct End {
-    /// Time in ns that it is waited for.
+    /// Time in ns of waiting for its results.
     pub waited_ns: f64,
-    /// Time in ns of the fold of its lanes, where this overlaps with the slices after.
+    /// Time in ns of the fold of its lanes, if it overlaps with the next slices.
     pub fold_ns: f64,
 }
 
@@ -92,10 +92,10 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
         let following = way.runs_of.map_or(1.0, |outputs| outputs.min(facts.slices) as f64);
         facts.input_bytes as f64 / runs.bytes as f64 * machine.begin_ns(facts.bytes) / following
     });
-    // What is asked for beyond a short run is not what follows.
+    // A prefetch beyond a short run fetches memory that is not read next.
     let astray = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
     let (idle, asking) = looking_again(facts, schedule, level, astray);
-    // Blocks that are interleaved end together. From memory, what is read takes longer than their ends.
+    // Interleaved blocks end together. From memory, reading takes longer than their ends.
     let waiting = match facts.waits && level < Level::Memory {
         true => slices * tree.blocks() as f64 / schedule.interleave as f64,
         false => 0.0,
@@ -108,10 +108,11 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     }
 }
 
-/// How many times as long reading takes where elements are looked at again, and computing where it asks for memory ahead.
+/// The slowdowns of reading if elements are read again by later phases, and of computing by prefetch.
 ///
-/// While elements are looked at again nothing is read, unless it was asked for. Where all are at hand, asking costs a little;
-/// from memory, both it and reading at two places are in the prefetchers' way.
+/// While elements are read again, nothing new is read unless it is prefetched. If all data is in the first-level cache,
+/// a prefetch costs a little; from memory, prefetching and reading at two places both disturb the hardware's
+/// prefetchers.
 fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool) -> (f64, f64) {
     let machine = &facts.machine;
     let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
@@ -127,7 +128,7 @@ fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool)
     (reading[level as usize], if is_asking { machine.computing_asked } else { 1.0 })
 }
 
-/// The outputs of a tile.
+/// The tile of the schedule.
 pub(super) fn outputs_of(facts: &Facts, schedule: &Schedule) -> Tile {
     let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
     tile.expect("a strategy of tiles")

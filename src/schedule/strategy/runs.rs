@@ -1,4 +1,4 @@
-//! Runs of memory far apart: those of neighbouring outputs follow one another.
+//! Runs of memory far apart: the runs of neighbouring outputs follow one another.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, Runs, states_kept};
@@ -6,10 +6,10 @@ use super::super::{Schedule, Tile, Transform};
 use super::contiguous::{self, Way};
 use super::{tile_of, tiled};
 
-/// Bytes that the runs of outputs that follow one another have together.
+/// The bytes of the runs that follow one another, together.
 const TOGETHER_BYTES: u64 = 256 << 10;
 
-/// Bytes of a run that are too few to follow those of other outputs: a page of them makes too many loops.
+/// The bytes of a run that is too short for a tile: a page of such runs makes too many loops.
 const SHORT_BYTES: u64 = 512;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {

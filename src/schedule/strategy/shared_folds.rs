@@ -1,4 +1,4 @@
-//! Slices of a few steps whose lanes fold together, as many slices as a vector has lanes.
+//! Slices of a few steps: the lanes of as many slices as a vector has lanes fold together.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
@@ -7,11 +7,11 @@ use super::contiguous::{self, End, Way};
 use super::tiled;
 use crate::vectors::Vectors;
 
-/// Steps of a slice up to which the fold of its lanes is worth sharing: sums of f32 in slices of 32 ran at 110 GB/s
-/// instead of 51, in slices of 64 at 111 instead of 85, in slices of 256 as before.
+/// The most steps of a slice whose fold is shared: sums of f32 in slices of 32 ran at 110 GB/s instead of 51, in slices
+/// of 64 at 111 instead of 85, in slices of 256 as before.
 const MOST_STEPS: u64 = 4;
 
-/// The least bytes of a value of a state that slices share the folds of.
+/// The least bytes of a value of a state whose folds are shared.
 const LEAST_BYTES: u64 = 4;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -27,7 +27,7 @@ fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     fits.then_some(Tile { var, by, transform: Transform::SharedFolds })
 }
 
-/// The cost: the end of a slice is a share of few moves. Nothing is read from memory while slices fold together.
+/// The cost: the end of a slice is its share of a few moves. Nothing is read from memory while slices fold together.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let waited_ns = machine.shared_fold_ops * facts.values() / machine.vector_ops;

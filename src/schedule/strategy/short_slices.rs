@@ -1,4 +1,4 @@
-//! Slices of a few elements, whose lanes would stay empty: lanes are taken from as many slices instead.
+//! Slices of a few elements, which would leave lanes empty: each lane of a vector takes a slice instead.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
@@ -6,8 +6,8 @@ use super::super::{Schedule, Tile, Transform};
 use super::{LANES, gathering_ops, tiled, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
-/// Elements of a slice up to which vectors of 512 bits take a lane from each of as many slices, where an element costs
-/// little: slices of 16 ran at 55 GB/s, one by one at 27; of 256 bits at 19 and 43.
+/// The most elements of a slice that is a lane of vectors of 512 bits, if an element costs little: slices of 16 ran at
+/// 55 GB/s, one by one at 27; with 256 bits at 19 and 43.
 pub(super) const SHORT: u64 = 16;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -24,14 +24,14 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
-    // Bytes go apart in whole vectors where their distance is a power of two.
+    // Bytes deinterleave in whole vectors if their distance is a power of two.
     let all = u64::from(width / 8);
     let is_bytes = facts.state_bytes == 1 && facts.problem.count.is_power_of_two() && width > Vectors::BASE.bits;
     let by = if is_bytes && extent >= all { all } else { by };
     (extent >= by).then_some(Tile { var, by, transform: Transform::Steps })
 }
 
-/// The cost: bringing the elements of a vector together takes an operation for each halving of their distance.
+/// The cost: gathering the elements of a vector takes an operation for each halving of their distance.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;

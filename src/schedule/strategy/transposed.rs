@@ -1,5 +1,4 @@
-//! Slices that share the lines of an input which lies across the others: as many as a vector holds, one in each lane,
-//! from each of which a step takes lines of the others.
+//! Slices across the lines of an input: a vector takes one slice in each lane, and a step takes lines of all of them.
 
 use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, OutputLoop, states_kept};

@@ -1,16 +1,15 @@
-//! Checks of the machine passes by symbolic execution: in unit tests, with debug assertions, and with the feature
-//! `check-machine-code`, which the crate `cranefold-fuzz` turns on for itself and for the tests that use it.
+//! Checks of the machine passes by symbolic execution, in tests and with debug assertions.
 //!
 //! | after | law | file |
 //! | --- | --- | --- |
-//! | each pass over virtual registers | what stores, hints, jumps and later runs read has the value that it had before | [`values`] |
-//! | register allocation and encoding | each use reads a place that holds its virtual register, and flags are read as they were set last, on every path | [`places`] |
+//! | each pass over virtual registers | stores, hints, jumps and later runs read the values of before | [`values`] |
+//! | register allocation and encoding | each use reads a place that holds its virtual register, on every path | [`places`] |
 //!
-//! A fault is ours: it panics with the name of the pass, the item and the register.
+//! A fault is a bug of ours: it panics with the name of the pass, the item and the register.
 //!
-//! Not checked: the algebra of [`maxima`](super::maxima), numbers in encoded instructions, and what is patched behind the
-//! encoder: distances of jumps and places of constants. Facts of instructions are those of the [`table`](super::table),
-//! which has a test of its own.
+//! These are not checked: the algebra of [`maxima`](super::maxima), numbers in encoded instructions, and the distances
+//! of jumps and places of constants, which are patched after encoding. The facts of instructions are taken from the
+//! [`table`](super::table), which has a test of its own.
 
 pub mod places;
 #[cfg(test)]
@@ -32,18 +31,18 @@ pub const ON: bool = cfg!(any(test, debug_assertions, feature = "check-machine-c
 /// A program on its way through the passes.
 #[derive(Debug)]
 pub struct Watch {
-    /// The program before the next pass, where passes are checked.
+    /// The program before the next pass; `None` if passes are not checked.
     before: Option<MachineProgram>,
     tier: Tier,
 }
 
 impl Watch {
-    /// A watch of a program from here on.
+    /// A watch that begins with this program.
     pub fn new(program: &MachineProgram, tier: Tier) -> Watch {
         Watch { before: ON.then(|| program.clone()), tier }
     }
 
-    /// Checks that a pass kept all values; `pool` holds the constants that it put into memory.
+    /// Checks that a pass kept all values; `pool` holds the constants that the pass put into memory.
     pub fn passed(&mut self, pass: &str, program: &MachineProgram, pool: &Pool) {
         let Some(before) = &self.before else { return };
         if let Err(fault) = values::same(before, program, pool, self.tier) {
@@ -64,7 +63,7 @@ impl Watch {
     }
 }
 
-/// The runs of a program: its items without jumps between two that are a jump, a label, or the begin or end of a loop.
+/// The runs of a program: its items between jumps, labels, and begins and ends of loops.
 struct Runs {
     runs: Vec<Range<usize>>,
     next: Vec<Vec<usize>>,
@@ -102,7 +101,7 @@ fn ends_run(item: &Item) -> bool {
     matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..))
 }
 
-/// Returns whether an item is `Zero` of one register, which depends on none.
+/// Returns true if an item is `Zero` of one register, which depends on no register.
 fn is_zero(item: &Item) -> bool {
     matches!(item, Item::Inst(inst) if inst.opcode == Opcode::Zero && inst.args[0] == inst.args[1])
 }

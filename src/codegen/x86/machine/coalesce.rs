@@ -1,16 +1,16 @@
-//! Removes copies that the instruction before them can do.
+//! Coalesces copies with the instructions before them.
 
 use super::code::{Arg, Item, MachineProgram, Reg, masked_load};
 use super::row::{First, Masking};
 
-/// Lets an instruction write a register to which its result is only copied:
+/// Lets an instruction write the register to which its result is only copied:
 ///
 /// ```text
 /// t = max c, x ; ... ; c = t   ->   c = max c, x ; ...
 /// ```
 ///
-/// where `t` is written once and read once, both in one run of items without jumps, between which `c` is
-/// neither read nor written. The same of a copy under a mask, where the instruction can have it:
+/// Legal where `t` is written once and read once, both in one run of items without jumps, between which `c` is neither
+/// read nor written. A copy under a mask is removed too, if the instruction can have the mask:
 ///
 /// ```text
 /// t = max c, x ; ... ; c{k} = t   ->   c{k} = max c, x ; ...
@@ -24,7 +24,7 @@ pub fn coalesce(program: &mut MachineProgram) {
             defs[r.0 as usize] += if is_read { 2 } else { 1 };
         }
     }
-    // The item of the current run that wrote a register last, and the last that named it.
+    // For the current run, the item that last wrote each register, and the last that named it.
     let mut written: Vec<Option<usize>> = vec![None; registers];
     let mut named: Vec<usize> = vec![0; registers];
     let mut run = 0;
@@ -70,7 +70,7 @@ pub fn coalesce(program: &mut MachineProgram) {
     program.items.retain(|item| !matches!(item, Item::Copy { to, from } if to == from));
 }
 
-/// Makes an item that writes `from` write `to`; false where it cannot.
+/// Makes an item that writes `from` write `to`; returns false if it cannot.
 fn retarget(item: &mut Item, from: Reg, to: Reg) -> bool {
     match item {
         Item::Inst(inst) if inst.first() == First::Def => {
@@ -87,7 +87,7 @@ fn retarget(item: &mut Item, from: Reg, to: Reg) -> bool {
     }
 }
 
-/// A copy under a mask: to where, from where, and the mask.
+/// The target, the source and the mask of a copy under a mask; `None` for other items.
 fn copied_under_mask(item: &Item) -> Option<(Reg, Reg, Reg)> {
     match item {
         Item::Inst(inst) if inst.first() == First::Mod => {
@@ -98,13 +98,13 @@ fn copied_under_mask(item: &Item) -> Option<(Reg, Reg, Reg)> {
     }
 }
 
-/// Bytes of the elements that a copy under a mask goes by.
+/// Bytes of the elements of a copy under a mask.
 fn lane_bytes_of_copy(item: &Item) -> Option<u64> {
     let Item::Inst(inst) = item else { return None };
     [1, 2, 4, 8].into_iter().find(|&bytes| masked_load(bytes) == inst.opcode)
 }
 
-/// Makes an instruction over elements of so many bytes write `to` under a mask; false where it cannot.
+/// Makes an instruction over elements of `bytes` bytes write `to` under a mask; returns false if it cannot.
 fn put_under_mask(item: &mut Item, to: Reg, mask: Reg, bytes: u64) -> bool {
     let Item::Inst(inst) = item else { return false };
     let row = inst.opcode.row();

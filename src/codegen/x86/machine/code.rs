@@ -1,4 +1,4 @@
-//! Machine instructions over virtual registers: what is selected, before registers are given out.
+//! Machine instructions over virtual registers, as instruction selection writes them.
 
 use super::row::{First, Masking, Memory};
 use super::table::Opcode;
@@ -7,7 +7,7 @@ use super::table::Opcode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reg(pub u32);
 
-/// What a virtual register holds.
+/// The class of a virtual register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// An address or a counter.
@@ -18,7 +18,7 @@ pub enum Class {
     Mask,
 }
 
-/// How much of a register an instruction names.
+/// The part of a register that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are those of the registers")]
 pub enum View {
@@ -37,26 +37,26 @@ pub enum Arg {
     None,
     /// A register.
     Reg(Reg, View),
-    /// Memory, so many bytes after an address.
+    /// Memory at an address plus so many bytes.
     Mem(Reg, i32),
-    /// A constant of the pool; with whether its one element is broadcast.
+    /// A constant of the pool, and true if its one element is broadcast.
     Pool(u32, bool),
-    /// A number in the instruction.
+    /// A number in the instruction, the immediate.
     Imm(i64),
 }
 
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Inst {
-    /// The row of its facts.
+    /// The row of the instruction's facts.
     pub opcode: Opcode,
-    /// The operands, those used first.
+    /// The operands; unused ones come last.
     pub args: [Arg; 4],
-    /// The mask register under which it writes.
+    /// The mask register under which the instruction writes.
     pub mask: Option<Reg>,
-    /// Lanes outside of the mask become zero.
+    /// True if lanes outside the mask become zero.
     pub zeroing: bool,
-    /// It should stay in the order of memory: a load of a view with holes.
+    /// True if the instruction should stay in the order of memory: it loads from a view with holes.
     pub in_order: bool,
 }
 
@@ -69,13 +69,13 @@ impl Inst {
         Inst { opcode, args: all, mask: None, zeroing: false, in_order: false }
     }
 
-    /// The same under a mask.
+    /// The same instruction under a mask.
     pub fn masked(self, mask: Reg, zeroing: bool) -> Inst {
         debug_assert_ne!(self.opcode.row().masking, Masking::Unmasked, "a mask of {:?}", self.opcode);
         Inst { mask: Some(mask), zeroing, ..self }
     }
 
-    /// The use of the first operand: under a mask, lanes outside of it stay.
+    /// The use of the first operand. Under a mask, lanes outside the mask keep their values.
     pub fn first(&self) -> First {
         let row = self.opcode.row();
         let keeps = self.mask.is_some() && !self.zeroing && matches!(row.masking, Masking::Merges(_));
@@ -85,7 +85,8 @@ impl Inst {
         }
     }
 
-    /// The place of the operand that may be a constant in memory, where none is memory.
+    /// The place of the operand that may be a constant in memory; `None` if there is none, or an operand is memory
+    /// already.
     pub fn foldable(&self) -> Option<usize> {
         let may = matches!(self.opcode.row().memory, Memory::Whole | Memory::Each(_));
         let in_memory = self.args.iter().any(|a| matches!(a, Arg::Mem(..) | Arg::Pool(..)));
@@ -93,7 +94,7 @@ impl Inst {
         (may && !in_memory).then(last).flatten()
     }
 
-    /// Returns whether it reads memory that may be written, and whether it writes memory.
+    /// Returns two flags: true if it reads memory that may be written, and true if it writes memory.
     pub fn memory(&self) -> (bool, bool) {
         let row = self.opcode.row();
         let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));
@@ -103,7 +104,7 @@ impl Inst {
     }
 }
 
-/// A place in the code to jump to.
+/// A target of jumps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(pub u32);
 
@@ -114,8 +115,8 @@ pub enum Item {
     Inst(Inst),
     /// A copy between registers of one class.
     Copy { to: Reg, from: Reg },
-    /// `to = a * b + c`, rounded once; of `b` and `c` at most one is memory or a constant. The form of
-    /// the instruction follows from the registers. `double` says that the lanes are f64.
+    /// `to = a * b + c`, rounded once; at most one of `b` and `c` is memory or a constant. The registers decide the
+    /// form of the instruction. `double` is true for lanes of f64.
     Fma { to: Reg, a: Reg, b: Arg, c: Arg, double: bool },
     /// The first item of a loop's body; its number among the loops.
     Enter(u32),
@@ -123,11 +124,11 @@ pub enum Item {
     Leave,
     /// A jump, taken on a condition or always.
     Jump(Opcode, Label),
-    /// Where jumps go.
+    /// The place of a label.
     Label(Label),
 }
 
-/// What a virtual register holds from the start.
+/// The value that a virtual register holds from the start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Constant {
     /// Elements of so many bytes, all with these bits.
@@ -147,9 +148,9 @@ pub struct MachineProgram {
     pub classes: Vec<Class>,
     /// Registers that hold constants.
     pub constants: Vec<(Reg, Constant)>,
-    /// What each loop is called.
+    /// The name of each loop.
     pub loops: Vec<String>,
-    /// Labels so far.
+    /// The number of labels so far.
     labels: u32,
 }
 
@@ -177,14 +178,14 @@ impl MachineProgram {
         reg
     }
 
-    /// How many labels there are.
+    /// The number of labels.
     pub fn labels(&self) -> usize {
         self.labels as usize
     }
 }
 
 impl Item {
-    /// Calls `f` on every register that is read.
+    /// Calls `f` on every register that the item reads.
     pub fn uses(&self, mut f: impl FnMut(Reg)) {
         let mut arg = |a: &Arg| match *a {
             Arg::Reg(reg, _) | Arg::Mem(reg, _) => f(reg),
@@ -206,7 +207,7 @@ impl Item {
         }
     }
 
-    /// The register that is written, and whether it is read before.
+    /// The register that the item writes, and true if the item reads it before.
     pub fn def(&self) -> Option<(Reg, bool)> {
         match self {
             Item::Inst(inst) => {
@@ -223,7 +224,7 @@ impl Item {
     }
 }
 
-/// The move into a register under a mask of elements.
+/// The masked move to a register, for elements of `bytes` bytes.
 pub fn masked_load(bytes: u64) -> Opcode {
     match bytes {
         1 => Opcode::Vmovdqu8,

@@ -1,4 +1,4 @@
-//! Where constants are: in registers around loops while there are enough, else operands in memory.
+//! The places of constants: in registers around loops while there are enough, else operands in memory.
 
 use super::code::{Arg, Class, Constant, Inst, Item, MachineProgram, Reg, View};
 use super::live::{Interval, LoopSpan, intervals, loops};
@@ -7,10 +7,10 @@ use super::table::Opcode;
 use super::tier::Tier;
 use std::collections::{BTreeSet, HashMap};
 
-/// The bytes that constants are loaded from, and where each begins.
+/// The constants in memory, and the offset of each.
 #[derive(Debug, Default)]
 pub struct Pool {
-    /// Entries, by their number.
+    /// The entries, by their number.
     pub entries: Vec<Vec<u8>>,
 }
 
@@ -31,8 +31,8 @@ struct Home {
     reg: Reg,
 }
 
-/// Loads constants: before the outermost loops around their uses in which a register is free to the end, those
-/// used most first; the others where they are used, as operands in memory where the instruction takes one.
+/// Loads constants. The most used ones are loaded before the outermost loops around their uses through which a register
+/// is free; the others where they are used, as operands in memory if the instruction takes one.
 pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     let mut pool = Pool::default();
     if program.constants.is_empty() {
@@ -69,7 +69,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
     pool
 }
 
-/// The loops around any use of each constant, in order of their starts: those around before those inside.
+/// The loops around the uses of each constant, in order of their starts: outer ones come before inner ones.
 fn around(program: &MachineProgram, constants: usize, index: &HashMap<Reg, usize>) -> Vec<Vec<usize>> {
     let mut around = vec![BTreeSet::new(); constants];
     let mut open: Vec<usize> = vec![];
@@ -94,7 +94,7 @@ fn around(program: &MachineProgram, constants: usize, index: &HashMap<Reg, usize
     around.into_iter().map(|loops| loops.into_iter().collect()).collect()
 }
 
-/// How many registers of each class are live at each item.
+/// The number of live registers of each class at each item.
 struct Pressure {
     vector: Vec<u16>,
     mask: Vec<u16>,
@@ -118,7 +118,7 @@ impl Pressure {
         if class == Class::Mask { &mut self.mask } else { &mut self.vector }
     }
 
-    /// Whether one more is free in a loop, and one beside it for a constant on its way.
+    /// Returns true if two registers are free throughout a loop: one for the constant, and one to load others.
     fn fits(&mut self, class: Class, span: LoopSpan, most: usize) -> bool {
         self.of(class)[span.start as usize..=span.end as usize].iter().all(|&c| usize::from(c) + 2 <= most)
     }
@@ -137,7 +137,7 @@ fn rewrite(
     pool: &mut Pool,
 ) {
     let items = std::mem::take(&mut program.items);
-    // A loop may be entered by a jump behind its first items.
+    // A loop may be entered by a jump past its first items.
     let is_jump = |at: usize| matches!(items[at], Item::Jump(Opcode::Jmp, _));
     let entered = |start: usize| if start > 0 && is_jump(start - 1) { start - 1 } else { start };
     let entries: Vec<usize> = homes.iter().map(|home| entered(home.span.start as usize)).collect();
@@ -174,7 +174,7 @@ fn rewrite(
     program.items = out;
 }
 
-/// The item with the constant as an operand in memory.
+/// The item with the constant as an operand in memory; `None` if it takes none.
 fn fold(item: Item, reg: Reg, constant: &Constant, tier: Tier, pool: &mut Pool) -> Option<Item> {
     let is_reg = |a: &Arg| matches!(a, Arg::Reg(r, _) if *r == reg);
     match item {
@@ -200,7 +200,7 @@ fn fold(item: Item, reg: Reg, constant: &Constant, tier: Tier, pool: &mut Pool) 
     }
 }
 
-/// The constant as an operand in memory. An element that is wider than those of the instruction is not one.
+/// The constant as an operand in memory; `None` if its element is wider than the instruction's.
 fn operand(constant: &Constant, memory: Memory, tier: Tier, pool: &mut Pool) -> Option<Arg> {
     match (constant, memory) {
         (&Constant::Splat(bits, size), Memory::Each(bytes)) if tier.is_512() => {
@@ -255,7 +255,7 @@ fn load(program: &mut MachineProgram, tier: Tier, to: Reg, constant: &Constant, 
     }
 }
 
-/// The item with another register in place of one that it reads.
+/// The item with register `to` in place of register `from` among those it reads.
 fn renamed(item: Item, from: Reg, to: Reg) -> Item {
     let reg = |r: Reg| if r == from { to } else { r };
     let arg = |a: Arg| match a {

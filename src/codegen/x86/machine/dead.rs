@@ -1,9 +1,9 @@
-//! Removes what nothing needs.
+//! Removes dead code.
 
 use super::code::{Item, MachineProgram, Reg};
 use super::row::Flags;
 
-/// Keeps the items that write memory, jump or mark loops, and those whose results they need.
+/// Keeps the items that write memory, jump or mark loops, and the items whose results those need.
 pub fn remove_dead(program: &mut MachineProgram) {
     let mut writers: Vec<Vec<usize>> = vec![vec![]; program.classes.len()];
     let mut needed: Vec<bool> = vec![false; program.items.len()];
@@ -35,7 +35,7 @@ pub fn remove_dead(program: &mut MachineProgram) {
     program.items.retain(|_| needed.next().unwrap_or(true));
 }
 
-/// Returns for each item whether a later one reads the flags that it sets.
+/// Returns for each item true if a later item reads the flags that it sets.
 fn wanted_flags(program: &MachineProgram) -> Vec<bool> {
     let mut wanted = false;
     let mut all: Vec<bool> = program

@@ -1,4 +1,4 @@
-//! Bytes of a program whose registers are given out.
+//! Encodes a program after register allocation.
 
 use super::check::places::Record;
 use super::code::{Arg, Class, Inst, Item, Label, MachineProgram, Reg, View};
@@ -18,16 +18,16 @@ pub struct Encoded {
     pub bytes: Vec<u8>,
     /// Bytes of code.
     pub code_bytes: usize,
-    /// What begins or ends where: offsets in bytes.
+    /// The begins and ends of loops: offsets in bytes.
     pub marks: Vec<(usize, Mark)>,
-    /// The instructions of each item, where they are checked.
+    /// The instructions of each item, if they are checked.
     pub record: Record,
 }
 
-/// The bytes; `frame` is where in the frame what did not fit the registers lies.
+/// The machine code; `frame` is the offset in the frame of the spilled registers.
 ///
 /// # Errors
-/// If the encoder refuses an instruction: a bug of ours.
+/// An error if the encoder refuses an instruction: a bug of ours.
 pub fn encode(
     program: &MachineProgram,
     homes: &Homes,
@@ -69,7 +69,7 @@ pub fn encode(
 /// The alignment of the first instruction of a loop, in bytes.
 const LOOP_ALIGN: usize = 32;
 
-/// Instructions that do nothing, of 1 to 9 bytes, as both makers of processors recommend them.
+/// Instructions that do nothing, of 1 to 9 bytes, as AMD and Intel recommend them.
 const NOTHING: [&[u8]; 9] = [
     &[0x90],
     &[0x66, 0x90],
@@ -90,9 +90,9 @@ struct Writer<'a> {
     encoder: Encoder,
     at: usize,
     labels: Vec<Option<usize>>,
-    /// Places of distances to labels, 4 bytes each.
+    /// The places of distances to labels, 4 bytes each.
     jumps: Vec<(usize, Label)>,
-    /// Places of distances to constants, and where the next instruction begins.
+    /// The places of distances to constants, with the start of the next instruction.
     constants: Vec<(usize, usize, u32)>,
     marks: Vec<(usize, Mark)>,
     record: Record,
@@ -114,7 +114,7 @@ impl Writer<'_> {
         Ok(i)
     }
 
-    /// An instruction of one register of the machine or none.
+    /// Writes an instruction of one register of the machine, or of none.
     fn plain(&mut self, opcode: Opcode, register: Option<Register>) -> Result<(), Refused> {
         let mut i = self.bare(opcode)?;
         if let Some(register) = register {
@@ -152,7 +152,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Lets a loop begin where the processor reads instructions from.
+    /// Aligns the begin of a loop to the blocks in which the processor fetches instructions.
     fn align(&mut self) {
         let mut missing = self.at.next_multiple_of(LOOP_ALIGN) - self.at;
         while missing > 0 {
@@ -178,7 +178,7 @@ impl Writer<'_> {
         self.inst(Inst::new(opcode, &[Arg::Reg(to, view), Arg::Reg(from, view)]))
     }
 
-    /// The form whose first operand, which the result replaces, is where the result goes.
+    /// Writes the form whose replaced first operand is in the register of the result.
     fn fma(&mut self, to: Reg, a: Reg, b: Arg, c: Arg, double: bool) -> Result<(), Refused> {
         let Fma { adds_to, multiplies, multiplies_by_last } = fma(double);
         let view = self.tier.view();
@@ -212,7 +212,7 @@ impl Writer<'_> {
         self.inst(three(adds_to, a_arg, b))
     }
 
-    /// An instruction, whose operands in the frame come and go through scratch registers.
+    /// Writes an instruction; operands in the frame pass through scratch registers.
     fn inst(&mut self, inst: Inst) -> Result<(), Refused> {
         let mut scratch: [Vec<(Reg, u8)>; 3] = Default::default();
         let mut stores: Vec<(Reg, u8)> = vec![];
@@ -234,7 +234,7 @@ impl Writer<'_> {
                     let register = known.unwrap_or_else(|| self.scratch(reg, &mut scratch));
                     stores.push((reg, register));
                 }
-                // What nobody reads needs no instruction.
+                // A result that is never read needs no instruction.
                 Home::None => return Ok(()),
                 Home::Register(_) => {}
             }
@@ -298,7 +298,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A free scratch register for one that lies in the frame.
+    /// A free scratch register for a virtual register in the frame.
     fn scratch(&self, reg: Reg, taken: &mut [Vec<(Reg, u8)>; 3]) -> u8 {
         let class = self.program.classes[reg.0 as usize];
         let (n, last) = match class {
@@ -313,7 +313,7 @@ impl Writer<'_> {
         number
     }
 
-    /// Loads or stores what lies in the frame.
+    /// Loads or stores a virtual register in the frame.
     fn frame_access(&mut self, reg: Reg, number: u8, load: bool) -> Result<(), Refused> {
         let Home::Frame(offset) = self.homes.of(reg) else { unreachable!("it lies in the frame") };
         let opcode = match (self.program.classes[reg.0 as usize], self.tier, load) {
@@ -361,7 +361,7 @@ impl Writer<'_> {
             let distance = target as i64 - (*place as i64 + 4);
             bytes[*place..place + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         }
-        // The largest first, so that each is aligned to its size.
+        // The largest constants come first, so that each is aligned to its size.
         let mut order: Vec<usize> = (0..pool.entries.len()).collect();
         order.sort_by_key(|&n| std::cmp::Reverse(pool.entries[n].len()));
         let mut places = vec![0; pool.entries.len()];
@@ -381,7 +381,7 @@ impl Writer<'_> {
     }
 }
 
-/// The register that holds the frame; it is the machine's `rsi` throughout.
+/// The register that holds the frame; it is `rsi` of the machine throughout.
 pub const FRAME: Reg = Reg(0);
 
 fn full_view(class: Class, tier: Tier) -> View {
@@ -392,10 +392,10 @@ fn full_view(class: Class, tier: Tier) -> View {
     }
 }
 
-/// The machine's register of a number. Mask 0 means no mask, and is never given out.
+/// The machine's register with a number. Mask 0 means no mask and is never allocated.
 pub fn physical(class: Class, n: u8, view: View) -> Register {
     match (class, view) {
-        // The halves have the order of the wholes.
+        // The 32-bit registers have the order of the 64-bit ones.
         (Class::General, View::R32) => Register::EAX + (GENERAL[usize::from(n)] as u32 - Register::RAX as u32),
         (Class::General, _) => GENERAL[usize::from(n)],
         (Class::Mask, _) => Register::K1 + u32::from(n),

@@ -1,17 +1,17 @@
-//! From where to where each virtual register holds a value.
+//! The live interval of each virtual register.
 
 use super::code::{Item, MachineProgram, Reg};
 
 /// The items from the first that writes a register to the last that needs it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interval {
-    /// Where it is written first.
+    /// The item that first writes the register.
     pub start: u32,
-    /// Where it is needed last; a loop that needs what it did not write needs it to its end.
+    /// The item that last needs the register. A loop that needs a value from before it needs it to its end.
     pub end: u32,
-    /// How often it is named, each loop around counting eightfold.
+    /// The number of times that the register is named; each loop around a name multiplies it by eight.
     pub weight: f32,
-    /// Whether it occurs at all.
+    /// True if the register occurs.
     pub used: bool,
 }
 
@@ -39,7 +39,7 @@ pub fn loops(program: &MachineProgram) -> Vec<LoopSpan> {
     spans
 }
 
-/// The interval of each register; those in `fixed` hold a value from the start.
+/// The interval of each register; the registers in `fixed` hold a value from the start.
 pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) -> Vec<Interval> {
     let mut all = vec![Interval::default(); program.classes.len()];
     for reg in fixed {

@@ -1,7 +1,8 @@
-//! Looks for NaN less often where several minima or maxima follow one another.
+//! Joins the checks for NaN of successive minima or maxima.
 //!
-//! In AVX-512 one is three instructions: `vrange` gives the number, the other one where an operand is a NaN, a comparison says
-//! where neither is, and a blend puts the canonical NaN elsewhere. Of several in a row only the last has to be whole:
+//! In AVX-512, a maximum is three instructions: `vrange` gives the number, or the other operand if one is a NaN; a
+//! comparison finds the lanes without NaN; and a blend puts the canonical NaN into the others. Of several in a row,
+//! only the last needs all three:
 //!
 //! ```text
 //! n = range a, x; k = ordered a, x; a = k ? n : nan         n = range a, x; k = ordered a, x
@@ -9,24 +10,24 @@
 //! n = range a, z; k = ordered a, z; a = k ? n : nan         n = range n, z; k = k and ordered y, z; a = k ? n : nan
 //! ```
 //!
-//! One comparison finds a NaN in two operands. What the last one makes needless is removed here, where it was to be
-//! overwritten, and by [`dead`](super::dead).
+//! One comparison finds a NaN in two operands. Instructions that the last maximum makes needless are removed here if
+//! their results are overwritten, and else by [`dead`](super::dead).
 
 use super::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use super::table::Opcode;
 use std::collections::{HashMap, HashSet};
 
-/// Chains of maxima that are joined at once: each keeps a mask, and there are seven registers for them.
+/// The most chains of maxima that are joined at once: each keeps a mask, and there are seven registers for masks.
 const CHAINS: usize = 5;
 
-/// What a register holds, before NaNs are put in.
+/// The value of a register before NaNs are put in.
 #[derive(Clone, Copy)]
 struct Number {
-    /// The number where `ordered` and the rest are.
+    /// The number, in lanes where neither an operand in `ordered` nor a later one is NaN.
     number: Reg,
-    /// Where no operand is NaN, but for `unseen`.
+    /// The lanes in which no operand is NaN, apart from `unseen`.
     ordered: Reg,
-    /// An operand that was not compared yet.
+    /// An operand that has not been compared yet.
     unseen: Option<Reg>,
 }
 
@@ -36,7 +37,7 @@ impl Number {
     }
 }
 
-/// Joins minima and maxima that follow one another in runs of instructions without jumps.
+/// Joins successive minima and maxima in runs of instructions without jumps.
 pub fn join_maxima(program: &mut MachineProgram) {
     let items = std::mem::take(&mut program.items);
     let goes_on = going_on(&items);
@@ -65,7 +66,7 @@ pub fn join_maxima(program: &mut MachineProgram) {
     remove_overwritten(program);
 }
 
-/// Of which items that a maximum begins with the result is an operand of a later one in the same run.
+/// For each item, true if it begins a maximum whose result is an operand of a later one in the same run.
 fn going_on(items: &[Item]) -> Vec<bool> {
     let mut goes_on = vec![false; items.len()];
     let mut wanted: HashSet<Reg> = HashSet::new();
@@ -92,7 +93,7 @@ fn ends_run(item: &Item) -> bool {
     matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..))
 }
 
-/// A register holds something else from here on.
+/// Forgets a register, whose value changes here.
 fn forget(numbers: &mut HashMap<Reg, Number>, reg: Reg) {
     numbers.retain(|&of, number| of != reg && !number.names(reg));
 }
@@ -109,7 +110,7 @@ struct Maximum {
 }
 
 impl Maximum {
-    /// That which the items begin with.
+    /// The minimum or maximum that the items begin with, if they do.
     fn at(items: &[Item]) -> Option<Maximum> {
         let &[Item::Inst(range), Item::Inst(compare), Item::Inst(blend), ..] = items else { return None };
         let is_range = matches!(range.opcode, Opcode::Vrangeps | Opcode::Vrangepd);
@@ -120,7 +121,7 @@ impl Maximum {
         fits.then_some(Maximum { range, compare, blend, to, a, b })
     }
 
-    /// Adds the instructions, given what registers hold; what the result is before NaNs are put in.
+    /// Adds the instructions, given the known numbers in registers; returns the result before NaNs are put in.
     fn emit(&self, numbers: &mut HashMap<Reg, Number>, program: &mut MachineProgram) -> Number {
         let mut known = |of: Reg, other: Reg| numbers.remove(&of).map(|number| (number, other));
         let Some((before, other)) = known(self.a, self.b).or_else(|| known(self.b, self.a)) else {
@@ -140,7 +141,7 @@ impl Maximum {
         blend.args[2] = view(number, blend.args[2]);
         program.items.extend([range, compare, blend].map(Item::Inst));
         match before.unseen {
-            // It is still there when the next operand comes.
+            // The operand still has its value when the next one comes.
             None if other != self.to => Number { number, ordered: before.ordered, unseen: Some(other) },
             _ => Number { number, ordered, unseen: None },
         }
@@ -152,7 +153,7 @@ fn register(arg: Arg) -> Reg {
     reg
 }
 
-/// Removes what writes a register that is written again before it is read.
+/// Removes instructions whose results are overwritten before they are read.
 fn remove_overwritten(program: &mut MachineProgram) {
     let mut overwritten = vec![false; program.classes.len()];
     let mut needed = vec![true; program.items.len()];

@@ -1,14 +1,14 @@
-//! Instructions over virtual registers -> bytes: the machine passes, in their order. All that they know of an instruction
-//! is its row in the [`table`].
+//! The machine passes, in order: from instructions over virtual registers to bytes. All that they know of an
+//! instruction is its row in the [`table`].
 //!
 //! | pass | effect |
 //! | --- | --- |
-//! | [`maxima`] | joins maxima that follow one another (AVX-512) |
+//! | [`maxima`] | joins the checks for NaN of successive maxima (AVX-512) |
 //! | [`dead`] | removes instructions whose results nothing reads |
 //! | [`coalesce`] | removes copies |
 //! | [`order`] | list scheduling: independent chains run side by side |
 //! | [`constants`] | gives each constant a register around a loop, or a place in memory |
-//! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; what does not fit lies in the frame |
+//! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; the frame holds the rest |
 //! | [`encode`] | writes the bytes |
 //!
 //! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass.
@@ -34,7 +34,7 @@ use constants::Pool;
 use encode::Encoded;
 use tier::Tier;
 
-/// The bytes of a program, and the facts of them that its caller needs.
+/// The bytes of a program, and the facts that its caller needs.
 #[derive(Debug)]
 pub struct Assembled {
     /// The bytes.
@@ -45,10 +45,11 @@ pub struct Assembled {
     pub loops: Vec<String>,
 }
 
-/// The bytes of a program whose arguments are the frame and `buffers`; spilled registers lie `spills_at` bytes into the frame.
+/// The bytes of a program whose arguments are the frame and `buffers`; spilled registers lie `spills_at` bytes into the
+/// frame.
 ///
 /// # Errors
-/// If the encoder refuses an instruction: a bug of ours.
+/// An error if the encoder refuses an instruction: a bug of ours.
 pub fn assemble(mut program: MachineProgram, tier: Tier, buffers: Reg, spills_at: u64) -> Result<Assembled, Refused> {
     if tier.is_512() {
         maxima::join_maxima(&mut program);

@@ -1,11 +1,11 @@
-//! Orders instructions in loops so that chains of them run side by side.
+//! List scheduling: orders instructions in loops so that dependent chains overlap.
 //!
-//! A core looks ahead some scores of instructions; where each chain is longer (an exponential), those that stand one
-//! after the other would run one after the other.
+//! A core looks ahead a few dozen instructions. Chains that are longer (an exponential) would run one after the other
+//! if they stood one after the other.
 //!
-//! Where much of a view with holes is read, all stays in the order of memory: a prefetcher follows no other, and what
-//! is read early fills the registers. Rows of 1,024 elements that lie 32 bytes apart took three times as long in another
-//! order.
+//! If a run has many loads from a view with holes, all its instructions stay in the order of memory: a prefetcher
+//! follows no other, and early loads fill the registers. Rows of 1,024 elements that lie 32 bytes apart took three
+//! times as long in another order.
 
 use super::code::{Arg, Class, Item, MachineProgram, Reg};
 use super::table::{Opcode, fma};
@@ -13,17 +13,17 @@ use super::tier::Tier;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// Instructions without a jump that are too few to gain, or so many that ordering them would take long.
+/// The instructions of a run that is too short to gain by an order, and of one that would take too long to order.
 const FEW: usize = 16;
 const MANY: usize = 512;
 
-/// Loads of views with holes beyond which a run keeps its order.
+/// The loads from views with holes beyond which a run keeps its order.
 const MANY_IN_ORDER: usize = 32;
 
 /// Registers for masks.
 const MASKS: usize = 7;
 
-/// Cycles of a chain beyond which it is better to move values to memory than to wait for them.
+/// The cycles of a chain beyond which spilling values to memory is better than waiting for them.
 const SHORT: u32 = 40;
 
 /// Cycles from a load, or an instruction with an operand in memory, to its result.
@@ -32,8 +32,9 @@ const LOAD_CYCLES: u32 = 7;
 /// Instructions that begin in one cycle.
 const WIDTH: u32 = 3;
 
-/// Orders each run of instructions without jumps inside loops: of those whose operands are there first the one that
-/// most others wait for. A run of which too many values would wait at once stays as it is.
+/// Orders each run of instructions without jumps inside loops: of the instructions whose operands are ready, first the
+/// one with the longest chain of dependent instructions. A run whose new order would need too many registers keeps its
+/// order.
 pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
@@ -63,15 +64,15 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
     }
 }
 
-/// Whether an order needs more registers than there are, where the run before it does not: of masks, or of vectors where chains
-/// are short enough for a core to look beyond them.
+/// Returns true if the new order needs more registers than there are and the old one does not: for masks, and for
+/// vectors if chains are short enough for a core to look beyond them.
 fn is_too_wide(order: &[Item], run: &[Item], cycles: u32, program: &MachineProgram, tier: Tier) -> bool {
     let overflows = |class, most: usize| at_once(order, class, program) > most && at_once(run, class, program) <= most;
     overflows(Class::Mask, MASKS) || (cycles <= SHORT && overflows(Class::Vector, tier.registers()))
 }
 
-/// How many values of a class are held at once in a run, at most. What it reads before it writes it holds from the start, and
-/// for the next time at the end.
+/// The most values of a class that are live at once in a run. A register that is read before it is written is live from
+/// the start, and at the end for the next iteration.
 fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
     let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
     let mut last_use: HashMap<Reg, usize> = HashMap::new();
@@ -84,7 +85,7 @@ fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
         });
         written.extend(item.def().map(|(reg, _)| reg));
     }
-    // From where a value is made to where it is used last; a register that is written again holds another.
+    // A value lives until its last use; a register that is written again holds another value.
     let mut change = vec![0i32; run.len() + 1];
     for (at, item) in run.iter().enumerate().rev() {
         if let Some((reg, false)) = item.def()
@@ -110,7 +111,7 @@ fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
     held.max().unwrap_or(0) as usize
 }
 
-/// The new order of a run, and the cycles that its longest chain takes.
+/// The new order of a run, and the cycles of its longest chain.
 fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u32) {
     let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
@@ -118,7 +119,7 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u
         after[from].push((to, latency));
         waits[to] += 1;
     };
-    // Of each register the last item that wrote it, and those that read it since.
+    // For each register, the last item that wrote it, and the items that have read it since.
     let mut writer: Vec<Option<usize>> = vec![None; program.classes.len()];
     let mut readers: Vec<Vec<usize>> = vec![vec![]; program.classes.len()];
     let (mut last_store, mut loads): (Option<usize>, Vec<usize>) = (None, vec![]);
@@ -170,7 +171,8 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u
     for at in (0..run.len()).rev() {
         length[at] = after[at].iter().map(|&(to, latency)| length[to] + latency).max().unwrap_or(0);
     }
-    // Ready ones by what waits for them; those whose operands come later by when.
+    // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
+    // ready.
     let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::new();
     let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
     let mut time = vec![0u32; run.len()];
@@ -207,7 +209,7 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u
     (out, length.into_iter().max().unwrap_or(0))
 }
 
-/// Whether an item reads memory that may be written, and whether it writes memory.
+/// Returns two flags: true if an item reads memory that may be written, and true if it writes memory.
 fn memory(item: &Item) -> (bool, bool) {
     let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));
     match item {
@@ -217,7 +219,7 @@ fn memory(item: &Item) -> (bool, bool) {
     }
 }
 
-/// Cycles until the result is there, about.
+/// The approximate cycles until the result is ready.
 fn latency(item: &Item, tier: Tier) -> u32 {
     match item {
         Item::Fma { double, .. } => cycles(fma(*double).adds_to, tier),

@@ -1,4 +1,4 @@
-//! Gives registers of the machine to virtual ones, by their intervals in order.
+//! Linear-scan register allocation over intervals.
 
 use super::code::{Arg, Class, Item, MachineProgram, Reg};
 use super::encode::FRAME;
@@ -6,18 +6,18 @@ use super::live::{Interval, intervals, loops};
 use super::tier::Tier;
 use iced_x86::Register;
 
-/// Where a virtual register lives.
+/// The place of a virtual register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// It is never used.
+    /// None: the register is never used.
     None,
-    /// In the machine's register of this number, of its class.
+    /// The machine's register with this number, of its class.
     Register(u8),
-    /// In the frame, so many bytes after the start of what did not fit.
+    /// The frame, so many bytes after the start of spilled registers.
     Frame(u32),
 }
 
-/// General registers, those a call need not keep first. Of the others `rsi` holds the frame.
+/// General registers; caller-saved ones come first. `rsi` is missing: it holds the frame.
 pub const GENERAL: [Register; 14] = [
     Register::RAX,
     Register::RCX,
@@ -35,7 +35,7 @@ pub const GENERAL: [Register; 14] = [
     Register::R15,
 ];
 
-/// Registers that hold what comes from the frame for one instruction, where some do not fit.
+/// The number of scratch registers, which hold operands from the frame for one instruction, if some are spilled.
 pub const SCRATCH: u8 = 4;
 
 /// The homes of all registers.
@@ -44,7 +44,7 @@ pub struct Homes {
     pub(super) homes: Vec<Home>,
     /// Bytes of the frame.
     pub frame_bytes: u32,
-    /// General registers that were given out, by number.
+    /// The allocated general registers, one bit for each number.
     pub general: u16,
 }
 
@@ -55,10 +55,10 @@ impl Homes {
     }
 }
 
-/// The number in [`GENERAL`] of the register in which the function gets the buffers.
+/// The number in [`GENERAL`] of the register that holds the argument `buffers`.
 pub const BUFFERS: u8 = 7;
 
-/// Gives out registers; `buffers` is the register that holds a value from the start.
+/// Allocates registers; `buffers` is the register that holds a value from the start.
 pub fn allocate(program: &MachineProgram, tier: Tier, buffers: Reg) -> Homes {
     let spans = loops(program);
     let live = intervals(program, &spans, &[buffers]);
@@ -74,7 +74,7 @@ pub fn allocate(program: &MachineProgram, tier: Tier, buffers: Reg) -> Homes {
         return homes;
     }
     let kept: [u8; 3] = std::array::from_fn(|n| if full[n] { all[n] - SCRATCH } else { all[n] });
-    // With fewer registers of one class others are as before.
+    // With fewer registers of one class, the other classes are allocated as before.
     let homes = scan(program, &live, kept, buffers);
     let scratch = if full[0] { u16::MAX << kept[0] & ((1 << all[0]) - 1) } else { 0 };
     Homes { general: homes.general | scratch, ..homes }
@@ -112,7 +112,7 @@ fn scan(program: &MachineProgram, live: &[Interval], counts: [u8; 3], buffers: R
             homes[n] = Home::Register(r);
             active[class].push(n);
         } else {
-            // The one that is named least goes to the frame.
+            // The register that is named least is spilled to the frame.
             let least = active[class].iter().copied().min_by(|&a, &b| live[a].weight.total_cmp(&live[b].weight));
             let bytes = if class == 1 { 64 } else { 8 };
             let place = Home::Frame(frame_bytes.next_multiple_of(bytes));
@@ -134,7 +134,7 @@ fn scan(program: &MachineProgram, live: &[Interval], counts: [u8; 3], buffers: R
     Homes { homes, frame_bytes, general }
 }
 
-/// The register of an operand that ends where this one begins: the copy between them is then none.
+/// The register of an operand that ends where this one begins, so that no copy between them is needed.
 fn hint(program: &MachineProgram, live: &[Interval], homes: &[Home], n: usize) -> Option<u8> {
     let start = live[n].start;
     let ends = |reg: Reg| match homes[reg.0 as usize] {

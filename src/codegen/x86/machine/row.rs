@@ -39,7 +39,7 @@ pub struct Shape {
 /// The number in an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// None.
+    /// No number.
     Absent,
     /// A byte.
     Byte,
@@ -54,39 +54,39 @@ pub enum Number {
 /// The use of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flags {
-    /// None.
+    /// No use: the instruction keeps them.
     Keeps,
     /// It sets them.
     Sets,
-    /// It does what they say.
+    /// The instruction's effect depends on them.
     Reads,
 }
 
 /// The effect of a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masking {
-    /// There is none, or the result is no whole vector.
+    /// No mask, or the result is no whole vector.
     Unmasked,
-    /// Lanes of so many bytes outside of the mask keep their value, or become zero.
+    /// Lanes of so many bytes outside the mask keep their value, or become zero.
     Merges(u64),
     /// The mask chooses between the operands.
     Picks,
-    /// The result is a mask, without what is outside of this one.
+    /// The result is a mask, with no bits outside this one.
     Holds,
 }
 
 /// The operands that may be memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// None.
+    /// No operand.
     Registers,
-    /// One, which is an address and is not read.
+    /// One operand, which is an address and is not read.
     Address,
-    /// One, but no constant is worth it.
+    /// One operand, but no constants.
     Plain,
-    /// One; the last register may be a constant in memory, a whole vector.
+    /// One operand; the last register may be replaced by a constant in memory, a whole vector.
     Whole,
-    /// The same, and in AVX-512 an element of so many bytes that goes to all lanes.
+    /// The operand of `Whole`; in AVX-512 the constant may also be an element of so many bytes, for all lanes.
     Each(u64),
 }
 

@@ -4,13 +4,13 @@
 //!
 //! | column | meaning |
 //! | --- | --- |
-//! | name | the mnemonic, with what tells its forms apart |
+//! | name | the mnemonic, with a suffix that distinguishes its forms |
 //! | [`Shape`] | the operands, the use of the first one, the number in the instruction, the flags |
 //! | [`Masking`] | the effect of a mask, in AVX-512 |
 //! | [`Memory`] | the operands that may be memory, and constants there |
 //! | AVX2, AVX-512 | the instruction in each, if there is one, and the cycles until its result is there |
 //!
-//! Cycles are those that list scheduling goes by. Many a 1 stands for a few; other figures were not measured.
+//! Cycles are the figures of list scheduling. Many a 1 stands for a few; other figures were not measured.
 
 #[cfg(test)]
 mod tests;
@@ -340,7 +340,7 @@ table! {
     Vzeroupper = BARE, Unmasked, Registers, [VEX_Vzeroupper: 1], [VEX_Vzeroupper: 1];
 }
 
-/// The three instructions of `a * b + c`, by what the result replaces.
+/// The three instructions of `a * b + c`, by the operand that the result replaces.
 #[derive(Clone, Copy, Debug)]
 pub struct Fma {
     /// `to = x * y + to`.

@@ -3,7 +3,7 @@
 use super::code::View;
 use super::table::Opcode;
 
-/// Which.
+/// An instruction set of wide vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// x86-64-v3: 16 registers of 256 bits.
@@ -13,17 +13,17 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Returns whether it has an instruction.
+    /// Returns true if the tier has an instruction.
     pub fn has(self, opcode: Opcode) -> bool {
         opcode.row().form(self).is_some()
     }
 
-    /// The view of this tier.
+    /// The argument for this tier.
     pub fn pick_view(self, avx2: View, avx512: View) -> View {
         if self.is_512() { avx512 } else { avx2 }
     }
 
-    /// Whether it is AVX-512.
+    /// Returns true for AVX-512.
     pub fn is_512(self) -> bool {
         self == Tier::Avx512
     }
@@ -33,7 +33,7 @@ impl Tier {
         if self.is_512() { 64 } else { 32 }
     }
 
-    /// Vector registers.
+    /// The number of vector registers.
     pub fn registers(self) -> usize {
         if self.is_512() { 32 } else { 16 }
     }
@@ -43,7 +43,7 @@ impl Tier {
         if self.is_512() { View::Zmm } else { View::Ymm }
     }
 
-    /// The view that holds so many bytes, at least 16.
+    /// The view that holds `bytes` bytes, at least 16.
     pub fn view_of(self, bytes: u64) -> View {
         match bytes {
             0..=16 => View::Xmm,

@@ -1,11 +1,9 @@
-//! The virtual registers that each place holds, followed through the instructions that the encoder wrote.
+//! The virtual registers in each place, followed through the encoded instructions.
 //!
-//! A place is a register of the machine or a slot of the frame. It holds several virtual registers after a copy. An
-//! instruction must find each virtual register that it reads in the place that it names; what it writes is in no other place
-//! any more. Where ways meet a place holds what it holds on all of them; loops are followed until nothing changes.
-//!
-//! The flags are one more place. They are those that the program means from an item that sets them until any other
-//! instruction sets them, which the encoder may have added or another row may be; whoever reads them needs them so.
+//! A place is a register of the machine or a slot of the frame. After a copy it holds several virtual registers. An
+//! instruction must find each virtual register that it reads in the place that it names; the register that it writes is
+//! no longer in any other place. Where paths meet, a place holds the virtual registers that it holds on all of them;
+//! loops are followed until nothing changes.
 
 use super::is_zero;
 use crate::codegen::x86::machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
@@ -18,11 +16,11 @@ use iced_x86::{Code, Instruction, OpKind, Register};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The instructions that the encoder wrote, where they are checked.
+/// The instructions that the encoder wrote; empty if they are not checked.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     pub(super) written: Vec<Instruction>,
-    /// The first instruction of each item, and of the end.
+    /// The number of the first instruction of each item, and of the end.
     pub(super) starts: Vec<usize>,
 }
 
@@ -45,7 +43,7 @@ impl Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Register(Class, u8),
-    /// A slot of the frame: bytes after its start.
+    /// A slot of the frame: its start and its length, in bytes.
     Slot(u64, u64),
 }
 
@@ -74,7 +72,7 @@ fn flags_of(tier: Tier) -> FlagsOf {
     Opcode::ALL.iter().filter_map(|opcode| Some((opcode.row().form(tier)?.code, opcode.row().shape.flags))).collect()
 }
 
-/// Checks that each use reads what was defined; `frame` is the part of the frame for what did not fit.
+/// Checks that each use reads the place of its definition; `frame` is the part of the frame for spilled registers.
 pub fn hold(
     program: &MachineProgram,
     record: &Record,
@@ -120,7 +118,7 @@ pub fn hold(
     Ok(())
 }
 
-/// Keeps in a label's state what another way to it holds too; returns whether it changed.
+/// Keeps in a label's state only the registers that another path to it holds too; returns true if the state changed.
 fn meet(known: &mut Option<State>, state: State) -> bool {
     let Some(known) = known else {
         *known = Some(state);
@@ -270,7 +268,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Lets a place hold nothing.
+    /// Empties a place.
     fn overwrite(&mut self, place: Place) -> Result<(), String> {
         if let Place::Register(Class::General, n @ 8..) = place
             && !self.saved.contains(&GENERAL[usize::from(n)])
@@ -312,7 +310,7 @@ impl Step<'_> {
         }
     }
 
-    /// `to = a * b + c`, whose first operand is replaced: which operands are the factors is in the opcode.
+    /// `to = a * b + c`, which replaces the first operand; the opcode decides which operands are the factors.
     fn fma(&mut self, to: Reg, [a, b, c]: [Arg; 3], double: bool, instruction: &Instruction) -> Result<(), String> {
         let opcodes = fma(double);
         let [x, y, added] = match Some(instruction.code()) {
@@ -327,7 +325,7 @@ impl Step<'_> {
         self.define(to, instruction.op0_register())
     }
 
-    /// Checks that an operand is the one that was asked for.
+    /// Checks that an operand is the expected one.
     fn operand(&self, arg: Arg, instruction: &Instruction, n: u32, is_read: bool) -> Result<(), String> {
         let is_memory = instruction.op_kind(n) == OpKind::Memory;
         let base = instruction.memory_base();
@@ -356,7 +354,7 @@ impl Step<'_> {
         }
     }
 
-    /// Checks that a register of the machine holds a virtual one.
+    /// Checks that a register of the machine holds this virtual register.
     fn reads(&self, reg: Reg, register: Register) -> Result<(), String> {
         if reg == FRAME {
             return if register == Register::RSI { Ok(()) } else { Err(format!("{register:?} as the frame")) };

@@ -64,7 +64,7 @@ impl Builder {
         self.push(Inst::new(opcode, &[Arg::Mem(base, offset), self.arg(reg)]));
     }
 
-    /// The addresses of two buffers and a counter, then a loop around what `body` adds.
+    /// Adds the addresses of two buffers and a counter, then a loop around the items that `body` adds.
     fn steps(&mut self, body: impl FnOnce(&mut Builder, Reg, Reg)) {
         let [x, y, counter] = [(); 3].map(|()| self.program.reg(Class::General));
         self.load(x, BUFFERS, 0);
@@ -124,14 +124,14 @@ fn sums() -> MachineProgram {
     b.program
 }
 
-/// The place of the first item that `is` says, from an item on.
+/// The place of an instruction with this opcode, by its number among them.
 fn find(program: &MachineProgram, opcode: Opcode, nth: usize) -> usize {
     let is = |item: &Item| matches!(item, Item::Inst(inst) if inst.opcode == opcode);
     let mut found = (0..program.items.len()).filter(|&at| is(&program.items[at]));
     found.nth(nth).expect("the instruction")
 }
 
-/// Checks that a change of the program after a pass is found, and that the fault names what it is.
+/// Checks that a change of the program after a pass is found, and that the fault's message has `named`.
 fn finds(named: &str, change: impl FnOnce(&mut MachineProgram)) {
     let before = maxima();
     let mut after = before.clone();
@@ -162,7 +162,7 @@ fn correct_programs_pass() {
     }
 }
 
-/// More masks than there are registers, of which one is merged into.
+/// A program with more masks than registers, one of which is merged into.
 fn sums_of_masks() -> MachineProgram {
     let mut b = Builder::new(Tier::Avx512);
     let masks = [(); 9].map(|()| b.program.reg(Class::Mask));
@@ -198,10 +198,10 @@ fn faults_of_passes_are_found() {
     });
     finds("before item", |p| inst(p, Opcode::SubBy, 0).args[1] = Arg::Imm(2));
     finds("register", |p| take(p, |p| find(p, Opcode::AddBy, 0)));
-    // The copy is gone, but the maximum still goes where it went before.
+    // The copy is gone, but the maximum still goes to its old register.
     finds("store", |p| take(p, |p| find(p, Opcode::Vmaxps, 0) + 1));
     finds("store", |p| inst(p, Opcode::Vmaxps, 0).args.swap(1, 2));
-    // What was merged is all written, or zero outside of the mask.
+    // A merge writes all lanes, or zeros outside the mask.
     finds("store", |p| inst(p, Opcode::Vmovdqu32, 1).mask = None);
     finds("store", |p| inst(p, Opcode::Vmovdqu32, 1).zeroing = true);
     finds("loops are others", |p| take(p, |p| p.items.len() - 1));
@@ -225,9 +225,9 @@ fn faults_of_constants_are_found() {
         change(&mut after, &mut pool);
         values::same(&before, &after, &pool, Tier::Avx512).expect_err("a fault")
     };
-    // Another value in memory.
+    // The value in memory is another one.
     finds(|_, pool| pool.entries[0][0] ^= 1);
-    // No load, a load behind its loop, and a register that the loop overwrites.
+    // A load is missing, a load stands behind its loop, and the loop overwrites a register.
     finds(|p, _| take(p, |p| find(p, Opcode::Vpbroadcastd, 0)));
     finds(|p, _| {
         let load = p.items.remove(find(p, Opcode::Vpbroadcastd, 0));
@@ -242,7 +242,7 @@ fn faults_of_constants_are_found() {
     finds(|p, _| inst(p, Opcode::MovBy64, 1).args[1] = Arg::Imm(0xfe));
 }
 
-/// Checks that a change of the homes, or of the instructions, of a program is found.
+/// Checks that a change of a program's homes or instructions is found.
 fn finds_in_places(
     (mut program, tier): (MachineProgram, Tier),
     named: &str,
@@ -271,7 +271,7 @@ fn finds_written(named: &str, change: impl FnOnce(&mut places::Record)) {
     finds_in_places((sums(), Tier::Avx2), named, |_, _| {}, change);
 }
 
-/// Gives the second of the vectors in places of a kind that of the first.
+/// Gives the second of the vectors in places of a kind the place of the first.
 fn join(homes: &mut Homes, program: &MachineProgram, is: fn(Home) -> bool) {
     let of = (0..homes.homes.len()).filter(|&n| program.classes[n] == Class::Vector && is(homes.homes[n]));
     let [first, second, ..] = of.collect::<Vec<_>>()[..] else { panic!("two places") };
@@ -283,13 +283,13 @@ fn faults_of_homes_are_found() {
     finds_homes("holds", |p, homes| join(homes, p, |home| matches!(home, Home::Register(_))));
     finds_homes("holds", |p, homes| join(homes, p, |home| matches!(home, Home::Frame(_))));
     finds_homes("behind the frame", |_, homes| homes.frame_bytes -= 64);
-    // A slot that reaches into the next one.
+    // This slot reaches into the next one.
     finds_homes("holds", |_, homes| {
         homes.frame_bytes += 64;
         let slot = homes.homes.iter_mut().find_map(|home| if let Home::Frame(at) = home { Some(at) } else { None });
         *slot.expect("a slot") += 48;
     });
-    // The loop's constant where a temporary of the loop lives.
+    // The loop's constant gets the register of a temporary of the loop.
     let overwrite = |program: &MachineProgram, homes: &mut Homes| {
         let constant = program.items[find(program, Opcode::Vpbroadcastd, 0)].def().expect("a load").0;
         let loaded = program.items[find(program, Opcode::Vmovdqu32, 0)].def().expect("a load").0;
@@ -324,7 +324,7 @@ fn nth(record: &mut places::Record, n: usize, is: impl Fn(&Instruction) -> bool)
     record.written.iter_mut().filter(|i| is(i)).nth(n).expect("the instruction")
 }
 
-/// The last: the first are of registers that are made zero, whatever they hold.
+/// The last reload: the first ones are of registers that are zeroed, whatever they hold.
 fn last_reload(record: &mut places::Record) -> &mut Instruction {
     record.written.iter_mut().rfind(|i| is_reload(i)).expect("a reload")
 }
@@ -337,7 +337,7 @@ fn faults_of_the_frame_are_found() {
         let reload = last_reload(record);
         reload.set_memory_displacement64(reload.memory_displacement64() - 64);
     });
-    // A scratch register that was free, and one that holds another operand.
+    // The scratch registers are a free one, and one that holds another operand.
     finds_written("holds", |record| last_reload(record).set_op0_register(Register::YMM13));
     finds_written("holds", |record| {
         let clobbered = record.written.iter().rposition(is_reload).expect("a reload");

@@ -1,11 +1,12 @@
-//! Each run of a program before a pass and after it, executed on symbols.
+//! Comparison of a program before and after a pass, by symbolic execution of each run.
 //!
-//! A register has at the start of a run an unknown value, the same in both programs. Where the runs store the same values at
-//! the same addresses in the same order, and all registers that a later run may read hold the same at the end, then so do
-//! they at the start of each run that follows, and the programs are equal. Values are equal where the same operation was
-//! applied to equal values; a load is equal to one between the same two stores of its run.
+//! At the start of a run a register has an unknown value, the same in both programs. Let the runs store the same values
+//! at the same addresses in the same order, and let all registers that a later run may read hold the same values at the
+//! end. Then the same holds at the start of every following run, and the programs are equal. Values are equal if they
+//! are the same operation on equal values; loads are equal if they are between the same two stores of a run.
 //!
-//! A register that the pass added may hold a constant from run to run: those that reach a run from all before it are found
+//! A register that the pass added may hold a constant from run to run: the constants that reach a run on all paths are
+//! found first.
 //! first.
 
 use super::{Runs, ends_run, is_zero};
@@ -16,10 +17,10 @@ use crate::codegen::x86::machine::table::Opcode;
 use crate::codegen::x86::machine::tier::Tier;
 use std::collections::{HashMap, HashSet};
 
-/// The flags, as if they were a register.
+/// The flags, treated as a register.
 const FLAGS: Reg = Reg(u32::MAX);
 
-/// A value, by the numbers of those that it is made of.
+/// A value; its operands are the numbers of other values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Value {
     /// The value of a register at the start of a run.
@@ -33,7 +34,7 @@ enum Value {
     Fma(bool, [u32; 3]),
     Result(Opcode, Option<View>, Vec<u32>),
     Flags(Opcode, Vec<u32>),
-    /// Lanes of so many bytes: the new ones where the mask says so, else the old ones or zero.
+    /// Lanes of so many bytes: the new ones where the mask is set, else the old ones or zero.
     Merged(u64, u32, Option<u32>, u32),
 }
 
@@ -52,7 +53,7 @@ impl Values {
         })
     }
 
-    /// Returns whether a value is the same in all runs.
+    /// Returns true if a value is the same in all runs.
     fn is_constant(&self, number: u32) -> bool {
         matches!(self.all[number as usize], Value::Bytes(_) | Value::Mask(_) | Value::Number(_))
     }
@@ -60,7 +61,7 @@ impl Values {
 
 type Held = HashMap<Reg, u32>;
 
-/// The effects of a run: what later runs, memory and jumps see.
+/// The effects of a run, which later runs, memory and jumps see.
 #[derive(Default)]
 struct Run {
     held: Held,
@@ -75,7 +76,7 @@ struct Side<'a> {
     constants: HashMap<Reg, &'a Constant>,
 }
 
-/// Checks that a pass kept all values that anything reads.
+/// Checks that a pass kept all values that are read.
 pub fn same(before: &MachineProgram, after: &MachineProgram, pool: &Pool, tier: Tier) -> Result<(), String> {
     let (runs, runs_after) = (Runs::of(before), Runs::of(after));
     let ends = |program: &MachineProgram| -> Vec<String> {
@@ -138,7 +139,7 @@ impl<'a> Side<'a> {
         values.number(value)
     }
 
-    /// A vector of bytes that repeat, or with zeros behind them.
+    /// A vector of bytes that repeat, or of bytes with zeros after them.
     fn vector(&self, bytes: &[u8], repeats: bool) -> Value {
         let all = self.tier.bytes() as usize;
         Value::Bytes(match repeats {
@@ -156,7 +157,7 @@ impl<'a> Side<'a> {
         run
     }
 
-    /// The constants that added registers hold at the start of each run, on every way to it.
+    /// The constants that added registers hold at the start of each run, on every path to it.
     fn constants_at_starts(&self, runs: &Runs, known: usize, values: &mut Values) -> Vec<Held> {
         let mut starts: Vec<Option<Held>> = vec![None; runs.runs.len()];
         starts[0] = Some(Held::new());
@@ -181,7 +182,7 @@ impl<'a> Side<'a> {
         starts.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// The registers that are read after each run before they are written, and the flags.
+    /// The registers that are read after each run before they are written, and the flags likewise.
     fn live_at_ends(&self, runs: &Runs) -> Vec<HashSet<Reg>> {
         let mut facts: Vec<(HashSet<Reg>, HashSet<Reg>)> = vec![];
         for run in &runs.runs {
@@ -279,7 +280,7 @@ impl Step<'_, '_> {
         let row = inst.opcode.row();
         let (loads, stores) = inst.memory();
         let def = Item::Inst(*inst).def().map(|(reg, _)| reg);
-        // What a mask keeps is no operand of the instruction itself.
+        // The value that a mask keeps is no operand of the instruction itself.
         let from = usize::from(def.is_some() && row.shape.first == First::Def);
         let operands: Vec<Arg> = inst.args[from..].iter().copied().take_while(|arg| *arg != Arg::None).collect();
         let mut args: Vec<u32> = operands.into_iter().map(|arg| self.arg(arg, loads)).collect();
@@ -311,7 +312,7 @@ impl Step<'_, '_> {
         self.run.held.insert(reg, value);
     }
 
-    /// The result without its mask. Loads of constants, and moves between registers, are what they load and move.
+    /// The result without its mask. A load of a constant and a move between registers have the value that they move.
     fn result(&mut self, inst: &Inst, args: Vec<u32>) -> u32 {
         use Opcode::*;
         let Arg::Reg(_, view) = inst.args[0] else { unreachable!("it writes a register") };

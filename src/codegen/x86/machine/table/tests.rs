@@ -1,4 +1,4 @@
-//! Every row against the name that iced gives its forms, and against the encoder and the decoder.
+//! Tests of every row against the names of its forms in iced, and against the encoder and the decoder.
 
 use super::*;
 use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, OpKind, Register};
@@ -7,7 +7,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, OpKind, Regi
 struct Named {
     mnemonic: String,
     operands: Vec<String>,
-    /// It takes a mask that merges, `k1z`, or one that only holds lanes back, `k1`.
+    /// True if it takes a mask that merges, `k1z`, or one that only holds lanes back, `k1`.
     merges: bool,
     holds: bool,
 }
@@ -35,7 +35,7 @@ impl Named {
         }
     }
 
-    /// The operand that may be memory, and the bytes of an element that memory holds instead of a vector.
+    /// The operand that may be memory, and the bytes of an element if memory may hold one instead of a vector.
     fn memory(&self) -> Option<(usize, Option<u64>)> {
         // `zmmm512b32`, `xmmm8`, `r32m8`, `rm64`, `km64` and `m256` may be memory; `zmm` and `r32` are registers.
         let may = |w: &String| w.contains("mmm") || !w.contains("mm") && w.contains('m');
@@ -44,7 +44,7 @@ impl Named {
         Some((at, bits.map(|bits| bits / 8)))
     }
 
-    /// Bytes of the lanes that a mask goes by: the last letters of the mnemonic say so.
+    /// Bytes of the lanes of a mask, from the last letters of the mnemonic.
     fn lane_bytes(&self) -> Option<u64> {
         let m = self.mnemonic.as_str();
         // An interleaving is named by its operands and its result: `Vpunpcklbw` makes words of bytes.
@@ -142,7 +142,7 @@ fn memory_is_that_of_the_forms() {
     }
 }
 
-/// The register of an operand by its name.
+/// The register number `n` of the kind that a word names; `None` if it names no kind.
 fn register(word: &str, n: u32) -> Option<Register> {
     let first = match word {
         w if w.starts_with("zmm") => Register::ZMM0,
