@@ -389,7 +389,7 @@ fn facts_and_dumps_say_the_parts() {
     assert_eq!((facts.parts, facts.divided), (kernel.parts() as u64, Some(Divided::Blocks)));
     assert!(facts.parts >= 8 && facts.codes < facts.parts, "parts share code: {facts:?}");
     assert_eq!(facts.code_bytes, kernel.code().len() as u64);
-    let legal: Program = kernel.dump("legalize").expect("a dump").parse().expect("a program");
+    let legal: Program = kernel.dump("prefetch").expect("a dump").parse().expect("a program");
     assert_eq!((legal.parts.len() as u64, legal.nests.len() as u64 + 1), (facts.parts, facts.codes));
     // A dump of assembly whose bytes are not those of the kernel is an error.
     let asm = kernel.dump("asm").expect("assembly");

@@ -74,7 +74,8 @@ pub enum Stmt {
     /// `pick s0 = expr to 3072`: s0 is the value of an integer, read without a sign, or 3072 if that is less.
     Pick { var: LoopVar, value: Expr, most: u64 },
     /// `misalign s0 = x0[index] in 16`: s0 is the number of elements from the last start of a line of 16 of them to that
-    /// element; a line begins at a multiple of its bytes. It is 0 where elements do not lie at multiples of their size.
+    /// element; a line begins at a multiple of its bytes. It is 0 where elements do not lie at multiples of their size,
+    /// and on targets whose vectors have no masks.
     Misalign { var: LoopVar, buf: BufId, index: Index, lanes: u64 },
     /// `rotate a0[0..64] by s0`: element i of these becomes the element s0 further, modulo their number.
     Rotate { acc: AccId, start: u64, len: u64, by: LoopVar },

@@ -5,7 +5,9 @@ use super::vector_forms::{VectorForms, is_primitive};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite, rewrite_zones, substitute, visit_exprs};
-use cranefold_ir::{DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, Names, Nest, Op, Stmt, math};
+use cranefold_ir::{
+    DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, LoopVar, Names, Nest, Op, Stmt, math,
+};
 use std::collections::HashMap;
 
 /// Splits vectors wider than the target's, and replaces operations that the target lacks by calls of equivalent
@@ -33,6 +35,9 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut body = std::mem::take(&mut nest.body);
     if !vectors.are_wide() {
         body = without_wide(body);
+    }
+    if !vectors.has_masks() {
+        body = without_lines(body);
     }
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
@@ -155,7 +160,8 @@ fn is_of_memory(l: &Loop) -> bool {
 
 /// Calls `f` with loops over as many lanes as fit a vector.
 fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut(Loop)) {
-    let Extent::Const(lanes) = l.extent else { unreachable!("lanes are constant") };
+    // A vector of a line of memory, whose lanes at one end are left out, is as long as `align` has made it.
+    let Extent::Const(lanes) = l.extent else { return f(l) };
     let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
     let part_of = |left: u64| if forms.has_masks() || left == 0 { left } else { 1 << left.ilog2() };
     if lanes <= most && part_of(lanes) == lanes {
@@ -169,6 +175,46 @@ fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut
         f(Loop::new(l.var, part, LoopKind::Lanes, body));
         start += part;
     }
+}
+
+/// The body with 0 for the place of each element in its line of memory: no lane is left out, and nothing is rotated.
+fn without_lines(body: Vec<Stmt>) -> Vec<Stmt> {
+    let mut out = Vec::with_capacity(body.len());
+    let mut rest = body.into_iter();
+    while let Some(stmt) = rest.next() {
+        match stmt {
+            Stmt::Misalign { var, .. } => {
+                let after = substitute(rest.collect(), var, &Index::constant(0));
+                out.extend(without_lines(from_line_starts(after, var)));
+                return out;
+            }
+            Stmt::For(l) => out.push(Stmt::For(Loop { body: without_lines(l.body), ..l })),
+            Stmt::Wide { body } => out.push(Stmt::Wide { body: without_lines(body) }),
+            simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => out.push(simple),
+            simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
+            simple @ (Stmt::Rotate { .. } | Stmt::Prefetch { .. } | Stmt::Transpose(_)) => out.push(simple),
+            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
+        }
+    }
+    out
+}
+
+/// The statements where a place in a line is 0: lanes from there on are all lanes, and those below it
+/// none.
+fn from_line_starts(body: Vec<Stmt>, place: LoopVar) -> Vec<Stmt> {
+    rewrite(body, &mut |stmt, out| match stmt {
+        Stmt::For(Loop { extent: Extent::Below(of, _), .. }) if of == place => {}
+        Stmt::Rotate { by, .. } if by == place => {}
+        Stmt::For(Loop { extent: Extent::From(of, lanes), var, kind, body }) if of == place => {
+            out.push(Stmt::For(Loop { extent: Extent::Const(lanes), var, kind, body }));
+        }
+        other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => {
+            out.push(other)
+        }
+        other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(other),
+        other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
+        other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => out.push(other),
+    })
 }
 
 /// The body with the statements of wide functions in their place.

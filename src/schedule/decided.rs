@@ -129,7 +129,7 @@ impl Decided {
     /// let spec: Spec = "max f32[8,1000] axes=[1]".parse()?;
     /// let bounds = Bounds::new(Vectors::WIDEST);
     /// let chosen = Decided::of(Problem::of(&spec), None, bounds)?;
-    /// assert_eq!(chosen.schedule.to_string(), "width=512 form=direct jam=1 in_flight=1");
+    /// assert_eq!(chosen.schedule.to_string(), "width=512 form=direct jam=1 in_flight=1 align=64");
     /// let forced = Decided::of(chosen.source, Some(&"width=256".parse()?), bounds)?;
     /// assert_eq!((forced.vectors.bits, forced.is_forced), (256, true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
