@@ -22,7 +22,7 @@ const SHOWN: usize = 90;
 #[derive(Debug)]
 pub enum Given {
     /// A problem.
-    Problem(Problem),
+    Problem(Box<Problem>),
     /// A nest.
     Nest(Nest),
 }
@@ -42,7 +42,9 @@ impl Given {
         match from {
             From::Problem => {
                 let problem = text.parse::<Problem>();
-                problem.map(Given::Problem).map_err(|error| refused((error.line, None), error.message))
+                problem
+                    .map(|problem| Given::Problem(Box::new(problem)))
+                    .map_err(|error| refused((error.line, None), error.message))
             }
             From::Nest if text.trim_start().starts_with("part ") => {
                 let message = "these are the nests of several parts; `dump --threads 1` prints one nest";

@@ -2,9 +2,9 @@
 //!
 //! The tree is always the tree of the whole problem. If outputs are divided, a part has some of the slices: a dim of a
 //! box is cut, from the outermost on, until there are enough pieces, nearly even ones. Boxes of slices too small to be
-//! cut share a part; the last part of them also writes the padding. If blocks are divided, part c has the blocks from c
-//! * 2^k on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the parts' states like
-//! blocks, is merging all blocks.
+//! cut share a part; the last part of them also writes the padding. If blocks are divided, part `c` has
+//! the blocks from `c * 2^k` on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the
+//! parts' states like blocks, is merging all blocks.
 
 use super::{Share, lower_share};
 use crate::lower::program::Program;

@@ -87,7 +87,7 @@ impl Transposes {
                 None => stmt,
                 Some((var, count)) => {
                     let lanes = Lanes { var, count, vectors };
-                    stmt.map_body(&mut |stmt| stmt.map_exprs(&mut |e| lanes.from_columns(e, &mut made, &mut out)))
+                    stmt.map_body(&mut |stmt| stmt.map_exprs(&mut |e| lanes.read_columns(e, &mut made, &mut out)))
                 }
             };
             out.push(stmt);
@@ -164,22 +164,24 @@ impl Lanes {
 
     /// Calls `f` on each load below the expression, except loads within a whole vector of bytes.
     fn visit_loads<'e>(self, e: &'e Expr, f: &mut impl FnMut(BufId, DType, &'e Index)) {
-        match e {
-            Expr::Load(buf, dtype, index) => f(*buf, *dtype, index),
-            e if self.is_whole(e) => {}
-            e => e.args().iter().for_each(|arg| self.visit_loads(arg, f)),
+        if let Expr::Load(buf, dtype, index) = e {
+            f(*buf, *dtype, index);
+        } else if !self.is_whole(e) {
+            e.args().iter().for_each(|arg| self.visit_loads(arg, f));
         }
     }
 
     /// The expression with reads of transposes' accumulators in place of their loads. A transpose is put in `out`
     /// before its first use.
-    fn from_columns(self, e: Expr, made: &mut [Made], out: &mut Vec<Stmt>) -> Expr {
+    fn read_columns(self, e: Expr, made: &mut [Made], out: &mut Vec<Stmt>) -> Expr {
         let all = |args: Vec<Expr>, made: &mut [Made], out: &mut Vec<Stmt>| {
-            args.into_iter().map(|arg| self.from_columns(arg, made, out)).collect()
+            args.into_iter().map(|arg| self.read_columns(arg, made, out)).collect()
         };
+        if self.is_whole(&e) {
+            return e;
+        }
         match e {
             Expr::Load(buf, dtype, index) => self.load(buf, dtype, index, made, out),
-            e if self.is_whole(&e) => e,
             Expr::Op(op, dtype, args) => Expr::Op(op, dtype, all(args, made, out)),
             Expr::Call(def, dtype, args) => Expr::Call(def, dtype, all(args, made, out)),
             e @ (Expr::Const(_) | Expr::Var(..) | Expr::Read(..) | Expr::At(..)) => e,
