@@ -114,8 +114,11 @@ fn a_problem_shares_the_code_of_its_specs() {
     assert_eq!(compiler.statistics().compiles, 1);
 }
 
+/// A text and its replacement.
+type Edit = (&'static str, &'static str);
+
 /// A spec, a stage of its nest, and text of it replaced by other text, wherever it stands.
-const EDITS: &[(&str, &str, &[(&str, &str)])] = &[
+const EDITS: &[(&str, &str, &[Edit])] = &[
     // Another order of loops, and of elements.
     (
         "sum f32[40,30] axes=[0]",
