@@ -2,7 +2,9 @@
 //!
 //! Vectors of 128 bits are Cranelift's, the same on every target. Vectors of 256 and 512 bits stand in wide functions,
 //! where a scalar is a vector of which one lane counts: an operation without a form here has none there. Passes ask
-//! this table what they may leave to a generator; the tests of both generators give them every form of the table.
+//! this table what they may leave to a generator; the tests of both generators give them every form of the table, with
+//! operands that `codegen/tests.rs` chooses. A form may use any instruction of its set's CPU features, which
+//! `target.rs` lists.
 
 use crate::vectors::{Set, Vectors};
 use cranefold_ir::{DType, Op};

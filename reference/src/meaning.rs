@@ -2,7 +2,8 @@
 //!
 //! The oracle reads the facts that a row declares (its name, the kinds of its results, whether it wraps): they are the
 //! spec. The oracle has a computation of its own, by these enums: every `match` over them names each variant, so
-//! that a meaning without its arm does not compile, and a row without its meaning is refused by name.
+//! that a meaning without its arm does not compile, and a row without its meaning is refused by name. An arm gives
+//! `None` for elements that the row does not take.
 
 /// The meaning of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

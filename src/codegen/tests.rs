@@ -76,7 +76,8 @@ impl Case {
 
 const LANE: LoopVar = LoopVar { over: Over::Lane, id: 0 };
 
-/// The operation on inputs of a type. Conditions are comparisons of type `compared`, and a truth value selects.
+/// The operation on inputs of a type. Conditions are comparisons of type `compared`, a truth value selects, and the
+/// amount of a shift is a constant. A form of other operands needs them here.
 fn value(case: &mut Case, op: Op, result: DType, from: DType, compared: DType) -> Expr {
     let operand = |case: &mut Case, dtype| match dtype {
         DType::Bool => case.condition(compared),

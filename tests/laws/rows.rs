@@ -9,7 +9,8 @@ use cranefold::schedule::{Bounds, Decided, choose_in};
 use cranefold::{Compiler, DType, Options, Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::execute::{Memory, is_written};
 
-/// Ops, the first input's type, and what follows the first input.
+/// Ops, the first input's type, and what follows the first input. Each row has a case without expressions for each
+/// kind of elements that it takes.
 const CASES: &[(&str, &[&str], &str)] = &[
     ("sum", &["f16", "f32", "f64", "i8", "i64"], ""),
     ("prod", &["f32", "u8", "i64"], ""),

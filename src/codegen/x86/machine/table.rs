@@ -10,7 +10,8 @@
 //! | [`Memory`] | the operands that may be memory, and constants there |
 //! | AVX2, AVX-512 | the instruction in each, if there is one, and the cycles until its result is there |
 //!
-//! Cycles are the figures of list scheduling. Many a 1 stands for a few; other figures were not measured.
+//! Cycles are the figures of list scheduling. Many a 1 stands for a few; other figures were not measured. A new row
+//! takes the figure of rows of its kind.
 
 #[cfg(test)]
 mod tests;
