@@ -139,6 +139,7 @@ mod op;
 pub mod ops;
 mod parse;
 mod print;
+pub mod region;
 mod scalar;
 mod selection;
 pub mod tree;

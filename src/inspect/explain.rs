@@ -21,7 +21,7 @@ use crate::kernel::Facts;
 use crate::kernel::code::Compiled;
 use crate::pipeline;
 use crate::problem::tree::{Grid, TREE_VERSION, Tree};
-use crate::problem::{Problem, Region};
+use crate::problem::{Problem, IndexBox};
 use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time};
 use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};
@@ -94,8 +94,8 @@ fn operations(source: &Source, work: &Work) -> String {
 
 /// The number of elements that are reduced or converted, over all slices.
 fn elements_read(problem: &Problem) -> u64 {
-    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
-    let each = problem.elements.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
+    let each = problem.elements.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
     if problem.reducer().is_some() { slices.saturating_mul(each) } else { slices }
 }
 

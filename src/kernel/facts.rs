@@ -2,7 +2,7 @@
 
 use crate::kernel::code::Compiled;
 use crate::keyed::{Expected, KeyedSpec};
-use crate::problem::Region;
+use crate::problem::IndexBox;
 use crate::problem::tree::Tree;
 use crate::schedule::{Decided, Divided, Schedule};
 use crate::spec::Operand;
@@ -118,7 +118,7 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
 fn combines(compiled: &Compiled) -> u64 {
     let Decided { source, schedule, .. } = &compiled.decided;
     let Some(problem) = source.problem() else { return 0 };
-    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
     let reducer = problem.reducer_in(schedule.form).filter(|r| !r.method.phases().is_empty());
     let Some(reducer) = reducer.filter(|_| !problem.elements.is_empty() && slices > 0) else { return 0 };
     let tree = Tree::of(problem, &reducer.method);

@@ -9,7 +9,7 @@
 use super::{Share, lower_share};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
-use crate::problem::{Offsets, Problem, Region};
+use crate::problem::{Offsets, Problem, IndexBox};
 use crate::schedule::{Divided, Schedule};
 use cranefold_ir::Nest;
 use cranefold_ir::ops::Form;
@@ -47,7 +47,7 @@ fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
 }
 
 fn of_slices(problem: &Problem, count: u64) -> Vec<Share> {
-    let all: u64 = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let all: u64 = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
     let mut shares = vec![];
     // Small boxes, and the number of their slices.
     let (mut rest, mut in_rest) = (vec![], 0);
@@ -72,7 +72,7 @@ fn of_slices(problem: &Problem, count: u64) -> Vec<Share> {
 }
 
 /// The pieces of a box, `count` or somewhat more, nearly even, cut in the dims from `level` on.
-fn pieces_of(slices: Region, level: usize, count: u64) -> Vec<Region> {
+fn pieces_of(slices: IndexBox, level: usize, count: u64) -> Vec<IndexBox> {
     let Some(extent) = slices.dims.get(level).map(|d| d.extent).filter(|_| count > 1) else { return vec![slices] };
     let innermost = level + 1 == slices.dims.len();
     if count > extent && !innermost {
@@ -86,7 +86,7 @@ fn pieces_of(slices: Region, level: usize, count: u64) -> Vec<Region> {
 }
 
 /// The piece of a box within a range of a dim.
-fn piece(slices: &Region, level: usize, range: Range<u64>) -> Region {
+fn piece(slices: &IndexBox, level: usize, range: Range<u64>) -> IndexBox {
     let mut piece = slices.clone();
     let stride = piece.dims[level].stride.clone();
     let moved = |at: &mut i64, by: i64| *at += by * range.start as i64;

@@ -37,7 +37,7 @@ pub use cut::cut;
 
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Offsets, OperandSpan, Padding, Problem, Region};
+use crate::problem::{Dim, Offsets, OperandSpan, Padding, Problem, IndexBox};
 use at::At;
 use cranefold_ir::ops::{Form, Method, Phase, Reducer, in_memory};
 use cranefold_ir::{
@@ -54,7 +54,7 @@ pub enum Share {
     /// Some of the slices.
     Slices {
         /// Boxes of slices, each with the number of the problem's box that contains it, and as many dims.
-        boxes: Vec<(usize, Region)>,
+        boxes: Vec<(usize, IndexBox)>,
         /// True if the padding of outputs is written too.
         padding: bool,
     },
@@ -98,11 +98,11 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
 }
 
 /// The box of a slice's elements after they have been brought into order.
-fn in_a_row(problem: &Problem) -> Region {
+fn in_a_row(problem: &Problem) -> IndexBox {
     let nowhere =
         Offsets { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position: 0 };
     let along = Offsets { position: 1, ..nowhere.clone() };
-    Region { start: nowhere, dims: vec![Dim { extent: problem.count, stride: along }] }
+    IndexBox { start: nowhere, dims: vec![Dim { extent: problem.count, stride: along }] }
 }
 
 struct Lowering<'a> {
@@ -110,7 +110,7 @@ struct Lowering<'a> {
     form: Form,
     share: &'a Share,
     /// The boxes of elements that the tree is over.
-    boxes: Vec<Region>,
+    boxes: Vec<IndexBox>,
     /// The elements of the slice in order, if they are gathered first.
     gathered: Option<State>,
     nest: Nest,
@@ -166,7 +166,7 @@ impl<'p> Lowering<'p> {
         let loops = problem.output_loops();
         loops.iter().flatten().for_each(|&var| assert_eq!(self.names.loop_over(Over::Output), var));
         let mut body = vec![];
-        let boxes: Vec<(usize, &Region)> = match share {
+        let boxes: Vec<(usize, &IndexBox)> = match share {
             Share::Slices { boxes, .. } => boxes.iter().map(|(number, slices)| (*number, slices)).collect(),
             Share::Whole | Share::Blocks { .. } | Share::Finish { .. } => problem.slices.iter().enumerate().collect(),
         };

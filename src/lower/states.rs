@@ -6,7 +6,7 @@
 use super::{At, Lowering, Share, State};
 use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
-use crate::problem::{Problem, Region};
+use crate::problem::{Problem, IndexBox};
 use cranefold_ir::ops::Form;
 use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over, Stmt};
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffe
 }
 
 fn slices(problem: &Problem) -> u64 {
-    problem.slices.iter().map(Region::positions).sum()
+    problem.slices.iter().map(IndexBox::positions).sum()
 }
 
 impl Lowering<'_> {

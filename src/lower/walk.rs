@@ -1,7 +1,7 @@
 //! Loops over the blocks, steps and lanes of a tree.
 
 use super::{At, Lowering};
-use crate::problem::Region;
+use crate::problem::IndexBox;
 use crate::problem::tree::{Grid, Tree};
 use cranefold_ir::{Index, LoopKind, Over, Stmt};
 use std::ops::Range;
@@ -66,7 +66,7 @@ impl Alike {
 }
 
 /// The indices `by` positions further along a dim of a box.
-fn along(region: &Region, dim: usize, at: &At, by: &Index) -> At {
+fn along(region: &IndexBox, dim: usize, at: &At, by: &Index) -> At {
     // A box of one element has no dims.
     let Some(d) = region.dims.get(dim) else { return at.clone() };
     let inner = region.dims[dim + 1..].iter().map(|d| d.extent).product();

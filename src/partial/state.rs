@@ -5,7 +5,7 @@ use crate::error::{Error, PartialError};
 use crate::keyed::hash;
 use crate::problem::blocks::Stored;
 use crate::problem::tree::TREE_VERSION;
-use crate::problem::{Problem, Region};
+use crate::problem::{Problem, IndexBox};
 use cranefold_ir::DType;
 use std::fmt;
 use std::ops::Range;
@@ -68,7 +68,7 @@ pub struct StateValue {
 impl StateLayout {
     /// The layout for a problem with these states; `None` if it has no elements.
     pub(super) fn of(problem: &Problem, stored: Option<&Stored>, blocks: u64) -> Result<StateLayout, Error> {
-        let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+        let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
         let lanes = stored.map_or(1, |s| s.lanes);
         let most_entries = most_subtrees(blocks);
         let mut end = 0u64;

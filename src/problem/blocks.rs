@@ -1,7 +1,7 @@
 //! The blocks of a problem as units of work: the problems that have several, and the states that blocks leave.
 
 use super::tree::Tree;
-use super::{Problem, Region};
+use super::{Problem, IndexBox};
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{DType, Def, Expr};
 
@@ -52,7 +52,7 @@ pub fn blocks(problem: &Problem, form: Form) -> Option<u64> {
 pub fn stored_bytes(problem: &Problem, form: Form, count: u64) -> u64 {
     let (Some(blocks), Some(stored)) = (blocks(problem, form), Stored::of(problem, form)) else { return 0 };
     let parts = blocks.div_ceil(blocks_of_part(blocks, count));
-    let slices = problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
+    let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
     let each = stored.types().iter().map(|t| t.bytes()).sum::<u64>();
     parts.saturating_mul(slices).saturating_mul(stored.lanes).saturating_mul(each)
 }

@@ -1,6 +1,6 @@
 //! Makes the problem of a spec.
 
-use super::{Dim, Input, Offsets, OperandSpan, Problem, Region, Work};
+use super::{Dim, Input, Offsets, OperandSpan, Problem, IndexBox, Work};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Spec};
@@ -90,7 +90,7 @@ impl Problem {
     }
 
     /// The region without its outputs and inputs read later, which do not affect the order of a reduction's dims.
-    fn of_elements(&self, mut region: Region, positions: bool) -> Region {
+    fn of_elements(&self, mut region: IndexBox, positions: bool) -> IndexBox {
         let places = std::iter::once(&mut region.start).chain(region.dims.iter_mut().map(|d| &mut d.stride));
         for place in places {
             place.outputs.fill(0);
@@ -103,8 +103,8 @@ impl Problem {
 
     /// The boxes with their dims in canonical form, sorted only if `may_sort`. Boxes that walk memory as one become
     /// one.
-    fn canonical(&self, boxes: Vec<Region>, may_sort: bool) -> Vec<Region> {
-        let mut boxes: Vec<Region> = boxes.into_iter().map(|region| merged(self.sorted(region, may_sort))).collect();
+    fn canonical(&self, boxes: Vec<IndexBox>, may_sort: bool) -> Vec<IndexBox> {
+        let mut boxes: Vec<IndexBox> = boxes.into_iter().map(|region| merged(self.sorted(region, may_sort))).collect();
         while let Some((first, whole)) = (1..boxes.len()).find_map(|n| Some((n - 1, boxes[n - 1].with(&boxes[n])?))) {
             boxes[first] = merged(whole);
             boxes.remove(first + 1);
@@ -115,7 +115,7 @@ impl Problem {
     /// The box without dims of one position, each dim walked forwards in the first mapped input that moves with it.
     ///
     /// The sort is stable, so equal strides stay in order of the axes.
-    fn sorted(&self, mut region: Region, may_sort: bool) -> Region {
+    fn sorted(&self, mut region: IndexBox, may_sort: bool) -> IndexBox {
         region.dims.retain(|d| d.extent > 1);
         if may_sort {
             for dim in &mut region.dims {
@@ -175,12 +175,12 @@ impl<'a> Axes<'a> {
     }
 
     /// The boxes over the reduced axes or the other ones, cut by the layout blocks of mapped inputs or of all operands.
-    fn boxes(&self, reduced: bool, all: bool, start: Offsets) -> Vec<Region> {
+    fn boxes(&self, reduced: bool, all: bool, start: Offsets) -> Vec<IndexBox> {
         let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
-        axes.fold(vec![Region { start, dims: vec![] }], |boxes, axis| {
+        axes.fold(vec![IndexBox { start, dims: vec![] }], |boxes, axis| {
             let sizes = if all { &self.sizes.all } else { &self.sizes.mapped };
             let pieces = split(0, self.spec.inputs()[0].shape()[axis], &sizes[axis]);
-            let with = |region: &Region, piece: &Piece| {
+            let with = |region: &IndexBox, piece: &Piece| {
                 let mut region = region.clone();
                 region.start.add(&self.along(axis, piece.start), 1);
                 let dim = |&(extent, by): &(u64, u64)| Dim { extent, stride: self.along(axis, by) };
@@ -214,9 +214,9 @@ impl Offsets {
     }
 }
 
-impl Region {
+impl IndexBox {
     /// This box joined with the next one; `None` unless the next one continues it along one dim.
-    fn with(&self, next: &Region) -> Option<Region> {
+    fn with(&self, next: &IndexBox) -> Option<IndexBox> {
         (0..self.dims.len()).find_map(|d| {
             let (this, mut start) = (&self.dims[d], self.start.clone());
             start.add(&this.stride, this.extent as i64);
@@ -236,14 +236,14 @@ impl Region {
 }
 
 /// The region without positions, which do not distinguish slices and outputs.
-fn forget_position(mut region: Region) -> Region {
+fn forget_position(mut region: IndexBox) -> IndexBox {
     region.start.position = 0;
     region.dims.iter_mut().for_each(|d| d.stride.position = 0);
     region
 }
 
 /// Joins neighbours that walk memory as one dim.
-fn merged(region: Region) -> Region {
+fn merged(region: IndexBox) -> IndexBox {
     let mut dims: Vec<Dim> = Vec::new();
     for dim in region.dims {
         match dims.last_mut() {
@@ -253,5 +253,5 @@ fn merged(region: Region) -> Region {
             _ => dims.push(dim),
         }
     }
-    Region { dims, ..region }
+    IndexBox { dims, ..region }
 }

@@ -1,6 +1,6 @@
 //! The check that the parts of a problem fit together, for a problem that was read from text.
 
-use super::{Dim, Offsets, OperandSpan, Problem, Region, Work};
+use super::{Dim, Offsets, OperandSpan, Problem, IndexBox, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Form, ResultKind, in_memory};
 
@@ -38,7 +38,7 @@ impl Problem {
 
     /// Checks that boxes move only in operands that they may move in.
     fn check_places(&self) -> Result<(), String> {
-        let has = |boxes: &[Region], moves: &dyn Fn(&Offsets) -> bool| {
+        let has = |boxes: &[IndexBox], moves: &dyn Fn(&Offsets) -> bool| {
             boxes.iter().any(|r| moves(&r.start) || r.dims.iter().any(|d| moves(&d.stride)))
         };
         if has(&self.slices, &|p| p.position != 0) || has(&self.positions, &|p| p.position != 0) {
@@ -76,7 +76,7 @@ impl Problem {
             for padding in self.padding.iter().filter(|p| p.output == o) {
                 let place = |distance: i64| Offsets { outputs: vec![distance], ..Offsets::default() };
                 let dims = padding.dims.iter().map(|&(extent, stride)| Dim { extent, stride: place(stride) });
-                let region = Region { start: place(padding.start), dims: dims.collect() };
+                let region = IndexBox { start: place(padding.start), dims: dims.collect() };
                 positions(std::slice::from_ref(&region))?;
                 check_disjoint(&name, padding.dims.iter().copied())?;
                 self.check_bounds(&name, output, &[&[region]], |p| p.outputs[0])?;
@@ -89,7 +89,7 @@ impl Problem {
     }
 
     /// A box of slices, with the dims of each box of positions.
-    fn positions_of<'a>(&'a self, slices: &'a Region) -> Vec<(&'a Region, &'a [Dim])> {
+    fn positions_of<'a>(&'a self, slices: &'a IndexBox) -> Vec<(&'a IndexBox, &'a [Dim])> {
         match self.positions.is_empty() {
             true => vec![(slices, &[])],
             false => self.positions.iter().map(|p| (slices, &p.dims[..])).collect(),
@@ -148,7 +148,7 @@ impl Problem {
         &self,
         name: &str,
         operand: &OperandSpan,
-        lists: &[&[Region]],
+        lists: &[&[IndexBox]],
         distance: impl Fn(&Offsets) -> i64,
     ) -> Result<(), String> {
         let (mut low, mut high) = (0i128, 0i128);
@@ -183,7 +183,7 @@ fn check_disjoint(name: &str, dims: impl Iterator<Item = (u64, i64)>) -> Result<
 }
 
 /// The number of positions in boxes.
-fn positions(boxes: &[Region]) -> Result<u64, String> {
+fn positions(boxes: &[IndexBox]) -> Result<u64, String> {
     let mut all = 0u64;
     for region in boxes {
         let mut here = 1u64;
@@ -198,7 +198,7 @@ fn positions(boxes: &[Region]) -> Result<u64, String> {
 }
 
 /// The least and greatest distance of a region's positions in an operand.
-fn reach(region: &Region, distance: &impl Fn(&Offsets) -> i64) -> (i128, i128) {
+fn reach(region: &IndexBox, distance: &impl Fn(&Offsets) -> i64) -> (i128, i128) {
     let start = i128::from(distance(&region.start));
     region.dims.iter().fold((start, start), |(low, high), dim| {
         let reach = i128::from(distance(&dim.stride)) * i128::from(dim.extent.saturating_sub(1));

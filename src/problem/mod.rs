@@ -14,7 +14,7 @@
 //! # Blocked layouts
 //! An axis in layout blocks is a dim over blocks and a dim over the positions in a block, so that a layout affects the
 //! order of a reduction by its strides alone. An axis that is no multiple of its block is cut into the whole blocks and
-//! the rest. Slices are then several [boxes](Region), each with its own dims, which are reduced as one sequence: first
+//! the rest. Slices are then several [boxes](IndexBox), each with its own dims, which are reduced as one sequence: first
 //! the box of whole blocks along all axes; the axis written last moves on to its rest first. Boxes that walk memory as
 //! one are merged. Only mapped inputs cut slices, so the order does not depend on outputs; outputs are cut by all
 //! operands. A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the
@@ -85,14 +85,14 @@ pub struct Problem {
     /// True if elements are read with their position in the slice.
     pub takes_position: bool,
     /// The boxes of slices; empty without outputs.
-    pub slices: Vec<Region>,
+    pub slices: Vec<IndexBox>,
     /// The boxes of the elements of each slice that the reduction takes, one after the other; empty without elements.
-    pub elements: Vec<Region>,
+    pub elements: Vec<IndexBox>,
     /// The number of slices side by side within one step of the innermost reduction dim, in the box of whole layout
     /// blocks of the mapped inputs. The number of lanes follows from it.
     pub beside: u64,
     /// The boxes of the positions of each slice at which outputs are written, if there are such outputs.
-    pub positions: Vec<Region>,
+    pub positions: Vec<IndexBox>,
     /// The boxes of outputs that are padding.
     pub padding: Vec<Padding>,
 }
@@ -143,7 +143,7 @@ pub struct Offsets {
 
 /// A box: all combinations of a position in each of its dims.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Region {
+pub struct IndexBox {
     /// The place of position 0 of all dims; for elements, from the start of the slice.
     pub start: Offsets,
     /// The dims, outermost first.
@@ -199,7 +199,7 @@ impl Problem {
     /// The variables of the loops over each box of slices, one for each dim: schedules use their names.
     pub fn output_loops(&self) -> Vec<Vec<LoopVar>> {
         let mut ids = 0..;
-        let loops = |slices: &Region| {
+        let loops = |slices: &IndexBox| {
             let ids = (&mut ids).take(slices.dims.len());
             ids.map(|id| LoopVar { over: Over::Output, id }).collect()
         };
@@ -235,12 +235,12 @@ impl Problem {
 
     /// The number of elements of each input that are reduced or converted, over all slices.
     pub fn elements_read(&self) -> u64 {
-        let slices = self.slices.iter().map(Region::positions).fold(0, u64::saturating_add);
-        slices.saturating_mul(self.elements.iter().map(Region::positions).fold(0, u64::saturating_add).max(1))
+        let slices = self.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
+        slices.saturating_mul(self.elements.iter().map(IndexBox::positions).fold(0, u64::saturating_add).max(1))
     }
 
     /// The dims of a box of slices that lie inside the innermost reduction dim: the last ones.
-    pub fn inside<'a>(&self, slices: &'a Region) -> &'a [Dim] {
+    pub fn inside<'a>(&self, slices: &'a IndexBox) -> &'a [Dim] {
         let innermost = self.elements.first().and_then(|e| e.dims.last()).map(|d| self.rank_of(d));
         let inside = |d: &&Dim| innermost.as_ref().is_none_or(|innermost| self.rank_of(d) > *innermost);
         let count = slices.dims.iter().rev().take_while(inside).count();
@@ -256,7 +256,7 @@ impl Problem {
 
     /// The dims of a box of slices and of the first box of their elements, outermost first, each with true if it is
     /// reduced.
-    pub fn dims(&self, slices: &Region) -> Vec<(Dim, bool)> {
+    pub fn dims(&self, slices: &IndexBox) -> Vec<(Dim, bool)> {
         let inside = self.inside(slices);
         let outside = &slices.dims[..slices.dims.len() - inside.len()];
         let elements = self.elements.first().map_or(&[][..], |e| &e.dims);
@@ -270,7 +270,7 @@ impl Problem {
     }
 }
 
-impl Region {
+impl IndexBox {
     /// The number of positions of the box.
     pub fn positions(&self) -> u64 {
         self.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul)

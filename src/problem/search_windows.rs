@@ -3,7 +3,7 @@
 //! Windows are no part of the meaning: the element that is found does not depend on them.
 
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, Region};
+use crate::problem::{Dim, Problem, IndexBox};
 use cranefold_ir::ops::{Method, Reducer};
 
 /// The windows of a search, see [`Search`](cranefold_ir::ops::Search): whole steps, all of one length, the last window
@@ -34,7 +34,7 @@ impl Windows {
     /// enough to gain by a search; else `None`.
     pub fn of(problem: &Problem, reducer: &Reducer, tree: &Tree) -> Option<Windows> {
         let Method::Phases { search: Some(_), .. } = reducer.method else { return None };
-        let [Region { dims, .. }] = problem.elements.as_slice() else { return None };
+        let [IndexBox { dims, .. }] = problem.elements.as_slice() else { return None };
         let [Dim { extent, stride }] = dims.as_slice() else { return None };
         let alone = problem.slices.iter().all(|s| problem.inside(s).is_empty());
         let lanes = tree.lanes;

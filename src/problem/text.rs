@@ -1,6 +1,6 @@
 //! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
-use super::{Dim, Input, Offsets, OperandSpan, Padding, Problem, Region, Work};
+use super::{Dim, Input, Offsets, OperandSpan, Padding, Problem, IndexBox, Work};
 use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
@@ -146,7 +146,7 @@ impl Problem {
                     _ => Section::Positions,
                 };
                 let start = rest.strip_prefix("at ").ok_or_else(|| format!("boxes are written `{word} at 0 -> 0`"))?;
-                let region = Region { start: self.place(start, *last)?, dims: vec![] };
+                let region = IndexBox { start: self.place(start, *last)?, dims: vec![] };
                 let boxes = self.boxes(*last).expect("one of the three");
                 within("boxes", boxes.len(), MAX_BOXES as usize)?;
                 boxes.push(region);
@@ -184,7 +184,7 @@ impl Problem {
         Ok(())
     }
 
-    fn boxes(&mut self, section: Section) -> Option<&mut Vec<Region>> {
+    fn boxes(&mut self, section: Section) -> Option<&mut Vec<IndexBox>> {
         match section {
             Section::Slices => Some(&mut self.slices),
             Section::Elements => Some(&mut self.elements),

@@ -5,7 +5,7 @@ use super::form::operations;
 use super::machine::Machine;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, Region};
+use crate::problem::{Dim, Problem, IndexBox};
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Form, Method};
 
@@ -19,7 +19,7 @@ pub(super) struct OutputLoop {
 /// The loops of each box of slices.
 pub(super) fn output_loops(problem: &Problem) -> Vec<Vec<OutputLoop>> {
     let one = |(d, var): (&Dim, LoopVar)| OutputLoop { extent: d.extent, var };
-    let loops = |(slices, vars): (&Region, Vec<LoopVar>)| slices.dims.iter().zip(vars).map(one).collect();
+    let loops = |(slices, vars): (&IndexBox, Vec<LoopVar>)| slices.dims.iter().zip(vars).map(one).collect();
     problem.slices.iter().zip(problem.output_loops()).map(loops).collect()
 }
 
@@ -108,7 +108,7 @@ impl<'p> Facts<'p> {
             },
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
-            slices: problem.slices.iter().map(Region::positions).fold(0, u64::saturating_add),
+            slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
         })
     }
 

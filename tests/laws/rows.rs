@@ -4,7 +4,7 @@
 use cranefold::ir::Nest;
 use cranefold::ir::eval::Terms;
 use cranefold::ops::{Form, ROWS};
-use cranefold::problem::Region;
+use cranefold::problem::IndexBox;
 use cranefold::schedule::{Bounds, Decided, choose_in};
 use cranefold::{Compiler, DType, Options, Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::execute::{Memory, is_written};
@@ -165,7 +165,7 @@ fn every_row_has_a_case_in_each_of_its_forms() {
 /// One of the schedules that the problem takes: a tile in each box, where there are several.
 fn forced(problem: &Problem, n: usize) -> Option<Schedule> {
     let mut loops = 0;
-    let tile = |slices: &Region| {
+    let tile = |slices: &IndexBox| {
         loops += slices.dims.len();
         let inner = n % slices.dims.len().max(1) + 1;
         (!slices.dims.is_empty()).then(|| format!(" tile=i{}:{}", loops - inner, [2, 5, 1 << 20][n % 3]))
