@@ -495,13 +495,19 @@ impl Nest {
         &self.defs[id.0 as usize]
     }
 
-    /// The id of `def` among the definitions, added where it is new.
+    /// The id of `def` among the definitions, added where it is new. If another definition has its name, a number
+    /// follows the name: `finish_2`.
     pub fn define(&mut self, def: Def) -> DefId {
-        let known = self.defs.iter().position(|d| *d == def);
-        DefId(known.unwrap_or_else(|| {
-            self.defs.push(def);
-            self.defs.len() - 1
-        }) as u32)
+        let mut name = def.name.clone();
+        for number in 2.. {
+            match self.defs.iter().position(|d| d.name == name) {
+                None => break,
+                Some(known) if self.defs[known].does_the_same(&def) => return DefId(known as u32),
+                Some(_) => name = numbered(&def.name, number),
+            }
+        }
+        self.defs.push(Def { name, ..def });
+        DefId(self.defs.len() as u32 - 1)
     }
 
     /// Calls `f` on every statement.
@@ -522,6 +528,14 @@ impl Nest {
         let vars: Vec<Var> = def.results.iter().map(|_| names.var()).collect();
         let values = vars.iter().zip(&def.results).map(|(&v, r)| Expr::Var(v, r.dtype())).collect();
         (vec![Stmt::Call { vars, def: id, args }], values)
+    }
+}
+
+/// The name with a number after its word: `exp_2.f32`.
+fn numbered(name: &str, number: usize) -> String {
+    match name.split_once('.') {
+        Some((word, types)) => format!("{word}_{number}.{types}"),
+        None => format!("{name}_{number}"),
     }
 }
 

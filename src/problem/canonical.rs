@@ -1,9 +1,9 @@
 //! Makes the problem of a spec.
 
-use super::{Dim, Input, Offsets, OperandSpan, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Problem, SliceWalk, Work, dims_inside, rank_of};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
-use crate::spec::{self, Spec};
+use crate::spec::{self, Order, Spec};
 
 impl Problem {
     /// The problem of a reduction.
@@ -27,8 +27,7 @@ impl Problem {
             outputs: spec.outputs().iter().map(operand).collect(),
             takes_position,
             slices: vec![],
-            elements: vec![],
-            beside: 1,
+            walks: vec![],
             positions: vec![],
             padding: vec![],
         };
@@ -41,38 +40,66 @@ impl Problem {
     /// Finds the boxes of slices, elements and positions.
     fn split(&mut self, spec: &Spec) {
         let axes = Axes::of(spec);
+        let mapped: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect();
         if matches!(self.work, Work::Reduce(_)) {
-            let boxes = axes.boxes(true, false, axes.nowhere());
-            let positions = self.takes_position || (boxes.len() > 1 && !self.is_commutative());
-            let elements = boxes.into_iter().map(|region| self.of_elements(region, positions)).collect();
-            self.elements = self.canonical(elements, self.is_commutative());
-            if !self.takes_position && !self.gathers() {
-                // Adjacent boxes that have become one need no order.
-                let elements = std::mem::take(&mut self.elements).into_iter();
-                self.elements = elements.map(|region| merged(forget_position(region))).collect();
-            }
+            self.walks = Some(self.walk(&axes, &mapped)).filter(|walk| !walk.elements.is_empty()).into_iter().collect();
         }
         let slices = axes.boxes(false, true, axes.origin()).into_iter().map(forget_position).collect();
-        self.slices = self.canonical(slices, true);
-        if !self.elements.is_empty() {
-            // The boxes that outputs cut or merge must not change the order.
-            let by_inputs = axes.boxes(false, false, axes.origin());
-            let sorted = by_inputs.into_iter().next().map(|region| self.sorted(region, true));
-            let inside = sorted.as_ref().map_or(&[][..], |slices| self.inside(slices));
-            self.beside = inside.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
-        }
+        self.slices = canonical(slices, Some(&mapped));
         if self.applies() {
             let positions = axes.boxes(true, true, axes.nowhere()).into_iter().map(forget_position).collect();
-            self.positions = self.canonical(positions, true);
+            self.positions = canonical(positions, Some(&mapped));
         }
         self.padding = super::padding::of(spec);
         self.shift();
     }
 
+    /// The walk of a reduction that reads these inputs.
+    fn walk(&self, axes: &Axes, inputs: &[usize]) -> SliceWalk {
+        let boxes = axes.boxes(true, false, axes.nowhere());
+        let is_cut = boxes.len() > 1;
+        let elements: Vec<IndexBox> = boxes.into_iter().map(|b| of_elements(b, inputs)).collect();
+        if axes.spec.order() == Order::Logical {
+            return self.logical_walk(axes, elements);
+        }
+        let commutative = self.is_commutative();
+        let positions = self.takes_position || (is_cut && !commutative);
+        let elements = if positions { elements } else { elements.into_iter().map(forget_position).collect() };
+        let mut elements = canonical(elements, commutative.then_some(inputs));
+        let gathered = (!commutative && elements.len() > 1).then(|| vec![self.count]);
+        if !self.takes_position && gathered.is_none() {
+            // Adjacent boxes that have become one need no order.
+            elements = elements.into_iter().map(|b| merged(forget_position(b))).collect();
+        }
+        // The boxes that outputs cut or merge must not change the order.
+        let by_inputs = axes.boxes(false, false, axes.origin()).into_iter().next();
+        let slices = by_inputs.map(|b| sorted(b, Some(inputs)));
+        let inside = slices.as_ref().map_or(&[][..], |slices| dims_inside(&slices.dims, &elements, inputs));
+        SliceWalk { beside: inside.iter().map(|d| d.extent).fold(1, u64::saturating_mul), elements, gathered }
+    }
+
+    /// The walk in the order of the shape: each run of neighbouring reduced axes is one dim, whatever lies between them
+    /// in memory. Elements that no single stride leads through are gathered.
+    fn logical_walk(&self, axes: &Axes, elements: Vec<IndexBox>) -> SliceWalk {
+        let beside = axes.beside();
+        let runs: Vec<u64> = axes.runs().into_iter().filter(|&extent| extent > 1).collect();
+        if let [region] = elements.as_slice() {
+            let region = if self.takes_position { region.clone() } else { forget_position(region.clone()) };
+            let direct = merged(sorted(region, None));
+            if direct.dims.iter().map(|d| d.extent).eq(runs.iter().copied()) {
+                return SliceWalk { elements: vec![direct], gathered: None, beside };
+            }
+            if let Some(split) = split_into(direct, &runs) {
+                return SliceWalk { elements: vec![split], gathered: None, beside };
+            }
+        }
+        SliceWalk { elements: canonical(elements, None), gathered: Some(runs), beside }
+    }
+
     /// Moves the start of the first boxes of elements and of positions into the start of the slices, so that a dim that
     /// was walked backwards leaves no trace.
     fn shift(&mut self) {
-        let elements = self.elements.first().map(|region| region.start.clone());
+        let elements = self.elements().first().map(|region| region.start.clone());
         let positions = self.positions.first().map(|region| region.start.clone());
         let Some(mut shift) = positions.or_else(|| elements.clone()) else { return };
         let mapped = |(i, to): (usize, &mut i64)| match &elements {
@@ -83,52 +110,68 @@ impl Problem {
         shift.position = 0;
         self.slices.iter_mut().for_each(|region| region.start.add(&shift, 1));
         self.positions.iter_mut().for_each(|region| region.start.add(&shift, -1));
-        for region in &mut self.elements {
+        for region in self.walks.iter_mut().flat_map(|walk| &mut walk.elements) {
             let inputs = self.inputs.iter().zip(&shift.inputs).zip(&mut region.start.inputs);
             inputs.filter(|((input, _), _)| input.mapped).for_each(|((_, shift), start)| *start -= shift);
         }
     }
+}
 
-    /// The region without its outputs and inputs read later, which do not affect the order of a reduction's dims.
-    fn of_elements(&self, mut region: IndexBox, positions: bool) -> IndexBox {
-        let places = std::iter::once(&mut region.start).chain(region.dims.iter_mut().map(|d| &mut d.stride));
-        for place in places {
-            place.outputs.fill(0);
-            let inputs = self.inputs.iter().zip(&mut place.inputs);
-            inputs.filter(|(input, _)| !input.mapped).for_each(|(_, distance)| *distance = 0);
-            place.position *= i64::from(positions);
-        }
-        region
+/// The box without its outputs and without inputs that the reduction does not read, which do not affect the order of
+/// its dims.
+fn of_elements(mut region: IndexBox, read: &[usize]) -> IndexBox {
+    let places = std::iter::once(&mut region.start).chain(region.dims.iter_mut().map(|d| &mut d.stride));
+    for place in places {
+        place.outputs.fill(0);
+        let inputs = place.inputs.iter_mut().enumerate();
+        inputs.filter(|(i, _)| !read.contains(i)).for_each(|(_, distance)| *distance = 0);
     }
+    region
+}
 
-    /// The boxes with their dims in canonical form, sorted only if `may_sort`. Boxes that walk memory as one become
-    /// one.
-    fn canonical(&self, boxes: Vec<IndexBox>, may_sort: bool) -> Vec<IndexBox> {
-        let mut boxes: Vec<IndexBox> = boxes.into_iter().map(|region| merged(self.sorted(region, may_sort))).collect();
-        while let Some((first, whole)) = (1..boxes.len()).find_map(|n| Some((n - 1, boxes[n - 1].with(&boxes[n])?))) {
-            boxes[first] = merged(whole);
-            boxes.remove(first + 1);
-        }
-        boxes
+/// The boxes with their dims in canonical form, sorted only if there are inputs to sort by. Boxes that walk memory as
+/// one become one.
+fn canonical(boxes: Vec<IndexBox>, sort_by: Option<&[usize]>) -> Vec<IndexBox> {
+    let mut boxes: Vec<IndexBox> = boxes.into_iter().map(|region| merged(sorted(region, sort_by))).collect();
+    while let Some((first, whole)) = (1..boxes.len()).find_map(|n| Some((n - 1, boxes[n - 1].with(&boxes[n])?))) {
+        boxes[first] = merged(whole);
+        boxes.remove(first + 1);
     }
+    boxes
+}
 
-    /// The box without dims of one position, each dim walked forwards in the first mapped input that moves with it.
-    ///
-    /// The sort is stable, so equal strides stay in order of the axes.
-    fn sorted(&self, mut region: IndexBox, may_sort: bool) -> IndexBox {
-        region.dims.retain(|d| d.extent > 1);
-        if may_sort {
-            for dim in &mut region.dims {
-                let mut mapped = self.inputs.iter().zip(&dim.stride.inputs).filter(|(i, _)| i.mapped).map(|(_, &s)| s);
-                if mapped.find(|&s| s != 0).is_some_and(|s| s < 0) {
-                    region.start.add(&dim.stride, dim.extent as i64 - 1);
-                    dim.stride.negate();
-                }
-            }
-            region.dims.sort_by_key(|d| self.rank_of(d));
+/// The box without dims of one position; with inputs to sort by, each dim is walked forwards in the first of them that
+/// moves with it.
+///
+/// The sort is stable, so equal strides stay in order of the axes.
+fn sorted(mut region: IndexBox, by: Option<&[usize]>) -> IndexBox {
+    region.dims.retain(|d| d.extent > 1);
+    let Some(by) = by else { return region };
+    for dim in &mut region.dims {
+        if by.iter().map(|&i| dim.stride.inputs[i]).find(|&s| s != 0).is_some_and(|s| s < 0) {
+            region.start.add(&dim.stride, dim.extent as i64 - 1);
+            dim.stride.negate();
         }
-        region
     }
+    region.dims.sort_by_key(|d| rank_of(d, by));
+    region
+}
+
+/// The box with its dims split into these extents, outermost first; `None` if no dim ends where one of them does.
+fn split_into(region: IndexBox, extents: &[u64]) -> Option<IndexBox> {
+    let mut dims = vec![];
+    let mut wanted = extents.iter().rev().copied();
+    for dim in region.dims.iter().rev() {
+        let (mut left, mut stride) = (dim.extent, dim.stride.clone());
+        while left > 1 {
+            let extent = wanted.next().filter(|&extent| left.is_multiple_of(extent))?;
+            dims.push(Dim { extent, stride: stride.clone() });
+            stride = stride.times(extent as i64);
+            left /= extent;
+        }
+    }
+    dims.reverse();
+    wanted.next().is_none().then_some(IndexBox { dims, ..region })
 }
 
 /// The axes of a spec, each cut where layout blocks end.
@@ -141,7 +184,7 @@ struct Axes<'a> {
 
 impl<'a> Axes<'a> {
     fn of(spec: &'a Spec) -> Axes<'a> {
-        let shape = spec.inputs()[0].shape();
+        let shape = spec.shape();
         let mut positions = vec![0; spec.rank()];
         let mut next: i64 = 1;
         for axis in spec.axes().into_iter().rev() {
@@ -149,6 +192,26 @@ impl<'a> Axes<'a> {
             next = next.saturating_mul(shape[axis] as i64);
         }
         Axes { spec, sizes: BlockSizes::of(spec), positions }
+    }
+
+    /// The extents of the runs of neighbouring reduced axes; an axis that is kept separates two, whatever its extent.
+    fn runs(&self) -> Vec<u64> {
+        let (shape, reduced) = (self.spec.shape(), self.spec.reduced());
+        let mut runs = vec![];
+        for axis in 0..reduced.len() {
+            match runs.last_mut() {
+                _ if !reduced[axis] => {}
+                Some(run) if reduced[axis - 1] => *run *= shape[axis],
+                _ => runs.push(shape[axis]),
+            }
+        }
+        runs
+    }
+
+    /// The number of slices side by side after the last reduced axis.
+    fn beside(&self) -> u64 {
+        let axes = self.spec.shape().iter().zip(self.spec.reduced()).rev();
+        axes.take_while(|(_, reduced)| !**reduced).map(|(&extent, _)| extent).fold(1, u64::saturating_mul)
     }
 
     /// Offsets of 0 everywhere.
@@ -179,7 +242,7 @@ impl<'a> Axes<'a> {
         let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
         axes.fold(vec![IndexBox { start, dims: vec![] }], |boxes, axis| {
             let sizes = if all { &self.sizes.all } else { &self.sizes.mapped };
-            let pieces = split(0, self.spec.inputs()[0].shape()[axis], &sizes[axis]);
+            let pieces = split(0, self.spec.shape()[axis], &sizes[axis]);
             let with = |region: &IndexBox, piece: &Piece| {
                 let mut region = region.clone();
                 region.start.add(&self.along(axis, piece.start), 1);
@@ -199,6 +262,13 @@ impl Offsets {
         let outputs = self.outputs.iter_mut().zip(&other.outputs);
         let position = std::iter::once((&mut self.position, &other.position));
         inputs.chain(outputs).chain(position).for_each(|(to, by)| *to = to.wrapping_add(by.wrapping_mul(times)));
+    }
+
+    /// The offsets `times` as far.
+    fn times(&self, times: i64) -> Offsets {
+        let mut all = Offsets { inputs: vec![0; self.inputs.len()], outputs: vec![0; self.outputs.len()], position: 0 };
+        all.add(self, times);
+        all
     }
 
     fn negate(&mut self) {

@@ -1,6 +1,6 @@
 //! The check that the parts of a problem fit together, for a problem that was read from text.
 
-use super::{Dim, Offsets, OperandSpan, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Offsets, OperandSpan, Problem, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Form, ResultKind, in_memory};
 
@@ -17,19 +17,24 @@ impl Problem {
         }
         let written = self.outputs.iter().any(|o| o.len > 0);
         let reduces = matches!(self.work, Work::Reduce { .. }) && self.count > 0 && written;
-        if written == self.slices.is_empty() || reduces == self.elements.is_empty() {
+        let is_empty = self.walks.is_empty() || self.walks.iter().any(|walk| walk.elements.is_empty());
+        if written == self.slices.is_empty() || reduces == is_empty {
             return Err("there are slices if there are outputs, and elements if something is reduced".into());
         }
-        if reduces && positions(&self.elements)? != self.count {
-            return Err(format!("the boxes of elements have not {} elements", self.count));
+        for walk in &self.walks {
+            let gathered =
+                walk.gathered.as_ref().map(|extents| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e)));
+            if positions(&walk.elements)? != self.count || gathered.is_some_and(|n| n != Some(self.count)) {
+                return Err(format!("the boxes of elements have not {} elements", self.count));
+            }
         }
         let at_positions = if self.applies() && written { self.count } else { 0 };
         if positions(&self.positions)? != at_positions {
             return Err(format!("the boxes of positions have not {at_positions} positions"));
         }
         let slices = positions(&self.slices)?;
-        if !(1..=slices.max(1)).contains(&self.beside) {
-            return Err(format!("`beside {}` is outside 1 to {}", self.beside, slices.max(1)));
+        if let Some(walk) = self.walks.iter().find(|walk| !(1..=slices.max(1)).contains(&walk.beside)) {
+            return Err(format!("`beside {}` is outside 1 to {}", walk.beside, slices.max(1)));
         }
         self.check_places()?;
         self.check_inputs()?;
@@ -44,13 +49,15 @@ impl Problem {
         if has(&self.slices, &|p| p.position != 0) || has(&self.positions, &|p| p.position != 0) {
             return Err("only boxes of elements have a position".into());
         }
-        let moves_in = |i: usize| has(&self.elements, &|p| p.inputs[i] != 0);
+        let moves_in = |i: usize| self.walks.iter().any(|walk| has(&walk.elements, &|p| p.inputs[i] != 0));
         if let Some(i) = (0..self.inputs.len()).find(|&i| !self.inputs[i].mapped && moves_in(i)) {
             return Err(format!("elements do not move in x{i}, which is marked `with`"));
         }
         if self.takes_position || self.gathers() {
             let slice = OperandSpan { dtype: DType::U8, len: self.count };
-            self.check_bounds("the slice", &slice, &[&self.elements], |p| p.position)?;
+            for walk in &self.walks {
+                self.check_bounds("the slice", &slice, &[&walk.elements], |p| p.position)?;
+            }
         }
         Ok(())
     }
@@ -58,8 +65,8 @@ impl Problem {
     fn check_inputs(&self) -> Result<(), String> {
         for (i, input) in self.inputs.iter().enumerate() {
             let (name, stride) = (format!("x{i}"), |p: &Offsets| p.inputs[i]);
-            if input.mapped {
-                self.check_bounds(&name, &input.operand, &[&self.slices, &self.elements], stride)?;
+            for walk in self.walks.iter().filter(|_| input.mapped) {
+                self.check_bounds(&name, &input.operand, &[&self.slices, &walk.elements], stride)?;
             }
             self.check_bounds(&name, &input.operand, &[&self.slices, &self.positions], stride)?;
         }
@@ -140,7 +147,7 @@ impl Problem {
         if recipe.takes_position() != self.takes_position {
             return Err("`takes position` stands if and only if an op takes it".into());
         }
-        recipe.reducer(&types, Form::Plain).map(|_| ()).map_err(|e| e.to_string())
+        recipe.computation(&types, Form::Plain).map(|_| ()).map_err(|e| e.to_string())
     }
 
     /// Checks that every position of these boxes, one from each list, lies in an operand.

@@ -1,6 +1,6 @@
 //! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
-use super::{Dim, Input, Offsets, OperandSpan, Padding, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, SliceWalk, Work};
 use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
@@ -41,25 +41,38 @@ impl fmt::Display for Problem {
         if self.takes_position {
             writeln!(f, "  takes position")?;
         }
-        for (word, boxes, outputs) in
-            [("slices", &self.slices, true), ("elements", &self.elements, false), ("positions", &self.positions, true)]
-        {
-            for region in boxes {
-                writeln!(f, "  {word} at {}", OffsetsText(&region.start, outputs))?;
-                for dim in &region.dims {
-                    writeln!(f, "    dim {}: {}", dim.extent, OffsetsText(&dim.stride, outputs))?;
-                }
+        boxes(f, "slices", &self.slices, true)?;
+        for (number, walk) in self.walks.iter().enumerate() {
+            if number > 0 {
+                writeln!(f, "  walk")?;
+            }
+            boxes(f, "elements", &walk.elements, false)?;
+            if let Some(extents) = &walk.gathered {
+                let extents: Vec<String> = extents.iter().map(u64::to_string).collect();
+                writeln!(f, "  gathered {}", if extents.is_empty() { "1".into() } else { extents.join(", ") })?;
+            }
+            if walk.beside != 1 {
+                writeln!(f, "  beside {}", walk.beside)?;
             }
         }
-        if self.beside != 1 {
-            writeln!(f, "  beside {}", self.beside)?;
-        }
+        boxes(f, "positions", &self.positions, true)?;
         for padding in &self.padding {
             writeln!(f, "  padding of x{} at {}", self.inputs.len() + padding.output, padding.start)?;
             padding.dims.iter().try_for_each(|(extent, stride)| writeln!(f, "    dim {extent}: {stride}"))?;
         }
         write!(f, "}}")
     }
+}
+
+/// Boxes of a kind, with outputs or without.
+fn boxes(f: &mut fmt::Formatter<'_>, word: &str, boxes: &[IndexBox], outputs: bool) -> fmt::Result {
+    for region in boxes {
+        writeln!(f, "  {word} at {}", OffsetsText(&region.start, outputs))?;
+        for dim in &region.dims {
+            writeln!(f, "    dim {}: {}", dim.extent, OffsetsText(&dim.stride, outputs))?;
+        }
+    }
+    Ok(())
 }
 
 /// A place, printed with outputs or without.
@@ -147,13 +160,29 @@ impl Problem {
                 };
                 let start = rest.strip_prefix("at ").ok_or_else(|| format!("boxes are written `{word} at 0 -> 0`"))?;
                 let region = IndexBox { start: self.place(start, *last)?, dims: vec![] };
+                if *last == Section::Elements && self.walks.is_empty() {
+                    self.walks.push(SliceWalk::default());
+                }
                 let boxes = self.boxes(*last).expect("one of the three");
                 within("boxes", boxes.len(), MAX_BOXES as usize)?;
                 boxes.push(region);
                 return Ok(());
             }
-            "beside" if self.beside == 1 => {
-                self.beside = number(rest)?;
+            "walk" if rest.is_empty() && !self.walks.is_empty() => {
+                within("walks", self.walks.len(), MAX_OPERANDS)?;
+                self.walks.push(SliceWalk::default());
+                return Ok(());
+            }
+            "beside" | "gathered" => {
+                let walk = self.walks.last_mut().ok_or_else(|| format!("`{word}` stands after elements"))?;
+                match word {
+                    "beside" if walk.beside == 1 => walk.beside = number(rest)?,
+                    "gathered" if walk.gathered.is_none() => {
+                        let extents = rest.split(',').map(number::<u64>).collect::<Result<Vec<_>, _>>()?;
+                        walk.gathered = Some(extents.into_iter().filter(|&extent| extent != 1).collect());
+                    }
+                    _ => return Err(format!("`{word}` is given twice")),
+                }
                 return Ok(());
             }
             "padding" => {
@@ -187,7 +216,7 @@ impl Problem {
     fn boxes(&mut self, section: Section) -> Option<&mut Vec<IndexBox>> {
         match section {
             Section::Slices => Some(&mut self.slices),
-            Section::Elements => Some(&mut self.elements),
+            Section::Elements => self.walks.last_mut().map(|walk| &mut walk.elements),
             Section::Positions => Some(&mut self.positions),
             _ => None,
         }
@@ -293,8 +322,7 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
         outputs: vec![],
         takes_position: false,
         slices: vec![],
-        elements: vec![],
-        beside: 1,
+        walks: vec![],
         positions: vec![],
         padding: vec![],
     })

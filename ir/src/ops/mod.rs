@@ -5,6 +5,7 @@
 
 mod arg;
 mod combiner;
+mod computation;
 mod extreme;
 mod float;
 mod integer;
@@ -20,6 +21,7 @@ mod table;
 mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
+pub use computation::{Computation, Ending, Group, SliceOutputs, Stage};
 pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
 pub use table::ROWS;
 
@@ -227,6 +229,9 @@ pub enum Method {
         merge: Def,
         /// True if elements may be combined in another order than the slice's.
         commutative: bool,
+        /// The state that the tree follows, if it is another than that of the phases: several reductions in one have
+        /// the tree that each has alone.
+        alone: Option<StateSize>,
         /// The search that lets the second of two phases walk one window alone.
         search: Option<Search>,
     },
@@ -237,6 +242,15 @@ pub enum Method {
         /// The selection, whose results are the state.
         what: Selection,
     },
+}
+
+/// The size of one lane's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSize {
+    /// The number of values, in the phase with the most.
+    pub values: usize,
+    /// The bytes, in the phase with the most.
+    pub bytes: u64,
 }
 
 /// An element that is read beside the slice.
@@ -251,13 +265,17 @@ pub enum Source {
 /// The output at each position of the slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
-    /// (elements of the inputs in `inputs`, lifted values, results) -> outputs.
+    /// (elements of the inputs in `inputs`, lifted values, the values in `takes`) -> outputs.
     pub def: Def,
     /// The inputs it reads, by their numbers.
     pub inputs: Vec<usize>,
     /// The phase whose lift of this element `def` takes, given the first results as the earlier phases'. With one block
     /// the phase has computed it already.
     pub lifted: Option<usize>,
+    /// The values of the slice that it takes, by their numbers.
+    pub takes: Vec<usize>,
+    /// The outputs, by their numbers.
+    pub outputs: Vec<usize>,
 }
 
 /// The search by windows, which replaces two phases over all elements by one.
@@ -309,7 +327,7 @@ impl Reducer {
 
     /// The reducer of one or more phases.
     fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
-        let method = Method::Phases { phases, merge, commutative: true, search: None };
+        let method = Method::Phases { phases, merge, commutative: true, alone: None, search: None };
         Reducer { method, finish, reads: vec![], nothing, apply: None }
     }
 }
@@ -326,6 +344,20 @@ impl Method {
     /// Returns true if elements may be combined in another order than the slice's.
     pub fn is_commutative(&self) -> bool {
         !matches!(self, Method::Phases { commutative: false, .. })
+    }
+
+    /// The size of the state that the tree follows.
+    pub fn tree_state(&self) -> StateSize {
+        match self {
+            Method::Phases { alone: Some(alone), .. } => *alone,
+            _ => StateSize { values: self.state_values(), bytes: self.state_bytes() },
+        }
+    }
+
+    /// Returns true if the results are the same in whatever order and tree elements are combined: the states are
+    /// integers, whose operations in the table's rows are exact.
+    pub fn is_exact(&self) -> bool {
+        self.phases().iter().all(|p| p.identity.iter().all(|s| !s.dtype().is_float()))
     }
 
     /// The number of values of one lane's state, in the phase with the most.

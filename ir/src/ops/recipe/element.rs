@@ -66,14 +66,14 @@ impl Element {
             })
         };
         let method = match reducer.method {
-            Method::Phases { phases, merge, commutative, search } => {
+            Method::Phases { phases, merge, commutative, alone, search } => {
                 let phases = phases.into_iter().map(|p| Phase {
                     lift: adapted(&p.lift, 0),
                     update: p.update.as_ref().map(|update| adapted(update, p.identity.len())),
                     ..p
                 });
                 let phases = phases.collect();
-                Method::Phases { phases, merge, commutative, search }
+                Method::Phases { phases, merge, commutative, alone, search }
             }
             Method::Select { lift, what } => Method::Select { lift: adapted(&lift, 0), what },
         };
@@ -85,7 +85,7 @@ impl Element {
                     let element = self.element(lets, elements);
                     lets.splice(&apply.def, &[&[element], rest].concat())
                 });
-                Apply { def, inputs: [&types.mapped, &apply.inputs[1..]].concat(), lifted: apply.lifted }
+                Apply { def, inputs: [&types.mapped, &apply.inputs[1..]].concat(), ..apply }
             }
             _ => apply,
         });
