@@ -8,7 +8,6 @@ mod dims;
 mod error;
 pub mod layout;
 pub mod onednn;
-mod order;
 mod print;
 pub mod text;
 
@@ -19,7 +18,6 @@ pub use desc::OutputDesc;
 pub use dims::Dims;
 pub use error::SpecError;
 pub use layout::Layout;
-pub use order::Order;
 
 use crate::layout::{Placement, Places};
 use cranefold_ir::expression::Expression;
