@@ -229,10 +229,10 @@ impl<'a> Axes<'a> {
     /// The distance from index 0 to index `i` of an axis.
     fn along(&self, axis: usize, i: u64) -> Offsets {
         let in_operand = |o: &spec::Operand, own: Option<usize>| own.map_or(0, |own| o.placement().along(own, i));
-        let inputs = self.spec.inputs().iter().enumerate();
+        let (inputs, outputs) = (self.spec.inputs().iter().enumerate(), self.spec.outputs().iter().enumerate());
         Offsets {
             inputs: inputs.map(|(n, o)| in_operand(o, self.spec.input_axis(n, axis))).collect(),
-            outputs: self.spec.outputs().iter().map(|o| in_operand(o, self.spec.output_axis(axis))).collect(),
+            outputs: outputs.map(|(n, o)| in_operand(o, self.spec.output_axis(n, axis))).collect(),
             position: self.positions[axis].saturating_mul(i as i64),
         }
     }
