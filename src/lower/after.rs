@@ -1,10 +1,10 @@
 //! The statements after the reduction of a slice: finish, and the outputs at each of its positions.
 
-use super::{At, Lowering, Slice, State};
+use super::{At, Lowering, Place, Slice, State};
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, SliceWalk};
 use cranefold_ir::ops::{Apply, Computation, Ending, Phase, Source, in_memory};
-use cranefold_ir::{BufId, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
+use cranefold_ir::{BufId, DType, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
 
 /// A function that makes the statements of a position in a slice.
 type EachPosition<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At) -> Vec<Stmt> + 'f;
@@ -51,7 +51,11 @@ impl<'p> Lowering<'p> {
     }
 
     fn old(&self, output: usize, at: &At) -> Expr {
-        Expr::Load(self.output_buffer(output), in_memory(self.problem.outputs[output].dtype), at.output(output))
+        let dtype = in_memory(self.problem.outputs[output].dtype);
+        match self.operands.outputs[output] {
+            Place::Buffer(buffer) => Expr::Load(buffer, dtype, at.output(output)),
+            Place::Scratch(acc) => Expr::Read(acc, dtype, at.output(output)),
+        }
     }
 
     /// The statements and the results of a computation on values of the slice.
@@ -107,6 +111,7 @@ impl<'p> Lowering<'p> {
     /// The statements of the outputs at one position of the slice.
     fn output(&mut self, computation: &Computation, apply: &Apply, slice: &Slice, at: &At) -> Vec<Stmt> {
         let mut args: Vec<Expr> = apply.inputs.iter().map(|&i| self.load(i, at)).collect();
+        args.extend(apply.old.iter().map(|&o| self.old(o, at)));
         let mut stmts = vec![];
         let values = slice.take(&apply.takes);
         if let Some(phase) = apply.lifted {
@@ -137,7 +142,13 @@ impl<'p> Lowering<'p> {
 
     /// Writes outputs, by their numbers, at a position.
     pub(super) fn store(&self, values: Vec<Expr>, outputs: &[usize], at: &At) -> Vec<Stmt> {
-        let store = |(value, &o)| Stmt::Store { buf: self.output_buffer(o), index: at.output(o), value };
+        let store = |(value, &o): (Expr, &usize)| {
+            let index = at.output(o);
+            match self.operands.outputs[o] {
+                Place::Buffer(buf) => Stmt::Store { buf, index, value },
+                Place::Scratch(acc) => Stmt::Set { acc, index, value },
+            }
+        };
         values.into_iter().zip(outputs).map(store).collect()
     }
 
@@ -163,23 +174,24 @@ impl<'p> Lowering<'p> {
         state
     }
 
-    /// Brings the elements of a slice into the order of their positions, once for all visits of a walk.
+    /// Brings the elements of a slice into the order of their positions, once for all visits of a walk that read the same inputs.
     pub(super) fn gather(&mut self, number: usize, walk: &SliceWalk, slice: &mut Slice, at: &At) {
-        if let Some((_, gathered)) = self.gathered.iter().find(|(known, _)| *known == number) {
+        let inputs = self.visit.inputs.clone();
+        if let Some((.., gathered)) = self.gathered.iter().find(|(n, of, _)| (*n, of) == (number, &inputs)) {
             self.visit.gathered = Some(gathered.clone());
             return;
         }
         let problem = self.problem;
-        let inputs = self.visit.inputs.clone();
-        let zeros = inputs.iter().map(|&i| Scalar::zero(in_memory(problem.inputs[i].operand.dtype)));
-        let (elements, mut body) = self.accumulate(&zeros.collect::<Vec<_>>(), problem.count);
+        let dtype = |i: usize| problem.inputs.get(i).map_or(DType::I64, |input| in_memory(input.operand.dtype));
+        let zeros: Vec<_> = inputs.iter().map(|&i| Scalar::zero(dtype(i))).collect();
+        let (elements, mut body) = self.accumulate(&zeros, problem.count);
         for region in &walk.elements {
             body.extend(self.positions(&region.dims, at.entering(&region.start), &mut |this, at| {
                 elements.set(&at.position(), inputs.iter().map(|&i| this.load(i, at)).collect())
             }));
         }
         slice.body.extend(body);
-        self.gathered.push((number, elements.clone()));
+        self.gathered.push((number, inputs, elements.clone()));
         self.visit.gathered = Some(elements);
     }
 }

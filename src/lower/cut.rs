@@ -39,7 +39,8 @@ pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
 fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
     let parts = schedule.parts;
     let shares = match parts.of {
-        _ if parts.count <= 1 => vec![],
+        // Totals need the values of all slices.
+        _ if parts.count <= 1 || problem.totals.is_some() => vec![],
         Divided::Outputs => of_slices(problem, parts.count),
         Divided::Blocks => of_blocks(problem, schedule.form, parts.count),
     };

@@ -37,7 +37,7 @@ pub use cut::cut;
 
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, IndexBox, Offsets, OperandSpan, Padding, Problem};
+use crate::problem::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, Work};
 use at::At;
 use cranefold_ir::ops::{Computation, Form, Group, Method, Phase, in_memory};
 use cranefold_ir::{
@@ -89,11 +89,41 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
     let buffers = inputs.chain(outputs).chain(states::buffers(problem, form, share)).collect();
     let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
-    let computation = problem.computation_in(form).map(Arc::new);
-    let visit = Visit::default();
-    let mut lowering = Lowering { problem, computation, share, visit, gathered: vec![], nest, names: Names::default() };
+    let mut lowering = Lowering {
+        problem,
+        computation: problem.computation_in(form).map(Arc::new),
+        share,
+        operands: Operands::of(problem),
+        visit: Visit::default(),
+        gathered: vec![],
+        nest,
+        names: Names::default(),
+    };
     lowering.whole();
     lowering.nest
+}
+
+/// The memory of a problem's operands.
+#[derive(Clone)]
+struct Operands {
+    inputs: Vec<Place>,
+    /// Outputs, then the values of slices that totals reduce.
+    outputs: Vec<Place>,
+}
+
+/// The memory of an operand.
+#[derive(Clone, Copy)]
+enum Place {
+    Buffer(BufId),
+    Scratch(AccId),
+}
+
+impl Operands {
+    fn of(problem: &Problem) -> Operands {
+        let buffer = |b: usize| Place::Buffer(BufId(b as u32));
+        let outputs = problem.inputs.len()..problem.inputs.len() + problem.outputs.len();
+        Operands { inputs: (0..outputs.start).map(buffer).collect(), outputs: outputs.map(buffer).collect() }
+    }
 }
 
 struct Lowering<'a> {
@@ -101,9 +131,10 @@ struct Lowering<'a> {
     /// The computation; none of a conversion.
     computation: Option<Arc<Computation>>,
     share: &'a Share,
+    operands: Operands,
     visit: Visit,
-    /// The elements of the slice in the order of their positions, for each walk that gathers them.
-    gathered: Vec<(usize, State)>,
+    /// The elements of the slice in the order of their positions: the walk and the inputs that are gathered for it.
+    gathered: Vec<(usize, Vec<usize>, State)>,
     nest: Nest,
     names: Names,
 }
@@ -190,7 +221,7 @@ impl<'p> Lowering<'p> {
         // A schedule names these loops, so they are numbered before all other loops.
         let loops = problem.output_loops();
         loops.iter().flatten().for_each(|&var| assert_eq!(self.names.loop_over(Over::Output), var));
-        let mut body = vec![];
+        let mut body = self.values();
         let boxes: Vec<(usize, &IndexBox)> = match share {
             Share::Slices { boxes, .. } => boxes.iter().map(|(number, slices)| (*number, slices)).collect(),
             Share::Whole | Share::Blocks { .. } | Share::Finish { .. } => problem.slices.iter().enumerate().collect(),
@@ -200,10 +231,45 @@ impl<'p> Lowering<'p> {
             body.extend(self.slices(&slices.dims, &loops[number], At::of(&slices.start).at_slice(before)));
             before += slices.positions();
         }
+        if let Some(totals) = &problem.totals {
+            body.extend(self.totals(totals));
+        }
         for padding in problem.padding.iter().filter(|_| share.pads()) {
             body.extend(self.pad(padding));
         }
         self.nest.body = body;
+    }
+
+    /// Scratch memory for the values of the slices that totals reduce.
+    fn values(&mut self) -> Vec<Stmt> {
+        let mut stmts = vec![];
+        for value in &self.problem.values {
+            let init = Scalar::zero(in_memory(value.dtype));
+            let acc = self.names.acc();
+            stmts.push(Stmt::Acc { acc, dtype: init.dtype(), len: value.len, init });
+            self.operands.outputs.push(Place::Scratch(acc));
+        }
+        stmts
+    }
+
+    /// Loops over the totals, which reduce the values of all slices.
+    fn totals(&mut self, problem: &'p Problem) -> Vec<Stmt> {
+        let Work::Region(body) = &self.problem.work else { unreachable!("a region has totals") };
+        let of = body.totals().expect("a region with totals");
+        let values = self.operands.outputs[self.problem.outputs.len()..].iter().copied();
+        let inputs = values.chain(of.scalars.iter().map(|&i| self.operands.inputs[i])).collect();
+        let outputs = of.outputs.iter().map(|&o| self.operands.outputs[o]).collect();
+        let operands = Operands { inputs, outputs };
+        let outer = (self.problem, self.computation.take(), std::mem::replace(&mut self.operands, operands));
+        self.problem = problem;
+        self.computation = problem.computation().map(Arc::new);
+        let mut body = vec![];
+        for slices in &problem.slices {
+            let vars: Vec<LoopVar> = slices.dims.iter().map(|_| self.names.loop_over(Over::Output)).collect();
+            body.extend(self.slices(&slices.dims, &vars, At::of(&slices.start)));
+        }
+        (self.problem, self.computation, self.operands) = outer;
+        body
     }
 
     fn slices(&mut self, dims: &[Dim], vars: &[LoopVar], at: At) -> Vec<Stmt> {
@@ -465,12 +531,18 @@ impl<'p> Lowering<'p> {
     }
 
     fn load(&self, input: usize, at: &At) -> Expr {
-        let operand = &self.problem.inputs[input].operand;
-        Expr::Load(BufId(input as u32), in_memory(operand.dtype), at.input(input))
+        let Some(Input { operand, .. }) = self.problem.inputs.get(input) else {
+            return Expr::At(DType::I64, at.input(input));
+        };
+        let dtype = in_memory(operand.dtype);
+        match self.operands.inputs[input] {
+            Place::Buffer(buffer) => Expr::Load(buffer, dtype, at.input(input)),
+            Place::Scratch(acc) => Expr::Read(acc, dtype, at.input(input)),
+        }
     }
 
-    /// The first arguments of lifts: the element of each input that they read, its position if lifts take it, and the
-    /// values of earlier stages.
+    /// The first arguments of lifts: the element of each input that they read, the values of earlier stages, and the
+    /// position of the element if lifts take it.
     fn loads(&self, at: &At) -> Vec<Expr> {
         let Visit { inputs, takes_position, taken, gathered, .. } = &self.visit;
         let position = takes_position.then(|| Expr::At(self.problem.types().position(), at.position()));
@@ -478,7 +550,7 @@ impl<'p> Lowering<'p> {
             Some(gathered) => gathered.read(&at.position()),
             None => inputs.iter().map(|&i| self.load(i, at)).collect(),
         };
-        elements.into_iter().chain(position).chain(taken.iter().cloned()).collect()
+        elements.into_iter().chain(taken.iter().cloned()).chain(position).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Dim, IndexBox, Offsets, OperandSpan, Problem, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Form, ResultKind, in_memory};
+use cranefold_ir::region::{Body, Reach};
 
 impl Problem {
     /// Checks that the parts fit together, as those of a problem made from a spec do. What it does not find is
@@ -14,9 +15,14 @@ impl Problem {
         match &self.work {
             Work::Convert { .. } => self.check_convert()?,
             Work::Reduce(_) => self.check_reduce()?,
+            Work::Region(body) => self.check_region(body)?,
         }
         let written = self.outputs.iter().any(|o| o.len > 0);
-        let reduces = matches!(self.work, Work::Reduce { .. }) && self.count > 0 && written;
+        let reduces = match &self.work {
+            Work::Convert { .. } => false,
+            Work::Reduce(_) => self.count > 0 && written,
+            Work::Region(body) => body.reductions() > 0 && self.count > 0 && written,
+        };
         let is_empty = self.walks.is_empty() || self.walks.iter().any(|walk| walk.elements.is_empty());
         if written == self.slices.is_empty() || reduces == is_empty {
             return Err("there are slices if there are outputs, and elements if something is reduced".into());
@@ -74,10 +80,13 @@ impl Problem {
     }
 
     fn check_outputs(&self) -> Result<(), String> {
-        for (o, output) in self.outputs.iter().enumerate() {
+        for (o, output) in self.outputs.iter().chain(&self.values).enumerate() {
             let name = format!("x{}", self.inputs.len() + o);
+            let reach = self.output_reach(o);
             for (slices, positions) in self.slices.iter().flat_map(|s| self.positions_of(s)) {
-                check_disjoint(&name, slices.dims.iter().chain(positions).map(|d| (d.extent, d.stride.outputs[o])))?;
+                let positions = if reach == Reach::Element { positions } else { &[] };
+                let dims = slices.dims.iter().chain(positions).filter(|_| reach != Reach::Total);
+                check_disjoint(&name, dims.map(|d| (d.extent, d.stride.outputs[o])))?;
             }
             self.check_bounds(&name, output, &[&self.slices, &self.positions], |p| p.outputs[o])?;
             for padding in self.padding.iter().filter(|p| p.output == o) {
@@ -92,6 +101,51 @@ impl Problem {
         match self.padding.iter().find(|p| p.output >= self.outputs.len()) {
             Some(p) => Err(format!("there is no output x{} that has padding", self.inputs.len() + p.output)),
             None => Ok(()),
+        }
+    }
+
+    /// The axes that an output or a value of the slice depends on.
+    fn output_reach(&self, output: usize) -> Reach {
+        match &self.work {
+            Work::Region(body) => body.reaches().outputs.get(output).copied().unwrap_or(Reach::Slice),
+            Work::Convert { .. } | Work::Reduce(_) if self.applies() => Reach::Element,
+            Work::Convert { .. } | Work::Reduce(_) => Reach::Slice,
+        }
+    }
+
+    fn check_region(&self, body: &Body) -> Result<(), String> {
+        let types = body.types().map_err(|e| e.to_string())?;
+        if body.outputs.is_empty() || types.outputs != self.outputs.iter().map(|o| o.dtype).collect::<Vec<_>>() {
+            return Err("the outputs are not those of the body".into());
+        }
+        if self.indices.len() != body.positions().len() || self.indices.contains(&0) {
+            return Err("there is an extent for each position of the body, at least 1".into());
+        }
+        let mut followed: Vec<usize> = self.walks.iter().flat_map(|walk| walk.reductions.iter().copied()).collect();
+        followed.sort_unstable();
+        if !self.walks.is_empty() && !followed.iter().copied().eq(0..body.reductions()) {
+            return Err("each reduction follows one walk".into());
+        }
+        for (walk, reads) in body.reads_of_reductions().iter().enumerate() {
+            if let Some(i) = reads.iter().find(|&&i| self.inputs.get(i).is_some_and(|input| !input.mapped)) {
+                return Err(format!("reduction {walk} reads x{i}, which is marked `with`"));
+            }
+        }
+        if body.takes_position() != self.takes_position {
+            return Err("`takes position` stands if and only if an op takes it".into());
+        }
+        match (body.totals(), &self.totals) {
+            (None, None) => Ok(()),
+            (Some(of), Some(totals)) if totals.work == Work::Region(of.body.clone()) => {
+                let outputs: Vec<_> = of.outputs.iter().map(|&o| &self.outputs[o]).collect();
+                let scalars: Vec<_> = of.scalars.iter().map(|&i| &self.inputs[i].operand).collect();
+                let further = totals.inputs.iter().skip(of.values.len()).map(|input| &input.operand);
+                match outputs.into_iter().eq(&totals.outputs) && scalars.into_iter().eq(further) {
+                    true => totals.check(),
+                    false => Err("the totals have other operands than the region".into()),
+                }
+            }
+            _ => Err("the totals are not those of the body".into()),
         }
     }
 

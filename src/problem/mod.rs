@@ -75,6 +75,7 @@ pub mod tree;
 pub use text::ProblemError;
 
 use cranefold_ir::ops::{Computation, Form, OpCall, Recipe, Reducer, Types};
+use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 
 /// A canonical reduction.
@@ -88,6 +89,13 @@ pub struct Problem {
     pub inputs: Vec<Input>,
     /// The outputs, in the order of a call.
     pub outputs: Vec<OperandSpan>,
+    /// The extents of the axes whose indices a region reads. An index is numbered after the inputs, and its element is
+    /// its place.
+    pub indices: Vec<u64>,
+    /// The values of the slices that totals reduce. A value is numbered after the outputs, and lies in scratch memory.
+    pub values: Vec<OperandSpan>,
+    /// The reduction of the values over kept axes, if there are totals.
+    pub totals: Option<Box<Problem>>,
     /// True if elements are read with their position in the slice.
     pub takes_position: bool,
     /// The boxes of slices; empty without outputs.
@@ -111,11 +119,13 @@ pub struct SliceWalk {
     /// The number of slices side by side within one step of the innermost reduction dim, in the box of whole layout
     /// blocks of the mapped inputs. The number of lanes follows from it.
     pub beside: u64,
+    /// The reductions of a region that follow the walk, in the order of their definitions.
+    pub reductions: Vec<usize>,
 }
 
 impl Default for SliceWalk {
     fn default() -> SliceWalk {
-        SliceWalk { elements: vec![], gathered: None, beside: 1 }
+        SliceWalk { elements: vec![], gathered: None, beside: 1, reductions: vec![] }
     }
 }
 
@@ -132,6 +142,8 @@ pub enum Work {
     },
     /// The reduction that a recipe describes.
     Reduce(Recipe),
+    /// The reductions and outputs of a region, in canonical form.
+    Region(Body),
 }
 
 /// A buffer.
@@ -200,7 +212,13 @@ impl Problem {
 
     /// The computation in a form; `None` if the work is a conversion, or the reducer has no such form.
     pub fn computation_in(&self, form: Form) -> Option<Computation> {
-        let Work::Reduce(recipe) = &self.work else { return None };
+        let recipe = match &self.work {
+            Work::Convert { .. } => return None,
+            Work::Region(body) => {
+                return (form == Form::Plain).then(|| body.computation(&self.types(), &self.walk_of()));
+            }
+            Work::Reduce(recipe) => recipe,
+        };
         let computation = recipe.computation(&self.types(), form);
         match form {
             Form::Plain => Some(computation.expect("a recipe that the spec has checked")),
@@ -215,6 +233,14 @@ impl Problem {
         computation.stages.into_iter().flat_map(|stage| stage.groups).next().map(|group| group.reducer)
     }
 
+    /// The number of the walk of each reduction of a region.
+    fn walk_of(&self) -> Vec<usize> {
+        let Work::Region(body) = &self.work else { return vec![] };
+        // Nothing is walked where there are no elements.
+        let of = |r| self.walks.iter().position(|walk| walk.reductions.contains(&r)).unwrap_or(0);
+        (0..body.reductions()).map(of).collect()
+    }
+
     /// The boxes of elements of the first walk; empty without elements.
     pub fn elements(&self) -> &[IndexBox] {
         self.walks.first().map_or(&[], |walk| &walk.elements)
@@ -224,7 +250,7 @@ impl Problem {
     pub fn types(&self) -> Types {
         Types {
             inputs: self.inputs.iter().enumerate().map(|(i, x)| (format!("x{i}"), x.operand.dtype)).collect(),
-            mapped: self.mapped(),
+            mapped: (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect(),
             outputs: self.outputs.iter().map(|o| o.dtype).collect(),
             count: self.count,
         }
@@ -248,12 +274,20 @@ impl Problem {
 
     /// Returns true if an output is written at each position of the slice.
     pub fn applies(&self) -> bool {
-        matches!(&self.work, Work::Reduce(recipe) if recipe.applies())
+        match &self.work {
+            Work::Convert { .. } => false,
+            Work::Reduce(recipe) => recipe.applies(),
+            Work::Region(body) => body.reaches().outputs.contains(&Reach::Element),
+        }
     }
 
     /// Returns true if the old elements of an output are read.
     pub fn reads_old(&self, output: usize) -> bool {
-        matches!(&self.work, Work::Reduce(recipe) if recipe.then.get(output).is_some_and(|f| f.uses("d")))
+        match &self.work {
+            Work::Convert { .. } => false,
+            Work::Reduce(recipe) => recipe.then.get(output).is_some_and(|f| f.uses("d")),
+            Work::Region(body) => body.definitions.iter().any(|d| d.value == Value::Old(output)),
+        }
     }
 
     /// Returns true if elements are brought into the order of the slice before they are combined.
@@ -278,9 +312,17 @@ impl Problem {
         dims_inside(&slices.dims, self.elements(), &self.mapped())
     }
 
-    /// The inputs that lifts read, by their numbers.
+    /// The inputs that lifts read, by their numbers: in the order in which dims are sorted by them. Those of a region
+    /// with more elements come first, since an input that is broadcast says less of the order in memory.
     pub fn mapped(&self) -> Vec<usize> {
-        (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect()
+        let mut mapped: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect();
+        if let Work::Region(_) = self.work {
+            let dims = self.slices.first().into_iter().chain(self.elements().first()).flat_map(|region| &region.dims);
+            let dims: Vec<&Dim> = dims.collect();
+            let moves = |i: usize| dims.iter().filter(move |d| d.stride.inputs[i] != 0);
+            mapped.sort_by_key(|&i| std::cmp::Reverse(moves(i).map(|d| d.extent).fold(1, u64::saturating_mul)));
+        }
+        mapped
     }
 
     /// The sort key of a dim: outermost first, and stride 0 before all.

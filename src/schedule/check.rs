@@ -71,6 +71,7 @@ impl Schedule {
 fn work(problem: &Problem) -> String {
     match &problem.work {
         Work::Convert { .. } => "a conversion".into(),
+        Work::Region(_) => "a region".into(),
         Work::Reduce(recipe) => format!("`{}` of {}", recipe.name(), problem.inputs[0].operand.dtype),
     }
 }

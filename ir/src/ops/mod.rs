@@ -8,6 +8,7 @@ mod combiner;
 mod computation;
 mod extreme;
 mod float;
+mod in_region;
 mod integer;
 mod invariant;
 mod log_sum_exp;
@@ -23,9 +24,11 @@ mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
 pub use computation::{Computation, Ending, Group, SliceOutputs, Stage};
+pub(crate) use in_region::{as_byte, as_truth, grouped, reducer_in_region, stored};
 pub use params::ParamError;
+pub(crate) use product::product;
+pub(crate) use recipe::{Element, expression_type, in_expression, number};
 pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
-pub(crate) use recipe::{expression_type, number};
 pub use table::ROWS;
 
 use crate::{DType, Def, Expr, Op, Scalar, Selection};
@@ -281,10 +284,12 @@ pub enum Source {
 /// The output at each position of the slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
-    /// (elements of the inputs in `inputs`, lifted values, the values in `takes`) -> outputs.
+    /// (elements of `inputs`, old elements of `old`, lifted values, the values in `takes`) -> outputs.
     pub def: Def,
     /// The inputs it reads, by their numbers.
     pub inputs: Vec<usize>,
+    /// The outputs whose old elements it reads, after the inputs.
+    pub old: Vec<usize>,
     /// The phase whose lift of this element `def` takes, given the first results as the earlier phases'. With one block
     /// the phase has computed it already.
     pub lifted: Option<usize>,

@@ -34,7 +34,14 @@ fn applied(types: &RowTypes, reducer: Reducer, expression: &str) -> Reducer {
         vec![give(lets, value, types)]
     });
     Reducer {
-        apply: Some(Apply { def, inputs: (0..inputs).collect(), lifted: None, takes: vec![], outputs: vec![0] }),
+        apply: Some(Apply {
+            def,
+            inputs: (0..inputs).collect(),
+            old: vec![],
+            lifted: None,
+            takes: vec![],
+            outputs: vec![0],
+        }),
         ..reducer
     }
 }
@@ -78,7 +85,10 @@ pub(super) fn softmax(types: &RowTypes) -> Reducer {
         let value = args[0].clone().mul(args[2].clone());
         vec![give(lets, value, types)]
     });
-    Reducer { apply: Some(Apply { def, inputs: vec![], lifted: Some(1), takes: vec![], outputs: vec![0] }), ..reducer }
+    Reducer {
+        apply: Some(Apply { def, inputs: vec![], old: vec![], lifted: Some(1), takes: vec![], outputs: vec![0] }),
+        ..reducer
+    }
 }
 
 /// (x - m) - log(sum exp(x - m)), m being the greatest element.

@@ -65,7 +65,7 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
 ///
 /// None of them selects. `inputs` are the types that all lifts take first, `positions` says whether they take
 /// the position too, and `count` is the number of elements.
-pub(super) fn product(
+pub(crate) fn product(
     mut reducers: Vec<Reducer>,
     alone: Option<StateSize>,
     inputs: &[DType],

@@ -14,15 +14,18 @@
 //! modulo 2^64, in `i64` or `u64`; least and greatest elements and bits have the element's type; positions and counts
 //! are `i64`; other rows refuse integers. An output has the type of its expression.
 
+mod build;
 mod call;
 mod canonical;
 mod check;
 mod error;
+mod hoist;
 mod names;
 mod print;
 mod reach;
 mod read;
 mod stages;
+mod totals;
 mod types;
 
 pub use error::RegionError;
@@ -30,6 +33,7 @@ pub use names::refused_name;
 pub use reach::Reaches;
 pub use read::{MAX_DEFINITIONS, MAX_OUTPUTS, MAX_STAGES, ReadBody, Scope};
 pub use stages::Stages;
+pub use totals::Totals;
 pub use types::BodyTypes;
 
 use crate::DType;
