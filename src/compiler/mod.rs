@@ -211,7 +211,9 @@ impl Compiler {
     ///
     /// The nest keeps its loops. A nest without wide functions and lanes goes through the passes that make vectors of
     /// parallel loops (`hoist`, `outline`, `vectorize`, `unroll`); one that has some says itself what its vectors are.
-    /// In either, merges and folds are written out, and whatever the target lacks is replaced.
+    /// In either, merges and folds are written out, and whatever the target lacks is replaced. A `transpose` becomes loads
+    /// of its columns, and again a transpose where vectors load them together. The place that `misalign` binds is 0, so
+    /// that no bits depend on an address: loops load vectors where `align` had lines of memory.
     ///
     /// ```
     /// use cranefold::{Compiler, Options, Spec, ir::Nest};
