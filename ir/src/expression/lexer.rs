@@ -29,7 +29,11 @@ pub(super) fn cut(text: &str) -> &str {
 }
 
 /// Longer marks before those they begin with.
-const MARKS: [&str; 13] = ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
+const MARKS: [&str; 19] =
+    ["==", "!=", "<=", ">=", "<<", ">>", "<", ">", "|", "^", "&", "~", "+", "-", "*", "/", "(", ")", ","];
+
+/// Operators of other languages, with the ones here.
+const FOREIGN: [(&str, &str); 5] = [("&&", "and"), ("||", "or"), ("=", "=="), ("!", "not"), ("?", "select(c, a, b)")];
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -58,10 +62,12 @@ impl<'a> Lexer<'a> {
         } else if first.is_ascii_alphabetic() || first == '_' {
             let len = word_len(rest);
             (Token::Word(&rest[..len]), len)
-        } else if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
-            (Token::Mark(mark), mark.len())
         } else {
-            return Err(Fault::new(start, unexpected(rest, first)));
+            match MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
+                // One mark may be a half of another language's.
+                Some(mark) if !rest.starts_with("&&") && !rest.starts_with("||") => (Token::Mark(mark), mark.len()),
+                _ => return Err(Fault::new(start, unexpected(rest, first))),
+            }
         };
         self.pos = start + len;
         Ok((token, start))
@@ -69,9 +75,7 @@ impl<'a> Lexer<'a> {
 }
 
 fn unexpected(rest: &str, first: char) -> String {
-    // Operators of other languages, with the ones here.
-    let hints = [("=", "=="), ("&", "and"), ("|", "or"), ("!", "not"), ("^", "pow(a, b)"), ("?", "select(c, a, b)")];
-    match hints.into_iter().find(|(start, _)| rest.starts_with(start)) {
+    match FOREIGN.into_iter().find(|(start, _)| rest.starts_with(start)) {
         Some((start, ours)) => format!("`{start}` means nothing here; write `{ours}`"),
         None => format!("unexpected character {first:?}"),
     }
