@@ -1,7 +1,8 @@
 //! Reductions of floats, to some 38 digits.
 
 use super::bound::{Accumulator, Sum, non_negative};
-use super::exact::{Exact, Value};
+use super::elements::Elements;
+use super::exact::{Allowed, Exact, Value};
 use super::meaning::{Eps, Norm, OfSlice};
 use super::real::Real;
 use super::rows::Task;
@@ -55,7 +56,7 @@ pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, va
         OfSlice::Norm(kind) => norm(kind, task, values()),
         OfSlice::Any | OfSlice::All | OfSlice::BitAnd | OfSlice::BitOr | OfSlice::BitXor => return None,
         OfSlice::ArgMax | OfSlice::ArgMin | OfSlice::CountNonzero | OfSlice::Mode => return None,
-        OfSlice::Var | OfSlice::Std => return None,
+        OfSlice::SumExp | OfSlice::Var | OfSlice::Std | OfSlice::MeanPair => return None,
     })
 }
 
@@ -103,6 +104,26 @@ fn log_sum_exp(acc: Accumulator, count: u64, greatest: Real, values: impl Iterat
     let total = values.fold(Real::ZERO, |sum, x| sum.plus(x.plus(greatest.minus()).exp()));
     let bounds = acc.log_sum_exp(greatest, total, count);
     Exact::float(greatest.plus(total.ln()), total, bounds)
+}
+
+/// The greatest element m and the sum of exp(x - m). With NaN or +inf the sum is NaN; of -inf alone or of nothing
+/// they are -inf and 0.
+pub fn sum_exp(acc: Accumulator, elements: &Elements) -> Vec<Exact> {
+    let values = || elements.iter().map(|element| element.value);
+    let greatest = values().fold(Real::INFINITY.minus(), Real::max);
+    let sum = match greatest {
+        Real::Infinite { negative: true } => Exact::certain(Value::Float(Real::ZERO)),
+        _ if !greatest.is_finite() => Exact::certain(Value::Float(Real::Nan)),
+        _ => {
+            let total = values().fold(Real::ZERO, |sum, x| sum.plus(x.plus(greatest.minus()).exp()));
+            Exact::float(total, total, acc.sum_exp(total, elements.count()))
+        }
+    };
+    let results = vec![Exact::certain(Value::Float(greatest)), sum];
+    match elements.are_known() {
+        true => results,
+        false => results.into_iter().map(|exact| exact.within(Allowed::Anything)).collect(),
+    }
 }
 
 /// `lp` and oneDNN's norms: of S = sum |x|^p, S or one of max(S, eps) and S + eps, and its p-th root.

@@ -34,7 +34,7 @@
 
 use super::bound::{Accumulator, non_negative};
 use super::elements::Elements;
-use super::exact::{Allowed, Exact};
+use super::exact::{Allowed, Exact, Value};
 use super::floats;
 use super::known::Known;
 use super::real::Real;
@@ -54,6 +54,8 @@ pub struct Moments {
     spread: Real,
     /// The error bound of the mean, which no deviation is less than.
     mean_error: Real,
+    /// The error bound of the first part of the pair: the pivots' E, and that of the mean.
+    pair_error: Real,
 }
 
 impl Moments {
@@ -87,7 +89,9 @@ impl Moments {
         };
         let mean_units = 45.0 + 6.0 * merges.sqrt() + 3.0 * merges;
         let mean_error = spread.times(acc.units(mean_units));
-        Moments { acc, count, mean, squares, allowed, spread, mean_error }
+        let of_pivots = sum(&mut values().map(square)).over(n).square_root().times(acc.units(45.0));
+        let pair_error = if certain { Real::ZERO } else { of_pivots.plus(mean_error).plus(of_pivots) };
+        Moments { acc, count, mean, squares, allowed, spread, mean_error, pair_error }
     }
 
     /// M2 / (n - ddof), or M2 / 0 for n <= ddof; or the root of it.
@@ -113,6 +117,23 @@ impl Moments {
             false => (value, allowed),
         };
         Known { dtype: self.acc.dtype(), value, allowed }
+    }
+
+    /// The mean as a pair: a rounded mean, which is off by as much as the pivots, and the rest.
+    pub fn pair(&self) -> Vec<Exact> {
+        let rounded = self.acc.nearest(self.mean);
+        let rest = self.mean.plus(rounded.minus());
+        let one = |value: Real, is_finite: bool| match (is_finite, self.allowed) {
+            _ if self.count == 0 || self.mean == Real::Nan => Exact::certain(Value::Float(Real::Nan)),
+            (false, _) if value == Real::Nan => Exact::certain(Value::Float(Real::Nan)),
+            (true, Allowed::Between { .. }) => {
+                let (by, tiny) = (self.pair_error, self.acc.tiny());
+                let bound = by.plus(self.mean.abs().times(self.acc.units(1.0))).plus(tiny);
+                Exact::float(value, self.mean.abs(), Allowed::between(value.plus(bound.minus()), value.plus(bound)))
+            }
+            _ => Exact::float(value, self.mean.abs(), Allowed::Anything),
+        };
+        vec![one(rounded, self.mean.is_finite()), one(rest, self.mean.is_finite())]
     }
 
     /// An element less the mean, which is subtracted in two parts.

@@ -48,6 +48,8 @@ pub fn reduce(op: OfSlice, task: &Task, elements: &Elements) -> Option<Vec<Exact
         OfSlice::ArgMax | OfSlice::ArgMin => vec![position::extreme(elements, least, task.params[0] == 1.0)],
         OfSlice::CountNonzero => vec![position::count_nonzero(elements)],
         OfSlice::Mode => selection::mode(elements),
+        OfSlice::SumExp if task.input.is_float() => floats::sum_exp(task.acc(), elements),
+        OfSlice::MeanPair if task.input.is_float() => Moments::of(task.acc(), elements).pair(),
         _ => vec![one(op, task, elements)?],
     })
 }

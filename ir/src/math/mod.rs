@@ -17,6 +17,7 @@ mod log1p;
 mod minmax;
 mod pow;
 mod round;
+mod scale;
 mod tanh;
 
 pub use erf::erf;
@@ -30,6 +31,7 @@ pub use log1p::log1p;
 pub use minmax::{canon, fmax, fmin};
 pub use pow::{pow, pow_int};
 pub use round::{ceil, floor, sign, trunc};
+pub use scale::{scale, scale_down};
 pub use tanh::tanh;
 
 /// The definition of a conversion from or to a 16-bit float; `None` for other conversions, and for

@@ -16,6 +16,7 @@ mod log1p;
 mod minmax;
 mod pow;
 mod round;
+mod scale;
 mod tanh;
 
 use cranefold_ir::{DType, Def, Scalar};
