@@ -44,6 +44,8 @@ mod moments;
 mod normalize;
 mod position;
 mod real;
+#[allow(dead_code)]
+mod region;
 mod rows;
 mod selection;
 mod walk;
