@@ -18,16 +18,16 @@ pub type Names = Vec<(String, Known)>;
 
 /// A named value.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedValue {
     /// The value.
     pub known: Known,
     /// The mean that it is a part of.
-    pub part: Option<Rc<Part>>,
+    pub part: Option<Rc<PartOfMean>>,
 }
 
 /// A part of a mean, which is the sum of two values.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct PartOfMean {
     /// The number that both parts have in common.
     pub mean: usize,
     /// True for the part that is rounded first, false for the rest.
@@ -50,13 +50,13 @@ pub fn seen(element: Known, accumulator: DType) -> Known {
 pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known {
     let named = |name: &str| {
         let (_, known) = names.iter().find(|(known, _)| known == name)?;
-        Some(Named { known: *known, part: None })
+        Some(NamedValue { known: *known, part: None })
     };
     evaluate_with(expression, &named, literal)
 }
 
 /// Evaluates as [`evaluate`] does, with the names' values from a function.
-pub fn evaluate_with(expression: &Expression, named: &dyn Fn(&str) -> Option<Named>, literal: DType) -> Known {
+pub fn evaluate_with(expression: &Expression, named: &dyn Fn(&str) -> Option<NamedValue>, literal: DType) -> Known {
     let value = expression.fold(&mut |folded: Folded<(Term, u64)>| match folded {
         Folded::Int(value) => (Term::Int(value), hash(value)),
         Folded::Real(value) => (Term::Real(Known::exactly(F64, Real::from(value))), hash(value.to_bits())),
@@ -95,12 +95,12 @@ enum Term {
     /// One of two numbers, by a condition.
     Choice(Known, Box<[Term; 2]>),
     /// A part of a mean.
-    Part(Known, Rc<Part>),
+    Part(Known, Rc<PartOfMean>),
     /// The difference of a value and the first part of a mean.
     Beyond {
         difference: Known,
         value: Known,
-        part: Rc<Part>,
+        part: Rc<PartOfMean>,
     },
 }
 

@@ -44,7 +44,7 @@ mod moments;
 mod normalize;
 mod position;
 mod real;
-#[allow(dead_code)]
+#[allow(dead_code, reason = "specs have no regions yet")]
 mod region;
 mod rows;
 mod selection;

@@ -8,7 +8,7 @@
 use super::ReferenceError;
 use super::elements::Elements;
 use super::exact::Exact;
-use super::expression::{Named, Part, evaluate_with, seen};
+use super::expression::{NamedValue, PartOfMean, evaluate_with, seen};
 use super::known::{Known, integer};
 use super::meaning::{Meaning, OfSlice};
 use super::moments::Moments;
@@ -33,14 +33,14 @@ pub struct Region<'a> {
     /// True for each reduced axis.
     pub reduced: Vec<bool>,
     /// The inputs, as many as the body's.
-    pub inputs: Vec<Operand<'a>>,
+    pub inputs: Vec<Placed<'a>>,
     /// The outputs, as many as the body's, with their old elements.
-    pub outputs: Vec<Operand<'a>>,
+    pub outputs: Vec<Placed<'a>>,
 }
 
 /// An operand of a region.
 #[derive(Debug)]
-pub struct Operand<'a> {
+pub struct Placed<'a> {
     /// The type in memory.
     pub dtype: DType,
     /// The number of elements.
@@ -53,7 +53,7 @@ pub struct Operand<'a> {
     pub bytes: &'a [u8],
 }
 
-impl Operand<'_> {
+impl Placed<'_> {
     /// The element at an index of the region.
     fn at(&self, index: &[u64]) -> Known {
         let along = |(axis, &i): (&Option<usize>, &u64)| Some(self.placement.along((*axis)?, i));
@@ -78,29 +78,29 @@ enum Depth {
 
 /// The values of a name within a slice, or beside a total.
 #[derive(Clone, Debug)]
-enum Values {
+enum NameValues {
     /// One value.
-    One(Named),
+    One(NamedValue),
     /// A value at each index of the reduced axes, in row-major order.
     Each(Vec<Known>),
 }
 
-impl Values {
-    fn one(known: Known) -> Values {
-        Values::One(Named { known, part: None })
+impl NameValues {
+    fn one(known: Known) -> NameValues {
+        NameValues::One(NamedValue { known, part: None })
     }
 
     /// The value at a position of the slice.
-    fn at(&self, position: usize) -> Named {
+    fn at(&self, position: usize) -> NamedValue {
         match self {
-            Values::One(named) => named.clone(),
-            Values::Each(values) => Named { known: values[position], part: None },
+            NameValues::One(named) => named.clone(),
+            NameValues::Each(values) => NamedValue { known: values[position], part: None },
         }
     }
 }
 
 /// The values of the names so far.
-type Scope<'a> = HashMap<&'a str, Values>;
+type SliceNames<'a> = HashMap<&'a str, NameValues>;
 
 /// The type and the depth of a name.
 type Kinds<'a> = HashMap<&'a str, (DType, Depth)>;
@@ -121,7 +121,7 @@ fn indices(shape: &[u64], varies: impl Fn(usize) -> bool) -> Vec<Vec<u64>> {
 /// # Errors
 /// If a reduction has no arm.
 pub fn evaluate(region: &Region) -> Result<Vec<Vec<Exact>>, ReferenceError> {
-    let walk = Walk::of(region)?;
+    let walk = Evaluation::of(region)?;
     let body = region.body;
     let depths: Vec<Depth> = body.outputs.iter().map(|output| walk.depth(output)).collect();
     let size = |depth| if depth == Depth::Element { region.shape.iter().product::<u64>() as usize } else { 0 };
@@ -164,7 +164,7 @@ impl Region<'_> {
     }
 
     /// The depth of an operand's elements.
-    fn depth(&self, operand: &Operand) -> Depth {
+    fn depth(&self, operand: &Placed) -> Depth {
         let varies = |axis: &usize| operand.axes[*axis].is_some();
         let axes = 0..self.shape.len();
         match self.total_axes() {
@@ -188,15 +188,15 @@ impl Region<'_> {
 }
 
 /// A region, the kinds of its names, and the values of those that are the same everywhere.
-struct Walk<'a> {
+struct Evaluation<'a> {
     region: &'a Region<'a>,
     kinds: Kinds<'a>,
-    constants: Scope<'a>,
+    constants: SliceNames<'a>,
 }
 
-impl<'a> Walk<'a> {
-    fn of(region: &'a Region<'a>) -> Result<Walk<'a>, ReferenceError> {
-        let mut walk = Walk { region, kinds: Kinds::new(), constants: Scope::new() };
+impl<'a> Evaluation<'a> {
+    fn of(region: &'a Region<'a>) -> Result<Evaluation<'a>, ReferenceError> {
+        let mut walk = Evaluation { region, kinds: Kinds::new(), constants: SliceNames::new() };
         let body = region.body;
         let first = vec![0; region.shape.len()];
         for (input, operand) in body.inputs.iter().zip(&region.inputs) {
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
             walk.kinds.extend(definition.names.iter().zip(dtypes).map(|(name, dtype)| (name.as_str(), (dtype, depth))));
             let constant = match &definition.value {
                 _ if depth != Depth::Constant => continue,
-                Value::Expression(expression) => Values::one(walk.evaluate(expression, &walk.constants, 0)),
+                Value::Expression(expression) => NameValues::one(walk.evaluate(expression, &walk.constants, 0)),
                 Value::Old(output) => walk.read(&region.outputs[*output], &first),
                 Value::Position(_) | Value::Reduction(_) => unreachable!("they depend on axes"),
             };
@@ -229,12 +229,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The element of an operand at an index, as expressions see it.
-    fn read(&self, operand: &Operand, index: &[u64]) -> Values {
-        Values::one(seen(operand.at(index), self.region.body.accumulator))
+    fn read(&self, operand: &Placed, index: &[u64]) -> NameValues {
+        NameValues::one(seen(operand.at(index), self.region.body.accumulator))
     }
 
     /// The value of an expression at a position of the slice that the scope is of.
-    fn evaluate(&self, expression: &Expression, scope: &Scope, position: usize) -> Known {
+    fn evaluate(&self, expression: &Expression, scope: &SliceNames, position: usize) -> Known {
         let named = |name: &str| Some(scope.get(name)?.at(position));
         evaluate_with(expression, &named, self.region.body.accumulator)
     }
@@ -250,7 +250,8 @@ impl<'a> Walk<'a> {
 
     /// The type of an expression.
     fn dtype(&self, expression: &Expression) -> DType {
-        let named = |name: &str| Some(Named { known: Known::exactly(self.kinds.get(name)?.0, Real::ZERO), part: None });
+        let named =
+            |name: &str| Some(NamedValue { known: Known::exactly(self.kinds.get(name)?.0, Real::ZERO), part: None });
         evaluate_with(expression, &named, self.region.body.accumulator).dtype
     }
 
@@ -287,10 +288,15 @@ impl<'a> Walk<'a> {
 
     /// The values of a slice at an index of the kept axes; `at` are the indices of its elements. The values that the
     /// totals reduce are added to `to_reduce`, definition by definition.
-    fn slice(&self, kept: &[u64], at: &[Vec<u64>], to_reduce: &mut [Vec<Known>]) -> Result<Scope<'a>, ReferenceError> {
+    fn slice(
+        &self,
+        kept: &[u64],
+        at: &[Vec<u64>],
+        to_reduce: &mut [Vec<Known>],
+    ) -> Result<SliceNames<'a>, ReferenceError> {
         let (region, mut scope) = (self.region, self.constants.clone());
-        let read = |operand: &Operand, depth| match depth {
-            Depth::Element => Values::Each(at.iter().map(|index| self.read(operand, index).at(0).known).collect()),
+        let read = |operand: &Placed, depth| match depth {
+            Depth::Element => NameValues::Each(at.iter().map(|index| self.read(operand, index).at(0).known).collect()),
             _ => self.read(operand, kept),
         };
         for (input, operand) in region.body.inputs.iter().zip(&region.inputs) {
@@ -311,15 +317,15 @@ impl<'a> Walk<'a> {
                 }
                 _ if matches!(depth, Depth::Constant | Depth::Total) => continue,
                 Value::Expression(expression) if depth == Depth::Element => {
-                    Values::Each((0..at.len()).map(|p| self.evaluate(expression, &scope, p)).collect())
+                    NameValues::Each((0..at.len()).map(|p| self.evaluate(expression, &scope, p)).collect())
                 }
-                Value::Expression(expression) => Values::one(self.evaluate(expression, &scope, 0)),
+                Value::Expression(expression) => NameValues::one(self.evaluate(expression, &scope, 0)),
                 Value::Position(axis) => {
                     let index = |at: &Vec<u64>| Known::exactly(I64, integer(i128::from(at[*axis])));
                     if depth == Depth::Element {
-                        Values::Each(at.iter().map(index).collect())
+                        NameValues::Each(at.iter().map(index).collect())
                     } else {
-                        Values::one(index(&kept.to_vec()))
+                        NameValues::one(index(&kept.to_vec()))
                     }
                 }
                 Value::Old(output) => read(&region.outputs[*output], depth),
@@ -331,7 +337,7 @@ impl<'a> Walk<'a> {
 
     /// The values beside the totals at each index of the kept axes that they do not reduce; `to_reduce` are the values
     /// of all slices.
-    fn totals(&self, to_reduce: &[Vec<Known>]) -> Result<Vec<Scope<'a>>, ReferenceError> {
+    fn totals(&self, to_reduce: &[Vec<Known>]) -> Result<Vec<SliceNames<'a>>, ReferenceError> {
         let (region, over) = (self.region, self.region.total_axes());
         if over.is_empty() {
             return Ok(vec![]);
@@ -357,7 +363,7 @@ impl<'a> Walk<'a> {
                         scope.extend(self.reduce(number, &values)?);
                         continue;
                     }
-                    Value::Expression(expression) => Values::one(self.evaluate(expression, &scope, 0)),
+                    Value::Expression(expression) => NameValues::one(self.evaluate(expression, &scope, 0)),
                     Value::Old(output) => self.read(&region.outputs[*output], &index),
                     Value::Position(_) => unreachable!("a position is no total"),
                 };
@@ -369,7 +375,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The results of the reduction with this number, of these values, by their names.
-    fn reduce(&self, number: usize, values: &[Known]) -> Result<Vec<(&'a str, Values)>, ReferenceError> {
+    fn reduce(&self, number: usize, values: &[Known]) -> Result<Vec<(&'a str, NameValues)>, ReferenceError> {
         let Definition { names, value: Value::Reduction(reduction) } = &self.region.body.definitions[number] else {
             unreachable!("a reduction")
         };
@@ -396,10 +402,12 @@ impl<'a> Walk<'a> {
         };
         let results = rows::reduce(op, &task, &elements).ok_or(unknown)?;
         let moments = (op == OfSlice::MeanPair).then(|| Moments::of(task.acc(), &elements));
-        let part = |i: usize| moments.map(|moments| Rc::new(Part { mean: number, first: i == 0, moments }));
-        let named =
-            |(i, (exact, dtype)): (usize, (Exact, DType))| Named { known: exact.in_expression(dtype), part: part(i) };
-        let values = results.into_iter().zip(dtypes).enumerate().map(named).map(Values::One);
+        let part = |i: usize| moments.map(|moments| Rc::new(PartOfMean { mean: number, first: i == 0, moments }));
+        let named = |(i, (exact, dtype)): (usize, (Exact, DType))| NamedValue {
+            known: exact.in_expression(dtype),
+            part: part(i),
+        };
+        let values = results.into_iter().zip(dtypes).enumerate().map(named).map(NameValues::One);
         Ok(names.iter().map(String::as_str).zip(values).collect())
     }
 }
