@@ -10,7 +10,7 @@ use crate::layout::split::{cutting, most_pieces, split};
 /// The most boxes of a spec: the product of the numbers of pieces of all axes.
 pub const MAX_BOXES: u64 = 64;
 
-/// The sizes of the blocks that cut each axis of input 0, the smallest first.
+/// The sizes of the blocks that cut each axis of the shape, the smallest first.
 #[derive(Clone, Debug)]
 pub struct BlockSizes {
     /// The sizes by the blocks of mapped inputs.
@@ -27,11 +27,11 @@ impl BlockSizes {
             return found;
         }
         let mapped = spec.mapped();
-        for (axis, &extent) in spec.inputs[0].shape.iter().enumerate() {
+        for (axis, &extent) in spec.shape.iter().enumerate() {
             let sizes = |o: &Operand, own: usize| o.placement.block_sizes(own).collect::<Vec<_>>();
             let input = |i: usize| spec.input_axis(i, axis).map_or(vec![], |own| sizes(&spec.inputs[i], own));
-            let output = |o: &Operand| spec.output_axis(axis).map_or(vec![], |own| sizes(o, own));
-            let all = (0..spec.inputs.len()).flat_map(input).chain(spec.outputs.iter().flat_map(output));
+            let output = |o: usize| spec.output_axis(o, axis).map_or(vec![], |own| sizes(&spec.outputs[o], own));
+            let all = (0..spec.inputs.len()).flat_map(input).chain((0..spec.outputs.len()).flat_map(output));
             found.all[axis] = cutting(extent, all);
             found.mapped[axis] = cutting(extent, mapped.iter().flat_map(|&i| input(i)));
         }
@@ -44,7 +44,7 @@ pub(super) fn check(spec: &Spec) -> Result<(), SpecError> {
     let sizes = BlockSizes::of(spec);
     let (mut parallel, mut reduced) = (1u64, 1u64);
     let mut most = (0, 0);
-    for (axis, &extent) in spec.inputs[0].shape.iter().enumerate().filter(|(_, extent)| **extent > 0) {
+    for (axis, &extent) in spec.shape.iter().enumerate().filter(|(_, extent)| **extent > 0) {
         let pieces = match most_pieces(extent, &sizes.all[axis]) {
             many if many > MAX_BOXES => many,
             _ => split(0, extent, &sizes.all[axis]).len() as u64,

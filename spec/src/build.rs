@@ -1,6 +1,7 @@
 //! The builder of specs, which text and oneDNN's dims use too.
 
-use super::{Operand, Role, Rounding, Spec, SpecError};
+use super::region::RegionTexts;
+use super::{Operand, Order, Role, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, ExpressionError};
@@ -36,6 +37,9 @@ pub struct Builder {
     pub(super) keep_dims: bool,
     pub(super) lift: Option<bool>,
     pub(super) accumulator: Option<DType>,
+    pub(super) order: Order,
+    /// The texts of a region; then there are no reducers.
+    pub(super) region: Option<RegionTexts>,
     pub(super) saturate: bool,
     pub(super) trunc: bool,
     pub(super) half_even: bool,
@@ -107,6 +111,8 @@ impl Builder {
             keep_dims: false,
             lift: None,
             accumulator: None,
+            order: Order::Memory,
+            region: None,
             saturate: false,
             trunc: false,
             half_even: false,
@@ -215,6 +221,12 @@ impl Builder {
         self
     }
 
+    /// Sets the order of accumulation.
+    pub fn order(mut self, order: Order) -> Builder {
+        self.order = order;
+        self
+    }
+
     /// Clamps integer results to the output's range, rather than taking them modulo 2^bits.
     pub fn saturate(mut self) -> Builder {
         self.saturate = true;
@@ -302,6 +314,9 @@ impl Spec {
             map,
             then,
             apply,
+            body,
+            shape: _,
+            order,
             reduced: _,
             keep_dims,
             lift,
@@ -328,6 +343,8 @@ impl Spec {
             keep_dims: *keep_dims,
             lift: lift.then_some(true),
             accumulator: *accumulator,
+            order: *order,
+            region: body.as_deref().map(RegionTexts::of),
             saturate: *saturate,
             trunc: *rounding == Some(Rounding::Trunc),
             half_even: *rounding == Some(Rounding::HalfEven),
@@ -355,37 +372,7 @@ impl Named {
         };
         let shown = || op.chars().take(40).collect();
         let row = ops::find(op).ok_or_else(|| SpecError::UnknownOp { name: shown() })?;
-        let mut values = vec![None; row.params.len()];
-        for (name, value) in given {
-            let param = || name.chars().take(40).collect();
-            let index = row.params.iter().position(|p| p.name == name);
-            let index = index.ok_or_else(|| SpecError::UnknownParam { op: row.name, param: param() })?;
-            if values[index].replace(*value).is_some() {
-                return Err(SpecError::RepeatedParam { op: row.name, param: param() });
-            }
-        }
-        let mut params = vec![];
-        for (param, value) in row.params.iter().zip(values) {
-            let (op, name, at_least, at_most) = (row.name, param.name, param.at_least, param.at_most);
-            let given = value.or(param.default).ok_or(SpecError::MissingParam { op, param: name })?;
-            if !given.is_finite() && at_least == f64::MIN {
-                return Err(SpecError::ParamNotFinite { op, param: name, given });
-            }
-            if param.is_flag && given != 0.0 && given != 1.0 {
-                return Err(SpecError::FlagValue { op, param: name, given });
-            }
-            if given.is_finite() && given > at_most {
-                return Err(SpecError::ParamTooLarge { op, param: name, given, at_most });
-            }
-            if !given.is_finite() || given < at_least {
-                return Err(SpecError::ParamOutOfRange { op, param: name, given, at_least });
-            }
-            params.push(given);
-        }
-        Ok(match (row.canonical)(&params) {
-            Some((name, params)) => OpCall::row(ops::find(name).expect("a canonical row"), &params),
-            None => OpCall::row(row, &params),
-        })
+        OpCall::of(row, given).map_err(SpecError::Param)
     }
 }
 
@@ -394,7 +381,7 @@ mod tests {
     use super::*;
 
     /// The fields of a spec by their names; a new one does not compile until it is added here.
-    fn fields(spec: &Spec) -> [(&'static str, String); 12] {
+    fn fields(spec: &Spec) -> [(&'static str, String); 15] {
         let Spec {
             hash: _,
             reducers,
@@ -403,6 +390,9 @@ mod tests {
             map,
             then,
             apply,
+            body,
+            shape,
+            order,
             reduced,
             keep_dims,
             lift,
@@ -417,6 +407,9 @@ mod tests {
             ("map", format!("{map:?}")),
             ("then", format!("{then:?}")),
             ("apply", format!("{apply:?}")),
+            ("body", format!("{:?}", body.as_ref().map(|body| body.to_string()))),
+            ("shape", format!("{shape:?}")),
+            ("order", format!("{order:?}")),
             ("reduced", format!("{reduced:?}")),
             ("keep_dims", format!("{keep_dims:?}")),
             ("lift", format!("{lift:?}")),
@@ -440,6 +433,12 @@ mod tests {
             ("map", r#"sum f32[4,5] map="x0*x0""#),
             ("then", r#"sum,max f32[4,5] axes=[1] then="r0 + d, r1" -> f16, f32@(3)"#),
             ("apply", r#"sum f32[4,5] axes=[1] apply="x0 / r0" -> @ba"#),
+            (
+                "body",
+                "region x:f32[4,5], w:f32[5]@(2)+1 scalar k:f32 axes=[-1] acc=f64 { x * w - max(x) @ba, k + mean(x) }",
+            ),
+            ("shape", "sum f32[5,4]"),
+            ("order", "sum f32[4,5] order=logical"),
             ("reduced", "sum f32[4,5] axes=[0]"),
             ("keep_dims", "sum f32[4,5] axes=[0] keep_dims"),
             ("lift", "l1 f32[4,5] axes=[] empty_axes=lift"),

@@ -12,6 +12,9 @@ use std::slice;
 
 /// Returns the spec, if it is valid.
 pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
+    if builder.region.is_some() {
+        return super::region::built(builder);
+    }
     let reducers = builder.reducers.iter().map(Named::resolve).collect::<Result<Vec<_>, _>>()?;
     let expressions = Texts::of(&builder)?;
     let name = name_of(&reducers);
@@ -54,6 +57,9 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
         map: expressions.map,
         then: expressions.then,
         apply: expressions.apply,
+        body: None,
+        shape,
+        order: builder.order,
         accumulator: element.is_float().then_some(recipe.accumulator),
         saturate: builder.saturate,
         rounding: match (builder.trunc, builder.half_even) {
@@ -246,7 +252,7 @@ fn inputs(
 }
 
 /// The beginning of a name, for messages.
-fn shorten(name: &str) -> String {
+pub(super) fn shorten(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
@@ -254,7 +260,7 @@ fn shorten(name: &str) -> String {
 pub const MAX_OPERANDS: usize = 64;
 
 /// The most bytes of a slice that is selected from, which a call gathers.
-const MAX_GATHERED_BYTES: u64 = 1 << 62;
+pub(super) const MAX_GATHERED_BYTES: u64 = 1 << 62;
 
 /// Refuses element inputs that do not broadcast to input 0.
 fn check_elements(inputs: &[Operand], expressions: &Texts) -> Result<(), SpecError> {
@@ -550,12 +556,8 @@ fn check_types(builder: &Builder, recipe: &Recipe, element: DType, outputs: &[Ou
     {
         return Err(SpecError::RoundingNeeded { given: o.from, by: o.by, output: o.dtype });
     }
-    for call in recipe.calls.iter().filter(|_| element.is_float() && recipe.accumulator == F32) {
-        let Some(row) = call.as_row() else { continue };
-        let mut named = row.params.iter().map(|p| p.name).zip(call.params());
-        if let Some((param, given)) = named.find(|(_, value)| (*value as f32).is_infinite()) {
-            return Err(SpecError::ParamOverflow { op: row.name, param, given, accumulator: F32 });
-        }
+    for call in recipe.calls.iter().filter(|_| element.is_float()) {
+        call.check_overflow(recipe.accumulator).map_err(SpecError::Param)?;
     }
     Ok(())
 }
@@ -572,7 +574,13 @@ fn without_value(recipe: &Recipe, element: DType, outputs: &[OutputType]) -> Opt
     rows.find(|row| row.takes_position || element.is_int() && integers)
 }
 
-fn operand(role: Role, name: &str, dtype: DType, shape: Vec<u64>, layout: Layout) -> Result<Operand, SpecError> {
+pub(super) fn operand(
+    role: Role,
+    name: &str,
+    dtype: DType,
+    shape: Vec<u64>,
+    layout: Layout,
+) -> Result<Operand, SpecError> {
     if shape.len() > MAX_RANK {
         return Err(SpecError::RankTooLarge { given: shape.len(), limit: MAX_RANK });
     }
@@ -583,7 +591,7 @@ fn operand(role: Role, name: &str, dtype: DType, shape: Vec<u64>, layout: Layout
 }
 
 /// Returns for each axis of this rank true if it is reduced.
-fn mask(axes: Option<&[i64]>, rank: usize) -> Result<Vec<bool>, SpecError> {
+pub(super) fn mask(axes: Option<&[i64]>, rank: usize) -> Result<Vec<bool>, SpecError> {
     let Some(axes) = axes else { return Ok(vec![true; rank]) };
     let mut reduced = vec![false; rank];
     for &axis in axes {

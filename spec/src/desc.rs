@@ -42,11 +42,12 @@ impl OutputDesc {
 }
 
 impl Spec {
-    /// Returns true if the one output may be the memory of input 0: it has an element for each of input 0, of the same
-    /// type and in the same place.
+    /// Returns true if the one output may be the memory of input 0: it has an element at each position, of the type of
+    /// input 0's and in the same place.
     pub fn runs_in_place(&self) -> bool {
         let place = |o: &super::Operand| (o.dtype, o.placement.clone());
-        self.applies() && matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0]))
+        let whole = || self.dropped(0).is_none() || (self.body.is_some() && !self.reduced.contains(&true));
+        matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0])) && whole()
     }
 
     /// The descriptions of the outputs: shapes, strides and lengths of their buffers.

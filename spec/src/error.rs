@@ -1,7 +1,8 @@
 //! The errors of a spec.
 
 use crate::layout::LayoutError;
-use cranefold_ir::ops::RecipeError;
+use cranefold_ir::ops::{ParamError, RecipeError};
+use cranefold_ir::region::RegionError;
 use cranefold_ir::{DType, UnknownDType, ops};
 
 /// The fault of a refused spec, with the given value and the accepted ones.
@@ -19,8 +20,8 @@ pub enum SpecError {
     RepeatedWord { column: usize, word: &'static str },
     #[error(
         "column {column}: unknown word `{word}`; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
-         `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `saturate`, `trunc`, `round_half_even` \
-         and `->`"
+         `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `saturate`, `order=`, `saturate`, `trunc`, \
+         `round_half_even` and `->`"
     )]
     UnknownWord { column: usize, word: String },
     #[error("column {column}: {error}")]
@@ -32,23 +33,8 @@ pub enum SpecError {
 
     #[error("unknown op `{name}`; the ops are {}", op_names())]
     UnknownOp { name: String },
-    #[error("`{op}` has no parameter `{param}`; {}", known_params(op))]
-    UnknownParam { op: &'static str, param: String },
-    #[error("parameter `{param}` of `{op}` is given twice")]
-    RepeatedParam { op: &'static str, param: String },
-    #[error("`{op}` needs the parameter `{param}`")]
-    MissingParam { op: &'static str, param: &'static str },
-    #[error("parameter `{param}` of `{op}` must be finite and at least {at_least}, {given} given")]
-    ParamOutOfRange { op: &'static str, param: &'static str, given: f64, at_least: f64 },
-    #[error("parameter `{param}` of `{op}` must be finite, {given} given")]
-    ParamNotFinite { op: &'static str, param: &'static str, given: f64 },
-    #[error("parameter `{param}` of `{op}` is {given}, which overflows the accumulator type {accumulator}")]
-    ParamOverflow { op: &'static str, param: &'static str, given: f64, accumulator: DType },
-
-    #[error("parameter `{param}` of `{op}` must be at most {at_most}, {given} given")]
-    ParamTooLarge { op: &'static str, param: &'static str, given: f64, at_most: f64 },
-    #[error("`{param}` of `{op}` is 0 or 1, {given} given")]
-    FlagValue { op: &'static str, param: &'static str, given: f64 },
+    #[error("{0}")]
+    Param(ParamError),
 
     #[error("`{op}` takes {} input{}, {given} given", up_to(*.expected), plural(*.expected))]
     InputCount { op: &'static str, expected: usize, given: usize },
@@ -72,6 +58,8 @@ pub enum SpecError {
     OneExpression { field: &'static str, given: usize },
     #[error("{0}")]
     Recipe(RecipeError),
+    #[error("{0}")]
+    Region(RegionError),
     #[error("column {column}: {error}")]
     CombinerText { column: usize, error: RecipeError },
     #[error("{message}")]
@@ -181,9 +169,4 @@ fn up_to(n: usize) -> String {
 
 fn op_names() -> String {
     ops::ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
-}
-
-fn known_params(op: &str) -> String {
-    let names: Vec<&str> = ops::find(op).into_iter().flat_map(|row| row.params).map(|p| p.name).collect();
-    if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(", ")) }
 }

@@ -9,6 +9,7 @@ mod error;
 pub mod layout;
 pub mod onednn;
 mod print;
+mod region;
 pub mod text;
 
 pub use boxes::MAX_BOXES;
@@ -18,11 +19,14 @@ pub use desc::OutputDesc;
 pub use dims::Dims;
 pub use error::SpecError;
 pub use layout::Layout;
+pub use region::{Order, RegionBuilder};
 
 use crate::layout::{Placement, Places};
 use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::{Combiner, OpCall, Recipe};
+use cranefold_ir::region::Body;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// The greatest rank of an operand.
 pub const MAX_RANK: usize = 64;
@@ -58,6 +62,11 @@ pub struct Spec {
     map: Option<Expression>,
     then: Vec<Expression>,
     apply: Option<Expression>,
+    /// The meaning of a region; then the four fields above say nothing but its reductions.
+    body: Option<Arc<Body>>,
+    /// The shape that is reduced.
+    shape: Vec<u64>,
+    order: Order,
     reduced: Vec<bool>,
     keep_dims: bool,
     /// True if a reduction over no axes reduces groups of one, where the row would copy.
@@ -72,9 +81,9 @@ pub struct Spec {
 impl Spec {
     /// The spec with the hash of its fields.
     fn hashed(mut self) -> Spec {
-        let Spec { hash: _, reducers, inputs, outputs, map, then, apply, reduced, .. } = &self;
+        let Spec { hash: _, reducers, inputs, outputs, map, then, apply, body, order, reduced, .. } = &self;
         let mut hasher = DefaultHasher::new();
-        (reducers, inputs, outputs, map, then, apply, reduced).hash(&mut hasher);
+        (reducers, inputs, outputs, map, then, apply, body, order, reduced).hash(&mut hasher);
         (self.keep_dims, self.lift, self.accumulator, self.saturate, self.rounding).hash(&mut hasher);
         self.hash = hasher.finish();
         self
@@ -227,12 +236,17 @@ impl Spec {
         Builder::new(op)
     }
 
+    /// Starts a region.
+    pub fn region() -> RegionBuilder {
+        RegionBuilder::default()
+    }
+
     /// Starts a spec for a user's combiner.
     pub fn own(combiner: Combiner) -> Builder {
         Builder::of(build::Named::Own(combiner))
     }
 
-    /// The reducers, with their parameters.
+    /// The reducers, with their parameters; of a region, its reductions in the order of its definitions.
     pub fn reducers(&self) -> &[OpCall] {
         &self.reducers
     }
@@ -267,12 +281,12 @@ impl Spec {
         self.apply.is_some() || self.reducers.iter().any(|c| c.as_row().is_some_and(|row| row.applies))
     }
 
-    /// The rank of input 0.
+    /// The rank of the shape.
     pub fn rank(&self) -> usize {
         self.reduced.len()
     }
 
-    /// For each axis of input 0, true if it is reduced.
+    /// For each axis of the shape, true if it is reduced.
     pub fn reduced(&self) -> &[bool] {
         &self.reduced
     }
@@ -290,13 +304,13 @@ impl Spec {
 
     /// The number of elements that each output element is reduced from: the product of the reduced extents.
     pub fn reduced_count(&self) -> u64 {
-        count(self.axes().into_iter().map(|axis| self.inputs[0].shape[axis]))
+        count(self.axes().into_iter().map(|axis| self.shape[axis]))
     }
 
     /// Returns true if the spec only copies: each element is converted to the output's type, and a NaN made
     /// canonical. Specs over no axes copy, unless they ask for groups of one or the op never copies.
     pub fn is_identity(&self) -> bool {
-        let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none();
+        let alone = self.map.is_none() && self.then.is_empty() && self.apply.is_none() && self.body.is_none();
         let copies = |c: &OpCall| c.as_row().is_some_and(|row| row.identity_over_no_axes);
         !self.reduced.contains(&true) && alone && self.reducers.len() == 1 && copies(&self.reducers[0]) && !self.lift
     }
@@ -316,35 +330,47 @@ impl Spec {
         self.rounding.unwrap_or(Rounding::Trunc)
     }
 
-    /// The axis of each output that corresponds to an axis of input 0; none for a reduced one, unless there is an
-    /// output at each position.
+    /// The axis of an output that corresponds to an axis of the shape; none for an axis that the output lacks, or has
+    /// with extent 1 because it is reduced.
     ///
     /// # Panics
-    /// If there is no such axis.
-    pub fn output_axis(&self, axis: usize) -> Option<usize> {
-        if self.applies() {
-            return Some(axis);
-        }
-        let stays = |axis: &usize| self.keep_dims || !self.reduced[*axis];
-        (!self.reduced[axis]).then(|| (0..axis).filter(stays).count())
+    /// If there is no such output or axis.
+    pub fn output_axis(&self, output: usize, axis: usize) -> Option<usize> {
+        let reduced = match self.dropped(output) {
+            Some(reduced) => reduced,
+            None => return Some(axis),
+        };
+        let stays = |axis: &usize| self.keep_dims || !reduced[*axis];
+        (!reduced[axis]).then(|| (0..axis).filter(stays).count())
     }
 
-    /// The axis of an input that corresponds to an axis of input 0; none if the input is broadcast along it.
+    /// For each axis of the shape, true if an output is reduced over it; none for an output of the whole shape.
+    fn dropped(&self, output: usize) -> Option<Vec<bool>> {
+        match &self.body {
+            Some(body) => region::dropped(body, body.reaches().outputs[output], &self.reduced),
+            None => (!self.applies()).then(|| self.reduced.clone()),
+        }
+    }
+
+    /// The axis of an input that corresponds to an axis of the shape; none if the input is broadcast along it.
     ///
     /// # Panics
     /// If there is no such input or axis.
     pub fn input_axis(&self, input: usize, axis: usize) -> Option<usize> {
         let operand = &self.inputs[input];
         let (shape, axis) = match operand.role {
-            Role::Then => (self.outputs[0].shape(), self.output_axis(axis)?),
-            _ => (self.inputs[0].shape(), axis),
+            Role::Then => (self.outputs[0].shape(), self.output_axis(0, axis)?),
+            _ => (self.shape.as_slice(), axis),
         };
-        let own = axis.checked_sub(shape.len() - operand.shape.len())?;
+        let own = (axis + operand.shape.len()).checked_sub(shape.len())?;
         (operand.shape[own] == shape[axis]).then_some(own)
     }
 
     /// The inputs that lift reads, by their numbers.
     pub fn mapped(&self) -> Vec<usize> {
+        if let Some(body) = &self.body {
+            return region::mapped(body, &self.inputs);
+        }
         let names = self.expression_names();
         let read = |name: &str| match &self.map {
             Some(map) => map.uses(name),
@@ -358,8 +384,11 @@ impl Spec {
     }
 
     /// The names of the inputs in expressions.
-    fn expression_names(&self) -> Vec<String> {
-        expression_names(&self.inputs)
+    pub fn expression_names(&self) -> Vec<String> {
+        match &self.body {
+            Some(body) => body.inputs.iter().map(|input| input.name.clone()).collect(),
+            None => expression_names(&self.inputs),
+        }
     }
 
     /// The types of outputs without explicit ones.

@@ -1,13 +1,16 @@
 //! The spec as one line of text; [`text`](super::text) has the grammar.
 
 use super::check::default_accumulator;
-use super::{Operand, Role, Spec};
+use super::{Operand, Order, Role, Spec};
 use crate::layout::list;
 use std::fmt;
 
 /// The canonical one-line text, which parses back to an equal spec.
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.body.is_some() {
+            return f.write_str(&super::region::text(self));
+        }
         write_list(f, &self.reducers)?;
         let operands = self.inputs.iter().filter(|o| matches!(o.role, Role::Element | Role::Then));
         f.write_str(" ")?;
@@ -41,6 +44,9 @@ impl fmt::Display for Spec {
             && acc != default_accumulator(&self.inputs)
         {
             write!(f, " acc={acc}")?;
+        }
+        if self.order != Order::Memory {
+            write!(f, " order={}", self.order.word())?;
         }
         if self.saturate {
             f.write_str(" saturate")?;

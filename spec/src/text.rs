@@ -15,6 +15,7 @@
 //!         | "keep_dims"
 //!         | "empty_axes" "=" ( "identity" | "lift" )
 //!         | "acc" "=" DTYPE
+//!         | "order" "=" ( "memory" | "logical" )
 //!         | "saturate" | "trunc" | "round_half_even"
 //! operand = DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ] [ ":" "then" ]
 //! output  = DTYPE [ "@" layout ] | "@" layout
@@ -30,7 +31,7 @@
 //! operands and scalars. Names of ops are read without regard to case.
 
 use super::build::Named;
-use super::{Builder, MAX_TEXT, Rounding, Spec, SpecError};
+use super::{Builder, MAX_TEXT, Order, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Combiner, OpCall, RecipeError};
@@ -47,7 +48,8 @@ impl FromStr for Spec {
         if text.len() > MAX_TEXT {
             return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });
         }
-        Parser { text, at: 0, seen: vec![] }.spec()?.build()
+        let mut parser = Parser { text, at: 0, seen: vec![], comments: false };
+        if parser.is_region() { super::region::read(text) } else { parser.spec()?.build() }
     }
 }
 
@@ -56,7 +58,7 @@ impl FromStr for Spec {
 /// # Errors
 /// If the text is outside the grammar or an op is refused.
 pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
-    let mut parser = Parser { text, at: 0, seen: vec![] };
+    let mut parser = Parser { text, at: 0, seen: vec![], comments: false };
     let mut calls = vec![parser.op()?.resolve()?];
     while parser.eat(',') {
         calls.push(parser.op()?.resolve()?);
@@ -65,12 +67,14 @@ pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
     if parser.rest().is_empty() { Ok(calls) } else { Err(parser.expected("`,` or the end")) }
 }
 
-struct Parser<'a> {
-    text: &'a str,
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
     /// Byte offset of the next character.
-    at: usize,
+    pub(super) at: usize,
     /// The words read so far that may come once.
-    seen: Vec<&'static str>,
+    pub(super) seen: Vec<&'static str>,
+    /// True if `#` begins a comment.
+    pub(super) comments: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -213,6 +217,11 @@ impl<'a> Parser<'a> {
                 self.expect('=', "`=`")?;
                 Ok(builder.accumulator(self.dtype()?))
             }
+            "order" => {
+                self.once("order", start)?;
+                self.expect('=', "`=`")?;
+                Ok(builder.order(self.order()?))
+            }
             "empty_axes" => {
                 self.once("empty_axes", start)?;
                 self.expect('=', "`=`")?;
@@ -278,7 +287,7 @@ impl<'a> Parser<'a> {
         Ok(builder.output_parts(Some(dtype), layout))
     }
 
-    fn layout(&mut self) -> Result<Layout, SpecError> {
+    pub(super) fn layout(&mut self) -> Result<Layout, SpecError> {
         self.skip_space();
         let start = self.at;
         let column = self.column(start);
@@ -300,7 +309,7 @@ impl<'a> Parser<'a> {
         Ok(layout.offset(u64::try_from(offset).map_err(|_| negative())?))
     }
 
-    fn dtype(&mut self) -> Result<DType, SpecError> {
+    pub(super) fn dtype(&mut self) -> Result<DType, SpecError> {
         self.skip_space();
         let start = self.at;
         let name = self.name("a dtype")?;
@@ -308,7 +317,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses integers separated by commas, and the closing bracket.
-    fn ints(&mut self, close: char, expected: &'static str) -> Result<Vec<i64>, SpecError> {
+    pub(super) fn ints(&mut self, close: char, expected: &'static str) -> Result<Vec<i64>, SpecError> {
         let mut ints = vec![];
         if self.eat(close) {
             return Ok(ints);
@@ -322,7 +331,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn int(&mut self, expected: &'static str) -> Result<i64, SpecError> {
+    pub(super) fn int(&mut self, expected: &'static str) -> Result<i64, SpecError> {
         self.skip_space();
         let start = self.at;
         if self.rest().starts_with('-') {
@@ -336,7 +345,7 @@ impl<'a> Parser<'a> {
         text.parse().map_err(|_| SpecError::IntegerTooLarge { column: self.column(start), text: shorten(text) })
     }
 
-    fn name(&mut self, expected: &'static str) -> Result<&'a str, SpecError> {
+    pub(super) fn name(&mut self, expected: &'static str) -> Result<&'a str, SpecError> {
         self.skip_space();
         if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             return Err(self.expected(expected));
@@ -344,7 +353,7 @@ impl<'a> Parser<'a> {
         Ok(self.run(|c| c.is_ascii_alphanumeric() || c == '_'))
     }
 
-    fn once(&mut self, word: &'static str, start: usize) -> Result<(), SpecError> {
+    pub(super) fn once(&mut self, word: &'static str, start: usize) -> Result<(), SpecError> {
         if self.seen.contains(&word) {
             return Err(SpecError::RepeatedWord { column: self.column(start), word });
         }
@@ -352,12 +361,35 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         self.run(|c| c.is_ascii_whitespace());
+        while self.comments && self.rest().starts_with('#') {
+            self.run(|c| c != '\n');
+            self.run(|c| c.is_ascii_whitespace());
+        }
+    }
+
+    /// Returns true if the first word is `region`.
+    fn is_region(&self) -> bool {
+        let rest = self.text.trim_ascii_start().strip_prefix("region");
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    }
+
+    pub(super) fn order(&mut self) -> Result<Order, SpecError> {
+        self.skip_space();
+        let at = self.at;
+        match self.name("`memory` or `logical`")? {
+            "memory" => Ok(Order::Memory),
+            "logical" => Ok(Order::Logical),
+            _ => {
+                self.at = at;
+                Err(self.expected("`memory` or `logical`"))
+            }
+        }
     }
 
     /// Takes the characters, all of them ASCII, that `is` accepts.
@@ -369,7 +401,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes this character and white space before it, if it is next; returns true if it is.
-    fn eat(&mut self, c: char) -> bool {
+    pub(super) fn eat(&mut self, c: char) -> bool {
         let start = self.at;
         self.skip_space();
         let found = self.rest().starts_with(c);
@@ -377,11 +409,11 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, c: char, expected: &'static str) -> Result<(), SpecError> {
+    pub(super) fn expect(&mut self, c: char, expected: &'static str) -> Result<(), SpecError> {
         if self.eat(c) { Ok(()) } else { Err(self.expected(expected)) }
     }
 
-    fn expected(&mut self, expected: &'static str) -> SpecError {
+    pub(super) fn expected(&mut self, expected: &'static str) -> SpecError {
         self.skip_space();
         let rest = self.rest();
         let found = match rest.chars().next() {

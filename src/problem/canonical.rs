@@ -1,6 +1,6 @@
 //! Makes the problem of a spec.
 
-use super::{Dim, Input, Offsets, OperandSpan, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Problem, Work};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Spec};
@@ -141,7 +141,7 @@ struct Axes<'a> {
 
 impl<'a> Axes<'a> {
     fn of(spec: &'a Spec) -> Axes<'a> {
-        let shape = spec.inputs()[0].shape();
+        let shape = spec.shape();
         let mut positions = vec![0; spec.rank()];
         let mut next: i64 = 1;
         for axis in spec.axes().into_iter().rev() {
@@ -166,10 +166,10 @@ impl<'a> Axes<'a> {
     /// The distance from index 0 to index `i` of an axis.
     fn along(&self, axis: usize, i: u64) -> Offsets {
         let in_operand = |o: &spec::Operand, own: Option<usize>| own.map_or(0, |own| o.placement().along(own, i));
-        let inputs = self.spec.inputs().iter().enumerate();
+        let (inputs, outputs) = (self.spec.inputs().iter().enumerate(), self.spec.outputs().iter().enumerate());
         Offsets {
             inputs: inputs.map(|(n, o)| in_operand(o, self.spec.input_axis(n, axis))).collect(),
-            outputs: self.spec.outputs().iter().map(|o| in_operand(o, self.spec.output_axis(axis))).collect(),
+            outputs: outputs.map(|(n, o)| in_operand(o, self.spec.output_axis(n, axis))).collect(),
             position: self.positions[axis].saturating_mul(i as i64),
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Axes<'a> {
         let axes = (0..self.spec.rank()).filter(|&axis| self.spec.reduced()[axis] == reduced);
         axes.fold(vec![IndexBox { start, dims: vec![] }], |boxes, axis| {
             let sizes = if all { &self.sizes.all } else { &self.sizes.mapped };
-            let pieces = split(0, self.spec.inputs()[0].shape()[axis], &sizes[axis]);
+            let pieces = split(0, self.spec.shape()[axis], &sizes[axis]);
             let with = |region: &IndexBox, piece: &Piece| {
                 let mut region = region.clone();
                 region.start.add(&self.along(axis, piece.start), 1);

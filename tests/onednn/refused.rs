@@ -2,6 +2,7 @@
 
 use crate::problem::{Problem, Tensor, ints, text};
 use crate::run::check;
+use cranefold::ops::ParamError;
 use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};
 use cranefold::{DType, Layout, SpecError};
@@ -95,7 +96,7 @@ fn further_checks() {
     // Of the others p and eps mean nothing.
     assert_eq!(norm("max", DType::I8, f32::NAN, f32::INFINITY), Ok(()));
     let unsaid = Primitive::new("norm_lp_sum", Dims::new(DType::F32, &[2]), Dims::new(DType::F32, &[1]));
-    assert_eq!(unsaid.translate(), Err(SpecError::MissingParam { op: "lp_sum", param: "p" }));
+    assert_eq!(unsaid.translate(), Err(SpecError::Param(ParamError::Missing { op: "lp_sum", param: "p" })));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use cranefold::{DType, Spec};
 
 const DTYPES: &str = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64";
 const WORDS: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `scalar NAME:DTYPE`, \
-                     `map=`, `then=`, `apply=`, `acc=`, `saturate`, `trunc`, \
+                     `map=`, `then=`, `apply=`, `acc=`, `order=`, `saturate`, `trunc`, \
                      `round_half_even` and `->`";
 
 /// The message for an op that there is not.

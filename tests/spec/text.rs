@@ -150,7 +150,7 @@ fn the_builder_says_all_that_text_says() {
     let (input, output) = (&spec.inputs()[0], &spec.outputs()[0]);
     assert_eq!((input.origin(), input.span_elems(), input.span_bytes(), input.elems()), (90, 120, 240, 120));
     assert_eq!((output.shape(), output.strides()), (&[1, 5, 1][..], &[1, 1, 5][..]));
-    assert_eq!([0, 1, 2].map(|axis| spec.output_axis(axis)), [None, Some(1), None]);
+    assert_eq!([0, 1, 2].map(|axis| spec.output_axis(0, axis)), [None, Some(1), None]);
     assert_eq!((spec.axes(), spec.reduced()), (vec![0, 2], &[true, false, true][..]));
     assert_eq!((spec.reduced_count(), spec.rank(), spec.keep_dims(), spec.saturate()), (24, 3, true, false));
     assert_eq!(

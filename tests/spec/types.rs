@@ -99,6 +99,6 @@ fn broadcast_axes() {
     let none = [None; 3];
     let all = [Some(0), Some(1), Some(2)];
     assert_eq!(axes, [all, [None, None, Some(0)], [None, Some(0), None], [Some(0), None, None], none]);
-    assert_eq!([0, 1, 2].map(|axis| spec.output_axis(axis)), [Some(0), None, Some(2)]);
+    assert_eq!([0, 1, 2].map(|axis| spec.output_axis(0, axis)), [Some(0), None, Some(2)]);
     assert_eq!(spec.mapped(), [0, 1, 2, 4]);
 }

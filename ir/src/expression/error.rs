@@ -45,17 +45,17 @@ impl fmt::Display for ExpressionError {
 
 /// A fault at a byte of a text that the caller knows.
 #[derive(Debug)]
-pub(super) struct Fault {
-    at: usize,
-    message: String,
+pub(crate) struct Fault {
+    pub(crate) at: usize,
+    pub(crate) message: String,
 }
 
 impl Fault {
-    pub(super) fn new(at: usize, message: impl Into<String>) -> Fault {
+    pub(crate) fn new(at: usize, message: impl Into<String>) -> Fault {
         Fault { at, message: message.into() }
     }
 
-    pub(super) fn in_text(self, text: &str) -> ExpressionError {
+    pub(crate) fn in_text(self, text: &str) -> ExpressionError {
         let column = text.get(..self.at).unwrap_or(text).chars().count() + 1;
         // A text refused for its length is cut.
         let text = text.chars().take(MAX_TEXT).collect();

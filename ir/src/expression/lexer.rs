@@ -5,7 +5,7 @@ use super::literal::Literal;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Token<'a> {
+pub(crate) enum Token<'a> {
     Word(&'a str),
     Number(Literal, &'a str),
     Mark(&'static str),
@@ -17,6 +17,7 @@ impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Token::Word(text) | Token::Number(_, text) => write!(f, "`{}`", cut(text)),
+            Token::Mark("\n") => f.write_str("the end of the line"),
             Token::Mark(mark) => write!(f, "`{mark}`"),
             Token::End => f.write_str("the end"),
         }
@@ -24,26 +25,60 @@ impl fmt::Display for Token<'_> {
 }
 
 /// Returns at most the first 40 characters.
-pub(super) fn cut(text: &str) -> &str {
+pub(crate) fn cut(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Longer marks before those they begin with.
 const MARKS: [&str; 13] = ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
 
-pub(super) struct Lexer<'a> {
+/// The marks that only regions have; a line break is one outside brackets.
+const REGION_MARKS: [&str; 8] = ["\n", "=", ";", "@", "[", "]", "{", "}"];
+
+#[derive(Clone, Copy)]
+pub(crate) struct Lexer<'a> {
     text: &'a str,
-    pos: usize,
+    pub(crate) pos: usize,
+    /// True in a region, which has lines, comments and further marks.
+    region: bool,
+    /// The number of open brackets.
+    pub(crate) brackets: usize,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str) -> Lexer<'a> {
-        Lexer { text, pos: 0 }
+    pub(crate) fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, pos: 0, region: false, brackets: 0 }
+    }
+
+    /// The lexer of a region's body, which begins at a byte of the text.
+    pub(crate) fn in_region(text: &'a str, pos: usize) -> Lexer<'a> {
+        Lexer { text, pos, region: true, brackets: 0 }
+    }
+
+    /// The text from the next token on.
+    fn skip_space(&self) -> &'a str {
+        let mut rest = &self.text[self.pos..];
+        if !self.region {
+            return rest.trim_start();
+        }
+        loop {
+            rest = rest.trim_start_matches(|c: char| c.is_whitespace() && (c != '\n' || self.brackets > 0));
+            match rest.starts_with('#') {
+                true => rest = &rest[rest.find('\n').unwrap_or(rest.len())..],
+                false => return rest,
+            }
+        }
+    }
+
+    /// Returns the mark that the text begins with.
+    fn mark(&self, rest: &str) -> Option<&'static str> {
+        let common = MARKS.into_iter().find(|mark| rest.starts_with(mark));
+        common.or_else(|| REGION_MARKS.into_iter().find(|mark| self.region && rest.starts_with(mark)))
     }
 
     /// Returns the next token and its place; at the end of the text always `End`.
-    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize), Fault> {
-        let rest = self.text[self.pos..].trim_start();
+    pub(crate) fn next(&mut self) -> Result<(Token<'a>, usize), Fault> {
+        let rest = self.skip_space();
         let start = self.text.len() - rest.len();
         let Some(first) = rest.chars().next() else {
             self.pos = start;
@@ -58,7 +93,12 @@ impl<'a> Lexer<'a> {
         } else if first.is_ascii_alphabetic() || first == '_' {
             let len = word_len(rest);
             (Token::Word(&rest[..len]), len)
-        } else if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
+        } else if let Some(mark) = self.mark(rest) {
+            match mark {
+                "(" | "[" => self.brackets += 1,
+                ")" | "]" => self.brackets = self.brackets.saturating_sub(1),
+                _ => {}
+            }
             (Token::Mark(mark), mark.len())
         } else {
             return Err(Fault::new(start, unexpected(rest, first)));

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 
 /// A number as written, or the result of an operation among numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Int(i128),
     Real(f64),
 }
@@ -25,19 +25,19 @@ impl Literal {
         }
     }
 
-    fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         match self {
             Int(value) => value as f64,
             Real(value) => value,
         }
     }
 
-    pub(super) fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self.value() == 0.0
     }
 
     /// Reads a number without sign; the error is the message.
-    pub(super) fn parse(text: &str) -> Result<Literal, String> {
+    pub(crate) fn parse(text: &str) -> Result<Literal, String> {
         if text.bytes().all(|b| b.is_ascii_digit())
             && let Ok(value) = text.parse()
         {
@@ -51,7 +51,7 @@ impl Literal {
     }
 
     /// The number in a type; the error says why it does not fit.
-    pub(super) fn of_type(self, dtype: DType) -> Result<Scalar, String> {
+    pub(crate) fn of_type(self, dtype: DType) -> Result<Scalar, String> {
         match (self, dtype.int_range()) {
             _ if dtype == DType::Bool => Err(format!("`{self}` is a number, and bool is wanted")),
             (Int(value), Some((low, high))) if value < low || value > high => {
@@ -74,7 +74,7 @@ impl Literal {
 
     /// The number converted to a type: as [`of_type`](Literal::of_type), but also a real number to an integer, as
     /// floats are, and any number to a bool.
-    pub(super) fn cast(self, dtype: DType) -> Result<Scalar, String> {
+    pub(crate) fn cast(self, dtype: DType) -> Result<Scalar, String> {
         match self {
             _ if dtype == DType::Bool => Ok(Scalar::bool(!self.is_zero())),
             Real(value) if dtype.is_int() => {
@@ -85,7 +85,7 @@ impl Literal {
     }
 
     /// The result of an operation among numbers.
-    pub(super) fn fold(operation: Operation, args: &[Literal]) -> Folded {
+    pub(crate) fn fold(operation: Operation, args: &[Literal]) -> Folded {
         exact(operation, args).unwrap_or_else(|| {
             let args = args.iter().map(|arg| Scalar::f64(arg.value()).into()).collect();
             let result = arithmetic::constant(operation, args);
@@ -98,7 +98,7 @@ impl Literal {
 }
 
 /// The result of constant folding: a number, or the truth of a comparison.
-pub(super) enum Folded {
+pub(crate) enum Folded {
     Number(Literal),
     Truth(bool),
 }

@@ -89,16 +89,16 @@
 
 mod arithmetic;
 mod builder;
-mod error;
+pub(crate) mod error;
 mod fold;
-mod lexer;
-mod literal;
-mod node;
-mod parse;
+pub(crate) mod lexer;
+pub(crate) mod literal;
+pub(crate) mod node;
+pub(crate) mod parse;
 mod power;
-mod print;
+pub(crate) mod print;
 mod rename;
-mod typing;
+pub(crate) mod typing;
 
 pub use builder::name;
 pub use error::ExpressionError;
@@ -135,9 +135,9 @@ pub const MAX_DEPTH: usize = 100;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Expression {
-    root: Node,
+    pub(crate) root: Node,
     /// The text that the nodes' places refer to; none where the builder made the expression.
-    text: Option<Arc<str>>,
+    pub(crate) text: Option<Arc<str>>,
 }
 
 impl PartialEq for Expression {
@@ -239,6 +239,16 @@ impl Expression {
             }
         });
         names
+    }
+
+    /// The message of the first call of the builder that no text can express.
+    pub fn invalid(&self) -> Option<&str> {
+        self.root.invalid()
+    }
+
+    /// Calls `f` on each name and its place in bytes, from left to right, as often as it stands there.
+    pub(crate) fn each_name(&self, f: &mut impl FnMut(&str, usize)) {
+        self.root.visit_names(f);
     }
 
     /// Returns true if the expression uses this name.

@@ -1,24 +1,25 @@
 //! The tree of an expression.
 
-use super::literal::Literal;
+use super::error::Fault;
+use super::literal::{Folded, Literal};
 use super::{MAX_DEPTH, MAX_TEXT};
 use crate::DType;
 use std::hash::{Hash, Hasher};
 
 /// A node and its place: an operation's at its operator or function, the others' at their start.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
     /// A byte of the expression's text, if it has one; it takes no part in equality.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// The depth of nested operations, its own counted.
-    depth: usize,
+    pub(crate) depth: usize,
     /// The number of its nodes, itself counted.
-    nodes: usize,
+    pub(crate) nodes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Not negative: a minus is an operation.
     Number(Literal),
     Name(String),
@@ -42,12 +43,12 @@ impl Hash for Node {
 }
 
 impl Node {
-    pub(super) fn leaf(kind: Kind, at: usize) -> Node {
+    pub(crate) fn leaf(kind: Kind, at: usize) -> Node {
         Node { kind, at, depth: 0, nodes: 1 }
     }
 
     /// An operation; the error is the message that it nests too deep, or has more nodes than a text has bytes.
-    pub(super) fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node, String> {
+    pub(crate) fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node, String> {
         let depth = 1 + args.iter().map(|a| a.depth).max().unwrap_or(0);
         if depth > MAX_DEPTH {
             return Err(too_deep());
@@ -59,16 +60,83 @@ impl Node {
         Ok(Node { kind: Kind::Apply(operation, args), at, depth, nodes })
     }
 
+    /// An operation of any depth.
+    pub(crate) fn of_any_depth(operation: Operation, args: Vec<Node>) -> Node {
+        let depth = 1 + args.iter().map(|a| a.depth).max().unwrap_or(0);
+        let nodes = 1 + args.iter().map(|a| a.nodes).sum::<usize>();
+        Node { kind: Kind::Apply(operation, args), at: 0, depth, nodes }
+    }
+
     /// Calls `f` on the node and all below it, from left to right as they are written.
-    pub(super) fn visit(&self, f: &mut impl FnMut(&Node)) {
+    pub(crate) fn visit(&self, f: &mut impl FnMut(&Node)) {
         f(self);
         if let Kind::Apply(_, args) = &self.kind {
             args.iter().for_each(|a| a.visit(f));
         }
     }
 
+    /// Calls `f` on each name and its place, from left to right.
+    pub(crate) fn visit_names(&self, f: &mut impl FnMut(&str, usize)) {
+        self.visit(&mut |node| {
+            if let Kind::Name(name) = &node.kind {
+                f(name, node.at);
+            }
+        });
+    }
+
+    /// The tree with other nodes in place of the names for which `f` has one.
+    pub(crate) fn replaced(
+        self,
+        f: &mut impl FnMut(&str, usize) -> Result<Option<Node>, Fault>,
+    ) -> Result<Node, Fault> {
+        match self.kind {
+            Kind::Name(ref name) => Ok(f(name, self.at)?.unwrap_or(self)),
+            Kind::Apply(operation, args) => {
+                let args = args.into_iter().map(|arg| arg.replaced(f)).collect::<Result<Vec<Node>, Fault>>()?;
+                Node::apply(operation, args, self.at).map_err(|message| Fault::new(self.at, message))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The number that an expression of numbers alone is; none where typing would refuse it.
+    pub(crate) fn number(&self) -> Option<Literal> {
+        match self.folded()? {
+            Folded::Number(number) => Some(number),
+            Folded::Truth(_) => None,
+        }
+    }
+
+    fn folded(&self) -> Option<Folded> {
+        let (operation, args) = match &self.kind {
+            Kind::Number(number) => return Some(Folded::Number(*number)),
+            Kind::Apply(operation, args) => (*operation, args),
+            _ => return None,
+        };
+        if let (Select, [condition, yes, no]) = (operation, args.as_slice()) {
+            let Folded::Truth(condition) = condition.folded()? else { return None };
+            let (yes, no) = (yes.number()?, no.number()?);
+            return Some(Folded::Number(if condition { yes } else { no }));
+        }
+        let numbers = args.iter().map(Node::number).collect::<Option<Vec<Literal>>>()?;
+        match (operation, numbers.as_slice()) {
+            (Or | And | Not | Cast(_), _) | (Div, [Literal::Int(_), Literal::Int(0)]) => None,
+            _ => Some(Literal::fold(operation, &numbers)),
+        }
+    }
+
+    /// The node of a number, which is the negation of its magnitude if it is negative.
+    pub(crate) fn of_number(number: Literal, at: usize) -> Node {
+        let (negative, magnitude) = match number {
+            Literal::Int(value) => (value < 0, Literal::Int(value.checked_abs().unwrap_or(i128::MAX))),
+            Literal::Real(value) => (value.is_sign_negative() && !value.is_nan(), Literal::Real(value.abs())),
+        };
+        let leaf = Node::leaf(Kind::Number(magnitude), at);
+        if negative { Node { kind: Kind::Apply(Neg, vec![leaf]), at, depth: 1, nodes: 2 } } else { leaf }
+    }
+
     /// The message of the first node that no text can express.
-    pub(super) fn invalid(&self) -> Option<&str> {
+    pub(crate) fn invalid(&self) -> Option<&str> {
         match &self.kind {
             Kind::Invalid(message) => Some(message),
             Kind::Apply(_, args) => args.iter().find_map(Node::invalid),
@@ -77,7 +145,7 @@ impl Node {
     }
 }
 
-pub(super) fn too_deep() -> String {
+pub(crate) fn too_deep() -> String {
     format!("the expression nests more than {MAX_DEPTH} deep")
 }
 
@@ -115,7 +183,7 @@ use Operation::*;
 
 /// The precedence of an operation in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(crate) enum Level {
     Or,
     And,
     Not,
@@ -129,7 +197,7 @@ pub(super) enum Level {
 
 impl Level {
     /// The next tighter level.
-    pub(super) fn tighter(self) -> Level {
+    pub(crate) fn tighter(self) -> Level {
         match self {
             Level::Or => Level::And,
             Level::And => Level::Not,
@@ -144,12 +212,12 @@ impl Level {
 
 impl Operation {
     /// The operators between two operands.
-    pub(super) const INFIX: [Operation; 12] = [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div];
+    pub(crate) const INFIX: [Operation; 12] = [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div];
 
     /// The operations that are written as calls, without conversions.
-    pub(super) const FUNCTIONS: [Operation; 9] = [Min, Max, Abs, Sqrt, Exp, Log, Pow, Fma, Select];
+    pub(crate) const FUNCTIONS: [Operation; 9] = [Min, Max, Abs, Sqrt, Exp, Log, Pow, Fma, Select];
 
-    pub(super) fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Or => "or",
             And => "and",
@@ -177,7 +245,7 @@ impl Operation {
         }
     }
 
-    pub(super) fn level(self) -> Level {
+    pub(crate) fn level(self) -> Level {
         match self {
             Or => Level::Or,
             And => Level::And,
@@ -191,7 +259,7 @@ impl Operation {
     }
 
     /// The number of operands.
-    pub(super) fn arity(self) -> usize {
+    pub(crate) fn arity(self) -> usize {
         match self {
             Not | Neg | Abs | Sqrt | Exp | Log | Cast(_) => 1,
             Fma | Select => 3,
@@ -200,13 +268,13 @@ impl Operation {
     }
 
     /// The function or conversion of this name.
-    pub(super) fn call(name: &str) -> Option<Operation> {
+    pub(crate) fn call(name: &str) -> Option<Operation> {
         let function = Operation::FUNCTIONS.into_iter().find(|op| op.text() == name);
         function.or_else(|| name.parse().ok().map(Cast))
     }
 }
 
 /// Returns true for the words of the language, which no name may be.
-pub(super) fn is_reserved(word: &str) -> bool {
+pub(crate) fn is_reserved(word: &str) -> bool {
     ["or", "and", "not", "inf", "nan"].contains(&word) || Operation::call(word).is_some()
 }

@@ -9,7 +9,7 @@ use super::node::{Kind, Level, Node, Operation, is_reserved, too_deep};
 type Result<T> = std::result::Result<T, Fault>;
 
 /// Parses a text that is one expression.
-pub(super) fn one(text: &str) -> Result<Node> {
+pub(crate) fn one(text: &str) -> Result<Node> {
     let mut parser = Parser::new(text)?;
     let root = parser.expression(Level::Or)?;
     parser.end("an operator")?;
@@ -17,27 +17,57 @@ pub(super) fn one(text: &str) -> Result<Node> {
 }
 
 /// Parses a text that is one expression or more.
-pub(super) fn list(text: &str) -> Result<Vec<Node>> {
+pub(crate) fn list(text: &str) -> Result<Vec<Node>> {
     let mut parser = Parser::new(text)?;
     let roots = parser.expressions()?;
     parser.end("an operator or `,`")?;
     Ok(roots)
 }
 
-struct Parser<'a> {
-    lexer: Lexer<'a>,
+#[derive(Clone)]
+pub(crate) struct Parser<'a> {
+    pub(crate) lexer: Lexer<'a>,
     /// The next token and its place.
-    token: Token<'a>,
-    at: usize,
+    pub(crate) token: Token<'a>,
+    pub(crate) at: usize,
     /// The number of open parentheses and prefixes.
     open: usize,
+    /// The calls that are no operations, inner ones first; `None` outside a region, which refuses them.
+    pub(crate) calls: Option<Vec<Call>>,
+}
+
+/// A call in a region that is no operation; the name `$` and its number stand for it in the expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The called word and its place.
+    pub(crate) word: String,
+    pub(crate) at: usize,
+    pub(crate) args: Vec<Node>,
+    pub(crate) keys: Vec<Key>,
+}
+
+/// A key of a call, as `ddof=1` or `axes=[0,2]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) at: usize,
+    pub(crate) values: Vec<f64>,
+    /// True if the values stand in brackets.
+    pub(crate) is_list: bool,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Result<Parser<'a>> {
         let mut lexer = Lexer::new(text);
         let (token, at) = lexer.next()?;
-        Ok(Parser { lexer, token, at, open: 0 })
+        Ok(Parser { lexer, token, at, open: 0, calls: None })
+    }
+
+    /// The parser of a region's body, which begins at a byte of the text.
+    pub(crate) fn in_region(text: &'a str, at: usize) -> Result<Parser<'a>> {
+        let mut lexer = Lexer::in_region(text, at);
+        let (token, at) = lexer.next()?;
+        Ok(Parser { lexer, token, at, open: 0, calls: Some(vec![]) })
     }
 
     fn expressions(&mut self) -> Result<Vec<Node>> {
@@ -50,7 +80,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses an expression of operators of the level `least` or tighter.
-    fn expression(&mut self, least: Level) -> Result<Node> {
+    pub(crate) fn expression(&mut self, least: Level) -> Result<Node> {
         let mut left = self.prefix(least)?;
         while let Some(operation) = self.infix().filter(|op| op.level() >= least) {
             let (at, level) = (self.at, operation.level());
@@ -112,8 +142,89 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Parses a call of `word` from its parenthesis on, in a region.
+    fn region_call(&mut self, word: &str, at: usize) -> Result<Node> {
+        self.bump()?;
+        let (mut args, mut keys) = (vec![], vec![]);
+        while self.token != Token::Mark(")") {
+            match self.is_key()? {
+                true => keys.push(self.key()?),
+                false if keys.is_empty() => args.push(self.nested(|p| p.expression(Level::Or))?),
+                false => return Err(self.expected("a key, as in `ddof=1`")),
+            }
+            if self.token != Token::Mark(",") {
+                break;
+            }
+            self.bump()?;
+            if self.token == Token::Mark(")") {
+                return Err(self.expected("a value"));
+            }
+        }
+        self.close("`,` or `)`")?;
+        if let Some(operation) = Operation::call(word)
+            && operation.arity() == args.len()
+            && keys.is_empty()
+        {
+            return apply(operation, args, at);
+        }
+        let calls = self.calls.get_or_insert_default();
+        calls.push(Call { word: word.to_string(), at, args, keys });
+        Ok(Node::leaf(Kind::Name(format!("${}", calls.len() - 1)), at))
+    }
+
+    /// Returns true if a key of a call comes next: a word and `=`.
+    pub(crate) fn is_key(&self) -> Result<bool> {
+        let next = || Ok(self.lexer.clone().next()?.0);
+        Ok(matches!(self.token, Token::Word(_)) && next()? == Token::Mark("="))
+    }
+
+    /// Parses `NAME = NUMBER`, or `NAME = [NUMBER, ...]`.
+    fn key(&mut self) -> Result<Key> {
+        let (Token::Word(name), at) = (self.token, self.at) else { return Err(self.expected("a key")) };
+        self.bump()?;
+        self.bump()?;
+        let is_list = self.token == Token::Mark("[");
+        let mut values = vec![];
+        if is_list {
+            self.bump()?;
+        }
+        while self.token != Token::Mark("]") {
+            values.push(self.number()?);
+            if !is_list || self.token != Token::Mark(",") {
+                break;
+            }
+            self.bump()?;
+        }
+        if is_list {
+            match self.token {
+                Token::Mark("]") => self.bump()?,
+                _ => return Err(self.expected("`,` or `]`")),
+            }
+        }
+        Ok(Key { name: name.to_string(), at, values, is_list })
+    }
+
+    /// Parses a number with its sign.
+    fn number(&mut self) -> Result<f64> {
+        let negative = self.token == Token::Mark("-");
+        if negative {
+            self.bump()?;
+        }
+        let value = match self.token {
+            Token::Number(number, _) => number.value(),
+            Token::Word("inf") => f64::INFINITY,
+            Token::Word("nan") => f64::NAN,
+            _ => return Err(self.expected("a number")),
+        };
+        self.bump()?;
+        Ok(if negative { -value } else { value })
+    }
+
     /// Parses a call of `word` from its parenthesis on.
     fn call(&mut self, word: &str, at: usize) -> Result<Node> {
+        if self.calls.is_some() {
+            return self.region_call(word, at);
+        }
         let Some(operation) = Operation::call(word) else {
             let functions: Vec<&str> = Operation::FUNCTIONS.iter().map(|op| op.text()).collect();
             let message =
@@ -149,7 +260,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn bump(&mut self) -> Result<()> {
+    pub(crate) fn bump(&mut self) -> Result<()> {
         (self.token, self.at) = self.lexer.next()?;
         Ok(())
     }
@@ -162,17 +273,17 @@ impl<'a> Parser<'a> {
         if self.token == Token::End { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    fn expected(&self, what: &str) -> Fault {
+    pub(crate) fn expected(&self, what: &str) -> Fault {
         Fault::new(self.at, format!("expected {what}, found {}", self.token))
     }
 }
 
-fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node> {
+pub(crate) fn apply(operation: Operation, args: Vec<Node>, at: usize) -> Result<Node> {
     Node::apply(operation, args, at).map_err(|message| Fault::new(at, message))
 }
 
 /// The usage of a function in messages, as `a function of 2 operands`.
-fn usage(operation: Operation) -> String {
+pub(crate) fn usage(operation: Operation) -> String {
     match operation {
         Operation::Cast(_) => "a conversion of 1 operand".to_string(),
         _ => match operation.arity() {
@@ -183,7 +294,7 @@ fn usage(operation: Operation) -> String {
 }
 
 /// A name as a node; the error says why the text is no name.
-pub(super) fn name(text: &str) -> std::result::Result<Kind, String> {
+pub(crate) fn name(text: &str) -> std::result::Result<Kind, String> {
     match super::is_name(text) {
         true => Ok(Kind::Name(text.to_string())),
         false if is_reserved(text) => Err(format!("{text} has a meaning of its own and cannot be a name")),

@@ -9,7 +9,7 @@ use crate::{DType, Expr, Lets, Scalar};
 
 type Result<T> = std::result::Result<T, Fault>;
 
-pub(super) fn build(root: &Node, lets: &mut Lets, names: Vec<(&str, Expr)>, literal: DType) -> Result<Expr> {
+pub(crate) fn build(root: &Node, lets: &mut Lets, names: Vec<(&str, Expr)>, literal: DType) -> Result<Expr> {
     let mut typing = Typing { lets, names, literal };
     let value = typing.value(root)?;
     typing.give(value, literal, root, None)

@@ -12,6 +12,7 @@ mod invariant;
 mod log_sum_exp;
 mod moments;
 mod normalize;
+mod params;
 mod product;
 mod recipe;
 mod search;
@@ -20,7 +21,9 @@ mod table;
 mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
+pub use params::ParamError;
 pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
+pub(crate) use recipe::{expression_type, number};
 pub use table::ROWS;
 
 use crate::{DType, Def, Expr, Op, Scalar, Selection};
@@ -58,8 +61,21 @@ pub struct Row {
     pub applies: bool,
     /// True if the row selects elements by their order, which is no monoid.
     pub selects: bool,
+    /// The type of its value of integers in a region.
+    pub integers: Integers,
     /// The builders for truth values, integers and floats; `None` where the row does not take them.
     pub forms: Forms,
+}
+
+/// The type of a row's value of integers in a region; positions and counts are `i64` whatever it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integers {
+    /// `i64` or `u64`, exact modulo 2^64.
+    Wide,
+    /// The type of the elements.
+    Same,
+    /// None: a region converts the elements to floats.
+    Refused,
 }
 
 /// The kind of a row's output.

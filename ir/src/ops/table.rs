@@ -7,7 +7,7 @@ use super::log_sum_exp::log_sum_exp;
 use super::moments::var;
 use super::normalize::{layer_norm, log_softmax, normalized, rms_norm, softmax, standardize};
 use super::select::{median, median_low, mode, quantile};
-use super::{Forms, Param, ResultKind, Row, integer, truth};
+use super::{Forms, Integers, Param, ResultKind, Row, integer, truth};
 use crate::{Expr, Op};
 
 const PARAM: Param = Param { name: "", default: Some(0.0), at_least: f64::MIN, at_most: f64::MAX, is_flag: false };
@@ -36,6 +36,7 @@ const ROW: Row = Row {
     takes_position: false,
     applies: false,
     selects: false,
+    integers: Integers::Refused,
     forms: NO_FORMS,
 };
 
@@ -66,6 +67,7 @@ pub static ROWS: &[Row] = &[
         proposal: &["Sum"],
         formula: "sum x",
         wraps: true,
+        integers: Integers::Wide,
         forms: Forms { integer: Some(integer::sum), float: Some(|r| reducer(r, SUM, same, same)), ..NO_FORMS },
         ..ROW
     },
@@ -75,6 +77,7 @@ pub static ROWS: &[Row] = &[
         proposal: &["Prod"],
         formula: "product of x",
         wraps: true,
+        integers: Integers::Wide,
         forms: Forms { integer: Some(integer::prod), float: Some(|r| reducer(r, PRODUCT, same, same)), ..NO_FORMS },
         ..ROW
     },
@@ -83,6 +86,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceMin", "amin", "reduce_min", "reduction_min"],
         proposal: &["Min"],
         formula: "least x",
+        integers: Integers::Same,
         forms: Forms {
             truth: Some(truth::all),
             integer: Some(integer::min),
@@ -96,6 +100,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceMax", "amax", "reduce_max", "reduction_max"],
         proposal: &["Max"],
         formula: "greatest x",
+        integers: Integers::Same,
         forms: Forms {
             truth: Some(truth::any),
             integer: Some(integer::max),
@@ -138,6 +143,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceL1", "norm_l1"],
         formula: "sum |x|",
         wraps: true,
+        integers: Integers::Wide,
         forms: Forms { integer: Some(integer::l1), float: Some(|r| reducer(r, SUM, magnitude, same)), ..NO_FORMS },
         ..ROW
     },
@@ -153,6 +159,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["ReduceSumSquare", "sumsq", "sum_square", "sum_sq"],
         formula: "sum x^2",
         wraps: true,
+        integers: Integers::Wide,
         forms: Forms {
             integer: Some(integer::sum_squares),
             float: Some(|r| reducer(r, SUM, square, same)),
@@ -252,6 +259,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["bitwise_and"],
         formula: "bits set in all x",
         wraps: true,
+        integers: Integers::Same,
         forms: Forms { truth: Some(truth::all), integer: Some(|r| integer::bitwise(r, Op::And)), ..NO_FORMS },
         ..ROW
     },
@@ -260,6 +268,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["bitwise_or"],
         formula: "bits set in some x",
         wraps: true,
+        integers: Integers::Same,
         forms: Forms { truth: Some(truth::any), integer: Some(|r| integer::bitwise(r, Op::Or)), ..NO_FORMS },
         ..ROW
     },
@@ -268,6 +277,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["bitwise_xor", "xor", "parity"],
         formula: "bits set in an odd number of x",
         wraps: true,
+        integers: Integers::Same,
         forms: Forms { truth: Some(truth::odd), integer: Some(|r| integer::bitwise(r, Op::Xor)), ..NO_FORMS },
         ..ROW
     },

@@ -4,7 +4,7 @@
 //! named definitions, each of which uses the inputs and the names before it.
 //!
 //! A value is of an *element* (it depends on a reduced axis), of a *slice*, or a *total* (a reduction of slice values
-//! over kept axes); [`Reach`] says which. Meaning is literal: operation by operation, each rounded once, nothing is
+//! over kept axes); or it depends on no axis. [`Reach`] says which. Meaning is literal: operation by operation, each rounded once, nothing is
 //! recognised. Equal subexpressions are computed once, which no bit shows.
 //!
 //! # Types
@@ -13,6 +13,24 @@
 //! type. A reduction of floats has the accumulator's type. Of integers, `sum`, `prod`, `l1` and `sum_squares` are exact
 //! modulo 2^64, in `i64` or `u64`; least and greatest elements and bits have the element's type; positions and counts
 //! are `i64`; other rows refuse integers. An output has the type of its expression.
+
+mod call;
+mod canonical;
+mod check;
+mod error;
+mod names;
+mod print;
+mod reach;
+mod read;
+mod stages;
+mod types;
+
+pub use error::RegionError;
+pub use names::refused_name;
+pub use reach::Reaches;
+pub use read::{MAX_DEFINITIONS, MAX_OUTPUTS, MAX_STAGES, ReadBody, Scope};
+pub use stages::Stages;
+pub use types::BodyTypes;
 
 use crate::DType;
 use crate::expression::Expression;
@@ -23,6 +41,8 @@ use crate::ops::OpCall;
 pub struct Body {
     /// The inputs in the order of a call.
     pub inputs: Vec<BodyInput>,
+    /// For each axis of the region, true if it is reduced; `position` and totals name axes by their numbers.
+    pub reduced: Vec<bool>,
     /// The definitions in order: each uses inputs and names before it.
     pub definitions: Vec<Definition>,
     /// The outputs, over inputs and names.
@@ -38,13 +58,16 @@ pub struct BodyInput {
     pub name: String,
     /// The type in memory; truth values are `Bool`.
     pub dtype: DType,
-    /// `Element` if it has an extent along a reduced axis; else `Slice`.
+    /// `Element` if it has the region's extent along a reduced axis; else `Slice` if it has one along a kept axis;
+    /// else, and for scalars, `Scalar`.
     pub reach: Reach,
 }
 
 /// The axes on which a value depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reach {
+    /// No axis: numbers and scalars.
+    Scalar,
     /// Some kept axes: a reduction of slice values over the others.
     Total,
     /// The kept axes.

@@ -15,6 +15,7 @@ mod build;
 mod element;
 mod typing;
 
+pub(crate) use typing::expression_type;
 pub(super) use typing::{in_expression, try_def};
 
 use super::combiner::Combiner;
@@ -172,7 +173,7 @@ impl fmt::Display for OpCall {
 }
 
 /// The shortest digits that read back, without `.0`.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = format!("{value:?}");
     digits.strip_suffix(".0").map(str::to_string).unwrap_or(digits)
 }

@@ -128,7 +128,7 @@ pub(super) fn literal_of(results: &[DType]) -> DType {
 }
 
 /// The type of an element in expressions.
-fn expression_type(dtype: DType, accumulator: DType) -> DType {
+pub(crate) fn expression_type(dtype: DType, accumulator: DType) -> DType {
     match dtype {
         Bool => Bool,
         d if d.is_float() => accumulator,

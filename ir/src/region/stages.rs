@@ -1,0 +1,70 @@
+//! The stages of a body: the visits of the slice.
+
+use super::{Body, Value};
+use crate::expression::Expression;
+use std::collections::HashMap;
+
+/// The visits that a body's values need.
+///
+/// A stage is one visit of the slice, with all its reductions together. A reduction's stage is the number of stages
+/// that must end before its element is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stages {
+    /// For each stage, the definitions that are its reductions.
+    pub reductions: Vec<Vec<usize>>,
+    /// The definitions that are totals.
+    pub totals: Vec<usize>,
+    /// For each definition, the number of stages after which its value is known; a total's value is known after all
+    /// slices.
+    pub known_after: Vec<usize>,
+    /// For each output, the number of stages after which its value is known.
+    pub outputs_after: Vec<usize>,
+}
+
+impl Body {
+    /// The stages of the reductions.
+    ///
+    /// ```
+    /// use cranefold_ir::DType;
+    /// use cranefold_ir::region::{Body, BodyInput, Reach};
+    ///
+    /// let x = BodyInput { name: "x".into(), dtype: DType::F32, reach: Reach::Element };
+    /// let body = Body::parse("c = x - mean(x); r = max(x); c / sqrt(mean(c * c)), r", vec![x], &[true], DType::F32)?;
+    /// // The mean, c, the maximum, the mean of squares.
+    /// let stages = body.stages();
+    /// assert_eq!(stages.reductions, [vec![0, 2], vec![3]]);
+    /// assert_eq!((stages.known_after, stages.outputs_after), (vec![1, 1, 1, 2], vec![2, 1]));
+    /// # Ok::<(), cranefold_ir::region::RegionError>(())
+    /// ```
+    pub fn stages(&self) -> Stages {
+        let mut stages = Stages { reductions: vec![], totals: vec![], known_after: vec![], outputs_after: vec![] };
+        let mut after: HashMap<&str, usize> = HashMap::new();
+        let of = |expression: &Expression, after: &HashMap<&str, usize>| {
+            let mut latest = 0;
+            expression.each_name(&mut |name, _| latest = latest.max(after.get(name).copied().unwrap_or(0)));
+            latest
+        };
+        for (d, definition) in self.definitions.iter().enumerate() {
+            let known = match &definition.value {
+                Value::Expression(expression) => of(expression, &after),
+                Value::Reduction(reduction) if reduction.over.is_some() => {
+                    stages.totals.push(d);
+                    of(&reduction.of, &after)
+                }
+                Value::Reduction(reduction) => {
+                    let stage = of(&reduction.of, &after);
+                    stages.reductions.resize(stages.reductions.len().max(stage + 1), vec![]);
+                    stages.reductions[stage].push(d);
+                    stage + 1
+                }
+                Value::Position(_) | Value::Old(_) => 0,
+            };
+            for name in &definition.names {
+                after.insert(name, known);
+            }
+            stages.known_after.push(known);
+        }
+        stages.outputs_after = self.outputs.iter().map(|output| of(output, &after)).collect();
+        stages
+    }
+}

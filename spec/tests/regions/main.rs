@@ -1,0 +1,3 @@
+//! Regions: their text, what they refuse, their canonical form.
+
+mod texts;
