@@ -22,6 +22,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The bounds of a region's results cover the whole chain of its definitions:
+//!
+//! ```
+//! use cranefold_reference as reference;
+//! use cranefold_spec::Spec;
+//!
+//! let spec: Spec = "region x:f32[2,3] axes=[1] { m = max(x); e = exp(x - m); e / sum(e), m }".parse()?;
+//! let x: Vec<u8> = [1.0, 2.0, 3.0, 9.0, 7.5, 8.0].into_iter().flat_map(f32::to_ne_bytes).collect();
+//! let exact = reference::reduce(&spec, &[&x])?;
+//! assert!((exact[0][0].round(&spec).as_f64() - 0.0900306).abs() < 1e-7);
+//! assert!(exact[0].iter().all(|exact| exact.is_bounded(&spec) && exact.error_bound(&spec) < 3e-6));
+//! assert_eq!(exact[1][1].round(&spec).as_f64(), 9.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The reference decides the questions that the ops' definitions leave open:
 //!
 //! - parameters (`p`, `eps`) and the count that a mean divides by are first rounded to the
@@ -44,7 +59,6 @@ mod moments;
 mod normalize;
 mod position;
 mod real;
-#[allow(dead_code, reason = "specs have no regions yet")]
 mod region;
 mod rows;
 mod selection;
@@ -63,6 +77,7 @@ use elements::{Elements, Mapped};
 use expression::{Names, evaluate, literal_after, seen};
 use known::Known;
 use meaning::Meaning;
+use region::Region;
 use rows::Task;
 use walk::{Indices, Slice};
 
@@ -86,17 +101,18 @@ pub enum ReferenceError {
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also if
-/// [`then`](Spec::then) reads the outputs' old elements: use [`reduce_over`].
+/// [`then`](Spec::then) or a region reads the outputs' old elements: use [`reduce_over`].
 pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
-    let reads_old = spec.then().iter().any(|expression| expression.uses("d"));
-    if reads_old {
+    let definitions = spec.body().map_or(&[][..], |body| &body.definitions);
+    let old = definitions.iter().any(|definition| matches!(definition.value, cranefold_ir::region::Value::Old(_)));
+    if old || spec.then().iter().any(|expression| expression.uses("d")) {
         return reduce_over(spec, inputs, &[]);
     }
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
     Given::of(spec, inputs, &[]).outputs()
 }
 
-/// Computes as [`reduce`] does, where `then` may read the old elements of the outputs.
+/// Computes as [`reduce`] does, where `then` and regions may read the old elements of the outputs.
 ///
 /// ```
 /// use cranefold_reference as reference;
@@ -146,6 +162,9 @@ impl<'a> Given<'a> {
 
     /// The results of all outputs.
     fn outputs(&self) -> Result<Vec<Vec<Exact>>, ReferenceError> {
+        if let Some(body) = self.spec.body() {
+            return region::evaluate(&Region::of(self.spec, body, self.inputs, self.old));
+        }
         if self.spec.applies() {
             // Empty slices have no positions, and need no results.
             let none = self.spec.reduced_count() == 0;

@@ -18,7 +18,9 @@ use cranefold_ir::DType::{self, Bool, I64, U64};
 use cranefold_ir::Scalar;
 use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::{OpCall, ResultKind};
+
 use cranefold_ir::region::{Body, Definition, Reduction, Value};
+use cranefold_spec::Spec;
 use cranefold_spec::layout::Placement;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -157,7 +159,28 @@ pub fn evaluate(region: &Region) -> Result<Vec<Vec<Exact>>, ReferenceError> {
     Ok(outputs.into_iter().enumerate().map(exact).collect())
 }
 
-impl Region<'_> {
+impl<'a> Region<'a> {
+    /// The region of a spec with this body and its buffers; `old` is empty if no old element is read.
+    pub fn of(spec: &'a Spec, body: &'a Body, inputs: &[&'a [u8]], old: &[&'a [u8]]) -> Region<'a> {
+        let placed =
+            |operand: &'a cranefold_spec::Operand, bytes: Option<&&'a [u8]>, axis: &dyn Fn(usize) -> _| Placed {
+                dtype: operand.dtype(),
+                count: operand.elems() as usize,
+                placement: operand.placement(),
+                axes: (0..spec.rank()).map(axis).collect(),
+                bytes: bytes.copied().unwrap_or_default(),
+            };
+        let input = |(i, operand)| placed(operand, inputs.get(i), &|axis| spec.input_axis(i, axis));
+        let output = |(k, operand)| placed(operand, old.get(k), &|axis| spec.output_axis(k, axis));
+        Region {
+            body,
+            shape: spec.shape().to_vec(),
+            reduced: spec.reduced().to_vec(),
+            inputs: spec.inputs().iter().enumerate().map(input).collect(),
+            outputs: spec.outputs().iter().enumerate().map(output).collect(),
+        }
+    }
+
     /// The number of an index in row-major order.
     fn place(&self, index: &[u64]) -> usize {
         index.iter().zip(&self.shape).fold(0, |place, (i, extent)| place * extent + i) as usize

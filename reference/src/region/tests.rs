@@ -79,6 +79,7 @@ fn results_over(
         |(i, given): (usize, &Given)| BodyInput { name: format!("x{i}"), dtype: given.dtype, reach: Reach::Element };
     let body = Body {
         inputs: inputs.iter().enumerate().map(input).collect(),
+        reduced: (1..=shape.len()).map(|axis| axis == shape.len()).collect(),
         definitions,
         outputs: outputs.iter().map(|text| expression(text)).collect(),
         accumulator: F32,
