@@ -144,7 +144,7 @@ macro_rules! methods {
 
 methods! {
     unary neg Neg abs Abs sqrt Sqrt nearest Nearest not Not clz Clz;
-    binary add Add sub Sub mul Mul mul_high MulHigh div Div min Min max Max and And or Or xor Xor shl Shl shr Shr
+    binary add Add sub Sub mul Mul mul_high MulHigh div Div scale Scale scale_down ScaleDown min Min max Max and And or Or xor Xor shl Shl shr Shr
         eq Eq ne Ne lt Lt le Le
 }
 

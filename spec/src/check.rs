@@ -495,7 +495,7 @@ fn values(
     with_defaults(recipe.values(&elements, &beside, &outputs)?)
 }
 
-/// The default type of an output: positions are i64, floats have the type of input 0 if that is a float, integers
+/// The default type of an output: positions are i64, an accumulated value has the accumulator's type, floats have the type of input 0 if that is a float, integers
 /// the type of the reduced elements; else the type of the value.
 fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: DType) -> Result<DType, RecipeError> {
     let element = recipe.element(&typed(inputs))?;
@@ -503,6 +503,7 @@ fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: 
     let only_counts = recipe.calls.iter().all(|c| c.results().iter().all(|&r| r == ResultKind::Count));
     Ok(match (kind, value) {
         (ResultKind::Count, _) => I64,
+        (ResultKind::Accumulated, value) => value,
         (_, value) if value.is_float() => {
             if input.is_float() {
                 input

@@ -110,12 +110,12 @@ fn replacement(op: Op, result: DType, from: DType, vectors: Vectors) -> Option<D
         return math::half_conversion(result, from);
     }
     let of_floats = |sequence: fn(DType) -> Def| from.is_float().then(|| sequence(from));
-    if op == Op::Min {
-        of_floats(math::fmin)
-    } else if op == Op::Max {
-        of_floats(math::fmax)
-    } else {
-        None
+    match op {
+        Op::Min => of_floats(math::fmin),
+        Op::Max => of_floats(math::fmax),
+        Op::Scale => of_floats(math::scale),
+        Op::ScaleDown => of_floats(math::scale_down),
+        _ => None,
     }
 }
 

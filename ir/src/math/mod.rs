@@ -13,6 +13,7 @@ pub mod limbs;
 mod log;
 mod minmax;
 mod pow;
+mod scale;
 
 pub use exp::{exp, exp_below};
 pub use half::{
@@ -21,6 +22,7 @@ pub use half::{
 pub use log::log;
 pub use minmax::{canon, fmax, fmin};
 pub use pow::{pow, pow_int};
+pub use scale::{scale, scale_down};
 
 /// The definition of a conversion from or to a 16-bit float; `None` for other conversions, and for
 /// integers, which go through a wider float.

@@ -83,6 +83,8 @@ pub enum Integers {
 pub enum ResultKind {
     /// A value of the elements' kind, by default of their type.
     Value,
+    /// A value by default of the accumulator's type.
+    Accumulated,
     /// A position in the slice or a number of elements: `i64`, or any integer type that holds the greatest one.
     Count,
 }
@@ -191,6 +193,8 @@ pub struct RowTypes {
     pub input: DType,
     /// Type of the outputs of the elements' kind, as `input`.
     pub output: DType,
+    /// Types of all outputs of the row, in its order.
+    pub outputs: Vec<DType>,
     /// Type of the outputs that are positions or numbers of elements.
     pub count_output: DType,
     /// Type of the position of an element, for rows that take it.
@@ -372,6 +376,7 @@ impl RowTypes {
         RowTypes {
             input,
             output,
+            outputs: vec![output],
             count_output: DType::I64,
             position: DType::I64,
             truth: false,

@@ -12,3 +12,4 @@ mod limbs;
 mod log;
 mod minmax;
 mod pow;
+mod scale;

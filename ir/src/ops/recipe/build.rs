@@ -99,7 +99,7 @@ impl Recipe {
             OpCall::Own(own) => return own.reducer(self, types, results),
             OpCall::Row { .. } => call.as_row().expect("a row of the table"),
         };
-        let value = row.results.iter().position(|&r| r == ResultKind::Value).map(|i| results[i]);
+        let value = row.results.iter().position(|&r| r != ResultKind::Count).map(|i| results[i]);
         let count = row.results.iter().position(|&r| r == ResultKind::Count).map(|i| results[i]);
         // With a map, the inputs after the first are the map's.
         let further = types.inputs.iter().skip(1).filter(|_| self.map.is_none());
@@ -107,6 +107,7 @@ impl Recipe {
         let row_types = RowTypes {
             input: in_memory(element.dtype),
             output: in_memory(value.unwrap_or(element.dtype)),
+            outputs: results.iter().map(|&d| in_memory(d)).collect(),
             count_output: count.unwrap_or(I64),
             position: types.position(),
             truth: element.dtype == Bool,

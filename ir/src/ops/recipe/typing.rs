@@ -102,7 +102,11 @@ impl Recipe {
         element: DType,
         inputs: &[(String, DType)],
     ) -> Result<Vec<(ResultKind, DType)>, RecipeError> {
-        let value = |kind| if kind == ResultKind::Count { I64 } else { element };
+        let value = |kind| match kind {
+            ResultKind::Value => element,
+            ResultKind::Accumulated => self.accumulator,
+            ResultKind::Count => I64,
+        };
         Ok(match call {
             OpCall::Row { .. } => call.results().into_iter().map(|kind| (kind, value(kind))).collect(),
             OpCall::Own(own) => own.output_types(self, inputs)?.into_iter().map(|d| (ResultKind::Value, d)).collect(),
