@@ -66,7 +66,7 @@ fn softmax_and_its_gradient() {
     };
     for text in ["m = max(x); e = exp(x - m); e / sum(e)", "m, s = sum_exp(x); exp(x - m) / s"] {
         let (spec, exact) = reduced(&format!("region x:f32[2,4] axes=[1] {{ {text} }}"), &[&ROWS]);
-        assert_near(&spec, &exact[0], &by_row(softmax), 3e-6);
+        assert_near(&spec, &exact[0], &by_row(softmax), 1e-5);
     }
     let text =
         "region x:f64[2,4], g:f64[2,4] axes=[1] { m = max(x); e = exp(x - m); y = e / sum(e); y * (g - sum(y * g)) }";
@@ -90,7 +90,7 @@ fn layer_norm_of_a_large_mean() {
         reduced("region x:f32[64] axes=[0] { c = centered(x); r = 1 / sqrt(mean(c * c) + 1e-5); c * r, r }", &[&x]);
     for (exact, want) in exact[0].iter().zip(want) {
         let bound = exact.error_bound(&spec);
-        assert!((exact.round(&spec).as_f64() - want).abs() < 1e-6 && bound < 2e-4, "{bound:e}");
+        assert!((exact.round(&spec).as_f64() - want).abs() < 1e-6 && bound < 2e-5, "{bound:e}");
     }
     assert_near(&spec, &exact[1], &[1.0 / (var + 1e-5).sqrt()], 1e-4);
 }
@@ -115,10 +115,8 @@ fn extents_of_zero() {
     let got: Vec<String> = exact.iter().map(|exact| format!("{:?}", rounded(&spec, exact))).collect();
     let inf = f64::NEG_INFINITY;
     assert_eq!(got, ["[]", "[0.0, 0.0, 0.0]", &format!("{:?}", [inf; 3]), "[1.0, 1.0, 1.0]", "[NaN]"]);
-    let text = "region x:f32[0,3,2] axes=[2] { x * 2, sum(x), s = max(sum(x), axes=0); 1 + s }";
-    let text =
-        text.replace("x * 2, sum(x), s = max(sum(x), axes=0); 1 + s", "s = max(sum(x), axes=0); x * 2, sum(x), 1 + s");
-    let (spec, exact) = reduced(&text, &[&[]]);
+    let text = "region x:f32[0,3,2] axes=[2] { s = max(sum(x), axes=0); x * 2, sum(x), 1 + s }";
+    let (spec, exact) = reduced(text, &[&[]]);
     assert_eq!((exact[0].len(), exact[1].len()), (0, 0));
     assert_eq!(rounded(&spec, &exact[2]), [inf; 3]);
 }
@@ -141,7 +139,9 @@ fn cross_entropy_by_label_and_its_mean_over_valid_rows() {
 
 #[test]
 fn narrow_outputs_old_elements_and_scalars() {
-    let spec = spec("region x:f16[2,3], k:f32[] axes=[1] { bf16(x * k + old(0)), i8(x * 50), u8(sum(x) + 256), keep = mean(x); keep }".replace("bf16(x * k + old(0)), i8(x * 50), u8(sum(x) + 256), keep = mean(x); keep", "keep = mean(x); bf16(x * k + old(0)), i8(x * 50), u8(sum(x)), keep").as_str());
+    let spec = spec(
+        "region x:f16[2,3] axes=[1] scalar k:f32 { keep = mean(x); bf16(x * k + old(0)), i8(x * 50), u8(sum(x)), keep }",
+    );
     let inputs = [bytes(DType::F16, &[1.0, 2.0, 3.0, -4.0, 5.0, 600.0]), bytes(DType::F32, &[0.5])];
     let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
     outputs[0] = bytes(DType::Bf16, &[8.0; 6]);
@@ -172,7 +172,7 @@ fn integers() {
         &[0.0, 0.0],
         &[-128.0, 0.0],
         &[1.0, 0.0],
-        &[0.0],
+        &[0.0, 0.0],
         &[-42.0, 42.0, 0.0, 1.0, 1.0, 0.0],
         &[-2.0, 0.0],
         &[3.0, 2.0],
