@@ -37,7 +37,8 @@ pub const MAX_TEXT: usize = 100_000;
 /// A validated spec of a reduction.
 ///
 /// Two specs of the same meaning with the same layout texts are equal, whatever their spelling: axes
-/// are sorted and not negative, aliases and defaults are resolved. The text form
+/// are sorted and not negative, aliases and defaults are resolved. (Regions keep their names: equal ones have equal
+/// definitions.) The text form
 /// ([`Display`](std::fmt::Display), [`FromStr`](std::str::FromStr)) reads back to an equal spec.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! The parser of the one-line text form.
 //!
 //! ```text
-//! spec    = op { "," op } { word } [ "->" output { "," output } { word } ]
+//! spec    = region | op { "," op } { word } [ "->" output { "," output } { word } ]
 //! op      = NAME [ "(" [ param { "," param } ] ")" ]
 //!         | "combiner" "(" field { "," field } ")"
 //! param   = NAME "=" NUMBER
@@ -22,6 +22,7 @@
 //! layout  = ( TAG | "any" | "(" [ INT { "," INT } ] ")" [ BLOCKS ] | ) [ "+" INT ]
 //! ```
 //!
+//! A text that begins with the word `region` is a region ([`RegionBuilder`](crate::RegionBuilder) has the grammar).
 //! QUOTED is an expression, or several separated by commas, between two `"`
 //! ([`expression`](cranefold_ir::expression) has their grammar). A combiner's fields are in the order of its
 //! phases, each from `identity` on. NAME is a letter or `_`, then letters, digits and `_`; TAG is letters and digits

@@ -17,8 +17,17 @@ impl Reader<'_> {
     /// entered under a new name, which is returned.
     pub(super) fn call(&mut self, call: Call, made: &[Node], names: Option<&[Named]>) -> Result<Option<Node>> {
         let Call { word, at, args, keys } = call;
-        let args = args.into_iter().map(|arg| self.resolved(arg, made)).collect::<Result<Vec<Node>>>()?;
         let word = word.as_str();
+        let args = args.into_iter().map(|arg| {
+            let flag = |name: &String| row(word).is_some_and(|row| row.params.iter().any(|param| param.name == name));
+            match &arg.kind {
+                Kind::Name(name) if flag(name) && !self.knows(name) => {
+                    Err(Fault::new(arg.at, format!("a parameter is written with its value, as in `{name}=1`")))
+                }
+                _ => self.resolved(arg, made),
+            }
+        });
+        let args = args.collect::<Result<Vec<Node>>>()?;
         match word {
             "position" | "extent" | "old" | "centered" if !keys.is_empty() => {
                 Err(Fault::new(keys[0].at, format!("`{word}` has no parameters")))

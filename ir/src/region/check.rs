@@ -2,7 +2,7 @@
 
 use super::reach::Reaches;
 use super::read::{MAX_STAGES, Result};
-use super::{Body, BodyTypes, Reach, Value, types};
+use super::{Body, BodyTypes, Reach, Value, print, types};
 use crate::expression::Expression;
 use crate::expression::error::Fault;
 
@@ -17,7 +17,9 @@ pub(super) struct Places<'a> {
 pub(super) fn checked(body: &Body, places: &Places<'_>) -> Result<BodyTypes> {
     check_old(body, places)?;
     check_reaches(body, places)?;
-    let types = types::types(body, &|d| places.definitions[d])?;
+    let types = types::types(body, &|d| places.definitions[d]);
+    // A value that was written without a name is shown by its text.
+    let types = types.map_err(|fault| Fault { message: print::with_texts(body, &fault.message), ..fault })?;
     check_stages(body, places)?;
     Ok(types)
 }

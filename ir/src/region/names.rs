@@ -56,6 +56,9 @@ pub(super) fn unknown_call(word: &str) -> String {
     if starts(&["cumsum", "cumprod", "cummax", "cummin", "cumulative", "scan", "prefix_", "exclusive_scan"]) {
         return format!("`{shown}`: scans are not supported; a region has reductions, and a value for each position");
     }
+    if starts(&["f8", "fp8", "float8", "e4m3", "e5m2"]) {
+        return format!("`{shown}`: floats of 8 bits are not supported");
+    }
     if starts(&["segment", "scatter", "bincount", "group"]) {
         return format!("`{shown}`: segments and groups are not supported; a slice is reduced whole");
     }
@@ -73,7 +76,7 @@ pub(super) fn unknown_call(word: &str) -> String {
 
 /// The nearest of some names, if one is near: a third of the letters may differ.
 pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (name.len() / 3).max(1);
+    let most = name.len() / 3;
     let near = names.map(|known| (distance(name, known, most), known)).filter(|(distance, _)| *distance <= most);
     near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }

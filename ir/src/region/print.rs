@@ -125,3 +125,30 @@ impl<'a> Printer<'a> {
         f.write_str(")")
     }
 }
+
+/// The longest text of a value in a message.
+const SHORT: usize = 30;
+
+/// The message with the texts of values that were written without a name, in place of their names.
+pub(super) fn with_texts(body: &Body, message: &str) -> String {
+    let printer = Printer::new(body);
+    let mut parts = message.split('$');
+    let mut shown = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let text =
+            printer.hidden.get(format!("${}", &part[..digits]).as_str()).map(|d| Text(&printer, &d.value).to_string());
+        match text.filter(|text| text.len() <= SHORT) {
+            Some(text) => shown.push_str(&text),
+            None => shown.push_str("..."),
+        }
+        shown.push_str(&part[digits..]);
+    }
+    shown
+}
+
+/// The text of a reduced value, for a message.
+pub(super) fn short(body: &Body, reduction: &Reduction) -> String {
+    let text = Text(&Printer::new(body), &Value::Expression(reduction.of.clone())).to_string();
+    if text.len() <= SHORT { text } else { "...".to_string() }
+}

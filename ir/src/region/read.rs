@@ -395,6 +395,11 @@ impl Reader<'_> {
         false
     }
 
+    /// Returns true if a name has a meaning.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
     pub(super) fn expression(&self, root: Node) -> Expression {
         Expression { root, text: Some(self.text.clone()) }
     }
@@ -431,7 +436,7 @@ impl Reader<'_> {
                 return Err(Fault::new(at, format!("`{}` is not used", names.join(", "))));
             }
         }
-        for (name, at) in self.numbers.iter().filter(|(name, _)| !self.used.contains(name)) {
+        if let Some((name, at)) = self.numbers.iter().find(|(name, _)| !self.used.contains(name)) {
             return Err(Fault::new(*at, format!("`{}` is not used", cut(name))));
         }
         for (i, input) in self.scope.inputs.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The types of a body's values.
 
-use super::{Body, Definition, RegionError, Value};
+use super::{Body, Definition, RegionError, Value, print};
 use crate::expression::error::Fault;
 use crate::expression::node::{Kind, Node, Operation};
 use crate::expression::{Expression, typing};
@@ -58,7 +58,8 @@ pub(super) fn types(body: &Body, place: &dyn Fn(usize) -> usize) -> Result<BodyT
             Value::Reduction(reduction) => {
                 let of = type_of(&reduction.of, &names, body.accumulator)?;
                 let types = reduction.call.types_in_region(of, body.accumulator);
-                types.map_err(|message| Fault::new(place(d), message))?
+                let shown = |message: String| message.replace("...", &print::short(body, reduction));
+                types.map_err(|message| Fault::new(place(d), shown(message)))?
             }
             Value::Position(_) => vec![I64],
             Value::Old(output) => vec![old_type(body, *output)],

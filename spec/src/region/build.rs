@@ -27,10 +27,28 @@ impl RegionTexts {
 
 /// The spec of a builder that has a region.
 pub(crate) fn built(builder: Builder) -> Result<Spec, SpecError> {
+    check_alone(&builder)?;
     let text = text_of(&builder);
     match text.len() > MAX_TEXT {
         true => Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT }),
         false => super::read(&text),
+    }
+}
+
+/// Refuses what belongs to specs of ops beside a region.
+fn check_alone(builder: &Builder) -> Result<(), SpecError> {
+    let words = [
+        (builder.map.is_some(), "map"),
+        (builder.then.is_some() || !builder.thens.is_empty(), "then"),
+        (builder.apply.is_some(), "apply"),
+        (builder.lift.is_some(), "empty_axes"),
+        (builder.saturate, "saturate"),
+        (builder.trunc, "trunc"),
+        (builder.half_even, "round_half_even"),
+    ];
+    match words.into_iter().find(|(given, _)| *given) {
+        Some((_, with)) => Err(SpecError::StandsAlone { op: "region", with }),
+        None => Ok(()),
     }
 }
 
@@ -85,6 +103,21 @@ fn text_of(builder: &Builder) -> String {
 }
 
 /// A builder of a region, whose values are expressions.
+///
+/// The text of a region is
+///
+/// ```text
+/// region  = "region" operand { "," operand } { word } "{" body "}"
+/// operand = [ NAME ":" ] DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ]
+/// word    = "axes" "=" AXES | "scalar" NAME ":" DTYPE | "keep_dims" | "acc" "=" DTYPE
+///         | "order" "=" ( "memory" | "logical" )
+/// ```
+///
+/// [`cranefold_ir::region`] has the grammar of the body and its meaning, [`text`](crate::text) that of the other words.
+/// Operands without a name are `x0`, `x1` and so on by their place. Their shapes broadcast, as in NumPy, to the shape
+/// of the region, which axes refer to; an operand is of elements if it has the region's extent along a reduced axis.
+/// Outputs of elements have the whole shape, those of slices the kept axes, totals those without the axes that they
+/// reduce; `keep_dims` leaves ones.
 ///
 /// Only [`build`](RegionBuilder::build) checks: it makes the region's text and reads it, so that errors point into it.
 /// A reduction that is used once stands where it is used; one that is used several times gets a name.

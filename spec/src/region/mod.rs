@@ -1,29 +1,6 @@
 //! Regions: a whole fused loop over a slice as one spec.
 //!
-//! ```text
-//! region  = "region" operand { "," operand } { word } "{" { def SEP } out { "," out } "}"
-//! operand = [ NAME ":" ] DTYPE "[" [ INT { "," INT } ] "]" [ "@" layout ]
-//! word    = "axes" "=" ( INT | "[" [ INT { "," INT } ] "]" )
-//!         | "scalar" NAME ":" DTYPE
-//!         | "keep_dims"
-//!         | "acc" "=" DTYPE
-//!         | "order" "=" ( "memory" | "logical" )
-//! def     = NAME { "," NAME } "=" value
-//! out     = value [ "@" layout ]
-//! value   = an expression, in which calls may stand:
-//!         | REDUCTION "(" value { "," KEY "=" NUMBER } [ "," "axes" "=" AXES ] ")"
-//!         | "centered" "(" value ")" | "position" "(" AXIS ")" | "extent" "(" AXIS ")" | "old" "(" OUT ")"
-//! ```
-//!
-//! SEP is `;` or the end of a line outside brackets; `#` begins a comment to the end of the line. Operands without a
-//! name are `x0`, `x1` and so on by their place. [`cranefold_ir::region`] has the meaning of the body, and
-//! [`text`](crate::text) that of the other words.
-//!
-//! # Shape
-//!
-//! The shape of a region is the broadcast of all operands' shapes, as in NumPy; axes refer to it. An operand is of
-//! elements if it has the region's extent along a reduced axis. Outputs of elements have the whole shape, those of
-//! slices the kept axes, totals those without the axes that they reduce; `keep_dims` leaves ones.
+//! [`RegionBuilder`] has the grammar of the text; [`cranefold_ir::region`] that of the body, and its meaning.
 
 mod build;
 mod check;

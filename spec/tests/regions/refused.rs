@@ -1,0 +1,84 @@
+//! Every refusal of a region, with its message and the caret under the place.
+//!
+//! `refused.txt` holds the texts and the messages; `BLESS=1 cargo test` writes the messages.
+
+use cranefold_spec::Spec;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The cases of the file: the lines of a text behind `> `, then the message.
+fn texts(golden: &str) -> Vec<String> {
+    let mut texts = vec![];
+    for case in golden.split("\n\n") {
+        let lines: Vec<&str> = case.lines().filter_map(|line| line.strip_prefix("> ")).collect();
+        if !lines.is_empty() {
+            texts.push(lines.join("\n"));
+        }
+    }
+    texts
+}
+
+#[test]
+fn refused_regions() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regions/refused.txt");
+    let golden = std::fs::read_to_string(&path).expect("the golden file");
+    let head: String =
+        golden.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let mut found = head;
+    for text in texts(&golden) {
+        let error = match text.parse::<Spec>() {
+            Ok(spec) => panic!("{spec} is not refused"),
+            Err(error) => error.to_string(),
+        };
+        let lines: String = text.lines().map(|line| format!("> {line}\n")).collect();
+        let _ = write!(found, "\n{lines}{error}\n");
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &found).expect("a file to write");
+    }
+    assert!(found == golden || std::env::var_os("BLESS").is_some(), "BLESS=1 writes:\n{found}");
+}
+
+#[test]
+fn limits() {
+    let refused = |text: String| match text.parse::<Spec>() {
+        Ok(_) => panic!("{} bytes are not refused", text.len()),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_string(),
+    };
+    let chain = |n: usize| -> String { (1..n).map(|i| format!("a{i} = a{} + 1; ", i - 1)).collect() };
+    let region = |n: usize| format!("region x:f32[8] {{ a0 = x * 2; {} a{} }}", chain(n), n - 1);
+    assert!(region(1000).parse::<Spec>().is_ok());
+    assert_eq!(refused(region(1001)), "the region has more than 1000 definitions");
+    let outputs = |n: usize| format!("region x:f32[8] {{ {} }}", vec!["x"; n].join(", "));
+    assert!(outputs(16).parse::<Spec>().is_ok());
+    assert_eq!(refused(outputs(17)), "the region has more than 16 outputs");
+    let stages = |n: usize| {
+        let visits: String = (0..n)
+            .map(|i| format!("s{i} = sum(x{}); ", if i > 0 { format!(" * s{}", i - 1) } else { String::new() }))
+            .collect();
+        format!("region x:f32[8] {{ {visits} s{} }}", n - 1)
+    };
+    assert!(stages(8).parse::<Spec>().is_ok());
+    assert_eq!(refused(stages(9)), "this reduction needs 8 visits before it; the limit is 8 stages");
+    let deep = |n: usize| format!("region x:f32[8] {{ {}x{} }}", "sqrt(".repeat(n), ")".repeat(n));
+    assert!(deep(100).parse::<Spec>().is_ok());
+    assert_eq!(refused(deep(101)), "the expression nests more than 100 deep");
+    let long = |n: usize| format!("region x:f32[8] {{ x }}{}", " ".repeat(n));
+    assert!(long(99_000).parse::<Spec>().is_ok());
+    assert_eq!(refused(long(100_000)), "the text has 100021 bytes; the limit is 100000");
+    let wide = |levels: usize| {
+        let sum = (0..levels).fold("x".to_string(), |sum, _| format!("({sum}+{sum})"));
+        format!("region x:f32[8] {{ {sum} }}")
+    };
+    assert!(wide(12).parse::<Spec>().is_ok());
+    assert_eq!(refused(wide(13)), "the expression has more than 10000 nodes");
+    let operands = |n: usize| {
+        format!(
+            "region {} {{ {} }}",
+            vec!["f32[8]"; n].join(", "),
+            (0..n).map(|i| format!("x{i}")).collect::<Vec<_>>().join(" + ")
+        )
+    };
+    assert!(operands(64).parse::<Spec>().is_ok());
+    assert_eq!(refused(operands(65)), "65 inputs are above the limit of 64");
+}
