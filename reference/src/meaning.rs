@@ -168,14 +168,16 @@ impl Meaning {
 }
 
 impl OfSlice {
-    /// The dependence of the result on elements that are floats.
+    /// The dependence of the result on the elements.
     pub fn dependence(self) -> Dependence {
         use OfSlice::*;
         match self {
-            Sum | Min | Max | Mean | LogSum | LogSumExp | Median | MedianLow | Quantile => Dependence::Rising,
+            Sum | Min | Max | Mean | LogSum | LogSumExp | Median | MedianLow | Quantile | Any | All => {
+                Dependence::Rising
+            }
             L1 | L2 | SumSquares | Norm(_) | Linf => Dependence::RisingInMagnitude,
-            Prod | Ptp | Any | All | CountNonzero | BitAnd | BitOr | BitXor | ArgMax | ArgMin => Dependence::Free,
-            SumExp | Var | Std | MeanPair | Mode => Dependence::Free,
+            Prod | Ptp | CountNonzero | BitAnd | BitOr | BitXor | ArgMax | ArgMin | Mode => Dependence::Free,
+            SumExp | Var | Std | MeanPair => Dependence::Free,
         }
     }
 }
