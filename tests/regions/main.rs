@@ -7,12 +7,10 @@ use cranefold::Spec;
 /// The regions of the list: their names and specs.
 fn list() -> Vec<(String, Spec)> {
     let text = include_str!("list.txt");
-    let paragraphs = text.split("\n\n").filter(|p| p.contains("region "));
     let one = |paragraph: &str| {
-        let at = paragraph.find("region ").expect("a region");
-        let name = paragraph[..at].trim_start_matches('#').trim().to_string();
-        let spec = paragraph[at..].parse().unwrap_or_else(|e| panic!("{name}: {e}"));
-        (name, spec)
+        let (name, region) = paragraph.split_once('\n').filter(|(_, region)| region.starts_with("region "))?;
+        let spec = region.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
+        Some((name.trim_start_matches('#').trim().to_string(), spec))
     };
-    paragraphs.map(one).collect()
+    text.split("\n\n").filter_map(one).collect()
 }
