@@ -127,7 +127,8 @@ impl Problem {
             return Err("each reduction follows one walk".into());
         }
         for (walk, reads) in body.reads_of_reductions().iter().enumerate() {
-            if let Some(i) = reads.iter().find(|&&i| self.inputs.get(i).is_some_and(|input| !input.mapped)) {
+            let is_element = |i: usize| body.inputs.get(i).is_some_and(|input| input.reach == Reach::Element);
+            if let Some(i) = reads.iter().find(|&&i| is_element(i) && !self.inputs[i].mapped) {
                 return Err(format!("reduction {walk} reads x{i}, which is marked `with`"));
             }
         }

@@ -5,6 +5,7 @@ use cranefold::lower::lower;
 use cranefold::schedule::{Bounds, Decided};
 use cranefold::{Compiler, Options, Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::execute::Memory;
+use std::panic::AssertUnwindSafe;
 
 /// The bits of a region by every executor are those of the interpreter on the naive nest.
 pub fn check(compiler: &Compiler, name: &str, spec: &Spec) {
@@ -38,7 +39,7 @@ fn every_executor_gives_the_same_bits() {
     let compiler = Compiler::host().expect("a compiler");
     let failed: Vec<String> = list()
         .into_iter()
-        .filter(|(name, spec)| std::panic::catch_unwind(|| check(&compiler, name, spec)).is_err())
+        .filter(|(name, spec)| std::panic::catch_unwind(AssertUnwindSafe(|| check(&compiler, name, spec))).is_err())
         .map(|(name, _)| name)
         .collect();
     assert!(failed.is_empty(), "{failed:#?}");
