@@ -1,46 +1,14 @@
 //! The statements after the reduction of a slice: finish, and the outputs at each of its positions.
 
-use super::{At, Lowering, Place, Slice, State};
-use crate::problem::tree::Tree;
+use super::{At, Lowering, Place, Slice};
 use crate::problem::{Dim, SliceWalk};
-use cranefold_ir::ops::{Apply, Computation, Ending, Phase, Source, in_memory};
+use cranefold_ir::ops::{Apply, Computation, Ending, Source, in_memory};
 use cranefold_ir::{BufId, DType, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
 
 /// A function that makes the statements of a position in a slice.
 type EachPosition<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At) -> Vec<Stmt> + 'f;
 
-/// The lifted values of a slice of one block, for the outputs at each position, in the order of the box.
-pub(super) struct Kept {
-    /// The phase of the values.
-    pub phase: usize,
-    pub state: State,
-}
-
 impl<'p> Lowering<'p> {
-    /// Accumulators for the lifted values that outputs at each position read, if the slice is one block.
-    pub(super) fn keep(
-        &mut self,
-        computation: &Computation,
-        phases: &[Phase],
-        tree: &Tree,
-    ) -> (Option<Kept>, Vec<Stmt>) {
-        let Some(phase) = computation.apply.as_ref().and_then(|a| a.lifted) else { return (None, vec![]) };
-        // The positions of the outputs must be those of the reduction.
-        let alike = |(e, p): (&Dim, &Dim)| {
-            let mut mapped = self.problem.inputs.iter().zip(&e.stride.inputs).zip(&p.stride.inputs);
-            e.extent == p.extent && mapped.all(|((input, e), p)| !input.mapped || e == p)
-        };
-        let same = match (self.problem.elements(), &self.problem.positions[..]) {
-            ([e], [p]) => e.dims.len() == p.dims.len() && e.dims.iter().zip(&p.dims).all(alike),
-            _ => false,
-        };
-        if tree.blocks() > 1 || !same {
-            return (None, vec![]);
-        }
-        let (state, stmts) = self.accumulate(&phases[phase].identity, self.problem.count);
-        (Some(Kept { phase, state }), stmts)
-    }
-
     /// The elements that are read beside the slice.
     pub(super) fn sources(&self, sources: &[Source], at: &At) -> Vec<Expr> {
         let element = |source: &Source| match *source {
@@ -91,7 +59,7 @@ impl<'p> Lowering<'p> {
         }
         if let Some(apply) = &computation.apply {
             for region in &self.problem.positions {
-                let each = &mut |this: &mut Self, at: &At| this.output(computation, apply, &slice, at);
+                let each = &mut |this: &mut Self, at: &At| this.output(apply, &slice, at);
                 let positions = self.positions(&region.dims, at.entering(&region.start), each);
                 slice.body.extend(positions);
             }
@@ -109,29 +77,11 @@ impl<'p> Lowering<'p> {
     }
 
     /// The statements of the outputs at one position of the slice.
-    fn output(&mut self, computation: &Computation, apply: &Apply, slice: &Slice, at: &At) -> Vec<Stmt> {
+    fn output(&mut self, apply: &Apply, slice: &Slice, at: &At) -> Vec<Stmt> {
         let mut args: Vec<Expr> = apply.inputs.iter().map(|&i| self.load(i, at)).collect();
         args.extend(apply.old.iter().map(|&o| self.old(o, at)));
-        let mut stmts = vec![];
-        let values = slice.take(&apply.takes);
-        if let Some(phase) = apply.lifted {
-            match &slice.kept {
-                Some(kept) => args.extend(kept.state.read(&at.element())),
-                None => {
-                    let group = computation.only_group().expect("lifted values are of the only group");
-                    let lift = &group.reducer.method.phases()[phase].lift;
-                    let mut lifted: Vec<Expr> = group.inputs.iter().map(|&i| self.load(i, at)).collect();
-                    let earlier = lift.params.len() - lifted.len();
-                    lifted.extend(values[..earlier].iter().cloned());
-                    let (more, lifted) = self.apply(lift, lifted);
-                    stmts.extend(more);
-                    args.extend(lifted);
-                }
-            }
-        }
-        args.extend(values);
-        let (more, values) = self.apply(&apply.def, args);
-        stmts.extend(more);
+        args.extend(slice.take(&apply.takes));
+        let (mut stmts, values) = self.apply(&apply.def, args);
         stmts.extend(self.store(values, &apply.outputs, at));
         stmts
     }

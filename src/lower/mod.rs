@@ -180,8 +180,6 @@ struct Slice {
     body: Vec<Stmt>,
     /// The values by their numbers, as far as they are known.
     values: Vec<Option<Expr>>,
-    /// The lifted values that outputs at each position read.
-    kept: Option<after::Kept>,
 }
 
 impl Slice {
@@ -304,7 +302,7 @@ impl<'p> Lowering<'p> {
             return stmts;
         };
         self.gathered.clear();
-        let mut slice = Slice { body: vec![], values: vec![None; computation.values()], kept: None };
+        let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
         for stage in &computation.stages {
             for group in &stage.groups {
                 if !self.group(&computation, group, &mut slice, at) {
@@ -370,7 +368,7 @@ impl<'p> Lowering<'p> {
                 }
                 match phases.as_slice() {
                     [phase] if phase.close.is_none() => self.one_phase(phase, &tree, slice, at),
-                    phases => self.phases(computation, phases, merge, &tree, slice, at),
+                    phases => self.phases(phases, merge, &tree, slice, at),
                 }
             }
         }
@@ -405,15 +403,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// The statements of several phases: each folds its lanes at the end of a block.
-    fn phases(
-        &mut self,
-        computation: &Computation,
-        phases: &[Phase],
-        merge: &Def,
-        tree: &Tree,
-        slice: &mut Slice,
-        at: &At,
-    ) -> Option<Vec<Expr>> {
+    fn phases(&mut self, phases: &[Phase], merge: &Def, tree: &Tree, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
         let parts = merge.results.iter().map(Expr::dtype);
         let merge = self.nest.define(merge.clone());
         // A block's state is overwritten before it is read, so its initial value does not matter.
@@ -421,28 +411,17 @@ impl<'p> Lowering<'p> {
         let blocks = self.share.states(tree);
         let (states, mut body) = self.accumulate(&zeros, blocks);
         body.extend(self.taken(&states, 1, at));
-        let (kept, more) = self.keep(computation, phases, tree);
-        body.extend(more);
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let mut body = vec![];
             let mut results: Vec<Expr> = vec![];
-            for (n, phase) in phases.iter().enumerate() {
+            for phase in phases {
                 let lanes = blocks.lanes(tree);
                 let combine = this.nest.define(phase.combine.clone());
                 let (state, acc) = this.accumulate(&phase.identity, lanes);
                 body.extend(acc);
                 body.extend(this.steps(tree, at, blocks, &mut |this, at, lane| {
-                    let mut args = this.loads(at);
-                    args.extend(results.iter().cloned());
-                    let Some(kept) = kept.as_ref().filter(|k| k.phase == n) else {
-                        return this.take(phase, &state, lane, args);
-                    };
-                    let index = at.element();
-                    let (mut stmts, lifted) = this.apply(&phase.lift, args);
-                    let values: Vec<Expr> = lifted.into_iter().map(|value| this.bind(value, &mut stmts)).collect();
-                    stmts.extend(kept.state.set(&index, values.clone()));
-                    stmts.extend(this.combine(&phase.combine, &state, lane, values));
-                    stmts
+                    let args = this.loads(at).into_iter().chain(results.iter().cloned()).collect();
+                    this.take(phase, &state, lane, args)
                 }));
                 body.extend(fold(&state, combine, lanes, tree.lanes));
                 let folded = state.read(&Index::default());
@@ -466,7 +445,6 @@ impl<'p> Lowering<'p> {
             slice.body.extend(body);
             return None;
         }
-        slice.kept = kept;
         slice.body.extend(body);
         Some(states.read(&Index::default()))
     }
@@ -506,16 +484,6 @@ impl<'p> Lowering<'p> {
         let (mut stmts, lifted) = self.apply(&phase.lift, element);
         stmts.extend(self.combine(&phase.combine, state, lane, lifted));
         stmts
-    }
-
-    /// The value, bound to a variable unless it is one.
-    fn bind(&mut self, value: Expr, stmts: &mut Vec<Stmt>) -> Expr {
-        if let Expr::Var(..) = value {
-            return value;
-        }
-        let (var, dtype) = (self.names.var(), value.dtype());
-        stmts.push(Stmt::Let { var, value });
-        Expr::Var(var, dtype)
     }
 
     /// `state[index] = combine(state[index], lifted)`.

@@ -5,7 +5,7 @@ use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Order, Spec};
 use cranefold_ir::ops::in_memory;
-use cranefold_ir::region::{Body, BodyInput, Totals};
+use cranefold_ir::region::{Body, BodyInput, Reach, Totals};
 use std::cmp::Reverse;
 
 impl Problem {
@@ -19,7 +19,10 @@ impl Problem {
             let half_even = spec.rounding() == spec::Rounding::HalfEven;
             Work::Convert { saturate: spec.saturate() || !wraps, half_even }
         } else {
-            Work::Reduce(spec.recipe())
+            let recipe = spec.recipe();
+            let outputs = spec.outputs();
+            let region = if spec.applies() { recipe.region(body_inputs(spec), outputs[0].dtype()) } else { None };
+            region.map_or(Work::Reduce(recipe), Work::Region)
         };
         let operand = |o: &spec::Operand| OperandSpan { dtype: o.dtype(), len: o.span_elems() };
         let mapped = spec.mapped();
@@ -222,6 +225,19 @@ impl Problem {
             inputs.filter(|((mapped, _), _)| **mapped).for_each(|((_, shift), start)| *start -= shift);
         }
     }
+}
+
+/// The inputs of a spec of ops as those of a region. Elements of input 0 are elements even of slices of one.
+fn body_inputs(spec: &Spec) -> Vec<BodyInput> {
+    let moves = |i: usize| spec.axes().into_iter().any(|axis| spec.input_axis(i, axis).is_some());
+    let reach = |i: usize, o: &spec::Operand| match o.role() {
+        spec::Role::Scalar(_) => Reach::Scalar,
+        _ if i == 0 || moves(i) => Reach::Element,
+        _ => Reach::Slice,
+    };
+    let one =
+        |(i, o): (usize, &spec::Operand)| BodyInput { name: format!("x{i}"), dtype: o.dtype(), reach: reach(i, o) };
+    spec.inputs().iter().enumerate().map(one).collect()
 }
 
 /// The known walk that serves another one too: all strides are the same in the inputs that both read, and one of them

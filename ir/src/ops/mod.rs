@@ -13,7 +13,6 @@ mod integer;
 mod invariant;
 mod log_sum_exp;
 mod moments;
-mod normalize;
 mod params;
 mod product;
 mod recipe;
@@ -68,6 +67,9 @@ pub struct Row {
     pub selects: bool,
     /// The type of its value of integers in a region.
     pub integers: Integers,
+    /// The region of floats that the row stands for, if it writes an output at each position: `x` is the element, and
+    /// parameters stand in braces. Further inputs follow it: times `x1`, plus `x2`.
+    pub text: &'static str,
     /// The builders for truth values, integers and floats; `None` where the row does not take them.
     pub forms: Forms,
 }
@@ -139,6 +141,9 @@ impl fmt::Display for Form {
 impl Row {
     /// Returns true if the row takes elements of this type.
     pub fn takes(&self, dtype: DType) -> bool {
+        if !self.text.is_empty() {
+            return dtype.is_float();
+        }
         let form = match dtype {
             DType::Bool => self.forms.truth,
             _ if dtype.is_int() => self.forms.integer,
@@ -149,6 +154,9 @@ impl Row {
 
     /// The element types that it takes, in words for messages and tables: `integers and floats`.
     pub fn takes_words(&self) -> String {
+        if !self.text.is_empty() {
+            return "floats".into();
+        }
         let forms = [(self.forms.truth, "bool"), (self.forms.integer, "integers"), (self.forms.float, "floats")];
         let words: Vec<&str> = forms.iter().filter(|(form, _)| form.is_some()).map(|(_, word)| *word).collect();
         match words.as_slice() {
@@ -288,15 +296,12 @@ pub enum Source {
 /// The output at each position of the slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
-    /// (elements of `inputs`, old elements of `old`, lifted values, the values in `takes`) -> outputs.
+    /// (elements of `inputs`, old elements of `old`, the values in `takes`) -> outputs.
     pub def: Def,
     /// The inputs it reads, by their numbers.
     pub inputs: Vec<usize>,
     /// The outputs whose old elements it reads, after the inputs.
     pub old: Vec<usize>,
-    /// The phase whose lift of this element `def` takes, given the first results as the earlier phases'. With one block
-    /// the phase has computed it already.
-    pub lifted: Option<usize>,
     /// The values of the slice that it takes, by their numbers.
     pub takes: Vec<usize>,
     /// The outputs, by their numbers.

@@ -5,7 +5,6 @@ use super::extreme::{self, extreme};
 use super::float::{PRODUCT, SUM, log, magnitude, norm, reducer, root, same, square};
 use super::log_sum_exp::{log_sum_exp, sum_exp};
 use super::moments::{mean_pair, var};
-use super::normalize::{layer_norm, log_softmax, normalized, rms_norm, softmax, standardize};
 use super::select::{median, median_low, mode, quantile};
 use super::{Forms, Integers, Param, ResultKind, Row, integer, truth};
 use crate::{Expr, Op};
@@ -37,6 +36,7 @@ const ROW: Row = Row {
     applies: false,
     selects: false,
     integers: Integers::Refused,
+    text: "",
     forms: NO_FORMS,
 };
 
@@ -56,7 +56,7 @@ const ARG: Row = Row {
 /// The defaults of rows that select elements by their order.
 const SELECT: Row = Row { identity_over_no_axes: false, integer_of_nothing: false, selects: true, ..ROW };
 
-/// The defaults of rows that write the whole slice.
+/// The defaults of rows that write the whole slice: regions.
 const NORMALIZE: Row = Row { params: &[EPS_NOT_NEGATIVE], identity_over_no_axes: false, applies: true, ..ROW };
 
 /// Every reduction, in the order of the documentation's tables.
@@ -379,28 +379,28 @@ pub static ROWS: &[Row] = &[
         name: "l1_normalize_add",
         aliases: &[],
         formula: "x / (sum |x| + eps)",
-        forms: Forms { float: Some(|r| normalized(r, "l1", "x0 / (r0 + eps)")), ..NO_FORMS },
+        text: "x / (l1(x) + {eps})",
         ..NORMALIZE
     },
     Row {
         name: "l1_normalize_max",
         aliases: &["l1_normalize"],
         formula: "x / max(sum |x|, eps)",
-        forms: Forms { float: Some(|r| normalized(r, "l1", "x0 / max(r0, eps)")), ..NO_FORMS },
+        text: "x / max(l1(x), {eps})",
         ..NORMALIZE
     },
     Row {
         name: "linf_normalize_add",
         aliases: &[],
         formula: "x / (greatest |x| + eps)",
-        forms: Forms { float: Some(|r| normalized(r, "linf", "x0 / (r0 + eps)")), ..NO_FORMS },
+        text: "x / (linf(x) + {eps})",
         ..NORMALIZE
     },
     Row {
         name: "linf_normalize_max",
         aliases: &["linf_normalize"],
         formula: "x / max(greatest |x|, eps)",
-        forms: Forms { float: Some(|r| normalized(r, "linf", "x0 / max(r0, eps)")), ..NO_FORMS },
+        text: "x / max(linf(x), {eps})",
         ..NORMALIZE
     },
     Row {
@@ -408,7 +408,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["NormalizeL2_add", "openvino_l2_normalize_add"],
         proposal: &["l2_normalize of OpenVino, eps_mode add"],
         formula: "x / sqrt(sum x^2 + eps)",
-        forms: Forms { float: Some(|r| normalized(r, "sum_squares", "x0 / sqrt(r0 + eps)")), ..NO_FORMS },
+        text: "x / sqrt(sum_squares(x) + {eps})",
         ..NORMALIZE
     },
     Row {
@@ -416,7 +416,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["l2_normalize", "NormalizeL2_max", "openvino_l2_normalize_max", "tf_l2_normalize"],
         proposal: &["l2_normalize of OpenVino, eps_mode max", "l2_normalize of TensorFlow"],
         formula: "x / sqrt(max(sum x^2, eps))",
-        forms: Forms { float: Some(|r| normalized(r, "sum_squares", "x0 / sqrt(max(r0, eps))")), ..NO_FORMS },
+        text: "x / sqrt(max(sum_squares(x), {eps}))",
         ..NORMALIZE
     },
     Row {
@@ -424,7 +424,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["normalize", "torch_normalize"],
         proposal: &["l2_normalize of PyTorch"],
         formula: "x / max(sqrt(sum x^2), eps)",
-        forms: Forms { float: Some(|r| normalized(r, "l2", "x0 / max(r0, eps)")), ..NO_FORMS },
+        text: "x / max(l2(x), {eps})",
         ..NORMALIZE
     },
     Row {
@@ -432,7 +432,7 @@ pub static ROWS: &[Row] = &[
         aliases: &[],
         formula: "exp(x - m) / sum exp(x - m), m = max x",
         params: &[],
-        forms: Forms { float: Some(softmax), ..NO_FORMS },
+        text: "m, s = sum_exp(x); exp(x - m) / s",
         ..NORMALIZE
     },
     Row {
@@ -440,7 +440,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["LogSoftmax"],
         formula: "x - m - log(sum exp(x - m)), m = max x",
         params: &[],
-        forms: Forms { float: Some(log_softmax), ..NO_FORMS },
+        text: "m, s = sum_exp(x); x - m - log(s)",
         ..NORMALIZE
     },
     Row {
@@ -448,7 +448,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["LayerNormalization", "layernorm"],
         formula: "(x - mean x) / sqrt(var x + eps) * x1 + x2",
         inputs: 3,
-        forms: Forms { float: Some(layer_norm), ..NO_FORMS },
+        text: "centered(x) / sqrt(var(x) + {eps})",
         ..NORMALIZE
     },
     Row {
@@ -456,7 +456,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["RMSNormalization", "rmsnorm"],
         formula: "x / sqrt(mean x^2 + eps) * x1",
         inputs: 2,
-        forms: Forms { float: Some(rms_norm), ..NO_FORMS },
+        text: "x / sqrt(mean(x * x) + {eps})",
         ..NORMALIZE
     },
     Row {
@@ -464,7 +464,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["zscore"],
         formula: "(x - mean x) / std x",
         params: &[DDOF],
-        forms: Forms { float: Some(standardize), ..NO_FORMS },
+        text: "centered(x) / std(x, ddof={ddof})",
         ..NORMALIZE
     },
 ];

@@ -288,7 +288,7 @@ impl<'a> Builder<'a> {
             };
             expressions.iter().map(|e| value(lets, e)).collect()
         });
-        Apply { def, inputs, old, lifted: None, takes, outputs }
+        Apply { def, inputs, old, takes, outputs }
     }
 
     /// The reductions of a stage in groups: by their walks, then by their trees.

@@ -32,6 +32,17 @@ impl Body {
         self.definitions.iter().filter(|d| matches!(&d.value, Value::Reduction(r) if r.over.is_none())).count()
     }
 
+    /// The names of the reductions over the slice, and that it is a region, for people.
+    pub fn name(&self) -> String {
+        let row = |d: &Definition| match &d.value {
+            Value::Reduction(r) if r.over.is_none() => r.call.as_row().map(|row| row.name),
+            _ => None,
+        };
+        let mut names: Vec<&str> = self.definitions.iter().filter_map(row).collect();
+        names.dedup();
+        format!("region {}", names.join(", ")).trim_end().to_string()
+    }
+
     /// Returns true if a reduction takes the position of an element.
     pub fn takes_position(&self) -> bool {
         self.definitions.iter().any(|d| matches!(&d.value, Value::Reduction(r) if r.call.takes_position()))

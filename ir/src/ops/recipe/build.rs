@@ -228,7 +228,7 @@ impl Recipe {
             Ok(vec![self.give(lets, value, types.outputs[0])])
         })
         .map_err(in_field("apply"))?;
-        Ok(Apply { def, inputs, old: vec![], lifted: None, takes: vec![], outputs: vec![0] })
+        Ok(Apply { def, inputs, old: vec![], takes: vec![], outputs: vec![0] })
     }
 
     /// The value of an expression in an output's type.

@@ -13,6 +13,7 @@
 
 mod build;
 mod element;
+mod region;
 mod typing;
 
 pub(crate) use element::Element;

@@ -1,0 +1,62 @@
+//! Recipes that are regions: what writes an output at each position of a slice.
+
+use super::{OpCall, Recipe, number};
+use crate::DType;
+use crate::expression::name;
+use crate::region::{Body, BodyInput, Definition, Reach, Reduction, Value};
+
+impl Recipe {
+    /// The region that the recipe stands for, over inputs `x0`, `x1` and so on; `None` unless it writes an output of this
+    /// type at each position, from floats alone.
+    pub fn region(&self, inputs: Vec<BodyInput>, output: DType) -> Option<Body> {
+        let element = match &self.map {
+            Some(map) => map.clone(),
+            None => name("x0"),
+        };
+        let mut definitions = vec![Definition { names: vec!["x".into()], value: Value::Expression(element) }];
+        let outputs = match (&self.calls[..], &self.apply) {
+            ([call], None) => {
+                let row = call.as_row().filter(|row| row.applies)?;
+                let body = self.body_of(row.text, call, inputs.len())?;
+                definitions.extend(body.definitions);
+                body.outputs
+            }
+            (calls, Some(apply)) => {
+                let mut results = 0usize..;
+                for call in calls {
+                    call.as_row()?;
+                    let count = call.results().len();
+                    let names = results.by_ref().take(count).map(|n| format!("r{n}")).collect();
+                    let reduction = Reduction { call: call.clone(), of: name("x"), over: None };
+                    definitions.push(Definition { names, value: Value::Reduction(reduction) });
+                }
+                vec![apply.clone()]
+            }
+            _ => return None,
+        };
+        let body = Body { inputs, reduced: vec![true], definitions, outputs, accumulator: self.accumulator };
+        let types = body.types().ok()?;
+        if !types.definitions[0][0].is_float() || !types.outputs[0].is_float() {
+            return None;
+        }
+        let value = body.outputs[0].clone();
+        let value = if output.is_int() && self.half_even { value.round() } else { value };
+        let value = if output == types.outputs[0] { value } else { value.cast(output) };
+        Some(Body { outputs: vec![value], ..body }.canonical())
+    }
+
+    /// The body of a row over the element `x`, with the values of its parameters, and scale and bias if there are
+    /// inputs for them.
+    fn body_of(&self, text: &str, call: &OpCall, inputs: usize) -> Option<Body> {
+        let mut text = text.to_string();
+        for (param, value) in call.as_row()?.params.iter().zip(call.params()) {
+            text = text.replace(&format!("{{{}}}", param.name), &number(value));
+        }
+        let further = if self.map.is_some() { 0 } else { inputs - 1 };
+        let suffixes = [" * x1", " + x2"];
+        suffixes.iter().take(further).for_each(|suffix| text += suffix);
+        let names = std::iter::once("x".to_string()).chain((1..=further.min(2)).map(|i| format!("x{i}")));
+        let input = |name: String| BodyInput { name, dtype: self.accumulator, reach: Reach::Element };
+        Body::parse(&text, names.map(input).collect(), &[true], self.accumulator).ok()
+    }
+}
