@@ -323,7 +323,7 @@ mod on_x86_64_linux {
                 let counts = row.results.contains(&cranefold::ops::ResultKind::Count);
                 for output in if counts && row.results.len() == 1 {
                     &["", "-> i32", "-> u64", "-> u8"]
-                } else if counts {
+                } else if row.results.len() > 1 {
                     &[""]
                 } else {
                     outputs(dtype)
@@ -331,7 +331,7 @@ mod on_x86_64_linux {
                     same_bits(&host, &least, &format!("{}{params} {dtype}[3,133] axes=[1] {output}", row.name));
                 }
                 for rest in ["[67,21] axes=[0]", "[3,19,5] axes=[1]"] {
-                    let output = if dtype.is_float() && !counts { "-> f32" } else { "" };
+                    let output = if dtype.is_float() && row.results.len() == 1 && !counts { "-> f32" } else { "" };
                     same_bits(&host, &least, &format!("{}{params} {dtype}{rest} {output}", row.name));
                 }
             }

@@ -72,6 +72,7 @@ fn gives(row: &Row) -> String {
     }
     let word = |output: &ResultKind| match output {
         ResultKind::Value => "a value",
+        ResultKind::Accumulated => "a value, by default of the accumulator's type",
         ResultKind::Count if row.takes_position => "a position, i64 or another integer type that holds it",
         ResultKind::Count => "a count, i64 or another integer type that holds it",
     };

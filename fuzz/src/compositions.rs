@@ -324,7 +324,7 @@ impl Draft<'_> {
             };
             builder = builder.output_layout(layout);
         }
-        let pairs = || values.iter().zip(outputs).filter(|((kind, _), _)| *kind == ResultKind::Value);
+        let pairs = || values.iter().zip(outputs).filter(|((kind, _), _)| *kind != ResultKind::Count);
         let rounded = pairs().any(|((_, from), to)| from.is_float() && to.is_int());
         let integer = pairs().any(|(_, to)| to.is_int());
         if flags.saturate && pairs().any(|((_, from), to)| from.is_int() && to.is_int()) {

@@ -144,7 +144,7 @@ macro_rules! methods {
 
 methods! {
     unary neg Neg abs Abs sqrt Sqrt nearest Nearest not Not clz Clz;
-    binary add Add sub Sub mul Mul mul_high MulHigh div Div min Min max Max and And or Or xor Xor shl Shl shr Shr
+    binary add Add sub Sub mul Mul mul_high MulHigh div Div scale Scale scale_down ScaleDown min Min max Max and And or Or xor Xor shl Shl shr Shr
         eq Eq ne Ne lt Lt le Le
 }
 
@@ -172,6 +172,11 @@ impl Def {
         let mut lets = Lets { first: params.len() as u32, exprs: Vec::new() };
         let results = body(&mut lets, &args);
         Def { name: name.into(), params: params.to_vec(), lets: lets.exprs, results }
+    }
+
+    /// Returns true if the other definition differs in its name at most.
+    pub fn does_the_same(&self, other: &Def) -> bool {
+        (&self.params, &self.lets, &self.results) == (&other.params, &other.lets, &other.results)
     }
 
     /// Returns true if inlining a call repeats no operation: one result, no values bound, and each parameter

@@ -10,6 +10,8 @@
 //! | `fma` | f32 f64 | a * b + c, rounded once |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |
 //! | `nearest` | f32 f64 | to an integer value, ties to even |
+//! | `scale` | f32 f64 | a * 2^n, rounded once, for 1/2 <= \|a\| <= 2 and an integer n from -252 to 252 (f64: -2044 to 2044) |
+//! | `scale_down` | f32 f64 | the same for n from -190 to 0 (f64: -1534 to 0), in fewer operations where vectors lack it |
 //! | `min max` | numbers | floats: IEEE 754-2019 minimum and maximum: NaN if either is NaN, -0 below +0 |
 //! | `and or xor not` | integers, bool | bitwise |
 //! | `shl shr` | integers | amount modulo bits; `shr` of a signed integer keeps the sign |
@@ -20,7 +22,8 @@
 //! | `bits_` and a dtype's name | same size | the same bits read as the other type |
 //!
 //! Which NaN an operation gives is not specified (instruction sets differ): a nest makes NaN
-//! canonical before it stores one.
+//! canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN; with any other a or n outside these
+//! ranges their result is not specified.
 
 use crate::{DType, Scalar};
 use DType::*;
@@ -42,6 +45,8 @@ pub enum Op {
     Mul,
     MulHigh,
     Div,
+    Scale,
+    ScaleDown,
     Min,
     Max,
     And,
@@ -61,9 +66,9 @@ use Op::*;
 
 impl Op {
     /// Every operation.
-    pub const ALL: [Op; 26] = [
-        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, Min, Max, And, Or, Xor, Shl, Shr,
-        Eq, Ne, Lt, Le, Fma, Select,
+    pub const ALL: [Op; 28] = [
+        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, Scale, ScaleDown, Min, Max, And, Or,
+        Xor, Shl, Shr, Eq, Ne, Lt, Le, Fma, Select,
     ];
 
     /// The name in text; `cast` and `bits_` are written with their result type.
@@ -82,6 +87,8 @@ impl Op {
             Mul => "mul",
             MulHigh => "mul_high",
             Div => "div",
+            Scale => "scale",
+            ScaleDown => "scale_down",
             Min => "min",
             Max => "max",
             And => "and",
@@ -119,7 +126,7 @@ impl Op {
         let same = |ok: bool| ok && result == first && args.iter().all(|&a| a == first);
         match self {
             Neg | Abs | Add | Sub | Mul | Div | Min | Max => same(number(first)),
-            Sqrt | Nearest | Fma => same(matches!(first, F32 | F64)),
+            Sqrt | Nearest | Fma | Scale | ScaleDown => same(matches!(first, F32 | F64)),
             Not | And | Or | Xor => same(first.is_int() || first == Bool),
             Shl | Shr => same(first.is_int()),
             MulHigh | Clz => same(first == U64),
@@ -171,7 +178,7 @@ impl Op {
 
 /// Evaluates the float operations for one Rust float type.
 macro_rules! eval_float {
-    ($name:ident, $float:ty, $new:path, $of:expr) => {
+    ($name:ident, $float:ty, $new:path, $of:expr, $scaled:path) => {
         fn $name(self, args: &[Scalar]) -> Scalar {
             let of = $of;
             let a: $float = of(args[0]);
@@ -185,6 +192,7 @@ macro_rules! eval_float {
                 Sub => a - b,
                 Mul => a * b,
                 Div => a / b,
+                Scale | ScaleDown => $scaled(a, b),
                 Min | Max if a.is_nan() || b.is_nan() => <$float>::NAN,
                 // Of two equal values only the zeros differ.
                 Min if a == b => {
@@ -227,8 +235,8 @@ macro_rules! eval_float {
 }
 
 impl Op {
-    eval_float!(eval_f32, f32, Scalar::f32, |s: Scalar| f32::from_bits(s.bits() as u32));
-    eval_float!(eval_f64, f64, Scalar::f64, |s: Scalar| f64::from_bits(s.bits()));
+    eval_float!(eval_f32, f32, Scalar::f32, |s: Scalar| f32::from_bits(s.bits() as u32), scaled_f32);
+    eval_float!(eval_f64, f64, Scalar::f64, |s: Scalar| f64::from_bits(s.bits()), scaled_f64);
 
     fn eval_int(self, args: &[Scalar]) -> Scalar {
         let dtype = args[0].dtype();
@@ -263,6 +271,22 @@ impl Op {
         };
         Scalar::int(dtype, value)
     }
+}
+
+/// a * 2^n: the product in f64 is exact.
+fn scaled_f32(a: f32, n: f32) -> f32 {
+    (f64::from(a) * power_of_two(n.into())) as f32
+}
+
+/// a * 2^n: the first product is exact.
+fn scaled_f64(a: f64, n: f64) -> f64 {
+    let half = (n / 2.0).floor();
+    a * power_of_two(half) * power_of_two(n - half)
+}
+
+/// 2^n; where it is no normal number, one beside.
+fn power_of_two(n: f64) -> f64 {
+    f64::from_bits(((n.clamp(-1022.0, 1023.0) as i64 + 1023) as u64) << 52)
 }
 
 fn cast(to: DType, a: Scalar) -> Scalar {

@@ -7,7 +7,7 @@
 //! that is greater. This is the bound of a sum, and wide for most other combiners.
 
 use super::bound::Accumulator;
-use super::elements::Elements;
+use super::elements::Mapped;
 use super::exact::Allowed;
 use super::expression::{Names, evaluate};
 use super::known::{Known, integer};
@@ -24,16 +24,16 @@ fn all(expressions: &[Expression], names: &Names, literal: DType) -> Vec<Known> 
     expressions.iter().map(|expression| evaluate(expression, names, literal)).collect()
 }
 
-/// The outputs of a combiner over the elements.
-pub fn reduce(combiner: &Combiner, elements: &Elements) -> Vec<Known> {
-    let literal = elements.accumulator;
-    let rounded = Accumulator::of(literal).rounded(elements.count() as f64);
+/// The outputs of a combiner over the slice.
+pub fn reduce(combiner: &Combiner, slice: &Mapped) -> Vec<Known> {
+    let literal = slice.accumulator;
+    let rounded = Accumulator::of(literal).rounded(slice.count() as f64);
     let count = ("n".to_string(), Known::exactly(literal, rounded));
     let mut results: Vec<Known> = vec![];
     for phase in &combiner.phases {
         let mut state = all(&phase.identity, &vec![], literal);
         let mut scales = vec![(Real::ZERO, Real::ZERO); state.len()];
-        for (position, mut names) in elements.names().enumerate() {
+        for (position, mut names) in slice.names().enumerate() {
             names.push(("i".into(), Known::exactly(DType::I64, integer(position as i128))));
             names.extend(numbered('r', &results));
             let lifted = all(&phase.lift, &names, literal);
@@ -47,7 +47,7 @@ pub fn reduce(combiner: &Combiner, elements: &Elements) -> Vec<Known> {
         let state: Vec<Known> = state
             .into_iter()
             .zip(scales)
-            .map(|(part, (total, most))| loosened(part, total.max(most), elements.count()))
+            .map(|(part, (total, most))| loosened(part, total.max(most), slice.count()))
             .collect();
         results.extend(match phase.close.is_empty() {
             true => state,

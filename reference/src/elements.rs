@@ -8,9 +8,18 @@ use super::walk::Slice;
 use cranefold_ir::DType;
 use cranefold_ir::expression::Expression;
 
-/// The elements of a slice: input 0's, or the values of `map` over all inputs.
+/// The elements of a slice.
+#[derive(Clone, Copy, Debug)]
+pub enum Elements<'a> {
+    /// The elements that inputs give.
+    Mapped(&'a Mapped<'a>),
+    /// Values of this type, computed before.
+    Computed(DType, &'a [Known]),
+}
+
+/// The inputs of a slice: input 0 gives the elements, or all inputs the values of `map`.
 #[derive(Debug)]
-pub struct Elements<'a> {
+pub struct Mapped<'a> {
     /// The inputs by their names in expressions.
     pub inputs: Vec<(&'a str, Slice<'a>)>,
     /// The expression that maps them.
@@ -19,7 +28,7 @@ pub struct Elements<'a> {
     pub accumulator: DType,
 }
 
-impl<'a> Elements<'a> {
+impl Mapped<'_> {
     /// The number of elements.
     pub fn count(&self) -> u64 {
         self.inputs[0].1.count()
@@ -57,10 +66,37 @@ impl<'a> Elements<'a> {
             }
         }
     }
+}
+
+impl Elements<'_> {
+    /// The number of elements.
+    pub fn count(&self) -> u64 {
+        match self {
+            Elements::Mapped(mapped) => mapped.count(),
+            Elements::Computed(_, values) => values.len() as u64,
+        }
+    }
+
+    /// The elements, in row-major order.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = Known> + '_> {
+        match self {
+            Elements::Mapped(mapped) => mapped.iter(),
+            Elements::Computed(_, values) => Box::new(values.iter().copied()),
+        }
+    }
+
+    /// The elements' type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Elements::Mapped(mapped) => mapped.dtype(),
+            Elements::Computed(dtype, _) => *dtype,
+        }
+    }
 
     /// Returns true if each element is one value, as elements without a map are.
     pub fn are_known(&self) -> bool {
-        self.map.is_none() || self.iter().all(|element| element.point().is_some())
+        let read = matches!(self, Elements::Mapped(mapped) if mapped.map.is_none());
+        read || self.iter().all(|element| element.point().is_some())
     }
 
     /// Returns two flags: true if an element may be any value, and true if one may be NaN.

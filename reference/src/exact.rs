@@ -49,6 +49,11 @@ impl Allowed {
         Allowed::Between { low: value, high: value, nan: false }
     }
 
+    /// Returns true if all of them lie between finite numbers.
+    pub fn is_finite(self) -> bool {
+        matches!(self, Allowed::Between { low, high, nan: false } if low.is_finite() && high.is_finite())
+    }
+
     /// The same results and NaN, if the result itself is NaN and they lie between numbers.
     fn with_nan(self, is_nan: bool) -> Allowed {
         match self {
@@ -186,9 +191,29 @@ impl Exact {
         let settle = |value| Known::element(self.settled(value, dtype, false)).value;
         let allowed = match self.value {
             Value::Float(_) => self.allowed.ends(|bound| settle(Value::Float(bound))),
-            _ => Allowed::exactly(settle(self.value)),
+            Value::Int(_) => match self.allowed {
+                Allowed::Between { low, high, .. } if low == high => Allowed::exactly(settle(self.value)),
+                allowed => return Known::whole_between(dtype, settle(self.value), allowed),
+            },
+            Value::Bool(_) => self.allowed,
         };
         Known { dtype, value: settle(self.value), allowed }
+    }
+
+    /// Returns true if the allowed results are one, or lie between two numbers other than the limits of the output's
+    /// type. The order of accumulation alone decides an unbounded result.
+    ///
+    /// The spec must be the one that the result was reduced for.
+    pub fn is_bounded(&self, spec: &Spec) -> bool {
+        match self.limits(spec) {
+            None | Some((_, _, true)) => false,
+            Some((low, high, _)) if low == high => true,
+            Some((low, high, _)) => {
+                let range = spec.outputs()[self.output].dtype().int_range();
+                let limits = low.as_int().zip(high.as_int());
+                low.as_f64().is_finite() && high.as_f64().is_finite() && (limits.is_none() || limits != range)
+            }
+        }
     }
 
     /// The result in the output's type, rounded, wrapped or clamped once.

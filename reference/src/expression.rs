@@ -1,13 +1,40 @@
 //! Expressions over [`Known`] values, by the rules of [`cranefold_ir::expression`].
+//!
+//! Bounds take the operands of an operation to be independent, but for two cases. Operands of the same text are one
+//! value: `c * c` is never below zero. And `e - c - r`, where c and r are the two parts of a mean, is `e` less this
+//! mean: each part alone is off by more than both together.
 
 use super::known::{Known, integer};
+use super::moments::Moments;
 use super::real::Real;
 use cranefold_ir::DType::{self, Bool, F32, F64, I32};
 use cranefold_ir::expression::{Expression, Folded, Operation};
 use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// Values by their names.
 pub type Names = Vec<(String, Known)>;
+
+/// A named value.
+#[derive(Clone, Debug)]
+pub struct NamedValue {
+    /// The value.
+    pub known: Known,
+    /// The mean that it is a part of.
+    pub part: Option<Rc<PartOfMean>>,
+}
+
+/// A part of a mean, which is the sum of two values.
+#[derive(Clone, Copy, Debug)]
+pub struct PartOfMean {
+    /// The number that both parts have in common.
+    pub mean: usize,
+    /// True for the part that is rounded first, false for the rest.
+    pub first: bool,
+    /// The mean itself.
+    pub moments: Moments,
+}
 
 /// An element as expressions see it: a float in the accumulator's type, an integer in at least 32 bits.
 pub fn seen(element: Known, accumulator: DType) -> Known {
@@ -21,16 +48,41 @@ pub fn seen(element: Known, accumulator: DType) -> Known {
 
 /// The value of an expression; `literal` is the type of a result of numbers alone.
 pub fn evaluate(expression: &Expression, names: &Names, literal: DType) -> Known {
-    let value = expression.fold(&mut |folded: Folded<Term>| match folded {
-        Folded::Int(value) => Term::Int(value),
-        Folded::Real(value) => Term::Real(Known::exactly(F64, Real::from(value))),
+    let named = |name: &str| {
+        let (_, known) = names.iter().find(|(known, _)| known == name)?;
+        Some(NamedValue { known: *known, part: None })
+    };
+    evaluate_with(expression, &named, literal)
+}
+
+/// Evaluates as [`evaluate`] does, with the names' values from a function.
+pub fn evaluate_with(expression: &Expression, named: &dyn Fn(&str) -> Option<NamedValue>, literal: DType) -> Known {
+    let value = expression.fold(&mut |folded: Folded<(Term, u64)>| match folded {
+        Folded::Int(value) => (Term::Int(value), hash(value)),
+        Folded::Real(value) => (Term::Real(Known::exactly(F64, Real::from(value))), hash(value.to_bits())),
         Folded::Name(name) => {
-            let named = names.iter().find(|(known, _)| known == name);
-            Term::Typed(named.unwrap_or_else(|| panic!("the spec has refused `{name}`")).1)
+            let named = named(name).unwrap_or_else(|| panic!("the spec has refused `{name}`"));
+            let term = match named.part {
+                Some(part) => Term::Part(named.known, part),
+                None => Term::Typed(named.known),
+            };
+            (term, hash(name))
         }
-        Folded::Apply(operation, args) => term(operation, args, literal),
+        Folded::Apply(operation, args) => {
+            let (args, texts): (Vec<Term>, Vec<u64>) = args.into_iter().unzip();
+            let same = texts.len() == 2 && texts[0] == texts[1];
+            let with_itself = args[0].typed().filter(|_| same).and_then(|known| known.with_itself(operation));
+            (with_itself.map_or_else(|| term(operation, args, literal), Term::Typed), hash((operation, texts)))
+        }
     });
-    value.of(literal)
+    value.0.of(literal)
+}
+
+/// The hash of a text's structure: equal texts have equal hashes.
+fn hash(of: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A value with a type, or one that takes the type of the other operand.
@@ -42,16 +94,31 @@ enum Term {
     Real(Known),
     /// One of two numbers, by a condition.
     Choice(Known, Box<[Term; 2]>),
+    /// A part of a mean.
+    Part(Known, Rc<PartOfMean>),
+    /// The difference of a value and the first part of a mean.
+    Beyond {
+        difference: Known,
+        value: Known,
+        part: Rc<PartOfMean>,
+    },
 }
 
 impl Term {
+    fn typed(&self) -> Option<Known> {
+        match self {
+            Term::Typed(known) | Term::Part(known, _) | Term::Beyond { difference: known, .. } => Some(*known),
+            Term::Int(_) | Term::Real(_) | Term::Choice(..) => None,
+        }
+    }
+
     fn dtype(&self) -> Option<DType> {
-        if let Term::Typed(known) = self { Some(known.dtype) } else { None }
+        self.typed().map(|known| known.dtype)
     }
 
     fn of(self, dtype: DType) -> Known {
         match self {
-            Term::Typed(known) => known,
+            Term::Typed(known) | Term::Part(known, _) | Term::Beyond { difference: known, .. } => known,
             // To a float it is rounded once.
             Term::Int(value) if dtype.is_float() => {
                 Known::exactly(dtype, Real::from(integer(value).to_float(dtype).as_f64()))
@@ -66,7 +133,24 @@ impl Term {
     }
 }
 
+/// The difference of a value and a mean, by its first part and then by its second; none for other operands.
+fn beyond(args: &[Term]) -> Option<Term> {
+    Some(match args {
+        [Term::Beyond { value, part, .. }, Term::Part(_, rest)] if part.mean == rest.mean && !rest.first => {
+            Term::Typed(part.moments.deviation(*value))
+        }
+        [from, Term::Part(known, part)] if part.first => {
+            let value = from.typed()?;
+            Term::Beyond { difference: value.less(*known), value, part: part.clone() }
+        }
+        _ => return None,
+    })
+}
+
 fn term(operation: Operation, args: Vec<Term>, literal: DType) -> Term {
+    if let Some(difference) = beyond(&args).filter(|_| operation == Operation::Sub) {
+        return difference;
+    }
     let typed = |args: &[Term]| args.iter().find_map(Term::dtype);
     match operation {
         Operation::Cast(to) => {
@@ -78,7 +162,8 @@ fn term(operation: Operation, args: Vec<Term>, literal: DType) -> Term {
                     let [yes, no] = arms.map(|arm| term(operation, vec![arm], literal).of(to));
                     condition.select(yes, no)
                 }
-                Term::Real(known) | Term::Typed(known) => known.cast(to),
+                Term::Real(known) | Term::Typed(known) | Term::Part(known, _) => known.cast(to),
+                Term::Beyond { difference, .. } => difference.cast(to),
             })
         }
         Operation::Select => {

@@ -1,7 +1,9 @@
 //! Reductions of floats, to some 38 digits.
 
 use super::bound::{Accumulator, Sum, non_negative};
-use super::exact::{Exact, Value};
+use super::elements::Elements;
+use super::exact::{Allowed, Exact, Value};
+use super::known::Known;
 use super::meaning::{Eps, Norm, OfSlice};
 use super::real::Real;
 use super::rows::Task;
@@ -55,6 +57,7 @@ pub fn reduce<I: Iterator<Item = Real>>(op: OfSlice, task: &Task, count: u64, va
         OfSlice::Norm(kind) => norm(kind, task, values()),
         OfSlice::Any | OfSlice::All | OfSlice::BitAnd | OfSlice::BitOr | OfSlice::BitXor => return None,
         OfSlice::ArgMax | OfSlice::ArgMin | OfSlice::CountNonzero | OfSlice::Mode => return None,
+        OfSlice::SumExp | OfSlice::MeanPair => return None,
         OfSlice::Var | OfSlice::Std => return None,
     })
 }
@@ -93,6 +96,73 @@ fn product(acc: Accumulator, count: u64, values: impl Iterator<Item = Real>) -> 
         }
     }
     Exact::float(acc.held(product), product.abs(), acc.product(product, largest, least, count))
+}
+
+/// Bounds of the product of elements between bounds: a product of magnitudes that does not overflow is off by a rounding
+/// of the greatest for each element, and by least subnormals times the other magnitudes.
+pub fn product_between(acc: Accumulator, elements: &Elements) -> Allowed {
+    let (mut low, mut high, mut most, mut largest) = (Real::ONE, Real::ONE, Real::ONE, Real::ONE);
+    for element in elements.iter() {
+        let Some((from, to, _)) = element.ends() else { return Allowed::Anything };
+        let corners = [low.times(from), low.times(to), high.times(from), high.times(to)];
+        low = corners.into_iter().fold(Real::INFINITY, Real::min);
+        high = corners.into_iter().fold(Real::INFINITY.minus(), Real::max);
+        let magnitude = from.abs().max(to.abs());
+        (most, largest) = (most.times(magnitude), largest.times(magnitude.max(Real::ONE)));
+    }
+    let count = elements.count() as f64;
+    let bound = most.times(acc.units(count)).plus(largest.times(acc.tiny()).times(Real::from(count)));
+    if acc.max().below(largest.plus(bound)) || Real::from(0.1).below(acc.units(count)) {
+        return Allowed::Anything;
+    }
+    Allowed::between(low.plus(bound.minus()), high.plus(bound))
+}
+
+/// Bounds of the difference of the greatest and the least of elements between bounds.
+pub fn peak_to_peak(acc: Accumulator, elements: &Elements) -> Allowed {
+    if elements.iter().any(|element| element.ends().is_none()) {
+        return Allowed::Anything;
+    }
+    let least = |end: fn(Known) -> Real| elements.iter().map(end).fold(Real::INFINITY, Real::min);
+    let greatest = |end: fn(Known) -> Real| elements.iter().map(end).fold(Real::INFINITY.minus(), Real::max);
+    let low = greatest(Known::low).plus(least(Known::high).minus()).max(Real::ZERO);
+    let high = greatest(Known::high).plus(least(Known::low).minus());
+    Allowed::between(acc.nearest(low), acc.nearest(high))
+}
+
+/// The greatest element m and the sum of exp(x - m), which is NaN with a NaN or +inf, and 0 of -inf alone or of nothing.
+/// Of elements between bounds, a term is at most that of its high end beside the least m, and 1.
+pub fn sum_exp(acc: Accumulator, elements: &Elements) -> [Exact; 2] {
+    let greatest = |end: fn(Known) -> Real| elements.iter().map(end).fold(Real::INFINITY.minus(), Real::max);
+    let of = |m: Real, end: fn(Known) -> Real| match m {
+        Real::Nan | Real::Infinite { negative: false } => Real::Nan,
+        // Each difference of -inf is NaN, but the terms are 0.
+        Real::Infinite { .. } if greatest(end) == m => Real::ZERO,
+        _ => {
+            let term = |element| end(element).plus(m.minus()).min(Real::ZERO).exp();
+            elements.iter().map(term).fold(Real::ZERO, Real::plus)
+        }
+    };
+    let value = |element: Known| element.value;
+    let m = greatest(value);
+    let sum = of(m, value);
+    let exact = |m: Real, allowed| Exact::float(m, sum, allowed);
+    if elements.are_known() {
+        let allowed = if m.is_finite() { acc.sum_exp(sum, elements.count()) } else { Allowed::exactly(sum) };
+        return [Exact::certain(Value::Float(m)), exact(sum, allowed)];
+    }
+    let (low, high) = (greatest(Known::low), greatest(Known::high));
+    let (anything, nan) = elements.doubt();
+    if anything || nan || !high.is_finite() {
+        return [exact(m, Allowed::Anything), exact(sum, Allowed::Anything)];
+    }
+    // With a least m of -inf all elements may be -inf, or each be the greatest.
+    let (fewest, most) = match low.is_finite() {
+        true => (of(high, Known::low).max(Real::ONE), of(low, Known::high)),
+        false => (Real::ZERO, super::rows::whole(elements.count())),
+    };
+    let bounds = |sum| acc.sum_exp(sum, elements.count());
+    [exact(m, Allowed::between(low, high)), exact(sum, bounds(fewest).or(bounds(most)))]
 }
 
 /// log(sum exp x): NaN with any NaN, else +inf with any +inf; -inf of -inf alone or of nothing.

@@ -63,6 +63,7 @@ pub fn reduce<I: Iterator<Item = i128>>(op: OfSlice, task: &Task, count: u64, va
         OfSlice::L2 => return Some(finished(as_f64(total(square)).sqrt())),
         OfSlice::Any | OfSlice::All | OfSlice::LogSum | OfSlice::LogSumExp | OfSlice::Norm(_) => return None,
         OfSlice::ArgMax | OfSlice::ArgMin | OfSlice::CountNonzero | OfSlice::Mode => return None,
+        OfSlice::SumExp | OfSlice::MeanPair => return None,
         OfSlice::Var | OfSlice::Std | OfSlice::Quantile => return None,
     };
     Some(Exact::certain(Value::Int(result)).wrapping(task.wraps))

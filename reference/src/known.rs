@@ -2,12 +2,14 @@
 //!
 //! Operations that IEEE 754 rounds correctly give one value where their operands are one value; so a
 //! expression without `exp`, `log` and `pow` is known to the bit. On intervals they give the interval of all
-//! results, or [`Allowed::Anything`] if a corner is NaN. A comparison that intervals do not decide may be true or
-//! false, and `select` then gives the hull of both arms.
+//! results, or [`Allowed::Anything`] if a corner is NaN; of integers, all values of the type if a corner wraps. A
+//! comparison that intervals do not decide may be true or false, and `select` then gives the hull of both arms.
+//! Operands are taken to be independent of one another, but for a value with itself: [`Known::with_itself`].
 
-use super::bound::Accumulator;
+use super::bound::{Accumulator, non_negative};
 use super::exact::Allowed;
 use super::real::Real;
+use cranefold_ir::expression::Operation;
 use cranefold_ir::{DType, Scalar};
 use std::cmp::Ordering;
 
@@ -46,6 +48,36 @@ impl Known {
     /// A value without bounds; `value` is the result for exact operands.
     pub fn anything(dtype: DType, value: Real) -> Known {
         Known { dtype, value, allowed: anything(dtype) }
+    }
+
+    /// An integer of which bounds are known: beyond an integer type it may be any value, by wrapping; to a float it is
+    /// rounded.
+    pub fn whole_between(dtype: DType, value: Real, allowed: Allowed) -> Known {
+        let Some((least, greatest)) = dtype.int_range() else {
+            return Known { dtype, value, allowed: allowed.ends(|end| nearest(dtype, end)) };
+        };
+        let inside = |end: Real| !end.below(integer(least)) && !integer(greatest).below(end);
+        match allowed {
+            Allowed::Between { low, high, .. } if inside(low) && inside(high) => Known { dtype, value, allowed },
+            _ => Known::anything(dtype, value),
+        }
+    }
+
+    /// The least allowed value; NaN if there is none.
+    pub fn low(self) -> Real {
+        if let Allowed::Between { low, .. } = self.allowed { low } else { Real::Nan }
+    }
+
+    /// The greatest allowed value; NaN if there is none.
+    pub fn high(self) -> Real {
+        if let Allowed::Between { high, .. } = self.allowed { high } else { Real::Nan }
+    }
+
+    /// The ends of the bounds and the furthest that they are from the value; none if an end is infinite or NaN.
+    pub fn ends(self) -> Option<(Real, Real, Real)> {
+        let Allowed::Between { low, high, .. } = self.allowed else { return None };
+        let radius = high.plus(self.value.minus()).max(self.value.plus(low.minus()));
+        self.allowed.is_finite().then_some((low, high, radius))
     }
 
     /// Returns the value if only one is allowed.
@@ -93,7 +125,7 @@ impl Known {
     /// The sum.
     pub fn plus(self, other: Known) -> Known {
         if self.dtype.is_int() {
-            return self.integers(other, |a, b| a.checked_add(b));
+            return self.monotone(other, |a, b| a.checked_add(b));
         }
         self.corners(other, Real::plus)
     }
@@ -101,7 +133,7 @@ impl Known {
     /// The difference.
     pub fn less(self, other: Known) -> Known {
         if self.dtype.is_int() {
-            return self.integers(other, |a, b| a.checked_sub(b));
+            return self.monotone(other, |a, b| a.checked_sub(b));
         }
         self.corners(other, |a, b| a.plus(b.minus()))
     }
@@ -109,7 +141,7 @@ impl Known {
     /// The product.
     pub fn times(self, other: Known) -> Known {
         if self.dtype.is_int() {
-            return self.integers(other, |a, b| Some((a as u128).wrapping_mul(b as u128) as i128));
+            return self.monotone(other, |a, b| Some((a as u128).wrapping_mul(b as u128) as i128));
         }
         if self.spans_zero() && other.reaches_infinity() || other.spans_zero() && self.reaches_infinity() {
             return Known::anything(self.dtype, nearest(self.dtype, self.value.times(other.value)));
@@ -120,7 +152,8 @@ impl Known {
     /// The quotient; of integers towards zero, by 0 it is 0.
     pub fn over(self, other: Known) -> Known {
         if self.dtype.is_int() {
-            return self.integers(other, |a, b| Some(if b == 0 { 0 } else { a / b }));
+            let quotient = |a, b| Some(if b == 0 { 0 } else { a / b });
+            return if other.spans_zero() { self.integers(other, quotient) } else { self.monotone(other, quotient) };
         }
         if other.point().is_none() && other.spans_zero() {
             return Known::anything(self.dtype, nearest(self.dtype, self.value.over(other.value)));
@@ -163,7 +196,7 @@ impl Known {
     /// The negative; of integers modulo 2^bits.
     pub fn minus(self) -> Known {
         if self.dtype.is_int() {
-            return Known::exactly(self.dtype, Real::ZERO).integers(self, |a, b| a.checked_sub(b));
+            return Known::exactly(self.dtype, Real::ZERO).monotone(self, |a, b| a.checked_sub(b));
         }
         let allowed = match self.allowed {
             Allowed::Between { low, high, nan } => Allowed::Between { low: high.minus(), high: low.minus(), nan },
@@ -174,7 +207,9 @@ impl Known {
 
     /// The magnitude; the least integer's is itself.
     pub fn abs(self) -> Known {
-        if self.dtype.is_int() {
+        let least = self.dtype.int_range().map(|(least, _)| integer(least));
+        let wraps = matches!(self.allowed, Allowed::Between { low, .. } if low.is_negative() && Some(low) == least);
+        if self.point().is_some() && least.is_some() || wraps {
             return self.integers(self, |a, _| a.checked_abs());
         }
         let allowed = match self.allowed {
@@ -234,20 +269,35 @@ impl Known {
                     let exact = Allowed::exactly(exact);
                     if certain { exact } else { Accumulator::of(self.dtype).power(exact) }
                 }
+                (None, Some(y)) if self.allowed.is_finite() => match whole_kind(y) {
+                    Whole::Even if !y.is_negative() => self.abs().power_at_corners(exponent),
+                    Whole::Odd if !y.is_negative() => self.power_of_ends(y),
+                    Whole::Even | Whole::Odd if !self.spans_zero() => self.power_of_ends(y),
+                    _ => self.power_at_corners(exponent),
+                },
                 _ => self.power_at_corners(exponent),
             },
         };
         Known { value, ..Known::rounded(self.dtype, value, allowed) }
     }
 
-    /// The power of intervals, above zero, where it is monotone in base and exponent.
+    /// The power of an interval to an exponent for which it is monotone there.
+    fn power_of_ends(self, exponent: Real) -> Allowed {
+        let Allowed::Between { low, high, .. } = self.allowed else { return Allowed::Anything };
+        Accumulator::of(self.dtype).power(between(&[low, high].map(|end| power(end, exponent)), false))
+    }
+
+    /// The power of intervals, from zero on, where it is monotone in base and exponent.
     fn power_at_corners(self, exponent: Known) -> Allowed {
         match (self.allowed, exponent.allowed) {
             (Allowed::Between { low: a, high: b, nan: false }, Allowed::Between { low: c, high: d, nan: false })
-                if Real::ZERO.below(a) && b.is_finite() && c.is_finite() && d.is_finite() =>
+                if (Real::ZERO.below(a) || !a.below(Real::ZERO) && Real::ZERO.below(c))
+                    && b.is_finite()
+                    && c.is_finite()
+                    && d.is_finite() =>
             {
                 let corners = [power(a, c), power(a, d), power(b, c), power(b, d)];
-                Accumulator::of(self.dtype).power(between(&corners, false))
+                non_negative(Accumulator::of(self.dtype).power(between(&corners, false)))
             }
             _ => Allowed::Anything,
         }
@@ -326,7 +376,7 @@ impl Known {
                 };
                 Known { dtype: to, value: whole(self.value), allowed }
             }
-            Some(_) => Known { dtype: to, ..self }.integers(self, |a, _| Some(a)),
+            Some(_) => Known { dtype: to, ..self }.monotone(self, |a, _| Some(a)),
             None => {
                 // Integers become 16-bit floats through f64, as sums of integers do.
                 let through = if from.is_int() && to.bytes() < 4 { DType::F64 } else { to };
@@ -346,6 +396,40 @@ impl Known {
             (Some(a), Some(b)) => Known::exactly(self.dtype, integer(at(a, b))),
             _ => Known::anything(self.dtype, value),
         }
+    }
+
+    /// An operation on integers that is monotone in each operand: on intervals the interval of its corners, or all
+    /// values if one of them is beyond the type.
+    fn monotone(self, other: Known, operation: impl Fn(i128, i128) -> Option<i128>) -> Known {
+        let of_value = self.integers(other, &operation);
+        let (None, Some((least, greatest))) = (of_value.point(), self.dtype.int_range()) else { return of_value };
+        let (Allowed::Between { low: a, high: b, .. }, Allowed::Between { low: c, high: d, .. }) =
+            (self.allowed, other.allowed)
+        else {
+            return of_value;
+        };
+        let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| operation(whole(x), whole(y)));
+        let inside = |corner: &Option<i128>| corner.is_some_and(|value| least <= value && value <= greatest);
+        match corners.iter().all(inside) {
+            true => Known { allowed: between(&corners.map(|c| integer(c.unwrap_or(0))), false), ..of_value },
+            false => of_value,
+        }
+    }
+
+    /// An operation on this value and itself, where it is narrower than on two values of the same bounds.
+    pub fn with_itself(self, operation: Operation) -> Option<Known> {
+        if self.point().is_some() || !self.allowed.is_finite() {
+            return None;
+        }
+        Some(match operation {
+            Operation::Sub => Known::exactly(self.dtype, Real::ZERO),
+            Operation::Div if !self.spans_zero() => Known::exactly(self.dtype, Real::ONE),
+            Operation::Mul => self.abs().times(self.abs()),
+            Operation::Min | Operation::Max => self,
+            Operation::Eq | Operation::Le | Operation::Ge => Known::truth(true),
+            Operation::Ne | Operation::Lt | Operation::Gt => Known::truth(false),
+            _ => return None,
+        })
     }
 
     /// Returns true if a zero is among the values.

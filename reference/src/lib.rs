@@ -22,6 +22,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The bounds of a region's results cover the whole chain of its definitions:
+//!
+//! ```
+//! use cranefold_reference as reference;
+//! use cranefold_spec::Spec;
+//!
+//! let spec: Spec = "region x:f32[2,3] axes=[1] { m = max(x); e = exp(x - m); e / sum(e), m }".parse()?;
+//! let x: Vec<u8> = [1.0, 2.0, 3.0, 9.0, 7.5, 8.0].into_iter().flat_map(f32::to_ne_bytes).collect();
+//! let exact = reference::reduce(&spec, &[&x])?;
+//! assert!((exact[0][0].round(&spec).as_f64() - 0.0900306).abs() < 1e-7);
+//! assert!(exact[0].iter().all(|exact| exact.is_bounded(&spec) && exact.error_bound(&spec) < 3e-6));
+//! assert_eq!(exact[1][1].round(&spec).as_f64(), 9.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The reference decides the questions that the ops' definitions leave open:
 //!
 //! - parameters (`p`, `eps`) and the count that a mean divides by are first rounded to the
@@ -44,6 +59,7 @@ mod moments;
 mod normalize;
 mod position;
 mod real;
+mod region;
 mod rows;
 mod selection;
 mod walk;
@@ -57,10 +73,11 @@ use cranefold_ir::DType::{self, Bool, F32, F64, I64, U64};
 use cranefold_ir::Scalar;
 use cranefold_ir::ops::{Combiner, OpCall, ResultKind};
 use cranefold_spec::{Operand, Role, Rounding, Spec};
-use elements::Elements;
+use elements::{Elements, Mapped};
 use expression::{Names, evaluate, literal_after, seen};
 use known::Known;
 use meaning::Meaning;
+use region::Region;
 use rows::Task;
 use walk::{Indices, Slice};
 
@@ -84,17 +101,18 @@ pub enum ReferenceError {
 ///
 /// # Errors
 /// [`ReferenceError`] if there are too few or too many buffers, or one is too short; also if
-/// [`then`](Spec::then) reads the outputs' old elements: use [`reduce_over`].
+/// [`then`](Spec::then) or a region reads the outputs' old elements: use [`reduce_over`].
 pub fn reduce(spec: &Spec, inputs: &[&[u8]]) -> Result<Vec<Vec<Exact>>, ReferenceError> {
-    let reads_old = spec.then().iter().any(|expression| expression.uses("d"));
-    if reads_old {
+    let definitions = spec.body().map_or(&[][..], |body| &body.definitions);
+    let old = definitions.iter().any(|definition| matches!(definition.value, cranefold_ir::region::Value::Old(_)));
+    if old || spec.then().iter().any(|expression| expression.uses("d")) {
         return reduce_over(spec, inputs, &[]);
     }
     walk::check_buffers("input", spec.inputs(), inputs.iter().map(|b| b.len()))?;
     Given::of(spec, inputs, &[]).outputs()
 }
 
-/// Computes as [`reduce`] does, where `then` may read the old elements of the outputs.
+/// Computes as [`reduce`] does, where `then` and regions may read the old elements of the outputs.
 ///
 /// ```
 /// use cranefold_reference as reference;
@@ -144,6 +162,9 @@ impl<'a> Given<'a> {
 
     /// The results of all outputs.
     fn outputs(&self) -> Result<Vec<Vec<Exact>>, ReferenceError> {
+        if let Some(body) = self.spec.body() {
+            return region::evaluate(&Region::of(self.spec, body, self.inputs, self.old));
+        }
         if self.spec.applies() {
             // Empty slices have no positions, and need no results.
             let none = self.spec.reduced_count() == 0;
@@ -151,8 +172,8 @@ impl<'a> Given<'a> {
         }
         let mut outputs = vec![vec![]; self.spec.outputs().len()];
         let mut beside = self.beside();
-        for elements in self.slices() {
-            let results = self.results(&elements)?;
+        for slice in self.slices() {
+            let results = self.results(&slice)?;
             let results = match self.spec.then().is_empty() {
                 true => results.into_iter().map(|(_, exact)| exact).collect(),
                 false => self.then(&results, &mut beside),
@@ -165,25 +186,21 @@ impl<'a> Given<'a> {
     }
 
     /// The slices that the output elements are reduced from, in the row-major order of the axes that are kept.
-    fn slices(&self) -> impl Iterator<Item = Elements<'_>> {
+    fn slices(&self) -> impl Iterator<Item = Mapped<'_>> {
         let operands = self.spec.inputs().iter().zip(self.inputs).zip(&self.names);
         let operands = operands.filter(|((operand, _), _)| *operand.role() != Role::Then);
         let mut inputs: Vec<_> =
             operands.map(|((operand, bytes), name)| (name, Slice::all(self.spec, operand, bytes))).collect();
         std::iter::from_fn(move || {
             let slices = inputs.iter_mut().map(|(name, slices)| Some((name.as_str(), slices.next()?)));
-            Some(Elements {
-                inputs: slices.collect::<Option<_>>()?,
-                map: self.spec.map(),
-                accumulator: self.accumulator,
-            })
+            Some(Mapped { inputs: slices.collect::<Option<_>>()?, map: self.spec.map(), accumulator: self.accumulator })
         })
     }
 
     /// The results of the reducers over a slice with their types in expressions, or without expressions with
     /// the outputs' types.
-    fn results(&self, elements: &Elements) -> Result<Vec<(DType, Exact)>, ReferenceError> {
-        let spec = self.spec;
+    fn results(&self, slice: &Mapped) -> Result<Vec<(DType, Exact)>, ReferenceError> {
+        let (spec, elements) = (self.spec, &Elements::Mapped(slice));
         let input = elements.dtype();
         if spec.is_identity() {
             let element = elements.iter().next().expect("one element over no axes");
@@ -195,7 +212,7 @@ impl<'a> Given<'a> {
             let name = match call {
                 OpCall::Row { name, .. } => name,
                 OpCall::Own(combiner) => {
-                    results.extend(self.combined(combiner, elements));
+                    results.extend(self.combined(combiner, slice));
                     continue;
                 }
             };
@@ -215,9 +232,9 @@ impl<'a> Given<'a> {
     }
 
     /// The results of a combiner.
-    fn combined(&self, combiner: &Combiner, elements: &Elements) -> Vec<(DType, Exact)> {
+    fn combined(&self, combiner: &Combiner, slice: &Mapped) -> Vec<(DType, Exact)> {
         let one = |value: Known| (self.working_type(ResultKind::Value, value.dtype), self.given(value));
-        combine::reduce(combiner, elements).into_iter().map(one).collect()
+        combine::reduce(combiner, slice).into_iter().map(one).collect()
     }
 
     fn task(&self, call: &OpCall, input: DType, to: DType) -> Task {
@@ -294,8 +311,8 @@ impl<'a> Given<'a> {
     /// The output at each position of input 0's shape, in row-major order.
     fn applied(&self) -> Result<Vec<Exact>, ReferenceError> {
         let mut output = vec![None; self.spec.inputs()[0].elems() as usize];
-        for (elements, places) in self.slices().zip(walk::places(self.spec)) {
-            for (place, exact) in places.zip(self.applied_to(&elements)?) {
+        for (slice, places) in self.slices().zip(walk::places(self.spec)) {
+            for (place, exact) in places.zip(self.applied_to(&slice)?) {
                 output[place as usize] = Some(exact);
             }
         }
@@ -303,27 +320,27 @@ impl<'a> Given<'a> {
     }
 
     /// The output at the positions of a slice.
-    fn applied_to(&self, elements: &Elements) -> Result<Vec<Exact>, ReferenceError> {
+    fn applied_to(&self, slice: &Mapped) -> Result<Vec<Exact>, ReferenceError> {
         let Some(expression) = self.spec.apply() else {
             let call = &self.spec.reducers()[0];
-            let (input, name) = (elements.dtype(), call.as_row().map_or("a combiner", |row| row.name));
+            let (input, name) = (slice.dtype(), call.as_row().map_or("a combiner", |row| row.name));
             let unknown = ReferenceError::Unknown { op: name, elements: input };
             let Some(Meaning::Positions(op)) = Meaning::of(name) else { return Err(unknown) };
             let task = self.task(call, input, self.spec.outputs()[0].dtype());
-            let further: Vec<Slice> = match elements.map {
+            let further: Vec<Slice> = match slice.map {
                 Some(_) => vec![],
-                None => elements.inputs[1..].iter().map(|(_, slice)| slice.clone()).collect(),
+                None => slice.inputs[1..].iter().map(|(_, slice)| slice.clone()).collect(),
             };
-            return normalize::apply(op, &task, elements, &further).ok_or(unknown);
+            return normalize::apply(op, &task, &Elements::Mapped(slice), &further).ok_or(unknown);
         };
-        let results = self.results(elements)?;
+        let results = self.results(slice)?;
         let named = named(&results);
         let literal = literal_after(results.first().map(|&(dtype, _)| dtype));
         let one = |mut names: Names| {
             names.extend(named.iter().cloned());
             self.given(evaluate(expression, &names, literal))
         };
-        Ok(elements.names().map(one).collect())
+        Ok(slice.names().map(one).collect())
     }
 }
 

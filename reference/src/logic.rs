@@ -12,6 +12,7 @@ pub fn reduce(op: OfSlice, mut elements: impl Iterator<Item = bool>) -> Option<E
         OfSlice::Sum | OfSlice::Prod | OfSlice::Mean | OfSlice::L1 | OfSlice::L2 | OfSlice::SumSquares => return None,
         OfSlice::LogSum | OfSlice::LogSumExp | OfSlice::Norm(_) | OfSlice::Linf | OfSlice::Ptp => return None,
         OfSlice::ArgMax | OfSlice::ArgMin | OfSlice::CountNonzero | OfSlice::Mode => return None,
+        OfSlice::SumExp | OfSlice::MeanPair => return None,
         OfSlice::Var | OfSlice::Std | OfSlice::Median | OfSlice::MedianLow | OfSlice::Quantile => return None,
     };
     Some(Exact::certain(Value::Bool(result)))

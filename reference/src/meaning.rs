@@ -30,6 +30,7 @@ pub enum OfSlice {
     SumSquares,
     LogSum,
     LogSumExp,
+    SumExp,
     Norm(Norm),
     Linf,
     Ptp,
@@ -41,6 +42,7 @@ pub enum OfSlice {
     ArgMin,
     Var,
     Std,
+    MeanPair,
     Median,
     MedianLow,
     Quantile,
@@ -127,6 +129,7 @@ impl Meaning {
             "sum_squares" => Meaning::Slice(SumSquares),
             "log_sum" => Meaning::Slice(LogSum),
             "log_sum_exp" => Meaning::Slice(LogSumExp),
+            "sum_exp" => Meaning::Slice(SumExp),
             "lp" => norm(Eps::Absent, true),
             "lp_max" => norm(Eps::Least, true),
             "lp_sum" => norm(Eps::Added, true),
@@ -142,6 +145,7 @@ impl Meaning {
             "argmin" => Meaning::Slice(ArgMin),
             "var" => Meaning::Slice(Var),
             "std" => Meaning::Slice(Std),
+            "mean_pair" => Meaning::Slice(MeanPair),
             "median" => Meaning::Slice(Median),
             "median_low" => Meaning::Slice(MedianLow),
             "quantile" => Meaning::Slice(Quantile),
@@ -164,15 +168,16 @@ impl Meaning {
 }
 
 impl OfSlice {
-    /// The dependence of the result on elements that are floats.
+    /// The dependence of the result on the elements.
     pub fn dependence(self) -> Dependence {
         use OfSlice::*;
         match self {
-            Sum | Min | Max | Mean | LogSum | LogSumExp | Median | MedianLow | Quantile => Dependence::Rising,
-            L1 | L2 | SumSquares | Norm(_) | Linf => Dependence::RisingInMagnitude,
-            Prod | Ptp | Any | All | CountNonzero | BitAnd | BitOr | BitXor | ArgMax | ArgMin | Var | Std | Mode => {
-                Dependence::Free
+            Sum | Min | Max | Mean | LogSum | LogSumExp | Median | MedianLow | Quantile | Any | All => {
+                Dependence::Rising
             }
+            L1 | L2 | SumSquares | Norm(_) | Linf => Dependence::RisingInMagnitude,
+            Prod | Ptp | CountNonzero | BitAnd | BitOr | BitXor | ArgMax | ArgMin | Mode => Dependence::Free,
+            SumExp | Var | Std | MeanPair => Dependence::Free,
         }
     }
 }

@@ -31,6 +31,13 @@
 //! Where all elements are equal, and all their sums numbers of the accumulator's type, nothing is rounded.
 //!
 //! Deviations whose squares fall below the normal numbers lose a least subnormal each.
+//!
+//! **Elements between bounds.** If elements are up to r off, the mean is off by the mean of r, and the vector of
+//! deviations by one of length R, R^2 = sum r^2. So M2 lies between (sqrt(M2) - R)^2 and (sqrt(M2) + R)^2, and errors of
+//! rounding are those of the greatest M2 and magnitudes.
+//!
+//! **The pair.** The first part of the mean is a mean of blocks, off by E, or the whole mean rounded; the second part is
+//! off as much, and only their sum is the mean within its own error.
 
 use super::bound::{Accumulator, non_negative};
 use super::elements::Elements;
@@ -54,6 +61,67 @@ pub struct Moments {
     spread: Real,
     /// The error bound of the mean, which no deviation is less than.
     mean_error: Real,
+    /// The error bound of each part of the mean.
+    part_error: Real,
+    /// True if the mean may overflow, or an element be without bounds.
+    unbounded: bool,
+}
+
+/// Sums over the elements and their bounds.
+struct Sums {
+    mean: Real,
+    /// M2.
+    squares: Real,
+    /// The sum of the squares of the greatest magnitudes.
+    magnitudes: Real,
+    /// The greatest magnitude.
+    largest: Real,
+    /// The mean of r.
+    shift: Real,
+    /// R.
+    radius: Real,
+    /// True if an element is without bounds.
+    unbounded: bool,
+}
+
+fn square(x: Real) -> Real {
+    x.times(x)
+}
+
+impl Sums {
+    fn of(elements: &Elements, n: Real) -> Sums {
+        let values = || elements.iter().map(|element| element.value);
+        let sum = |terms: &mut dyn Iterator<Item = Real>| terms.fold(Real::ZERO, Real::plus);
+        let mean = sum(&mut values()).over(n);
+        let squares = sum(&mut values().map(|x| square(x.plus(mean.minus()))));
+        let unbounded = !elements.are_known() && elements.iter().any(|element| element.ends().is_none());
+        let radius = |element: Known| match element.point() {
+            Some(_) => Real::ZERO,
+            None => element.ends().map_or(Real::INFINITY, |(_, _, radius)| radius),
+        };
+        let magnitude = |element: Known| element.value.abs().plus(radius(element));
+        Sums {
+            mean,
+            squares,
+            magnitudes: sum(&mut elements.iter().map(|element| square(magnitude(element)))),
+            largest: elements.iter().map(magnitude).fold(Real::ZERO, Real::max),
+            shift: sum(&mut elements.iter().map(radius)).over(n),
+            radius: sum(&mut elements.iter().map(|element| square(radius(element)))).square_root(),
+            unbounded,
+        }
+    }
+
+    /// The least and the greatest M2 of elements between their bounds.
+    fn squares_between(&self) -> (Real, Real) {
+        let root = self.squares.square_root();
+        match self.radius.is_zero() {
+            true => (self.squares, self.squares),
+            false => {
+                let least = root.plus(self.radius.minus()).max(Real::ZERO);
+                (square(least), square(root.plus(self.radius)))
+            }
+        }
+    }
 }
 
 impl Moments {
@@ -61,33 +129,46 @@ impl Moments {
     pub fn of(acc: Accumulator, elements: &Elements) -> Moments {
         let count = elements.count();
         let n = whole(count.max(1));
-        let values = || elements.iter().map(|element| element.value);
-        let sum = |terms: &mut dyn Iterator<Item = Real>| terms.fold(Real::ZERO, Real::plus);
-        let mean = sum(&mut values()).over(n);
-        let square = |x: Real| x.times(x);
-        let squares = sum(&mut values().map(|x| square(x.plus(mean.minus()))));
-        let largest = values().fold(Real::ZERO, |m, x| m.max(x.abs()));
+        let sums = Sums::of(elements, n);
+        let (least, greatest) = sums.squares_between();
 
         let merges = ((count as f64 / 32.0).log2().ceil() + 1.0).max(0.0);
         let (in_block, merging) = if count <= 64 { (173.0, 0.0) } else { (275.0, 16.0 * merges.sqrt() + 6.0 * merges) };
-        let certain = count <= 1 || (squares.is_zero() && acc.sums_exactly(floats::sum(values())));
-        let pivot = match certain {
-            true => Real::ZERO,
-            false => sum(&mut values().map(square)).times(square(acc.units(45.0))),
-        };
-        let deviations = squares.plus(pivot);
+        let values = || elements.iter().map(|element| element.value);
+        let certain = count <= 1 || (greatest.is_zero() && acc.sums_exactly(floats::sum(values())));
+        let pivot = if certain { Real::ZERO } else { sums.magnitudes.times(square(acc.units(45.0))) };
+        let deviations = if count <= 1 { Real::ZERO } else { greatest.plus(pivot) };
         let spread = deviations.over(n).square_root();
         let underflow = if certain { Real::ZERO } else { acc.tiny().times(n).times(Real::from(4.0)) };
         let bound = deviations.times(acc.units(in_block + merging)).plus(underflow);
-        let limit = square(largest.plus(largest)).times(n);
+        let limit = square(sums.largest.plus(sums.largest)).times(n);
         let allowed = match () {
-            _ if squares == Real::Nan || count == 0 => Allowed::exactly(Real::Nan),
-            _ if acc.max().below(limit) || !elements.are_known() => Allowed::Anything,
-            _ => non_negative(Allowed::between(squares.plus(bound.minus()), squares.plus(bound))),
+            _ if count == 0 || (sums.squares == Real::Nan && !sums.unbounded) => Allowed::exactly(Real::Nan),
+            _ if acc.max().below(limit) || sums.unbounded => Allowed::Anything,
+            _ if certain => Allowed::exactly(sums.squares),
+            _ => non_negative(Allowed::between(least.plus(bound.minus()), greatest.plus(bound))),
         };
-        let mean_units = 45.0 + 6.0 * merges.sqrt() + 3.0 * merges;
-        let mean_error = spread.times(acc.units(mean_units));
-        Moments { acc, count, mean, squares, allowed, spread, mean_error }
+        let rounding = match certain {
+            true => Real::ZERO,
+            false => spread.times(acc.units(45.0 + 6.0 * merges.sqrt() + 3.0 * merges)),
+        };
+        let mean_error = rounding.plus(sums.shift);
+        let part_error = match certain {
+            true => sums.shift,
+            false => pivot.over(n).square_root().plus(sums.mean.abs().times(acc.units(2.0))).plus(mean_error),
+        };
+        let sum_of_deviations = sums.largest.times(n).times(Real::from(2.02));
+        Moments {
+            acc,
+            count,
+            mean: sums.mean,
+            squares: sums.squares,
+            allowed,
+            spread,
+            mean_error,
+            part_error,
+            unbounded: sums.unbounded || sums.largest.is_finite() && acc.max().below(sum_of_deviations),
+        }
     }
 
     /// M2 / (n - ddof), or M2 / 0 for n <= ddof; or the root of it.
@@ -115,16 +196,38 @@ impl Moments {
         Known { dtype: self.acc.dtype(), value, allowed }
     }
 
+    /// The two parts of the mean, NaN of nothing. Beside an infinity the first may be infinite or NaN, and the second is NaN.
+    pub fn parts(&self) -> [Known; 2] {
+        let first = self.acc.nearest(self.mean);
+        [first, self.acc.nearest(self.mean.plus(first.minus()))].map(|value| {
+            let value = if self.count == 0 { Real::Nan } else { value };
+            let error = self.part_error;
+            let allowed = match () {
+                _ if self.count == 0 => Allowed::exactly(Real::Nan),
+                _ if self.unbounded => Allowed::Anything,
+                _ if !self.mean.is_finite() => Allowed::exactly(value).or_nan(value != Real::Nan),
+                // Either zero.
+                _ if value.is_zero() => Allowed::between(error.minus(), error),
+                _ => Allowed::between(value.plus(error.minus()), value.plus(error)),
+            };
+            Known { dtype: self.acc.dtype(), value, allowed }
+        })
+    }
+
     /// An element less the mean, which is subtracted in two parts.
     pub fn deviation(&self, element: Known) -> Known {
         let exact = element.value.plus(self.mean.minus());
         let (acc, value) = (self.acc, self.acc.nearest(exact));
-        let near = exact.abs().plus(self.spread).times(acc.units(2.0));
-        let bound = if self.spread.is_zero() { Real::ZERO } else { self.mean_error.plus(near) };
-        let allowed = match () {
-            _ if exact == Real::Nan => Allowed::exactly(Real::Nan),
-            _ if self.allowed == Allowed::Anything || element.point().is_none() => Allowed::Anything,
-            _ => Allowed::between(exact.plus(bound.minus()), exact.plus(bound)),
+        let allowed = match element.ends() {
+            _ if self.unbounded => Allowed::Anything,
+            _ if exact == Real::Nan || !self.mean.is_finite() => Allowed::exactly(Real::Nan),
+            None => Allowed::Anything,
+            Some((low, high, radius)) => {
+                let near = exact.abs().plus(radius).plus(self.spread).times(acc.units(2.0));
+                let bound = if self.spread.is_zero() { self.mean_error } else { self.mean_error.plus(near) };
+                let from = |end: Real| end.plus(self.mean.minus());
+                Allowed::between(from(low).plus(bound.minus()), from(high).plus(bound))
+            }
         };
         Known { dtype: acc.dtype(), value, allowed }
     }

@@ -12,7 +12,7 @@ fn number(value: usize) -> Exact {
 }
 
 /// The position of the greatest or `least` element in row-major order: the first one's, or the `last` one's. NaN is
-/// beyond all numbers; -0 equals +0. Among intervals any position is allowed.
+/// beyond all numbers; -0 equals +0.
 pub fn extreme(elements: &Elements, least: bool, last: bool) -> Exact {
     // The order of the element and the best one so far: `Greater` is better.
     let order = |new: Real, best: Real| match (new, best) {
@@ -37,7 +37,26 @@ pub fn extreme(elements: &Elements, least: bool, last: bool) -> Exact {
     if elements.are_known() {
         return found;
     }
-    found.within(Allowed::between(Real::ZERO, integer(i128::from(elements.count()) - 1)))
+    let (first, last) = candidates(elements, least);
+    found.within(Allowed::between(integer(first), integer(last)))
+}
+
+/// The first and the last position that may be the greatest or `least` element's: if all elements lie between bounds,
+/// those of elements that reach the best of the other ends.
+fn candidates(elements: &Elements, least: bool) -> (i128, i128) {
+    // The ends, with the better values greater.
+    let worst = |element: Known| if least { element.high().minus() } else { element.low() };
+    let best = |element: Known| if least { element.low().minus() } else { element.high() };
+    let all = (0, i128::from(elements.count()) - 1);
+    if elements.iter().any(|element| element.ends().is_none()) {
+        return all;
+    }
+    let sure = elements.iter().map(worst).fold(Real::INFINITY.minus(), Real::max);
+    let reaches = |element: Known| !best(element).below(sure);
+    let mut positions =
+        (0..).zip(elements.iter()).filter(|(_, element)| reaches(*element)).map(|(position, _)| position);
+    let first = positions.next().unwrap_or(all.0);
+    (first, positions.last().unwrap_or(first))
 }
 
 /// The number of elements that are not zero; a NaN counts.

@@ -48,6 +48,10 @@ pub fn reduce(op: OfSlice, task: &Task, elements: &Elements) -> Option<Vec<Exact
         OfSlice::ArgMax | OfSlice::ArgMin => vec![position::extreme(elements, least, task.params[0] == 1.0)],
         OfSlice::CountNonzero => vec![position::count_nonzero(elements)],
         OfSlice::Mode => selection::mode(elements),
+        OfSlice::SumExp if task.input.is_float() => floats::sum_exp(task.acc(), elements).into(),
+        OfSlice::MeanPair if task.input.is_float() => {
+            Moments::of(task.acc(), elements).parts().map(|part| Exact::known(part, false)).into()
+        }
         _ => vec![one(op, task, elements)?],
     })
 }
@@ -56,20 +60,29 @@ pub fn reduce(op: OfSlice, task: &Task, elements: &Elements) -> Option<Vec<Exact
 fn one(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     match task.input {
         d if d.is_float() => of_floats(op, task, elements),
-        _ if !elements.are_known() => {
-            let all = Known::anything(task.to, Real::ZERO).allowed;
-            Some(exactly(op, task, elements)?.within(all))
-        }
         _ => exactly(op, task, elements),
     }
 }
 
-/// The result of integers and truth values.
+/// The result of integers and truth values. Over bounds, one that rises is bounded by the results of their ends.
 fn exactly(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
-    if task.input == DType::Bool {
-        return logic::reduce(op, elements.iter().map(|element| !element.value.is_zero()));
+    let of = |end: fn(Known) -> Real| {
+        if task.input == DType::Bool {
+            return logic::reduce(op, elements.iter().map(|element| !end(element).is_zero()));
+        }
+        let whole = |element| Known::exactly(task.input, end(element)).whole();
+        integers::reduce(op, task, elements.count(), || elements.iter().map(whole))
+    };
+    let of_values = of(|element| element.value)?;
+    if elements.are_known() {
+        return Some(of_values);
     }
-    integers::reduce(op, task, elements.count(), || elements.iter().map(Known::whole))
+    let (low, high) = match op.dependence() {
+        Dependence::Rising => (of(Known::low)?, of(Known::high)?),
+        Dependence::RisingInMagnitude => (of(|x| x.abs().low())?, of(|x| x.abs().high())?),
+        Dependence::Free => return Some(of_values.within(Known::anything(task.to, Real::ZERO).allowed)),
+    };
+    Some(of_values.within(low.allowed().or(high.allowed())))
 }
 
 /// The result of floats. Over intervals, a reduction that rises with each element, or with its magnitude, is bounded
@@ -83,16 +96,18 @@ fn of_floats(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     if elements.are_known() {
         return Some(of_values);
     }
+    if op == OfSlice::Ptp || op == OfSlice::Prod {
+        return Some(of_values.within(match op {
+            OfSlice::Ptp => floats::peak_to_peak(task.acc(), elements),
+            _ => floats::product_between(task.acc(), elements),
+        }));
+    }
     let of_magnitudes = op.dependence() == Dependence::RisingInMagnitude;
     let (anything, nan) = elements.doubt();
     let end = |upper: bool| {
         let value = move |element: Known| {
             let element = if of_magnitudes { element.abs() } else { element };
-            match element.allowed {
-                Allowed::Between { low, .. } if !upper => low,
-                Allowed::Between { high, .. } => high,
-                Allowed::Anything => Real::Nan,
-            }
+            if upper { element.high() } else { element.low() }
         };
         Some(floats::reduce(op, task, count, || elements.iter().map(value))?.allowed())
     };

@@ -83,7 +83,7 @@ pub fn middle(mean_of_two: bool, task: &Task, values: impl Iterator<Item = i128>
 }
 
 /// The least of the most frequent elements, and the number of its occurrences. -0 equals +0 and the result is
-/// +0; NaN equals NaN and is the greatest. Among intervals anything is allowed.
+/// +0; NaN equals NaN and is the greatest. Among elements between bounds it is one of them.
 pub fn mode(elements: &Elements) -> Vec<Exact> {
     let plus_zero = |x: Real| if x.is_zero() { Real::ZERO } else { x };
     let mut sorted: Vec<Real> = elements.iter().map(|element| plus_zero(element.value)).collect();
@@ -98,6 +98,10 @@ pub fn mode(elements: &Elements) -> Vec<Exact> {
     let count = Exact::certain(Value::Int(Integer::from(best.1 as i128)));
     match elements.are_known() {
         true => vec![value, count],
-        false => vec![value.within(Allowed::Anything), count.within(Allowed::Anything)],
+        false => {
+            let hull = elements.iter().map(|element| element.allowed).reduce(Allowed::or).expect("elements");
+            let any = Allowed::between(Real::ONE, super::rows::whole(elements.count()));
+            vec![value.within(hull), count.within(any)]
+        }
     }
 }

@@ -83,8 +83,9 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
         };
-        let reducer = spec.recipe_as_written().reducer(&types, Form::Plain).map_err(in_spec)?;
-        let (given, element_bytes) = (spec.reduced_count(), reducer.method.state_bytes());
+        let computation = spec.recipe_as_written().computation(&types, Form::Plain).map_err(in_spec)?;
+        let state = computation.groups().map(|group| group.reducer.method.state_bytes()).max();
+        let (given, element_bytes) = (spec.reduced_count(), state.unwrap_or(0));
         let gathered = given.checked_mul(element_bytes).filter(|&bytes| bytes <= MAX_GATHERED_BYTES);
         if selects && gathered.is_none() && spec.outputs[0].elems() > 0 {
             return Err(SpecError::TooManyToSelect { op: name, given, element_bytes, limit: MAX_GATHERED_BYTES });
@@ -496,7 +497,7 @@ fn values(
     with_defaults(recipe.values(&elements, &beside, &outputs)?)
 }
 
-/// The default type of an output: positions are i64, floats have the type of input 0 if that is a float, integers
+/// The default type of an output: positions are i64, an accumulated value has the accumulator's type, floats have the type of input 0 if that is a float, integers
 /// the type of the reduced elements; else the type of the value.
 fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: DType) -> Result<DType, RecipeError> {
     let element = recipe.element(&typed(inputs))?;
@@ -504,6 +505,7 @@ fn default_output(recipe: &Recipe, inputs: &[Operand], kind: ResultKind, value: 
     let only_counts = recipe.calls.iter().all(|c| c.results().iter().all(|&r| r == ResultKind::Count));
     Ok(match (kind, value) {
         (ResultKind::Count, _) => I64,
+        (ResultKind::Accumulated, value) => value,
         (_, value) if value.is_float() => {
             if input.is_float() {
                 input

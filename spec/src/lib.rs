@@ -299,6 +299,11 @@ impl Spec {
         (0..self.rank()).filter(|&axis| self.reduced[axis]).collect()
     }
 
+    /// The other axes in ascending order.
+    pub fn axes_kept(&self) -> Vec<usize> {
+        (0..self.rank()).filter(|&axis| !self.reduced[axis]).collect()
+    }
+
     /// Returns true if reduced axes stay in the output's shape, with extent 1. It is false over no axes and where
     /// each position of the slice is written, since it makes no difference there.
     pub fn keep_dims(&self) -> bool {

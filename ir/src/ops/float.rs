@@ -13,6 +13,12 @@ pub(super) fn give(lets: &mut Lets, value: Expr, types: &RowTypes) -> Expr {
     lets.splice(&canon, &[value]).remove(0).cast(types.output)
 }
 
+/// The results in the types of the row's outputs, each like [`give`].
+pub(super) fn give_all(lets: &mut Lets, values: Vec<Expr>, types: &RowTypes) -> Vec<Expr> {
+    let outputs = values.into_iter().zip(&types.outputs);
+    outputs.map(|(value, &output)| give(lets, value, &RowTypes { output, ..types.clone() })).collect()
+}
+
 /// The monoid of a reducer with one phase and one accumulator.
 pub(super) struct Monoid {
     /// The identity element.

@@ -1,7 +1,7 @@
 //! log(sum exp x) in two phases.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
-use super::float::give;
+use super::float::{give, give_all};
 use super::{Phase, Reducer, RowTypes, combine};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
@@ -14,6 +14,17 @@ pub(super) fn log_sum_exp(types: &RowTypes) -> Reducer {
         let value = lets.splice(&math::log(sum.dtype()), &[sum]).remove(0).add(pivot.clone());
         let value = pivot.clone().lt(pivot.float(f64::INFINITY)).select(value, pivot);
         vec![give(lets, value, types)]
+    })
+}
+
+/// The greatest element m and the sum of exp(x - m). Without elements above -inf they are -inf and 0; with +inf or NaN
+/// the sum is NaN.
+pub(super) fn sum_exp(types: &RowTypes) -> Reducer {
+    sums(types, |lets, [pivot, sum]| {
+        let greatest = sum.clone().eq(sum.float(0.0)).select(sum.float(f64::NEG_INFINITY), pivot.clone());
+        let nan = Scalar::nan(sum.dtype()).into();
+        let sum = pivot.clone().lt(pivot.float(f64::INFINITY)).select(sum, nan);
+        give_all(lets, vec![greatest, sum], types)
     })
 }
 

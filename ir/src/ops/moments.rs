@@ -1,6 +1,6 @@
 //! Reducers of the mean and the deviations from it, such as the variance.
 
-use super::float::{SUM, give, reducer, same};
+use super::float::{SUM, give, give_all, reducer, same};
 use super::{Phase, Reducer, RowTypes, combine};
 use crate::{Def, Expr, Lets, Scalar};
 
@@ -24,11 +24,6 @@ use crate::{Def, Expr, Lets, Scalar};
 /// `results` gets c, e and m2 over the whole slice.
 pub(super) fn moments(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 3]) -> Vec<Expr>) -> Reducer {
     let acc = types.accumulator;
-    let sums = reducer(types, SUM, same, same);
-    let mean = Phase {
-        close: Some(Def::build("block_mean", &[acc; 2], |_, args| vec![args[0].clone().div(args[1].clone())])),
-        ..sums.method.phases()[0].clone()
-    };
     let add = combine(crate::Op::Add, acc);
     let deviation = |lets: &mut Lets, x: &Expr, c: &Expr| lets.bind(x.clone().cast(acc).sub(c.clone()));
     let deviations = Phase {
@@ -55,18 +50,69 @@ pub(super) fn moments(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 3
     };
     let merge = Def::build("merge_moments", &[acc; 8], |lets, args| {
         let [c, n, e, m2, c2, n2, e2, m22] = args else { unreachable!("eight parameters") };
-        let both = lets.bind(n.clone().add(n2.clone()));
-        let delta = lets.bind(c2.clone().sub(c.clone()).add(e2.clone().sub(e.clone())));
-        let share = lets.bind(n2.clone().div(both.clone()));
-        let moved = lets.bind(e.clone().add(delta.clone().mul(share.clone())));
-        let (hi, lo) = two_sum(lets, c, &moved);
+        let Merged { c: hi, n: both, e: lo, delta, share } = merged(lets, [c, n, e], [c2, n2, e2]);
         let between = delta.clone().mul(delta).mul(n.clone().mul(share));
         vec![hi, both, lo, m2.clone().add(m22.clone()).add(between)]
     });
     let finish = Def::build("finish", &[acc; 4], |lets, args| {
         results(lets, [args[0].clone(), args[2].clone(), args[3].clone()])
     });
-    Reducer::phases(vec![mean, deviations], merge, finish, vec![Scalar::float(acc, 0.0); 4])
+    Reducer::phases(vec![block_mean(types), deviations], merge, finish, vec![Scalar::float(acc, 0.0); 4])
+}
+
+/// The mean as the pair c and e: the first of the two passes of [`moments`], and the sum s1 of the second. Of nothing
+/// both are NaN.
+pub(super) fn mean_pair(types: &RowTypes) -> Reducer {
+    let acc = types.accumulator;
+    let rest = Phase {
+        identity: vec![Scalar::float(acc, -0.0)],
+        lift: Def::build("deviation", &[types.input, acc], |_, args| {
+            vec![args[0].clone().cast(acc).sub(args[1].clone())]
+        }),
+        update: None,
+        combine: combine(crate::Op::Add, acc),
+        close: Some(Def::build("block_rest", &[acc; 2], |_, args| {
+            let [s1, n] = args else { unreachable!("two parameters") };
+            vec![n.clone(), s1.clone().div(n.clone())]
+        })),
+    };
+    let merge = Def::build("merge_means", &[acc; 6], |lets, args| {
+        let [c, n, e, c2, n2, e2] = args else { unreachable!("six parameters") };
+        let both = merged(lets, [c, n, e], [c2, n2, e2]);
+        vec![both.c, both.n, both.e]
+    });
+    let finish = Def::build("finish", &[acc; 3], |lets, args| {
+        give_all(lets, vec![args[0].clone(), args[2].clone()], types)
+    });
+    Reducer::phases(vec![block_mean(types), rest], merge, finish, vec![Scalar::nan(acc); 3])
+}
+
+/// The phase of a block's mean, rounded.
+fn block_mean(types: &RowTypes) -> Phase {
+    let sums = reducer(types, SUM, same, same);
+    let close = Def::build("block_mean", &[types.accumulator; 2], |_, args| vec![args[0].clone().div(args[1].clone())]);
+    Phase { close: Some(close), ..sums.method.phases()[0].clone() }
+}
+
+/// The mean and number of elements of two neighbouring parts.
+struct Merged {
+    c: Expr,
+    n: Expr,
+    e: Expr,
+    /// The difference of the parts' means.
+    delta: Expr,
+    /// The newer part's share of the elements.
+    share: Expr,
+}
+
+/// Merges c, n and e of an older and a newer part.
+fn merged(lets: &mut Lets, [c, n, e]: [&Expr; 3], [c2, n2, e2]: [&Expr; 3]) -> Merged {
+    let both = lets.bind(n.clone().add(n2.clone()));
+    let delta = lets.bind(c2.clone().sub(c.clone()).add(e2.clone().sub(e.clone())));
+    let share = lets.bind(n2.clone().div(both.clone()));
+    let moved = lets.bind(e.clone().add(delta.clone().mul(share.clone())));
+    let (c, e) = two_sum(lets, c, &moved);
+    Merged { c, n: both, e, delta, share }
 }
 
 /// The greater of m2 and zero, since rounding may bring m2 below; NaN passes.

@@ -3,8 +3,8 @@
 use super::arg::arg;
 use super::extreme::{self, extreme};
 use super::float::{PRODUCT, SUM, log, magnitude, norm, reducer, root, same, square};
-use super::log_sum_exp::log_sum_exp;
-use super::moments::var;
+use super::log_sum_exp::{log_sum_exp, sum_exp};
+use super::moments::{mean_pair, var};
 use super::normalize::{layer_norm, log_softmax, normalized, rms_norm, softmax, standardize};
 use super::select::{median, median_low, mode, quantile};
 use super::{Forms, Integers, Param, ResultKind, Row, integer, truth};
@@ -183,6 +183,15 @@ pub static ROWS: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "sum_exp",
+        aliases: &[],
+        formula: "m = max x and sum exp(x - m)",
+        identity_over_no_axes: false,
+        results: &[ResultKind::Accumulated; 2],
+        forms: Forms { float: Some(sum_exp), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
         name: "lp",
         aliases: &["ReduceLp", "norm_lp"],
         proposal: &["p-norm"],
@@ -323,6 +332,15 @@ pub static ROWS: &[Row] = &[
         params: &[DDOF],
         identity_over_no_axes: false,
         forms: Forms { float: Some(|r| var(r, Expr::sqrt)), ..NO_FORMS },
+        ..ROW
+    },
+    Row {
+        name: "mean_pair",
+        aliases: &[],
+        formula: "c and e, where c + e = mean x",
+        identity_over_no_axes: false,
+        results: &[ResultKind::Accumulated; 2],
+        forms: Forms { float: Some(mean_pair), ..NO_FORMS },
         ..ROW
     },
     Row {

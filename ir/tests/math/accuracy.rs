@@ -88,17 +88,6 @@ impl Table {
         Table { rows: lines.map(|l| l.split(' ').map(word).collect()).collect() }
     }
 
-    /// The rows whose first argument is such.
-    pub fn only(mut self, such: impl Fn(f64) -> bool) -> Table {
-        self.rows.retain(|row| such(row[0]));
-        self
-    }
-
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
     /// The errors of `def` over the table: of normal and of subnormal results.
     pub fn check(&self, def: &Def) -> [Worst; 2] {
         let mut worst = [Worst::default(); 2];

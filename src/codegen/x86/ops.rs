@@ -20,6 +20,8 @@ fn binary(op: Op, dtype: DType) -> Option<Opcode> {
         (Op::Mul, DType::F64) => Opcode::Vmulpd,
         (Op::Div, DType::F32) => Opcode::Vdivps,
         (Op::Div, DType::F64) => Opcode::Vdivpd,
+        (Op::Scale | Op::ScaleDown, DType::F32) => Opcode::Vscalefps,
+        (Op::Scale | Op::ScaleDown, DType::F64) => Opcode::Vscalefpd,
         (Op::And, _) => Opcode::Vpand,
         (Op::Or, _) => Opcode::Vpor,
         (Op::Xor, _) => Opcode::Vpxor,

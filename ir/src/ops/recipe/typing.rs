@@ -102,7 +102,11 @@ impl Recipe {
         element: DType,
         inputs: &[(String, DType)],
     ) -> Result<Vec<(ResultKind, DType)>, RecipeError> {
-        let value = |kind| if kind == ResultKind::Count { I64 } else { element };
+        let value = |kind| match kind {
+            ResultKind::Value => element,
+            ResultKind::Accumulated => self.accumulator,
+            ResultKind::Count => I64,
+        };
         Ok(match call {
             OpCall::Row { .. } => call.results().into_iter().map(|kind| (kind, value(kind))).collect(),
             OpCall::Own(own) => own.output_types(self, inputs)?.into_iter().map(|d| (ResultKind::Value, d)).collect(),
@@ -146,7 +150,7 @@ pub(super) fn old_type(output: DType, results: &[DType], accumulator: DType) -> 
 }
 
 /// An element as expressions see it.
-pub(in crate::ops) fn in_expression(x: Expr, dtype: DType, accumulator: DType) -> Expr {
+pub(crate) fn in_expression(x: Expr, dtype: DType, accumulator: DType) -> Expr {
     match dtype {
         Bool => {
             let zero = x.int(0);

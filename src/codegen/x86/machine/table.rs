@@ -114,6 +114,8 @@ table! {
         [VEX_Vroundps_ymm_ymmm256_imm8: 1], [EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae: 1];
     Vroundpd = UNARY_BY, Merges(8), Plain,
         [VEX_Vroundpd_ymm_ymmm256_imm8: 1], [EVEX_Vrndscalepd_zmm_k1z_zmmm512b64_imm8_sae: 1];
+    Vscalefps = BINARY, Merges(4), Each(4), [], [EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er: 4];
+    Vscalefpd = BINARY, Merges(8), Each(8), [], [EVEX_Vscalefpd_zmm_k1z_zmm_zmmm512b64_er: 4];
     Vrangeps = BINARY_BY, Merges(4), Each(4), [], [EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae: 1];
     Vrangepd = BINARY_BY, Merges(8), Each(8), [], [EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae: 1];
 
