@@ -119,6 +119,9 @@ impl Node {
             return Some(Folded::Number(if condition { yes } else { no }));
         }
         let numbers = args.iter().map(Node::number).collect::<Option<Vec<Literal>>>()?;
+        if operation.is_bitwise() {
+            return Literal::bitwise(operation, &numbers).ok().map(Folded::Number);
+        }
         match (operation, numbers.as_slice()) {
             (Or | And | Not | Cast(_), _) | (Div, [Literal::Int(_), Literal::Int(0)]) => None,
             _ => Some(Literal::fold(operation, &numbers)),

@@ -17,6 +17,7 @@ pub(crate) fn reducer_in_region(
     row.build(&RowTypes {
         input: in_memory(element),
         output: in_memory(value.unwrap_or(element)),
+        outputs: results.iter().map(|&d| in_memory(d)).collect(),
         count_output: DType::I64,
         position: types.position(),
         truth: element == DType::Bool,
