@@ -60,6 +60,7 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
         body: None,
         shape,
         order: builder.order,
+        lost: vec![(!applies).then(|| reduced.clone()); outputs.len()],
         accumulator: element.is_float().then_some(recipe.accumulator),
         saturate: builder.saturate,
         rounding: match (builder.trunc, builder.half_even) {

@@ -276,8 +276,23 @@ impl Expression {
     }
 
     /// Calls `f` on each name and its place in bytes, from left to right, as often as it stands there.
-    pub(crate) fn each_name(&self, f: &mut impl FnMut(&str, usize)) {
+    pub(crate) fn each_name<'a>(&'a self, f: &mut impl FnMut(&'a str, usize)) {
         self.root.visit_names(f);
+    }
+
+    /// The names used, as often as they stand there, in the order of the text.
+    ///
+    /// ```
+    /// use cranefold_ir::expression::Expression;
+    ///
+    /// let expression: Expression = "x1 * (x0 + x1)".parse()?;
+    /// assert_eq!(expression.used(), ["x1", "x0", "x1"]);
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
+    /// ```
+    pub fn used(&self) -> Vec<&str> {
+        let mut used = vec![];
+        self.root.visit_names(&mut |name, _| used.push(name));
+        used
     }
 
     /// Returns true if the expression uses this name.

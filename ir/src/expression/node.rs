@@ -68,7 +68,7 @@ impl Node {
     }
 
     /// Calls `f` on the node and all below it, from left to right as they are written.
-    pub(crate) fn visit(&self, f: &mut impl FnMut(&Node)) {
+    pub(crate) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Node)) {
         f(self);
         if let Kind::Apply(_, args) = &self.kind {
             args.iter().for_each(|a| a.visit(f));
@@ -76,7 +76,7 @@ impl Node {
     }
 
     /// Calls `f` on each name and its place, from left to right.
-    pub(crate) fn visit_names(&self, f: &mut impl FnMut(&str, usize)) {
+    pub(crate) fn visit_names<'a>(&'a self, f: &mut impl FnMut(&'a str, usize)) {
         self.visit(&mut |node| {
             if let Kind::Name(name) = &node.kind {
                 f(name, node.at);
@@ -119,6 +119,9 @@ impl Node {
             return Some(Folded::Number(if condition { yes } else { no }));
         }
         let numbers = args.iter().map(Node::number).collect::<Option<Vec<Literal>>>()?;
+        if operation.is_bitwise() {
+            return Literal::bitwise(operation, &numbers).ok().map(Folded::Number);
+        }
         match (operation, numbers.as_slice()) {
             (Or | And | Not | Cast(_), _) | (Div, [Literal::Int(_), Literal::Int(0)]) => None,
             _ => Some(Literal::fold(operation, &numbers)),
