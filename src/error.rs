@@ -204,8 +204,8 @@ pub enum PartialError {
     ByteOrder { state: usize },
     #[error("state {state} is laid out as version {given} has it, and not as version {expected}")]
     LayoutVersion { state: usize, given: u32, expected: u32 },
-    #[error("state {state} is of version {given} of the reduction tree, and not of {expected}")]
-    TreeVersion { state: usize, given: u32, expected: u32 },
+    #[error("state {state} is of version {given} of the results, and not of {expected}")]
+    ResultsVersion { state: usize, given: u32, expected: u32 },
     #[error("state {state} is of problem {given:032x}, and not of {expected:032x}")]
     Problem { state: usize, given: u128, expected: u128 },
     #[error("state {state} says it has {count} blocks from {first} on, of {blocks} blocks")]

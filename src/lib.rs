@@ -72,6 +72,7 @@ pub mod partial;
 pub mod passes;
 pub mod pipeline;
 pub mod problem;
+pub mod results;
 pub mod schedule;
 pub mod target;
 mod transposes;

@@ -136,6 +136,7 @@ pub(crate) fn name(problem: &Problem) -> String {
     let op = match &problem.work {
         crate::problem::Work::Convert { .. } => "convert".to_string(),
         crate::problem::Work::Reduce(recipe) => recipe.name(),
+        crate::problem::Work::Region(_) => "region".to_string(),
     };
     let extent = |(d, reduced): (Dim, bool)| if reduced { format!("({})", d.extent) } else { d.extent.to_string() };
     let first = problem.slices.first().map_or(vec![], |slices| problem.dims(slices));

@@ -3,8 +3,9 @@
 
 use cranefold::ir::{Nest, verify};
 use cranefold::lower::lower;
+use cranefold::passes::{PASSES, RunsOn};
 use cranefold::schedule::{Bounds, Decided};
-use cranefold::{Compiler, Error, Options, Problem, Schedule, ScheduleError, Spec, Vectors, pipeline};
+use cranefold::{Compiler, Error, Input, Options, Output, Problem, Schedule, ScheduleError, Spec, Vectors, pipeline};
 use cranefold_fuzz::nests::{agrees, native};
 
 const WIDTHS: [u32; 4] = [512, 256, 128, 0];
@@ -190,10 +191,27 @@ const OTHERS: &[&str] = &[
     // What is carried and picked by any letter, and read after a tile.
     "nest \"\" { in x0: f32[64] out x1: f32[64] for i0 in 0..7 seq { carry e5 = i0 for k1 in 0..64 parallel { x1[k1] = add(x0[k1], f32(i32[e5])) } x1[0] = x0[e5] } }",
     "nest \"\" { in x0: u8[64] out x1: f32[64] pick l9 = x0[0] to 31 for e1 in 0..32 parallel { x1[e1] = f32(x0[l9 + e1]) } x1[40] = f32(x0[l9]) }",
+    // The same variable picked and carried in loops of one iteration, and in jammed ones.
+    "nest \"\" { in x0: i32[64] out x1: i32[64] for i0 in 0..1 parallel { pick s0 = x0[0] to 3 x1[s0] = x0[1] } for i0 in 0..1 parallel { pick s0 = x0[1] to 3 x1[s0 + 8] = x0[s0] } for k1 in 0..3 seq { carry s0 = k1 x1[s0 + 16] = x0[s0] } }",
+    "nest \"\" { in x0: i32[64] out x1: i32[64] for j0 in 0..3 seq { carry q1 = j0 x1[q1] = x0[j0] misalign s2 = x0[j0] in 16 x1[s2 + 3] = x0[q1] for j3 in 0..2 seq { pick s4 = x0[j0] to 7 x1[s4 + 8] = x0[s4] } } }",
     // Numbers of one letter again in another loop; an output that is read.
     "nest \"\" { in x0: f32[64] inout x1: f32[64] for i0 in 0..64 parallel { x1[i0] = add(x1[i0], x0[i0]) } for i0 in 0..32 parallel { x1[2*i0] = mul(x1[2*i0 + 1], x0[i0]) } for i0 in 0..8 seq { x1[i0 + 1] = add(x1[i0], x1[i0 + 2]) } }",
     // Rows that are many, in any order of the indices.
     "nest \"\" { in x0: f32[900] out x1: f32[1] acc a0: f32[3] = 0.0 for j0 in 0..300 seq { a0[0] = add(a0[0], x0[3*j0]) a0[2] = sub(a0[0], x0[3*j0 + 2]) a0[0] = mul(a0[2], 0.5:f32) } x1[0] = add(a0[0], a0[2]) }",
+    // Transposes that no pass makes: more lanes than a vector has, few, odd, backwards, on the spot, apart, and of each size.
+    "nest \"\" { in x0: f32[200] out x1: f32[128] acc a0: f32[128] = 0.0 transpose a0 = x0[0] over 64 by 3 at 0, 2 for e1 in 0..128 parallel { x1[e1] = a0[e1] } }",
+    "nest \"\" { in x0: f32[200] out x1: f32[128] wide { acc a0: f32[128] = 0.0 transpose a0 = x0[0] over 64 by 3 at 0, 2 within 200 for e1 in 0..128 parallel { x1[e1] = a0[e1] } } }",
+    "nest \"\" { in x0: f64[64] out x1: f64[12] wide { acc a0: f64[20] = 2.0 transpose a0 = x0[60] over 3 by -7 at 0, 1, 3 for e1 in 0..12 parallel { x1[e1] = a0[e1] } } }",
+    "nest \"\" { in x0: i8[64] out x1: i8[35] wide { acc a0: i8[35] = 1 transpose a0 = x0[5] over 7 by 5 at 0, 1, 2, 3, 4 for l1 in 0..35 lanes { x1[l1] = a0[l1] } } }",
+    "nest \"\" { in x0: u16[64] out x1: u16[6] wide { acc a0: u16[6] = 1 transpose a0 = x0[9] over 2 by 0 at 0, 1, 40 for l1 in 0..6 lanes { x1[l1] = a0[l1] } } }",
+    "nest \"\" { in x0: i64[64] out x1: i64[16] for i0 in 0..2 parallel { acc a0: i64[8] = 1 transpose a0 = x0[30*i0] over 4 by 1 at 0, 20 for e1 in 0..8 parallel { x1[8*i0 + e1] = a0[e1] } } }",
+    "nest \"\" { in x0: f16[400] out x1: f16[1] acc a0: f16[1] = 1.0 transpose a0 = x0[399] over 1 by 3 at 0 x1[0] = a0[0] }",
+    // Places in lines of any length, lanes of other sizes than the line's, and rotations of any elements.
+    "nest \"\" { in x0: f32[64] out x1: f32[8] wide { misalign s0 = x0[3] in 4 acc a0: f32[8] = 0.0 for l1 in s0..4 lanes { a0[l1] = x0[l1 - s0 + 3] } for l1 in 0..s0 of 4 lanes { a0[l1 + 4] = x0[l1 - s0 + 7] } rotate a0[1..6] by s0 for e2 in 0..8 parallel { x1[e2] = a0[e2] } } }",
+    "nest \"\" { in x0: f32[64] out x1: f64[16] wide { misalign s0 = x0[0] in 16 acc a0: f64[16] = 0.0 for l1 in s0..16 lanes { a0[l1] = f64(x0[l1]) } rotate a0[0..16] by s0 for e2 in 0..16 parallel { x1[e2] = a0[e2] } } }",
+    "nest \"\" { in x0: i8[64] out x1: i32[1] misalign s0 = x0[1] in 64 x1[0] = i32[s0] }",
+    // A prefetch of memory that is nobody's.
+    "nest \"\" { in x0: f32[64] out x1: f32[1] prefetch x0[4611686018427387904] wide { for k0 in 0..3 seq { prefetch x0[-99999999999*k0 - 7] } x1[0] = x0[0] } }",
     // No statement, no output, no input.
     "nest \"\" { }",
     "nest \"\" { in x0: f32[4] }",
@@ -205,6 +223,27 @@ const OTHERS: &[&str] = &[
 fn nests_of_no_spec_are_made_native() {
     let compiler = compiler();
     OTHERS.iter().for_each(|text| is_made(&compiler, text, text));
+}
+
+/// The bits of a nest that somebody has written depend on no address: an element's place in its line is 0 there.
+#[test]
+fn a_place_in_a_line_is_no_address() {
+    let text = "nest \"\" { in x0: f32[80] out x1: i32[1] out x2: f32[16] wide { misalign s0 = x0[0] in 16 \
+        x1[0] = i32[s0] acc a0: f32[16] = 0.0 for l1 in s0..16 lanes { a0[l1] = x0[l1] } rotate a0[0..16] by s0 \
+        for e2 in 0..16 parallel { x2[e2] = a0[e2] } } }";
+    let nest: Nest = text.parse().unwrap_or_else(|e| panic!("{e}"));
+    for width in WIDTHS {
+        let kernel = compiler().compile_nest(&nest, &at_most(width)).unwrap_or_else(|e| panic!("{width}: {e}"));
+        let memory: Vec<f32> = (0u8..96).map(f32::from).collect();
+        for start in 0..16 {
+            let x = &memory[start..start + 80];
+            let (mut place, mut y) = ([7i32], [0f32; 16]);
+            kernel
+                .run(&[Input::from(x)], &mut [Output::from(&mut place[..]), Output::from(&mut y[..])])
+                .expect("a call");
+            assert_eq!((place, &y[..]), ([0], &x[..16]), "{width} bits, {start} elements on");
+        }
+    }
 }
 
 /// More accumulators than a stack holds lie in scratch memory.
@@ -256,7 +295,9 @@ fn a_nest_is_dumped_and_explained() {
     let kernel = compiler.compile_nest(&naive, &at_most(128)).expect("a kernel");
     assert_eq!(kernel.dump("nest").as_deref(), Ok(naive.to_string().as_str()));
     assert_eq!(kernel.dump("schedule").as_deref(), Ok("width=128 jam=1 in_flight=1"));
-    let names = "schedule nest fold hoist outline vectorize unroll legalize transpose prefetch clif asm all";
+    let passes = PASSES.iter().filter(|pass| pass.runs_on != RunsOn::Lowered).map(|pass| pass.name);
+    let names =
+        ["schedule", "nest"].into_iter().chain(passes).chain(["clif", "asm", "all"]).collect::<Vec<_>>().join(" ");
     for name in ["spec", "problem", "tile", "stream"] {
         let error = kernel.dump(name).expect_err("no stage");
         assert_eq!(error.to_string(), format!("`{name}` is no stage; the stages are {names}"));

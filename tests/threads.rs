@@ -83,8 +83,8 @@ fn same(a: &[Buffer], b: &[Buffer]) -> bool {
 /// Whether slices are searched where they are whole, and looked at twice where their blocks are shared out: the same element
 /// is found by other operations.
 fn is_searched(problem: &Problem) -> bool {
-    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty());
-    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(problem, &r.method)).is_some())
+    let reducer = problem.reducer().filter(|_| !problem.elements().is_empty());
+    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(&problem.walks[0], &r.method)).is_some())
 }
 
 /// The law of the tree, part by part: what each stage of each program computes is what the whole nest does.

@@ -32,7 +32,7 @@ impl Walk {
     /// The walk of a problem. `None` if an operand has gaps, outputs lie in another order than inputs, or a further
     /// input lies in any other way.
     pub fn of(problem: &Problem) -> Option<Walk> {
-        let ([slices], 0 | 1) = (&problem.slices[..], problem.elements.len()) else { return None };
+        let ([slices], 0 | 1) = (&problem.slices[..], problem.elements().len()) else { return None };
         let dims = problem.dims(slices);
         let (mut elems, mut outputs) = (1, 1);
         for (dim, reduced) in dims.iter().rev() {

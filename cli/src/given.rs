@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::npy;
 use crate::output_files::OutputFiles;
 use crate::random;
-use cranefold::ir::{BufferRole, Extent, Nest, Stmt, eval};
+use cranefold::ir::{BufferRole, Nest, eval};
 use cranefold::{Compiler, DType, Kernel, Options, Problem, lower};
 use std::fs::File;
 use std::io::{self, Read};
@@ -207,29 +207,4 @@ fn arrays(given: &Given) -> Vec<Array> {
 pub fn interpret(nest: &Nest, inputs: &[Buffer], outputs: &mut [Buffer]) {
     let inputs = inputs.iter().map(Buffer::bytes).collect();
     eval::run(nest, &mut eval::Bits { inputs, outputs: outputs.iter_mut().map(Buffer::bytes_mut).collect() });
-}
-
-/// About how many statements and elements the interpreter visits.
-pub fn visits(body: &[Stmt]) -> u64 {
-    let of = |stmt: &Stmt| {
-        let inside = visits(stmt.body());
-        let times = |n: u64| inside.saturating_add(1).saturating_mul(n);
-        match stmt {
-            Stmt::For(l) => match l.extent {
-                Extent::Const(extent) | Extent::From(_, extent) | Extent::Below(_, extent) => times(extent),
-                // A number of ones of 64 bits.
-                Extent::Carry(_) => times(64),
-            },
-            Stmt::Acc { len, .. } => *len,
-            Stmt::Merge { blocks, elems, .. } => blocks.saturating_mul(*elems),
-            Stmt::Fold { present, elems, .. } => present.saturating_mul(*elems),
-            Stmt::Select { len, .. } => len.saturating_mul(16),
-            Stmt::Transpose(t) => t.elements(),
-            Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => times(1),
-            Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => times(1),
-            Stmt::Rotate { len, .. } => *len,
-            Stmt::Misalign { .. } | Stmt::Prefetch { .. } => times(1),
-        }
-    };
-    body.iter().map(of).fold(0, u64::saturating_add)
 }

@@ -7,16 +7,17 @@ use crate::check::BUDGET_NS;
 use crate::execute::native;
 use crate::failure::{Failure, without_controls};
 use crate::figures;
-use crate::given::{Flat, Given, interpret, visits};
+use crate::given::{Flat, Given, interpret};
 use crate::run::{self, code};
 use crate::threads::{compiler, pool};
 use cranefold::ir::Nest;
+use cranefold::ir::work::visits;
 use cranefold::{DType, Kernel, Scalar};
 use std::io::Write;
 use std::path::Path;
 
-/// Nanoseconds of the interpreter for a statement, about.
-const VISIT_NS: f64 = 50.0;
+/// Nanoseconds of the interpreter for a visit, about.
+const VISIT_NS: f64 = 20.0;
 
 /// Runs a problem or a nest.
 ///
@@ -37,7 +38,7 @@ pub fn run_given(args: &Run, from: From, out: &mut dyn Write) -> Result<(), Fail
     }
     let nest = given.meaning();
     let is_native = args.executor == ExecutorName::Native;
-    let needed_ns = VISIT_NS * visits(&nest.body) as f64;
+    let needed_ns = VISIT_NS * visits(&nest) as f64;
     let mut expected = flat.copy_of_outputs()?;
     if !is_native || needed_ns <= BUDGET_NS {
         interpret(&nest, &flat.inputs, &mut expected);

@@ -10,6 +10,7 @@
 //! | `value isa onednn` | text | the law of texts, for types and values, triples and features, oneDNN's names |
 //! | `stages` | text of a problem, or a schedule and a spec by lines | each pass gives a nest that verifies |
 //! | `compile` | the same | native code gives the bits of the interpreter |
+//! | `given` | text of a problem or a nest | what verifies compiles, or has no form, and native code gives the bits of the interpreter |
 //! | `run` | the numbers of a [`specs::Case`] | the same, and the reference allows the results |
 //!
 //! [`Inputs`](inputs::Inputs) makes endless inputs from a seed: the texts of the golden files and of the lists of

@@ -92,9 +92,32 @@ pub fn schedules() -> Vec<String> {
     unique(said("schedule").into_iter().chain([every.to_string()]).chain(chosen))
 }
 
-/// The nests of golden files.
+/// The nests of golden files, and of statements that these have in few places.
 pub fn nests() -> Vec<String> {
-    sections("nest")
+    let lines = [
+        "misalign s0 = x0[3] in 16 acc a0: f32[32] = 0.0 for l1 in s0..16 lanes { a0[l1] = add(a0[l1], x0[l1 - s0 + 3]) } \
+         for l1 in 0..s0 of 16 lanes { a0[l1 + 16] = x0[l1 - s0 + 19] } rotate a0[0..32] by s0 \
+         for e2 in 0..32 parallel { x1[e2] = a0[e2] }",
+        "for k0 in 0..3 seq { misalign s1 = x0[16*k0] in 16 prefetch x0[16*k0 - s1 + 1024] \
+         for l2 in s1..16 lanes { x1[16*k0 + l2] = neg(x0[16*k0 + l2 - s1]) } }",
+        "misalign s0 = x0[1] in 8 pick s1 = i32[s0] to 7 x1[s0] = x0[s1] x1[s1 + 8] = f32(i32[s0])",
+    ];
+    let transposes = [
+        "acc a0: f32[48] = 0.0 transpose a0 = x0[0] over 16 by 3 at 0, 1, 2 within 64 \
+         for l1 in 0..48 lanes { x1[l1] = a0[l1] }",
+        "for i0 in 0..2 parallel { acc a1: f32[24] = 1.0 transpose a1 = x0[16*i0 + 30] over 4 by -9 at 0, 1, 2, 3 \
+         for e2 in 0..16 parallel { x1[16*i0 + e2] = a1[e2] } }",
+        "acc a0: f32[40] = 0.0 transpose a0 = x0[2] over 20 by 2 at 0, 7 x1[0] = a0[39]",
+    ];
+    let made = lines.iter().chain(&transposes).flat_map(|body| {
+        let nest = |body: String| format!("nest \"\" {{ in x0: f32[64] out x1: f32[64] {body} }}");
+        [
+            nest(body.to_string()),
+            nest(format!("wide {{ {body} }}")),
+            nest(body.replace("f32", "f64")).replace("f32", "f64"),
+        ]
+    });
+    unique(sections("nest").into_iter().chain(made))
 }
 
 /// Nests and problems.

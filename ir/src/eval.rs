@@ -30,9 +30,10 @@ pub trait Domain {
     fn call(&mut self, _def: &Def, _args: &[Self::Value]) -> Option<Vec<Self::Value>> {
         None
     }
-    /// The number of elements from the start of a line of memory to that of a buffer: see [`Stmt::Misalign`].
-    fn misaligned(&self, _buf: BufId) -> u64 {
-        0
+    /// The number of elements from the start of a line of memory to that of a buffer: see [`Stmt::Misalign`]. `None` where
+    /// there are no lines: the place of each element is 0.
+    fn misaligned(&self, _buf: BufId) -> Option<u64> {
+        None
     }
     /// A number from 0 to `most` for a value: see [`Stmt::Pick`].
     fn pick(&mut self, value: Self::Value, most: u64) -> u64;
@@ -82,8 +83,8 @@ impl<D: Domain> Domain for Moved<'_, D> {
         self.domain.call(def, args)
     }
 
-    fn misaligned(&self, buf: BufId) -> u64 {
-        self.domain.misaligned(buf) + self.starts[buf.0 as usize]
+    fn misaligned(&self, buf: BufId) -> Option<u64> {
+        Some(self.domain.misaligned(buf)? + self.starts[buf.0 as usize])
     }
 
     fn pick(&mut self, value: D::Value, most: u64) -> u64 {
@@ -127,8 +128,8 @@ impl<D: Domain> Domain for Misaligned<'_, D> {
         self.domain.call(def, args)
     }
 
-    fn misaligned(&self, buf: BufId) -> u64 {
-        self.elements[buf.0 as usize]
+    fn misaligned(&self, buf: BufId) -> Option<u64> {
+        Some(self.elements[buf.0 as usize])
     }
 
     fn pick(&mut self, value: D::Value, most: u64) -> u64 {
@@ -209,7 +210,7 @@ impl<D: Domain> Machine<'_, D> {
                 *slot(&mut self.loops, place(*var), 0) = number as i64;
             }
             Stmt::Misalign { var, buf, index, lanes } => {
-                let element = self.domain.misaligned(*buf) as i64 + self.value_of(index);
+                let element = self.domain.misaligned(*buf).map_or(0, |start| start as i64 + self.value_of(index));
                 *slot(&mut self.loops, place(*var), 0) = element.rem_euclid(*lanes as i64);
             }
             Stmt::Rotate { acc, start, len, by } => {

@@ -174,6 +174,11 @@ impl Def {
         Def { name: name.into(), params: params.to_vec(), lets: lets.exprs, results }
     }
 
+    /// Returns true if the other definition differs in its name at most.
+    pub fn does_the_same(&self, other: &Def) -> bool {
+        (&self.params, &self.lets, &self.results) == (&other.params, &other.lets, &other.results)
+    }
+
     /// Returns true if inlining a call repeats no operation: one result, no values bound, and each parameter
     /// used at most once.
     pub fn is_simple(&self) -> bool {

@@ -95,7 +95,8 @@
 //!   kept, nothing contracted; integers modulo 2^bits. The payload of a NaN is not specified; a definition
 //!   makes NaN canonical before the nest stores it.
 //! - Where in a line of memory an input begins is known when a nest runs, and shows in no result: `misalign` may bind any
-//!   place, and [`eval::Terms`] proves that the terms are those of every other place.
+//!   place, and [`eval::Terms`] proves that the terms are those of every other place. In a nest that a caller gives it
+//!   binds 0, as in the interpreter.
 //! - Block states merge and lanes fold in the order of [`tree`].
 //! - `select` finds elements of a slice by their order, whatever their places ([`Selection`] defines the order). It
 //!   leaves the slice in any order: afterwards only another `select` may take it.

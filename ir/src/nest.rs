@@ -74,8 +74,8 @@ pub enum Stmt {
     /// `pick s0 = expr to 3072`: s0 is the value of an integer, read without a sign, or 3072 if that is less.
     Pick { var: LoopVar, value: Expr, most: u64 },
     /// `misalign s0 = x0[index] in 16`: s0 is the number of elements from the last start of a line of 16 of them to that
-    /// element; a line begins at a multiple of its bytes. It is 0 where elements do not lie at multiples of their size,
-    /// and on targets whose vectors have no masks.
+    /// element; a line begins at a multiple of its bytes. It is 0 where elements do not lie at multiples of their size, in
+    /// the interpreter of values, and in the code of a nest that a caller gives, whose bits then depend on no address.
     Misalign { var: LoopVar, buf: BufId, index: Index, lanes: u64 },
     /// `rotate a0[0..64] by s0`: element i of these becomes the element s0 further, modulo their number.
     Rotate { acc: AccId, start: u64, len: u64, by: LoopVar },
@@ -408,8 +408,7 @@ impl Stmt {
             })
         };
         match self.map_exprs(&mut |e| in_expr(f, e)) {
-            Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(|s| s.map_indices(f)).collect(), ..l }),
-            Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(|s| s.map_indices(f)).collect() },
+            body @ (Stmt::For(_) | Stmt::Wide { .. }) => body.map_body(&mut |s| s.map_indices(f)),
             Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
             Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
             Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
@@ -435,9 +434,14 @@ impl Stmt {
 
     /// The statement with `f` applied to each one directly in it.
     pub fn map_body(self, f: &mut impl FnMut(Stmt) -> Stmt) -> Stmt {
+        self.with_body(|body| body.into_iter().map(f).collect())
+    }
+
+    /// The statement with `f` applied to its body, if it is a loop or a wide function.
+    pub fn with_body(self, f: impl FnOnce(Vec<Stmt>) -> Vec<Stmt>) -> Stmt {
         match self {
-            Stmt::For(l) => Stmt::For(Loop { body: l.body.into_iter().map(f).collect(), ..l }),
-            Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(f).collect() },
+            Stmt::For(l) => Stmt::For(Loop { body: f(l.body), ..l }),
+            Stmt::Wide { body } => Stmt::Wide { body: f(body) },
             other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
             other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_)) => other,
             other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
@@ -495,13 +499,19 @@ impl Nest {
         &self.defs[id.0 as usize]
     }
 
-    /// The id of `def` among the definitions, added where it is new.
+    /// The id of `def` among the definitions, added where it is new. If another definition has its name, a number
+    /// follows the name: `finish_2`.
     pub fn define(&mut self, def: Def) -> DefId {
-        let known = self.defs.iter().position(|d| *d == def);
-        DefId(known.unwrap_or_else(|| {
-            self.defs.push(def);
-            self.defs.len() - 1
-        }) as u32)
+        let mut name = def.name.clone();
+        for number in 2.. {
+            match self.defs.iter().position(|d| d.name == name) {
+                None => break,
+                Some(known) if self.defs[known].does_the_same(&def) => return DefId(known as u32),
+                Some(_) => name = numbered(&def.name, number),
+            }
+        }
+        self.defs.push(Def { name, ..def });
+        DefId(self.defs.len() as u32 - 1)
     }
 
     /// Calls `f` on every statement.
@@ -522,6 +532,14 @@ impl Nest {
         let vars: Vec<Var> = def.results.iter().map(|_| names.var()).collect();
         let values = vars.iter().zip(&def.results).map(|(&v, r)| Expr::Var(v, r.dtype())).collect();
         (vec![Stmt::Call { vars, def: id, args }], values)
+    }
+}
+
+/// The name with a number after its word: `exp_2.f32`.
+fn numbered(name: &str, number: usize) -> String {
+    match name.split_once('.') {
+        Some((word, types)) => format!("{word}_{number}.{types}"),
+        None => format!("{name}_{number}"),
     }
 }
 

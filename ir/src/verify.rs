@@ -43,7 +43,8 @@
 //!
 //! Lines of memory
 //! - A line has a power of two of elements, up to 64.
-//! - There is an element to rotate, and the accumulator has as many as are rotated.
+//! - There is an element to rotate, and the accumulator has as many as are rotated; the variable is one bound by
+//!   `misalign`.
 //!
 //! Selecting
 //! - There is an element to select from, and the accumulator is at least as long as the slice.
@@ -55,7 +56,7 @@
 //! Transposing
 //! - The buffer is an input, and the accumulator, of its type, is declared in the same body and has as many elements as
 //!   there are lanes in all columns.
-//! - There is a lane and a column; columns ascend from 0. Every element that may be read lies in the buffer.
+//! - There are 1 to 64 lanes, and there is a column; columns ascend from 0. Every element that may be read lies in the buffer.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 

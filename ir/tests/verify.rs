@@ -316,6 +316,21 @@ fn places_in_lines_are_bounded() {
         ),
         ("acc a0: f32[16] = 0.0 rotate a0[0..16] by s0", "s0 is not bound here", "rotate a0[0..16] by s0"),
         (
+            "acc a0: f32[16] = 0.0 pick s0 = 9:i32 to 3 rotate a0[0..16] by s0",
+            "s0 is not bound by misalign here",
+            "rotate a0[0..16] by s0",
+        ),
+        (
+            "acc a0: f32[16] = 0.0 for k0 in 0..3 seq { rotate a0[0..16] by k0 }",
+            "k0 is not bound by misalign here",
+            "rotate a0[0..16] by k0",
+        ),
+        (
+            "acc a0: f32[16] = 0.0 for b0 in 0..3 seq { carry q0 = b0 rotate a0[0..16] by q0 }",
+            "q0 is not bound by misalign here",
+            "rotate a0[0..16] by q0",
+        ),
+        (
             "acc a0: f32[16] = 0.0 misalign s0 = x0[0] in 16 for i1 in 0..2 parallel { rotate a0[0..16] by s0 }",
             "iterations of i1 write the same elements of a0",
             "rotate a0[0..16] by s0",
@@ -653,6 +668,7 @@ fn transposing() {
         ),
         &format!("{a} transpose a0 = x0[63] over 4 by -3 at 0 x1[0] = a0[3]"),
         &format!("for i0 in 0..0 parallel {{ {a} transpose a0 = x0[64] over 4 by 3 at 0 }}"),
+        "acc a0: f32[64] = 0.0 transpose a0 = x0[0] over 64 by 1 at 0 x1[0] = a0[63]",
     ]);
     let cases = [
         ("transpose a0 = x0[60] over 4 by 3 at 0", "index 60 may be 60 to 69, and x0 has 64 elements"),
@@ -672,5 +688,10 @@ fn transposing() {
     breaks(&[
         (&format!("{a} for k0 in 0..2 seq {{ {stmt} }}"), "a0 is declared outside of this body", stmt),
         (&format!("acc a0: i32[12] = 0 {stmt}"), "a0 is i32, and x0 is f32", stmt),
+        (
+            "acc a0: f32[65] = 0.0 transpose a0 = x0[0] over 65 by 0 at 0",
+            "65 lanes are more than 64",
+            "transpose a0 = x0[0] over 65 by 0 at 0",
+        ),
     ]);
 }

@@ -317,6 +317,7 @@ impl Spec {
             body,
             shape: _,
             order,
+            lost: _,
             reduced: _,
             keep_dims,
             lift,
@@ -381,7 +382,7 @@ mod tests {
     use super::*;
 
     /// The fields of a spec by their names; a new one does not compile until it is added here.
-    fn fields(spec: &Spec) -> [(&'static str, String); 15] {
+    fn fields(spec: &Spec) -> [(&'static str, String); 16] {
         let Spec {
             hash: _,
             reducers,
@@ -393,6 +394,7 @@ mod tests {
             body,
             shape,
             order,
+            lost,
             reduced,
             keep_dims,
             lift,
@@ -410,6 +412,7 @@ mod tests {
             ("body", format!("{:?}", body.as_ref().map(|body| body.to_string()))),
             ("shape", format!("{shape:?}")),
             ("order", format!("{order:?}")),
+            ("lost", format!("{lost:?}")),
             ("reduced", format!("{reduced:?}")),
             ("keep_dims", format!("{keep_dims:?}")),
             ("lift", format!("{lift:?}")),
@@ -438,6 +441,7 @@ mod tests {
                 "region x:f32[4,5], w:f32[5]@(2)+1 scalar k:f32 axes=[-1] acc=f64 { x * w - max(x) @ba, k + mean(x) }",
             ),
             ("shape", "sum f32[5,4]"),
+            ("lost", "softmax f32[4,5]"),
             ("order", "sum f32[4,5] order=logical"),
             ("reduced", "sum f32[4,5] axes=[0]"),
             ("keep_dims", "sum f32[4,5] axes=[0] keep_dims"),

@@ -60,6 +60,7 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
         body: None,
         shape,
         order: builder.order,
+        lost: vec![(!applies).then(|| reduced.clone()); outputs.len()],
         accumulator: element.is_float().then_some(recipe.accumulator),
         saturate: builder.saturate,
         rounding: match (builder.trunc, builder.half_even) {
@@ -82,8 +83,9 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
         };
-        let reducer = spec.recipe_as_written().reducer(&types, Form::Plain).map_err(in_spec)?;
-        let (given, element_bytes) = (spec.reduced_count(), reducer.method.state_bytes());
+        let computation = spec.recipe_as_written().computation(&types, Form::Plain).map_err(in_spec)?;
+        let state = computation.groups().map(|group| group.reducer.method.state_bytes()).max();
+        let (given, element_bytes) = (spec.reduced_count(), state.unwrap_or(0));
         let gathered = given.checked_mul(element_bytes).filter(|&bytes| bytes <= MAX_GATHERED_BYTES);
         if selects && gathered.is_none() && spec.outputs[0].elems() > 0 {
             return Err(SpecError::TooManyToSelect { op: name, given, element_bytes, limit: MAX_GATHERED_BYTES });

@@ -46,7 +46,7 @@ impl Spec {
     /// input 0's and in the same place.
     pub fn runs_in_place(&self) -> bool {
         let place = |o: &super::Operand| (o.dtype, o.placement.clone());
-        let whole = || self.dropped(0).is_none() || (self.body.is_some() && !self.reduced.contains(&true));
+        let whole = || self.lost[0].is_none() || (self.body.is_some() && !self.reduced.contains(&true));
         matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0])) && whole()
     }
 

@@ -68,6 +68,8 @@ pub struct Spec {
     /// The shape that is reduced.
     shape: Vec<u64>,
     order: Order,
+    /// For each output the axes that it is reduced over, true for each; none for an output of the whole shape.
+    lost: Vec<Option<Vec<bool>>>,
     reduced: Vec<bool>,
     keep_dims: bool,
     /// True if a reduction over no axes reduces groups of one, where the row would copy.
@@ -297,6 +299,11 @@ impl Spec {
         (0..self.rank()).filter(|&axis| self.reduced[axis]).collect()
     }
 
+    /// The other axes in ascending order.
+    pub fn axes_kept(&self) -> Vec<usize> {
+        (0..self.rank()).filter(|&axis| !self.reduced[axis]).collect()
+    }
+
     /// Returns true if reduced axes stay in the output's shape, with extent 1. It is false over no axes and where
     /// each position of the slice is written, since it makes no difference there.
     pub fn keep_dims(&self) -> bool {
@@ -337,20 +344,9 @@ impl Spec {
     /// # Panics
     /// If there is no such output or axis.
     pub fn output_axis(&self, output: usize, axis: usize) -> Option<usize> {
-        let reduced = match self.dropped(output) {
-            Some(reduced) => reduced,
-            None => return Some(axis),
-        };
+        let Some(reduced) = &self.lost[output] else { return Some(axis) };
         let stays = |axis: &usize| self.keep_dims || !reduced[*axis];
         (!reduced[axis]).then(|| (0..axis).filter(stays).count())
-    }
-
-    /// For each axis of the shape, true if an output is reduced over it; none for an output of the whole shape.
-    fn dropped(&self, output: usize) -> Option<Vec<bool>> {
-        match &self.body {
-            Some(body) => region::dropped(body, body.reaches().outputs[output], &self.reduced),
-            None => (!self.applies()).then(|| self.reduced.clone()),
-        }
     }
 
     /// The axis of an input that corresponds to an axis of the shape; none if the input is broadcast along it.

@@ -2,7 +2,7 @@
 
 use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::layout::list;
-use crate::problem::tree::TREE_VERSION;
+use crate::results::RESULTS_VERSION;
 use crate::spec::{Operand, Role, Spec};
 use crate::target::Target;
 use cranefold_ir::DType;
@@ -182,7 +182,7 @@ impl fmt::Display for Header<'_> {
         let made = env!("CARGO_PKG_VERSION");
         let triple = self.target.triple();
         let made =
-            format!("Made by cranefold {made}, version {TREE_VERSION} of the reduction tree, for {triple} {features}.");
+            format!("Made by cranefold {made}, version {RESULTS_VERSION} of the results, for {triple} {features}.");
         paragraph(f, &made)?;
         writeln!(f, " */\n#ifndef {prefix}_H\n#define {prefix}_H\n\n#include <stdint.h>\n")?;
         writeln!(f, "#ifdef __cplusplus\n#define CRANEFOLD_RESTRICT __restrict\nextern \"C\" {{")?;

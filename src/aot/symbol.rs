@@ -1,7 +1,7 @@
 //! The name of the function.
 
 use crate::keyed::hash;
-use crate::problem::tree::TREE_VERSION;
+use crate::results::RESULTS_VERSION;
 use crate::spec::Spec;
 
 /// The most characters before the hash of a name.
@@ -16,7 +16,7 @@ pub fn of(spec: &Spec) -> String {
     let dims: Vec<String> = input.shape().iter().map(u64::to_string).collect();
     let shape = if dims.is_empty() { "scalar".into() } else { dims.join("x") };
     let read: String = format!("{}_{}_{shape}", ops.join("_"), input.dtype()).chars().take(MOST_READ).collect();
-    let hash = hash(format_args!("{spec} tree={TREE_VERSION}"));
+    let hash = hash(format_args!("{spec} results={RESULTS_VERSION}"));
     format!("cranefold_{read}_{:08x}", hash as u32)
 }
 

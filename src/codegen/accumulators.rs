@@ -158,8 +158,10 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         if !are_whole || own.len() as u64 * lanes != len {
             return Err(refused());
         }
-        let registers: Vec<E::Register> = own.iter().map(|cell| self.registers[&(acc, *cell)]).collect();
-        out.rotate(&registers, self.types[&acc], self.counters[&by])
+        let find = |cell: &Cell| self.registers.get(&(acc, *cell)).copied();
+        let registers = own.iter().map(find).collect::<Option<Vec<E::Register>>>().ok_or_else(refused)?;
+        let place = *self.counters.get(&by).ok_or_else(refused)?;
+        out.rotate(&registers, (self.types[&acc], lanes), place)
     }
 
     /// Sets a run of elements at a constant place of an accumulator.

@@ -57,8 +57,9 @@ pub trait Memory<'a>: Handles {
     /// Writes elements to memory.
     fn store(&mut self, to: Access<Self::Number>, value: Self::Value) -> Result<(), Refused>;
 
-    /// The elements, of so many bytes, from the start of the line of memory on in which one of a buffer lies.
-    fn misaligned(&mut self, buf: BufId, at: (Self::Number, i32), bytes: u64) -> Result<Self::Number, Refused>;
+    /// The elements from the start of the line of memory on in which one of a buffer lies; a line is so many lanes of so
+    /// many bytes.
+    fn misaligned(&mut self, buf: BufId, at: (Self::Number, i32), lanes: (u64, u64)) -> Result<Self::Number, Refused>;
 
     /// Asks for the line of memory at an address, which may be one that the caller does not own.
     fn prefetch(&mut self, at: (Self::Number, i32));
@@ -133,8 +134,9 @@ pub trait Accumulators: Handles {
     /// Writes all elements of a register that matter.
     fn write(&mut self, register: Self::Register, part: RegisterElements, value: Self::Value) -> Result<(), Refused>;
 
-    /// Moves the elements of registers, one behind the other, down by a number that `misaligned` gave.
-    fn rotate(&mut self, registers: &[Self::Register], dtype: DType, by: Self::Number) -> Result<(), Refused>;
+    /// Moves the elements of registers, so many lanes of a type in each, one behind the other, down by a number that
+    /// `misaligned` gave.
+    fn rotate(&mut self, registers: &[Self::Register], lanes: (DType, u64), by: Self::Number) -> Result<(), Refused>;
 
     /// Writes elements of a register, of the lanes the first `written`, and leaves the others.
     fn write_part(

@@ -30,19 +30,12 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         let columns = match way(out.vectors(), t, from.dtype.bytes()) {
             Some(Way::Deinterleave { vectors, width }) => self.deinterleaved(out, from, t, [vectors, width]),
             Some(Way::Pieces) => self.pieces(out, from, t),
-            None => t.columns.iter().map(|&column| self.column(out, t, column)).collect::<Result<_, _>>()?,
+            None => return Err(Refused(format!("a transpose over {} by {}", t.lanes, t.stride))),
         };
         for (c, value) in (0..).zip(columns) {
             self.set_run(out, t.acc, Cell { start: c * t.lanes, lanes: t.lanes }, value)?;
         }
         Ok(())
-    }
-
-    /// A column loaded element by element.
-    fn column(&mut self, out: &mut E, t: &Transpose, column: u64) -> Result<E::Value, Refused> {
-        let first = t.first.clone().offset_by(column as i64);
-        let from = self.access(out, Base::Buf(t.buf), &first)?;
-        out.load(self, Access { lanes: (t.lanes > 1).then_some((t.lanes, t.stride)), ..from })
     }
 
     /// The columns by deinterleaving, from `vectors` vectors of `width` elements with all elements from first to last.

@@ -95,10 +95,10 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                     let number = out.picked(value, *most)?;
                     self.bind_number(out, *var, number, rest);
                 }
-                Stmt::Misalign { var, buf, index, .. } => {
+                Stmt::Misalign { var, buf, index, lanes } => {
                     let at = self.address(out, Base::Buf(*buf), index);
                     let bytes = self.nest.buffers[buf.0 as usize].dtype.bytes();
-                    let number = out.misaligned(*buf, at, bytes)?;
+                    let number = out.misaligned(*buf, at, (*lanes, bytes))?;
                     self.bind_number(out, *var, number, rest);
                 }
                 _ => self.stmt(out, stmt)?,

@@ -16,7 +16,7 @@ use crate::link::{self, Code, Memory};
 use crate::lower::{self, program::Program};
 use crate::pipeline::{self, Made, Verify};
 use crate::problem::Problem;
-use crate::problem::tree::TREE_VERSION;
+use crate::results::RESULTS_VERSION;
 use crate::schedule::{Bounds, Decided, Schedule, ScheduleError, Source};
 use crate::spec::Spec;
 use crate::target::Target;
@@ -162,7 +162,7 @@ impl Compiler {
             target: self.0.target_text.clone(),
             bounds,
             schedule,
-            tree_version: TREE_VERSION,
+            results_version: RESULTS_VERSION,
         };
         KeyedSpec::new(spec.clone(), Signature::new(key), is_forced)
     }
@@ -211,7 +211,9 @@ impl Compiler {
     ///
     /// The nest keeps its loops. A nest without wide functions and lanes goes through the passes that make vectors of
     /// parallel loops (`hoist`, `outline`, `vectorize`, `unroll`); one that has some says itself what its vectors are.
-    /// In either, merges and folds are written out, and whatever the target lacks is replaced.
+    /// In either, merges and folds are written out, and whatever the target lacks is replaced. A `transpose` becomes loads
+    /// of its columns, and again a transpose where vectors load them together. The place that `misalign` binds is 0, so
+    /// that no bits depend on an address: loops load vectors where `align` had lines of memory.
     ///
     /// ```
     /// use cranefold::{Compiler, Options, Spec, ir::Nest};
@@ -241,7 +243,7 @@ impl Compiler {
             target: self.0.target_text.clone(),
             bounds: options.bounds(self.0.vectors, self.0.threads)?,
             schedule: options.schedule.clone(),
-            tree_version: TREE_VERSION,
+            results_version: RESULTS_VERSION,
         };
         Ok(KeyedSpec::of_source(Signature::new(key)))
     }
@@ -288,7 +290,7 @@ impl Compiler {
             target: self.0.target_text.clone(),
             bounds: self.bounds().of_forced(schedule),
             schedule: Some(schedule.clone()),
-            tree_version: TREE_VERSION,
+            results_version: RESULTS_VERSION,
         };
         let signature = Signature::new(key);
         let compiled = self.0.cache.code(&signature, || self.make(&signature))?;

@@ -20,8 +20,9 @@ use crate::error::Error;
 use crate::kernel::Facts;
 use crate::kernel::code::Compiled;
 use crate::pipeline;
-use crate::problem::tree::{Grid, TREE_VERSION, Tree};
-use crate::problem::{Problem, IndexBox};
+use crate::problem::tree::{Grid, Tree};
+use crate::problem::{IndexBox, Problem};
+use crate::results::RESULTS_VERSION;
 use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time};
 use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};
@@ -75,7 +76,7 @@ fn signature(compiled: &Compiled, what: &str) -> String {
         1 => String::new(),
         threads => format!(", {threads} threads"),
     };
-    format!("the {what}, {} bits{threads}{forced}, version {TREE_VERSION} of the tree", bounds.width)
+    format!("the {what}, {} bits{threads}{forced}, version {RESULTS_VERSION} of the results", bounds.width)
 }
 
 fn operations(source: &Source, work: &Work) -> String {
@@ -95,8 +96,8 @@ fn operations(source: &Source, work: &Work) -> String {
 /// The number of elements that are reduced or converted, over all slices.
 fn elements_read(problem: &Problem) -> u64 {
     let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
-    let each = problem.elements.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
-    if problem.reducer().is_some() { slices.saturating_mul(each) } else { slices }
+    let each = problem.elements().iter().map(IndexBox::positions).fold(0, u64::saturating_add);
+    if !problem.walks.is_empty() { slices.saturating_mul(each) } else { slices }
 }
 
 fn level(bytes: u64) -> String {
@@ -118,13 +119,13 @@ fn tree(compiled: &Compiled) -> String {
     let Some(reducer) = problem.reducer_in(schedule.form) else {
         return "none: elements are converted one by one".into();
     };
-    if problem.elements.is_empty() {
+    if problem.elements().is_empty() {
         return "none: there is nothing to reduce".into();
     }
     if matches!(reducer.method, Method::Select { .. }) {
         return "none: elements are selected from each slice".into();
     }
-    let tree = Tree::of(problem, &reducer.method);
+    let tree = Tree::of(&problem.walks[0], &reducer.method);
     let present = tree.lanes_present();
     let mut text = several(tree.lanes, "lane");
     if present < tree.lanes {

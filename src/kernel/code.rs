@@ -6,7 +6,6 @@ use crate::link::{Code, Entry, SCRATCH_ALIGN};
 use crate::lower::program::{Part, Program};
 use crate::pipeline;
 use crate::problem::search_windows::Windows;
-use crate::problem::tree::Tree;
 use crate::schedule::Decided;
 use crate::target::Target;
 use std::time::Instant;
@@ -82,11 +81,10 @@ impl Compiled {
     pub fn windows(&self) -> Option<Windows> {
         let Decided { source, schedule, .. } = &self.decided;
         let problem = source.problem()?;
-        if self.layout.has_finish || problem.elements.is_empty() {
+        if self.layout.has_finish || problem.elements().is_empty() {
             return None;
         }
-        let reducer = problem.reducer_in(schedule.form)?;
-        Windows::of(problem, &reducer, &Tree::of(problem, &reducer.method))
+        Windows::of_computation(problem, &problem.computation_in(schedule.form)?)
     }
 }
 

@@ -120,8 +120,8 @@ fn combines(compiled: &Compiled) -> u64 {
     let Some(problem) = source.problem() else { return 0 };
     let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
     let reducer = problem.reducer_in(schedule.form).filter(|r| !r.method.phases().is_empty());
-    let Some(reducer) = reducer.filter(|_| !problem.elements.is_empty() && slices > 0) else { return 0 };
-    let tree = Tree::of(problem, &reducer.method);
+    let Some(reducer) = reducer.filter(|_| !problem.elements().is_empty() && slices > 0) else { return 0 };
+    let tree = Tree::of(&problem.walks[0], &reducer.method);
     let lanes = tree.lanes_present();
     let (looks, each) = match (compiled.windows(), reducer.method.phases().len() as u64) {
         (Some(windows), _) => (1, windows.elements + tree.lanes * (windows.whole + 1) + 2 * (tree.lanes - 1)),

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 ///
 /// Machines of the same features have equal signatures, whether the features were named or detected. The hash is of the
 /// canonical text of all fields. It is the same on every machine and in every process while that text and
-/// [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) stay. Two signatures are equal if all their fields are,
+/// [`RESULTS_VERSION`](crate::results::RESULTS_VERSION) stay. Two signatures are equal if all their fields are,
 /// whatever their hashes.
 #[derive(Clone)]
 pub struct Signature(Arc<(u128, Key)>);
@@ -27,17 +27,17 @@ pub struct Key {
     pub bounds: Bounds,
     /// The schedule if it was forced.
     pub schedule: Option<Schedule>,
-    /// The version of the reduction tree.
-    pub tree_version: u32,
+    /// The version of the bits of results.
+    pub results_version: u32,
 }
 
 impl Signature {
     pub(crate) fn new(key: Key) -> Signature {
-        let Key { source, target, bounds: Bounds { vectors, width, threads }, schedule, tree_version } = &key;
+        let Key { source, target, bounds: Bounds { vectors, width, threads }, schedule, results_version } = &key;
         let dot = if vectors.dot { " dot" } else { "" };
         let bounds = format_args!("{}{dot} {width} {threads}", vectors.bits);
         let schedule = schedule.as_ref().map_or(String::new(), Schedule::to_string);
-        let how = format_args!("{target}\n{bounds} {tree_version}\n{schedule}");
+        let how = format_args!("{target}\n{bounds} {results_version}\n{schedule}");
         let hash = match source {
             Source::Problem(problem) => hash(format_args!("{problem}\n{how}")),
             Source::Part(problem, nest) => hash(format_args!("{problem}\n{how}\n{nest}")),

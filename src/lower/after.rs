@@ -1,10 +1,10 @@
 //! The statements after the reduction of a slice: finish, and the outputs at each of its positions.
 
-use super::{At, Lowering, State};
-use crate::problem::Dim;
+use super::{At, Lowering, Place, Slice, State};
 use crate::problem::tree::Tree;
-use cranefold_ir::ops::{Apply, Phase, Reducer, Source, in_memory};
-use cranefold_ir::{BufId, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
+use crate::problem::{Dim, SliceWalk};
+use cranefold_ir::ops::{Apply, Computation, Ending, Phase, Source, in_memory};
+use cranefold_ir::{BufId, DType, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
 
 /// A function that makes the statements of a position in a slice.
 type EachPosition<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At) -> Vec<Stmt> + 'f;
@@ -18,14 +18,19 @@ pub(super) struct Kept {
 
 impl<'p> Lowering<'p> {
     /// Accumulators for the lifted values that outputs at each position read, if the slice is one block.
-    pub(super) fn keep(&mut self, reducer: &Reducer, phases: &[Phase], tree: &Tree) -> (Option<Kept>, Vec<Stmt>) {
-        let Some(phase) = reducer.apply.as_ref().and_then(|a| a.lifted) else { return (None, vec![]) };
+    pub(super) fn keep(
+        &mut self,
+        computation: &Computation,
+        phases: &[Phase],
+        tree: &Tree,
+    ) -> (Option<Kept>, Vec<Stmt>) {
+        let Some(phase) = computation.apply.as_ref().and_then(|a| a.lifted) else { return (None, vec![]) };
         // The positions of the outputs must be those of the reduction.
         let alike = |(e, p): (&Dim, &Dim)| {
             let mut mapped = self.problem.inputs.iter().zip(&e.stride.inputs).zip(&p.stride.inputs);
             e.extent == p.extent && mapped.all(|((input, e), p)| !input.mapped || e == p)
         };
-        let same = match (&self.problem.elements[..], &self.problem.positions[..]) {
+        let same = match (self.problem.elements(), &self.problem.positions[..]) {
             ([e], [p]) => e.dims.len() == p.dims.len() && e.dims.iter().zip(&p.dims).all(alike),
             _ => false,
         };
@@ -36,34 +41,62 @@ impl<'p> Lowering<'p> {
         (Some(Kept { phase, state }), stmts)
     }
 
-    /// Finishes a state and writes the outputs.
-    pub(super) fn finish(&mut self, reducer: &Reducer, state: Vec<Expr>, kept: Option<&Kept>, at: &At) -> Vec<Stmt> {
-        let mut args = state;
-        for source in &reducer.reads {
-            args.push(match *source {
-                Source::Input(i) => self.load(i, at),
-                Source::Old(o) => {
-                    Expr::Load(self.output_buffer(o), in_memory(self.problem.outputs[o].dtype), at.output(o))
-                }
-            });
-        }
-        let (mut stmts, values) = self.apply(&reducer.finish, args);
-        let Some(apply) = &reducer.apply else {
-            stmts.extend(self.store(values, at));
-            return stmts;
+    /// The elements that are read beside the slice.
+    pub(super) fn sources(&self, sources: &[Source], at: &At) -> Vec<Expr> {
+        let element = |source: &Source| match *source {
+            Source::Input(i) => self.load(i, at),
+            Source::Old(o) => self.old(o, at),
         };
-        // The values go into accumulators, because the loops over positions are outside their scope.
-        let zeros: Vec<_> = values.iter().map(|v| cranefold_ir::Scalar::zero(v.dtype())).collect();
-        let (results, accs) = self.accumulate(&zeros, 1);
-        let mut body = accs;
-        body.extend(stmts);
-        body.extend(results.set(&Index::default(), values));
-        let results = results.read(&Index::default());
-        for region in &self.problem.positions {
-            let each = &mut |this: &mut Self, at: &At| this.output(reducer, apply, &results, kept, at);
-            body.extend(self.positions(&region.dims, at.entering(&region.start), each));
+        sources.iter().map(element).collect()
+    }
+
+    fn old(&self, output: usize, at: &At) -> Expr {
+        let dtype = in_memory(self.problem.outputs[output].dtype);
+        match self.operands.outputs[output] {
+            Place::Buffer(buffer) => Expr::Load(buffer, dtype, at.output(output)),
+            Place::Scratch(acc) => Expr::Read(acc, dtype, at.output(output)),
         }
-        body
+    }
+
+    /// The statements and the results of a computation on values of the slice.
+    pub(super) fn ending(&mut self, ending: &Ending, slice: &Slice, at: &At) -> (Vec<Stmt>, Vec<Expr>) {
+        let args = slice.take(&ending.takes).into_iter().chain(self.sources(&ending.reads, at)).collect();
+        self.apply(&ending.def, args)
+    }
+
+    /// Puts values that statements compute into accumulators of one element, which loops that follow may read.
+    pub(super) fn hold(&mut self, stmts: Vec<Stmt>, values: Vec<Expr>, body: &mut Vec<Stmt>) -> Vec<Expr> {
+        let zeros: Vec<_> = values.iter().map(|v| Scalar::zero(v.dtype())).collect();
+        let (held, accs) = self.accumulate(&zeros, 1);
+        body.extend(accs);
+        body.extend(stmts);
+        body.extend(held.set(&Index::default(), values));
+        held.read(&Index::default())
+    }
+
+    /// Writes the outputs of a slice and those at each of its positions.
+    pub(super) fn outputs(&mut self, computation: &Computation, mut slice: Slice, at: &At) -> Vec<Stmt> {
+        match (&computation.outputs, &computation.apply) {
+            (Some(outputs), _) => {
+                let (stmts, values) = self.ending(outputs, &slice, at);
+                slice.body.extend(stmts);
+                slice.body.extend(self.store(values, &outputs.results, at));
+            }
+            (None, None) => {
+                let all: Vec<usize> = (0..slice.values.len()).collect();
+                let values = slice.take(&all);
+                slice.body.extend(self.store(values, &all, at));
+            }
+            (None, Some(_)) => {}
+        }
+        if let Some(apply) = &computation.apply {
+            for region in &self.problem.positions {
+                let each = &mut |this: &mut Self, at: &At| this.output(computation, apply, &slice, at);
+                let positions = self.positions(&region.dims, at.entering(&region.start), each);
+                slice.body.extend(positions);
+            }
+        }
+        slice.body
     }
 
     /// Loops over the positions in the dims of a box.
@@ -76,35 +109,30 @@ impl<'p> Lowering<'p> {
     }
 
     /// The statements of the outputs at one position of the slice.
-    fn output(
-        &mut self,
-        reducer: &Reducer,
-        apply: &Apply,
-        results: &[Expr],
-        kept: Option<&Kept>,
-        at: &At,
-    ) -> Vec<Stmt> {
+    fn output(&mut self, computation: &Computation, apply: &Apply, slice: &Slice, at: &At) -> Vec<Stmt> {
         let mut args: Vec<Expr> = apply.inputs.iter().map(|&i| self.load(i, at)).collect();
+        args.extend(apply.old.iter().map(|&o| self.old(o, at)));
         let mut stmts = vec![];
+        let values = slice.take(&apply.takes);
         if let Some(phase) = apply.lifted {
-            match kept {
+            match &slice.kept {
                 Some(kept) => args.extend(kept.state.read(&at.element())),
                 None => {
-                    let lift = &reducer.method.phases()[phase].lift;
-                    let mapped = self.problem.types().mapped;
-                    let mut lifted: Vec<Expr> = mapped.iter().map(|&i| self.load(i, at)).collect();
+                    let group = computation.only_group().expect("lifted values are of the only group");
+                    let lift = &group.reducer.method.phases()[phase].lift;
+                    let mut lifted: Vec<Expr> = group.inputs.iter().map(|&i| self.load(i, at)).collect();
                     let earlier = lift.params.len() - lifted.len();
-                    lifted.extend(results[..earlier].iter().cloned());
-                    let (more, values) = self.apply(lift, lifted);
+                    lifted.extend(values[..earlier].iter().cloned());
+                    let (more, lifted) = self.apply(lift, lifted);
                     stmts.extend(more);
-                    args.extend(values);
+                    args.extend(lifted);
                 }
             }
         }
-        args.extend(results.iter().cloned());
+        args.extend(values);
         let (more, values) = self.apply(&apply.def, args);
         stmts.extend(more);
-        stmts.extend(self.store(values, at));
+        stmts.extend(self.store(values, &apply.outputs, at));
         stmts
     }
 
@@ -112,22 +140,28 @@ impl<'p> Lowering<'p> {
         BufId((self.problem.inputs.len() + output) as u32)
     }
 
-    /// Writes the outputs at a position.
-    pub(super) fn store(&self, values: Vec<Expr>, at: &At) -> Vec<Stmt> {
-        let store = |(o, value)| Stmt::Store { buf: self.output_buffer(o), index: at.output(o), value };
-        values.into_iter().enumerate().map(store).collect()
+    /// Writes outputs, by their numbers, at a position.
+    pub(super) fn store(&self, values: Vec<Expr>, outputs: &[usize], at: &At) -> Vec<Stmt> {
+        let store = |(value, &o): (Expr, &usize)| {
+            let index = at.output(o);
+            match self.operands.outputs[o] {
+                Place::Buffer(buf) => Stmt::Store { buf, index, value },
+                Place::Scratch(acc) => Stmt::Set { acc, index, value },
+            }
+        };
+        values.into_iter().zip(outputs).map(store).collect()
     }
 
-    /// Gathers the lifted elements and selects among them.
-    pub(super) fn select(&mut self, reducer: &Reducer, lift: &Def, what: &Selection, at: &At) -> Vec<Stmt> {
+    /// Gathers the lifted elements and selects among them; returns the results.
+    pub(super) fn select(&mut self, lift: &Def, what: &Selection, slice: &mut Slice, at: &At) -> Vec<Expr> {
         let dtype = lift.results[0].dtype();
-        let (slice, mut body) = self.accumulate(&[Scalar::zero(dtype)], self.problem.count);
+        let (elements, mut body) = self.accumulate(&[Scalar::zero(dtype)], self.problem.count);
         let mut before = 0;
-        for region in self.boxes.clone() {
+        for region in self.visit.boxes.clone() {
             body.extend(self.positions(&region.dims, at.entering(&region.start), &mut |this, at| {
-                let elements = this.loads(at);
-                let (mut stmts, values) = this.apply(lift, elements);
-                stmts.extend(slice.set(&at.element().offset_by(before), values));
+                let args = this.loads(at);
+                let (mut stmts, values) = this.apply(lift, args);
+                stmts.extend(elements.set(&at.element().offset_by(before), values));
                 stmts
             }));
             before += region.positions() as i64;
@@ -135,23 +169,29 @@ impl<'p> Lowering<'p> {
         let types = what.results(dtype);
         let vars: Vec<_> = types.iter().map(|_| self.names.var()).collect();
         let state = vars.iter().zip(types).map(|(&var, dtype)| Expr::Var(var, dtype)).collect();
-        body.push(Stmt::Select { vars, what: what.clone(), acc: slice.accs[0].0, len: self.problem.count });
-        body.extend(self.finish(reducer, state, None, at));
-        body
+        body.push(Stmt::Select { vars, what: what.clone(), acc: elements.accs[0].0, len: self.problem.count });
+        slice.body.extend(body);
+        state
     }
 
-    /// Brings the elements of a slice into order.
-    pub(super) fn gather(&mut self, at: &At) -> Vec<Stmt> {
+    /// Brings the elements of a slice into the order of their positions, once for all visits of a walk that read the same inputs.
+    pub(super) fn gather(&mut self, number: usize, walk: &SliceWalk, slice: &mut Slice, at: &At) {
+        let inputs = self.visit.inputs.clone();
+        if let Some((.., gathered)) = self.gathered.iter().find(|(n, of, _)| (*n, of) == (number, &inputs)) {
+            self.visit.gathered = Some(gathered.clone());
+            return;
+        }
         let problem = self.problem;
-        let mapped = problem.types().mapped;
-        let zeros = mapped.iter().map(|&i| Scalar::zero(in_memory(problem.inputs[i].operand.dtype)));
-        let (slice, mut body) = self.accumulate(&zeros.collect::<Vec<_>>(), problem.count);
-        for region in &problem.elements {
+        let dtype = |i: usize| problem.inputs.get(i).map_or(DType::I64, |input| in_memory(input.operand.dtype));
+        let zeros: Vec<_> = inputs.iter().map(|&i| Scalar::zero(dtype(i))).collect();
+        let (elements, mut body) = self.accumulate(&zeros, problem.count);
+        for region in &walk.elements {
             body.extend(self.positions(&region.dims, at.entering(&region.start), &mut |this, at| {
-                slice.set(&at.position(), mapped.iter().map(|&i| this.load(i, at)).collect())
+                elements.set(&at.position(), inputs.iter().map(|&i| this.load(i, at)).collect())
             }));
         }
-        self.gathered = Some(slice);
-        body
+        slice.body.extend(body);
+        self.gathered.push((number, inputs, elements.clone()));
+        self.visit.gathered = Some(elements);
     }
 }

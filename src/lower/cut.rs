@@ -9,7 +9,7 @@
 use super::{Share, lower_share};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
-use crate::problem::{Offsets, Problem, IndexBox};
+use crate::problem::{IndexBox, Offsets, Problem};
 use crate::schedule::{Divided, Schedule};
 use cranefold_ir::Nest;
 use cranefold_ir::ops::Form;
@@ -39,7 +39,8 @@ pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
 fn shares(problem: &Problem, schedule: &Schedule) -> Vec<Share> {
     let parts = schedule.parts;
     let shares = match parts.of {
-        _ if parts.count <= 1 => vec![],
+        // Totals need the values of all slices.
+        _ if parts.count <= 1 || problem.totals.is_some() => vec![],
         Divided::Outputs => of_slices(problem, parts.count),
         Divided::Blocks => of_blocks(problem, schedule.form, parts.count),
     };

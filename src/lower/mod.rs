@@ -37,14 +37,15 @@ pub use cut::cut;
 
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Offsets, OperandSpan, Padding, Problem, IndexBox};
+use crate::problem::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, Work};
 use at::At;
-use cranefold_ir::ops::{Form, Method, Phase, Reducer, in_memory};
+use cranefold_ir::ops::{Computation, Form, Group, Method, Phase, in_memory};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over,
     Scalar, Stmt,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The share of a problem that a nest computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,33 +89,69 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
     let buffers = inputs.chain(outputs).chain(states::buffers(problem, form, share)).collect();
     let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
-    let boxes = match problem.gathers() {
-        true => vec![in_a_row(problem)],
-        false => problem.elements.clone(),
+    let mut lowering = Lowering {
+        problem,
+        computation: problem.computation_in(form).map(Arc::new),
+        share,
+        operands: Operands::of(problem),
+        visit: Visit::default(),
+        gathered: vec![],
+        nest,
+        names: Names::default(),
     };
-    let mut lowering = Lowering { problem, form, share, boxes, gathered: None, nest, names: Names::default() };
     lowering.whole();
     lowering.nest
 }
 
-/// The box of a slice's elements after they have been brought into order.
-fn in_a_row(problem: &Problem) -> IndexBox {
-    let nowhere =
-        Offsets { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position: 0 };
-    let along = Offsets { position: 1, ..nowhere.clone() };
-    IndexBox { start: nowhere, dims: vec![Dim { extent: problem.count, stride: along }] }
+/// The memory of a problem's operands.
+#[derive(Clone)]
+struct Operands {
+    inputs: Vec<Place>,
+    /// Outputs, then the values of slices that totals reduce.
+    outputs: Vec<Place>,
+}
+
+/// The memory of an operand.
+#[derive(Clone, Copy)]
+enum Place {
+    Buffer(BufId),
+    Scratch(AccId),
+}
+
+impl Operands {
+    fn of(problem: &Problem) -> Operands {
+        let buffer = |b: usize| Place::Buffer(BufId(b as u32));
+        let outputs = problem.inputs.len()..problem.inputs.len() + problem.outputs.len();
+        Operands { inputs: (0..outputs.start).map(buffer).collect(), outputs: outputs.map(buffer).collect() }
+    }
 }
 
 struct Lowering<'a> {
     problem: &'a Problem,
-    form: Form,
+    /// The computation; none of a conversion.
+    computation: Option<Arc<Computation>>,
     share: &'a Share,
-    /// The boxes of elements that the tree is over.
-    boxes: Vec<IndexBox>,
-    /// The elements of the slice in order, if they are gathered first.
-    gathered: Option<State>,
+    operands: Operands,
+    visit: Visit,
+    /// The elements of the slice in the order of their positions: the walk and the inputs that are gathered for it.
+    gathered: Vec<(usize, Vec<usize>, State)>,
     nest: Nest,
     names: Names,
+}
+
+/// The visit of a slice's elements that is being lowered.
+#[derive(Clone, Default)]
+struct Visit {
+    /// The boxes of elements that the tree is over.
+    boxes: Vec<IndexBox>,
+    /// The inputs that lifts take.
+    inputs: Vec<usize>,
+    /// True if lifts take the position.
+    takes_position: bool,
+    /// The values of earlier stages that lifts take.
+    taken: Vec<Expr>,
+    /// The elements in the order of their positions, if they are gathered first.
+    gathered: Option<State>,
 }
 
 /// The states of one reducer: an accumulator for each value of a state.
@@ -135,6 +172,25 @@ impl State {
 
     fn ids(&self) -> Vec<AccId> {
         self.accs.iter().map(|&(acc, _)| acc).collect()
+    }
+}
+
+/// The statements of a slice so far, and its values.
+struct Slice {
+    body: Vec<Stmt>,
+    /// The values by their numbers, as far as they are known.
+    values: Vec<Option<Expr>>,
+    /// The lifted values that outputs at each position read.
+    kept: Option<after::Kept>,
+}
+
+impl Slice {
+    fn set(&mut self, numbers: &[usize], values: Vec<Expr>) {
+        numbers.iter().zip(values).for_each(|(&n, value)| self.values[n] = Some(value));
+    }
+
+    fn take(&self, numbers: &[usize]) -> Vec<Expr> {
+        numbers.iter().map(|&n| self.values[n].clone().expect("a value of an earlier stage")).collect()
     }
 }
 
@@ -165,7 +221,7 @@ impl<'p> Lowering<'p> {
         // A schedule names these loops, so they are numbered before all other loops.
         let loops = problem.output_loops();
         loops.iter().flatten().for_each(|&var| assert_eq!(self.names.loop_over(Over::Output), var));
-        let mut body = vec![];
+        let mut body = self.values();
         let boxes: Vec<(usize, &IndexBox)> = match share {
             Share::Slices { boxes, .. } => boxes.iter().map(|(number, slices)| (*number, slices)).collect(),
             Share::Whole | Share::Blocks { .. } | Share::Finish { .. } => problem.slices.iter().enumerate().collect(),
@@ -175,10 +231,45 @@ impl<'p> Lowering<'p> {
             body.extend(self.slices(&slices.dims, &loops[number], At::of(&slices.start).at_slice(before)));
             before += slices.positions();
         }
+        if let Some(totals) = &problem.totals {
+            body.extend(self.totals(totals));
+        }
         for padding in problem.padding.iter().filter(|_| share.pads()) {
             body.extend(self.pad(padding));
         }
         self.nest.body = body;
+    }
+
+    /// Scratch memory for the values of the slices that totals reduce.
+    fn values(&mut self) -> Vec<Stmt> {
+        let mut stmts = vec![];
+        for value in &self.problem.values {
+            let init = Scalar::zero(in_memory(value.dtype));
+            let acc = self.names.acc();
+            stmts.push(Stmt::Acc { acc, dtype: init.dtype(), len: value.len, init });
+            self.operands.outputs.push(Place::Scratch(acc));
+        }
+        stmts
+    }
+
+    /// Loops over the totals, which reduce the values of all slices.
+    fn totals(&mut self, problem: &'p Problem) -> Vec<Stmt> {
+        let Work::Region(body) = &self.problem.work else { unreachable!("a region has totals") };
+        let of = body.totals().expect("a region with totals");
+        let values = self.operands.outputs[self.problem.outputs.len()..].iter().copied();
+        let inputs = values.chain(of.scalars.iter().map(|&i| self.operands.inputs[i])).collect();
+        let outputs = of.outputs.iter().map(|&o| self.operands.outputs[o]).collect();
+        let operands = Operands { inputs, outputs };
+        let outer = (self.problem, self.computation.take(), std::mem::replace(&mut self.operands, operands));
+        self.problem = problem;
+        self.computation = problem.computation().map(Arc::new);
+        let mut body = vec![];
+        for slices in &problem.slices {
+            let vars: Vec<LoopVar> = slices.dims.iter().map(|_| self.names.loop_over(Over::Output)).collect();
+            body.extend(self.slices(&slices.dims, &vars, At::of(&slices.start)));
+        }
+        (self.problem, self.computation, self.operands) = outer;
+        body
     }
 
     fn slices(&mut self, dims: &[Dim], vars: &[LoopVar], at: At) -> Vec<Stmt> {
@@ -205,39 +296,88 @@ impl<'p> Lowering<'p> {
 
     /// All statements for the slice at a position.
     fn element(&mut self, at: &At) -> Vec<Stmt> {
-        let Some(reducer) = self.problem.reducer_in(self.form) else {
+        let Some(computation) = self.computation.clone() else {
             let def = self.problem.conversion().expect("a conversion where nothing is reduced");
             let value = vec![self.load(0, at)];
             let (mut stmts, values) = self.apply(&def, value);
-            stmts.extend(self.store(values, at));
+            stmts.extend(self.store(values, &[0], at));
             return stmts;
         };
-        if self.problem.count == 0 {
-            let nothing = reducer.nothing.iter().map(|&s| s.into()).collect();
-            return self.finish(&reducer, nothing, None, at);
+        self.gathered.clear();
+        let mut slice = Slice { body: vec![], values: vec![None; computation.values()], kept: None };
+        for stage in &computation.stages {
+            for group in &stage.groups {
+                if !self.group(&computation, group, &mut slice, at) {
+                    return slice.body;
+                }
+            }
+            if let Some(end) = &stage.end {
+                let (stmts, values) = self.ending(end, &slice, at);
+                let values = self.hold(stmts, values, &mut slice.body);
+                slice.set(&end.results, values);
+            }
         }
+        self.outputs(&computation, slice, at)
+    }
+
+    /// The results of a group, which become values of the slice; returns false if the states are stored instead.
+    fn group(&mut self, computation: &Computation, group: &Group, slice: &mut Slice, at: &At) -> bool {
+        let reducer = &group.reducer;
+        let state = match self.problem.count {
+            0 => Some(reducer.nothing.iter().map(|&s| s.into()).collect()),
+            _ => self.reduce(computation, group, slice, at),
+        };
+        let Some(mut args) = state else { return false };
+        args.extend(self.sources(&reducer.reads, at));
+        let (stmts, values) = self.apply(&reducer.finish, args);
+        // Loops that follow are outside the scope of the values.
+        let is_last = computation.only_group().is_some() && computation.apply.is_none();
+        let values = match is_last && computation.outputs.is_none() {
+            true => {
+                slice.body.extend(stmts);
+                values
+            }
+            false => self.hold(stmts, values, &mut slice.body),
+        };
+        slice.set(&group.results, values);
+        true
+    }
+
+    /// The state of a group, to be finished; `None` if it is stored.
+    fn reduce(&mut self, computation: &Computation, group: &Group, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
+        let walk = &self.problem.walks[group.walk];
+        self.visit = Visit {
+            boxes: walk.elements.clone(),
+            inputs: group.inputs.clone(),
+            takes_position: group.takes_position,
+            taken: slice.take(&group.takes),
+            gathered: None,
+        };
+        let reducer = &group.reducer;
         match &reducer.method {
-            Method::Select { lift, what } => self.select(&reducer, lift, what, at),
+            Method::Select { lift, what } => Some(self.select(lift, what, slice, at)),
             Method::Phases { phases, merge, search, .. } => {
-                let tree = Tree::of(self.problem, &reducer.method);
+                let tree = Tree::of(walk, &reducer.method);
                 if let Some(search) = search
                     && matches!(self.share, Share::Whole | Share::Slices { .. })
-                    && let Some(windows) = Windows::of(self.problem, &reducer, &tree)
+                    && let Some(windows) = Windows::of(self.problem, computation, &tree)
                 {
-                    return self.search(&reducer, phases, search, (&tree, &windows), at);
+                    return Some(self.search(phases, search, (&tree, &windows), slice, at));
                 }
-                let mut body = if self.problem.gathers() { self.gather(at) } else { vec![] };
-                body.extend(match phases.as_slice() {
-                    [phase] if phase.close.is_none() => self.one_phase(&reducer, phase, &tree, at),
-                    phases => self.phases(&reducer, phases, merge, &tree, at),
-                });
-                body
+                if let Some(extents) = &walk.gathered {
+                    self.gather(group.walk, walk, slice, at);
+                    self.visit.boxes = vec![in_a_row(self.problem, extents)];
+                }
+                match phases.as_slice() {
+                    [phase] if phase.close.is_none() => self.one_phase(phase, &tree, slice, at),
+                    phases => self.phases(computation, phases, merge, &tree, slice, at),
+                }
             }
         }
     }
 
     /// The statements of one phase: lanes stay apart while blocks merge, and fold at the end.
-    fn one_phase(&mut self, reducer: &Reducer, phase: &Phase, tree: &Tree, at: &At) -> Vec<Stmt> {
+    fn one_phase(&mut self, phase: &Phase, tree: &Tree, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
         let lanes = tree.lanes_present();
         let merge = self.nest.define(phase.combine.clone());
         let blocks = self.share.states(tree);
@@ -256,16 +396,24 @@ impl<'p> Lowering<'p> {
         }
         if let Share::Blocks { .. } = self.share {
             body.extend(self.given(&state, lanes, at));
-            return body;
+            slice.body.extend(body);
+            return None;
         }
         body.extend(fold(&state, merge, lanes, tree.lanes));
-        let values = state.read(&Index::default());
-        body.extend(self.finish(reducer, values, None, at));
-        body
+        slice.body.extend(body);
+        Some(state.read(&Index::default()))
     }
 
     /// The statements of several phases: each folds its lanes at the end of a block.
-    fn phases(&mut self, reducer: &Reducer, phases: &[Phase], merge: &Def, tree: &Tree, at: &At) -> Vec<Stmt> {
+    fn phases(
+        &mut self,
+        computation: &Computation,
+        phases: &[Phase],
+        merge: &Def,
+        tree: &Tree,
+        slice: &mut Slice,
+        at: &At,
+    ) -> Option<Vec<Expr>> {
         let parts = merge.results.iter().map(Expr::dtype);
         let merge = self.nest.define(merge.clone());
         // A block's state is overwritten before it is read, so its initial value does not matter.
@@ -273,7 +421,7 @@ impl<'p> Lowering<'p> {
         let blocks = self.share.states(tree);
         let (states, mut body) = self.accumulate(&zeros, blocks);
         body.extend(self.taken(&states, 1, at));
-        let (kept, more) = self.keep(reducer, phases, tree);
+        let (kept, more) = self.keep(computation, phases, tree);
         body.extend(more);
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let mut body = vec![];
@@ -315,11 +463,12 @@ impl<'p> Lowering<'p> {
         }
         if let Share::Blocks { .. } = self.share {
             body.extend(self.given(&states, 1, at));
-            return body;
+            slice.body.extend(body);
+            return None;
         }
-        let values = states.read(&Index::default());
-        body.extend(self.finish(reducer, values, kept.as_ref(), at));
-        body
+        slice.kept = kept;
+        slice.body.extend(body);
+        Some(states.read(&Index::default()))
     }
 
     /// Keeps the results of a phase that later phases read, in accumulators of one element.
@@ -382,20 +531,41 @@ impl<'p> Lowering<'p> {
     }
 
     fn load(&self, input: usize, at: &At) -> Expr {
-        let operand = &self.problem.inputs[input].operand;
-        Expr::Load(BufId(input as u32), in_memory(operand.dtype), at.input(input))
+        let Some(Input { operand, .. }) = self.problem.inputs.get(input) else {
+            return Expr::At(DType::I64, at.input(input));
+        };
+        let dtype = in_memory(operand.dtype);
+        match self.operands.inputs[input] {
+            Place::Buffer(buffer) => Expr::Load(buffer, dtype, at.input(input)),
+            Place::Scratch(acc) => Expr::Read(acc, dtype, at.input(input)),
+        }
     }
 
-    /// The first arguments of lifts: the element of each mapped input, and its position if lifts take it.
+    /// The first arguments of lifts: the element of each input that they read, the values of earlier stages, and the
+    /// position of the element if lifts take it.
     fn loads(&self, at: &At) -> Vec<Expr> {
-        let types = self.problem.types();
-        let position = self.problem.takes_position.then(|| Expr::At(types.position(), at.position()));
-        let elements = match &self.gathered {
+        let Visit { inputs, takes_position, taken, gathered, .. } = &self.visit;
+        let position = takes_position.then(|| Expr::At(self.problem.types().position(), at.position()));
+        let elements = match gathered {
             Some(gathered) => gathered.read(&at.position()),
-            None => types.mapped.iter().map(|&i| self.load(i, at)).collect(),
+            None => inputs.iter().map(|&i| self.load(i, at)).collect(),
         };
-        elements.into_iter().chain(position).collect()
+        elements.into_iter().chain(taken.iter().cloned()).chain(position).collect()
     }
+}
+
+/// The box of a slice's elements after they have been brought into order, with these extents.
+fn in_a_row(problem: &Problem, extents: &[u64]) -> IndexBox {
+    let along =
+        |position| Offsets { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position };
+    let mut stride = 1;
+    let mut dims: Vec<Dim> = vec![];
+    for &extent in extents.iter().rev() {
+        dims.push(Dim { extent, stride: along(stride) });
+        stride *= extent as i64;
+    }
+    dims.reverse();
+    IndexBox { start: along(0), dims }
 }
 
 fn fold(state: &State, def: DefId, present: u64, lanes: u64) -> Option<Stmt> {

@@ -1,9 +1,9 @@
 //! The search for one element of a slice by windows.
 
-use super::{At, Lowering, fold};
+use super::{At, Lowering, Slice, fold};
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use cranefold_ir::ops::{Phase, Reducer, Search};
+use cranefold_ir::ops::{Phase, Search};
 use cranefold_ir::{Expr, Index, LoopKind, Over, Stmt};
 
 /// The most windows whose loop is unrolled, so that several slices may be searched at once.
@@ -29,14 +29,14 @@ impl Lowering<'_> {
     /// ```
     pub(super) fn search(
         &mut self,
-        reducer: &Reducer,
         phases: &[Phase],
         search: &Search,
         (tree, windows): (&Tree, &Windows),
+        slice: &mut Slice,
         at: &At,
-    ) -> Vec<Stmt> {
+    ) -> Vec<Expr> {
         let [extreme, find] = phases else { unreachable!("a search has two phases") };
-        let region = &self.boxes[0];
+        let region = &self.visit.boxes[0];
         let (first, stride) = (at.entering(&region.start), region.dims[0].stride.clone());
         let to = |element: &Index| first.along(&stride, 1, element);
         let lanes = tree.lanes;
@@ -88,9 +88,8 @@ impl Lowering<'_> {
         }));
         let combine = self.nest.define(find.combine.clone());
         body.extend(fold(&found, combine, lanes, lanes));
-        let state = results.into_iter().chain(found.read(&Index::default())).collect();
-        body.extend(self.finish(reducer, state, None, at));
-        body
+        slice.body.extend(body);
+        results.into_iter().chain(found.read(&Index::default())).collect()
     }
 
     /// Loops over the elements of a window; `each` gets the element's number and its lane.

@@ -83,7 +83,7 @@ impl<'p> Lowering<'p> {
         let mut body = vec![];
         let mut before = 0;
         for (number, grid) in tree.grids.iter().enumerate() {
-            let at = at.entering(&self.boxes[number].start);
+            let at = at.entering(&self.visit.boxes[number].start);
             let of_grid = |block: u64| block.clamp(before, before + grid.blocks()) - before;
             let within = of_grid(share.start)..of_grid(share.end);
             if !within.is_empty() {
@@ -111,7 +111,7 @@ impl<'p> Lowering<'p> {
             let mut body = vec![];
             for (first, count, within) in rows(within, grid.blocks_inside(level)) {
                 let mut row = |this: &mut Self, b: Index| {
-                    let at = along(&this.boxes[number], level, &at, &b);
+                    let at = along(&this.visit.boxes[number], level, &at, &b);
                     this.outer_blocks(walk, level + 1, at, row.times(extent).add(&b), within.clone(), each)
                 };
                 body.extend(match within == (0..grid.blocks_inside(level)) {
@@ -138,7 +138,7 @@ impl<'p> Lowering<'p> {
             let row = row.times(grid.blocks_per_cut() as i64).offset_by(walk.first);
             body.extend(self.repeat(Over::Block, count, LoopKind::Parallel, |this, b| {
                 let b = b.offset_by(first as i64);
-                let at = along(&this.boxes[number], level, &at, &b.times((grid.block * unit) as i64));
+                let at = along(&this.visit.boxes[number], level, &at, &b.times((grid.block * unit) as i64));
                 each(this, &at, &row.add(&b), &blocks)
             }));
         }
@@ -153,7 +153,7 @@ impl<'p> Lowering<'p> {
         }
         let mut body = vec![];
         for (number, grid) in tree.grids.iter().enumerate() {
-            let at = at.entering(&self.boxes[number].start);
+            let at = at.entering(&self.visit.boxes[number].start);
             let whole = Alike { grid: number, first: 0, iterations: grid.steps[grid.cut] };
             body.extend(self.inner_steps(tree, grid.cut, at, &whole, each));
         }
@@ -169,7 +169,7 @@ impl<'p> Lowering<'p> {
         each: &mut EachElement<'p, '_>,
     ) -> Vec<Stmt> {
         let grid = &tree.grids[blocks.grid];
-        let region = self.boxes[blocks.grid].clone();
+        let region = self.visit.boxes[blocks.grid].clone();
         let iterations = if level == grid.cut { blocks.iterations } else { grid.steps[level] };
         if level + 1 < grid.steps.len() {
             return self.repeat(Over::Step, iterations, LoopKind::Seq, |this, k| {

@@ -33,7 +33,7 @@
 //! | --- | --- |
 //! | 0 | u64: a mark |
 //! | 8 | u32: the version of this layout |
-//! | 12 | u32: [`TREE_VERSION`](crate::problem::tree::TREE_VERSION) |
+//! | 12 | u32: [`RESULTS_VERSION`](crate::results::RESULTS_VERSION) |
 //! | 16 | u128: a hash of the problem; specs of one problem have the same states |
 //! | 32 | u64: the first block |
 //! | 40 | u64: the number of blocks |
@@ -197,9 +197,9 @@ impl Compiler {
         let [older, newer, finish] = maker.nests(&layout);
         let code = |(_, naive, schedule): (_, _, Schedule)| maker.code(naive, &schedule);
         let (merge_into_older, merge_into_newer, finish) = (code(older)?, code(newer)?, code(finish)?);
-        let reads = maker.problem.reducer().map_or(vec![], |reducer| reducer.reads);
-        let read = |source: &Source| if let Source::Input(input) = *source { Some(input) } else { None };
-        let mut finish_inputs: Vec<usize> = reads.iter().filter_map(read).collect();
+        let computation = maker.problem.computation();
+        let read = |source: Source| if let Source::Input(input) = source { Some(input) } else { None };
+        let mut finish_inputs: Vec<usize> = computation.iter().flat_map(|c| c.reads()).filter_map(read).collect();
         finish_inputs.sort_unstable();
         finish_inputs.dedup();
         let spec = spec.clone();
@@ -216,14 +216,18 @@ fn blocks(problem: &Problem) -> Result<u64, &'static str> {
     if problem.applies() {
         return Err("writes an output at each position of a slice");
     }
-    let reducer = problem.reducer().expect("not a conversion");
-    if let Method::Select { .. } = reducer.method {
+    let computation = problem.computation().expect("not a conversion");
+    let Some(group) = computation.only_group() else {
+        return Err("reduces slices by several trees: ask for each op alone");
+    };
+    let method = &group.reducer.method;
+    if let Method::Select { .. } = method {
         return Err("selects from all elements of a slice in order");
     }
     if problem.gathers() {
         return Err("combines elements in another order than that of memory");
     }
-    Ok(if problem.elements.is_empty() { 0 } else { Tree::of(problem, &reducer.method).blocks() })
+    Ok(if problem.elements().is_empty() { 0 } else { Tree::of(&problem.walks[0], method).blocks() })
 }
 
 impl Partial {

@@ -4,8 +4,8 @@ use super::ranges::most_subtrees;
 use crate::error::{Error, PartialError};
 use crate::keyed::hash;
 use crate::problem::blocks::Stored;
-use crate::problem::tree::TREE_VERSION;
-use crate::problem::{Problem, IndexBox};
+use crate::problem::{IndexBox, Problem};
+use crate::results::RESULTS_VERSION;
 use cranefold_ir::DType;
 use std::fmt;
 use std::ops::Range;
@@ -24,7 +24,7 @@ const LAYOUT_VERSION: u32 = 1;
 
 /// The places of the header's fields, in bytes.
 const LAYOUT_AT: usize = 8;
-const TREE_AT: usize = 12;
+const VERSION_AT: usize = 12;
 const FINGERPRINT_AT: usize = 16;
 const FIRST_AT: usize = 32;
 const COUNT_AT: usize = 40;
@@ -134,7 +134,7 @@ impl StateLayout {
         let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &MARK.to_ne_bytes());
         put(LAYOUT_AT, &LAYOUT_VERSION.to_ne_bytes());
-        put(TREE_AT, &TREE_VERSION.to_ne_bytes());
+        put(VERSION_AT, &RESULTS_VERSION.to_ne_bytes());
         put(FINGERPRINT_AT, &self.fingerprint.to_ne_bytes());
         // An empty range begins at 0, so that its bytes are always the same.
         put(FIRST_AT, &if blocks.is_empty() { 0 } else { blocks.start }.to_ne_bytes());
@@ -154,9 +154,9 @@ impl StateLayout {
         if given != LAYOUT_VERSION {
             return Err(PartialError::LayoutVersion { state, given, expected: LAYOUT_VERSION });
         }
-        let given = u32::from_ne_bytes(field(bytes, TREE_AT));
-        if given != TREE_VERSION {
-            return Err(PartialError::TreeVersion { state, given, expected: TREE_VERSION });
+        let given = u32::from_ne_bytes(field(bytes, VERSION_AT));
+        if given != RESULTS_VERSION {
+            return Err(PartialError::ResultsVersion { state, given, expected: RESULTS_VERSION });
         }
         let given = u128::from_ne_bytes(field(bytes, FINGERPRINT_AT));
         if given != self.fingerprint {
@@ -180,7 +180,7 @@ impl fmt::Display for StateLayout {
         writeln!(f, "state of problem {fingerprint:032x}, {blocks} blocks: {bytes} bytes")?;
         writeln!(f, "  0: u64 mark {MARK:#018x}")?;
         writeln!(f, "  {LAYOUT_AT}: u32 version {LAYOUT_VERSION} of this layout")?;
-        writeln!(f, "  {TREE_AT}: u32 version {TREE_VERSION} of the tree")?;
+        writeln!(f, "  {VERSION_AT}: u32 version {RESULTS_VERSION} of the results")?;
         writeln!(f, "  {FINGERPRINT_AT}: u128 the problem")?;
         writeln!(f, "  {FIRST_AT}: u64 first block")?;
         writeln!(f, "  {COUNT_AT}: u64 blocks")?;

@@ -85,7 +85,7 @@ pub fn align(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         names: Names::after(&nest),
         places: vec![],
     };
-    let body = aligner.around_tiles(nest.body);
+    let body = aligner.wide_functions(nest.body);
     Nest { body, ..nest }
 }
 
@@ -189,7 +189,8 @@ impl<'a> Accesses<'a> {
 }
 
 impl Aligner<'_> {
-    fn around_tiles(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+    /// The body with lines in its wide functions.
+    fn wide_functions(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         rewrite(body, &mut |stmt, out| {
             let Stmt::Wide { body } = stmt else { return out.push(stmt) };
             let body = self.body(body);
@@ -198,7 +199,7 @@ impl Aligner<'_> {
         })
     }
 
-    /// A body of a tile; the places that it leaves unbound are left for those around it.
+    /// A body in a wide function; the places that it leaves unbound are left for those around it.
     fn body(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         for stmt in body {

@@ -6,9 +6,10 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{
-    DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, LoopVar, Names, Nest, Op, Stmt, math,
+    Buffer, DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Stmt,
+    Transpose, math,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Splits vectors wider than the target's, and replaces operations that the target lacks by calls of equivalent
 /// definitions:
@@ -26,7 +27,24 @@ use std::collections::HashMap;
 /// The vectors of a wide function are wider; they convert between f32 and f16 and from bf16, and have the minimum and
 /// maximum of floats. A definition whose operations differ there gets a name of its own, such as `finish.wide`.
 ///
-/// Legal because lanes are parallel, and a definition gives the bits of the operation that it replaces.
+/// In a nest that a caller gives, statements of later passes may stand already. The place of an element in its line
+/// becomes 0, so that no bits depend on an address. A transpose becomes loads of its columns, which are split as other
+/// vectors; `transpose` finds those that vectors load together:
+///
+/// ```text
+/// misalign s0 = x0[0] in 16
+/// for l1 in s0..16 lanes { a0[l1] = x0[l1 - s0] }
+/// for l1 in 0..s0 of 16 lanes { a0[l1] = x0[l1 - s0 + 16] }
+/// rotate a0[0..16] by s0
+/// transpose a1 = x0[48*i2] over 16 by 3 at 0, 2
+/// ->
+/// for l1 in 0..16 lanes { a0[l1] = x0[l1] }
+/// for e3 in 0..16 lanes { a1[e3] = x0[48*i2 + 3*e3] }
+/// for e3 in 0..16 lanes { a1[e3 + 16] = x0[48*i2 + 3*e3 + 2] }
+/// ```
+///
+/// Legal because lanes are parallel, and a definition gives the bits of the operation that it replaces. 0 is the place of
+/// each element in the interpreter, and in memory where elements do not lie at multiples of their size.
 pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let defs = std::mem::take(&mut nest.defs);
@@ -36,9 +54,8 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         body = without_wide(body);
     }
-    if !vectors.has_masks() {
-        body = without_lines(body);
-    }
+    let mut given = Given { buffers: &nest.buffers, names: &mut names, places: HashSet::new() };
+    let body = given.written_out(body);
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
             match vectors != Vectors::NONE && is_vector(&l, &mut outside) {
@@ -160,7 +177,6 @@ fn is_of_memory(l: &Loop) -> bool {
 
 /// Calls `f` with loops over as many lanes as fit a vector.
 fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut(Loop)) {
-    // A vector of a line of memory, whose lanes at one end are left out, is as long as `align` has made it.
     let Extent::Const(lanes) = l.extent else { return f(l) };
     let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
     let part_of = |left: u64| if forms.has_masks() || left == 0 { left } else { 1 << left.ilog2() };
@@ -177,57 +193,76 @@ fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut
     }
 }
 
-/// The body with 0 for the place of each element in its line of memory: no lane is left out, and nothing is rotated.
-fn without_lines(body: Vec<Stmt>) -> Vec<Stmt> {
-    let mut out = Vec::with_capacity(body.len());
-    let mut rest = body.into_iter();
-    while let Some(stmt) = rest.next() {
-        match stmt {
-            Stmt::Misalign { var, .. } => {
-                let after = substitute(rest.collect(), var, &Index::constant(0));
-                out.extend(without_lines(from_line_starts(after, var)));
-                return out;
-            }
-            Stmt::For(l) => out.push(Stmt::For(Loop { body: without_lines(l.body), ..l })),
-            Stmt::Wide { body } => out.push(Stmt::Wide { body: without_lines(body) }),
-            simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => out.push(simple),
-            simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
-            simple @ (Stmt::Rotate { .. } | Stmt::Prefetch { .. } | Stmt::Transpose(_)) => out.push(simple),
-            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => out.push(simple),
-        }
-    }
-    out
-}
-
-/// The statements where a place in a line is 0: lanes from there on are all lanes, and those below it
-/// none.
-fn from_line_starts(body: Vec<Stmt>, place: LoopVar) -> Vec<Stmt> {
-    rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::For(Loop { extent: Extent::Below(of, _), .. }) if of == place => {}
-        Stmt::Rotate { by, .. } if by == place => {}
-        Stmt::For(Loop { extent: Extent::From(of, lanes), var, kind, body }) if of == place => {
-            out.push(Stmt::For(Loop { extent: Extent::Const(lanes), var, kind, body }));
-        }
-        other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => {
-            out.push(other)
-        }
-        other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(other),
-        other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
-        other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => out.push(other),
-    })
-}
-
 /// The body with the statements of wide functions in their place.
 fn without_wide(body: Vec<Stmt>) -> Vec<Stmt> {
-    rewrite(body, &mut |stmt, out| match stmt {
-        Stmt::Wide { body } => out.extend(body),
-        simple @ (Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => {
-            out.push(simple)
-        }
-        simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
-        simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
-        simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
-            out.push(simple)
-        }
+    rewrite(body, &mut |stmt, out| {
+        let Stmt::Wide { body } = stmt else { return out.push(stmt) };
+        out.extend(body);
     })
+}
+
+/// The statements that later passes make, in a nest that says them itself.
+struct Given<'a> {
+    buffers: &'a [Buffer],
+    names: &'a mut Names,
+    /// The places in lines that are bound.
+    places: HashSet<LoopVar>,
+}
+
+impl Given<'_> {
+    /// The body with 0 for each place in a line, so that no lane is left out and nothing is rotated, and with loads in
+    /// place of each transpose.
+    fn written_out(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = Vec::with_capacity(body.len());
+        let mut bound = vec![];
+        for stmt in body {
+            if let Stmt::Misalign { var, .. } = stmt {
+                self.places.insert(var);
+                bound.push(var);
+            } else if let Stmt::Transpose(t) = stmt {
+                self.columns(t, &mut out);
+            } else if let Some(stmt) = at_line_start(stmt) {
+                out.push(match stmt.body() {
+                    [] => stmt.map_indices(&mut |index| self.without_places(index)),
+                    _ => stmt.with_body(|body| self.written_out(body)),
+                });
+            }
+        }
+        bound.iter().for_each(|var| _ = self.places.remove(var));
+        out
+    }
+
+    fn without_places(&self, index: Index) -> Index {
+        let places: Vec<(LoopVar, i64)> = index.terms().filter(|(var, _)| self.places.contains(var)).collect();
+        places.into_iter().fold(index, |index, (var, c)| index.plus(var, -c))
+    }
+
+    /// The loads of each column of a transpose.
+    fn columns(&mut self, t: Transpose, out: &mut Vec<Stmt>) {
+        let dtype = self.buffers[t.buf.0 as usize].dtype;
+        let first = self.without_places(t.first);
+        let var = self.names.loop_over(Over::Element);
+        for (c, column) in (0..).zip(t.columns) {
+            let at = Index::term(var, t.stride).add(&first).offset_by(column as i64);
+            let index = Index::term(var, 1).offset_by((c * t.lanes) as i64);
+            let set = Stmt::Set { acc: t.acc, index, value: Expr::Load(t.buf, dtype, at) };
+            out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![set])));
+        }
+    }
+}
+
+/// The statement where all places in lines are 0: lanes from there on are all lanes, and those below it none.
+fn at_line_start(stmt: Stmt) -> Option<Stmt> {
+    match stmt {
+        Stmt::Rotate { .. } | Stmt::For(Loop { extent: Extent::Below(..), .. }) => None,
+        Stmt::For(Loop { extent: Extent::From(_, lanes), var, kind, body }) => {
+            Some(Stmt::For(Loop::new(var, lanes, kind, body)))
+        }
+        other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => {
+            Some(other)
+        }
+        other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => Some(other),
+        other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => Some(other),
+        other @ (Stmt::Misalign { .. } | Stmt::Prefetch { .. }) => Some(other),
+    }
 }

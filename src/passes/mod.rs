@@ -283,7 +283,7 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Element,
         means: "elements of states; such a loop runs seldom unless one over steps touches its accumulators",
-        made_by: &["fold", "interchange", "lower", "outline", "share_folds", "stream"],
+        made_by: &["fold", "interchange", "legalize", "lower", "outline", "share_folds", "stream"],
         asked_by: &["unroll", "vectorize"],
     },
     Role {

@@ -35,9 +35,11 @@ pub fn prefetch(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
 /// The place of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
+    /// Around wide functions.
     Outside,
-    Tile,
-    /// A loop over steps of a tile, or one in it.
+    /// In a wide function.
+    Wide,
+    /// In a loop over steps there.
     Steps,
 }
 
@@ -50,29 +52,24 @@ impl Ahead<'_> {
     fn body(&self, body: Vec<Stmt>, place: Place) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         for stmt in body {
-            let stmt = match stmt {
-                Stmt::For(l) if l.kind == LoopKind::Lanes => {
-                    if place == Place::Steps {
-                        out.extend(self.of_lanes(&l));
-                    }
-                    Stmt::For(l)
+            if let Stmt::For(l) = &stmt
+                && l.kind == LoopKind::Lanes
+            {
+                if place == Place::Steps {
+                    out.extend(self.of_lanes(l));
                 }
-                Stmt::For(l) => {
-                    let is_steps = place != Place::Outside && l.var.over == Over::Step;
-                    let body = self.body(l.body, if is_steps { Place::Steps } else { place });
-                    Stmt::For(Loop { body, ..l })
-                }
-                Stmt::Wide { body } => Stmt::Wide { body: self.body(body, Place::Tile) },
-                other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
-                other @ (Stmt::Store { .. }
-                | Stmt::Carry { .. }
-                | Stmt::Pick { .. }
-                | Stmt::Misalign { .. }
-                | Stmt::Rotate { .. }
-                | Stmt::Prefetch { .. }) => other,
-                other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+                out.push(stmt);
+                continue;
+            }
+            let is_of_steps = |l: &Loop| place != Place::Outside && l.var.over == Over::Step;
+            let inside = if matches!(stmt, Stmt::Wide { .. }) {
+                Place::Wide
+            } else if matches!(&stmt, Stmt::For(l) if is_of_steps(l)) {
+                Place::Steps
+            } else {
+                place
             };
-            out.push(stmt);
+            out.push(stmt.with_body(|body| self.body(body, inside)));
         }
         out
     }

@@ -1,6 +1,6 @@
 //! Loads the columns of a matrix by transposing its rows.
 
-use crate::schedule::Schedule;
+use crate::schedule::{Machine, Schedule};
 use crate::transposes::{MOST_COLUMNS, PIECE_BYTES, Way, most_pieces, piece_starts, way};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::NeighbourSum;
@@ -23,9 +23,9 @@ use cranefold_ir::{
 /// for i0 in 0..16 lanes { a0[i0 + 32] = a1[i0 + 32] }
 /// ```
 ///
-/// A schedule with `transpose=off` has none. A transpose stands before the first statement that uses it. [`transposes`](crate::transposes) says what the vectors of
-/// a zone have a way for. Where loads are transposed and others of the body lie behind them in the input, the last vector
-/// may be read whole up to there, which `within` says.
+/// A schedule with `transpose=off` has none. A transpose stands before the first statement that uses it.
+/// [`transposes`](crate::transposes) says what the vectors of a zone have a way for. Where loads are transposed and others
+/// of the body lie behind them in the input, the last vector may be read whole up to there, which `within` says.
 ///
 /// Legal because inputs do not change while a nest runs, and what is read besides lies between elements that are read.
 pub fn transpose(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
@@ -68,15 +68,14 @@ struct Made {
 
 impl Transposes {
     fn body(&mut self, body: Vec<Stmt>, vectors: Vectors) -> Vec<Stmt> {
-        let inner = |own: &mut Self, stmt| match stmt {
-            Stmt::For(l) if l.kind != LoopKind::Lanes => Stmt::For(Loop { body: own.body(l.body, vectors), ..l }),
-            Stmt::Wide { body } => Stmt::Wide { body: own.body(body, own.inside) },
-            other @ (Stmt::For(_) | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
-            other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
-            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
+        let mut inner = |stmt: Stmt| {
+            if matches!(&stmt, Stmt::For(l) if l.kind == LoopKind::Lanes) {
+                return stmt;
+            }
+            let vectors = if matches!(stmt, Stmt::Wide { .. }) { self.inside } else { vectors };
+            stmt.with_body(|body| self.body(body, vectors))
         };
-        let body: Vec<Stmt> = body.into_iter().map(|stmt| inner(self, stmt)).collect();
+        let body: Vec<Stmt> = body.into_iter().map(&mut inner).collect();
         let mut made = self.made(&body, vectors);
         if made.is_empty() {
             return body;
@@ -281,7 +280,7 @@ impl Columns {
     fn pieces(&self, offsets: &[i64], vectors: Vectors) -> Vec<Made> {
         let bytes = self.dtype.bytes();
         let in_piece = PIECE_BYTES / bytes;
-        let at_once = most_pieces(vectors, bytes).min(LINE_BYTES / PIECE_BYTES) as usize;
+        let at_once = most_pieces(vectors, bytes).min(Machine::LINE_BYTES / PIECE_BYTES) as usize;
         let mut all = vec![];
         for run in offsets.chunk_by(|a, b| a + 1 == *b) {
             let columns: Vec<u64> = (0..run.len() as u64).collect();
@@ -308,6 +307,3 @@ impl Columns {
         all
     }
 }
-
-/// Bytes of a line of memory.
-const LINE_BYTES: u64 = 64;

@@ -6,7 +6,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute, touched, visit_exprs};
 use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The most operations that an unrolled parallel loop has. With more, keeping accumulators in memory costs little
 /// beside the operations, and a loop keeps the code small and quick to compile.
@@ -59,10 +59,14 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
             hot.extend(touched(&l.body));
         }
     });
+    let mut bound: HashMap<LoopVar, u64> = HashMap::new();
+    nest.visit(&mut |s| s.bound_loop_var().iter().for_each(|var| *bound.entry(*var).or_default() += 1));
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         let Extent::Const(n @ 1..) = l.extent else { return out.push(Stmt::For(l)) };
-        if is_short(&l, n, &nest.defs, &hot, vectors) {
+        if rebinds(&l.body, n, &bound) {
+            out.push(Stmt::For(l))
+        } else if is_short(&l, n, &nest.defs, &hot, vectors) {
             write_out(l, n, &mut names, out)
         } else if zone == Zone::Wide && is_light(&l, n, &nest.defs) {
             in_groups(l, n, GROUP, &mut names, out)
@@ -73,6 +77,12 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         }
     });
     Nest { body, ..nest }
+}
+
+/// Returns whether `n` copies of a body may bind a variable of a carry, a pick or a place where it is bound already.
+fn rebinds(body: &[Stmt], n: u64, bound: &HashMap<LoopVar, u64>) -> bool {
+    let others = body.iter().filter(|s| !matches!(s, Stmt::For(_)));
+    others.filter_map(Stmt::bound_loop_var).any(|var| n > 1 || bound.get(&var) > Some(&1))
 }
 
 fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vectors) -> bool {

@@ -1,7 +1,7 @@
 //! The blocks of a problem as units of work: the problems that have several, and the states that blocks leave.
 
 use super::tree::Tree;
-use super::{Problem, IndexBox};
+use super::{IndexBox, Problem};
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{DType, Def, Expr};
 
@@ -16,11 +16,12 @@ pub(crate) struct Stored {
 impl Stored {
     /// The states of a problem in a form; `None` if nothing is reduced in blocks.
     pub fn of(problem: &Problem, form: Form) -> Option<Stored> {
-        let reducer = problem.reducer_in(form).filter(|_| !problem.elements.is_empty())?;
+        let computation = problem.computation_in(form).filter(|_| !problem.elements().is_empty())?;
+        let reducer = &computation.only_group()?.reducer;
         let Method::Phases { phases, merge, .. } = &reducer.method else { return None };
         Some(match phases.as_slice() {
             [phase] if phase.close.is_none() => {
-                let lanes = Tree::of(problem, &reducer.method).lanes_present();
+                let lanes = Tree::of(&problem.walks[0], &reducer.method).lanes_present();
                 Stored { merge: phase.combine.clone(), lanes }
             }
             _ => Stored { merge: merge.clone(), lanes: 1 },
@@ -41,11 +42,12 @@ pub fn blocks_of_part(blocks: u64, count: u64) -> u64 {
 /// The number of blocks that may be divided among parts; `None` unless slices with one result are reduced in several
 /// blocks, in the order of their elements in memory.
 pub fn blocks(problem: &Problem, form: Form) -> Option<u64> {
-    let reducer = problem.reducer_in(form).filter(|_| !problem.elements.is_empty() && !problem.gathers())?;
+    let computation = problem.computation_in(form).filter(|_| !problem.elements().is_empty() && !problem.gathers())?;
+    let reducer = &computation.only_group()?.reducer;
     if problem.applies() || reducer.method.phases().is_empty() {
         return None;
     }
-    Some(Tree::of(problem, &reducer.method).blocks()).filter(|&blocks| blocks > 1)
+    Some(Tree::of(&problem.walks[0], &reducer.method).blocks()).filter(|&blocks| blocks > 1)
 }
 
 /// Bytes of the states that parts store when blocks are divided.

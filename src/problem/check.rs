@@ -1,8 +1,9 @@
 //! The check that the parts of a problem fit together, for a problem that was read from text.
 
-use super::{Dim, Offsets, OperandSpan, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Offsets, OperandSpan, Problem, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Form, ResultKind, in_memory};
+use cranefold_ir::region::{Body, Reach};
 
 impl Problem {
     /// Checks that the parts fit together, as those of a problem made from a spec do. What it does not find is
@@ -14,22 +15,32 @@ impl Problem {
         match &self.work {
             Work::Convert { .. } => self.check_convert()?,
             Work::Reduce(_) => self.check_reduce()?,
+            Work::Region(body) => self.check_region(body)?,
         }
         let written = self.outputs.iter().any(|o| o.len > 0);
-        let reduces = matches!(self.work, Work::Reduce { .. }) && self.count > 0 && written;
-        if written == self.slices.is_empty() || reduces == self.elements.is_empty() {
+        let reduces = match &self.work {
+            Work::Convert { .. } => false,
+            Work::Reduce(_) => self.count > 0 && written,
+            Work::Region(body) => body.reductions() > 0 && self.count > 0 && written,
+        };
+        let is_empty = self.walks.is_empty() || self.walks.iter().any(|walk| walk.elements.is_empty());
+        if written == self.slices.is_empty() || reduces == is_empty {
             return Err("there are slices if there are outputs, and elements if something is reduced".into());
         }
-        if reduces && positions(&self.elements)? != self.count {
-            return Err(format!("the boxes of elements have not {} elements", self.count));
+        for walk in &self.walks {
+            let gathered =
+                walk.gathered.as_ref().map(|extents| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e)));
+            if positions(&walk.elements)? != self.count || gathered.is_some_and(|n| n != Some(self.count)) {
+                return Err(format!("the boxes of elements have not {} elements", self.count));
+            }
         }
         let at_positions = if self.applies() && written { self.count } else { 0 };
         if positions(&self.positions)? != at_positions {
             return Err(format!("the boxes of positions have not {at_positions} positions"));
         }
         let slices = positions(&self.slices)?;
-        if !(1..=slices.max(1)).contains(&self.beside) {
-            return Err(format!("`beside {}` is outside 1 to {}", self.beside, slices.max(1)));
+        if let Some(walk) = self.walks.iter().find(|walk| !(1..=slices.max(1)).contains(&walk.beside)) {
+            return Err(format!("`beside {}` is outside 1 to {}", walk.beside, slices.max(1)));
         }
         self.check_places()?;
         self.check_inputs()?;
@@ -44,13 +55,15 @@ impl Problem {
         if has(&self.slices, &|p| p.position != 0) || has(&self.positions, &|p| p.position != 0) {
             return Err("only boxes of elements have a position".into());
         }
-        let moves_in = |i: usize| has(&self.elements, &|p| p.inputs[i] != 0);
+        let moves_in = |i: usize| self.walks.iter().any(|walk| has(&walk.elements, &|p| p.inputs[i] != 0));
         if let Some(i) = (0..self.inputs.len()).find(|&i| !self.inputs[i].mapped && moves_in(i)) {
             return Err(format!("elements do not move in x{i}, which is marked `with`"));
         }
         if self.takes_position || self.gathers() {
             let slice = OperandSpan { dtype: DType::U8, len: self.count };
-            self.check_bounds("the slice", &slice, &[&self.elements], |p| p.position)?;
+            for walk in &self.walks {
+                self.check_bounds("the slice", &slice, &[&walk.elements], |p| p.position)?;
+            }
         }
         Ok(())
     }
@@ -58,8 +71,8 @@ impl Problem {
     fn check_inputs(&self) -> Result<(), String> {
         for (i, input) in self.inputs.iter().enumerate() {
             let (name, stride) = (format!("x{i}"), |p: &Offsets| p.inputs[i]);
-            if input.mapped {
-                self.check_bounds(&name, &input.operand, &[&self.slices, &self.elements], stride)?;
+            for walk in self.walks.iter().filter(|_| input.mapped) {
+                self.check_bounds(&name, &input.operand, &[&self.slices, &walk.elements], stride)?;
             }
             self.check_bounds(&name, &input.operand, &[&self.slices, &self.positions], stride)?;
         }
@@ -67,10 +80,13 @@ impl Problem {
     }
 
     fn check_outputs(&self) -> Result<(), String> {
-        for (o, output) in self.outputs.iter().enumerate() {
+        for (o, output) in self.outputs.iter().chain(&self.values).enumerate() {
             let name = format!("x{}", self.inputs.len() + o);
+            let reach = self.output_reach(o);
             for (slices, positions) in self.slices.iter().flat_map(|s| self.positions_of(s)) {
-                check_disjoint(&name, slices.dims.iter().chain(positions).map(|d| (d.extent, d.stride.outputs[o])))?;
+                let positions = if reach == Reach::Element { positions } else { &[] };
+                let dims = slices.dims.iter().chain(positions).filter(|_| reach != Reach::Total);
+                check_disjoint(&name, dims.map(|d| (d.extent, d.stride.outputs[o])))?;
             }
             self.check_bounds(&name, output, &[&self.slices, &self.positions], |p| p.outputs[o])?;
             for padding in self.padding.iter().filter(|p| p.output == o) {
@@ -85,6 +101,51 @@ impl Problem {
         match self.padding.iter().find(|p| p.output >= self.outputs.len()) {
             Some(p) => Err(format!("there is no output x{} that has padding", self.inputs.len() + p.output)),
             None => Ok(()),
+        }
+    }
+
+    /// The axes that an output or a value of the slice depends on.
+    fn output_reach(&self, output: usize) -> Reach {
+        match &self.work {
+            Work::Region(body) => body.reaches().outputs.get(output).copied().unwrap_or(Reach::Slice),
+            Work::Convert { .. } | Work::Reduce(_) if self.applies() => Reach::Element,
+            Work::Convert { .. } | Work::Reduce(_) => Reach::Slice,
+        }
+    }
+
+    fn check_region(&self, body: &Body) -> Result<(), String> {
+        let types = body.types().map_err(|e| e.to_string())?;
+        if body.outputs.is_empty() || types.outputs != self.outputs.iter().map(|o| o.dtype).collect::<Vec<_>>() {
+            return Err("the outputs are not those of the body".into());
+        }
+        if self.indices.len() != body.positions().len() || self.indices.contains(&0) {
+            return Err("there is an extent for each position of the body, at least 1".into());
+        }
+        let mut followed: Vec<usize> = self.walks.iter().flat_map(|walk| walk.reductions.iter().copied()).collect();
+        followed.sort_unstable();
+        if !self.walks.is_empty() && !followed.iter().copied().eq(0..body.reductions()) {
+            return Err("each reduction follows one walk".into());
+        }
+        for (walk, reads) in body.reads_of_reductions().iter().enumerate() {
+            if let Some(i) = reads.iter().find(|&&i| self.inputs.get(i).is_some_and(|input| !input.mapped)) {
+                return Err(format!("reduction {walk} reads x{i}, which is marked `with`"));
+            }
+        }
+        if body.takes_position() != self.takes_position {
+            return Err("`takes position` stands if and only if an op takes it".into());
+        }
+        match (body.totals(), &self.totals) {
+            (None, None) => Ok(()),
+            (Some(of), Some(totals)) if totals.work == Work::Region(of.body.clone()) => {
+                let outputs: Vec<_> = of.outputs.iter().map(|&o| &self.outputs[o]).collect();
+                let scalars: Vec<_> = of.scalars.iter().map(|&i| &self.inputs[i].operand).collect();
+                let further = totals.inputs.iter().skip(of.values.len()).map(|input| &input.operand);
+                match outputs.into_iter().eq(&totals.outputs) && scalars.into_iter().eq(further) {
+                    true => totals.check(),
+                    false => Err("the totals have other operands than the region".into()),
+                }
+            }
+            _ => Err("the totals are not those of the body".into()),
         }
     }
 
@@ -140,7 +201,7 @@ impl Problem {
         if recipe.takes_position() != self.takes_position {
             return Err("`takes position` stands if and only if an op takes it".into());
         }
-        recipe.reducer(&types, Form::Plain).map(|_| ()).map_err(|e| e.to_string())
+        recipe.computation(&types, Form::Plain).map(|_| ()).map_err(|e| e.to_string())
     }
 
     /// Checks that every position of these boxes, one from each list, lies in an operand.

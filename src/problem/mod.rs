@@ -37,19 +37,25 @@
 //! ```
 //!
 //! The grammar, in which `list(x)` is one or more `x` with commas between them, `x?` an optional and `x*` a repeated x;
-//! each line of the text is one of `work` to `padding`:
+//! each line of the text is one of `work` to `padding`, or `walk`:
 //!
 //! ```text
-//! problem    = "problem" "{" work field* operand* takes? box* beside? padding* "}"
+//! problem    = "problem" "{" work field* operand* takes? slices* walks? positions* padding* "}"
 //! work       = "reduce" list(op) "in" dtype "over" count flag*     accumulator type, elements of a slice
 //!            | "convert" "over" count flag*
 //! flag       = "saturate" | "half_even"
 //! field      = ("map" | "then" | "apply") '"' expression '"'       "then": one for each output
 //! operand    = ("in" | "with" | "out") x ":" dtype "[" count "]"   read by lift; read after the reduction; written
 //! takes      = "takes" "position"                                  lift takes the position in the slice
-//! box        = ("slices" | "elements" | "positions") "at" place dim*
+//! walks      = walk ("walk" walk)*
+//! walk       = elements* gathered? beside?
+//! slices     = "slices" box
+//! elements   = "elements" box
+//! positions  = "positions" box
+//! box        = "at" place dim*
 //! dim        = "dim" count ":" place                               extent, and the stride in each operand
 //! place      = list(int) ("->" list(int))? ("position" int)?       inputs, outputs, position in the slice
+//! gathered   = "gathered" list(count)                              extents that elements are put in order for
 //! beside     = "beside" count                                      slices side by side in a step, if not 1
 //! padding    = "padding" "of" x "at" count ("dim" count ":" int)*  elements of an output that become zero
 //! x          = "x" and a number, inputs first
@@ -68,7 +74,8 @@ pub mod tree;
 
 pub use text::ProblemError;
 
-use cranefold_ir::ops::{Form, OpCall, Recipe, Reducer, Types};
+use cranefold_ir::ops::{Computation, Form, OpCall, Recipe, Reducer, Types};
+use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 
 /// A canonical reduction.
@@ -82,19 +89,44 @@ pub struct Problem {
     pub inputs: Vec<Input>,
     /// The outputs, in the order of a call.
     pub outputs: Vec<OperandSpan>,
+    /// The extents of the axes whose indices a region reads. An index is numbered after the inputs, and its element is
+    /// its place.
+    pub indices: Vec<u64>,
+    /// The values of the slices that totals reduce. A value is numbered after the outputs, and lies in scratch memory.
+    pub values: Vec<OperandSpan>,
+    /// The reduction of the values over kept axes, if there are totals.
+    pub totals: Option<Box<Problem>>,
     /// True if elements are read with their position in the slice.
     pub takes_position: bool,
     /// The boxes of slices; empty without outputs.
     pub slices: Vec<IndexBox>,
-    /// The boxes of the elements of each slice that the reduction takes, one after the other; empty without elements.
-    pub elements: Vec<IndexBox>,
-    /// The number of slices side by side within one step of the innermost reduction dim, in the box of whole layout
-    /// blocks of the mapped inputs. The number of lanes follows from it.
-    pub beside: u64,
+    /// The walks over the elements of each slice that reductions take; none without elements.
+    pub walks: Vec<SliceWalk>,
     /// The boxes of the positions of each slice at which outputs are written, if there are such outputs.
     pub positions: Vec<IndexBox>,
     /// The boxes of outputs that are padding.
     pub padding: Vec<Padding>,
+}
+
+/// A walk over the elements of a slice: the order that a reduction tree follows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SliceWalk {
+    /// The boxes of the elements, one after the other.
+    pub elements: Vec<IndexBox>,
+    /// The extents of the dims that the tree is over, if elements are first brought into the order of their positions;
+    /// `None` if it is over the boxes.
+    pub gathered: Option<Vec<u64>>,
+    /// The number of slices side by side within one step of the innermost reduction dim, in the box of whole layout
+    /// blocks of the mapped inputs. The number of lanes follows from it.
+    pub beside: u64,
+    /// The reductions of a region that follow the walk, in the order of their definitions.
+    pub reductions: Vec<usize>,
+}
+
+impl Default for SliceWalk {
+    fn default() -> SliceWalk {
+        SliceWalk { elements: vec![], gathered: None, beside: 1, reductions: vec![] }
+    }
 }
 
 /// The computation of a problem.
@@ -110,6 +142,8 @@ pub enum Work {
     },
     /// The reduction that a recipe describes.
     Reduce(Recipe),
+    /// The reductions and outputs of a region, in canonical form.
+    Region(Body),
 }
 
 /// A buffer.
@@ -171,19 +205,45 @@ pub struct Padding {
 }
 
 impl Problem {
-    /// The reducer in its plain form; `None` if the work is a conversion.
-    pub fn reducer(&self) -> Option<Reducer> {
-        self.reducer_in(Form::Plain)
+    /// The computation in its plain form; `None` if the work is a conversion.
+    pub fn computation(&self) -> Option<Computation> {
+        self.computation_in(Form::Plain)
     }
 
-    /// The reducer in a form; `None` if the work is a conversion, or the reducer has no such form.
-    pub fn reducer_in(&self, form: Form) -> Option<Reducer> {
-        let Work::Reduce(recipe) = &self.work else { return None };
-        let reducer = recipe.reducer(&self.types(), form);
+    /// The computation in a form; `None` if the work is a conversion, or the reducer has no such form.
+    pub fn computation_in(&self, form: Form) -> Option<Computation> {
+        let recipe = match &self.work {
+            Work::Convert { .. } => return None,
+            Work::Region(body) => {
+                return (form == Form::Plain).then(|| body.computation(&self.types(), &self.walk_of()));
+            }
+            Work::Reduce(recipe) => recipe,
+        };
+        let computation = recipe.computation(&self.types(), form);
         match form {
-            Form::Plain => Some(reducer.expect("a recipe that the spec has checked")),
-            Form::Direct => reducer.ok(),
+            Form::Plain => Some(computation.expect("a recipe that the spec has checked")),
+            Form::Direct => computation.ok(),
         }
+    }
+
+    /// The reducer of the first group in a form; `None` as [`computation_in`](Problem::computation_in), or if nothing
+    /// is reduced.
+    pub fn reducer_in(&self, form: Form) -> Option<Reducer> {
+        let computation = self.computation_in(form)?;
+        computation.stages.into_iter().flat_map(|stage| stage.groups).next().map(|group| group.reducer)
+    }
+
+    /// The number of the walk of each reduction of a region.
+    fn walk_of(&self) -> Vec<usize> {
+        let Work::Region(body) = &self.work else { return vec![] };
+        // Nothing is walked where there are no elements.
+        let of = |r| self.walks.iter().position(|walk| walk.reductions.contains(&r)).unwrap_or(0);
+        (0..body.reductions()).map(of).collect()
+    }
+
+    /// The boxes of elements of the first walk; empty without elements.
+    pub fn elements(&self) -> &[IndexBox] {
+        self.walks.first().map_or(&[], |walk| &walk.elements)
     }
 
     /// The types of the operands.
@@ -214,17 +274,25 @@ impl Problem {
 
     /// Returns true if an output is written at each position of the slice.
     pub fn applies(&self) -> bool {
-        matches!(&self.work, Work::Reduce(recipe) if recipe.applies())
+        match &self.work {
+            Work::Convert { .. } => false,
+            Work::Reduce(recipe) => recipe.applies(),
+            Work::Region(body) => body.reaches().outputs.contains(&Reach::Element),
+        }
     }
 
     /// Returns true if the old elements of an output are read.
     pub fn reads_old(&self, output: usize) -> bool {
-        matches!(&self.work, Work::Reduce(recipe) if recipe.then.get(output).is_some_and(|f| f.uses("d")))
+        match &self.work {
+            Work::Convert { .. } => false,
+            Work::Reduce(recipe) => recipe.then.get(output).is_some_and(|f| f.uses("d")),
+            Work::Region(body) => body.definitions.iter().any(|d| d.value == Value::Old(output)),
+        }
     }
 
     /// Returns true if elements are brought into the order of the slice before they are combined.
     pub fn gathers(&self) -> bool {
-        !self.is_commutative() && self.elements.len() > 1
+        self.walks.iter().any(|walk| walk.gathered.is_some())
     }
 
     /// Returns true if elements may be combined in another order than the slice's.
@@ -236,22 +304,30 @@ impl Problem {
     /// The number of elements of each input that are reduced or converted, over all slices.
     pub fn elements_read(&self) -> u64 {
         let slices = self.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
-        slices.saturating_mul(self.elements.iter().map(IndexBox::positions).fold(0, u64::saturating_add).max(1))
+        slices.saturating_mul(self.elements().iter().map(IndexBox::positions).fold(0, u64::saturating_add).max(1))
     }
 
     /// The dims of a box of slices that lie inside the innermost reduction dim: the last ones.
     pub fn inside<'a>(&self, slices: &'a IndexBox) -> &'a [Dim] {
-        let innermost = self.elements.first().and_then(|e| e.dims.last()).map(|d| self.rank_of(d));
-        let inside = |d: &&Dim| innermost.as_ref().is_none_or(|innermost| self.rank_of(d) > *innermost);
-        let count = slices.dims.iter().rev().take_while(inside).count();
-        &slices.dims[slices.dims.len() - count..]
+        dims_inside(&slices.dims, self.elements(), &self.mapped())
+    }
+
+    /// The inputs that lifts read, by their numbers: in the order in which dims are sorted by them. Those of a region
+    /// with more elements come first, since an input that is broadcast says less of the order in memory.
+    pub fn mapped(&self) -> Vec<usize> {
+        let mut mapped: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect();
+        if let Work::Region(_) = self.work {
+            let dims = self.slices.first().into_iter().chain(self.elements().first()).flat_map(|region| &region.dims);
+            let dims: Vec<&Dim> = dims.collect();
+            let moves = |i: usize| dims.iter().filter(move |d| d.stride.inputs[i] != 0);
+            mapped.sort_by_key(|&i| std::cmp::Reverse(moves(i).map(|d| d.extent).fold(1, u64::saturating_mul)));
+        }
+        mapped
     }
 
     /// The sort key of a dim: outermost first, and stride 0 before all.
     pub(crate) fn rank_of(&self, dim: &Dim) -> Vec<u64> {
-        let mapped = self.inputs.iter().zip(&dim.stride.inputs).filter(|(input, _)| input.mapped);
-        let rank = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
-        mapped.map(|(_, &stride)| rank(stride)).collect()
+        rank_of(dim, &self.mapped())
     }
 
     /// The dims of a box of slices and of the first box of their elements, outermost first, each with true if it is
@@ -259,7 +335,7 @@ impl Problem {
     pub fn dims(&self, slices: &IndexBox) -> Vec<(Dim, bool)> {
         let inside = self.inside(slices);
         let outside = &slices.dims[..slices.dims.len() - inside.len()];
-        let elements = self.elements.first().map_or(&[][..], |e| &e.dims);
+        let elements = self.elements().first().map_or(&[][..], |e| &e.dims);
         let mut dims: Vec<(Dim, bool)> = outside.iter().map(|d| (d.clone(), false)).collect();
         dims.extend(elements.iter().map(|d| (d.clone(), true)));
         if self.is_commutative() {
@@ -275,4 +351,18 @@ impl IndexBox {
     pub fn positions(&self) -> u64 {
         self.dims.iter().map(|d| d.extent).fold(1, u64::saturating_mul)
     }
+}
+
+/// The dims of slices that lie inside the innermost dim of elements, by the strides of these inputs: the last ones.
+fn dims_inside<'a>(slices: &'a [Dim], elements: &[IndexBox], inputs: &[usize]) -> &'a [Dim] {
+    let innermost = elements.first().and_then(|e| e.dims.last()).map(|d| rank_of(d, inputs));
+    let inside = |d: &&Dim| innermost.as_ref().is_none_or(|innermost| rank_of(d, inputs) > *innermost);
+    let count = slices.iter().rev().take_while(inside).count();
+    &slices[slices.len() - count..]
+}
+
+/// The sort key of a dim by the strides of these inputs: outermost first, and stride 0 before all.
+fn rank_of(dim: &Dim, inputs: &[usize]) -> Vec<u64> {
+    let rank = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
+    inputs.iter().map(|&i| rank(dim.stride.inputs[i])).collect()
 }

@@ -3,8 +3,8 @@
 //! Windows are no part of the meaning: the element that is found does not depend on them.
 
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, IndexBox};
-use cranefold_ir::ops::{Method, Reducer};
+use crate::problem::{Dim, IndexBox, Problem};
+use cranefold_ir::ops::{Computation, Method};
 
 /// The windows of a search, see [`Search`](cranefold_ir::ops::Search): whole steps, all of one length, the last window
 /// moved back to end with the slice.
@@ -30,16 +30,23 @@ const KEEP_STEPS: u64 = 8;
 const KEEP_STEPS_OF_NARROW: u64 = 2;
 
 impl Windows {
+    /// The windows of a computation, by the tree of its only group; else `None`.
+    pub fn of_computation(problem: &Problem, computation: &Computation) -> Option<Windows> {
+        let group = computation.only_group()?;
+        Windows::of(problem, computation, &Tree::of(problem.walks.get(group.walk)?, &group.reducer.method))
+    }
+
     /// The windows of a slice that is one run of elements in the order of their positions, alone at its place, and long
     /// enough to gain by a search; else `None`.
-    pub fn of(problem: &Problem, reducer: &Reducer, tree: &Tree) -> Option<Windows> {
-        let Method::Phases { search: Some(_), .. } = reducer.method else { return None };
-        let [IndexBox { dims, .. }] = problem.elements.as_slice() else { return None };
+    pub fn of(problem: &Problem, computation: &Computation, tree: &Tree) -> Option<Windows> {
+        let group = computation.only_group()?;
+        let Method::Phases { search: Some(_), .. } = group.reducer.method else { return None };
+        let [IndexBox { dims, .. }] = problem.elements() else { return None };
         let [Dim { extent, stride }] = dims.as_slice() else { return None };
         let alone = problem.slices.iter().all(|s| problem.inside(s).is_empty());
         let lanes = tree.lanes;
         let steps = extent / lanes;
-        if !alone || reducer.apply.is_some() || stride.position <= 0 || problem.gathers() || steps < SEARCH_STEPS {
+        if !alone || computation.apply.is_some() || stride.position <= 0 || problem.gathers() || steps < SEARCH_STEPS {
             return None;
         }
         // All windows are kept and one is walked again; the sum is least where both cost the same.

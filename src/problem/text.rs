@@ -1,12 +1,13 @@
 //! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
-use super::{Dim, Input, Offsets, OperandSpan, Padding, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, SliceWalk, Work};
 use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
 use cranefold_ir::DType;
 use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::Recipe;
+use cranefold_ir::region::{Body, BodyInput, MAX_DEFINITIONS, Reach};
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,6 +24,12 @@ impl fmt::Display for Problem {
                 write!(f, "  reduce {} in {} over {}", calls.join(", "), recipe.accumulator, self.count)?;
                 (recipe.saturate, recipe.half_even)
             }
+            Work::Region(body) => {
+                write!(f, "  region in {} over {}", body.accumulator, self.count)?;
+                let axes = body.reduced.iter().map(|&reduced| if reduced { " reduced" } else { " kept" });
+                axes.into_iter().try_for_each(|axis| f.write_str(axis))?;
+                (false, false)
+            }
         };
         let words = [(saturate, " saturate"), (half_even, " half_even")];
         words.iter().filter(|(holds, _)| *holds).try_for_each(|(_, word)| f.write_str(word))?;
@@ -33,26 +40,45 @@ impl fmt::Display for Problem {
                 writeln!(f, "  {word} \"{expression}\"")?;
             }
         }
-        let inputs = self.inputs.iter().map(|i| (if i.mapped { "in" } else { "with" }, &i.operand));
-        let outputs = self.outputs.iter().map(|o| ("out", o));
-        for (i, (word, o)) in inputs.chain(outputs).enumerate() {
-            writeln!(f, "  {word} x{i}: {}[{}]", o.dtype, o.len)?;
+        for (i, input) in self.inputs.iter().enumerate() {
+            let word = if input.mapped { "in" } else { "with" };
+            write!(f, "  {word} x{i}: {}[{}]", input.operand.dtype, input.operand.len)?;
+            match &self.work {
+                Work::Region(body) => writeln!(f, " {}", reach_word(body.inputs[i].reach))?,
+                Work::Convert { .. } | Work::Reduce(_) => writeln!(f)?,
+            }
+        }
+        for (o, output) in self.outputs.iter().enumerate() {
+            writeln!(f, "  out x{}: {}[{}]", self.inputs.len() + o, output.dtype, output.len)?;
+        }
+        self.indices.iter().try_for_each(|extent| writeln!(f, "  index {extent}"))?;
+        if let Work::Region(body) = &self.work {
+            writeln!(f, "  body")?;
+            body.to_string().lines().try_for_each(|line| writeln!(f, "    {line}"))?;
+            writeln!(f, "  end")?;
         }
         if self.takes_position {
             writeln!(f, "  takes position")?;
         }
-        for (word, boxes, outputs) in
-            [("slices", &self.slices, true), ("elements", &self.elements, false), ("positions", &self.positions, true)]
-        {
-            for region in boxes {
-                writeln!(f, "  {word} at {}", OffsetsText(&region.start, outputs))?;
-                for dim in &region.dims {
-                    writeln!(f, "    dim {}: {}", dim.extent, OffsetsText(&dim.stride, outputs))?;
-                }
+        boxes(f, "slices", &self.slices, true)?;
+        for walk in &self.walks {
+            if let Work::Region(_) = self.work {
+                let reductions: Vec<String> = walk.reductions.iter().map(usize::to_string).collect();
+                writeln!(f, "  walk of {}", reductions.join(", "))?;
+            }
+            boxes(f, "elements", &walk.elements, false)?;
+            if let Some(extents) = &walk.gathered {
+                let extents: Vec<String> = extents.iter().map(u64::to_string).collect();
+                writeln!(f, "  gathered {}", if extents.is_empty() { "1".into() } else { extents.join(", ") })?;
+            }
+            if walk.beside != 1 {
+                writeln!(f, "  beside {}", walk.beside)?;
             }
         }
-        if self.beside != 1 {
-            writeln!(f, "  beside {}", self.beside)?;
+        boxes(f, "positions", &self.positions, true)?;
+        if let Some(totals) = &self.totals {
+            writeln!(f, "  totals")?;
+            totals.to_string().lines().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         for padding in &self.padding {
             writeln!(f, "  padding of x{} at {}", self.inputs.len() + padding.output, padding.start)?;
@@ -60,6 +86,17 @@ impl fmt::Display for Problem {
         }
         write!(f, "}}")
     }
+}
+
+/// Boxes of a kind, with outputs or without.
+fn boxes(f: &mut fmt::Formatter<'_>, word: &str, boxes: &[IndexBox], outputs: bool) -> fmt::Result {
+    for region in boxes {
+        writeln!(f, "  {word} at {}", OffsetsText(&region.start, outputs))?;
+        for dim in &region.dims {
+            writeln!(f, "    dim {}: {}", dim.extent, OffsetsText(&dim.stride, outputs))?;
+        }
+    }
+    Ok(())
 }
 
 /// A place, printed with outputs or without.
@@ -95,13 +132,28 @@ impl FromStr for Problem {
     fn from_str(text: &str) -> Result<Problem, ProblemError> {
         let mut problem: Option<Problem> = None;
         let (mut closed, mut section) = (false, Section::Head);
+        // The lines of a body, or of the problem of the totals.
+        let mut inner: Option<(&str, String)> = None;
         for (n, line) in text.lines().enumerate() {
             let line = line.trim();
             let fail = |message: String| ProblemError { line: n + 1, message };
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            if let (Some((kind, lines)), Some(p)) = (&mut inner, &mut problem) {
+                let ends = line == if *kind == "body" { "end" } else { "}" };
+                if !ends || *kind == "totals" {
+                    lines.push_str(line);
+                    lines.push('\n');
+                }
+                if ends {
+                    p.inner(kind, lines).map_err(fail)?;
+                    inner = None;
+                }
+                continue;
+            }
             match (&mut problem, word) {
                 (None, "problem") if rest == "{" => {}
-                (None, "reduce" | "convert") => problem = Some(started(word, rest).map_err(fail)?),
+                (Some(_), "body" | "totals") if rest.is_empty() && !closed => inner = Some((word, String::new())),
+                (None, "reduce" | "convert" | "region") => problem = Some(started(word, rest).map_err(fail)?),
                 (_, "") => {}
                 (Some(_), "}") if rest.is_empty() && !closed => closed = true,
                 (Some(p), _) if !closed => p.line(word, rest, &mut section).map_err(fail)?,
@@ -119,6 +171,26 @@ impl FromStr for Problem {
 }
 
 impl Problem {
+    /// Takes the lines of a body, or of the problem of the totals.
+    fn inner(&mut self, kind: &str, lines: &str) -> Result<(), String> {
+        let Work::Region(head) = &mut self.work else { return Err(not_expected(kind)) };
+        if kind == "totals" {
+            if self.totals.is_some() {
+                return Err("`totals` is given twice".into());
+            }
+            let totals: Problem = lines.parse().map_err(|e: ProblemError| e.message)?;
+            let values = totals.inputs.iter().take(self.values.len());
+            self.values = values.map(|input| input.operand.clone()).collect();
+            self.totals = Some(Box::new(totals));
+            return Ok(());
+        }
+        let inputs = std::mem::take(&mut head.inputs);
+        *head = Body::parse(lines.trim_end(), inputs, &head.reduced, head.accumulator).map_err(|e| e.to_string())?;
+        let values = head.values_of_totals().len();
+        self.values = vec![OperandSpan { dtype: DType::U8, len: 0 }; values];
+        Ok(())
+    }
+
     /// Takes a line that begins with `word`.
     fn line(&mut self, word: &str, rest: &str, last: &mut Section) -> Result<(), String> {
         if matches!(word, "in" | "with" | "out" | "takes") && *last != Section::Head {
@@ -127,7 +199,21 @@ impl Problem {
         match word {
             "in" | "with" => {
                 within("inputs", self.inputs.len(), MAX_OPERANDS)?;
-                self.inputs.push(Input { operand: operand(rest)?, mapped: word == "in" });
+                let (rest, reach) = match (&self.work, rest.rsplit_once(' ')) {
+                    (Work::Region(_), Some((rest, reach))) => (rest, Some(reach_of(reach)?)),
+                    _ => (rest, None),
+                };
+                let operand = operand(rest)?;
+                if let (Work::Region(body), Some(reach)) = (&mut self.work, reach) {
+                    let name = format!("x{}", self.inputs.len());
+                    body.inputs.push(BodyInput { name, dtype: operand.dtype, reach });
+                }
+                self.inputs.push(Input { operand, mapped: word == "in" });
+                return Ok(());
+            }
+            "index" => {
+                within("indices", self.indices.len(), MAX_OPERANDS)?;
+                self.indices.push(number(rest)?);
                 return Ok(());
             }
             "out" => {
@@ -147,13 +233,31 @@ impl Problem {
                 };
                 let start = rest.strip_prefix("at ").ok_or_else(|| format!("boxes are written `{word} at 0 -> 0`"))?;
                 let region = IndexBox { start: self.place(start, *last)?, dims: vec![] };
+                if *last == Section::Elements && self.walks.is_empty() {
+                    self.walks.push(SliceWalk::default());
+                }
                 let boxes = self.boxes(*last).expect("one of the three");
                 within("boxes", boxes.len(), MAX_BOXES as usize)?;
                 boxes.push(region);
                 return Ok(());
             }
-            "beside" if self.beside == 1 => {
-                self.beside = number(rest)?;
+            "walk" => {
+                within("walks", self.walks.len(), MAX_DEFINITIONS)?;
+                let list = rest.strip_prefix("of ").ok_or("a walk is written `walk of 0, 1`")?;
+                let reductions = list.split(',').map(number).collect::<Result<Vec<usize>, _>>()?;
+                self.walks.push(SliceWalk { reductions, ..SliceWalk::default() });
+                return Ok(());
+            }
+            "beside" | "gathered" => {
+                let walk = self.walks.last_mut().ok_or_else(|| format!("`{word}` stands after elements"))?;
+                match word {
+                    "beside" if walk.beside == 1 => walk.beside = number(rest)?,
+                    "gathered" if walk.gathered.is_none() => {
+                        let extents = rest.split(',').map(number::<u64>).collect::<Result<Vec<_>, _>>()?;
+                        walk.gathered = Some(extents.into_iter().filter(|&extent| extent != 1).collect());
+                    }
+                    _ => return Err(format!("`{word}` is given twice")),
+                }
                 return Ok(());
             }
             "padding" => {
@@ -187,7 +291,7 @@ impl Problem {
     fn boxes(&mut self, section: Section) -> Option<&mut Vec<IndexBox>> {
         match section {
             Section::Slices => Some(&mut self.slices),
-            Section::Elements => Some(&mut self.elements),
+            Section::Elements => self.walks.last_mut().map(|walk| &mut walk.elements),
             Section::Positions => Some(&mut self.positions),
             _ => None,
         }
@@ -216,11 +320,12 @@ impl Problem {
             None => (text, 0),
         };
         let (inputs, outputs) = match (text.split_once(" -> "), section) {
-            (None, Section::Elements) => (list(text)?, vec![0; self.outputs.len()]),
+            (None, Section::Elements) => (list(text)?, vec![0; self.outputs.len() + self.values.len()]),
             (Some((inputs, outputs)), Section::Slices | Section::Positions) => (list(inputs)?, list(outputs)?),
             _ => return Err("slices and positions have an arrow before the outputs, elements have none".into()),
         };
-        if inputs.len() != self.inputs.len() || outputs.len() != self.outputs.len() {
+        let operands = (self.inputs.len() + self.indices.len(), self.outputs.len() + self.values.len());
+        if (inputs.len(), outputs.len()) != operands {
             return Err("there is one number for each operand".into());
         }
         Ok(Offsets { inputs, outputs, position })
@@ -261,6 +366,9 @@ fn dtype(text: &str) -> Result<DType, String> {
 
 /// `sum in f32 over 240 saturate` after `reduce`; `over 1` after `convert`.
 fn started(kind: &str, text: &str) -> Result<Problem, String> {
+    if kind == "region" {
+        return region(text);
+    }
     let (head, tail) = match text.strip_prefix("over ") {
         Some(tail) => ("", tail),
         None => text.rsplit_once(" over ").ok_or("the number of elements is missing")?,
@@ -286,18 +394,52 @@ fn started(kind: &str, text: &str) -> Result<Problem, String> {
             Work::Reduce(Recipe { calls, map: None, then: vec![], apply: None, accumulator, saturate, half_even })
         }
     };
-    Ok(Problem {
+    Ok(empty(work, count))
+}
+
+/// `f32 over 240 kept reduced` after `region in`.
+fn region(text: &str) -> Result<Problem, String> {
+    let shape = "a region is written `region in f32 over 240`";
+    let (accumulator, tail) = text.strip_prefix("in ").and_then(|t| t.split_once(" over ")).ok_or(shape)?;
+    let mut words = tail.split(' ');
+    let count = number(words.next().unwrap_or(""))?;
+    let axis = |word: &str| match word {
+        "reduced" => Ok(true),
+        "kept" => Ok(false),
+        _ => Err(format!("`{}` is neither kept nor reduced", shorten(word))),
+    };
+    let reduced = words.map(axis).collect::<Result<Vec<bool>, String>>()?;
+    let accumulator = dtype(accumulator)?;
+    let body = Body { inputs: vec![], reduced, definitions: vec![], outputs: vec![], accumulator };
+    Ok(empty(Work::Region(body), count))
+}
+
+fn empty(work: Work, count: u64) -> Problem {
+    Problem {
         work,
         count,
         inputs: vec![],
         outputs: vec![],
+        indices: vec![],
+        values: vec![],
+        totals: None,
         takes_position: false,
         slices: vec![],
-        elements: vec![],
-        beside: 1,
+        walks: vec![],
         positions: vec![],
         padding: vec![],
-    })
+    }
+}
+
+const REACHES: [(Reach, &str); 3] = [(Reach::Element, "element"), (Reach::Slice, "slice"), (Reach::Scalar, "scalar")];
+
+fn reach_word(reach: Reach) -> &'static str {
+    REACHES.iter().find(|(known, _)| *known == reach).map_or("total", |(_, word)| word)
+}
+
+fn reach_of(word: &str) -> Result<Reach, String> {
+    let known = REACHES.iter().find(|(_, known)| *known == word).map(|(reach, _)| *reach);
+    known.ok_or_else(|| format!("`{}` is neither element, slice nor scalar", shorten(word)))
 }
 
 /// `x0: f32[17280]`.

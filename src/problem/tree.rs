@@ -1,7 +1,7 @@
 //! The shape of the reduction tree: lanes, steps and blocks of a problem.
 //!
-//! The tree depends on the reducer's state, and on the extents and input strides of the problem alone, so that a result
-//! cannot depend on anything else.
+//! The tree depends on the reduction's own state, and on the extents and input strides of the walk alone, so that a
+//! result cannot depend on anything else: not on the other reductions of a kernel either.
 //!
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
 //!   power of two for which L states of every output beside one another inside that dim (of whole blocks where
@@ -10,19 +10,16 @@
 //! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
 //!   steps for K elements, the last perhaps partial.
 //! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many
-//!   whole inner dims as fit, then an even share of the next. Blocks are numbered row-major; inside a
+//!   whole inner dims as fit, then the greatest power of two of iterations of the next, the cut dim. So the blocks of
+//!   few lanes lie within the blocks of many. Blocks are numbered row-major; inside a
 //!   block steps go row-major too, each lane combining in that order. Where a slice is several boxes,
 //!   each is a space of steps with the same L. If they have at most [`BLOCK_STEPS`] together they are one
 //!   block, box after box; else the blocks of each are numbered on after those of the ones before.
 //!
 //! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
 
-use crate::problem::{Dim, Problem};
-use cranefold_ir::ops::Method;
-
-/// The version of the tree, which changes whenever the tree of some problem does: results computed under different
-/// versions may differ in bits.
-pub const TREE_VERSION: u32 = 3;
+use crate::problem::{Dim, SliceWalk};
+use cranefold_ir::ops::{Method, StateSize};
 
 /// The most bytes of state that a step's lanes may take, over the outputs inside the innermost reduction dim, for a
 /// state of one value: all vector registers of 128 bits.
@@ -57,15 +54,16 @@ pub struct Grid {
 }
 
 impl Tree {
-    /// The tree of a problem with at least one element to reduce.
-    pub fn of(problem: &Problem, method: &Method) -> Tree {
-        let most = if method.state_values() == 1 { LANE_BYTES } else { LANE_BYTES_OF_SEVERAL };
-        let fit = most / problem.beside.saturating_mul(method.state_bytes()).min(most + 1);
+    /// The tree of a reduction over a walk.
+    pub fn of(walk: &SliceWalk, method: &Method) -> Tree {
+        let StateSize { values, bytes } = method.tree_state();
+        let most = if values == 1 { LANE_BYTES } else { LANE_BYTES_OF_SEVERAL };
+        let fit = most / walk.beside.saturating_mul(bytes).min(most + 1);
         let lanes = if method.is_commutative() { 1 << fit.max(1).ilog2() } else { 1 };
         let extents = |dims: &[Dim]| dims.iter().map(|d| d.extent).collect();
-        let grids = match problem.gathers() {
-            true => vec![Grid::of(vec![problem.count], lanes)],
-            false => problem.elements.iter().map(|e| Grid::of(extents(&e.dims), lanes)).collect(),
+        let grids = match &walk.gathered {
+            Some(dims) => vec![Grid::of(dims.clone(), lanes)],
+            None => walk.elements.iter().map(|e| Grid::of(extents(&e.dims), lanes)).collect(),
         };
         Tree { lanes, grids }
     }
@@ -100,8 +98,7 @@ impl Grid {
             whole *= steps[cut];
             cut -= 1;
         }
-        let most = BLOCK_STEPS / whole;
-        let block = steps[cut].div_ceil(steps[cut].div_ceil(most));
+        let block = steps[cut].min(1 << (BLOCK_STEPS / whole).ilog2());
         Grid { extents, steps, cut, block }
     }
 

@@ -31,7 +31,7 @@ impl Schedule {
                 return Err(ScheduleError::TwoTiles { first: first.var, second: second.var });
             }
         }
-        let Some(reducer) = problem.reducer_in(self.form).filter(|_| !problem.elements.is_empty()) else {
+        let Some(reducer) = problem.reducer_in(self.form).filter(|_| !problem.elements().is_empty()) else {
             return Ok(());
         };
         let bytes = loops.iter().map(|loops| self.state_bytes(problem, &reducer, loops)).max().unwrap_or(0);
@@ -55,7 +55,7 @@ impl Schedule {
 
     /// The bytes of the states that are kept at once for a box of slices.
     fn state_bytes(&self, problem: &Problem, reducer: &Reducer, loops: &[OutputLoop]) -> u64 {
-        let tree = Tree::of(problem, &reducer.method);
+        let tree = Tree::of(&problem.walks[0], &reducer.method);
         let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
         let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
         let taken = outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent)));
@@ -71,6 +71,7 @@ impl Schedule {
 fn work(problem: &Problem) -> String {
     match &problem.work {
         Work::Convert { .. } => "a conversion".into(),
+        Work::Region(_) => "a region".into(),
         Work::Reduce(recipe) => format!("`{}` of {}", recipe.name(), problem.inputs[0].operand.dtype),
     }
 }

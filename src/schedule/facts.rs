@@ -5,7 +5,7 @@ use super::form::operations;
 use super::machine::Machine;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, IndexBox};
+use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Form, Method};
 
@@ -78,16 +78,18 @@ impl<'p> Facts<'p> {
     /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because
     /// nothing is reduced or slices are selected from.
     pub fn of(problem: &'p Problem, form: Form, width: u32) -> Option<Facts<'p>> {
-        let reducer = problem.reducer_in(form)?;
-        if matches!(reducer.method, Method::Select { .. }) || problem.elements.is_empty() || problem.slices.is_empty() {
+        let computation = problem.computation_in(form)?;
+        let reducer = &computation.groups().next()?.reducer;
+        if matches!(reducer.method, Method::Select { .. }) || problem.elements().is_empty() || problem.slices.is_empty()
+        {
             return None;
         }
         let element_bytes = problem.inputs[0].operand.dtype.bytes();
-        let tree = Tree::of(problem, &reducer.method);
-        let searched = Windows::of(problem, &reducer, &tree).is_some();
+        let tree = Tree::of(&problem.walks[0], &reducer.method);
+        let searched = Windows::of(problem, &computation, &tree).is_some();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
         let machine = Machine::TYPICAL;
-        let operations = operations(&reducer, width, &machine);
+        let operations = operations(reducer, width, &machine);
         Some(Facts {
             problem,
             machine,
@@ -131,7 +133,7 @@ impl<'p> Facts<'p> {
     /// memory, and the lines hold neighbours along the innermost dim of the other kind, reduced or parallel.
     pub fn crosses(&self) -> bool {
         let problem = self.problem;
-        let (Some(steps), Some(slices)) = (problem.elements.first(), problem.slices.first()) else { return false };
+        let (Some(steps), Some(slices)) = (problem.elements().first(), problem.slices.first()) else { return false };
         let (Some(step), Some(output)) = (steps.dims.last(), slices.dims.last()) else { return false };
         let (along, across) = if self.is_inner() { (step, output) } else { (output, step) };
         let bytes = problem.inputs.iter().map(|i| i.operand.dtype.bytes());
@@ -145,7 +147,7 @@ impl<'p> Facts<'p> {
 
     /// Returns whether the elements of each mapped input follow one another along the innermost reduction dim.
     pub fn follows(&self) -> bool {
-        let step = self.problem.elements.first().and_then(|elements| elements.dims.last());
+        let step = self.problem.elements().first().and_then(|elements| elements.dims.last());
         let mut inputs = step.iter().flat_map(|step| self.problem.inputs.iter().zip(&step.stride.inputs));
         inputs.all(|(input, &stride)| !input.mapped || stride == 1)
     }
@@ -186,7 +188,7 @@ impl<'p> Facts<'p> {
     /// between them, and no block takes elements of dims around the runs.
     pub fn runs(&self, number: usize) -> Option<Runs<'_>> {
         let (problem, slices) = (self.problem, &self.problem.slices[number]);
-        let (elements, grid) = (problem.elements.first()?, self.tree.grids.first()?);
+        let (elements, grid) = (problem.elements().first()?, self.tree.grids.first()?);
         let rank = |d: &Dim| problem.rank_of(d);
         let outermost = rank(elements.dims.first()?);
         let outside = slices.dims.iter().take_while(|d| rank(d) <= outermost).count();

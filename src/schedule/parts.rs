@@ -84,7 +84,7 @@ pub(super) fn parts(problem: &Problem, form: Form, cost: Option<Cost>, threads: 
     let most = if cost.is_some() { threads.saturating_mul(PARTS_OF_THREAD) } else { threads };
     let count = worth.min(most).min(Schedule::MAX_PARTS);
     let Some(largest) = problem.slices.iter().max_by_key(|slices| slices.positions()) else { return Parts::ONE };
-    if threads <= 1 || count <= 1 {
+    if threads <= 1 || count <= 1 || problem.totals.is_some() {
         return Parts::ONE;
     }
     let inside = problem.inside(largest);

@@ -79,8 +79,8 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
 /// Whether slices are searched where they are whole, and looked at twice where their blocks are shared out: the same element
 /// is found by other operations.
 fn is_searched(problem: &Problem) -> bool {
-    let reducer = problem.reducer().filter(|_| !problem.elements.is_empty());
-    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(problem, &r.method)).is_some())
+    let reducer = problem.reducer().filter(|_| !problem.elements().is_empty());
+    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(&problem.walks[0], &r.method)).is_some())
 }
 
 /// The elements of the outputs are stored, and nothing between them.

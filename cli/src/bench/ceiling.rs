@@ -34,7 +34,7 @@ impl Ceiling {
         }
         let problem = Problem::of(spec);
         let row_bytes = problem.beside * size;
-        let [elements] = &problem.elements[..] else { return None };
+        let [elements] = &problem.elements()[..] else { return None };
         let rows_of_one = elements.dims.last().map_or(1, |dim| dim.extent);
         let what = |columns: bool| what(spec, operand.dtype(), columns).map(widest).filter(|loops| !loops.is_empty());
         let columns = problem.beside > 1 && row_bytes >= LEAST_ROW;

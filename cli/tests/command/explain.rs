@@ -64,7 +64,7 @@ fn every_kind_of_spec_is_explained() {
 fn a_page_has_the_figures_of_its_problem() {
     let inner = page("sum f32[64,1,128] axes=[2]");
     assert_eq!(line(&inner, "problem"), "sum f32 64x(128) -> f32");
-    assert_eq!(line(&inner, "signature"), "the problem, 128 bits, version 3 of the tree");
+    assert_eq!(line(&inner, "signature"), "the problem, 128 bits, version 4 of the results");
     assert_eq!(line(&inner, "moves"), "32,768 bytes read, 256 written");
     assert_eq!(line(&inner, "level"), "second-level cache: 33,024 bytes, at most 1,048,576");
     assert_eq!(line(&inner, "tree"), "64 lanes; 2 steps in one block");

@@ -2,7 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::{AccId, Expr, Index, Loop, LoopVar, Names, Stmt, Transpose, Var};
+use crate::{AccId, Expr, Index, LoopVar, Names, Stmt, Transpose, Var};
 use std::collections::HashMap;
 
 /// The code that a statement stands in.
@@ -24,14 +24,8 @@ pub fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt, &mut Vec<Stmt>)) -> Vec
 pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(body.len());
     for stmt in body {
-        let stmt = match stmt {
-            Stmt::For(l) => Stmt::For(Loop { body: rewrite_zones(l.body, zone, f), ..l }),
-            Stmt::Wide { body } => Stmt::Wide { body: rewrite_zones(body, Zone::Wide, f) },
-            simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => simple,
-            simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => simple,
-            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => simple,
-            simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => simple,
-        };
+        let inside = if matches!(stmt, Stmt::Wide { .. }) { Zone::Wide } else { zone };
+        let stmt = stmt.with_body(|body| rewrite_zones(body, inside, f));
         f(stmt, zone, &mut out);
     }
     out
@@ -142,7 +136,7 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LoopVar, Nest, Over};
+    use crate::{Loop, LoopVar, Nest, Over};
 
     fn nest(body: &str) -> Nest {
         let text = format!("nest \"\" {{ in x0: f32[64] out x1: f32[64] {body} }}");

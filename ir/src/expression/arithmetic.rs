@@ -1,8 +1,8 @@
 //! Operations over typed operands, as nest expressions.
 
 use super::node::Operation;
-use super::power;
-use crate::{DType, Expr, Lets, Op, Scalar, math};
+use super::{power, sugar};
+use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 
 /// The depth at which a nest expression is bound to a value: well below the language's limit, and enough to leave a
 /// short expression in one piece.
@@ -26,7 +26,7 @@ pub(super) fn apply(lets: &mut Lets, operation: Operation, args: Vec<Expr>) -> E
 
 /// The value of an operation over constants, NaN canonical.
 pub(super) fn constant(operation: Operation, args: Vec<Expr>) -> Scalar {
-    let def = crate::Def::build("constant", &[], |lets, _| vec![apply(lets, operation, args)]);
+    let def = Def::build("constant", &[], |lets, _| vec![apply(lets, operation, args)]);
     let value = def.eval(&[]).remove(0);
     if value.is_nan() { Scalar::nan(value.dtype()) } else { value }
 }
@@ -42,23 +42,50 @@ fn depth(value: &Expr) -> usize {
 
 fn unary(lets: &mut Lets, operation: Operation, a: Expr) -> Expr {
     match operation {
-        Operation::Not => a.not(),
+        Operation::Not | Operation::BitNot => a.not(),
         Operation::Neg => a.neg(),
         Operation::Abs if a.dtype().is_int() && !a.dtype().is_signed() => a,
         Operation::Abs => a.abs(),
         Operation::Sqrt => a.sqrt(),
-        Operation::Exp => lets.splice(&math::exp(a.dtype()), &[a]).remove(0),
-        Operation::Log => lets.splice(&math::log(a.dtype()), &[a]).remove(0),
+        Operation::Exp => call(lets, math::exp, a),
+        Operation::Log => call(lets, math::log, a),
+        Operation::Expm1 => call(lets, math::expm1, a),
+        Operation::Log1p => call(lets, math::log1p, a),
+        Operation::Tanh => call(lets, math::tanh, a),
+        Operation::Erf => call(lets, math::erf, a),
+        Operation::Floor | Operation::Ceil | Operation::Round | Operation::Trunc if a.dtype().is_int() => a,
+        Operation::Floor => call(lets, math::floor, a),
+        Operation::Ceil => call(lets, math::ceil, a),
+        Operation::Round => a.nearest(),
+        Operation::Trunc => call(lets, math::trunc, a),
+        Operation::Sign => call(lets, math::sign, a),
+        Operation::IsNan | Operation::IsInf => class(lets, operation, a),
         Operation::Cast(dtype) => cast(a, dtype),
-        _ => unreachable!("{} has more than one operand", operation.text()),
+        _ => sugar::build(lets, operation, a),
+    }
+}
+
+fn call(lets: &mut Lets, function: fn(DType) -> Def, a: Expr) -> Expr {
+    lets.splice(&function(a.dtype()), &[a]).remove(0)
+}
+
+/// The condition that a float is a NaN, or infinite. A 16-bit float is converted first, which changes neither.
+fn class(lets: &mut Lets, operation: Operation, a: Expr) -> Expr {
+    let a = share(lets, if a.dtype().bytes() == 2 { a.cast(DType::F32) } else { a });
+    match operation {
+        Operation::IsNan => a.is_nan(),
+        _ => a.clone().abs().eq(a.float(f64::INFINITY)),
     }
 }
 
 fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
     let truth = a.dtype() == DType::Bool;
     match operation {
-        Operation::Or => a.or(b),
-        Operation::And => a.and(b),
+        Operation::Or | Operation::BitOr => a.or(b),
+        Operation::And | Operation::BitAnd => a.and(b),
+        Operation::BitXor => a.xor(b),
+        Operation::Shl => a.shl(b),
+        Operation::Shr => a.shr(b),
         Operation::Eq if truth => a.xor(b).not(),
         Operation::Ne if truth => a.xor(b),
         Operation::Eq => a.eq(b),

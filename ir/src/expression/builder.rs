@@ -83,6 +83,11 @@ operators! {
     Sub sub;
     Mul mul;
     Div div;
+    BitAnd bitand;
+    BitOr bitor;
+    BitXor bitxor;
+    Shl shl;
+    Shr shr;
 }
 
 impl ops::Neg for Expression {
@@ -132,6 +137,24 @@ methods! {
         exp Exp "exp(a)";
         log Log "log(a)";
         abs Abs "abs(a)";
+        expm1 Expm1 "expm1(a)";
+        log1p Log1p "log1p(a)";
+        tanh Tanh "tanh(a)";
+        erf Erf "erf(a)";
+        floor Floor "floor(a)";
+        ceil Ceil "ceil(a)";
+        round Round "round(a)";
+        trunc Trunc "trunc(a)";
+        sign Sign "sign(a)";
+        is_nan IsNan "is_nan(a)";
+        is_inf IsInf "is_inf(a)";
+        rsqrt Rsqrt "rsqrt(a)";
+        sigmoid Sigmoid "sigmoid(a)";
+        silu Silu "silu(a)";
+        softplus Softplus "softplus(a)";
+        gelu Gelu "gelu(a)";
+        gelu_tanh GeluTanh "gelu_tanh(a)";
+        bit_not BitNot "~a";
     }
     binary {
         min Min "min(a, b)";

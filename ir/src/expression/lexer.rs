@@ -30,7 +30,11 @@ pub(crate) fn cut(text: &str) -> &str {
 }
 
 /// Longer marks before those they begin with.
-const MARKS: [&str; 13] = ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
+const MARKS: [&str; 19] =
+    ["==", "!=", "<=", ">=", "<<", ">>", "<", ">", "|", "^", "&", "~", "+", "-", "*", "/", "(", ")", ","];
+
+/// Operators of other languages, with the ones here.
+const FOREIGN: [(&str, &str); 5] = [("&&", "and"), ("||", "or"), ("=", "=="), ("!", "not"), ("?", "select(c, a, b)")];
 
 /// The marks that only regions have; a line break is one outside brackets.
 const REGION_MARKS: [&str; 8] = ["\n", "=", ";", "@", "[", "]", "{", "}"];
@@ -72,6 +76,10 @@ impl<'a> Lexer<'a> {
 
     /// Returns the mark that the text begins with.
     fn mark(&self, rest: &str) -> Option<&'static str> {
+        // One mark may be a half of another language's.
+        if rest.starts_with("&&") || rest.starts_with("||") {
+            return None;
+        }
         let common = MARKS.into_iter().find(|mark| rest.starts_with(mark));
         common.or_else(|| REGION_MARKS.into_iter().find(|mark| self.region && rest.starts_with(mark)))
     }
@@ -109,9 +117,7 @@ impl<'a> Lexer<'a> {
 }
 
 fn unexpected(rest: &str, first: char) -> String {
-    // Operators of other languages, with the ones here.
-    let hints = [("=", "=="), ("&", "and"), ("|", "or"), ("!", "not"), ("^", "pow(a, b)"), ("?", "select(c, a, b)")];
-    match hints.into_iter().find(|(start, _)| rest.starts_with(start)) {
+    match FOREIGN.into_iter().find(|(start, _)| rest.starts_with(start)) {
         Some((start, ours)) => format!("`{start}` means nothing here; write `{ours}`"),
         None => format!("unexpected character {first:?}"),
     }

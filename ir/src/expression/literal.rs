@@ -84,6 +84,37 @@ impl Literal {
         }
     }
 
+    /// The result of an operation on the bits of numbers, which are integers of any size; the error is the message.
+    pub(super) fn bitwise(operation: Operation, args: &[Literal]) -> Result<Literal, String> {
+        let mut ints = [0; 2];
+        for (int, arg) in ints.iter_mut().zip(args) {
+            *int = match arg {
+                Int(value) => *value,
+                Real(_) => return Err(format!("`{arg}` is no integer, and `{}` takes integers", operation.text())),
+            };
+        }
+        let [a, b] = ints;
+        let amount = || match u32::try_from(b) {
+            Ok(amount) if amount < 128 => Ok(amount),
+            _ => Err(format!("the amount `{b}` of a shift of a number is out of range 0 to 127")),
+        };
+        Ok(Int(match operation {
+            Operation::BitNot => !a,
+            Operation::BitAnd => a & b,
+            Operation::BitOr => a | b,
+            Operation::BitXor => a ^ b,
+            Operation::Shr => a >> amount()?,
+            _ => {
+                let by = amount()?;
+                let shifted = a << by;
+                if shifted >> by != a {
+                    return Err(format!("`{a} << {b}` is beyond 128 bits"));
+                }
+                shifted
+            }
+        }))
+    }
+
     /// The result of an operation among numbers.
     pub(crate) fn fold(operation: Operation, args: &[Literal]) -> Folded {
         exact(operation, args).unwrap_or_else(|| {
@@ -114,6 +145,8 @@ fn exact(operation: Operation, args: &[Literal]) -> Option<Folded> {
     let value = match operation {
         Operation::Neg => a.checked_neg()?,
         Operation::Abs => a.checked_abs()?,
+        Operation::Floor | Operation::Ceil | Operation::Round | Operation::Trunc => a,
+        Operation::Sign => a.signum(),
         Operation::Add => a.checked_add(b)?,
         Operation::Sub => a.checked_sub(b)?,
         Operation::Mul => a.checked_mul(b)?,

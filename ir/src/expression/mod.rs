@@ -36,14 +36,21 @@
 //!            | expression "and" expression
 //!            | "not" expression
 //!            | expression ("==" | "!=" | "<" | "<=" | ">" | ">=") expression   does not chain
+//!            | expression "|" expression                                        from the left
+//!            | expression "^" expression                                        from the left
+//!            | expression "&" expression                                        from the left
+//!            | expression ("<<" | ">>") expression                             from the left
 //!            | expression ("+" | "-") expression                               from the left
 //!            | expression ("*" | "/") expression                               from the left
-//!            | "-" expression
+//!            | ("-" | "~") expression
 //!            | number | name | "(" expression ")"
 //!            | function "(" list ")"
 //!            | dtype "(" expression ")"                                        a conversion
 //! function   = "min" | "max" | "pow"                                           of two
-//!            | "abs" | "sqrt" | "exp" | "log"                                  of one
+//!            | "abs" | "sqrt" | "rsqrt" | "exp" | "log" | "expm1" | "log1p"    of one
+//!            | "tanh" | "erf" | "floor" | "ceil" | "round" | "trunc" | "sign"  of one
+//!            | "is_nan" | "is_inf" | "sigmoid" | "silu" | "softplus"           of one
+//!            | "gelu" | "gelu_tanh"                                            of one
 //!            | "fma" | "select"                                                of three
 //! number     = digits | digits? "." digits? exponent? | digits exponent | "inf" | "nan"
 //! exponent   = ("e" | "E") ("+" | "-")? digits
@@ -66,6 +73,11 @@
 //! | `abs` | numbers | of the least integer itself |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |
 //! | `exp log` | f32 f64 | [`math::exp`](crate::math::exp), [`math::log`](crate::math::log) |
+//! | `expm1 log1p` | f32 f64 | e^a - 1, log(1 + a): [`math::expm1`](crate::math::expm1), [`math::log1p`](crate::math::log1p) |
+//! | `tanh erf` | f32 f64 | [`math::tanh`](crate::math::tanh), [`math::erf`](crate::math::erf) |
+//! | `floor ceil round trunc` | numbers | to an integer value: down, up, to nearest with ties to even, towards zero; a zero has the sign of a; integers: a |
+//! | `sign` | numbers | -1 below zero, 1 above, else a: a zero or NaN |
+//! | `is_nan is_inf` | floats | as bool |
 //! | `pow(a, b)` | f32 f64 | IEEE 754's corner cases; a constant b of 0 to 8 multiplies as [`math::pow_int`](crate::math::pow_int), -1 divides, else [`math::pow`](crate::math::pow) |
 //! | `pow(a, b)` | integers | modulo 2^bits; b is a constant, at least 0 |
 //! | `fma(a, b, c)` | f32 f64 | a * b + c, rounded once |
@@ -73,17 +85,33 @@
 //! | `== !=` | all | as numbers: NaN is unequal to all, -0 equals +0 |
 //! | `< <= > >=` | numbers | |
 //! | `and or not` | bool | |
+//! | `& \| ^ ~` | integers, bool | bit by bit |
+//! | `<< >>` | integers | the amount is of the same type, and counts modulo its bits; `>>` keeps the sign of a signed integer |
 //! | `f32(a)` and other dtypes | any | floats to nearest even, once; integers modulo 2^bits; float to integer towards zero, clamped, NaN to 0; bool to 0 or 1; to bool `a != 0` |
 //!
-//! f16 and bf16 are types of memory: conversion is their only operation.
+//! f16 and bf16 are types of memory: conversion, `select`, `is_nan` and `is_inf` are their only operations.
+//!
+//! These functions of f32 and f64 stand for an expression, whose operations they are, bit for bit:
+//!
+//! | function | expression |
+//! | --- | --- |
+//! | `rsqrt(x)` | `1 / sqrt(x)` |
+//! | `sigmoid(x)` | `1 / (1 + exp(-x))` |
+//! | `silu(x)` | `x * sigmoid(x)` |
+//! | `softplus(x)` | `max(x, 0) + log1p(exp(-abs(x)))` |
+//! | `gelu(x)` | `0.5 * x * (1 + erf(0.7071067811865476 * x))` |
+//! | `gelu_tanh(x)` | `0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))` |
+//!
+//! So `sigmoid` is 0 below -88.8 in f32 (-709.8 in f64), where e^x is smaller than the least normal number, and `silu`
+//! and both `gelu` are NaN at -inf, where they multiply it by 0.
 //!
 //! # Numbers
 //!
 //! A number has no type. It takes the type of the other operands: an integer type takes a number written
 //! without point and exponent in its range; a float type takes the nearest value (of the nearest f64), but
 //! no finite number that it would make infinite. Operations among numbers are done first:
-//! `+ - * -a min max abs fma` and `pow` of integers exactly, where 128 bits hold the result; others in
-//! f64, so that `1/3` is 0.333... beside any type. (`-0` is the integer 0; `-0.0` is the float.) `select`
+//! `+ - * -a min max abs sign fma`, rounding and `pow` of integers exactly, where 128 bits hold the result; those on
+//! bits of integers of 128 bits, and of nothing else (`~0` is -1, which no unsigned type takes); others in f64, so that `1/3` is 0.333... beside any type. (`-0` is the integer 0; `-0.0` is the float.) `select`
 //! between two numbers is itself a number beside an operand with a type. A result that is still a number
 //! takes a type that the caller gives.
 
@@ -98,6 +126,7 @@ pub(crate) mod parse;
 mod power;
 pub(crate) mod print;
 mod rename;
+mod sugar;
 pub(crate) mod typing;
 
 pub use builder::name;
@@ -247,8 +276,23 @@ impl Expression {
     }
 
     /// Calls `f` on each name and its place in bytes, from left to right, as often as it stands there.
-    pub(crate) fn each_name(&self, f: &mut impl FnMut(&str, usize)) {
+    pub(crate) fn each_name<'a>(&'a self, f: &mut impl FnMut(&'a str, usize)) {
         self.root.visit_names(f);
+    }
+
+    /// The names used, as often as they stand there, in the order of the text.
+    ///
+    /// ```
+    /// use cranefold_ir::expression::Expression;
+    ///
+    /// let expression: Expression = "x1 * (x0 + x1)".parse()?;
+    /// assert_eq!(expression.used(), ["x1", "x0", "x1"]);
+    /// # Ok::<(), cranefold_ir::expression::ExpressionError>(())
+    /// ```
+    pub fn used(&self) -> Vec<&str> {
+        let mut used = vec![];
+        self.root.visit_names(&mut |name, _| used.push(name));
+        used
     }
 
     /// Returns true if the expression uses this name.

@@ -68,7 +68,7 @@ impl Node {
     }
 
     /// Calls `f` on the node and all below it, from left to right as they are written.
-    pub(crate) fn visit(&self, f: &mut impl FnMut(&Node)) {
+    pub(crate) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Node)) {
         f(self);
         if let Kind::Apply(_, args) = &self.kind {
             args.iter().for_each(|a| a.visit(f));
@@ -76,7 +76,7 @@ impl Node {
     }
 
     /// Calls `f` on each name and its place, from left to right.
-    pub(crate) fn visit_names(&self, f: &mut impl FnMut(&str, usize)) {
+    pub(crate) fn visit_names<'a>(&'a self, f: &mut impl FnMut(&'a str, usize)) {
         self.visit(&mut |node| {
             if let Kind::Name(name) = &node.kind {
                 f(name, node.at);
@@ -119,6 +119,9 @@ impl Node {
             return Some(Folded::Number(if condition { yes } else { no }));
         }
         let numbers = args.iter().map(Node::number).collect::<Option<Vec<Literal>>>()?;
+        if operation.is_bitwise() {
+            return Literal::bitwise(operation, &numbers).ok().map(Folded::Number);
+        }
         match (operation, numbers.as_slice()) {
             (Or | And | Not | Cast(_), _) | (Div, [Literal::Int(_), Literal::Int(0)]) => None,
             _ => Some(Literal::fold(operation, &numbers)),
@@ -162,11 +165,17 @@ pub enum Operation {
     Le,
     Gt,
     Ge,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Shl,
+    Shr,
     Add,
     Sub,
     Mul,
     Div,
     Neg,
+    BitNot,
     Min,
     Max,
     Pow,
@@ -174,6 +183,23 @@ pub enum Operation {
     Sqrt,
     Exp,
     Log,
+    Expm1,
+    Log1p,
+    Tanh,
+    Erf,
+    Floor,
+    Ceil,
+    Round,
+    Trunc,
+    Sign,
+    IsNan,
+    IsInf,
+    Rsqrt,
+    Sigmoid,
+    Silu,
+    Softplus,
+    Gelu,
+    GeluTanh,
     Fma,
     Select,
     Cast(DType),
@@ -188,6 +214,10 @@ pub(crate) enum Level {
     And,
     Not,
     Compare,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Shift,
     Sum,
     Product,
     Neg,
@@ -202,7 +232,11 @@ impl Level {
             Level::Or => Level::And,
             Level::And => Level::Not,
             Level::Not => Level::Compare,
-            Level::Compare => Level::Sum,
+            Level::Compare => Level::BitOr,
+            Level::BitOr => Level::BitXor,
+            Level::BitXor => Level::BitAnd,
+            Level::BitAnd => Level::Shift,
+            Level::Shift => Level::Sum,
             Level::Sum => Level::Product,
             Level::Product => Level::Neg,
             Level::Neg | Level::Atom => Level::Atom,
@@ -212,10 +246,14 @@ impl Level {
 
 impl Operation {
     /// The operators between two operands.
-    pub(crate) const INFIX: [Operation; 12] = [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div];
+    pub(crate) const INFIX: [Operation; 17] =
+        [Or, And, Eq, Ne, Lt, Le, Gt, Ge, BitOr, BitXor, BitAnd, Shl, Shr, Add, Sub, Mul, Div];
 
     /// The operations that are written as calls, without conversions.
-    pub(crate) const FUNCTIONS: [Operation; 9] = [Min, Max, Abs, Sqrt, Exp, Log, Pow, Fma, Select];
+    pub(crate) const FUNCTIONS: [Operation; 26] = [
+        Min, Max, Abs, Sqrt, Exp, Log, Pow, Fma, Select, Expm1, Log1p, Tanh, Erf, Floor, Ceil, Round, Trunc, Sign,
+        IsNan, IsInf, Rsqrt, Sigmoid, Silu, Softplus, Gelu, GeluTanh,
+    ];
 
     pub(crate) fn text(self) -> &'static str {
         match self {
@@ -228,6 +266,12 @@ impl Operation {
             Le => "<=",
             Gt => ">",
             Ge => ">=",
+            BitOr => "|",
+            BitXor => "^",
+            BitAnd => "&",
+            Shl => "<<",
+            Shr => ">>",
+            BitNot => "~",
             Add => "+",
             Sub | Neg => "-",
             Mul => "*",
@@ -239,6 +283,23 @@ impl Operation {
             Sqrt => "sqrt",
             Exp => "exp",
             Log => "log",
+            Expm1 => "expm1",
+            Log1p => "log1p",
+            Tanh => "tanh",
+            Erf => "erf",
+            Floor => "floor",
+            Ceil => "ceil",
+            Round => "round",
+            Trunc => "trunc",
+            Sign => "sign",
+            IsNan => "is_nan",
+            IsInf => "is_inf",
+            Rsqrt => "rsqrt",
+            Sigmoid => "sigmoid",
+            Silu => "silu",
+            Softplus => "softplus",
+            Gelu => "gelu",
+            GeluTanh => "gelu_tanh",
             Fma => "fma",
             Select => "select",
             Cast(dtype) => dtype.name(),
@@ -251,9 +312,13 @@ impl Operation {
             And => Level::And,
             Not => Level::Not,
             Eq | Ne | Lt | Le | Gt | Ge => Level::Compare,
+            BitOr => Level::BitOr,
+            BitXor => Level::BitXor,
+            BitAnd => Level::BitAnd,
+            Shl | Shr => Level::Shift,
             Add | Sub => Level::Sum,
             Mul | Div => Level::Product,
-            Neg => Level::Neg,
+            Neg | BitNot => Level::Neg,
             _ => Level::Atom,
         }
     }
@@ -261,10 +326,16 @@ impl Operation {
     /// The number of operands.
     pub(crate) fn arity(self) -> usize {
         match self {
-            Not | Neg | Abs | Sqrt | Exp | Log | Cast(_) => 1,
+            Or | And | Eq | Ne | Lt | Le | Gt | Ge | BitOr | BitXor | BitAnd | Shl | Shr | Add | Sub | Mul | Div
+            | Min | Max | Pow => 2,
             Fma | Select => 3,
-            _ => 2,
+            _ => 1,
         }
+    }
+
+    /// Returns true for the operations on the bits of integers.
+    pub(super) fn is_bitwise(self) -> bool {
+        matches!(self, BitOr | BitXor | BitAnd | Shl | Shr | BitNot)
     }
 
     /// The function or conversion of this name.

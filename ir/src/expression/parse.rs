@@ -98,6 +98,7 @@ impl<'a> Parser<'a> {
         let at = self.at;
         let (operation, level) = match self.token {
             Token::Mark("-") => (Operation::Neg, Level::Neg),
+            Token::Mark("~") => (Operation::BitNot, Level::Neg),
             Token::Word("not") => (Operation::Not, Level::Not),
             _ => return self.atom(),
         };

@@ -71,6 +71,10 @@ impl Typing<'_> {
             if let (Operation::Div, [Literal::Int(_), Literal::Int(0)]) = (operation, numbers.as_slice()) {
                 return Err(Fault::new(args[1].at, "division by zero"));
             }
+            if operation.is_bitwise() {
+                let number = Literal::bitwise(operation, &numbers);
+                return number.map(Value::Number).map_err(|message| Fault::new(node.at, message));
+            }
             return Ok(match Literal::fold(operation, &numbers) {
                 Folded::Number(number) => Value::Number(number),
                 Folded::Truth(truth) => Value::Typed(Scalar::bool(truth).into()),
@@ -205,7 +209,12 @@ fn check(node: &Node, operation: Operation, args: &[Node], exprs: &[Expr]) -> Re
     let (takes, wanted, ok) = match operation {
         And | Or | Not => ("bool", DType::Bool, dtype == DType::Bool),
         Eq | Ne if dtype == DType::Bool => ("all", dtype, true),
-        Sqrt | Exp | Log | Fma => ("f32 and f64", DType::F32, matches!(dtype, DType::F32 | DType::F64)),
+        BitAnd | BitOr | BitXor | BitNot => ("integers and bool", DType::I32, dtype.is_int() || dtype == DType::Bool),
+        Shl | Shr => ("integers", DType::I32, dtype.is_int()),
+        IsNan | IsInf => ("floats", DType::F32, dtype.is_float()),
+        Sqrt | Exp | Log | Expm1 | Log1p | Tanh | Erf | Rsqrt | Sigmoid | Silu | Softplus | Gelu | GeluTanh | Fma => {
+            ("f32 and f64", DType::F32, matches!(dtype, DType::F32 | DType::F64))
+        }
         _ => ("numbers", DType::F32, dtype != DType::Bool && !half),
     };
     if !ok {

@@ -5,8 +5,10 @@
 
 mod arg;
 mod combiner;
+mod computation;
 mod extreme;
 mod float;
+mod in_region;
 mod integer;
 mod invariant;
 mod log_sum_exp;
@@ -21,9 +23,12 @@ mod table;
 mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
+pub use computation::{Computation, Ending, Group, SliceOutputs, Stage};
+pub(crate) use in_region::{as_byte, as_truth, grouped, reducer_in_region, stored};
 pub use params::ParamError;
+pub(crate) use product::product;
+pub(crate) use recipe::{Element, expression_type, in_expression, number};
 pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
-pub(crate) use recipe::{expression_type, number};
 pub use table::ROWS;
 
 use crate::{DType, Def, Expr, Op, Scalar, Selection};
@@ -247,6 +252,9 @@ pub enum Method {
         merge: Def,
         /// True if elements may be combined in another order than the slice's.
         commutative: bool,
+        /// The state that the tree follows, if it is another than that of the phases: several reductions in one have
+        /// the tree that each has alone.
+        alone: Option<StateSize>,
         /// The search that lets the second of two phases walk one window alone.
         search: Option<Search>,
     },
@@ -257,6 +265,15 @@ pub enum Method {
         /// The selection, whose results are the state.
         what: Selection,
     },
+}
+
+/// The size of one lane's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSize {
+    /// The number of values, in the phase with the most.
+    pub values: usize,
+    /// The bytes, in the phase with the most.
+    pub bytes: u64,
 }
 
 /// An element that is read beside the slice.
@@ -271,13 +288,19 @@ pub enum Source {
 /// The output at each position of the slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {
-    /// (elements of the inputs in `inputs`, lifted values, results) -> outputs.
+    /// (elements of `inputs`, old elements of `old`, lifted values, the values in `takes`) -> outputs.
     pub def: Def,
     /// The inputs it reads, by their numbers.
     pub inputs: Vec<usize>,
+    /// The outputs whose old elements it reads, after the inputs.
+    pub old: Vec<usize>,
     /// The phase whose lift of this element `def` takes, given the first results as the earlier phases'. With one block
     /// the phase has computed it already.
     pub lifted: Option<usize>,
+    /// The values of the slice that it takes, by their numbers.
+    pub takes: Vec<usize>,
+    /// The outputs, by their numbers.
+    pub outputs: Vec<usize>,
 }
 
 /// The search by windows, which replaces two phases over all elements by one.
@@ -329,7 +352,7 @@ impl Reducer {
 
     /// The reducer of one or more phases.
     fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
-        let method = Method::Phases { phases, merge, commutative: true, search: None };
+        let method = Method::Phases { phases, merge, commutative: true, alone: None, search: None };
         Reducer { method, finish, reads: vec![], nothing, apply: None }
     }
 }
@@ -346,6 +369,20 @@ impl Method {
     /// Returns true if elements may be combined in another order than the slice's.
     pub fn is_commutative(&self) -> bool {
         !matches!(self, Method::Phases { commutative: false, .. })
+    }
+
+    /// The size of the state that the tree follows.
+    pub fn tree_state(&self) -> StateSize {
+        match self {
+            Method::Phases { alone: Some(alone), .. } => *alone,
+            _ => StateSize { values: self.state_values(), bytes: self.state_bytes() },
+        }
+    }
+
+    /// Returns true if the results are the same in whatever order and tree elements are combined: the states are
+    /// integers, whose operations in the table's rows are exact.
+    pub fn is_exact(&self) -> bool {
+        self.phases().iter().all(|p| p.identity.iter().all(|s| !s.dtype().is_float()))
     }
 
     /// The number of values of one lane's state, in the phase with the most.

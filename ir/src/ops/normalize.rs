@@ -33,7 +33,17 @@ fn applied(types: &RowTypes, reducer: Reducer, expression: &str) -> Reducer {
         let value = expression.build(lets, &names, acc).expect("an expression of the table");
         vec![give(lets, value, types)]
     });
-    Reducer { apply: Some(Apply { def, inputs: (0..inputs).collect(), lifted: None }), ..reducer }
+    Reducer {
+        apply: Some(Apply {
+            def,
+            inputs: (0..inputs).collect(),
+            old: vec![],
+            lifted: None,
+            takes: vec![],
+            outputs: vec![0],
+        }),
+        ..reducer
+    }
 }
 
 /// x less the mean, over the root of the variance plus eps; then times `x1`, plus `x2`, if given.
@@ -75,7 +85,10 @@ pub(super) fn softmax(types: &RowTypes) -> Reducer {
         let value = args[0].clone().mul(args[2].clone());
         vec![give(lets, value, types)]
     });
-    Reducer { apply: Some(Apply { def, inputs: vec![], lifted: Some(1) }), ..reducer }
+    Reducer {
+        apply: Some(Apply { def, inputs: vec![], old: vec![], lifted: Some(1), takes: vec![], outputs: vec![0] }),
+        ..reducer
+    }
 }
 
 /// (x - m) - log(sum exp(x - m)), m being the greatest element.

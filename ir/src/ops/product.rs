@@ -1,7 +1,56 @@
 //! Several reducers in one pass.
 
-use super::{Method, Phase, Reducer};
+use super::{Method, Phase, Reducer, StateSize};
 use crate::{DType, Def, Expr, Scalar};
+
+/// The property by which reducers share a tree: the state, and whether lanes stay apart while blocks merge.
+#[derive(Clone, Copy, PartialEq)]
+struct Kind {
+    state: StateSize,
+    one_phase: bool,
+    commutative: bool,
+}
+
+impl Kind {
+    fn of(method: &Method) -> Kind {
+        let one_phase = matches!(method.phases(), [phase] if phase.close.is_none());
+        Kind { state: method.tree_state(), one_phase, commutative: method.is_commutative() }
+    }
+}
+
+/// Reducers that share a tree.
+pub(super) struct Members {
+    /// The state that the tree follows; `None` if any tree does.
+    pub alone: Option<StateSize>,
+    /// The numbers of the reducers, in order.
+    pub numbers: Vec<usize>,
+}
+
+/// The groups of reducers that share a tree. Reducers that are exact in every order
+/// follow any tree: that of the first group, or their own if there is no other. `own` says which are a user's, of whose
+/// operations nothing is known.
+pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
+    let mut groups: Vec<(Kind, Vec<usize>)> = vec![];
+    let is_exact = |i: usize| !own[i] && reducers[i].method.is_exact();
+    let (exact, others): (Vec<usize>, Vec<usize>) = (0..reducers.len()).partition(|&i| is_exact(i));
+    for i in others {
+        let kind = Kind::of(&reducers[i].method);
+        match groups.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, members)) => members.push(i),
+            None => groups.push((kind, vec![i])),
+        }
+    }
+    if groups.is_empty() {
+        return vec![Members { alone: None, numbers: exact }];
+    }
+    let first = groups.iter().position(|(k, _)| k.one_phase && k.commutative).unwrap_or(0);
+    groups[first].1.extend(exact);
+    let sorted = |(kind, mut numbers): (Kind, Vec<usize>)| {
+        numbers.sort_unstable();
+        Members { alone: Some(kind.state), numbers }
+    };
+    groups.into_iter().map(sorted).collect()
+}
 
 /// The reducers side by side, over the same elements. Phase k of the product is made of phase k of
 /// each; their common monoids are computed once:
@@ -12,11 +61,17 @@ use crate::{DType, Def, Expr, Scalar};
 ///                    of the other
 /// ```
 ///
-/// Lanes and phases are chosen for all reducers together, so a float result may have other bits than alone.
+/// The tree is the one that each reducer has alone: [`groups`] puts only such reducers side by side.
 ///
 /// None of them selects. `inputs` are the types that all lifts take first, `positions` says whether they take
 /// the position too, and `count` is the number of elements.
-pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: bool, count: u64) -> Reducer {
+pub(crate) fn product(
+    mut reducers: Vec<Reducer>,
+    alone: Option<StateSize>,
+    inputs: &[DType],
+    positions: bool,
+    count: u64,
+) -> Reducer {
     if reducers.len() == 1 {
         return reducers.remove(0);
     }
@@ -63,7 +118,7 @@ pub(super) fn product(mut reducers: Vec<Reducer>, inputs: &[DType], positions: b
         [one] if one.close.is_none() => one.combine.clone(),
         _ => merge,
     };
-    let method = Method::Phases { phases, merge, commutative, search: None };
+    let method = Method::Phases { phases, merge, commutative, alone, search: None };
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 

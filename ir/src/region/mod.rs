@@ -65,15 +65,18 @@
 //! [`MAX_DEFINITIONS`], those of reductions in expressions counted; [`MAX_OUTPUTS`]; [`MAX_STAGES`]; and the limits of
 //! an expression for each value, in which names are not counted through.
 
+mod build;
 mod call;
 mod canonical;
 mod check;
 mod error;
+mod hoist;
 mod names;
 mod print;
 mod reach;
 mod read;
 mod stages;
+mod totals;
 mod types;
 
 pub use error::RegionError;
@@ -81,6 +84,7 @@ pub use names::refused_name;
 pub use reach::Reaches;
 pub use read::{MAX_DEFINITIONS, MAX_OUTPUTS, MAX_STAGES, ReadBody, Scope};
 pub use stages::Stages;
+pub use totals::Totals;
 pub use types::BodyTypes;
 
 use crate::DType;

@@ -42,6 +42,11 @@ impl Body {
     }
 }
 
+/// The name of a row.
+fn name_of(call: &OpCall) -> &'static str {
+    call.as_row().map_or("combiner", |row| row.name)
+}
+
 /// The type of an input in expressions.
 pub(super) fn of_input(dtype: DType, accumulator: DType) -> DType {
     expression_type(dtype, accumulator)
@@ -58,7 +63,12 @@ pub(super) fn types(body: &Body, place: &dyn Fn(usize) -> usize) -> Result<BodyT
             Value::Reduction(reduction) => {
                 let of = type_of(&reduction.of, &names, body.accumulator)?;
                 let types = reduction.call.types_in_region(of, body.accumulator);
-                let shown = |message: String| message.replace("...", &print::short(body, reduction));
+                let written =
+                    if own.len() > 1 && own[0].starts_with('$') { "centered" } else { name_of(&reduction.call) };
+                let shown = |message: String| {
+                    let message = message.replace(name_of(&reduction.call), written);
+                    message.replace("...", &print::short(body, reduction))
+                };
                 types.map_err(|message| Fault::new(place(d), shown(message)))?
             }
             Value::Position(_) => vec![I64],

@@ -71,6 +71,11 @@ impl Bindings {
         self.position(var).is_some_and(|i| self.stack[i].lanes == Some(lanes))
     }
 
+    /// Returns whether the variable is bound by `misalign`.
+    pub(super) fn is_place(&self, var: LoopVar) -> bool {
+        self.position(var).is_some_and(|i| self.stack[i].lanes.is_some())
+    }
+
     fn position(&self, var: LoopVar) -> Option<usize> {
         self.stack.iter().rposition(|b| b.var == var)
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::fmt::Display;
 
-/// The most lanes of a line of memory: one byte each.
+/// The most lanes of a line of memory, and of a transpose: one byte each.
 const MAX_LANES: u64 = 64;
 
 /// The names that a body has bound so far, forgotten at its end.
@@ -187,7 +187,9 @@ impl<'a> Verifier<'a> {
         if len == 0 {
             self.report("there is no element to rotate");
         }
-        self.index(&Index::term(by, 1));
+        if self.index(&Index::term(by, 1)) && !self.bindings.is_place(by) {
+            self.report(format!("{by} is not bound by misalign here"));
+        }
         let Some(info) = self.unselected(acc) else { return };
         if u128::from(start) + u128::from(len) > u128::from(info.len) {
             self.report(format!("{acc} has {} elements, and {len} from {start} on are rotated", info.len));
@@ -347,6 +349,9 @@ impl<'a> Verifier<'a> {
         }
         if t.lanes == 0 || t.columns.is_empty() {
             return self.report("there is no lane or no column");
+        }
+        if t.lanes > MAX_LANES {
+            self.report(format!("{} lanes are more than {MAX_LANES}", t.lanes));
         }
         if t.columns[0] != 0 || t.columns.windows(2).any(|pair| pair[0] >= pair[1]) {
             self.report("the columns do not ascend from 0");

@@ -47,7 +47,14 @@ fn what_is_no_expression() {
         ["`not` binds less tightly than what stands before it; put it in parentheses", "1 + not t", "    ^"],
         ["`not` binds less tightly than what stands before it; put it in parentheses", "-not t", " ^"],
         ["`=` means nothing here; write `==`", "x0 = 1", "   ^"],
-        ["`&` means nothing here; write `and`", "t && t", "  ^"],
+        ["`&&` means nothing here; write `and`", "t && t", "  ^"],
+        ["`||` means nothing here; write `or`", "t || t", "  ^"],
+        ["expected a value, found `&`", "& i", "^"],
+        ["expected a value, found `<`", "i << < 1", "     ^"],
+        ["expected an operator, found `~`", "i ~ i", "  ^"],
+        ["comparisons do not chain; join two of them by `and`", "x0 > 1 & x1 > 2", "            ^"],
+        ["`not` binds less tightly than what stands before it; put it in parentheses", "~not t", " ^"],
+        ["a name cannot be `floor`, a function of 1 operand", "floor + 1", "^"],
         ["`!` means nothing here; write `not`", "!t", "^"],
         ["unexpected character '%'", "x0 % 2", "   ^"],
         ["unexpected character 'é'", "é", "^"],
@@ -61,7 +68,9 @@ fn what_is_no_expression() {
         ["a name cannot be `min`, a function of 2 operands", "min + 1", "^"],
         ["a name cannot be `f32`, a conversion of 1 operand", "f32", "^"],
         [
-            "unknown function `sin`; there are min, max, abs, sqrt, exp, log, pow, fma, select and the dtypes",
+            "unknown function `sin`; there are min, max, abs, sqrt, exp, log, pow, fma, select, expm1, log1p, tanh, erf, \
+             floor, ceil, round, trunc, sign, is_nan, is_inf, rsqrt, sigmoid, silu, softplus, gelu, gelu_tanh and the \
+             dtypes",
             "1 + sin(x0)",
             "    ^",
         ],
@@ -92,6 +101,26 @@ fn what_does_not_type() {
         ["`>` has no form for f16; convert, as in `f32(h)`", "h > 0", "  ^"],
         ["`sqrt` takes f32 and f64, not i32; convert, as in `f32(i)`", "sqrt(i)", "^"],
         ["`fma` takes f32 and f64, not i32; convert, as in `f32(i)`", "fma(i, 2, 3)", "^"],
+        ["`erf` takes f32 and f64, not i32; convert, as in `f32(i)`", "erf(i)", "^"],
+        ["`tanh` has no form for f16; convert, as in `f32(h)`", "tanh(h)", "^"],
+        ["`gelu` takes f32 and f64, not bool; convert, as in `f32(t)`", "gelu(t)", "^"],
+        ["`floor` takes numbers, not bool; convert, as in `f32(t)`", "floor(t)", "^"],
+        ["`sign` has no form for bf16; convert, as in `f32(b16)`", "sign(b16)", "^"],
+        ["`is_nan` takes floats, not i32; convert, as in `f32(i)`", "is_nan(i)", "^"],
+        ["`is_inf` takes floats, not bool; convert, as in `f32(t)`", "is_inf(t)", "^"],
+        ["`&` takes integers and bool, not f32; convert, as in `i32(x0)`", "x0 & x1", "   ^"],
+        ["`~` takes integers and bool, not f64; convert, as in `i32(d64)`", "~d64", "^"],
+        ["`|` has no form for f16; convert, as in `i32(h)`", "h | h", "  ^"],
+        ["`<<` takes integers, not bool; convert, as in `i32(t)`", "t << t", "  ^"],
+        ["`>>` takes integers, not f32; convert, as in `i32(x0)`", "x0 >> 1", "   ^"],
+        ["`1.5` is no integer, and `&` takes integers", "1.5 & 3", "    ^"],
+        ["`0.5` is no integer, and `~` takes integers", "~(1/2)", "^"],
+        ["the amount `-1` of a shift of a number is out of range 0 to 127", "1 << -1", "  ^"],
+        ["the amount `128` of a shift of a number is out of range 0 to 127", "1 >> 128", "  ^"],
+        ["`1 << 127` is beyond 128 bits", "1 << 127", "  ^"],
+        ["`-1` is out of range for u8: 0 to 255", "u & ~0", "    ^"],
+        ["`i` is i32 and `u` is u8; convert, as in `i32(u)`", "i << u", "  ^"],
+        ["`1` is a number, and bool is wanted", "t & 1", "    ^"],
         ["`+` takes numbers, not bool; convert, as in `f32(t)`", "t + t", "  ^"],
         ["`<` takes numbers, not bool; convert, as in `f32(t)`", "t < t", "  ^"],
         ["`abs` takes numbers, not bool; convert, as in `f32(t)`", "abs(t)", "^"],
@@ -188,7 +217,7 @@ fn limits_are_held_without_a_crash() {
     let refused = |text: String| text.parse::<Expression>().unwrap_err();
     assert_eq!((refused(sum(MAX_DEPTH + 2)).message, refused(sum(MAX_DEPTH + 2)).column), (message.clone(), 303));
     assert!(format!("{}x0{}", "(".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH)).parse::<Expression>().is_ok());
-    for prefix in ["(", "-", "not ", "sqrt(", "t or not t == -x0*(", "min(1, "] {
+    for prefix in ["(", "-", "~", "not ", "gelu(", "sqrt(", "t or not t == -x0*(", "min(1, "] {
         assert_eq!(refused(prefix.repeat(9_000 / prefix.len())).message, message, "{prefix}");
     }
     let long = refused(" ".repeat(MAX_TEXT + 1));

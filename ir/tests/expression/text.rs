@@ -40,6 +40,17 @@ fn texts_print_in_one_form() {
         ("inf - nan", "inf - nan"),
         ("min_ + f32x + _1", "min_ + f32x + _1"),
         ("not_a+android", "not_a + android"),
+        ("a|b^c&d<<1+e", "a | b ^ c & d << 1 + e"),
+        ("((a|b)^c)&d", "((a | b) ^ c) & d"),
+        ("(a&b)<<(c>>d)", "(a & b) << (c >> d)"),
+        ("a<<b>>c", "a << b >> c"),
+        ("a<b|c", "a < b | c"),
+        ("(a<b)|c", "(a < b) | c"),
+        ("~a*-~b", "~a * -~b"),
+        ("~(a+b)", "~(a + b)"),
+        ("not a&b", "not a & b"),
+        ("gelu(x)+is_nan ( y )", "gelu(x) + is_nan(y)"),
+        ("erf_+tanhx", "erf_ + tanhx"),
     ];
     for (text, printed) in same {
         assert_eq!(read(text).to_string(), printed);
@@ -73,6 +84,13 @@ fn the_builder_says_what_the_text_says() {
         ("x == 1 and x != 2 or not x < 3", n("x").eq(1).and(n("x").ne(2)).or(!n("x").lt(3))),
         ("select(x <= 1, x > 2, x >= 3)", n("x").le(1).select(n("x").gt(2), n("x").ge(3))),
         ("fma(x, y, 1) + i8(x)", n("x").fma(n("y"), 1) + n("x").cast(DType::I8)),
+        ("i & 7 | i << 2 ^ ~i >> 1", (n("i") & 7) | (n("i") << 2) ^ (n("i").bit_not() >> 1)),
+        ("1 << i", 1 << n("i")),
+        ("tanh(erf(expm1(log1p(x))))", n("x").log1p().expm1().erf().tanh()),
+        ("floor(x) + ceil(x) + round(x) + trunc(x)", n("x").floor() + n("x").ceil() + n("x").round() + n("x").trunc()),
+        ("select(is_nan(x) or is_inf(x), 0, sign(x))", n("x").is_nan().or(n("x").is_inf()).select(0, n("x").sign())),
+        ("gelu(x) * gelu_tanh(x)", n("x").gelu() * n("x").gelu_tanh()),
+        ("silu(x) * sigmoid(softplus(rsqrt(x)))", n("x").silu() * n("x").rsqrt().softplus().sigmoid()),
     ];
     for (text, built) in same {
         assert_eq!(read(text), built);
@@ -89,7 +107,7 @@ fn expressions() -> impl Strategy<Value = Expression> {
         any::<f64>().prop_map(Expression::from),
     ];
     leaf.prop_recursive(8, 64, 3, |inner| {
-        (0usize..22, inner.clone(), inner.clone(), inner).prop_map(|(pick, a, b, c)| match pick {
+        (0usize..45, inner.clone(), inner.clone(), inner).prop_map(|(pick, a, b, c)| match pick {
             0 => a + b,
             1 => a - b,
             2 => a * b,
@@ -111,6 +129,29 @@ fn expressions() -> impl Strategy<Value = Expression> {
             18 => a.or(b),
             19 => a.fma(b, c),
             20 => a.select(b, c),
+            21 => a & b,
+            22 => a | b,
+            23 => a ^ b,
+            24 => a << b,
+            25 => a >> b,
+            26 => a.bit_not(),
+            27 => a.expm1(),
+            28 => a.log1p(),
+            29 => a.tanh(),
+            30 => a.erf(),
+            31 => a.floor(),
+            32 => a.ceil(),
+            33 => a.round(),
+            34 => a.trunc(),
+            35 => a.sign(),
+            36 => a.is_nan(),
+            37 => a.is_inf(),
+            38 => a.rsqrt(),
+            39 => a.sigmoid(),
+            40 => a.silu(),
+            41 => a.softplus(),
+            42 => a.gelu(),
+            43 => a.gelu_tanh(),
             _ => a.cast(DType::ALL[b.to_string().len() % DType::ALL.len()]),
         })
     })
@@ -120,7 +161,8 @@ fn expressions() -> impl Strategy<Value = Expression> {
 fn nearly() -> impl Strategy<Value = String> {
     let words = [
         "x", "i", "t", "1", "0", "2.5", "inf", "+", "-", "*", "/", "(", ")", ",", "min(", "pow(", "select(", "f16(",
-        "i8(", "bool(", "sqrt(", "not", "and", "or", "<", "==", "é", "1e",
+        "i8(", "bool(", "sqrt(", "not", "and", "or", "<", "==", "é", "1e", "&", "|", "^", "~", "<<", ">>", "erf(",
+        "gelu(", "floor(", "is_nan(", "sign(",
     ];
     proptest::collection::vec(proptest::sample::select(words.to_vec()), 0..24).prop_map(|w| w.join(" "))
 }

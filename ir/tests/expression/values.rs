@@ -123,6 +123,102 @@ fn floats_follow_ieee_754() {
 }
 
 #[test]
+fn functions_have_their_corners() {
+    gives(&[
+        ("tanh(a)", "-0.0:f32", "-0.0:f32"),
+        ("tanh(a)", "-inf:f64", "-1.0:f64"),
+        ("erf(a)", "inf:f32", "1.0:f32"),
+        ("erf(a)", "nan:f32", "nan:f32"),
+        ("expm1(a)", "1e-30:f32", "1e-30:f32"),
+        ("log1p(a)", "-1.0:f64", "-inf:f64"),
+        ("log1p(a)", "-1.5:f64", "nan:f64"),
+        ("floor(a)", "-0.0:f32", "-0.0:f32"),
+        ("floor(a)", "-0.5:f32", "-1.0:f32"),
+        ("ceil(a)", "-0.5:f64", "-0.0:f64"),
+        ("trunc(a)", "-0.5:f32", "-0.0:f32"),
+        ("trunc(a)", "-2.7:f32", "-2.0:f32"),
+        ("round(a)", "2.5:f32", "2.0:f32"),
+        ("round(a)", "-3.5:f64", "-4.0:f64"),
+        ("round(a)", "-0.5:f64", "-0.0:f64"),
+        ("floor(a) + ceil(a) + round(a) + trunc(a)", "-7:i8", "-28:i8"),
+        ("sign(a)", "-0.0:f32", "-0.0:f32"),
+        ("sign(a)", "-3.5:f64", "-1.0:f64"),
+        ("sign(a)", "nan:f64", "nan:f64"),
+        ("sign(a)", "-128:i8", "-1:i8"),
+        ("sign(a)", "200:u8", "1:u8"),
+        ("sign(a)", "0:u64", "0:u64"),
+        ("is_nan(a)", "nan:f16", "true:bool"),
+        ("is_nan(a)", "inf:bf16", "false:bool"),
+        ("is_inf(a)", "-inf:f16", "true:bool"),
+        ("is_inf(a)", "nan:f64", "false:bool"),
+        ("is_inf(a)", "-inf:f32", "true:bool"),
+        ("sigmoid(a)", "-inf:f32", "0.0:f32"),
+        ("sigmoid(a)", "inf:f32", "1.0:f32"),
+        ("sigmoid(a)", "-1e30:f32", "0.0:f32"),
+        ("sigmoid(a)", "0.0:f64", "0.5:f64"),
+        ("silu(a)", "-1e30:f64", "-0.0:f64"),
+        ("softplus(a)", "-inf:f32", "0.0:f32"),
+        ("softplus(a)", "1000.0:f32", "1000.0:f32"),
+        ("softplus(a)", "nan:f32", "nan:f32"),
+        ("gelu(a)", "-20.0:f32", "-0.0:f32"),
+        ("gelu(a)", "20.0:f32", "20.0:f32"),
+        ("gelu_tanh(a)", "inf:f64", "inf:f64"),
+        ("rsqrt(a)", "0.0:f32", "inf:f32"),
+        ("rsqrt(a)", "4.0:f64", "0.5:f64"),
+        ("floor(-2.5) + ceil(2.5) + round(2.5) + trunc(-2.5) + sign(-3) + floor(7)", "", "6.0:f32"),
+        ("is_nan(nan) and is_inf(-inf) and not is_nan(1)", "", "true:bool"),
+        ("tanh(0) + erf(inf) + sigmoid(0)", "", "1.5:f32"),
+    ]);
+}
+
+#[test]
+fn bits_of_integers() {
+    gives(&[
+        ("a & b | c", "12:i32 10:i32 1:i32", "9:i32"),
+        ("a ^ b", "12:u8 10:u8", "6:u8"),
+        ("~a", "0:u8", "255:u8"),
+        ("~a", "5:i64", "-6:i64"),
+        ("a << 3", "33:u8", "8:u8"),
+        ("a >> 1", "-5:i32", "-3:i32"),
+        ("a >> 1", "4294967295:u32", "2147483647:u32"),
+        ("a << b", "1:i32 33:i32", "2:i32"),
+        ("a >> b", "-128:i8 -1:i8", "-1:i8"),
+        ("a << b", "1:u64 18446744073709551615:u64", "9223372036854775808:u64"),
+        ("1 << a", "5:i16", "32:i16"),
+        ("a & b", "true:bool false:bool", "false:bool"),
+        ("a | b ^ a", "true:bool false:bool", "true:bool"),
+        ("~a", "true:bool", "false:bool"),
+        ("(a > 1) & (b > 1)", "2.0:f32 0.0:f32", "false:bool"),
+        ("a & 0 - 1", "7:i8", "7:i8"),
+        ("a + (1 << 4 | 3 ^ 6 & ~1)", "0:i32", "21:i32"),
+        ("a == -7 >> 1", "-4:i32", "true:bool"),
+    ]);
+}
+
+/// That sugar has the bits of the expression it stands for, also of a constant.
+#[test]
+fn sugar_is_its_expression() {
+    let sugar = [
+        ("rsqrt(a)", "1 / sqrt(a)"),
+        ("sigmoid(a)", "1 / (1 + exp(-a))"),
+        ("silu(a)", "a * sigmoid(a)"),
+        ("softplus(a)", "max(a, 0) + log1p(exp(-abs(a)))"),
+        ("gelu(a)", "0.5 * a * (1 + erf(0.7071067811865476 * a))"),
+        ("gelu_tanh(a)", "0.5 * a * (1 + tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)))"),
+    ];
+    let numbers = [0.0, -0.0, 0.3, -0.7, 1.5, -3.0, 20.0, -40.0, -88.5, 100.0, -800.0, 1e30, -1e-40, f64::NAN];
+    for (short, long) in sugar {
+        for dtype in [DType::F32, DType::F64] {
+            for x in numbers.into_iter().chain([f64::INFINITY, f64::NEG_INFINITY]) {
+                let x = Scalar::float(dtype, x);
+                let (a, b) = (value(short, &[("a", x)]), value(long, &[("a", x)]));
+                assert!(a == b || a.is_nan() && b.is_nan(), "{short} of {x}: {a}, not {b}");
+            }
+        }
+    }
+}
+
+#[test]
 fn truth_has_its_operations() {
     gives(&[
         ("a and not b or c", "true:bool true:bool false:bool", "false:bool"),
@@ -179,7 +275,8 @@ fn what_is_used_twice_is_evaluated_once() {
         def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut |e| uses += usize::from(*e == value)));
         uses
     };
-    assert_eq!(["a", "a * a", "a / a + a", "pow(a, 5)", "pow(f32(a), x)", "f32(a) + x"].map(count), [1; 6]);
+    let texts = ["a", "a * a", "a / a + a", "pow(a, 5)", "pow(f32(a), x)", "f32(a) + x", "gelu(f32(a))", "sign(a)"];
+    assert_eq!(texts.map(count), [1; 8]);
 }
 
 #[test]

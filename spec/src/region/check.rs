@@ -8,7 +8,7 @@ use crate::layout::{MAX_BYTES, list};
 use crate::text::Parser;
 use crate::{Layout, MAX_TEXT, Operand, Role, Spec, SpecError, boxes, count, shape_without};
 use cranefold_ir::DType::{self, F32, F64};
-use cranefold_ir::region::{Body, BodyInput, MAX_DEFINITIONS, Reach, ReadBody, RegionError, Scope, Value};
+use cranefold_ir::region::{Body, BodyInput, Definition, MAX_DEFINITIONS, Reach, ReadBody, RegionError, Scope, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -65,8 +65,9 @@ pub(super) fn checked(text: &str, head: Head) -> Result<Spec, SpecError> {
     let read = scope.read(text, head.body_at).map_err(SpecError::Region)?;
     closed(text, read.end)?;
     check_nothing(text, &read, &shape, &reduced)?;
-    let outputs = outputs(text, &read, &inputs, &shape, &reduced, head.keep_dims)?;
-    let only_elements = read.body.reaches().outputs.iter().all(|reach| *reach == Reach::Element);
+    let reaches = read.body.reaches().outputs;
+    let lost: Vec<Option<Vec<bool>>> = reaches.into_iter().map(|reach| lost(&read.body, reach, &reduced)).collect();
+    let outputs = outputs(text, &read, &inputs, &shape, &lost, head.keep_dims)?;
     let mut spec = Spec {
         hash: 0,
         reducers: reducers(&read.body),
@@ -77,7 +78,8 @@ pub(super) fn checked(text: &str, head: Head) -> Result<Spec, SpecError> {
         apply: None,
         shape,
         order: head.order,
-        keep_dims: head.keep_dims && reduced.contains(&true) && !only_elements,
+        keep_dims: head.keep_dims && reduced.contains(&true) && lost.iter().any(Option::is_some),
+        lost,
         reduced,
         lift: false,
         accumulator: Some(accumulator),
@@ -221,8 +223,8 @@ fn check_selections(text: &str, read: &ReadBody, spec: &Spec) -> Result<(), Spec
 }
 
 /// For each axis, true if an output of this reach is reduced over it; none for an output of elements.
-pub(crate) fn dropped(body: &Body, reach: Reach, reduced: &[bool]) -> Option<Vec<bool>> {
-    let mut dropped = reduced.to_vec();
+fn lost(body: &Body, reach: Reach, reduced: &[bool]) -> Option<Vec<bool>> {
+    let mut lost = reduced.to_vec();
     match reach {
         Reach::Element => return None,
         Reach::Slice | Reach::Scalar => {}
@@ -231,10 +233,10 @@ pub(crate) fn dropped(body: &Body, reach: Reach, reduced: &[bool]) -> Option<Vec
                 Value::Reduction(reduction) => reduction.over.as_ref(),
                 _ => None,
             });
-            over.into_iter().flatten().for_each(|&axis| dropped[axis] = true);
+            over.into_iter().flatten().for_each(|&axis| lost[axis] = true);
         }
     }
-    Some(dropped)
+    Some(lost)
 }
 
 /// The outputs, each in its layout.
@@ -243,11 +245,11 @@ fn outputs(
     read: &ReadBody,
     inputs: &[Operand],
     shape: &[u64],
-    reduced: &[bool],
+    lost: &[Option<Vec<bool>>],
     keep_dims: bool,
 ) -> Result<Vec<Operand>, SpecError> {
     let mut outputs = vec![];
-    for (o, reach) in read.body.reaches().outputs.into_iter().enumerate() {
+    for (o, lost) in lost.iter().enumerate() {
         let (place, bytes) = (read.output_places[o], read.layouts[o].clone());
         let layout_at = bytes.as_ref().map_or(place, |bytes| bytes.start);
         let given = match bytes {
@@ -261,8 +263,7 @@ fn outputs(
                 layout.map_err(|error| placed(text, bytes.start, error))?
             }
         };
-        let dropped = dropped(&read.body, reach, reduced);
-        let own = dropped.as_ref().map_or(shape.to_vec(), |dropped| shape_without(shape, dropped, keep_dims));
+        let own = lost.as_ref().map_or(shape.to_vec(), |lost| shape_without(shape, lost, keep_dims));
         let layout = match given.is_any() {
             false => given,
             true => {
@@ -270,8 +271,8 @@ fn outputs(
                     let message = "`any` keeps the layout of an operand of the region's whole shape, and there is none";
                     SpecError::Region(RegionError::at(text, layout_at, message))
                 })?;
-                let gone = dropped.as_deref().unwrap_or(reduced);
-                whole.layout.kept(gone, keep_dims || dropped.is_none(), &own, &given)
+                let gone = lost.clone().unwrap_or(vec![false; shape.len()]);
+                whole.layout.kept(&gone, keep_dims || lost.is_none(), &own, &given)
             }
         };
         let name = format!("output {o}");
@@ -297,19 +298,17 @@ fn reducers(body: &Body) -> Vec<cranefold_ir::ops::OpCall> {
 /// elements, or input 0.
 pub(crate) fn mapped(body: &Body, inputs: &[Operand]) -> Vec<usize> {
     let mut needed: HashSet<&str> = HashSet::new();
-    let names: Vec<Vec<(String, usize)>> = body
-        .definitions
-        .iter()
-        .map(|definition| match &definition.value {
-            Value::Expression(expression) => expression.names(),
-            Value::Reduction(reduction) => reduction.of.names(),
+    fn used(definition: &Definition) -> Vec<&str> {
+        match &definition.value {
+            Value::Expression(expression) => expression.used(),
+            Value::Reduction(reduction) => reduction.of.used(),
             Value::Position(_) | Value::Old(_) => vec![],
-        })
-        .collect();
-    for (definition, names) in body.definitions.iter().zip(&names).rev() {
+        }
+    }
+    for definition in body.definitions.iter().rev() {
         let over_slice = matches!(&definition.value, Value::Reduction(reduction) if reduction.over.is_none());
         if over_slice || definition.names.iter().any(|name| needed.contains(name.as_str())) {
-            needed.extend(names.iter().map(|(name, _)| name.as_str()));
+            needed.extend(used(definition));
         }
     }
     let elements = || (0..inputs.len()).filter(|&i| body.inputs[i].reach == Reach::Element);

@@ -1,6 +1,6 @@
 //! The canonical form: one for all spellings, and never another value.
 
-use super::spec;
+use super::{REGIONS, spec};
 use cranefold_ir::region::Body;
 
 fn canonical(text: &str) -> Body {
@@ -28,6 +28,7 @@ const SAME: &[(&str, &[&str])] = &[
     ("v0 = sum(x0)\nv1 = max(x0)\nv0, v1, x1", &["b = max(x); a = sum(x); a, b, y", "sum(x), max(x), y"]),
     // Numbers are computed, and stand where they are used.
     ("x0 * 0.5 + x1 - 48", &["h = 1 / 2; x * h + y - extent(0) * extent(1)", "x * (1/2) + y - 6 * 8"]),
+    ("x0 * 12 + x1", &["n = 3 << 2; x * n + y", "x * (8 | 4) + y", "x * (3 * 4) + y"]),
     ("x0 + -2, x0 * x1", &["n = -2; x + n, x * y", "x + (1 - 3), x * y"]),
     // A choice between numbers has the type that it takes.
     (
@@ -86,7 +87,7 @@ fn different_values_differ() {
 
 #[test]
 fn canonical_forms_read_back_and_have_the_same_types() {
-    for (name, text) in super::regions() {
+    for (name, text) in REGIONS {
         let spec = spec(text);
         let body = spec.body().expect("a body");
         let canonical = body.canonical();

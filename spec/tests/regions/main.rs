@@ -14,17 +14,6 @@ fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|error| panic!("{text}\n{error}"))
 }
 
-/// The regions whose ops are in the table.
-fn regions() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    REGIONS.iter().filter(|(_, text)| is_known(text))
-}
-
-/// Returns true if the table has the ops of a text that have rows of their own for regions.
-fn is_known(text: &str) -> bool {
-    let needs = [("sum_exp", "sum_exp"), ("centered", "mean_pair")];
-    needs.iter().all(|(word, op)| !text.contains(word) || cranefold_ir::ops::find(op).is_some())
-}
-
 /// Regions of models, by name.
 const REGIONS: &[(&str, &str)] = &[
     (

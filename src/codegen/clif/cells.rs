@@ -85,7 +85,7 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
-    fn rotate(&mut self, _: &[Variable], _: DType, _: Number) -> Result<(), Refused> {
+    fn rotate(&mut self, _: &[Variable], _: (DType, u64), _: Number) -> Result<(), Refused> {
         Err(Refused("a rotation outside of wide functions".into()))
     }
 

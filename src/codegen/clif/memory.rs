@@ -97,7 +97,7 @@ impl<'a> Memory<'a> for Generator<'a> {
         Ok(())
     }
 
-    fn misaligned(&mut self, _: BufId, _: (Number, i32), _: u64) -> Result<Number, Refused> {
+    fn misaligned(&mut self, _: BufId, _: (Number, i32), _: (u64, u64)) -> Result<Number, Refused> {
         Err(Refused("lines of memory outside of wide functions".into()))
     }
 

@@ -17,11 +17,9 @@ use super::{Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::Base;
 use crate::codegen::emit::Numbers;
 use crate::codegen::storage::Edge;
+use crate::schedule::Machine;
 use cranefold_ir::{BufId, DType};
 use std::collections::HashMap;
-
-/// Bytes of a line of memory.
-const LINE_BYTES: u64 = 64;
 
 /// A place in a line.
 #[derive(Clone, Copy)]
@@ -47,6 +45,13 @@ pub(super) struct Lines {
     pub(super) edge: Option<Reg>,
     /// The end of a vector that is left out where it has no lanes.
     end: Option<Label>,
+}
+
+impl Lines {
+    /// Returns whether a number is that of a place of an element of so many bytes.
+    pub(super) fn is_known(&self, place: Reg, bytes: u64) -> bool {
+        self.known.get(&place).is_some_and(|known| known.bytes == bytes)
+    }
 }
 
 impl<'a> Generator<'a> {
@@ -108,7 +113,7 @@ impl<'a> Generator<'a> {
         let (base, _) = self.base(Base::Buf(buf));
         let bits = self.in_prologue(|own| {
             let [bits, none] = [Class::General; 2].map(|class| own.program.reg(class));
-            own.set_number(bits, LINE_BYTES as i64 - 1);
+            own.set_number(bits, Machine::LINE_BYTES as i64 - 1);
             own.set_number(none, 0);
             let in_element = Arg::Imm(bytes as i64 - 1);
             own.emit(Inst::new(Opcode::TestBy, &[Arg::Reg(base, View::R64), in_element]));
@@ -258,7 +263,7 @@ impl<'a> Generator<'a> {
 
     /// The number of each lane.
     fn lane_numbers(&mut self, bytes: u64) -> Reg {
-        let numbers = (0..LINE_BYTES / bytes).flat_map(|n| n.to_le_bytes()[..bytes as usize].to_vec());
+        let numbers = (0..Machine::LINE_BYTES / bytes).flat_map(|n| n.to_le_bytes()[..bytes as usize].to_vec());
         self.program.constant(Constant::Bytes(numbers.collect()))
     }
 }

@@ -94,6 +94,9 @@ impl Accumulators for Generator<'_> {
 
     fn write(&mut self, reg: Reg, part: RegisterElements, val: Val) -> Result<(), Refused> {
         if let Some(mask) = self.lines.edge {
+            if part.cell.lanes * val.bytes != self.tier.bytes() {
+                return Err(Refused("parts of registers of which some lanes are left out".into()));
+            }
             self.set_edge(mask, reg, val);
             return Ok(());
         }
@@ -112,7 +115,11 @@ impl Accumulators for Generator<'_> {
         Ok(())
     }
 
-    fn rotate(&mut self, registers: &[Reg], dtype: DType, by: Reg) -> Result<(), Refused> {
+    fn rotate(&mut self, registers: &[Reg], (dtype, lanes): (DType, u64), by: Reg) -> Result<(), Refused> {
+        let are_full = lanes * dtype.bytes() == self.tier.bytes() && !registers.is_empty();
+        if !are_full || !self.lines.is_known(by, dtype.bytes()) {
+            return Err(Refused(format!("a rotation of vectors of {lanes} {dtype}")));
+        }
         self.rotate_lanes(registers, dtype, by);
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
 use crate::codegen::address::Access;
 use crate::codegen::emit::{Memory, Numbers};
+use crate::schedule::Machine;
 use cranefold_ir::{BufId, DType, Scalar};
 
 impl<'a> Memory<'a> for Generator<'a> {
@@ -57,7 +58,10 @@ impl<'a> Memory<'a> for Generator<'a> {
         Ok(())
     }
 
-    fn misaligned(&mut self, buf: BufId, at: (Reg, i32), bytes: u64) -> Result<Reg, Refused> {
+    fn misaligned(&mut self, buf: BufId, at: (Reg, i32), (lanes, bytes): (u64, u64)) -> Result<Reg, Refused> {
+        if lanes * bytes != Machine::LINE_BYTES {
+            return Err(Refused(format!("lines of {lanes} elements of {bytes} bytes")));
+        }
         self.place_in_line(buf, at, bytes)
     }
 

@@ -36,7 +36,8 @@ impl<'a> Shuffles<'a> for Generator<'a> {
         self.value(to, dtype, ActiveLanes::First(known))
     }
 
-    fn load_piece(&mut self, _: &Walk<'a>, from: Access<Reg>, _: u64, into: Option<(Val, u64)>) -> Val {
+    fn load_piece(&mut self, _: &Walk<'a>, from: Access<Reg>, skipped: u64, into: Option<(Val, u64)>) -> Val {
+        debug_assert_eq!(skipped, 0, "each run of columns has a whole piece");
         let Access { dtype, pointer, offset_bytes: offset, .. } = from;
         let to = self.vector();
         match into {

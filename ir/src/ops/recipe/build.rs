@@ -1,11 +1,15 @@
-//! The reducer of a recipe.
+//! The computation of a recipe.
 
 use super::element::Element;
 use super::typing::{literal_of, old_type};
 use super::{OpCall, Recipe, RecipeError, Types, in_expression, in_field, in_memory, try_def};
 use crate::expression::Expression;
-use crate::ops::{Apply, Form, Reducer, ResultKind, RowTypes, Source, float, integer, invariant, product, truth};
-use crate::{DType, Expr, Lets, Scalar};
+use crate::ops::product::{self, Members};
+use crate::ops::{
+    Apply, Computation, Ending, Form, Group, Reducer, ResultKind, RowTypes, Source, Stage, float, integer, invariant,
+    truth,
+};
+use crate::{DType, Def, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
 
 impl Recipe {
@@ -26,37 +30,91 @@ impl Recipe {
         named.collect()
     }
 
-    /// The reducer in a form. A row among others has the plain form only: another form would change their common
-    /// monoids, and with them the tree of their floats.
+    /// The computation in a form. A row among others has the plain form only: another form would change their common
+    /// monoids.
     ///
     /// # Errors
     /// If an expression is refused, or [`RecipeError::NoForm`].
     ///
     /// # Panics
     /// If a row does not take the elements' type, which the spec has refused.
-    pub fn reducer(&self, types: &Types, form: Form) -> Result<Reducer, RecipeError> {
+    pub fn computation(&self, types: &Types, form: Form) -> Result<Computation, RecipeError> {
         if form == Form::Direct && !self.may_be_direct() {
             return Err(self.no_form(form));
         }
         let element = Element::of(self, types)?;
         let mut outputs = types.outputs.iter().copied();
-        let mut results: Vec<DType> = vec![];
-        let mut reducers = vec![];
+        let (mut results, mut reducers, mut numbers) = (vec![], vec![], vec![]);
         for call in &self.calls {
             let plain = self.plain_types(call, element.dtype, &types.inputs)?;
             let own: Vec<DType> =
                 plain.into_iter().map(|(kind, value)| self.result_type(kind, value, types, &mut outputs)).collect();
             reducers.push(self.one(call, &element, types, &own, form)?);
+            numbers.push(results.len()..results.len() + own.len());
             results.extend(own);
         }
-        let mut whole = product::product(reducers, &element.params(), self.takes_position(), types.count);
+        let positions = self.takes_position();
+        let own: Vec<bool> = self.calls.iter().map(|call| matches!(call, OpCall::Own(_))).collect();
+        let product = |members: &[usize], alone| {
+            let members = members.iter().map(|&i| reducers[i].clone()).collect();
+            product::product(members, alone, &element.params(), positions, types.count)
+        };
+        let groups = product::groups(&reducers, &own);
+        if let [Members { alone, numbers }] = groups.as_slice() {
+            let mut whole = product(numbers, *alone);
+            self.ends(&mut whole, &results, types)?;
+            return Ok(Computation::of_one(invariant::once(whole), types.mapped.clone(), positions));
+        }
+        let group = |members: &Members| Group {
+            reducer: product(&members.numbers, members.alone),
+            inputs: types.mapped.clone(),
+            takes_position: positions,
+            takes: vec![],
+            results: members.numbers.iter().flat_map(|&i| numbers[i].clone()).collect(),
+            walk: 0,
+        };
+        let stage = Stage { groups: groups.iter().map(group).collect(), end: None };
+        self.after_groups(stage, &results, types)
+    }
+
+    /// The computation of one stage of several groups.
+    fn after_groups(&self, stage: Stage, results: &[DType], types: &Types) -> Result<Computation, RecipeError> {
+        let stored: Vec<DType> = results.iter().map(|&d| in_memory(d)).collect();
+        let same = Def::build("results", &stored, |_, args| args.to_vec());
+        let method = stage.groups[0].reducer.method.clone();
+        let mut whole = Reducer { method, finish: same, reads: vec![], nothing: vec![], apply: None };
+        self.ends(&mut whole, results, types)?;
+        let whole = invariant::once(whole);
+        let ending = |results| Ending {
+            def: whole.finish.clone(),
+            takes: (0..stored.len()).collect(),
+            reads: whole.reads.clone(),
+            results,
+        };
+        if whole.apply.is_none() {
+            let outputs = (!self.then.is_empty()).then(|| ending((0..types.outputs.len()).collect()));
+            return Ok(Computation { stages: vec![stage], outputs, apply: None });
+        }
+        // The values that are hoisted out of the positions follow the results.
+        let all = 0..whole.finish.results.len();
+        let end = (all.len() > stored.len()).then(|| {
+            let Ending { mut def, takes, reads, .. } = ending(vec![]);
+            def.results.drain(..stored.len());
+            Ending { def, takes, reads, results: (stored.len()..all.len()).collect() }
+        });
+        let apply = whole.apply.map(|apply| Apply { takes: all.collect(), ..apply });
+        Ok(Computation { stages: vec![Stage { end, ..stage }], outputs: None, apply })
+    }
+
+    /// Adds the expressions after the reduction to a reducer.
+    fn ends(&self, whole: &mut Reducer, results: &[DType], types: &Types) -> Result<(), RecipeError> {
         if !self.then.is_empty() {
-            self.then(&mut whole, &results, types)?;
+            self.then(whole, results, types)?;
         }
         if let Some(expression) = &self.apply {
-            whole.apply = Some(self.apply(expression, &results, types)?);
+            whole.apply = Some(self.apply(expression, results, types)?);
         }
-        Ok(invariant::once(whole))
+        Ok(())
     }
 
     /// Returns true if the only reducer is a row with a direct form of some types.
@@ -170,7 +228,7 @@ impl Recipe {
             Ok(vec![self.give(lets, value, types.outputs[0])])
         })
         .map_err(in_field("apply"))?;
-        Ok(Apply { def, inputs, lifted: None })
+        Ok(Apply { def, inputs, old: vec![], lifted: None, takes: vec![], outputs: vec![0] })
     }
 
     /// The value of an expression in an output's type.

@@ -6,7 +6,7 @@ use crate::{DType, Def, Expr, Lets, Scalar};
 use DType::{Bool, U8};
 
 /// The element that rows reduce, as a definition over the mapped inputs.
-pub(super) struct Element {
+pub(crate) struct Element {
     /// Its type.
     pub dtype: DType,
     /// (element of each mapped input) -> element; none if it is the one input's.
@@ -35,13 +35,23 @@ impl Element {
         Ok(Element { dtype, map: Some(def), inputs, first })
     }
 
+    /// An input itself, among the inputs of these types in memory.
+    pub(crate) fn of_input(dtype: DType, inputs: Vec<DType>, first: usize) -> Element {
+        Element { dtype, map: None, inputs, first }
+    }
+
+    /// What a definition makes of inputs of these types in memory.
+    pub(crate) fn of_map(dtype: DType, map: Def, inputs: Vec<DType>) -> Element {
+        Element { dtype, map: Some(map), inputs, first: 0 }
+    }
+
     /// The types of the first parameters of lifts.
     pub(super) fn params(&self) -> Vec<DType> {
         self.inputs.clone()
     }
 
     /// The reducer with lifts that take the mapped inputs, and the position where `positions` says so.
-    pub(super) fn adapt(&self, reducer: Reducer, takes_position: bool, types: &Types, positions: bool) -> Reducer {
+    pub(crate) fn adapt(&self, reducer: Reducer, takes_position: bool, types: &Types, positions: bool) -> Reducer {
         if self.map.is_none() && self.inputs.len() == 1 && takes_position == positions {
             return reducer;
         }
@@ -66,14 +76,14 @@ impl Element {
             })
         };
         let method = match reducer.method {
-            Method::Phases { phases, merge, commutative, search } => {
+            Method::Phases { phases, merge, commutative, alone, search } => {
                 let phases = phases.into_iter().map(|p| Phase {
                     lift: adapted(&p.lift, 0),
                     update: p.update.as_ref().map(|update| adapted(update, p.identity.len())),
                     ..p
                 });
                 let phases = phases.collect();
-                Method::Phases { phases, merge, commutative, search }
+                Method::Phases { phases, merge, commutative, alone, search }
             }
             Method::Select { lift, what } => Method::Select { lift: adapted(&lift, 0), what },
         };
@@ -85,7 +95,7 @@ impl Element {
                     let element = self.element(lets, elements);
                     lets.splice(&apply.def, &[&[element], rest].concat())
                 });
-                Apply { def, inputs: [&types.mapped, &apply.inputs[1..]].concat(), lifted: apply.lifted }
+                Apply { def, inputs: [&types.mapped, &apply.inputs[1..]].concat(), ..apply }
             }
             _ => apply,
         });

@@ -15,8 +15,10 @@ mod build;
 mod element;
 mod typing;
 
+pub(crate) use element::Element;
 pub(crate) use typing::expression_type;
-pub(super) use typing::{in_expression, try_def};
+pub(crate) use typing::in_expression;
+pub(super) use typing::try_def;
 
 use super::combiner::Combiner;
 use super::{Form, ResultKind, Row, find};

@@ -150,7 +150,7 @@ pub(super) fn old_type(output: DType, results: &[DType], accumulator: DType) -> 
 }
 
 /// An element as expressions see it.
-pub(in crate::ops) fn in_expression(x: Expr, dtype: DType, accumulator: DType) -> Expr {
+pub(crate) fn in_expression(x: Expr, dtype: DType, accumulator: DType) -> Expr {
     match dtype {
         Bool => {
             let zero = x.int(0);

@@ -1,0 +1,93 @@
+//! The computation on a slice: reductions in stages, then outputs.
+
+use super::{Apply, Reducer, Source};
+use crate::Def;
+
+/// The computation on a slice.
+///
+/// Stages come one after the other, each with reductions whose lifts may take the values of earlier stages. The values
+/// of the slice are numbered over all stages: the results of reductions, and what the ends of stages add to them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Computation {
+    /// The stages in order; none of a region without reductions.
+    pub stages: Vec<Stage>,
+    /// The outputs of the slice; `None` if the values are the outputs, in order.
+    pub outputs: Option<SliceOutputs>,
+    /// The outputs at each position of the slice.
+    pub apply: Option<Apply>,
+}
+
+/// The reductions that need no result of one another, and what follows from their results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// The reductions, in groups that share a tree.
+    pub groups: Vec<Group>,
+    /// The end of the stage, which adds values of the slice.
+    pub end: Option<Ending>,
+}
+
+/// Reductions with one tree, made into one reducer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The reducer.
+    pub reducer: Reducer,
+    /// The inputs whose elements lifts take first, by their numbers.
+    pub inputs: Vec<usize>,
+    /// True if lifts take the position of the element next.
+    pub takes_position: bool,
+    /// The values of earlier stages that lifts take next, by their numbers.
+    pub takes: Vec<usize>,
+    /// The numbers of its results among the values of the slice.
+    pub results: Vec<usize>,
+    /// The number of the walk over the slice that its tree follows.
+    pub walk: usize,
+}
+
+/// A computation on values of the slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// (values in `takes`, elements of `reads`) -> results.
+    pub def: Def,
+    /// The values of the slice that it takes, by their numbers.
+    pub takes: Vec<usize>,
+    /// The elements that it takes after them.
+    pub reads: Vec<Source>,
+    /// The numbers of its results among the values of the slice, or of the outputs.
+    pub results: Vec<usize>,
+}
+
+/// The outputs of a slice.
+pub type SliceOutputs = Ending;
+
+impl Computation {
+    /// The computation of one reducer, whose lifts take these inputs and perhaps the position.
+    pub(super) fn of_one(mut reducer: Reducer, inputs: Vec<usize>, takes_position: bool) -> Computation {
+        let results: Vec<usize> = (0..reducer.finish.results.len()).collect();
+        let apply = reducer.apply.take().map(|apply| Apply { takes: results.clone(), ..apply });
+        let group = Group { reducer, inputs, takes_position, takes: vec![], results, walk: 0 };
+        Computation { stages: vec![Stage { groups: vec![group], end: None }], outputs: None, apply }
+    }
+
+    /// The number of values of the slice.
+    pub fn values(&self) -> usize {
+        let results = self.groups().map(|g| g.results.len()).sum::<usize>();
+        results + self.stages.iter().filter_map(|s| s.end.as_ref()).map(|e| e.results.len()).sum::<usize>()
+    }
+
+    /// The groups of all stages.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.stages.iter().flat_map(|stage| &stage.groups)
+    }
+
+    /// The only group; `None` if there are several, or none.
+    pub fn only_group(&self) -> Option<&Group> {
+        let mut groups = self.groups();
+        groups.next().filter(|_| groups.next().is_none())
+    }
+
+    /// The inputs that the end of a slice reads.
+    pub fn reads(&self) -> impl Iterator<Item = Source> + '_ {
+        let endings = self.stages.iter().filter_map(|s| s.end.as_ref()).chain(&self.outputs);
+        endings.flat_map(|e| &e.reads).chain(self.groups().flat_map(|g| &g.reducer.reads)).copied()
+    }
+}
