@@ -72,6 +72,23 @@ fn not_zero(random: &mut Random, to: DType) -> &'static str {
     }
 }
 
+/// The functions of one f32 or f64.
+const FLOAT_FUNCTIONS: [&str; 13] = [
+    "sqrt",
+    "exp",
+    "log",
+    "expm1",
+    "log1p",
+    "tanh",
+    "erf",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "gelu",
+    "gelu_tanh",
+];
+
 const NUMBERS: [DType; 10] = [I8, U8, I16, U16, I32, U32, I64, U64, F32, F64];
 
 fn of(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
@@ -95,10 +112,14 @@ fn of(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
 
 fn truth(random: &mut Random, names: &Names, depth: u32) -> String {
     let bool = |random: &mut Random| of(random, names, Bool, depth);
-    match random.below(6) {
-        0 => format!("({} and {})", bool(random), bool(random)),
-        1 => format!("({} or {})", bool(random), bool(random)),
-        2 => format!("(not {})", bool(random)),
+    match random.below(7) {
+        0 => format!("({} {} {})", bool(random), random.pick(&["and", "&"]), bool(random)),
+        1 => format!("({} {} {})", bool(random), random.pick(&["or", "|", "^"]), bool(random)),
+        2 => format!("({}{})", random.pick(&["not ", "~"]), bool(random)),
+        4 => {
+            let from = random.pick(&[F32, F64, F16, Bf16]);
+            format!("{}({})", random.pick(&["is_nan", "is_inf"]), of(random, names, from, depth))
+        }
         3 => {
             let equal = random.pick(&["==", "!="]);
             format!("(({}) {equal} ({}))", bool(random), bool(random))
@@ -126,7 +147,7 @@ fn operand(random: &mut Random, names: &Names, to: DType, depth: u32) -> String 
 fn value(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
     let a = of(random, names, to, depth);
     let wide = matches!(to, F32 | F64);
-    match random.below(16) {
+    match random.below(18) {
         0 => format!("(-{a})"),
         1 => format!("abs({a})"),
         2 => format!("{}({a}, {})", random.pick(&["min", "max"]), operand(random, names, to, depth)),
@@ -138,14 +159,21 @@ fn value(random: &mut Random, names: &Names, to: DType, depth: u32) -> String {
             let from = random.pick(&[Bool, I8, U16, I32, U32, I64, U64, F32, F64, F16, Bf16]);
             format!("{to}({})", of(random, names, from, depth))
         }
-        5 if wide => format!("{}({a})", random.pick(&["sqrt", "exp", "log"])),
+        5 if wide => format!("{}({a})", random.pick(&FLOAT_FUNCTIONS)),
+        5 => format!("({a} {} {})", random.pick(&["<<", ">>"]), random.pick(&["0", "1", "3", "7"])),
         6 if wide => format!("fma({a}, {}, {})", operand(random, names, to, depth), operand(random, names, to, depth)),
         7 if wide && random.below(2) == 0 => format!("pow({a}, {})", operand(random, names, to, depth)),
         // An integer to the power of 0 is a constant, by which some expressions divide.
         7 => format!("pow({a}, {})", random.pick(&["1", "2", "3", "5"])),
         8 | 9 if to.is_int() && random.below(2) == 0 => format!("({a} / {})", not_zero(random, to)),
         8 | 9 => format!("({a} / {})", of(random, names, to, depth)),
-        10 => format!("({} {} {a})", number(random, to), random.pick(&["+", "-", "*"])),
+        10 => format!("{}({a})", random.pick(&["floor", "ceil", "round", "trunc", "sign"])),
+        11 if to.is_int() && random.below(4) == 0 => format!("(~{a})"),
+        11 if to.is_int() => {
+            let b = of(random, names, to, depth);
+            format!("({a} {} {b})", random.pick(&["&", "|", "^", "<<", ">>"]))
+        }
+        12 => format!("({} {} {a})", number(random, to), random.pick(&["+", "-", "*"])),
         _ => format!("({a} {} {})", random.pick(&["+", "-", "*"]), operand(random, names, to, depth)),
     }
 }

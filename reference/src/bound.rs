@@ -45,7 +45,7 @@ use cranefold_ir::DType;
 const DEPTH: f64 = 72.0;
 /// Roundings that a power may cost: 8 ulp.
 const POWER: f64 = 16.0;
-/// Roundings that an exponential or logarithm may cost: 2 ulp.
+/// Roundings that an exponential, logarithm, hyperbolic tangent or error function may cost: 2 ulp.
 const LOG_EXP: f64 = 4.0;
 /// The factor that covers products of relative errors.
 const SLACK: f64 = 1.01;
@@ -211,6 +211,32 @@ impl Accumulator {
     /// Bounds after a logarithm.
     pub fn logarithm(self, bounds: Allowed) -> Allowed {
         self.finished(bounds, LOG_EXP, Real::ln)
+    }
+
+    /// Bounds after the logarithm of 1 and a number, which is undefined below -1.
+    pub fn logarithm_of_one_plus(self, bounds: Allowed) -> Allowed {
+        let least = Real::ONE.minus();
+        let bounds = match bounds {
+            Allowed::Between { low, high, .. } if low.below(least) && !high.below(least) => {
+                Allowed::Between { low: least, high, nan: true }
+            }
+            other => other,
+        };
+        self.finished(bounds, LOG_EXP, Real::ln_of_one_plus)
+    }
+
+    /// Bounds after an exponential less 1.
+    pub fn exponential_less_one(self, bounds: Allowed) -> Allowed {
+        self.finished(bounds, LOG_EXP, Real::exp_less_one)
+    }
+
+    /// Bounds after a hyperbolic tangent or error function, none of which is beyond 1.
+    pub fn sigmoidal(self, bounds: Allowed, function: impl Fn(Real) -> Real) -> Allowed {
+        let one = Real::ONE;
+        self.finished(bounds, LOG_EXP, function).ends(|bound| match bound {
+            Real::Nan => bound,
+            _ => bound.min(one).max(one.minus()),
+        })
     }
 
     /// Bounds after an exponential, which is never below zero.

@@ -224,6 +224,14 @@ fn exact(operation: Operation, args: &[i128]) -> Option<Term> {
         (Operation::Max, [a, b]) => Some(*a.max(b)),
         (Operation::Pow, [a, b]) => u32::try_from(*b).ok().and_then(|b| a.checked_pow(b)),
         (Operation::Fma, [a, b, c]) => a.checked_mul(*b).and_then(|p| p.checked_add(*c)),
+        (Operation::Floor | Operation::Ceil | Operation::Round | Operation::Trunc, [a]) => Some(*a),
+        (Operation::Sign, [a]) => Some(a.signum()),
+        (Operation::BitNot, [a]) => Some(-1 - a),
+        (Operation::BitAnd, [a, b]) => Some(a & b),
+        (Operation::BitOr, [a, b]) => Some(a | b),
+        (Operation::BitXor, [a, b]) => Some(a ^ b),
+        (Operation::Shl, [a, b]) => Some(a << b),
+        (Operation::Shr, [a, b]) => Some(a >> b),
         _ => None,
     };
     value.map(Term::Int)
@@ -264,7 +272,47 @@ fn apply(operation: Operation, args: &[Known]) -> Known {
         (Operation::Exp, [a]) => a.exp(),
         (Operation::Log, [a]) => a.ln(),
         (Operation::Fma, [a, b, c]) => a.fused(*b, *c),
+        (Operation::BitNot, [a]) => a.bits(*a, |a, _| !a),
+        (Operation::BitAnd, [a, b]) => a.bits(*b, |a, b| a & b),
+        (Operation::BitOr, [a, b]) => a.bits(*b, |a, b| a | b),
+        (Operation::BitXor, [a, b]) => a.bits(*b, |a, b| a ^ b),
+        (Operation::Shl, [a, b]) => a.bits(*b, |x, y| x << a.amount(y)),
+        (Operation::Shr, [a, b]) => a.bits(*b, |x, y| x >> a.amount(y)),
+        (_, [a]) => function(operation, *a),
         _ => unreachable!("{operation:?} of {} operands", args.len()),
+    }
+}
+
+/// A function of one float, or a rounding of an integer.
+fn function(operation: Operation, a: Known) -> Known {
+    let number = |value: f64| Known::exactly(F64, Real::from(value)).cast(a.dtype);
+    let one = number(1.0);
+    match operation {
+        Operation::Expm1 => a.exp_less_one(),
+        Operation::Log1p => a.ln_of_one_plus(),
+        Operation::Tanh => a.tanh(),
+        Operation::Erf => a.erf(),
+        Operation::Floor => a.rounded_by(Real::floor),
+        Operation::Ceil => a.rounded_by(|x| x.minus().floor().minus()),
+        Operation::Round => a.rounded_by(Real::nearest_even),
+        Operation::Trunc => a.rounded_by(Real::whole),
+        Operation::Sign => a.sign(),
+        Operation::IsNan => a.is_nan(),
+        Operation::IsInf => a.is_infinite(),
+        Operation::Rsqrt => one.over(a.root()),
+        Operation::Sigmoid => one.over(one.plus(a.minus().exp())),
+        Operation::Silu => a.times(function(Operation::Sigmoid, a)),
+        Operation::Softplus => a.max(number(0.0)).plus(a.abs().minus().exp().ln_of_one_plus()),
+        Operation::Gelu => {
+            let inner = number(std::f64::consts::FRAC_1_SQRT_2).times(a);
+            number(0.5).times(a).times(one.plus(inner.erf()))
+        }
+        Operation::GeluTanh => {
+            let cube = number(0.044715).times(a).times(a).times(a);
+            let inner = number((2.0 / std::f64::consts::PI).sqrt()).times(a.plus(cube));
+            number(0.5).times(a).times(one.plus(inner.tanh()))
+        }
+        _ => unreachable!("{operation:?} of 1 operand"),
     }
 }
 

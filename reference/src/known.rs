@@ -251,6 +251,87 @@ impl Known {
         self.function(special, Real::ln, Accumulator::logarithm)
     }
 
+    /// Returns e to this power less 1, within the error of our own function.
+    pub fn exp_less_one(self) -> Known {
+        self.function(self.is_limit(), Real::exp_less_one, Accumulator::exponential_less_one)
+    }
+
+    /// The natural logarithm of 1 and this, within the error of our own function.
+    pub fn ln_of_one_plus(self) -> Known {
+        let special = self.is_limit() || self.point().is_some_and(|x| !Real::ONE.minus().below(x));
+        self.function(special, Real::ln_of_one_plus, Accumulator::logarithm_of_one_plus)
+    }
+
+    /// The hyperbolic tangent, within the error of our own function.
+    pub fn tanh(self) -> Known {
+        self.function(self.is_limit(), Real::tanh, |a, bounds| a.sigmoidal(bounds, Real::tanh))
+    }
+
+    /// The error function, within the error of our own function.
+    pub fn erf(self) -> Known {
+        self.function(self.is_limit(), Real::erf, |a, bounds| a.sigmoidal(bounds, Real::erf))
+    }
+
+    /// Returns true for one zero, infinity or NaN.
+    fn is_limit(self) -> bool {
+        self.point().is_some_and(|x| x.is_zero() || !x.is_finite())
+    }
+
+    /// An exact function that never falls, on floats; an integer stays as it is.
+    pub fn rounded_by(self, function: impl Fn(Real) -> Real) -> Known {
+        if self.dtype.is_int() {
+            return self;
+        }
+        Known { value: function(self.value), allowed: self.allowed.ends(function), ..self }
+    }
+
+    /// 1 above zero, -1 below, else the value itself.
+    pub fn sign(self) -> Known {
+        if self.dtype.is_int() {
+            return self.integers(self, |a, _| Some(a.signum()));
+        }
+        self.rounded_by(|x| match x {
+            Real::Nan | Real::Zero { .. } => x,
+            _ if x.is_negative() => Real::ONE.minus(),
+            _ => Real::ONE,
+        })
+    }
+
+    /// The condition that this is NaN.
+    pub fn is_nan(self) -> Known {
+        let value = Known::truth(self.value == Real::Nan);
+        match self.allowed {
+            _ if self.point().is_some() => value,
+            Allowed::Between { low, high, nan: false } if low != Real::Nan && high != Real::Nan => Known::truth(false),
+            _ => value.or_not(),
+        }
+    }
+
+    /// The condition that this is infinite.
+    pub fn is_infinite(self) -> Known {
+        let value = Known::truth(matches!(self.value, Real::Infinite { .. }));
+        match self.allowed {
+            _ if self.point().is_some() => value,
+            Allowed::Between { low, high, .. } if low.is_finite() && high.is_finite() => Known::truth(false),
+            _ => value.or_not(),
+        }
+    }
+
+    /// An operation on the bits of two integers, or on two truth values as integers of 0 and 1.
+    pub fn bits(self, other: Known, operation: impl Fn(i128, i128) -> i128) -> Known {
+        if self.dtype != DType::Bool {
+            return self.integers(other, |a, b| Some(operation(a, b)));
+        }
+        let at = |a: Known, b: Known| Known::truth(operation(whole(a.value), whole(b.value)) & 1 == 1);
+        let value = at(self, other);
+        if self.point().is_some() && other.point().is_some() { value } else { value.or_not() }
+    }
+
+    /// The amount of a shift of this type: modulo its bits.
+    pub fn amount(self, amount: i128) -> u32 {
+        (amount & i128::from(self.dtype.bits() - 1)) as u32
+    }
+
     fn function(
         self,
         special: bool,

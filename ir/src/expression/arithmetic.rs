@@ -84,8 +84,8 @@ fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
         Operation::Or | Operation::BitOr => a.or(b),
         Operation::And | Operation::BitAnd => a.and(b),
         Operation::BitXor => a.xor(b),
-        Operation::Shl => a.shl(b),
-        Operation::Shr => a.shr(b),
+        Operation::Shl => shift(lets, Op::Shl, a, b),
+        Operation::Shr => shift(lets, Op::Shr, a, b),
         Operation::Eq if truth => a.xor(b).not(),
         Operation::Ne if truth => a.xor(b),
         Operation::Eq => a.eq(b),
@@ -104,6 +104,20 @@ fn binary(lets: &mut Lets, operation: Operation, a: Expr, b: Expr) -> Expr {
         Operation::Pow => power::float(lets, a, b),
         _ => unreachable!("{} does not have two operands", operation.text()),
     }
+}
+
+/// A shift. Vectors shift by constants, so an amount that varies is a sum of the powers of two in its bits. No vector
+/// shifts 8-bit integers.
+fn shift(lets: &mut Lets, op: Op, a: Expr, amount: Expr) -> Expr {
+    if matches!(amount, Expr::Const(_)) || a.dtype().bytes() == 1 {
+        return Expr::op(op, vec![a, amount]);
+    }
+    let (a, amount) = (share(lets, a), share(lets, amount));
+    (0..a.dtype().bits().ilog2()).fold(a, |value, bit| {
+        let power = value.int(1 << bit);
+        let has = amount.clone().and(power.clone()).ne(value.int(0));
+        lets.bind(has.select(Expr::op(op, vec![value.clone(), power]), value))
+    })
 }
 
 /// A selection. Truth is selected by logic, since a condition has no memory type; 16-bit floats are selected as
