@@ -264,13 +264,18 @@ impl Exact {
         }
     }
 
-    /// The most that a correct result may differ from the exact one: 0 for integers and truth values,
-    /// infinite if the order of accumulation may make it overflow or NaN.
+    /// The most that a correct result may differ from the exact one: 0 for integers and truth values, unless they are
+    /// of values that are rounded; infinite if the order of accumulation may make it overflow or NaN.
     pub fn error_bound(&self, spec: &Spec) -> f64 {
         match self.limits(spec) {
             None => f64::INFINITY,
             Some((_, _, true)) => f64::INFINITY,
             Some((low, high, _)) if low == high && !matches!(self.value, Value::Float(_)) => 0.0,
+            Some(_) if !matches!(self.value, Value::Float(_)) && !self.is_bounded(spec) => f64::INFINITY,
+            Some((low, high, _)) if matches!(self.value, Value::Int(_)) => {
+                let from = |end: Scalar| end.as_int().zip(self.round(spec).as_int()).map(|(end, x)| end.abs_diff(x));
+                from(low).max(from(high)).map_or(f64::INFINITY, |distance| distance as f64)
+            }
             Some((low, high, _)) => self.error(spec, low).max(self.error(spec, high)),
         }
     }

@@ -73,6 +73,16 @@ impl Known {
         if let Allowed::Between { high, .. } = self.allowed { high } else { Real::Nan }
     }
 
+    /// The least allowed magnitude; NaN if there is none.
+    pub fn least_magnitude(self) -> Real {
+        if self.spans_zero() && self.low() != Real::Nan { Real::ZERO } else { self.low().abs().min(self.high().abs()) }
+    }
+
+    /// The greatest allowed magnitude; NaN if there is none.
+    pub fn greatest_magnitude(self) -> Real {
+        self.low().abs().max(self.high().abs())
+    }
+
     /// The ends of the bounds and the furthest that they are from the value; none if an end is infinite or NaN.
     pub fn ends(self) -> Option<(Real, Real, Real)> {
         let Allowed::Between { low, high, .. } = self.allowed else { return None };

@@ -226,7 +226,8 @@ impl Moments {
                 let near = exact.abs().plus(radius).plus(self.spread).times(acc.units(2.0));
                 let bound = if self.spread.is_zero() { self.mean_error } else { self.mean_error.plus(near) };
                 let from = |end: Real| end.plus(self.mean.minus());
-                Allowed::between(from(low).plus(bound.minus()), from(high).plus(bound))
+                let allowed = Allowed::between(from(low).plus(bound.minus()), from(high).plus(bound));
+                allowed.ends(|end| acc.nearest(end))
             }
         };
         Known { dtype: acc.dtype(), value, allowed }

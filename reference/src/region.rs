@@ -123,18 +123,18 @@ fn indices(shape: &[u64], varies: impl Fn(usize) -> bool) -> Vec<Vec<u64>> {
 /// # Errors
 /// If a reduction has no arm.
 pub fn evaluate(region: &Region) -> Result<Vec<Vec<Exact>>, ReferenceError> {
-    let walk = Evaluation::of(region)?;
+    let names = Evaluation::of(region);
     let body = region.body;
-    let depths: Vec<Depth> = body.outputs.iter().map(|output| walk.depth(output)).collect();
+    let depths: Vec<Depth> = body.outputs.iter().map(|output| names.depth(output)).collect();
     let size = |depth| if depth == Depth::Element { region.shape.iter().product::<u64>() as usize } else { 0 };
     let mut outputs: Vec<Vec<Option<Known>>> = depths.iter().map(|&depth| vec![None; size(depth)]).collect();
     let mut to_reduce = vec![vec![]; body.definitions.len()];
     let inner = indices(&region.shape, |axis| region.reduced[axis]);
     for kept in indices(&region.shape, |axis| !region.reduced[axis]) {
         let at: Vec<Vec<u64>> = inner.iter().map(|i| i.iter().zip(&kept).map(|(i, k)| i + k).collect()).collect();
-        let scope = walk.slice(&kept, &at, &mut to_reduce)?;
+        let scope = names.slice(&kept, &at, &mut to_reduce)?;
         for ((output, expression), depth) in outputs.iter_mut().zip(&body.outputs).zip(&depths) {
-            let value = |position| Some(walk.evaluate(expression, &scope, position));
+            let value = |position| Some(names.evaluate(expression, &scope, position));
             match depth {
                 Depth::Element => (0..).zip(&at).for_each(|(i, index)| output[region.place(index)] = value(i)),
                 Depth::Slice => output.push(value(0)),
@@ -142,15 +142,15 @@ pub fn evaluate(region: &Region) -> Result<Vec<Vec<Exact>>, ReferenceError> {
             }
         }
     }
-    for scope in walk.totals(&to_reduce)? {
+    for scope in names.totals(&to_reduce)? {
         for ((output, expression), _) in
             outputs.iter_mut().zip(&body.outputs).zip(&depths).filter(|x| *x.1 == Depth::Total)
         {
-            output.push(Some(walk.evaluate(expression, &scope, 0)));
+            output.push(Some(names.evaluate(expression, &scope, 0)));
         }
     }
     for (k, _) in depths.iter().enumerate().filter(|(_, depth)| **depth == Depth::Constant) {
-        let value = walk.evaluate(&body.outputs[k], &walk.constants, 0);
+        let value = names.evaluate(&body.outputs[k], &names.constants, 0);
         outputs[k] = vec![Some(value); region.outputs[k].count];
     }
     let exact = |(k, output): (usize, Vec<Option<Known>>)| {
@@ -218,8 +218,8 @@ struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    fn of(region: &'a Region<'a>) -> Result<Evaluation<'a>, ReferenceError> {
-        let mut walk = Evaluation { region, kinds: Kinds::new(), constants: SliceNames::new() };
+    fn of(region: &'a Region<'a>) -> Evaluation<'a> {
+        let mut names = Evaluation { region, kinds: Kinds::new(), constants: SliceNames::new() };
         let body = region.body;
         let first = vec![0; region.shape.len()];
         for (input, operand) in body.inputs.iter().zip(&region.inputs) {
@@ -227,23 +227,25 @@ impl<'a> Evaluation<'a> {
                 Depth::Total => Depth::Slice,
                 depth => depth,
             };
-            walk.kinds.insert(&input.name, (walk.seen(operand.dtype), depth));
+            names.kinds.insert(&input.name, (names.seen(operand.dtype), depth));
             if depth == Depth::Constant {
-                walk.constants.insert(&input.name, walk.read(operand, &first));
+                names.constants.insert(&input.name, names.read(operand, &first));
             }
         }
         for definition in &body.definitions {
-            let (dtypes, depth) = walk.kind(&definition.value)?;
-            walk.kinds.extend(definition.names.iter().zip(dtypes).map(|(name, dtype)| (name.as_str(), (dtype, depth))));
+            let (dtypes, depth) = names.kind(&definition.value);
+            names
+                .kinds
+                .extend(definition.names.iter().zip(dtypes).map(|(name, dtype)| (name.as_str(), (dtype, depth))));
             let constant = match &definition.value {
                 _ if depth != Depth::Constant => continue,
-                Value::Expression(expression) => NameValues::one(walk.evaluate(expression, &walk.constants, 0)),
-                Value::Old(output) => walk.read(&region.outputs[*output], &first),
+                Value::Expression(expression) => NameValues::one(names.evaluate(expression, &names.constants, 0)),
+                Value::Old(output) => names.read(&region.outputs[*output], &first),
                 Value::Position(_) | Value::Reduction(_) => unreachable!("they depend on axes"),
             };
-            walk.constants.insert(&definition.names[0], constant);
+            names.constants.insert(&definition.names[0], constant);
         }
-        Ok(walk)
+        names
     }
 
     /// The type in expressions of an element in memory.
@@ -279,9 +281,9 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The types of the names of a definition, and their depth.
-    fn kind(&self, value: &Value) -> Result<(Vec<DType>, Depth), ReferenceError> {
+    fn kind(&self, value: &Value) -> (Vec<DType>, Depth) {
         let region = self.region;
-        Ok(match value {
+        match value {
             Value::Expression(expression) => (vec![self.dtype(expression)], self.depth(expression)),
             Value::Position(axis) if region.reduced[*axis] => (vec![I64], Depth::Element),
             Value::Position(_) => (vec![I64], Depth::Slice),
@@ -293,7 +295,7 @@ impl<'a> Evaluation<'a> {
                 let depth = if reduction.over.is_some() { Depth::Total } else { Depth::Slice };
                 (self.results(&reduction.call, self.dtype(&reduction.of)), depth)
             }
-        })
+        }
     }
 
     /// The types of the results of a reduction of values of a type.

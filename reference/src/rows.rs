@@ -79,7 +79,7 @@ fn exactly(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     }
     let (low, high) = match op.dependence() {
         Dependence::Rising => (of(Known::low)?, of(Known::high)?),
-        Dependence::RisingInMagnitude => (of(|x| x.abs().low())?, of(|x| x.abs().high())?),
+        Dependence::RisingInMagnitude => (of(Known::least_magnitude)?, of(Known::greatest_magnitude)?),
         Dependence::Free => return Some(of_values.within(Known::anything(task.to, Real::ZERO).allowed)),
     };
     Some(of_values.within(low.allowed().or(high.allowed())))
@@ -105,9 +105,11 @@ fn of_floats(op: OfSlice, task: &Task, elements: &Elements) -> Option<Exact> {
     let of_magnitudes = op.dependence() == Dependence::RisingInMagnitude;
     let (anything, nan) = elements.doubt();
     let end = |upper: bool| {
-        let value = move |element: Known| {
-            let element = if of_magnitudes { element.abs() } else { element };
-            if upper { element.high() } else { element.low() }
+        let value = match (of_magnitudes, upper) {
+            (true, true) => Known::greatest_magnitude,
+            (true, false) => Known::least_magnitude,
+            (false, true) => Known::high,
+            (false, false) => Known::low,
         };
         Some(floats::reduce(op, task, count, || elements.iter().map(value))?.allowed())
     };
