@@ -9,7 +9,6 @@ mod specs;
 use cranefold::ir::eval::Terms;
 use cranefold::lower::program::Program;
 use cranefold::problem::search_windows::Windows;
-use cranefold::problem::tree::Tree;
 use cranefold::schedule::{Bounds, Decided, Divided, Parts, choose, choose_for};
 use cranefold::{
     CallError, Compiler, Executor, Input, Kernel, Options, Output, Problem, Rayon, Schedule, Serial, Spec, Spinning,
@@ -83,8 +82,7 @@ fn same(a: &[Buffer], b: &[Buffer]) -> bool {
 /// Whether slices are searched where they are whole, and looked at twice where their blocks are shared out: the same element
 /// is found by other operations.
 fn is_searched(problem: &Problem) -> bool {
-    let reducer = problem.reducer().filter(|_| !problem.elements().is_empty());
-    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(&problem.walks[0], &r.method)).is_some())
+    problem.computation().is_some_and(|computation| Windows::of_computation(problem, &computation).is_some())
 }
 
 /// The law of the tree, part by part: what each stage of each program computes is what the whole nest does.

@@ -1,7 +1,7 @@
 //! `list`: the op table for people.
 
 use crate::failure::Failure;
-use cranefold::ops::{self, Param, Phase, ResultKind, Row};
+use cranefold::ops::{self, Form, Param, Phase, ResultKind, Row};
 use cranefold::spec::Builder;
 use cranefold::{DType, Problem, Scalar, Spec, SpecError};
 use std::io::{self, Write};
@@ -107,7 +107,7 @@ fn of_kinds(row: &'static Row, says: fn(&'static Row, DType) -> Option<String>) 
 /// The identity element as text. If the state is no single value of the element's kind, the result of no elements
 /// stands for it, if that is one.
 fn identity(row: &'static Row, dtype: DType) -> Option<String> {
-    let reducer = Problem::of(&reduction(row, dtype, 2).ok()?).reducer()?;
+    let reducer = Problem::of(&reduction(row, dtype, 2).ok()?).reducer_in(Form::Plain)?;
     match reducer.method.phases() {
         [Phase { identity, .. }] if identity.len() == 1 && identity[0].dtype().is_float() == dtype.is_float() => {
             Some(values(row, identity, dtype))
@@ -118,7 +118,7 @@ fn identity(row: &'static Row, dtype: DType) -> Option<String> {
 
 /// The op's result for no elements.
 fn over_nothing(row: &'static Row, dtype: DType) -> String {
-    match reduction(row, dtype, 0).map(|spec| Problem::of(&spec).reducer()) {
+    match reduction(row, dtype, 0).map(|spec| Problem::of(&spec).reducer_in(Form::Plain)) {
         Ok(Some(reducer)) => values(row, &reducer.finish.eval(&reducer.nothing), dtype),
         Ok(None) => "none".into(),
         Err(SpecError::IntegerOverNothing { .. } | SpecError::PositionOverNothing { .. }) => "refused".into(),

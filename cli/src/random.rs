@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::scalars;
+use cranefold::ops::Form;
 use cranefold::spec::Operand;
 use cranefold::{DType, Problem, Scalar, Spec};
 use fastrand::Rng;
@@ -88,7 +89,7 @@ fn scalar(dtype: DType, rng: &mut Rng) -> Scalar {
 
 /// Returns true if 1, or true, is the identity element of some reducer, such as a product or `all`.
 fn has_identity_one(spec: &Spec) -> bool {
-    let reducer = Problem::of(spec).reducer();
+    let reducer = Problem::of(spec).reducer_in(Form::Plain);
     let phases = reducer.as_ref().map_or(&[][..], |reducer| reducer.method.phases());
     // In a state of truth values, any number but 0 is true.
     let truth = spec.inputs()[0].dtype() == DType::Bool;

@@ -33,11 +33,12 @@ impl Ceiling {
             return None;
         }
         let problem = Problem::of(spec);
-        let row_bytes = problem.beside * size;
-        let [elements] = &problem.elements()[..] else { return None };
+        let [walk] = &problem.walks[..] else { return None };
+        let row_bytes = walk.beside * size;
+        let [elements] = &walk.elements[..] else { return None };
         let rows_of_one = elements.dims.last().map_or(1, |dim| dim.extent);
         let what = |columns: bool| what(spec, operand.dtype(), columns).map(widest).filter(|loops| !loops.is_empty());
-        let columns = problem.beside > 1 && row_bytes >= LEAST_ROW;
+        let columns = walk.beside > 1 && row_bytes >= LEAST_ROW;
         let loops = what(columns)?;
         let part_bytes = if columns { row_bytes * rows_of_one } else { operand.span_bytes() };
         let bytes = |bytes: u64| usize::try_from(bytes).ok();

@@ -88,6 +88,11 @@ impl Table {
         Table { rows: lines.map(|l| l.split(' ').map(word).collect()).collect() }
     }
 
+    /// The number of arguments.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The errors of `def` over the table: of normal and of subnormal results.
     pub fn check(&self, def: &Def) -> [Worst; 2] {
         let mut worst = [Worst::default(); 2];
