@@ -140,10 +140,9 @@ fn the_tree_keeps_within_the_bounds() {
     }
 }
 
-/// Elements in a box that is one dim: as few blocks of at most 64 steps as do, of as many steps each.
-fn even_blocks(elements: &[f32]) -> std::slice::Chunks<'_, f32> {
-    let steps = elements.len().div_ceil(64).max(1);
-    elements.chunks(64 * steps.div_ceil(steps.div_ceil(64)))
+/// The blocks of elements in a box that is one dim: 64 steps each, and the rest.
+fn blocks_of(elements: &[f32]) -> std::slice::Chunks<'_, f32> {
+    elements.chunks(64 * 64)
 }
 
 /// Blocks of the layout that walk memory as one do not show. Where they cut the axis each part is a box, of a block
@@ -158,7 +157,7 @@ fn blocked_axes_are_reduced_box_by_box() {
             let operand = &spec.inputs()[0];
             for kind in 0..8 {
                 let x = random.elements(kind, length);
-                let mut blocks: Vec<&[f32]> = even_blocks(&x).collect();
+                let mut blocks: Vec<&[f32]> = blocks_of(&x).collect();
                 // A layout that runs backwards is walked from its end, a box of whole blocks block by block.
                 let whole = length / 64 * 64;
                 let turned: Vec<f32>;
@@ -167,7 +166,7 @@ fn blocked_axes_are_reduced_box_by_box() {
                     turned = blocks_of_layout.flatten().chain(&x[whole..]).copied().collect();
                     blocks = match length.div_ceil(64) <= 64 {
                         true => vec![&turned],
-                        false => even_blocks(&turned[..whole]).chain(even_blocks(&turned[whole..])).collect(),
+                        false => blocks_of(&turned[..whole]).chain(blocks_of(&turned[whole..])).collect(),
                     };
                 }
                 let mut expected = tree_of(blocks, -0.0, |a, b| a + b);
