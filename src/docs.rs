@@ -6,6 +6,7 @@ macro_rules! pages {
         #[doc = "[specs]: self::specs"]
         #[doc = "[layouts]: self::layouts"]
         #[doc = "[expressions-and-combiners]: self::expressions_and_combiners"]
+        #[doc = "[regions]: self::regions"]
         #[doc = "[results]: self::results"]
         #[doc = "[threads-and-cache]: self::threads_and_cache"]
         #[doc = "[partial-results]: self::partial_results"]
@@ -28,6 +29,7 @@ pages! {
     specs "specs.md";
     layouts "layouts.md";
     expressions_and_combiners "expressions-and-combiners.md";
+    regions "regions.md";
     results "results.md";
     threads_and_cache "threads-and-cache.md";
     partial_results "partial-results.md";

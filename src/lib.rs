@@ -2,6 +2,7 @@
 //! [specs]: docs::specs
 //! [layouts]: docs::layouts
 //! [expressions-and-combiners]: docs::expressions_and_combiners
+//! [regions]: docs::regions
 //! [results]: docs::results
 //! [threads-and-cache]: docs::threads_and_cache
 //! [partial-results]: docs::partial_results

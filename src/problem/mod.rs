@@ -37,17 +37,23 @@
 //! ```
 //!
 //! The grammar, in which `list(x)` is one or more `x` with commas between them, `x?` an optional and `x*` a repeated x;
-//! each line of the text is one of `work` to `padding`, or `walk`:
+//! each line of the text is one of `work` to `padding`, or `walk`, but for `body` and `totals`, which have several:
 //!
 //! ```text
-//! problem    = "problem" "{" work field* operand* takes? slices* walks? positions* padding* "}"
+//! problem    = "problem" "{" work field* operand* index* body? takes? slices* walks? positions* totals? padding* "}"
 //! work       = "reduce" list(op) "in" dtype "over" count flag*     accumulator type, elements of a slice
 //!            | "convert" "over" count flag*
+//!            | "region" "in" dtype "over" count ("kept" | "reduced")*   axes, as far as positions and totals name them
 //! flag       = "saturate" | "half_even"
 //! field      = ("map" | "then" | "apply") '"' expression '"'       "then": one for each output
 //! operand    = ("in" | "with" | "out") x ":" dtype "[" count "]"   read by lift; read after the reduction; written
+//!              reach?                                              of an input of a region
+//! reach      = "element" | "slice" | "scalar"
+//! index      = "index" count                                       extent of an axis whose index a region reads
+//! body       = "body" line* "end"                                  definitions, then outputs
 //! takes      = "takes" "position"                                  lift takes the position in the slice
-//! walks      = walk ("walk" walk)*
+//! walks      = walk
+//!            | ("walk" "of" list(count) walk)*                     the reductions of a region that follow it
 //! walk       = elements* gathered? beside?
 //! slices     = "slices" box
 //! elements   = "elements" box
@@ -57,12 +63,17 @@
 //! place      = list(int) ("->" list(int))? ("position" int)?       inputs, outputs, position in the slice
 //! gathered   = "gathered" list(count)                              extents that elements are put in order for
 //! beside     = "beside" count                                      slices side by side in a step, if not 1
+//! totals     = "totals" problem                                    over the values of the slices
 //! padding    = "padding" "of" x "at" count ("dim" count ":" int)*  elements of an output that become zero
 //! x          = "x" and a number, inputs first
 //! ```
 //!
 //! A box begins at a place and has dims, outermost first. `slices` are the outputs, `elements` those of one slice,
 //! `positions` the places of a slice at which outputs are written. `elements` have no outputs and no arrow.
+//! An index stands among the inputs after all others, and the values that totals reduce among the outputs. [`region`]
+//! has the grammar of a body.
+//!
+//! [`region`]: cranefold_ir::region
 
 pub mod blocks;
 mod canonical;
