@@ -162,13 +162,13 @@ fn a_shard_reads_its_part_alone() {
         let read = partial(text).inputs_of(blocks).expect("blocks");
         read.into_iter().map(|s| (s.input, s.elems)).collect::<Vec<_>>()
     };
-    assert_eq!(spans("sum f32[40000]", 2..4), [(0, 2 * 4032..4 * 4032)]);
-    assert_eq!(spans("sum f32[40000]", 9..10), [(0, 9 * 4032..40000)]);
+    assert_eq!(spans("sum f32[40000]", 2..4), [(0, 2 * 4096..4 * 4096)]);
+    assert_eq!(spans("sum f32[40000]", 9..10), [(0, 9 * 4096..40000)]);
     assert_eq!(spans("sum f32[40000]", 3..3), [(0, 0..0)]);
     assert_eq!(spans("sum f32[1024,65536] axes=[0]", 1..3), [(0, 64 * 65536..192 * 65536)]);
     assert_eq!(spans("sum f32[640,51], f32[51] axes=[0] map=\"x0*x1\"", 0..1), [(0, 0..51 * 64), (1, 0..51)]);
     // The blocks of one slice lie between those of others.
-    assert_eq!(spans("sum f32[2,40000] axes=[1]", 0..1), [(0, 0..40000 + 4032)]);
+    assert_eq!(spans("sum f32[2,40000] axes=[1]", 0..1), [(0, 0..40000 + 4096)]);
     // What only the finish reads.
     let partial = partial("sum f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps)\"");
     assert_eq!(partial.inputs_of(0..1).expect("blocks").len(), 1);
@@ -203,7 +203,7 @@ fn the_layout_says_where_things_are() {
     let rest = " 11 blocks: 2624 bytes
   0: u64 mark 0x6372616e70617274
   8: u32 version 1 of this layout
-  12: u32 version 3 of the tree
+  12: u32 version 4 of the results
   16: u128 the problem
   32: u64 first block
   40: u64 blocks
@@ -281,7 +281,7 @@ fn bad_states_are_refused_and_nothing_is_written() {
     swapped.reverse();
     refused(&changed(0, &swapped), "state 1 is of a machine with the other byte order");
     refused(&changed(8, &9u32.to_ne_bytes()), "state 1 is laid out as version 9 has it, and not as version 1");
-    refused(&changed(12, &2u32.to_ne_bytes()), "state 1 is of version 2 of the reduction tree, and not of 3");
+    refused(&changed(12, &2u32.to_ne_bytes()), "state 1 is of version 2 of the results, and not of 4");
     let own = partial.layout().fingerprint;
     let text = format!("state 1 is of problem {:032x}, and not of {own:032x}", 5);
     refused(&changed(16, &5u128.to_ne_bytes()), &text);
@@ -326,11 +326,11 @@ fn wrong_lengths_are_refused() {
         "a header has 64 bytes"
     );
     let shard = partial.shard(1..3).expect("a shard");
-    let x = vec![1.0f32; 2 * 4032];
+    let x = vec![1.0f32; 2 * 4096];
     let before = state.clone();
     let call = |inputs: &[Input], state: &mut [u8]| shard.partial(inputs, state).expect_err("a refusal").to_string();
     assert_eq!(call(&[], &mut state), "0 inputs were given, the kernel takes 1");
-    assert_eq!(call(&[Input::from(&x[1..])], &mut state), "input 0 has 8063 elements, the kernel takes 8064");
+    assert_eq!(call(&[Input::from(&x[1..])], &mut state), "input 0 has 8191 elements, the kernel takes 8192");
     assert_eq!(call(&[Input::from(&[1u8][..])], &mut state), "input 0 is u8, the kernel takes f32");
     let odd = Input::from_bytes(DType::F32, &[0; 7]);
     assert_eq!(call(&[odd], &mut state), "input 0 has 7 bytes, no whole number of f32 elements of 4");

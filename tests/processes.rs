@@ -59,5 +59,5 @@ fn a_file_larger_than_the_budget_is_reduced_to_the_same_bits() {
         assert!(most_kb << 10 < bytes.len() as u64 / 2, "{most_kb} kB of memory");
     }
     assert!(too_few.contains("has 67108864 bytes, and the input of sum f32[5] 20"), "{too_few}");
-    assert!(too_little.contains("reads 2048 bytes, more than 1000"), "{too_little}");
+    assert!(too_little.contains("reads 16384 bytes, more than 1000"), "{too_little}");
 }

@@ -15,7 +15,7 @@
 //! `BLESS=1 cargo test --release --test readme` rewrites them.
 
 use cranefold::passes::{PASSES, Pass};
-use cranefold::{Compiler, Options, Spec, Target, aot};
+use cranefold::{Compiler, DType, Options, Spec, Target, aot};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -229,7 +229,7 @@ fn the_table_of_ops_is_that_of_the_code() {
             .iter()
             .find(|cells| cells[1].split(", ").any(|n| n.trim_matches('`').split('(').next() == Some(row.name)));
         let cells = cells.unwrap_or_else(|| panic!("`{}` is not in docs/specs.md", row.name));
-        let taken = [row.forms.truth.is_some(), row.forms.integer.is_some(), row.forms.float.is_some()];
+        let taken = [DType::Bool, DType::I32, DType::F32].map(|dtype| row.takes(dtype));
         for (cell, takes) in cells[3..6].iter().zip(taken) {
             assert_eq!(cell == "✓", takes, "the types that `{}` takes", row.name);
         }

@@ -76,7 +76,9 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
     check_then_inputs(&spec)?;
     boxes::check(&spec)?;
     let selects = spec.reducers[0].as_row().is_some_and(|row| row.selects);
-    if !alone || selects || matches!(spec.reducers[0], OpCall::Own(_)) {
+    // A row that writes each position stands alone, but for a map, whose type has been found.
+    let is_region = spec.reducers[0].as_row().is_some_and(|row| row.applies);
+    if !is_region && (!alone || selects || matches!(spec.reducers[0], OpCall::Own(_))) {
         let types = Types {
             inputs: typed(&spec.inputs),
             mapped: spec.mapped(),

@@ -20,7 +20,7 @@ pub enum SpecError {
     RepeatedWord { column: usize, word: &'static str },
     #[error(
         "column {column}: unknown word `{word}`; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
-         `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `saturate`, `order=`, `saturate`, `trunc`, \
+         `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `order=`, `saturate`, `trunc`, \
          `round_half_even` and `->`"
     )]
     UnknownWord { column: usize, word: String },

@@ -40,7 +40,7 @@ impl Element {
         Element { dtype, map: None, inputs, first }
     }
 
-    /// What a definition makes of inputs of these types in memory.
+    /// The result of a definition over inputs of these types in memory.
     pub(crate) fn of_map(dtype: DType, map: Def, inputs: Vec<DType>) -> Element {
         Element { dtype, map: Some(map), inputs, first: 0 }
     }
