@@ -67,8 +67,8 @@ use Op::*;
 impl Op {
     /// Every operation.
     pub const ALL: [Op; 28] = [
-        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, Scale, ScaleDown, Min, Max, And, Or,
-        Xor, Shl, Shr, Eq, Ne, Lt, Le, Fma, Select,
+        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, Scale, ScaleDown, Min, Max, And,
+        Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Fma, Select,
     ];
 
     /// The name in text; `cast` and `bits_` are written with their result type.

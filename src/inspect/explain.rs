@@ -21,7 +21,7 @@ use crate::kernel::Facts;
 use crate::kernel::code::Compiled;
 use crate::pipeline;
 use crate::problem::tree::{Grid, TREE_VERSION, Tree};
-use crate::problem::{Problem, IndexBox};
+use crate::problem::{IndexBox, Problem};
 use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time};
 use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};

@@ -9,7 +9,7 @@
 use super::{Share, lower_share};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
-use crate::problem::{Offsets, Problem, IndexBox};
+use crate::problem::{IndexBox, Offsets, Problem};
 use crate::schedule::{Divided, Schedule};
 use cranefold_ir::Nest;
 use cranefold_ir::ops::Form;

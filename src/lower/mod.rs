@@ -37,7 +37,7 @@ pub use cut::cut;
 
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Offsets, OperandSpan, Padding, Problem, IndexBox};
+use crate::problem::{Dim, IndexBox, Offsets, OperandSpan, Padding, Problem};
 use at::At;
 use cranefold_ir::ops::{Form, Method, Phase, Reducer, in_memory};
 use cranefold_ir::{

@@ -6,7 +6,7 @@
 use super::{At, Lowering, Share, State};
 use crate::problem::blocks::Stored;
 use crate::problem::tree::Tree;
-use crate::problem::{Problem, IndexBox};
+use crate::problem::{IndexBox, Problem};
 use cranefold_ir::ops::Form;
 use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, LoopKind, Over, Stmt};
 use std::ops::Range;

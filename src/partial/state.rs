@@ -5,7 +5,7 @@ use crate::error::{Error, PartialError};
 use crate::keyed::hash;
 use crate::problem::blocks::Stored;
 use crate::problem::tree::TREE_VERSION;
-use crate::problem::{Problem, IndexBox};
+use crate::problem::{IndexBox, Problem};
 use cranefold_ir::DType;
 use std::fmt;
 use std::ops::Range;

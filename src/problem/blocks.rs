@@ -1,7 +1,7 @@
 //! The blocks of a problem as units of work: the problems that have several, and the states that blocks leave.
 
 use super::tree::Tree;
-use super::{Problem, IndexBox};
+use super::{IndexBox, Problem};
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{DType, Def, Expr};
 

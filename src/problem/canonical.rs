@@ -1,6 +1,6 @@
 //! Makes the problem of a spec.
 
-use super::{Dim, Input, Offsets, OperandSpan, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Problem, Work};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Spec};

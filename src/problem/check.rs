@@ -1,6 +1,6 @@
 //! The check that the parts of a problem fit together, for a problem that was read from text.
 
-use super::{Dim, Offsets, OperandSpan, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Offsets, OperandSpan, Problem, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Form, ResultKind, in_memory};
 

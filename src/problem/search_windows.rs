@@ -3,7 +3,7 @@
 //! Windows are no part of the meaning: the element that is found does not depend on them.
 
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, IndexBox};
+use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::ops::{Method, Reducer};
 
 /// The windows of a search, see [`Search`](cranefold_ir::ops::Search): whole steps, all of one length, the last window

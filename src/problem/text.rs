@@ -1,6 +1,6 @@
 //! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
-use super::{Dim, Input, Offsets, OperandSpan, Padding, Problem, IndexBox, Work};
+use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, Work};
 use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;

@@ -5,7 +5,7 @@ use super::form::operations;
 use super::machine::Machine;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, Problem, IndexBox};
+use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Form, Method};
 

@@ -13,7 +13,7 @@ pub mod limbs;
 mod log;
 mod minmax;
 mod pow;
-mod scale;
+pub mod scale;
 
 pub use exp::{exp, exp_below};
 pub use half::{

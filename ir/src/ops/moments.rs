@@ -81,9 +81,8 @@ pub(super) fn mean_pair(types: &RowTypes) -> Reducer {
         let both = merged(lets, [c, n, e], [c2, n2, e2]);
         vec![both.c, both.n, both.e]
     });
-    let finish = Def::build("finish", &[acc; 3], |lets, args| {
-        give_all(lets, vec![args[0].clone(), args[2].clone()], types)
-    });
+    let finish =
+        Def::build("finish", &[acc; 3], |lets, args| give_all(lets, vec![args[0].clone(), args[2].clone()], types));
     Reducer::phases(vec![block_mean(types), rest], merge, finish, vec![Scalar::nan(acc); 3])
 }
 
