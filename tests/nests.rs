@@ -177,6 +177,9 @@ const OTHERS: &[&str] = &[
     "nest \"\" { in x0: u8[7] out x1: u8[7] for l0 in 0..7 lanes { x1[l0] = add(x0[l0], 3:u8) } }",
     "nest \"\" { in x0: f32[13] out x1: f32[13] wide { for l0 in 0..13 lanes { x1[l0] = sqrt(x0[l0]) } } }",
     "nest \"\" { in x0: f32[40] out x1: f32[40] acc a0: f32[40] = 1.0 wide { for l0 in 0..5 lanes { for l1 in 0..8 lanes { a0[8*l0 + l1] = x0[8*l0 + l1] } } for e2 in 0..40 parallel { x1[e2] = a0[e2] } } }",
+    // Significands from 1/2 to 2, times powers of two of the ranges that the operations take.
+    "nest \"\" { in x0: u32[80] in x1: u8[80] out x2: f32[80] for l0 in 0..80 parallel { x2[l0] = scale(bits_f32(add(and(x0[l0], 2164260863:u32), 1056964608:u32)), sub(nearest(mul(f32(x1[l0]), 1.9765625:f32)), 252.0:f32)) } }",
+    "nest \"\" { in x0: u32[80] in x1: u8[80] out x2: f32[80] for l0 in 0..80 parallel { x2[l0] = scale_down(bits_f32(add(and(x0[l0], 2164260863:u32), 1056964608:u32)), neg(f32(and(x1[l0], 127:u8)))) } }",
     // Lanes without a form in vectors.
     "nest \"\" { in x0: i32[8] out x1: i32[8] for l0 in 0..8 lanes { x1[l0] = div(x0[l0], 3:i32) } }",
     "nest \"\" { in x0: f32[32] out x1: f32[8] acc a0: f32[32] = 0.0 for e1 in 0..32 parallel { a0[e1] = x0[e1] } for l0 in 0..8 lanes { x1[l0] = a0[3*l0 + 1] } }",

@@ -65,7 +65,8 @@
 //!           | operation "(" list(expr) ")"
 //!           | name "(" list(expr)? ")"                                        a definition with one result
 //! operation = "neg" | "abs" | "sqrt" | "nearest" | "not" | "clz" | "add" | "sub" | "mul" | "mul_high" | "div"
-//!           | "scale" | "scale_down" | "min" | "max" | "and" | "or" | "xor" | "shl" | "shr" | "eq" | "ne" | "lt" | "le" | "fma" | "select"
+//!           | "scale" | "scale_down" | "min" | "max" | "and" | "or" | "xor" | "shl" | "shr" | "eq" | "ne" | "lt" | "le"
+//!           | "fma" | "select"
 //!           | dtype                                                           a conversion
 //!           | "bits_" dtype                                                   the same bits as another type
 //! index     = "-"? term (("+" | "-") term)*
@@ -109,13 +110,15 @@
 //! | --- | --- |
 //! | float sums | start from -0: the sum of [-0, -0] is -0, of nothing +0 |
 //! | float minimum, maximum | IEEE 754-2019: any NaN gives NaN; -0 is below +0; the maximum of all -inf is -inf |
-//! | nothing to reduce | sum 0, product 1, minimum +inf, maximum -inf (integers: the limits), any false, all true, log_sum_exp -inf, mean, var and median NaN; positions and integer means are refused |
+//! | nothing to reduce | sum 0, product 1, minimum +inf, maximum -inf (integers: the limits), any false, all true, log_sum_exp -inf, sum_exp -inf and 0, mean, mean_pair, var and median NaN; positions and integer means are refused |
 //! | mean, var | one division by n, by n - ddof, in the accumulator's type; where n <= ddof a division by 0 |
 //! | var | the sum of squared deviations from the mean, which is a pair of floats; never below 0 |
 //! | argmax, argmin | row-major position in the reduced axes in ascending order; of equal elements (-0 equals +0) the first, or the last; NaN is the extreme, the first one, or the last |
 //! | median, quantile | NaN if there is one; the mean of the middle two elements; linear between the two nearest, infinite beside an infinite one, NaN between -inf and +inf |
 //! | mode | the least of the most frequent elements: -0 equals +0 and is given as +0, NaN equals NaN and is greatest |
 //! | log_sum_exp | any NaN: NaN; else any +inf: +inf; all -inf: -inf |
+//! | sum_exp | any NaN: NaN and NaN; else any +inf: +inf and NaN; all -inf: -inf and 0 |
+//! | mean_pair | two floats, the mean and its rounding error, as var has it; with NaN or an infinity the second is NaN |
 //! | float accumulators | f16 and bf16 in f32; f32 in f32, f64 in f64, or f64 for all where asked; one rounding to the output |
 //! | integers, modular | sum, prod, l1, sum_squares without `saturate`: exact modulo 2^bits of the output |
 //! | integers, true value | mean, l2, minimum, maximum, linf, ptp, median, mode, anything with `saturate` or a float output: the exact total is finished, then rounded or clamped once |

@@ -30,8 +30,8 @@
 //! **log_sum_exp.** With m the greatest and S = sum exp(x - m) >= 1, a term is rescaled by exp on
 //! its way: once when lifted and once in each merge, log2(n) + 9 times. Each costs [`LOG_EXP`] + 1
 //! roundings. The differences of maxima on the way of x add up to m - x, and rounding them costs u
-//! (m - x) of the term; the mean of m - x weighted by the terms is at most ln n. Below twice the least
-//! normal number w the exponential may be 0, which costs 2 w a term, and 2 w again in each merge: together
+//! (m - x) of the term; the mean of m - x weighted by the terms is at most ln n. Below the normal numbers
+//! the exponential is off by up to the least subnormal, w, and each product in a merge by w again: together
 //! V = `2 (log2(n) + 10) n w`, beside S >= 1. So S is known to `u R S + V`, with R = depth +
 //! (log2(n) + 9)(LOG_EXP + 1) + ln n; ln S to u R + V; and the result to
 //! `u (R + LOG_EXP |ln S| + |result|) + V`.
@@ -306,20 +306,10 @@ impl Accumulator {
         Allowed::between(sum.plus(bound.minus()), sum.plus(bound))
     }
 
-    /// The most that terms exp(x - greatest) near the least normal number lose together.
+    /// The most that terms exp(x - greatest) below the least normal number lose together.
     fn vanished(self, count: u64) -> Real {
         let n = count.max(1) as f64;
-        self.normal.times(Real::from(2.0 * (n.log2() + 10.0) * n))
-    }
-
-    /// Bounds of an exponential that may be 0 below twice the least normal number.
-    pub fn or_vanished(self, bounds: Allowed) -> Allowed {
-        match bounds {
-            Allowed::Between { low, high, nan } if low.below(self.normal.plus(self.normal)) => {
-                Allowed::Between { low: Real::ZERO, high, nan }
-            }
-            other => other,
-        }
+        self.tiny.times(Real::from(2.0 * (n.log2() + 10.0) * n))
     }
 
     /// Bounds after overflow: a bound beyond the greatest number may become infinite, one well beyond must.

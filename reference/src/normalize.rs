@@ -101,7 +101,6 @@ fn exponentials(log: bool, task: &Task, elements: &Elements) -> Box<dyn Fn(Known
         if log {
             return beyond.less(sum.ln());
         }
-        let part = beyond.exp();
-        Known { allowed: acc.or_vanished(part.allowed), ..part }.times(share)
+        beyond.exp().times(share)
     })
 }

@@ -147,25 +147,49 @@ fn legal_def(def: &Def, vectors: Vectors) -> Def {
     Def::build(name, &def.params, |lets, args| {
         let mut values = args.to_vec();
         for value in &def.lets {
-            let value = legal_expr(value, &values, lets, vectors);
+            let value = legal_expr(value, def, &values, lets, vectors);
             values.push(lets.bind(value));
         }
-        def.results.iter().map(|r| legal_expr(r, &values, lets, vectors)).collect()
+        def.results.iter().map(|r| legal_expr(r, def, &values, lets, vectors)).collect()
     })
 }
 
-fn legal_expr(e: &Expr, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> Expr {
+fn legal_expr(e: &Expr, def: &Def, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> Expr {
     match e {
         Expr::Var(v, _) => values[v.0 as usize].clone(),
         Expr::Op(op, dtype, args) => {
-            let args: Vec<Expr> = args.iter().map(|a| legal_expr(a, values, lets, vectors)).collect();
+            let sum = sum_of(*op, args, def);
+            let mut args: Vec<Expr> = args.iter().map(|a| legal_expr(a, def, values, lets, vectors)).collect();
             match replacement(*op, *dtype, args[0].dtype(), vectors) {
-                Some(def) => lets.splice(&def, &args).remove(0),
+                Some(sequence) => match sum {
+                    Some((by, sum)) => {
+                        args[1] = legal_expr(sum, def, values, lets, vectors);
+                        lets.splice(&by(*dtype), &args).remove(0)
+                    }
+                    None => lets.splice(&sequence, &args).remove(0),
+                },
                 None => Expr::Op(*op, *dtype, args),
             }
         }
         Expr::Const(_) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) | Expr::Call(..) => e.clone(),
     }
+}
+
+/// The sum that the definition of a product with a power of two makes of n, where n is that sum less the number that is
+/// added: see [`math::scale`]. With it the definition that takes it.
+fn sum_of<'a>(op: Op, args: &'a [Expr], def: &'a Def) -> Option<(fn(DType) -> Def, &'a Expr)> {
+    let by: fn(DType) -> Def = match op {
+        Op::Scale => math::scale::scale_by,
+        Op::ScaleDown => math::scale::scale_down_by,
+        _ => return None,
+    };
+    let n = match &args[1] {
+        Expr::Var(v, _) => def.lets.get((v.0 as usize).checked_sub(def.params.len())?)?,
+        other => other,
+    };
+    let Expr::Op(Op::Sub, dtype, difference) = n else { return None };
+    let [sum, Expr::Const(number)] = difference.as_slice() else { return None };
+    (*number == math::scale::offset(op, *dtype)).then_some((by, sum))
 }
 
 /// Returns whether a loop is over one lane of memory: of two lanes, which a vector has at least, the other would be beside it.

@@ -24,6 +24,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("sum_squares", &["f32", "u8"], ""),
     ("log_sum", &["f32"], ""),
     ("log_sum_exp", &["f16", "f32", "f64"], ""),
+    ("sum_exp", &["f16", "f32", "f64"], ""),
     ("lp(p=3)", &["f32"], ""),
     ("lp(p=2.5)", &["f64"], ""),
     ("lp_max(p=3,eps=0.5)", &["f32"], ""),
@@ -45,6 +46,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("mean_pair", &["f16", "f32", "f64"], ""),
     ("sum_exp", &["bf16", "f32", "f64"], ""),
     ("std(ddof=1)", &["f16", "f64"], ""),
+    ("mean_pair", &["bf16", "f32", "f64"], ""),
     ("median", &["f16", "f32", "f64", "i8", "i64"], ""),
     ("median_low", &["bf16", "f64", "u16"], ""),
     ("quantile(q=0.3)", &["f16", "f32", "f64"], ""),
@@ -67,6 +69,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     // Several outputs from one pass.
     ("max, argmax", &["f32", "i8"], ""),
     ("mean, var", &["f32", "f64"], ""),
+    ("sum_exp, mean_pair", &["f32"], ""),
     ("min, max", &["f32", "i16"], ""),
     ("log_sum_exp, max", &["f32"], ""),
     ("argmin, argmax(last), ptp", &["f16"], ""),

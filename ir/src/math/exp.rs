@@ -1,14 +1,12 @@
 //! The exponential function.
 
-use super::horner;
-use crate::{DType, Def, Expr, Lets};
+use super::{horner, scale};
+use crate::{DType, Def, Expr, Lets, Op};
 
 /// The constants of one of the two types.
 pub(super) struct Constants {
     /// Above `fraction_bits` of the type: 1.5 * 2^fraction_bits, plus twice the exponent bias.
     pub(super) magic: f64,
-    /// The exponent bias.
-    bias: f64,
     /// Below this the result rounds to zero.
     lowest: f64,
     /// Above this the result rounds to infinity.
@@ -24,7 +22,6 @@ pub(super) struct Constants {
 
 pub(super) const F32: Constants = Constants {
     magic: 12_582_912.0 + 254.0,
-    bias: 127.0,
     lowest: -104.0,
     highest: 89.0,
     log2_e: std::f32::consts::LOG2_E as f64,
@@ -36,7 +33,6 @@ pub(super) const F32: Constants = Constants {
 
 pub(super) const F64: Constants = Constants {
     magic: 6_755_399_441_055_744.0 + 2046.0,
-    bias: 1023.0,
     lowest: -746.0,
     highest: 710.0,
     log2_e: std::f64::consts::LOG2_E,
@@ -67,7 +63,7 @@ pub(super) const F64: Constants = Constants {
 /// ```
 ///
 /// where [`Op::Scale`](crate::Op::Scale) multiplies by 2^n and is the only operation that can overflow or round to a
-/// subnormal. n is x / log 2 + 1.5 * 2^fraction_bits less the latter.
+/// subnormal. n is x / log 2 + [`offset`](scale::offset) less the latter, which rounds to an integer.
 ///
 /// Every input is taken: exp(+-0) = 1, exp(-inf) = +0, exp(inf) = inf, exp(NaN) is a NaN; subnormal
 /// results are rounded once.
@@ -86,7 +82,7 @@ pub fn exp(dtype: DType) -> Def {
         // The comparison is false for a NaN, which passes on.
         let x = at_least(lets, &args[0], c.lowest);
         let x = lets.bind(x.float(c.highest).lt(x.clone()).select(x.float(c.highest), x));
-        let [f, n] = parts(lets, x, &c);
+        let [f, n] = parts(lets, x, &c, Op::Scale);
         vec![f.scale(n)]
     })
 }
@@ -105,7 +101,7 @@ pub fn exp_below(dtype: DType) -> Def {
     let c = constants(dtype);
     Def::build(format!("exp_below.{dtype}"), &[dtype], |lets, args| {
         let x = at_least(lets, &args[0], c.lowest);
-        let [f, n] = parts(lets, x, &c);
+        let [f, n] = parts(lets, x, &c, Op::ScaleDown);
         vec![f.scale_down(n)]
     })
 }
@@ -115,10 +111,9 @@ fn at_least(lets: &mut Lets, x: &Expr, lowest: f64) -> Expr {
     lets.bind(x.clone().lt(x.float(lowest)).select(x.float(lowest), x.clone()))
 }
 
-/// e^r and n, where x = n log 2 + r.
-fn parts(lets: &mut Lets, x: Expr, c: &Constants) -> [Expr; 2] {
-    // The sum has no biases in its low bits: `magic` is for powers of two made of them.
-    let magic = x.float(c.magic - 2.0 * c.bias);
+/// e^r and n, where x = n log 2 + r, for an operation that multiplies by 2^n.
+fn parts(lets: &mut Lets, x: Expr, c: &Constants, op: Op) -> [Expr; 2] {
+    let magic = Expr::from(scale::offset(op, x.dtype()));
     let t = lets.bind(x.clone().fma(x.float(c.log2_e), magic.clone()));
     let n = lets.bind(t.sub(magic));
     // The first product less x is exact; r is rounded once, in the second.

@@ -17,7 +17,7 @@ mod log1p;
 mod minmax;
 mod pow;
 mod round;
-mod scale;
+pub mod scale;
 mod tanh;
 
 pub use erf::erf;

@@ -1,4 +1,45 @@
-//! log(sum exp x) in two phases.
+//! log(sum exp x) in two phases, and the pair of which it is made.
+//!
+//! # Law
+//!
+//! A block has the state p, s: the pivot is its greatest element, at least the least finite value, and
+//!
+//! ```text
+//! s = sum exp(x - p)
+//! p, s and p', s' merge to    q = max(p, p'),   s exp(p - q) + s' exp(p' - q)
+//! ```
+//!
+//! with the `exp` of expressions, of which [`math::exp_below`] has the bits, and each operation rounded. Over the slice p is
+//! the greatest element m, and s is at least 1. `sum_exp` gives m and s, `log_sum_exp` gives m + log s. Of any finite
+//! elements s is at most n; no exponential overflows, and those below the least normal number are rounded once.
+//!
+//! # Error
+//!
+//! With u half an ulp of 1, s is off by at most about (6 log2 n + ln n + 117) u s (the oracle derives it for its checks).
+//! Measured in f32 over 64 to 4,194,304 elements: s by at most 1.6 ulp of itself, on normal, shifted, wide and ascending
+//! data, and 5.6 ulp on descending data; m + log s by at most 0.7 ulp.
+//!
+//! # Other forms
+//!
+//! Two other forms keep exponentials as f 2^n, so that merges scale by powers of two alone. One visits the slice once,
+//! each lane with the greatest n so far; the other has the two phases, with p rounded to a multiple of log 2. Times of
+//! `log_sum_exp` f32 in vectors of 512 bits (AMD Zen 4, one core, least of three rounds), and the greatest error of s:
+//!
+//! | | this | pivot n log 2 | one visit |
+//! | --- | --- | --- | --- |
+//! | 16384 rows of 64 | 578 us | 569 us | 294 us |
+//! | 1024 rows of 768 | 178 us | 176 us | 203 us |
+//! | 1024 rows of 1024 | 228 us | 226 us | 263 us |
+//! | 256 rows of 4096 | 228 us | 223 us | 245 us |
+//! | 64 rows of 16384 | 225 us | 219 us | 241 us |
+//! | 4194304 | 906 us | 892 us | 966 us |
+//! | error, 4194304 descending | 5.6 ulp | 1.7 ulp | 2.7 ulp |
+//! | error, 16384 descending | 5.3 ulp | 6.5 ulp | 6.5 ulp |
+//! | error, all else | 1.6 ulp | 1.7 ulp | 1.7 ulp |
+//!
+//! Both hold only while n log 2 is near x in the type: beyond 2^20 in f32 they need a second form, and the differences
+//! x - p, exact here near p, are lost. For less than 3 % of time neither is worth it. What the one visit gains in short
+//! rows are the folds of its second phase, which a schedule may share among rows.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::float::{give, give_all};

@@ -1,7 +1,7 @@
 //! `scale` and `scale_down` against the operations that they stand for.
 
 use crate::eval::{Program, eval1};
-use cranefold_ir::math::{scale, scale_down};
+use cranefold_ir::math::scale::{offset, scale, scale_by, scale_down, scale_down_by};
 use cranefold_ir::{DType, Op, Scalar};
 use std::ops::RangeInclusive;
 
@@ -19,13 +19,19 @@ fn significands(dtype: DType) -> Vec<Scalar> {
 }
 
 fn check(dtype: DType, powers: RangeInclusive<i32>, is_down: bool) {
-    let (op, def) = if is_down { (Op::ScaleDown, scale_down(dtype)) } else { (Op::Scale, scale(dtype)) };
+    let (op, def, by) = match is_down {
+        true => (Op::ScaleDown, scale_down(dtype), scale_down_by(dtype)),
+        false => (Op::Scale, scale(dtype), scale_by(dtype)),
+    };
     let mut subnormal = 0;
     for a in significands(dtype) {
         for n in powers.clone() {
             let args = [a, Scalar::float(dtype, n.into())];
             let (got, want) = (eval1(&def, &args), op.eval(dtype, &args));
             assert_eq!(got, want, "{} {a} {n}", def.name);
+            let sum = Op::Add.eval(dtype, &[args[1], offset(op, dtype)]);
+            assert_eq!(Op::Sub.eval(dtype, &[sum, offset(op, dtype)]), args[1], "the sum is exact");
+            assert_eq!(eval1(&by, &[a, sum]), want, "{} {a} {n}", by.name);
             if dtype == DType::F32 {
                 // The product in f64 is exact and is rounded once.
                 let exact = a.as_f64() * 2f64.powi(n);
@@ -74,6 +80,7 @@ fn a_nan_passes() {
 #[test]
 fn they_are_as_short_as_documented() {
     for dtype in [DType::F32, DType::F64] {
-        assert_eq!([scale(dtype), scale_down(dtype)].map(|def| Program::new(&def).ops()), [7, 4]);
+        let defs = [scale(dtype), scale_by(dtype), scale_down(dtype), scale_down_by(dtype)];
+        assert_eq!(defs.map(|def| Program::new(&def).ops()), [7, 6, 4, 3]);
     }
 }
