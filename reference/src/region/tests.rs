@@ -291,7 +291,7 @@ const OPS: [&str; 16] = [
 ];
 
 /// The expressions of random regions over names A, B and C.
-const EXPRESSIONS: [&str; 14] = [
+const EXPRESSIONS: [&str; 19] = [
     "A + B * C",
     "A - B",
     "exp(A - max(A, B))",
@@ -306,6 +306,11 @@ const EXPRESSIONS: [&str; 14] = [
     "f32(A > B)",
     "f32(i32(A * 8) / 3 - i32(B))",
     "fma(A, A, B)",
+    "tanh(A) * erf(B)",
+    "gelu(A) - silu(B)",
+    "softplus(A)",
+    "round(A * 4) + floor(B)",
+    "select(is_inf(exp(A)), sign(B), log1p(abs(C)))",
 ];
 
 /// Random definitions over rows of `x0` and the row `x1`, and their names.
