@@ -78,7 +78,7 @@ fn a_page_has_the_figures_of_its_problem() {
     assert!((1.0..2.0).contains(&operations), "{inner}");
 
     let blocks = page("sum f32[1000,1000] axes=[0]");
-    assert_eq!(line(&blocks, "tree"), "1 lane; 1000 steps in 16 blocks of at most 63");
+    assert_eq!(line(&blocks, "tree"), "1 lane; 1000 steps in 16 blocks of at most 64");
     assert!(line(&blocks, "order").contains("blocks b"), "{blocks}");
     assert_eq!(line(&page("sum f32[9] axes=[] -> f64"), "tree"), "none: elements are converted one by one");
     assert_eq!(line(&page("sum f32[0,3] axes=[0]"), "tree"), "none: there is nothing to reduce");

@@ -2,6 +2,8 @@
 //!
 //! `refused.txt` holds the texts and the messages; `BLESS=1 cargo test` writes the messages.
 
+use cranefold_ir::DType;
+use cranefold_ir::ops::ROWS;
 use cranefold_spec::Spec;
 use std::fmt::Write;
 use std::path::Path;
@@ -81,4 +83,70 @@ fn limits() {
     };
     assert!(operands(64).parse::<Spec>().is_ok());
     assert_eq!(refused(operands(65)), "65 inputs are above the limit of 64");
+}
+
+/// The first line of the message for a text that is refused.
+fn message(text: &str) -> String {
+    match text.parse::<Spec>() {
+        Ok(spec) => panic!("{spec} is not refused"),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_string(),
+    }
+}
+
+#[test]
+fn no_word_of_regions_names_a_value() {
+    let words = "region axes scalar keep_dims acc order memory logical position extent old centered or and not inf nan";
+    for word in words.split(' ') {
+        for text in [
+            format!("region x:f32[8] {{ {word} = x; {word} }}"),
+            format!("region {word}:f32[8] {{ {word} }}"),
+            format!("region x:f32[8] scalar {word}:f32 {{ x * {word} }}"),
+            format!("region x:f32[8] {{ {word}, s = sum_exp(x); s }}"),
+        ] {
+            let found = message(&text);
+            assert!(found.ends_with("cannot be a name"), "{text}: {found}");
+        }
+    }
+}
+
+#[test]
+fn no_op_names_a_value_and_no_normalisation_is_called() {
+    for row in ROWS {
+        let text = format!("region x:f32[8] {{ {0} = x; {0} }}", row.name);
+        assert_eq!(message(&text), format!("`{}` is an op and cannot be a name", row.name));
+        if row.applies {
+            let found = message(&format!("region x:f32[8] {{ {}(x) }}", row.name));
+            let start = format!("`{}` writes a value at each position: in a region write its text", row.name);
+            assert!(found.starts_with(&start), "{found}");
+        }
+        let aliases = row.aliases.iter().filter(|alias| alias.chars().all(|c| c.is_alphanumeric() || c == '_'));
+        for alias in aliases.filter(|&&alias| !["or", "and"].contains(&alias)) {
+            let found = message(&format!("region x:f32[8] {{ {alias}(x) }}"));
+            assert_eq!(found, format!("`{alias}` is written `{}` in regions", row.name));
+        }
+    }
+}
+
+#[test]
+fn rows_of_floats_refuse_integers_and_rows_of_integers_refuse_floats() {
+    for row in ROWS.iter().filter(|row| !row.applies) {
+        // Of 1 and 2 it is another row.
+        let value = |name| if name == "p" { 3 } else { 1 };
+        let params: String = row.params.iter().map(|p| format!(", {}={}", p.name, value(p.name))).collect();
+        let names: Vec<String> = (0..row.results.len()).map(|n| format!("r{n}")).collect();
+        let names = names.join(", ");
+        let text = |dtype: &str| format!("region x:{dtype}[8] {{ {names} = {}(x{params}); {names} }}", row.name);
+        for dtype in ["i8", "u16", "i32", "u32", "i64", "u64"] {
+            let convert = format!("convert, as in `{}(f32(x))`", row.name);
+            match text(dtype).parse::<Spec>() {
+                Ok(_) => assert!(row.takes(DType::I32), "{} takes {dtype}", row.name),
+                Err(error) if row.takes(DType::I32) => assert!(error.to_string().contains(&convert), "{error}"),
+                Err(_) => {}
+            }
+        }
+        for dtype in ["f32", "f64", "bf16", "f16", "bool"] {
+            let is_taken = text(dtype).parse::<Spec>().is_ok();
+            assert_eq!(is_taken, row.takes(dtype.parse().expect("a dtype")), "{} of {dtype}", row.name);
+        }
+    }
 }

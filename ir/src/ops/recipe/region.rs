@@ -18,6 +18,14 @@ impl Recipe {
             ([call], None) => {
                 let row = call.as_row().filter(|row| row.applies)?;
                 let body = self.body_of(row.text, call, inputs.len())?;
+                for (i, input) in inputs.iter().enumerate().skip(1).take(body.inputs.len() - 1) {
+                    let value = if input.dtype.is_float() {
+                        name(&input.name)
+                    } else {
+                        name(&input.name).cast(self.accumulator)
+                    };
+                    definitions.push(Definition { names: vec![format!("y{i}")], value: Value::Expression(value) });
+                }
                 definitions.extend(body.definitions);
                 body.outputs
             }
@@ -45,17 +53,17 @@ impl Recipe {
         Some(Body { outputs: vec![value], ..body }.canonical())
     }
 
-    /// The body of a row over the element `x`, with the values of its parameters, and scale and bias if there are
-    /// inputs for them.
+    /// The body of a row over the element `x`, with the values of its parameters, and scale `y1` and bias `y2` if there
+    /// are inputs for them.
     fn body_of(&self, text: &str, call: &OpCall, inputs: usize) -> Option<Body> {
         let mut text = text.to_string();
         for (param, value) in call.as_row()?.params.iter().zip(call.params()) {
             text = text.replace(&format!("{{{}}}", param.name), &number(value));
         }
         let further = if self.map.is_some() { 0 } else { inputs - 1 };
-        let suffixes = [" * x1", " + x2"];
+        let suffixes = [" * y1", " + y2"];
         suffixes.iter().take(further).for_each(|suffix| text += suffix);
-        let names = std::iter::once("x".to_string()).chain((1..=further.min(2)).map(|i| format!("x{i}")));
+        let names = std::iter::once("x".to_string()).chain((1..=further.min(2)).map(|i| format!("y{i}")));
         let input = |name: String| BodyInput { name, dtype: self.accumulator, reach: Reach::Element };
         Body::parse(&text, names.map(input).collect(), &[true], self.accumulator).ok()
     }
