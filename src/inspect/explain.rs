@@ -20,8 +20,9 @@ use crate::error::Error;
 use crate::kernel::Facts;
 use crate::kernel::code::Compiled;
 use crate::pipeline;
+use crate::problem::search_windows::Windows;
 use crate::problem::tree::{Grid, Tree};
-use crate::problem::{IndexBox, Problem};
+use crate::problem::{IndexBox, Problem, SliceWalk};
 use crate::results::RESULTS_VERSION;
 use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time};
 use crate::spec::Spec;
@@ -50,7 +51,7 @@ pub(crate) fn explain(spec: Option<&Spec>, compiled: &Compiled, facts: &Facts) -
     page.line("moves", &format!("{} bytes read, {} written", grouped(read), grouped(written)));
     page.line("operations", &operations(&compiled.decided.source, &work));
     page.line("level", &level(facts.bytes));
-    page.line("tree", &tree(compiled));
+    trees(compiled).iter().enumerate().for_each(|(n, tree)| page.line(if n == 0 { "tree" } else { "" }, tree));
     page.line("order", &order(&work));
     page.line("schedule", &schedule.to_string());
     why(compiled).iter().for_each(|reason| page.line("", reason));
@@ -111,21 +112,37 @@ fn level(bytes: u64) -> String {
     format!("{level}: {} bytes, {bound}", grouped(bytes))
 }
 
-fn tree(compiled: &Compiled) -> String {
+/// The trees of the reductions, a line each; with several, each line says the stage and the reductions.
+fn trees(compiled: &Compiled) -> Vec<String> {
     let Decided { source, schedule, .. } = &compiled.decided;
     let Some(problem) = source.problem() else {
-        return "none: the order is that of the nest".into();
+        return vec!["none: the order is that of the nest".into()];
     };
-    let Some(reducer) = problem.reducer_in(schedule.form) else {
-        return "none: elements are converted one by one".into();
+    let Some(computation) = problem.computation_in(schedule.form) else {
+        return vec!["none: elements are converted one by one".into()];
     };
-    if problem.elements().is_empty() {
-        return "none: there is nothing to reduce".into();
+    if problem.walks.is_empty() {
+        return vec!["none: there is nothing to reduce".into()];
     }
-    if matches!(reducer.method, Method::Select { .. }) {
+    let windows = compiled.windows();
+    let several = computation.only_group().is_none();
+    let mut lines = vec![];
+    for (number, stage) in computation.stages.iter().filter(|stage| !stage.groups.is_empty()).enumerate() {
+        for group in &stage.groups {
+            let tree = tree(&problem.walks[group.walk], &group.reducer.method, windows.as_ref());
+            lines.push(if several { format!("stage {number}, {}: {tree}", group.name) } else { tree });
+        }
+    }
+    lines.extend(problem.totals.as_ref().map(|totals| format!("then totals over {} slices each", totals.count)));
+    lines
+}
+
+/// The tree of one group of reductions.
+fn tree(walk: &SliceWalk, method: &Method, windows: Option<&Windows>) -> String {
+    if let Method::Select { .. } = method {
         return "none: elements are selected from each slice".into();
     }
-    let tree = Tree::of(&problem.walks[0], &reducer.method);
+    let tree = Tree::of(walk, method);
     let present = tree.lanes_present();
     let mut text = several(tree.lanes, "lane");
     if present < tree.lanes {
@@ -143,7 +160,10 @@ fn tree(compiled: &Compiled) -> String {
             format!(" in {} blocks of at most {most}", grouped(blocks))
         }
     };
-    match (compiled.windows(), reducer.method.phases().len()) {
+    if walk.gathered.is_some() {
+        text += ", gathered first";
+    }
+    match (windows, method.phases().len()) {
         (Some(windows), _) => {
             let (all, elements) = (windows.whole + u64::from(windows.last % windows.elements != 0), windows.elements);
             format!("{text}; searched in {} of {}", several(all, "window"), several(elements, "element"))

@@ -147,7 +147,7 @@ fn no_kernel_leaves_its_buffers() {
 /// tail that has no such loop or too few blocks.
 const APART: [((Factor, Factor), usize); 4] = [
     ((Factor::Op, Factor::Form), 349),
-    ((Factor::Op, Factor::Forced), 238),
+    ((Factor::Op, Factor::Forced), 239),
     ((Factor::Tail, Factor::Forced), 13),
     ((Factor::Form, Factor::Forced), 64),
 ];

@@ -29,6 +29,8 @@ pub struct Stage {
 /// Reductions with one tree, made into one reducer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
+    /// The names of the reductions, for people.
+    pub name: String,
     /// The reducer.
     pub reducer: Reducer,
     /// The inputs whose elements lifts take first, by their numbers.
@@ -61,10 +63,10 @@ pub type SliceOutputs = Ending;
 
 impl Computation {
     /// The computation of one reducer, whose lifts take these inputs and perhaps the position.
-    pub(super) fn of_one(mut reducer: Reducer, inputs: Vec<usize>, takes_position: bool) -> Computation {
+    pub(super) fn of_one(name: String, mut reducer: Reducer, inputs: Vec<usize>, takes_position: bool) -> Computation {
         let results: Vec<usize> = (0..reducer.finish.results.len()).collect();
         let apply = reducer.apply.take().map(|apply| Apply { takes: results.clone(), ..apply });
-        let group = Group { reducer, inputs, takes_position, takes: vec![], results, walk: 0 };
+        let group = Group { name, reducer, inputs, takes_position, takes: vec![], results, walk: 0 };
         Computation { stages: vec![Stage { groups: vec![group], end: None }], outputs: None, apply }
     }
 

@@ -323,10 +323,27 @@ impl<'a> Builder<'a> {
                 let first = self.values[*d].expect("a reduction is a value");
                 first..first + self.body.definitions[*d].names.len()
             };
-            Group { reducer, inputs, takes_position, takes, results: members.iter().flat_map(numbers).collect(), walk }
+            let name = members.iter().filter_map(|&d| self.row(d)).collect::<Vec<_>>().join(", ");
+            Group {
+                name,
+                reducer,
+                inputs,
+                takes_position,
+                takes,
+                results: members.iter().flat_map(numbers).collect(),
+                walk,
+            }
         };
         let groups = grouped(&reducers).into_iter();
         groups.map(|(alone, numbers)| group(numbers.into_iter().map(|n| reductions[n]).collect(), alone)).collect()
+    }
+
+    /// The name of the row of a reduction.
+    fn row(&self, d: usize) -> Option<&'static str> {
+        match &self.body.definitions[d].value {
+            Value::Reduction(reduction) => reduction.call.as_row().map(|row| row.name),
+            Value::Expression(_) | Value::Position(_) | Value::Old(_) => None,
+        }
     }
 
     /// The reducer of a reduction, whose lifts take these inputs and values, and perhaps the position.

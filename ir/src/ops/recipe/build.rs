@@ -63,9 +63,14 @@ impl Recipe {
         if let [Members { alone, numbers }] = groups.as_slice() {
             let mut whole = product(numbers, *alone);
             self.ends(&mut whole, &results, types)?;
-            return Ok(Computation::of_one(invariant::once(whole), types.mapped.clone(), positions));
+            return Ok(Computation::of_one(self.name(), invariant::once(whole), types.mapped.clone(), positions));
         }
+        let name = |members: &Members| {
+            let calls = members.numbers.iter().map(|&i| self.calls[i].clone()).collect();
+            Recipe { calls, ..self.clone() }.name()
+        };
         let group = |members: &Members| Group {
+            name: name(members),
             reducer: product(&members.numbers, members.alone),
             inputs: types.mapped.clone(),
             takes_position: positions,
