@@ -131,7 +131,7 @@ const EMPTY: &[Corner] = &[
     ("region x:f32[2,0] axes=[1] { m, s = sum_exp(x); exp(x - m) / s, m, s }", "", " ; -inf -inf ; 0 0"),
     ("region x:f32[2,0] axes=[1] { c = centered(x); c, sum(c * c) }", "", " ; 0 0"),
     ("region x:f32[2,0] axes=[1] { s = sum(x); exp(s), sum(exp(s), axes=[0]) }", "", "1 1 ; 2"),
-    ("region x:i32[2,0] axes=[1] { max(x), min(x), sum(x), x }", "", "2*-2147483648 2*2147483647 ; 0 0 ; "),
+    ("region x:i32[2,0] axes=[1] { max(x), min(x), sum(x), x }", "", "2*-2147483648 ; 2*2147483647 ; 0 0 ; "),
     ("region x:i8[2,0], w:i8[2,1] axes=[1] { sum(x) + i64(w), x + w }", " ; 3 4", "3 4 ; "),
     ("region x:bool[2,0] axes=[1] { any(x), all(x) }", "", "2*false ; 2*true"),
     ("region x:f32[0,0] axes=[1] { s = max(x); s, sum(s, axes=[0]), x }", "", " ; 0 ; "),
