@@ -1,6 +1,11 @@
 //! Regions: a whole fused loop as one kernel, right and with the same bits on every executor.
 
 mod bits;
+mod builder;
+mod corners;
+mod given;
+mod reference;
+mod values;
 
 use cranefold::Spec;
 
