@@ -183,7 +183,8 @@ impl Compiler {
     /// # Errors
     /// [`Error::NotInBlocks`] unless slices are reduced in blocks to one result each: if the reduction writes every
     /// position of a slice, selects from its elements in order, copies, or combines them in an order other than
-    /// memory's; [`Error::StateTooLarge`]; [`Error::Target`] if the target is not this machine.
+    /// memory's; if its ops have several trees, or it has stages or totals; [`Error::StateTooLarge`];
+    /// [`Error::Target`] if the target is not this machine.
     pub fn partial(&self, spec: &Spec) -> Result<Partial, Error> {
         if !self.target().is_host() {
             let reason = "partial results are made on this machine alone".into();
@@ -215,6 +216,9 @@ fn blocks(problem: &Problem) -> Result<u64, &'static str> {
     }
     if problem.applies() {
         return Err("writes an output at each position of a slice");
+    }
+    if problem.totals.is_some() {
+        return Err("reduces the values of all slices to totals");
     }
     let computation = problem.computation().expect("not a conversion");
     let Some(group) = computation.only_group() else {

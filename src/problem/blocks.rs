@@ -44,7 +44,7 @@ pub fn blocks_of_part(blocks: u64, count: u64) -> u64 {
 pub fn blocks(problem: &Problem, form: Form) -> Option<u64> {
     let computation = problem.computation_in(form).filter(|_| !problem.elements().is_empty() && !problem.gathers())?;
     let reducer = &computation.only_group()?.reducer;
-    if problem.applies() || reducer.method.phases().is_empty() {
+    if problem.applies() || problem.totals.is_some() || reducer.method.phases().is_empty() {
         return None;
     }
     Some(Tree::of(&problem.walks[0], &reducer.method).blocks()).filter(|&blocks| blocks > 1)
