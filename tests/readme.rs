@@ -215,7 +215,7 @@ fn specs_are_read() {
             }
         }
     }
-    assert_eq!(blocks, 6);
+    assert_eq!(blocks, 7);
 }
 
 #[test]
