@@ -1,6 +1,10 @@
 //! Regions: a whole fused loop as one kernel, right and with the same bits on every executor.
 
 mod bits;
+mod logical;
+mod nothing;
+mod old;
+mod siblings;
 
 use cranefold::Spec;
 
