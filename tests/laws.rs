@@ -12,6 +12,8 @@ mod forms;
 mod found;
 #[path = "laws/order.rs"]
 mod order;
+#[path = "laws/regions.rs"]
+mod regions;
 #[path = "laws/rows.rs"]
 mod rows;
 #[path = "laws/search.rs"]

@@ -4,7 +4,7 @@
 //!
 //! | target | bytes | law |
 //! | --- | --- | --- |
-//! | `spec problem schedule nest program expression combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
+//! | `spec region problem schedule nest program expression combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
 //! | `nest` | text | a nest that verifies is interpreted |
 //! | `expression` | text | an expression that types is computed |
 //! | `value isa onednn` | text | the law of texts, for types and values, triples and features, oneDNN's names |
@@ -36,6 +36,7 @@ mod expressions;
 pub mod inputs;
 pub mod minimise;
 pub mod nests;
+pub mod regions;
 pub mod runs;
 mod seeds;
 pub mod specs;
@@ -57,6 +58,7 @@ pub struct Target {
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "spec", run: texts::spec, seeds: seeds::specs },
+    Target { name: "region", run: texts::spec, seeds: seeds::regions },
     Target { name: "problem", run: texts::problem, seeds: seeds::problems },
     Target { name: "schedule", run: texts::schedule, seeds: seeds::schedules },
     Target { name: "nest", run: texts::nest, seeds: seeds::nests },

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Parser)]
 #[command(name = "cranefold-fuzz")]
 struct Args {
-    /// The target: spec, problem, schedule, nest, program, expression, combiner, layout, value, isa, onednn, stages,
-    /// compile, given or run
+    /// The target: spec, region, problem, schedule, nest, program, expression, combiner, layout, value, isa, onednn,
+    /// stages, compile, given or run
     target: String,
     /// The number of inputs, after the corpus
     #[arg(long, default_value_t = u64::MAX)]

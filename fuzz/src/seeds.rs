@@ -1,6 +1,8 @@
 //! Texts from which inputs are made: those of the golden files and of the lists of specs, and the texts that the
 //! compiler makes of these.
 
+use crate::data::Random;
+use crate::regions::RegionCase;
 use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::{DType, Problem, Schedule, Spec, Vectors, ops, pipeline};
 use std::fs;
@@ -42,6 +44,12 @@ fn unique(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts
 }
 
+/// A file of the workspace.
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
 /// Every op alone, specs of many parts, and the specs of the golden files, the benches, the README and the docs.
 pub fn specs() -> Vec<String> {
     let alone = ops::ROWS.iter().map(|row| {
@@ -61,17 +69,30 @@ pub fn specs() -> Vec<String> {
         "combiner(identity=\"0, i64(0)\", lift=\"f32(x0), i\", combine=\"a0+b0, b1\", finish=\"a1, a0/n\", commutative) f32[9]",
         "argmax(last), median, quantile(q=0.3) f32[70,3] axes=[0]",
     ];
-    let text = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
-        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    };
     let pages =
-        ["README.md", "docs/specs.md", "docs/layouts.md", "docs/expressions-and-combiners.md"].map(text).join("\n");
+        ["README.md", "docs/specs.md", "docs/layouts.md", "docs/expressions-and-combiners.md"].map(file).join("\n");
     let shown = pages.split(['`', '"', '\n']).filter(|t| t.len() < 300 && t.parse::<Spec>().is_ok());
-    let workloads = text("benches/workloads.txt");
+    let workloads = file("benches/workloads.txt");
     let workloads = workloads.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let listed = shown.chain(workloads).chain(parts).map(str::to_string);
     unique(listed.chain(alone).chain(said("spec")))
+}
+
+/// Regions of models, regions that are refused, and random ones.
+pub fn regions() -> Vec<String> {
+    let list = file("tests/regions/list.txt");
+    let of_models = list.split("\n\n").filter_map(|paragraph| Some(paragraph.split_once('\n')?.1.to_string()));
+    let refused = file("spec/tests/regions/refused.txt");
+    let refused = refused.split("\n\n").map(|case| {
+        let lines: Vec<&str> = case.lines().filter_map(|line| line.strip_prefix("> ")).collect();
+        lines.join("\n")
+    });
+    let made = (0..100).map(|seed| {
+        let mut random = Random::new(seed);
+        let bytes: Vec<u8> = (0..RegionCase::BYTES).map(|_| random.below(256) as u8).collect();
+        RegionCase::of(&bytes, 2000).text
+    });
+    unique(of_models.chain(refused).chain(made).filter(|text| text.starts_with("region ")))
 }
 
 /// The problems of golden files and of small specs.
@@ -233,9 +254,10 @@ pub fn primitives() -> Vec<String> {
     }))
 }
 
-/// Specs, schedules with a spec on the next line, and problems.
+/// Specs, regions, schedules with a spec on the next line, and problems.
 pub fn compilations() -> Vec<String> {
-    let specs: Vec<String> = specs().into_iter().filter(|s| s.len() < 400).collect();
+    let specs = specs().into_iter().chain(regions()).filter(|text| text.len() < 400 && !text.contains('\n'));
+    let specs: Vec<String> = specs.collect();
     let schedules = schedules();
     let forced = specs.iter().enumerate().map(|(n, spec)| format!("{}\n{spec}", schedules[n % schedules.len()]));
     let problems = problems().into_iter().step_by(8);

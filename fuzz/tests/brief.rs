@@ -40,6 +40,7 @@ macro_rules! targets {
 
 targets! {
     spec 60_000
+    region 60_000
     problem 60_000
     schedule 60_000
     nest 20_000

@@ -43,12 +43,18 @@ impl<'p> Lowering<'p> {
     }
 
     /// Writes the outputs of a slice and those at each of its positions.
+    /// Where outputs at positions read what outputs of the slice held, these are written last.
     pub(super) fn outputs(&mut self, computation: &Computation, mut slice: Slice, at: &At) -> Vec<Stmt> {
+        let mut last = vec![];
         match (&computation.outputs, &computation.apply) {
-            (Some(outputs), _) => {
+            (Some(outputs), apply) => {
                 let (stmts, values) = self.ending(outputs, &slice, at);
+                let stored = self.store(values, &outputs.results, at);
                 slice.body.extend(stmts);
-                slice.body.extend(self.store(values, &outputs.results, at));
+                match apply.as_ref().is_some_and(|apply| apply.old.iter().any(|o| outputs.results.contains(o))) {
+                    true => last = stored,
+                    false => slice.body.extend(stored),
+                }
             }
             (None, None) => {
                 let all: Vec<usize> = (0..slice.values.len()).collect();
@@ -64,6 +70,7 @@ impl<'p> Lowering<'p> {
                 slice.body.extend(positions);
             }
         }
+        slice.body.extend(last);
         slice.body
     }
 

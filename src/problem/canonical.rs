@@ -5,7 +5,7 @@ use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Order, Spec};
 use cranefold_ir::ops::in_memory;
-use cranefold_ir::region::{Body, BodyInput, Reach, Totals};
+use cranefold_ir::region::{Body, BodyInput, Definition, Reach, Totals, Value};
 use std::cmp::Reverse;
 
 impl Problem {
@@ -106,10 +106,13 @@ impl Problem {
         let beside = beside.map(|&axis| spec.shape()[axis]).fold(1, u64::saturating_mul);
         let reductions = (0..totals.reductions()).collect();
         let runs = runs(spec.axes_kept().into_iter().map(|axis| (spec.shape()[axis], totals.over.contains(&axis))));
-        let elements = split_into(merged(sorted(elements, None)), &runs).expect("values of slices lie in their order");
-        let walk = SliceWalk { elements: vec![elements], gathered: None, beside, reductions };
         let takes_position = totals.body.takes_position();
         let is_written = totals.outputs.iter().any(|&o| spec.outputs()[o].span_elems() > 0);
+        let walk = (is_written && count > 0).then(|| {
+            let elements = split_into(merged(sorted(elements, None)), &runs);
+            let elements = vec![elements.expect("values of slices lie in their order")];
+            SliceWalk { elements, gathered: None, beside, reductions }
+        });
         Problem {
             work: Work::Region(totals.body.clone()),
             count,
@@ -120,7 +123,7 @@ impl Problem {
             totals: None,
             takes_position,
             slices: if is_written { vec![merged(sorted(slices, None))] } else { vec![] },
-            walks: if is_written && count > 0 { vec![walk] } else { vec![] },
+            walks: walk.into_iter().collect(),
             positions: vec![],
             padding: vec![],
         }
@@ -132,7 +135,7 @@ impl Problem {
         let mapped = axes.by_size((0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect());
         match &self.work {
             Work::Convert { .. } => {}
-            Work::Reduce(_) => self.walks = vec![self.walk(&axes, &mapped, &mapped)],
+            Work::Reduce(_) => self.walks = vec![self.walk(&axes, &mapped, &mapped, self.takes_position)],
             Work::Region(body) => self.walks = self.walks_of(body, &axes),
         }
         self.walks.retain(|walk| !walk.elements.is_empty());
@@ -149,9 +152,16 @@ impl Problem {
     /// The walks of a region's reductions: one for all that have the same tree.
     fn walks_of(&self, body: &Body, axes: &Axes) -> Vec<SliceWalk> {
         let mut walks: Vec<(Vec<usize>, SliceWalk)> = vec![];
-        for (reduction, reads) in body.reads_of_reductions().into_iter().enumerate() {
+        let takes = |d: &Definition| match &d.value {
+            Value::Reduction(reduction) if reduction.over.is_none() => Some(reduction.call.takes_position()),
+            _ => None,
+        };
+        let takes_position = body.definitions.iter().filter_map(takes);
+        for (reduction, (reads, takes_position)) in
+            body.reads_of_reductions().into_iter().zip(takes_position).enumerate()
+        {
             let elements = reads.iter().copied().filter(|&i| axes.moves(i)).collect();
-            let walk = self.walk(axes, &axes.by_size(elements), &reads);
+            let walk = self.walk(axes, &axes.by_size(elements), &reads, takes_position);
             match walks.iter_mut().find_map(|known| shared(known, &reads, &walk)) {
                 Some(known) => known.reductions.push(reduction),
                 None => walks.push((reads, SliceWalk { reductions: vec![reduction], ..walk })),
@@ -161,19 +171,19 @@ impl Problem {
     }
 
     /// The walk of a reduction that reads these inputs, and whose dims are sorted by some of them.
-    fn walk(&self, axes: &Axes, inputs: &[usize], reads: &[usize]) -> SliceWalk {
+    fn walk(&self, axes: &Axes, inputs: &[usize], reads: &[usize], takes_position: bool) -> SliceWalk {
         let boxes = axes.boxes(true, false, axes.nowhere());
         let is_cut = boxes.len() > 1;
         let elements: Vec<IndexBox> = boxes.into_iter().map(|b| of_elements(b, reads)).collect();
         if axes.spec.order() == Order::Logical {
-            return self.logical_walk(axes, elements);
+            return self.logical_walk(axes, elements, takes_position);
         }
         let commutative = self.is_commutative();
-        let positions = self.takes_position || (is_cut && !commutative);
+        let positions = takes_position || (is_cut && !commutative);
         let elements = if positions { elements } else { elements.into_iter().map(forget_position).collect() };
         let mut elements = canonical(elements, commutative.then_some(inputs));
         let gathered = (!commutative && elements.len() > 1).then(|| vec![self.count]);
-        if !self.takes_position && gathered.is_none() {
+        if !takes_position && gathered.is_none() {
             // Adjacent boxes that have become one need no order.
             elements = elements.into_iter().map(|b| merged(forget_position(b))).collect();
         }
@@ -187,12 +197,12 @@ impl Problem {
 
     /// The walk in the order of the shape: each run of neighbouring reduced axes is one dim, whatever lies between them
     /// in memory. Elements that no single stride leads through are gathered.
-    fn logical_walk(&self, axes: &Axes, elements: Vec<IndexBox>) -> SliceWalk {
+    fn logical_walk(&self, axes: &Axes, elements: Vec<IndexBox>, takes_position: bool) -> SliceWalk {
         let beside = axes.beside();
         let shape = axes.spec.shape().iter().zip(axes.spec.reduced());
         let runs = runs(shape.map(|(&extent, &reduced)| (extent, reduced)));
         if let [region] = elements.as_slice() {
-            let region = if self.takes_position { region.clone() } else { forget_position(region.clone()) };
+            let region = if takes_position { region.clone() } else { forget_position(region.clone()) };
             let direct = merged(sorted(region, None));
             if direct.dims.iter().map(|d| d.extent).eq(runs.iter().copied()) {
                 return SliceWalk { elements: vec![direct], gathered: None, beside, reductions: vec![] };
@@ -241,11 +251,17 @@ fn body_inputs(spec: &Spec) -> Vec<BodyInput> {
 }
 
 /// The known walk that serves another one too: all strides are the same in the inputs that both read, and one of them
-/// reads all inputs of the other. The known one reads them all then.
+/// reads all inputs of the other. The known one reads them all then. Positions are the same, or one takes none.
 fn shared<'w>(known: &'w mut (Vec<usize>, SliceWalk), reads: &[usize], walk: &SliceWalk) -> Option<&'w mut SliceWalk> {
     let (of_known, own) = known;
+    let has_positions = |walk: &SliceWalk| walk.elements.iter().any(|b| *b != forget_position(b.clone()));
+    let (of_own, of_walk) = (has_positions(own), has_positions(walk));
     let within = |walk: &SliceWalk, reads: &[usize]| {
-        walk.elements.iter().map(|region| of_elements(region.clone(), reads)).collect::<Vec<_>>()
+        let one = |region: &IndexBox| match of_own && of_walk {
+            true => of_elements(region.clone(), reads),
+            false => forget_position(of_elements(region.clone(), reads)),
+        };
+        walk.elements.iter().map(one).collect::<Vec<_>>()
     };
     let alike = (own.beside, &own.gathered) == (walk.beside, &walk.gathered);
     let (all, few) = if reads.len() > of_known.len() { (reads, &of_known[..]) } else { (&of_known[..], reads) };
@@ -253,8 +269,16 @@ fn shared<'w>(known: &'w mut (Vec<usize>, SliceWalk), reads: &[usize], walk: &Sl
     if !alike || !nested || within(own, few) != within(walk, few) {
         return None;
     }
+    let (mut elements, positions) = match reads.len() > of_known.len() {
+        true => (walk.elements.clone(), if of_walk { &walk.elements } else { &own.elements }),
+        false => (own.elements.clone(), if of_own { &own.elements } else { &walk.elements }),
+    };
+    for (to, from) in elements.iter_mut().zip(positions) {
+        to.start.position = from.start.position;
+        to.dims.iter_mut().zip(&from.dims).for_each(|(to, from)| to.stride.position = from.stride.position);
+    }
+    own.elements = elements;
     if reads.len() > of_known.len() {
-        own.elements = walk.elements.clone();
         *of_known = reads.to_vec();
     }
     Some(own)

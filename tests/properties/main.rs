@@ -6,6 +6,7 @@
 //! - `text`: what prints reads back, and no text makes a parser panic.
 //! - `layouts`: those of outputs show in no bit, those of inputs in no exact result.
 //! - `partial`: shards, combined in any brackets, have the bits of the whole.
+//! - `regions`: random regions have the same bits from every executor, keep their terms, and the reference allows them.
 //! - `words`: a spec said in other words is the same problem.
 //!
 //! A failure shows the spec as text, the schedule and the seed of the data.
@@ -13,6 +14,7 @@
 mod bits;
 mod layouts;
 mod partial;
+mod regions;
 mod shards;
 mod terms;
 mod text;

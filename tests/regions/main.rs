@@ -4,7 +4,11 @@ mod bits;
 mod builder;
 mod corners;
 mod given;
+mod logical;
+mod nothing;
+mod old;
 mod reference;
+mod siblings;
 mod values;
 
 use cranefold::Spec;

@@ -5,6 +5,7 @@ use super::read::{MAX_STAGES, Result};
 use super::{Body, BodyTypes, Reach, Value, print, types};
 use crate::expression::Expression;
 use crate::expression::error::Fault;
+use std::collections::HashSet;
 
 /// The places of a body's parts in the text.
 pub(super) struct Places<'a> {
@@ -16,6 +17,7 @@ pub(super) struct Places<'a> {
 /// The types of a body that keeps the rules.
 pub(super) fn checked(body: &Body, places: &Places<'_>) -> Result<BodyTypes> {
     check_old(body, places)?;
+    check_old_is_not_reduced(body, places)?;
     check_reaches(body, places)?;
     let types = types::types(body, &|d| places.definitions[d]);
     // A value that was written without a name is shown by its text.
@@ -32,6 +34,34 @@ fn check_old(body: &Body, places: &Places<'_>) -> Result<()> {
         {
             let message = format!("there is no output {output}: the region has {}", body.outputs.len());
             return Err(Fault::new(at, message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses reductions over the slice of what is computed from old elements: a slice is walked in inputs.
+fn check_old_is_not_reduced(body: &Body, places: &Places<'_>) -> Result<()> {
+    let mut of_old: HashSet<&str> = HashSet::new();
+    for (d, definition) in body.definitions.iter().enumerate() {
+        let reads = |expression: &Expression| {
+            let mut reads = false;
+            expression.each_name(&mut |name, _| reads |= of_old.contains(name));
+            reads
+        };
+        let is_of_old = match &definition.value {
+            Value::Old(_) => true,
+            Value::Expression(expression) => reads(expression),
+            Value::Reduction(reduction) if reduction.over.is_none() && reads(&reduction.of) => {
+                let message = format!(
+                    "`{}` of old elements: `old` stands in outputs alone; give what is reduced as an input",
+                    places.words[d]
+                );
+                return Err(Fault::new(places.definitions[d], message));
+            }
+            Value::Reduction(_) | Value::Position(_) => false,
+        };
+        if is_of_old {
+            of_old.extend(definition.names.iter().map(String::as_str));
         }
     }
     Ok(())

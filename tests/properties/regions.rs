@@ -1,0 +1,160 @@
+//! Random regions: the same bits from the interpreter on the naive nest, after every pass, and from native code at
+//! every width and under random schedules; the terms of the naive nest after every pass; and results that the
+//! reference allows.
+
+use cranefold::ir::eval::Terms;
+use cranefold::schedule::{Bounds, Decided, choose};
+use cranefold::{Compiler, Options, Problem, Scalar, Schedule, Spec, Vectors, lower, pipeline};
+use cranefold_fuzz::bits::{are_equal, difference, native, only_elements_are_written};
+use cranefold_fuzz::data::{Buffer, Random};
+use cranefold_fuzz::execute::{Memory, places};
+use cranefold_fuzz::regions::RegionCase;
+use cranefold_reference as reference;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use std::cell::Cell;
+use std::sync::LazyLock;
+
+static COMPILER: LazyLock<Compiler> =
+    LazyLock::new(|| Compiler::builder().most_kernels(64).build().expect("this machine"));
+
+fn cases(most_elements: u64) -> impl Strategy<Value = RegionCase> {
+    prop::collection::vec(any::<u8>(), RegionCase::BYTES).prop_map(move |bytes| RegionCase::of(&bytes, most_elements))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn native_code_gives_the_bits_of_the_naive_nest(case in cases(3000)) {
+        check_bits(&case)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn native_code_gives_the_bits_of_the_naive_nest_of_many_elements(case in cases(40_000)) {
+        check_bits(&case)?;
+    }
+}
+
+/// Schedules of many kinds that the problem takes.
+fn schedules(problem: &Problem, seed: u64) -> Vec<Schedule> {
+    let mut random = Random::new(seed);
+    let mut schedules = vec![];
+    for _ in 0..20 {
+        let (width, jam) = (random.pick(&[128, 256, 512]), 1 + random.below(4));
+        let mut text = format!("width={width} jam={jam} in_flight={}", 1 + random.below(3));
+        if random.below(2) == 0 {
+            text += &format!(" interleave={}", 1 + random.below(3));
+        }
+        if random.below(2) == 0 {
+            text += &format!(" tile=i{}:{}", random.below(3), 1 + random.below(9));
+        }
+        if random.below(3) == 0 {
+            text += " transpose=off";
+        }
+        let schedule: Schedule = text.parse().expect("a schedule");
+        if schedule.check(problem).is_ok() {
+            schedules.push(schedule);
+        }
+        if schedules.len() == 2 {
+            break;
+        }
+    }
+    schedules
+}
+
+fn check_bits(case: &RegionCase) -> Result<(), TestCaseError> {
+    let spec = case.spec();
+    let problem = Problem::of(&spec);
+    let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
+    let first = pipeline::checked("nest", lower::lower(&problem, "naive"));
+    let naive = memory.interpreted(&first.map_err(|e| TestCaseError::fail(e.to_string()))?);
+    only_elements_are_written(&spec, &memory, &naive).map_err(TestCaseError::fail)?;
+    let widths = [0, 128, 256, 512].map(|width| Options { width: Some(width), ..Options::default() });
+    let forced = schedules(&problem, case.seed).into_iter().map(|s| Options { schedule: Some(s), width: None });
+    for options in widths.into_iter().chain(forced) {
+        let outputs = native(&COMPILER, &spec, &memory, &options).map_err(TestCaseError::fail)?;
+        prop_assert!(are_equal(&outputs, &naive), "{}", difference(&spec, &options, &naive, &outputs));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_pass_changes_a_term_or_a_bit(case in cases(1500)) {
+        let spec = case.spec();
+        let problem = Problem::of(&spec);
+        let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
+        let naive = memory.interpreted(&lower::lower(&problem, "naive"));
+        let mut known = None;
+        for schedule in schedules(&problem, case.seed).into_iter().chain([choose(&problem, 512)]) {
+            let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
+            let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let stages = pipeline::stages(&decided).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let mut before = None;
+            for (stage, program) in stages {
+                if before.as_ref() == Some(&program) {
+                    continue;
+                }
+                let same = are_equal(&memory.interpreted_program(&program), &naive);
+                prop_assert!(same, "other bits after {stage}, {schedule}\n{program}");
+                if let [nest] = program.nests.as_slice() {
+                    let terms = Terms::of(nest);
+                    let known = known.get_or_insert_with(|| terms.clone());
+                    prop_assert!(*known == terms, "other terms after {stage}, {schedule}\n{program}");
+                }
+                before = Some(program);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reference_allows_the_results() {
+    let (unbounded, all) = (Cell::new(0u64), Cell::new(0u64));
+    let config = ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&cases(1000), |case| {
+        let spec = case.spec();
+        // Corners of types have unbounded results by right.
+        let is_tame = matches!(case.kind, 3 | 4 | 7);
+        let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
+        let options = Options::default();
+        let outputs = native(&COMPILER, &spec, &memory, &options).map_err(TestCaseError::fail)?;
+        let (more, of) = check_allowed(&spec, &memory, &outputs).map_err(TestCaseError::fail)?;
+        if is_tame {
+            unbounded.set(unbounded.get() + more);
+            all.set(all.get() + of);
+        }
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    println!("{} of {} results of tame data have no bounds", unbounded.get(), all.get());
+    assert!(unbounded.get() * 20 <= all.get(), "{} of {} results have no bounds", unbounded.get(), all.get());
+}
+
+/// Checks that the reference allows every element; returns the number of those that it cannot bound, and of all.
+fn check_allowed(spec: &Spec, memory: &Memory, outputs: &[Buffer]) -> Result<(u64, u64), String> {
+    let inputs: Vec<&[u8]> = memory.inputs.iter().map(Buffer::bytes).collect();
+    let old: Vec<&[u8]> = memory.outputs.iter().map(Buffer::bytes).collect();
+    let exact = reference::reduce_over(spec, &inputs, &old).map_err(|e| e.to_string())?;
+    let (mut unbounded, mut all) = (0, 0);
+    for (o, (exact, output)) in exact.iter().zip(outputs).enumerate() {
+        for (place, exact) in places(spec, o).into_iter().zip(exact) {
+            let got = Scalar::read(spec.outputs()[o].dtype(), output.bytes(), place);
+            all += 1;
+            unbounded += u64::from(!exact.is_bounded(spec));
+            if let Err(mismatch) = reference::check(spec, exact, got) {
+                return Err(format!("place {place} of output {o}: {mismatch}"));
+            }
+        }
+    }
+    Ok((unbounded, all))
+}
