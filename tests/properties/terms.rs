@@ -6,7 +6,6 @@ use cranefold::ir::eval::{Misaligned, Terms};
 use cranefold::lower::{self, Share};
 use cranefold::ops::Form;
 use cranefold::problem::search_windows::Windows;
-use cranefold::problem::tree::Tree;
 use cranefold::schedule::{Bounds, Decided, Divided, choose_in};
 use cranefold::{Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::specs::Case;
@@ -79,8 +78,7 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
 /// Whether slices are searched where they are whole, and looked at twice where their blocks are shared out: the same element
 /// is found by other operations.
 fn is_searched(problem: &Problem) -> bool {
-    let reducer = problem.reducer().filter(|_| !problem.elements().is_empty());
-    reducer.is_some_and(|r| Windows::of(problem, &r, &Tree::of(&problem.walks[0], &r.method)).is_some())
+    problem.computation().is_some_and(|computation| Windows::of_computation(problem, &computation).is_some())
 }
 
 /// The elements of the outputs are stored, and nothing between them.
