@@ -145,6 +145,10 @@ impl Problem {
             let positions = axes.boxes(true, true, axes.nowhere()).into_iter().map(forget_position).collect();
             self.positions = canonical(positions, Some(&mapped));
         }
+        if self.slices.is_empty() {
+            self.walks.clear();
+            self.positions.clear();
+        }
         self.padding = super::padding::of(spec);
         self.shift();
     }

@@ -17,7 +17,9 @@ impl Problem {
             Work::Reduce(_) => self.check_reduce()?,
             Work::Region(body) => self.check_region(body)?,
         }
-        let written = self.outputs.iter().any(|o| o.len > 0);
+        // Totals are written without slices too.
+        let of_slices = |(o, output): (usize, &OperandSpan)| output.len > 0 && self.output_reach(o) != Reach::Total;
+        let written = self.outputs.iter().enumerate().any(of_slices) || self.values.iter().any(|v| v.len > 0);
         let reduces = match &self.work {
             Work::Convert { .. } => false,
             Work::Reduce(_) => self.count > 0 && written,
