@@ -26,9 +26,8 @@ pub(super) struct Members {
     pub numbers: Vec<usize>,
 }
 
-/// The groups of reducers that share a tree. Reducers that are exact in every order
-/// follow any tree: that of the first group, or their own if there is no other. `own` says which are a user's, of whose
-/// operations nothing is known.
+/// The groups of reducers that share a tree. Reducers that are exact in every order follow any tree: that of a group with
+/// as many phases, or their own if there is none. `own` says which are a user's, of whose operations nothing is known.
 pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
     let mut groups: Vec<(Kind, Vec<usize>)> = vec![];
     let is_exact = |i: usize| !own[i] && reducers[i].method.is_exact();
@@ -43,13 +42,31 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
     if groups.is_empty() {
         return vec![Members { alone: None, numbers: exact }];
     }
-    let first = groups.iter().position(|(k, _)| k.one_phase && k.commutative).unwrap_or(0);
-    groups[first].1.extend(exact);
+    // With several phases, lanes fold at the end of each block: a reduction of one phase keeps its tree only beside others
+    // of one phase.
+    let (one, several): (Vec<usize>, Vec<usize>) =
+        exact.into_iter().partition(|&i| Kind::of(&reducers[i].method).one_phase);
+    let place = |one_phase: bool| groups.iter().position(|(k, _)| k.one_phase == one_phase && k.commutative);
+    let (of_one, of_several) = (place(true), place(false));
+    let mut apart = vec![];
+    match of_several {
+        Some(group) => groups[group].1.extend(several),
+        None => apart.extend(several),
+    }
+    match of_one.or(of_several) {
+        Some(group) => groups[group].1.extend(one),
+        None => apart.extend(one),
+    }
     let sorted = |(kind, mut numbers): (Kind, Vec<usize>)| {
         numbers.sort_unstable();
         Members { alone: Some(kind.state), numbers }
     };
-    groups.into_iter().map(sorted).collect()
+    let mut all: Vec<Members> = groups.into_iter().map(sorted).collect();
+    if !apart.is_empty() {
+        apart.sort_unstable();
+        all.push(Members { alone: None, numbers: apart });
+    }
+    all
 }
 
 /// The reducers side by side, over the same elements. Phase k of the product is made of phase k of

@@ -113,7 +113,8 @@ pub struct BodyInput {
     pub name: String,
     /// The type in memory; truth values are `Bool`.
     pub dtype: DType,
-    /// `Element` if it has the region's extent along a reduced axis; else `Slice` if it has one along a kept axis;
+    /// `Element` if it has the region's extent, above 1, along a reduced axis, or if slices are of one element and it has
+    /// all reduced axes; else `Slice` if it has one along a kept axis;
     /// else, and for scalars, `Scalar`.
     pub reach: Reach,
 }

@@ -145,11 +145,16 @@ fn shape(text: &str, head: &Head) -> Result<Vec<u64>, SpecError> {
     }
 }
 
-/// The axes that an operand depends on.
+/// The axes that an operand depends on. Of a slice of several elements, an extent of 1 along a reduced axis is a
+/// broadcast; of a slice of one, an operand that has all reduced axes is of elements.
 fn reach(own: &[u64], shape: &[u64], reduced: &[bool]) -> Reach {
-    let axes = (shape.len() - own.len()..shape.len()).zip(own);
-    let depends = axes.filter(|&(axis, &extent)| extent == shape[axis]).map(|(axis, _)| match reduced[axis] {
-        true => Reach::Element,
+    let before = shape.len() - own.len();
+    let is_one = (0..shape.len()).all(|axis| !reduced[axis] || shape[axis] == 1);
+    let has_all = (0..before).all(|axis| !reduced[axis]);
+    let axes = (before..shape.len()).zip(own);
+    let depends = axes.filter(|&(axis, &extent)| extent == shape[axis]).map(|(axis, &extent)| match reduced[axis] {
+        true if extent != 1 || (is_one && has_all) => Reach::Element,
+        true => Reach::Scalar,
         false => Reach::Slice,
     });
     depends.max().unwrap_or(Reach::Scalar)
