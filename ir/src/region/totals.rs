@@ -57,6 +57,7 @@ impl Body {
         let reaches = self.reaches();
         let value = |(n, dtype)| BodyInput { name: format!("t{n}"), dtype, reach: Reach::Element };
         let mut inputs: Vec<BodyInput> = types.into_iter().enumerate().map(value).collect();
+        let outputs: Vec<usize> = (0..self.outputs.len()).filter(|&o| reaches.outputs[o] == Reach::Total).collect();
         let mut over = vec![];
         let mut definitions = vec![];
         for definition in &self.definitions {
@@ -72,10 +73,13 @@ impl Body {
                 Value::Expression(e) if matches!(reaches.of(&names[0]), Reach::Total | Reach::Scalar) => {
                     definitions.push(Definition { names, value: Value::Expression(e.clone()) });
                 }
-                Value::Expression(_) | Value::Reduction(_) | Value::Position(_) | Value::Old(_) => {}
+                Value::Old(old) => {
+                    let number = outputs.iter().position(|output| output == old);
+                    definitions.extend(number.map(|n| Definition { names, value: Value::Old(n) }));
+                }
+                Value::Expression(_) | Value::Reduction(_) | Value::Position(_) => {}
             }
         }
-        let outputs: Vec<usize> = (0..self.outputs.len()).filter(|&o| reaches.outputs[o] == Reach::Total).collect();
         let expressions: Vec<Expression> = outputs.iter().map(|&o| self.outputs[o].clone()).collect();
         let is_used = |name: &str| {
             let in_definition = |d: &Definition| matches!(&d.value, Value::Expression(e) if e.uses(name));
