@@ -15,6 +15,8 @@ const REGIONS: &[&str] = &[
     "region x:f32[8,100] axes=[1] { x + old(1), max(x) }",
     "region x:f32[100,8] axes=[0] { x + old(1), max(x) }",
     "region x:f32[8,100] axes=[1] { m = max(x); x - m + old(2), m + old(1), sum(x) + old(1) }",
+    "region x:f32[8,100] axes=[1] { s = sum(x); s + old(0), sum(s, axes=[0]) + old(1) }",
+    "region x:f32[8,100] axes=[1] { s = sum(x); s, sum(s + old(0), axes=[0]) }",
     "region x:bf16[8,100] axes=[1] { bf16(x + f32(old(0))), bf16(sum(x)) }",
 ];
 
