@@ -3,7 +3,6 @@
 use crate::eval::{Program, eval1};
 use cranefold_ir::math::scale::{offset, scale, scale_by, scale_down, scale_down_by};
 use cranefold_ir::{DType, Op, Scalar};
-use std::ops::RangeInclusive;
 
 /// Significands from 1/2 to 2 of every kind, with both signs: ends, ties of every length, and others.
 fn significands(dtype: DType) -> Vec<Scalar> {
@@ -18,7 +17,7 @@ fn significands(dtype: DType) -> Vec<Scalar> {
     all.flat_map(|bits| [bits, bits | sign]).map(|bits| Scalar::from_bits(dtype, bits)).collect()
 }
 
-fn check(dtype: DType, powers: RangeInclusive<i32>, is_down: bool) {
+fn check(dtype: DType, powers: impl Iterator<Item = i32> + Clone, is_down: bool) {
     let (op, def, by) = match is_down {
         true => (Op::ScaleDown, scale_down(dtype), scale_down_by(dtype)),
         false => (Op::Scale, scale(dtype), scale_by(dtype)),
@@ -47,8 +46,8 @@ fn check(dtype: DType, powers: RangeInclusive<i32>, is_down: bool) {
 fn definitions_have_the_bits_of_the_operations() {
     check(DType::F32, -252..=252, false);
     check(DType::F32, -190..=0, true);
-    check(DType::F64, -2044..=2044, false);
-    check(DType::F64, -1534..=0, true);
+    check(DType::F64, (-2044..=2044).step_by(73), false);
+    check(DType::F64, (-1534..=0).step_by(59), true);
 }
 
 #[test]
