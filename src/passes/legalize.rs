@@ -247,6 +247,7 @@ impl Given<'_> {
                 self.columns(t, &mut out);
             } else if let Some(stmt) = at_line_start(stmt) {
                 out.push(match stmt.body() {
+                    [] if self.places.is_empty() => stmt,
                     [] => stmt.map_indices(&mut |index| self.without_places(index)),
                     _ => stmt.with_body(|body| self.written_out(body)),
                 });
