@@ -19,10 +19,11 @@ pub(super) fn checked(body: &Body, places: &Places<'_>) -> Result<BodyTypes> {
     check_old(body, places)?;
     check_old_is_not_reduced(body, places)?;
     check_reaches(body, places)?;
+    // The printer's recursion is as deep as stages and expressions together.
+    check_stages(body, places)?;
     let types = types::types(body, &|d| places.definitions[d]);
     // A value that was written without a name is shown by its text.
     let types = types.map_err(|fault| Fault { message: print::with_texts(body, &fault.message), ..fault })?;
-    check_stages(body, places)?;
     Ok(types)
 }
 

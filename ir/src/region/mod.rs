@@ -72,6 +72,7 @@ mod check;
 mod error;
 mod hoist;
 mod names;
+mod outputs;
 mod print;
 mod reach;
 mod read;

@@ -120,8 +120,8 @@ impl Scope {
 
 /// The reader of one body.
 pub(super) struct Reader<'a> {
-    parser: Parser<'a>,
-    text: Arc<str>,
+    pub(super) parser: Parser<'a>,
+    pub(super) text: Arc<str>,
     pub(super) scope: Scope,
     /// The names so far.
     known: HashMap<String, Known>,
@@ -186,22 +186,22 @@ impl Reader<'_> {
         Ok(ReadBody { body, types, end, places: self.places, output_places, layouts })
     }
 
-    fn at_end(&self) -> bool {
+    pub(super) fn at_end(&self) -> bool {
         matches!(self.parser.token, Token::End | Token::Mark("}"))
     }
 
-    fn is_separator(&self) -> bool {
+    pub(super) fn is_separator(&self) -> bool {
         matches!(self.parser.token, Token::Mark("\n" | ";"))
     }
 
-    fn skip_separators(&mut self) -> Result<()> {
+    pub(super) fn skip_separators(&mut self) -> Result<()> {
         while self.is_separator() {
             self.parser.bump()?;
         }
         Ok(())
     }
 
-    fn skip_lines(&mut self) -> Result<()> {
+    pub(super) fn skip_lines(&mut self) -> Result<()> {
         while self.parser.token == Token::Mark("\n") {
             self.parser.bump()?;
         }
@@ -209,7 +209,7 @@ impl Reader<'_> {
     }
 
     /// Returns true if names and `=` come next.
-    fn is_definition(&self) -> Result<bool> {
+    pub(super) fn is_definition(&self) -> Result<bool> {
         let mut ahead = self.parser.clone();
         while let Token::Word(_) = ahead.token {
             ahead.bump()?;
@@ -261,63 +261,9 @@ impl Reader<'_> {
         self.define(vec![(name, at)], value, "")
     }
 
-    /// Reads the outputs: expressions, places and layouts.
-    #[allow(clippy::type_complexity, reason = "the parts of a body that is read")]
-    fn outputs(&mut self) -> Result<(Vec<Expression>, Vec<usize>, Vec<Option<Range<usize>>>)> {
-        let (mut outputs, mut places, mut layouts) = (vec![], vec![], vec![]);
-        loop {
-            let at = self.parser.at;
-            if outputs.len() == MAX_OUTPUTS {
-                return Err(Fault::new(at, format!("the region has more than {MAX_OUTPUTS} outputs")));
-            }
-            let root = self.value(None)?.expect("a value without names");
-            outputs.push(self.expression(root));
-            places.push(at);
-            layouts.push(self.layout()?);
-            if self.parser.token != Token::Mark(",") {
-                break;
-            }
-            self.parser.bump()?;
-            self.skip_lines()?;
-        }
-        if !self.is_separator() && !self.at_end() {
-            return Err(self.parser.expected("an operator, `,`, `@` or the end of the outputs"));
-        }
-        self.skip_separators()?;
-        match self.parser.token {
-            Token::End | Token::Mark("}") => Ok((outputs, places, layouts)),
-            _ if self.is_definition()? => {
-                Err(Fault::new(self.parser.at, "a definition stands before the outputs, which end the region"))
-            }
-            _ => Err(Fault::new(self.parser.at, "the outputs stand in one list, separated by `,`")),
-        }
-    }
-
-    /// Takes `@` and the bytes of a layout, if they come next.
-    fn layout(&mut self) -> Result<Option<Range<usize>>> {
-        if self.parser.token != Token::Mark("@") {
-            return Ok(None);
-        }
-        let start = self.parser.at + 1;
-        let mut open = 0;
-        let inside = |c: char| {
-            match c {
-                '(' => open += 1,
-                ')' => open -= 1,
-                _ => {}
-            }
-            open > 0 || !(c.is_whitespace() || matches!(c, ',' | ';' | '}' | '#'))
-        };
-        let rest = &self.text[start..];
-        let end = start + rest.find(not(inside)).unwrap_or(rest.len());
-        self.parser.lexer.pos = end;
-        self.parser.bump()?;
-        Ok(Some(start..end))
-    }
-
     /// Reads a value, with the definitions of its calls. A call that is the whole value takes the names, and no
     /// expression is left.
-    fn value(&mut self, names: Option<&[Named]>) -> Result<Option<Node>> {
+    pub(super) fn value(&mut self, names: Option<&[Named]>) -> Result<Option<Node>> {
         let root = self.parser.expression(Level::Or)?;
         let calls = self.parser.calls.replace(vec![]).unwrap_or_default();
         let last = calls.len();
@@ -447,9 +393,4 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// The opposite of a test of characters.
-fn not(mut test: impl FnMut(char) -> bool) -> impl FnMut(char) -> bool {
-    move |c| !test(c)
 }

@@ -42,6 +42,18 @@ fn refused_regions() {
 }
 
 #[test]
+fn calls_in_calls_of_long_sums() {
+    // Each call is shallow for itself; together they would be deep.
+    let ones = "+ 1".repeat(98);
+    let nest = (0..99).fold("i".to_string(), |value, _| format!("centered({value} {ones})"));
+    let text = format!("region i:i32[8] {{ {nest} }}");
+    assert!(text.len() < 100_000);
+    assert!(text.parse::<Spec>().is_err());
+    let nest = (0..8).fold("x".to_string(), |value, _| format!("centered({value} {ones})"));
+    assert!(format!("region x:f32[8] {{ {nest} }}").parse::<Spec>().is_ok());
+}
+
+#[test]
 fn limits() {
     let refused = |text: String| match text.parse::<Spec>() {
         Ok(_) => panic!("{} bytes are not refused", text.len()),
