@@ -172,7 +172,7 @@ fn check_kept(head: &str, rest: &str, order: &str, shape: &[u64], extents: &[u64
                 .map(|i| Scalar::read(operand.dtype(), output.bytes(), i).bits())
                 .collect();
             assert!(bits.iter().all(|&b| b == bits[0]), "{spec}: slices of the same elements differ in output {o}");
-            let expected = expected.get_or_insert_with(|| vec![]);
+            let expected = expected.get_or_insert_with(std::vec::Vec::new);
             if expected.len() == o {
                 expected.push(bits[0]);
             }

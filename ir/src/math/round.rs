@@ -15,7 +15,7 @@ use crate::{DType, Def, Expr, Lets, Scalar};
 /// # Panics
 /// If `dtype` is neither `F32` nor `F64`.
 pub fn floor(dtype: DType) -> Def {
-    of("floor", dtype, |lets, x| below(lets, x))
+    of("floor", dtype, below)
 }
 
 /// `ceil.f32(x)`, `ceil.f64(x)`: the least integer value that is at least x.
