@@ -43,7 +43,7 @@ pub struct Case {
     pub formula: Formula,
 }
 
-/// The value of the outputs after the slices': the number of the output, and its value from those of each slice.
+/// The outputs that are means over slices: the region, and the number of the output.
 const TOTALS: &[(&str, usize)] = &[("cross-entropy by label with ignore index", 1), ("top-1 accuracy", 0)];
 
 /// All cases.
