@@ -237,8 +237,11 @@ mod tests {
         }
     }
 
+    /// A function, an argument, and the value there as the sum of three f64.
+    type Digits = (fn(Real) -> Real, f64, [f64; 3]);
+
     /// The value of a function beside its true value, as the sum of three f64.
-    const DIGITS: [(fn(Real) -> Real, f64, [f64; 3]); 9] = [
+    const DIGITS: [Digits; 9] = [
         (Real::tanh, 0.5, [0.46211715726000974, 2.1916603238260928e-17, 4.249939575546907e-34]),
         (Real::tanh, -3.0, [-0.9950547536867305, 1.2991892863562624e-17, -5.678175909710717e-34]),
         (Real::erf, 0.5, [0.5204998778130465, 1.900077467916287e-17, -1.0436449312314153e-33]),

@@ -188,7 +188,11 @@ impl<'a> Region<'a> {
 
     /// The depth of an operand's elements.
     fn depth(&self, operand: &Placed) -> Depth {
-        let varies = |axis: &usize| operand.axes[*axis].is_some();
+        // An extent of 1 beside longer slices is a broadcast.
+        let is_one = (0..self.shape.len()).all(|axis| !self.reduced[axis] || self.shape[axis] == 1);
+        let has_all = (0..self.shape.len()).all(|axis| !self.reduced[axis] || operand.axes[axis].is_some());
+        let counts = |axis: usize| !self.reduced[axis] || self.shape[axis] != 1 || (is_one && has_all);
+        let varies = |axis: &usize| operand.axes[*axis].is_some() && counts(*axis);
         let axes = 0..self.shape.len();
         match self.total_axes() {
             _ if axes.clone().any(|axis| varies(&axis) && self.reduced[axis]) => Depth::Element,

@@ -127,14 +127,13 @@ fn replacement(op: Op, result: DType, from: DType, vectors: Vectors) -> Option<D
         return math::half_conversion(result, from);
     }
     let of_floats = |sequence: fn(DType) -> Def| from.is_float().then(|| sequence(from));
-    match op {
-        Op::Min => of_floats(math::fmin),
-        Op::Max => of_floats(math::fmax),
-        Op::Scale => of_floats(math::scale),
-        Op::ScaleDown => of_floats(math::scale_down),
-        _ => None,
-    }
+    let sequences: [(Op, Sequence); 4] =
+        [(Op::Min, math::fmin), (Op::Max, math::fmax), (Op::Scale, math::scale), (Op::ScaleDown, math::scale_down)];
+    sequences.into_iter().find(|(known, _)| *known == op).and_then(|(_, sequence)| of_floats(sequence))
 }
+
+/// A function that makes the definition of an operation on floats of a type.
+type Sequence = fn(DType) -> Def;
 
 fn legal_def(def: &Def, vectors: Vectors) -> Def {
     let mut is_other = false;
@@ -177,15 +176,14 @@ fn legal_expr(e: &Expr, def: &Def, values: &[Expr], lets: &mut Lets, vectors: Ve
 
 /// The sum that the definition of a product with a power of two makes of n, where n is that sum less the number that is
 /// added: see [`math::scale`]. With it the definition that takes it.
-fn sum_of<'a>(op: Op, args: &'a [Expr], def: &'a Def) -> Option<(fn(DType) -> Def, &'a Expr)> {
-    let by: fn(DType) -> Def = match op {
-        Op::Scale => math::scale::scale_by,
-        Op::ScaleDown => math::scale::scale_down_by,
-        _ => return None,
-    };
-    let n = match &args[1] {
-        Expr::Var(v, _) => def.lets.get((v.0 as usize).checked_sub(def.params.len())?)?,
-        other => other,
+fn sum_of<'a>(op: Op, args: &'a [Expr], def: &'a Def) -> Option<(Sequence, &'a Expr)> {
+    let sequences: [(Op, Sequence); 2] =
+        [(Op::Scale, math::scale::scale_by), (Op::ScaleDown, math::scale::scale_down_by)];
+    let (_, by) = sequences.into_iter().find(|(known, _)| *known == op)?;
+    let n = if let Expr::Var(v, _) = args[1] {
+        def.lets.get((v.0 as usize).checked_sub(def.params.len())?)?
+    } else {
+        &args[1]
     };
     let Expr::Op(Op::Sub, dtype, difference) = n else { return None };
     let [sum, Expr::Const(number)] = difference.as_slice() else { return None };

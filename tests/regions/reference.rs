@@ -46,7 +46,6 @@ fn the_reference_allows_and_bounds_results_of_ordinary_data() {
             faults.extend(checked.err().map(|e| format!("{}: {e}", case.name)));
         };
         run(&listed);
-        // Pooling has as many slices.
         let sizes = if case.name.contains("causal") { &[2, 7, 17] } else { &[2, 7, 65] };
         sizes.iter().for_each(|&n| run(&sized(case, n)));
         let share = 100.0 * tally.unbounded as f64 / tally.checked as f64;

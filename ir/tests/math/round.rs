@@ -9,8 +9,11 @@ fn signum(x: f64) -> f64 {
     if x == 0.0 || x.is_nan() { x } else { x.signum() }
 }
 
+/// A function that makes a definition for a type.
+type Function = fn(DType) -> Def;
+
 /// Each function with the standard library's of f64, which gives an f32 for an f32.
-const ALL: [(fn(DType) -> Def, fn(f64) -> f64); 4] =
+const ALL: [(Function, fn(f64) -> f64); 4] =
     [(floor, f64::floor), (ceil, f64::ceil), (trunc, f64::trunc), (sign, signum)];
 
 #[test]

@@ -132,7 +132,7 @@ pub const CASES: &[Case] = &[
     case("group norm NCHW", &[], ("6,5,5]", "6,N,1]"), &[FEW], norm),
     case("group norm NHWC", &[], ("[2,5,5,", "[2,1,N,"), &[FEW], norm),
     case("instance norm", &[], ("9,7]", "2,N]"), &[FEW], norm),
-    case("batch norm training NCHW", RUNNING, ("5,7]", "1,N]"), &[FEW, FEW, FEW, FEW, FEW], batch),
+    case("batch norm training NCHW", RUNNING, ("[4,6,5,7]", "[N,6,2,3]"), &[FEW, FEW, FEW, FEW, FEW], batch),
     case("batch norm training NHWC", &[], ("[4,5,7,", "[2,N,1,"), &[FEW, FEW, FEW], batch_last),
     case("L1 normalisation", &[], ("100]", "N]"), &[FEW], l1),
     case("L2 normalisation", &[], ("100]", "N]"), &[FEW], l2),
