@@ -12,9 +12,11 @@ fn signum(x: f64) -> f64 {
 /// A function that makes a definition for a type.
 type Function = fn(DType) -> Def;
 
+/// A function beside that of f64.
+type Pair = (Function, fn(f64) -> f64);
+
 /// Each function with the standard library's of f64, which gives an f32 for an f32.
-const ALL: [(Function, fn(f64) -> f64); 4] =
-    [(floor, f64::floor), (ceil, f64::ceil), (trunc, f64::trunc), (sign, signum)];
+const ALL: [Pair; 4] = [(floor, f64::floor), (ceil, f64::ceil), (trunc, f64::trunc), (sign, signum)];
 
 #[test]
 fn f32_is_exact_with_its_sign() {
