@@ -148,8 +148,8 @@ fn no_kernel_leaves_its_buffers() {
 const APART: [((Factor, Factor), usize); 4] = [
     ((Factor::Op, Factor::Form), 349),
     ((Factor::Op, Factor::Forced), 239),
-    ((Factor::Tail, Factor::Forced), 13),
-    ((Factor::Form, Factor::Forced), 64),
+    ((Factor::Tail, Factor::Forced), 11),
+    ((Factor::Form, Factor::Forced), 63),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
