@@ -22,6 +22,8 @@ impl Problem {
             let recipe = spec.recipe();
             let outputs = spec.outputs();
             let region = if spec.applies() { recipe.region(body_inputs(spec), outputs[0].dtype()) } else { None };
+            let is_row = recipe.apply.is_none() && recipe.applies();
+            assert!(region.is_some() || !is_row, "a row that writes each position is a region: {spec}");
             region.map_or(Work::Reduce(recipe), Work::Region)
         };
         let operand = |o: &spec::Operand| OperandSpan { dtype: o.dtype(), len: o.span_elems() };

@@ -9,7 +9,11 @@ impl Recipe {
     /// The region that the recipe stands for, over inputs `x0`, `x1` and so on; `None` unless it writes an output of this
     /// type at each position, from floats alone.
     pub fn region(&self, inputs: Vec<BodyInput>, output: DType) -> Option<Body> {
+        let typed: Vec<(String, DType)> = inputs.iter().map(|input| (input.name.clone(), input.dtype)).collect();
+        let of_map = self.element(&typed).ok()?;
         let element = match &self.map {
+            // Elements of other floats are reduced in the accumulator's type.
+            Some(map) if of_map.is_float() && of_map != self.accumulator => map.clone().cast(self.accumulator),
             Some(map) => map.clone(),
             None => name("x0"),
         };
