@@ -48,7 +48,9 @@ impl Recipe {
         };
         let body = Body { inputs, reduced: vec![true], definitions, outputs, accumulator: self.accumulator };
         let types = body.types().ok()?;
-        if !types.definitions[0][0].is_float() || !types.outputs[0].is_float() {
+        let is_float = types.definitions[0][0].is_float() && types.outputs[0].is_float();
+        // What only values of the slice are in is an output of the slice in a region, and of each position here.
+        if !is_float || body.reaches().outputs[0] != Reach::Element {
             return None;
         }
         let value = body.outputs[0].clone();
