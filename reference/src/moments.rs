@@ -216,7 +216,8 @@ impl Moments {
 
     /// An element less the mean, which is subtracted in two parts.
     pub fn deviation(&self, element: Known) -> Known {
-        let exact = element.value.plus(self.mean.minus());
+        // The second part of a mean that is not finite is NaN.
+        let exact = if self.mean.is_finite() { element.value.plus(self.mean.minus()) } else { Real::Nan };
         let (acc, value) = (self.acc, self.acc.nearest(exact));
         let allowed = match element.ends() {
             _ if self.unbounded => Allowed::Anything,
