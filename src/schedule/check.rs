@@ -59,7 +59,7 @@ impl Schedule {
         let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
         let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
         let taken = outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent)));
-        let lanes = taken.fold(tree.lanes, u64::saturating_mul);
+        let lanes = taken.fold(tree.lanes_present(), u64::saturating_mul);
         lanes
             .saturating_mul(reducer.method.state_bytes())
             .saturating_mul(states_kept(&tree, self.in_flight))

@@ -22,9 +22,9 @@ const FEW_STEPS: u64 = 8;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let few_steps = facts.problem.count <= FEW_STEPS;
-    let most = Schedule::MAX_STATE_BYTES / states_kept(&facts.tree, 1);
     let whole = whole_outputs(facts);
-    let outputs = |bytes: u64| bytes.min(most) / facts.state_bytes / whole * whole;
+    let outputs = |bytes: u64| bytes / facts.lanes_bytes() / whole * whole;
+    let most = Schedule::MAX_STATE_BYTES / states_kept(&facts.tree, 1) / facts.lanes_bytes();
     let sizes = match (few_steps, facts.is_light) {
         (true, true) if facts.phases == 1 => vec![in_registers(facts, plain)],
         (true, _) => vec![vector_outputs(plain.width)],
@@ -32,7 +32,7 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     };
     let whole_rows: u64 = facts.inside(0).iter().map(|l| l.extent).product();
     let mut all: Vec<Schedule> = vec![];
-    for outputs in sizes {
+    for outputs in sizes.into_iter().map(|outputs| outputs.min(most)) {
         let tiles = (0..facts.loops.len()).filter_map(|number| match facts.inside(number) {
             [] => short_slices::tile(facts, plain.width, number),
             inside => tile_of(inside, outputs, whole, Transform::Steps),
