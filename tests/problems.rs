@@ -167,7 +167,7 @@ fn the_form_is_a_word_of_the_schedule() {
     for (text, work) in [
         ("max f16[8,2] axes=[1]", "`max` of f16"),
         ("max f64[8,2] axes=[1]", "`max` of f64"),
-        ("min,max f32[8,2] axes=[1]", "`min, max` of f32"),
+        ("min,max f32[8,2] axes=[1]", "a region"),
         ("sum f32[8,2] axes=[1]", "`sum` of f32"),
     ] {
         let problem = problem(text);

@@ -366,7 +366,7 @@ impl Spec {
     /// The inputs that lift reads, by their numbers.
     pub fn mapped(&self) -> Vec<usize> {
         if let Some(body) = &self.body {
-            return region::mapped(body, &self.inputs);
+            return body.mapped();
         }
         let names = self.expression_names();
         let read = |name: &str| match &self.map {

@@ -32,8 +32,19 @@ impl<'p> Lowering<'p> {
         self.apply(&ending.def, args)
     }
 
-    /// Puts values that statements compute into accumulators of one element, which loops that follow may read.
-    pub(super) fn hold(&mut self, stmts: Vec<Stmt>, values: Vec<Expr>, body: &mut Vec<Stmt>) -> Vec<Expr> {
+    /// Appends statements and returns the values that they compute: in accumulators of one element where loops follow,
+    /// which are outside the scope of the statements' own.
+    pub(super) fn held(
+        &mut self,
+        stmts: Vec<Stmt>,
+        values: Vec<Expr>,
+        loops_follow: bool,
+        body: &mut Vec<Stmt>,
+    ) -> Vec<Expr> {
+        if !loops_follow {
+            body.extend(stmts);
+            return values;
+        }
         let zeros: Vec<_> = values.iter().map(|v| Scalar::zero(v.dtype())).collect();
         let (held, accs) = self.accumulate(&zeros, 1);
         body.extend(accs);

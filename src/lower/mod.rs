@@ -303,15 +303,17 @@ impl<'p> Lowering<'p> {
         };
         self.gathered.clear();
         let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
+        let mut loops = computation.groups().count() + usize::from(computation.apply.is_some());
         for stage in &computation.stages {
             for group in &stage.groups {
-                if !self.group(&computation, group, &mut slice, at) {
+                loops -= 1;
+                if !self.group(&computation, group, loops > 0, &mut slice, at) {
                     return slice.body;
                 }
             }
             if let Some(end) = &stage.end {
                 let (stmts, values) = self.ending(end, &slice, at);
-                let values = self.hold(stmts, values, &mut slice.body);
+                let values = self.held(stmts, values, loops > 0, &mut slice.body);
                 slice.set(&end.results, values);
             }
         }
@@ -319,7 +321,14 @@ impl<'p> Lowering<'p> {
     }
 
     /// The results of a group, which become values of the slice; returns false if the states are stored instead.
-    fn group(&mut self, computation: &Computation, group: &Group, slice: &mut Slice, at: &At) -> bool {
+    fn group(
+        &mut self,
+        computation: &Computation,
+        group: &Group,
+        loops_follow: bool,
+        slice: &mut Slice,
+        at: &At,
+    ) -> bool {
         let reducer = &group.reducer;
         let state = match self.problem.count {
             0 => Some(reducer.nothing.iter().map(|&s| s.into()).collect()),
@@ -328,15 +337,7 @@ impl<'p> Lowering<'p> {
         let Some(mut args) = state else { return false };
         args.extend(self.sources(&reducer.reads, at));
         let (stmts, values) = self.apply(&reducer.finish, args);
-        // Loops that follow are outside the scope of the values.
-        let is_last = computation.only_group().is_some() && computation.apply.is_none();
-        let values = match is_last && computation.outputs.is_none() {
-            true => {
-                slice.body.extend(stmts);
-                values
-            }
-            false => self.hold(stmts, values, &mut slice.body),
-        };
+        let values = self.held(stmts, values, loops_follow, &mut slice.body);
         slice.set(&group.results, values);
         true
     }

@@ -74,7 +74,7 @@ impl Partial {
             let read = read.as_ref().map(|(nest, starts)| starts[input]..starts[input] + nest.buffers[input].len);
             InputSpan { input, elems: read.unwrap_or(0..0) }
         };
-        problem.types().mapped.into_iter().map(span).collect()
+        problem.reduced_inputs().into_iter().map(span).collect()
     }
 
     /// Bytes of all inputs that a range of blocks reads.

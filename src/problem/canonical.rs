@@ -4,6 +4,7 @@ use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Problem, SliceWalk, Work
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Order, Spec};
+use cranefold_ir::DType;
 use cranefold_ir::ops::in_memory;
 use cranefold_ir::region::{Body, BodyInput, Definition, Reach, Totals, Value};
 use std::cmp::Reverse;
@@ -12,7 +13,8 @@ impl Problem {
     /// The problem of a reduction.
     pub fn of(spec: &Spec) -> Problem {
         let work = if let Some(body) = spec.body() {
-            Work::Region(body.canonical())
+            let body = body.canonical();
+            body.row_alone().map_or_else(|| Work::Region(body), Work::Reduce)
         } else if spec.is_identity() {
             // A reduction over no axes keeps only the row's rule of overflow: it wraps or clamps.
             let wraps = spec.reducers()[0].as_row().is_some_and(|row| row.wraps);
@@ -20,14 +22,17 @@ impl Problem {
             Work::Convert { saturate: spec.saturate() || !wraps, half_even }
         } else {
             let recipe = spec.recipe();
-            let outputs = spec.outputs();
-            let region = if spec.applies() { recipe.region(body_inputs(spec), outputs[0].dtype()) } else { None };
+            let outputs: Vec<DType> = spec.outputs().iter().map(spec::Operand::dtype).collect();
+            let region = recipe.region(body_inputs(spec), &outputs);
             let is_row = recipe.apply.is_none() && recipe.applies();
             assert!(region.is_some() || !is_row, "a row that writes each position is a region: {spec}");
             region.map_or(Work::Reduce(recipe), Work::Region)
         };
         let operand = |o: &spec::Operand| OperandSpan { dtype: o.dtype(), len: o.span_elems() };
-        let mapped = spec.mapped();
+        let mapped = match &work {
+            Work::Region(body) => body.mapped(),
+            Work::Convert { .. } | Work::Reduce(_) => spec.mapped(),
+        };
         let input = |(i, o): (usize, &spec::Operand)| Input { operand: operand(o), mapped: mapped.contains(&i) };
         let takes_position = match &work {
             Work::Convert { .. } => false,
@@ -389,7 +394,14 @@ impl<'a> Axes<'a> {
             Work::Convert { .. } | Work::Reduce(_) => (vec![], 0),
         };
         let values = (kept_strides(spec), totals);
-        Axes { spec, sizes: BlockSizes::of(spec), positions, indices, values, is_region: spec.body().is_some() }
+        Axes {
+            spec,
+            sizes: BlockSizes::of(spec),
+            positions,
+            indices,
+            values,
+            is_region: matches!(work, Work::Region(_)),
+        }
     }
 
     /// The inputs of a region with more elements first; others in order.

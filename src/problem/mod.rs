@@ -88,6 +88,7 @@ pub use text::ProblemError;
 use cranefold_ir::ops::{Computation, Form, OpCall, Recipe, Reducer, Types};
 use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
+use std::collections::BTreeSet;
 
 /// A canonical reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -226,7 +227,7 @@ impl Problem {
         let recipe = match &self.work {
             Work::Convert { .. } => return None,
             Work::Region(body) => {
-                return (form == Form::Plain).then(|| body.computation(&self.types(), &self.walk_of()));
+                return body.computation(&self.types(), &self.walk_of(), form);
             }
             Work::Reduce(recipe) => recipe,
         };
@@ -242,6 +243,14 @@ impl Problem {
     pub fn reducer_in(&self, form: Form) -> Option<Reducer> {
         let computation = self.computation_in(form)?;
         computation.stages.into_iter().flat_map(|stage| stage.groups).next().map(|group| group.reducer)
+    }
+
+    /// The inputs that lifts take, by their numbers in ascending order.
+    pub fn reduced_inputs(&self) -> Vec<usize> {
+        let computation = self.computation();
+        let taken = computation.iter().flat_map(Computation::groups).flat_map(|group| &group.inputs).copied();
+        // The numbers of indices follow those of inputs.
+        taken.filter(|&i| i < self.inputs.len()).collect::<BTreeSet<usize>>().into_iter().collect()
     }
 
     /// The number of the walk of each reduction of a region.

@@ -9,6 +9,7 @@ mod nothing;
 mod old;
 mod reference;
 mod siblings;
+mod sugar;
 mod values;
 
 use cranefold::Spec;

@@ -4,17 +4,17 @@ use super::product::{Members, groups};
 use super::{OpCall, Reducer, ResultKind, RowTypes, StateSize, Types, in_memory, truth};
 use crate::{DType, Expr, Lets, Scalar, math};
 
-/// The reducer of a row over elements of this type, whose values have the types of `results`.
-pub(crate) fn reducer_in_region(
+/// The types of a row over elements of this type, whose values have the types of `results`.
+pub(crate) fn types_in_region(
     call: &OpCall,
     element: DType,
     results: &[DType],
     accumulator: DType,
     types: &Types,
-) -> Reducer {
+) -> RowTypes {
     let row = call.as_row().expect("a row of the table");
     let value = row.results.iter().position(|&kind| kind == ResultKind::Value).map(|i| results[i]);
-    row.build(&RowTypes {
+    RowTypes {
         input: in_memory(element),
         output: in_memory(value.unwrap_or(element)),
         outputs: results.iter().map(|&d| in_memory(d)).collect(),
@@ -27,7 +27,7 @@ pub(crate) fn reducer_in_region(
         params: call.params(),
         saturate: false,
         half_even: false,
-    })
+    }
 }
 
 /// The groups of reducers that share a tree: the state that the tree follows, and the members' numbers.

@@ -23,7 +23,7 @@ mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
 pub use computation::{Computation, Ending, Group, SliceOutputs, Stage};
-pub(crate) use in_region::{as_byte, as_truth, grouped, reducer_in_region, stored};
+pub(crate) use in_region::{as_byte, as_truth, grouped, stored, types_in_region};
 pub use params::ParamError;
 pub(crate) use product::product;
 pub(crate) use recipe::{Element, expression_type, in_expression, number};

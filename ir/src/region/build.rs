@@ -1,11 +1,11 @@
 //! The computation of a body: its reductions in stages, its values of the slice, and its outputs.
 
 use super::totals::by_name;
-use super::{Body, BodyTypes, Definition, Reach, Stages, Value};
+use super::{Body, BodyInput, BodyTypes, Definition, Reach, Reduction, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
-    Apply, Computation, Element, Ending, Group, Source, Stage, Types, as_truth, grouped, in_expression, in_memory,
-    reducer_in_region, stored,
+    Apply, Computation, Element, Ending, Form, Group, Reducer, Row, RowTypes, Source, Stage, Types, as_byte, as_truth,
+    grouped, in_expression, in_memory, product, stored, types_in_region,
 };
 use crate::{DType, Def, Expr, Lets};
 use std::collections::{BTreeSet, HashMap};
@@ -17,10 +17,14 @@ impl Body {
     ///
     /// Inputs are numbered as the body has them; the index of each definition that is a position follows them.
     ///
+    /// A reduction alone has the forms of its row; `None` if there is no such form.
+    ///
     /// # Panics
     /// If the body has not been checked.
-    pub fn computation(&self, types: &Types, walk_of: &[usize]) -> Computation {
-        Builder::new(&self.hoisted(), types).computation(walk_of)
+    pub fn computation(&self, types: &Types, walk_of: &[usize], form: Form) -> Option<Computation> {
+        let hoisted = self.hoisted();
+        let builder = Builder { form, ..Builder::new(&hoisted, types) };
+        builder.has_form().then(|| builder.computation(walk_of))
     }
 
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
@@ -32,10 +36,24 @@ impl Body {
         reductions.into_iter().map(|d| builder.needs([builder.of(d)], &[]).inputs.into_iter().collect()).collect()
     }
 
-    /// The inputs and indices that elements of outputs, or lifts, are computed from at each position of a slice.
+    /// The inputs of elements that reductions over the slice depend on, by their numbers; without such, all inputs of
+    /// elements, or input 0.
     pub fn mapped(&self) -> Vec<usize> {
-        let all: BTreeSet<usize> = self.reads_of_reductions().into_iter().flatten().collect();
-        all.into_iter().collect()
+        let mut needed: BTreeSet<&str> = BTreeSet::new();
+        for definition in self.definitions.iter().rev() {
+            let over_slice = matches!(&definition.value, Value::Reduction(reduction) if reduction.over.is_none());
+            if over_slice || definition.names.iter().any(|name| needed.contains(name.as_str())) {
+                needed.extend(match &definition.value {
+                    Value::Expression(expression) => expression.used(),
+                    Value::Reduction(reduction) => reduction.of.used(),
+                    Value::Position(_) | Value::Old(_) => vec![],
+                });
+            }
+        }
+        let elements = || (0..self.inputs.len()).filter(|&i| self.inputs[i].reach == Reach::Element);
+        let mapped: Vec<usize> = elements().filter(|&i| needed.contains(self.inputs[i].name.as_str())).collect();
+        let all = if mapped.is_empty() { elements().collect() } else { mapped };
+        if all.is_empty() { vec![0] } else { all }
     }
 
     /// The axes of the definitions that are positions, in order.
@@ -70,6 +88,8 @@ struct Builder<'a> {
     values: Vec<Option<usize>>,
     /// For each definition that is a position, the number of its index.
     indices: HashMap<usize, usize>,
+    /// The form of the reducers.
+    form: Form,
 }
 
 impl<'a> Builder<'a> {
@@ -101,15 +121,39 @@ impl<'a> Builder<'a> {
             inputs: body.inputs.iter().enumerate().map(|(i, input)| (input.name.as_str(), i)).collect(),
             values,
             indices,
+            form: Form::Plain,
         }
+    }
+
+    /// Returns true if the reductions have the form: another than the plain one only a reduction of floats alone has.
+    fn has_form(&self) -> bool {
+        let mut reductions = self.stages.reductions.iter().flatten();
+        match (self.form, reductions.next(), reductions.next()) {
+            (Form::Plain, ..) => true,
+            (Form::Direct, Some(&d), None) => {
+                let (inputs, _, takes) = lists(&self.needs([self.of(d)], &[]));
+                let element = self.element(d, &inputs, &takes);
+                self.row(d).build_direct(&self.row_types(d, &element)).is_some()
+            }
+            (Form::Direct, ..) => false,
+        }
+    }
+
+    fn reduction(&self, d: usize) -> &'a Reduction {
+        match &self.body.definitions[d].value {
+            Value::Reduction(reduction) => reduction,
+            _ => unreachable!("a definition that is a reduction"),
+        }
+    }
+
+    /// The row of a reduction.
+    fn row(&self, d: usize) -> &'static Row {
+        self.reduction(d).call.as_row().expect("a row of the table")
     }
 
     /// The expression of the elements of a reduction.
     fn of(&self, d: usize) -> &'a Expression {
-        match &self.body.definitions[d].value {
-            Value::Reduction(reduction) => &reduction.of,
-            _ => unreachable!("a definition that is a reduction"),
-        }
+        &self.reduction(d).of
     }
 
     /// The values that expressions are computed from, where the definitions `here` are computed too.
@@ -304,10 +348,7 @@ impl<'a> Builder<'a> {
     }
 
     fn groups_of_walk(&self, reductions: &[usize], walk: usize) -> Vec<Group> {
-        let positions = |d: &usize| match &self.body.definitions[*d].value {
-            Value::Reduction(reduction) => reduction.call.takes_position(),
-            _ => false,
-        };
+        let positions = |d: &usize| self.row(*d).takes_position;
         let made = |members: &[usize]| {
             let needs = self.needs(members.iter().map(|&d| self.of(d)), &[]);
             let (inputs, _, takes) = lists(&needs);
@@ -318,12 +359,12 @@ impl<'a> Builder<'a> {
         let (reducers, ..) = made(reductions);
         let group = |members: Vec<usize>, alone| {
             let (reducers, params, inputs, takes, takes_position) = made(&members);
-            let reducer = crate::ops::product(reducers, alone, &params, takes_position, self.types.count);
+            let reducer = product(reducers, alone, &params, takes_position, self.types.count);
             let numbers = |d: &usize| {
                 let first = self.values[*d].expect("a reduction is a value");
                 first..first + self.body.definitions[*d].names.len()
             };
-            let name = members.iter().filter_map(|&d| self.row(d)).collect::<Vec<_>>().join(", ");
+            let name = members.iter().map(|&d| self.row(d).name).collect::<Vec<_>>().join(", ");
             Group {
                 name,
                 reducer,
@@ -338,40 +379,44 @@ impl<'a> Builder<'a> {
         groups.map(|(alone, numbers)| group(numbers.into_iter().map(|n| reductions[n]).collect(), alone)).collect()
     }
 
-    /// The name of the row of a reduction.
-    fn row(&self, d: usize) -> Option<&'static str> {
-        match &self.body.definitions[d].value {
-            Value::Reduction(reduction) => reduction.call.as_row().map(|row| row.name),
-            Value::Expression(_) | Value::Position(_) | Value::Old(_) => None,
-        }
+    /// The reducer of a reduction, whose lifts take these inputs and values, and perhaps the position.
+    fn reducer(&self, d: usize, inputs: &[usize], takes: &[usize], positions: bool) -> Reducer {
+        let element = self.element(d, inputs, takes);
+        let (row, types) = (self.row(d), self.row_types(d, &element));
+        let reducer = match self.form {
+            Form::Plain => row.build(&types),
+            Form::Direct => row.build_direct(&types).expect("a row with the form"),
+        };
+        element.adapt(reducer, row.takes_position, self.types, positions)
     }
 
-    /// The reducer of a reduction, whose lifts take these inputs and values, and perhaps the position.
-    fn reducer(&self, d: usize, inputs: &[usize], takes: &[usize], positions: bool) -> crate::ops::Reducer {
-        let Definition { value: Value::Reduction(reduction), .. } = &self.body.definitions[d] else {
-            unreachable!("a definition that is a reduction")
-        };
+    /// The types of the row of a reduction of such elements.
+    fn row_types(&self, d: usize, element: &Element) -> RowTypes {
+        let (call, results) = (&self.reduction(d).call, &self.typed.definitions[d]);
+        types_in_region(call, element.dtype, results, self.body.accumulator, self.types)
+    }
+
+    /// The elements of a reduction, from these inputs and values.
+    fn element(&self, d: usize, inputs: &[usize], takes: &[usize]) -> Element {
+        let of = self.of(d);
         let params = self.params(inputs, &[], takes);
-        let needs = self.needs([&reduction.of], &[]);
+        let needs = self.needs([of], &[]);
         let mut dtype = DType::Bool;
         let map = Def::build("map", &params, |lets, args| {
             let names = self.names(lets, args, (inputs, &[], takes), &needs.definitions);
-            let value = self.expression(lets, &reduction.of, &names);
+            let value = self.expression(lets, of, &names);
             dtype = value.dtype();
-            vec![if dtype == DType::Bool { crate::ops::as_byte(value) } else { value }]
+            vec![if dtype == DType::Bool { as_byte(value) } else { value }]
         });
         // An input itself is reduced in its type in memory.
         let bare = inputs.iter().position(|&i| {
-            let is_input = |input: &super::BodyInput| reduction.of == by_name(&input.name);
+            let is_input = |input: &BodyInput| *of == by_name(&input.name);
             self.body.inputs.get(i).is_some_and(is_input)
         });
-        let element = match bare {
+        match bare {
             Some(first) => Element::of_input(self.input_type(inputs[first]), params, first),
             None => Element::of_map(dtype, map, params),
-        };
-        let results = &self.typed.definitions[d];
-        let reducer = reducer_in_region(&reduction.call, element.dtype, results, self.body.accumulator, self.types);
-        element.adapt(reducer, reduction.call.takes_position(), self.types, positions)
+        }
     }
 }
 

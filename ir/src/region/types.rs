@@ -10,7 +10,7 @@ use DType::{F32, F64, I64, U64};
 use std::collections::HashMap;
 
 /// The types of the values of a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BodyTypes {
     /// For each definition the types of its names.
     pub definitions: Vec<Vec<DType>>,

@@ -8,8 +8,7 @@ use crate::layout::{MAX_BYTES, list};
 use crate::text::Parser;
 use crate::{Layout, MAX_TEXT, Operand, Role, Spec, SpecError, boxes, count, shape_without};
 use cranefold_ir::DType::{self, F32, F64};
-use cranefold_ir::region::{Body, BodyInput, Definition, MAX_DEFINITIONS, Reach, ReadBody, RegionError, Scope, Value};
-use std::collections::HashSet;
+use cranefold_ir::region::{Body, BodyInput, MAX_DEFINITIONS, Reach, ReadBody, RegionError, Scope, Value};
 use std::sync::Arc;
 
 /// The part of a region's text before its body.
@@ -297,27 +296,4 @@ fn reducers(body: &Body) -> Vec<cranefold_ir::ops::OpCall> {
         _ => None,
     });
     calls.flatten().collect()
-}
-
-/// The inputs of elements that reductions over the slice depend on, by their numbers; without such, all inputs of
-/// elements, or input 0.
-pub(crate) fn mapped(body: &Body, inputs: &[Operand]) -> Vec<usize> {
-    let mut needed: HashSet<&str> = HashSet::new();
-    fn used(definition: &Definition) -> Vec<&str> {
-        match &definition.value {
-            Value::Expression(expression) => expression.used(),
-            Value::Reduction(reduction) => reduction.of.used(),
-            Value::Position(_) | Value::Old(_) => vec![],
-        }
-    }
-    for definition in body.definitions.iter().rev() {
-        let over_slice = matches!(&definition.value, Value::Reduction(reduction) if reduction.over.is_none());
-        if over_slice || definition.names.iter().any(|name| needed.contains(name.as_str())) {
-            needed.extend(used(definition));
-        }
-    }
-    let elements = || (0..inputs.len()).filter(|&i| body.inputs[i].reach == Reach::Element);
-    let mapped: Vec<usize> = elements().filter(|&i| needed.contains(body.inputs[i].name.as_str())).collect();
-    let all = if mapped.is_empty() { elements().collect() } else { mapped };
-    if all.is_empty() { vec![0] } else { all }
 }

@@ -8,7 +8,6 @@ mod text;
 
 pub use build::RegionBuilder;
 pub(super) use build::{RegionTexts, built, text};
-pub(super) use check::mapped;
 pub(super) use text::read;
 
 use super::Spec;

@@ -1,14 +1,16 @@
-//! Recipes that are regions: what writes an output at each position of a slice.
+//! Recipes that are regions, which compute on floats before or after their reductions, and regions that are rows
+//! alone.
 
 use super::{OpCall, Recipe, number};
 use crate::DType;
-use crate::expression::name;
-use crate::region::{Body, BodyInput, Definition, Reach, Reduction, Value};
+use crate::expression::node::{Kind, Node, Operation};
+use crate::expression::{Expression, name};
+use crate::region::{Body, BodyInput, BodyTypes, Definition, Reach, Reduction, Value};
 
 impl Recipe {
-    /// The region that the recipe stands for, over inputs `x0`, `x1` and so on; `None` unless it writes an output of this
-    /// type at each position, from floats alone.
-    pub fn region(&self, inputs: Vec<BodyInput>, output: DType) -> Option<Body> {
+    /// The region that the recipe stands for, over inputs `x0`, `x1` and so on, with outputs of these types; `None` of a
+    /// row alone, of combiners, and unless the elements and the outputs are floats or follow from floats.
+    pub fn region(&self, inputs: Vec<BodyInput>, outputs: &[DType]) -> Option<Body> {
         let typed: Vec<(String, DType)> = inputs.iter().map(|input| (input.name.clone(), input.dtype)).collect();
         let of_map = self.element(&typed).ok()?;
         let element = match &self.map {
@@ -18,9 +20,9 @@ impl Recipe {
             None => name("x0"),
         };
         let mut definitions = vec![Definition { names: vec!["x".into()], value: Value::Expression(element) }];
-        let outputs = match (&self.calls[..], &self.apply) {
-            ([call], None) => {
-                let row = call.as_row().filter(|row| row.applies)?;
+        let (values, reach) = match (&self.calls[..], &self.apply) {
+            ([call], None) if self.applies() => {
+                let row = call.as_row()?;
                 let body = self.body_of(row.text, call, inputs.len())?;
                 for (i, input) in inputs.iter().enumerate().skip(1).take(body.inputs.len() - 1) {
                     let value = if input.dtype.is_float() {
@@ -31,32 +33,79 @@ impl Recipe {
                     definitions.push(Definition { names: vec![format!("y{i}")], value: Value::Expression(value) });
                 }
                 definitions.extend(body.definitions);
-                body.outputs
+                (body.outputs, Reach::Element)
             }
-            (calls, Some(apply)) => {
-                let mut results = 0usize..;
-                for call in calls {
-                    call.as_row()?;
-                    let count = call.results().len();
-                    let names = results.by_ref().take(count).map(|n| format!("r{n}")).collect();
-                    let reduction = Reduction { call: call.clone(), of: name("x"), over: None };
-                    definitions.push(Definition { names, value: Value::Reduction(reduction) });
-                }
-                vec![apply.clone()]
+            (_, Some(apply)) => {
+                definitions.extend(self.reductions()?);
+                (vec![apply.clone()], Reach::Element)
+            }
+            (_, None) if !self.then.is_empty() => {
+                definitions.extend(self.reductions()?);
+                (self.then_over_old(&mut definitions), Reach::Slice)
+            }
+            (calls, None) if self.map.is_some() || calls.len() > 1 => {
+                let reductions = self.reductions()?;
+                let values = reductions.iter().flat_map(|d| &d.names).map(|n| name(n)).collect();
+                definitions.extend(reductions);
+                (values, Reach::Slice)
             }
             _ => return None,
         };
-        let body = Body { inputs, reduced: vec![true], definitions, outputs, accumulator: self.accumulator };
-        let types = body.types().ok()?;
-        let is_float = types.definitions[0][0].is_float() && types.outputs[0].is_float();
-        // What only values of the slice are in is an output of the slice in a region, and of each position here.
-        if !is_float || body.reaches().outputs[0] != Reach::Element {
+        let given = |values: Vec<Expression>, types: &[DType]| {
+            let values = values.into_iter().zip(types).zip(outputs);
+            values.map(|((value, &of), &to)| self.given(value, of, to)).collect::<Option<Vec<Expression>>>()
+        };
+        let mut body =
+            Body { inputs, reduced: vec![true], definitions, outputs: values, accumulator: self.accumulator };
+        // An old element has the type of the conversion that its output is, which is not known before.
+        let mut types = BodyTypes::default();
+        for _ in 0..2 {
+            types = body.types().ok()?;
+            body.outputs = given(body.outputs.clone(), &types.outputs)?;
+        }
+        let expressions = || self.then.iter().chain(&self.apply);
+        let literal = types.definitions.get(1).map(|of| of[0]);
+        if literal != Some(self.accumulator) && expressions().any(|e| has_constants(&e.root)) {
+            // Of constants alone the first result has the type here, the accumulator in a region.
             return None;
         }
-        let value = body.outputs[0].clone();
-        let value = if output.is_int() && self.half_even { value.round() } else { value };
-        let value = if output == types.outputs[0] { value } else { value.cast(output) };
-        Some(Body { outputs: vec![value], ..body }.canonical())
+        // What only values of the slice are in is an output of the slice in a region, and of each position with `apply`.
+        let is_float = types.definitions[0][0].is_float();
+        (is_float && body.reaches().outputs.iter().all(|&of| of == reach)).then(|| body.canonical())
+    }
+
+    /// The definitions of the reductions of `x`, with the results `r0`, `r1` and so on; `None` if one is a combiner.
+    fn reductions(&self) -> Option<Vec<Definition>> {
+        let mut results = 0usize..;
+        let reduction = |call: &OpCall| {
+            call.as_row()?;
+            let names = results.by_ref().take(call.results().len()).map(|n| format!("r{n}")).collect();
+            let reduction = Reduction { call: call.clone(), of: name("x"), over: None };
+            Some(Definition { names, value: Value::Reduction(reduction) })
+        };
+        self.calls.iter().map(reduction).collect()
+    }
+
+    /// The expressions of `then`, with a definition for each old element `d` that one reads.
+    fn then_over_old(&self, definitions: &mut Vec<Definition>) -> Vec<Expression> {
+        let mut one = |(output, then): (usize, &Expression)| {
+            let old = format!("d{output}");
+            if then.uses("d") {
+                definitions.push(Definition { names: vec![old.clone()], value: Value::Old(output) });
+            }
+            then.renamed(|name| (name == "d").then(|| old.clone()))
+        };
+        self.then.iter().enumerate().map(|then| one(then)).collect()
+    }
+
+    /// The value in an output's type; `None` unless it is a float, or a number of elements that stays as it is.
+    fn given(&self, value: Expression, of: DType, output: DType) -> Option<Expression> {
+        match of == output {
+            true => Some(value),
+            false if !of.is_float() || output == DType::Bool => None,
+            false if output.is_int() && self.half_even => Some(value.round().cast(output)),
+            false => Some(value.cast(output)),
+        }
     }
 
     /// The body of a row over the element `x`, with the values of its parameters, and scale `y1` and bias `y2` if there
@@ -73,4 +122,36 @@ impl Recipe {
         let input = |name: String| BodyInput { name, dtype: self.accumulator, reach: Reach::Element };
         Body::parse(&text, names.map(input).collect(), &[true], self.accumulator).ok()
     }
+}
+
+impl Body {
+    /// The recipe of a row alone that this canonical body stands for; `None` if it computes anything before or after the
+    /// reduction, but for the conversion of a float to an output's type.
+    pub fn row_alone(&self) -> Option<Recipe> {
+        let ([BodyInput { reach: Reach::Element, .. }], [definition]) = (&self.inputs[..], &self.definitions[..])
+        else {
+            return None;
+        };
+        let Value::Reduction(Reduction { call, of, over: None }) = &definition.value else { return None };
+        let types = self.types().ok()?;
+        let is_result = |((output, result), of): ((&Expression, &String), &DType)| match &output.root.kind {
+            Kind::Name(own) => own == result,
+            Kind::Apply(Operation::Cast(to), args) => {
+                let named = matches!(&args[..], [Node { kind: Kind::Name(own), .. }] if own == result);
+                named && of.is_float() && to.is_float()
+            }
+            _ => false,
+        };
+        let outputs = self.outputs.iter().zip(&definition.names).zip(&types.definitions[0]);
+        let is_alone = *of == name("x0") && self.outputs.len() == definition.names.len();
+        (is_alone && outputs.into_iter().all(is_result)).then(|| Recipe::simple(call.clone(), self.accumulator))
+    }
+}
+
+/// Returns true if an operation takes numbers alone.
+fn has_constants(node: &Node) -> bool {
+    let Kind::Apply(_, args) = &node.kind else { return false };
+    let mut is_named = false;
+    node.visit_names(&mut |_, _| is_named = true);
+    !is_named || args.iter().any(has_constants)
 }
