@@ -21,13 +21,15 @@
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
 //!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
+//!          | "keep" "=" name ("," name)*                              element values kept between the visits of a slice
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
 //!
 //! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
 //! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch, vectors loaded from
-//! anywhere.
+//! anywhere, every value computed again by each visit. A name of a kept value is that of its definition in the text of
+//! the problem.
 
 mod check;
 mod choose;
@@ -76,6 +78,9 @@ pub struct Schedule {
     /// The bytes of the lines of memory that loops load as whole vectors where they can, in wide functions whose
     /// vectors have masks; 0 loads vectors from anywhere.
     pub align: u64,
+    /// The element values of a region that are kept in scratch memory between the visits of a slice, by the names of
+    /// their definitions in the problem.
+    pub keep: Vec<String>,
     /// The parts that threads may run at once.
     pub parts: Parts,
 }
@@ -94,6 +99,7 @@ impl Default for Schedule {
             prefetch: 0,
             transpose: true,
             align: 0,
+            keep: vec![],
             parts: Parts::ONE,
         }
     }
@@ -158,6 +164,9 @@ impl Schedule {
     /// The most bytes of state in a tile, over all levels of the stack of blocks: they live on the stack of the
     /// calling thread.
     pub const MAX_STATE_BYTES: u64 = 256 << 10;
+    /// The most bytes of element values that are kept between visits, over the slices of a tile: half of a second-level
+    /// cache.
+    pub const MAX_KEPT_BYTES: u64 = 512 << 10;
 }
 
 impl fmt::Display for Schedule {
@@ -180,6 +189,9 @@ impl fmt::Display for Schedule {
         if !self.transpose {
             f.write_str(" transpose=off")?;
         }
+        if !self.keep.is_empty() {
+            write!(f, " keep={}", self.keep.join(","))?;
+        }
         if self.parts != Parts::ONE { write!(f, " parts={}", self.parts) } else { Ok(()) }
     }
 }
@@ -191,7 +203,8 @@ impl fmt::Display for Schedule {
 pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
-         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off parts=PARTS[@blocks]"
+         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off \
+         keep=VALUES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -232,6 +245,10 @@ pub enum ScheduleError {
     OfNest(Box<Schedule>),
     #[error("the schedule keeps {bytes} bytes of state, above the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64 },
+    #[error("keep={given}: no such value may be kept between visits of a slice; {values} may")]
+    NoKept { given: String, values: String },
+    #[error("keep={given} keeps {bytes} bytes of element values, above the limit of {limit}")]
+    KeptTooLarge { given: String, bytes: u64, limit: u64 },
 }
 
 /// Reads the text form. A decision that is left out has its default.
@@ -272,6 +289,13 @@ fn parse_switch(text: &str) -> Option<bool> {
     }
 }
 
+fn parse_names(text: &str) -> Option<Vec<String>> {
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let names: Vec<&str> = text.split(',').collect();
+    let are_names = names.iter().all(is_name) && (1..names.len()).all(|n| !names[..n].contains(&names[n]));
+    are_names.then(|| names.into_iter().map(str::to_string).collect())
+}
+
 fn parse_tile(text: &str) -> Option<Tile> {
     let (var, by) = text.split_once(':')?;
     let id = var.strip_prefix('i')?.parse().ok()?;
@@ -294,6 +318,7 @@ impl Schedule {
             "prefetch" => ("prefetch", self.prefetch = number()?),
             "transpose" => ("transpose", self.transpose = parse_switch(value)?),
             "align" => ("align", self.align = number()?),
+            "keep" => ("keep", self.keep = parse_names(value)?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,
         };

@@ -320,8 +320,15 @@ impl Case {
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
             let align = if jam % 2 == 1 { 64 } else { 0 };
+            let keep = match jam % 3 {
+                0 => vec![],
+                _ => problem.keepable(|_| true).into_iter().map(|value| value.name).collect(),
+            };
             let mut schedule =
-                Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, align, transpose, parts };
+                Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, align, transpose, keep, parts };
+            if schedule.check(problem).is_err() {
+                schedule.keep.clear();
+            }
             if schedule.check(problem).is_err() {
                 schedule.parts.of = Divided::Outputs;
             }

@@ -75,10 +75,15 @@ impl<'p> Lowering<'p> {
             (None, Some(_)) => {}
         }
         if let Some(apply) = &computation.apply {
+            let values = slice.take(&apply.takes);
+            let computed = self.begin_keeping(&apply.inputs, &mut slice);
+            self.visit.computed = computed;
+            let mut before = 0;
             for region in &self.problem.positions {
-                let each = &mut |this: &mut Self, at: &At| this.output(apply, &slice, at);
-                let positions = self.positions(&region.dims, at.entering(&region.start), each);
+                let each = &mut |this: &mut Self, at: &At| this.output(apply, &values, at);
+                let positions = self.positions(&region.dims, at.entering(&region.start, before), each);
                 slice.body.extend(positions);
+                before += region.positions();
             }
         }
         slice.body.extend(last);
@@ -95,11 +100,12 @@ impl<'p> Lowering<'p> {
     }
 
     /// The statements of the outputs at one position of the slice.
-    fn output(&mut self, apply: &Apply, slice: &Slice, at: &At) -> Vec<Stmt> {
-        let mut args: Vec<Expr> = apply.inputs.iter().map(|&i| self.load(i, at)).collect();
+    fn output(&mut self, apply: &Apply, values: &[Expr], at: &At) -> Vec<Stmt> {
+        let (mut stmts, mut args) = self.elements(&apply.inputs, at);
         args.extend(apply.old.iter().map(|&o| self.old(o, at)));
-        args.extend(slice.take(&apply.takes));
-        let (mut stmts, values) = self.apply(&apply.def, args);
+        args.extend(values.iter().cloned());
+        let (applied, values) = self.apply(&apply.def, args);
+        stmts.extend(applied);
         stmts.extend(self.store(values, &apply.outputs, at));
         stmts
     }
@@ -126,13 +132,14 @@ impl<'p> Lowering<'p> {
         let (elements, mut body) = self.accumulate(&[Scalar::zero(dtype)], self.problem.count);
         let mut before = 0;
         for region in self.visit.boxes.clone() {
-            body.extend(self.positions(&region.dims, at.entering(&region.start), &mut |this, at| {
-                let args = this.loads(at);
-                let (mut stmts, values) = this.apply(lift, args);
-                stmts.extend(elements.set(&at.element().offset_by(before), values));
+            body.extend(self.positions(&region.dims, at.entering(&region.start, before), &mut |this, at| {
+                let (mut stmts, args) = this.loads(at);
+                let (lifted, values) = this.apply(lift, args);
+                stmts.extend(lifted);
+                stmts.extend(elements.set(&at.element(), values));
                 stmts
             }));
-            before += region.positions() as i64;
+            before += region.positions();
         }
         let types = what.results(dtype);
         let vars: Vec<_> = types.iter().map(|_| self.names.var()).collect();
@@ -154,7 +161,7 @@ impl<'p> Lowering<'p> {
         let zeros: Vec<_> = inputs.iter().map(|&i| Scalar::zero(dtype(i))).collect();
         let (elements, mut body) = self.accumulate(&zeros, problem.count);
         for region in &walk.elements {
-            body.extend(self.positions(&region.dims, at.entering(&region.start), &mut |this, at| {
+            body.extend(self.positions(&region.dims, at.entering(&region.start, 0), &mut |this, at| {
                 elements.set(&at.position(), inputs.iter().map(|&i| this.load(i, at)).collect())
             }));
         }

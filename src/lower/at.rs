@@ -50,9 +50,9 @@ impl At {
         }
     }
 
-    /// The indices at the start of a box.
-    pub fn entering(&self, start: &Offsets) -> At {
-        At { element: Index::default(), ..self.along(start, 0, &Index::constant(1)) }
+    /// The indices at the start of a box that begins after so many elements of the boxes before it.
+    pub fn entering(&self, start: &Offsets, before: u64) -> At {
+        At { element: Index::constant(before as i64), ..self.along(start, 0, &Index::constant(1)) }
     }
 
     /// The index in an input.
@@ -75,7 +75,7 @@ impl At {
         self.slice.clone()
     }
 
-    /// The number of the element in its box, row-major over the dims.
+    /// The number of the element, row-major over the dims of each box, box after box.
     pub fn element(&self) -> Index {
         self.element.clone()
     }

@@ -6,7 +6,7 @@
 //! the blocks from `c * 2^k` on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the
 //! parts' states like blocks, is merging all blocks.
 
-use super::{Share, lower_share};
+use super::{Share, lower_keeping};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{IndexBox, Offsets, Problem};
@@ -22,7 +22,7 @@ const LINE: u64 = 16;
 /// The naive program of a problem in the parts of a schedule.
 pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
     let (form, shares) = (schedule.form, shares(problem, schedule));
-    let lower = |share: &Share| lower_share(problem, form, name, share);
+    let lower = |share: &Share| lower_keeping(problem, (form, &schedule.keep), name, share);
     let finish = match shares[..] {
         [Share::Blocks { parts, .. }, ..] => {
             Some(Nest { name: format!("{name}, finish"), ..lower(&Share::Finish { parts }) })

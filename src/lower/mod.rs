@@ -28,6 +28,7 @@
 mod after;
 mod at;
 mod cut;
+mod keep;
 pub mod program;
 mod search;
 mod states;
@@ -83,6 +84,12 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
 /// The naive nest of a share of a problem in one of its forms. Its buffers are those of the problem, then those of
 /// states.
 pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
+    lower_keeping(problem, (form, &[]), name, share)
+}
+
+/// The naive nest of a share of a problem in one of its forms, where the element values of these names are kept between
+/// the visits of a slice.
+pub fn lower_keeping(problem: &Problem, (form, keep): (Form, &[String]), name: &str, share: &Share) -> Nest {
     let buffer = |role, o: &OperandSpan| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
@@ -91,11 +98,12 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
     let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
     let mut lowering = Lowering {
         problem,
-        computation: problem.computation_in(form).map(Arc::new),
+        computation: problem.computation_keeping(form, keep).map(Arc::new),
         share,
         operands: Operands::of(problem),
         visit: Visit::default(),
         gathered: vec![],
+        kept: vec![],
         nest,
         names: Names::default(),
     };
@@ -135,6 +143,8 @@ struct Lowering<'a> {
     visit: Visit,
     /// The elements of the slice in the order of their positions: the walk and the inputs that are gathered for it.
     gathered: Vec<(usize, Vec<usize>, State)>,
+    /// The memory of each value that is kept between visits, once a visit has computed it.
+    kept: Vec<Option<State>>,
     nest: Nest,
     names: Names,
 }
@@ -152,6 +162,16 @@ struct Visit {
     taken: Vec<Expr>,
     /// The elements in the order of their positions, if they are gathered first.
     gathered: Option<State>,
+    /// The kept values that the visit computes, each with the values of the slice that it takes.
+    computed: Vec<(usize, Vec<Expr>)>,
+}
+
+impl Visit {
+    /// The indices at the start of a box of elements.
+    fn entering(&self, number: usize, at: &At) -> At {
+        let before = self.boxes[..number].iter().map(IndexBox::positions).sum();
+        at.entering(&self.boxes[number].start, before)
+    }
 }
 
 /// The states of one reducer: an accumulator for each value of a state.
@@ -302,6 +322,7 @@ impl<'p> Lowering<'p> {
             return stmts;
         };
         self.gathered.clear();
+        self.kept = vec![None; computation.kept.len()];
         let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
         let mut loops = computation.groups().count() + usize::from(computation.apply.is_some());
         for stage in &computation.stages {
@@ -351,7 +372,9 @@ impl<'p> Lowering<'p> {
             takes_position: group.takes_position,
             taken: slice.take(&group.takes),
             gathered: None,
+            computed: vec![],
         };
+        self.visit.computed = self.begin_keeping(&group.inputs, slice);
         let reducer = &group.reducer;
         match &reducer.method {
             Method::Select { lift, what } => Some(self.select(lift, what, slice, at)),
@@ -386,8 +409,9 @@ impl<'p> Lowering<'p> {
             let base = block.times(lanes as i64);
             this.steps(tree, at, blocks, &mut |this, at, lane| {
                 let element = base.add(lane);
-                let x = this.loads(at);
-                this.take(phase, &state, &element, x)
+                let (mut stmts, x) = this.loads(at);
+                stmts.extend(this.take(phase, &state, &element, x));
+                stmts
             })
         }));
         if blocks > 1 {
@@ -415,15 +439,20 @@ impl<'p> Lowering<'p> {
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let mut body = vec![];
             let mut results: Vec<Expr> = vec![];
+            // The first phase computes what is kept.
+            let computed = this.visit.computed.clone();
             for phase in phases {
                 let lanes = blocks.lanes(tree);
                 let combine = this.nest.define(phase.combine.clone());
                 let (state, acc) = this.accumulate(&phase.identity, lanes);
                 body.extend(acc);
                 body.extend(this.steps(tree, at, blocks, &mut |this, at, lane| {
-                    let args = this.loads(at).into_iter().chain(results.iter().cloned()).collect();
-                    this.take(phase, &state, lane, args)
+                    let (mut stmts, args) = this.loads(at);
+                    let args = args.into_iter().chain(results.iter().cloned()).collect();
+                    stmts.extend(this.take(phase, &state, lane, args));
+                    stmts
                 }));
+                this.visit.computed.clear();
                 body.extend(fold(&state, combine, lanes, tree.lanes));
                 let folded = state.read(&Index::default());
                 results.extend(match &phase.close {
@@ -434,6 +463,7 @@ impl<'p> Lowering<'p> {
                     }
                 });
             }
+            this.visit.computed = computed;
             assert_eq!(states.accs.len(), results.len(), "a block's state is the results of all phases");
             body.extend(states.set(block, results));
             body
@@ -510,16 +540,20 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// The first arguments of lifts: the element of each input that they read, the values of earlier stages, and the
-    /// position of the element if lifts take it.
-    fn loads(&self, at: &At) -> Vec<Expr> {
-        let Visit { inputs, takes_position, taken, gathered, .. } = &self.visit;
-        let position = takes_position.then(|| Expr::At(self.problem.types().position(), at.position()));
-        let elements = match gathered {
-            Some(gathered) => gathered.read(&at.position()),
-            None => inputs.iter().map(|&i| self.load(i, at)).collect(),
+    /// The first arguments of lifts, after statements that compute some: the element of each input that they read, the
+    /// values of earlier stages, and the position of the element if lifts take it.
+    fn loads(&mut self, at: &At) -> (Vec<Stmt>, Vec<Expr>) {
+        let position = self.visit.takes_position.then(|| Expr::At(self.problem.types().position(), at.position()));
+        let (stmts, mut args) = match &self.visit.gathered {
+            Some(gathered) => (vec![], gathered.read(&at.position())),
+            None => {
+                let inputs = self.visit.inputs.clone();
+                self.elements(&inputs, at)
+            }
         };
-        elements.into_iter().chain(taken.iter().cloned()).chain(position).collect()
+        args.extend(self.visit.taken.iter().cloned());
+        args.extend(position);
+        (stmts, args)
     }
 }
 

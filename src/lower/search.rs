@@ -37,15 +37,16 @@ impl Lowering<'_> {
     ) -> Vec<Expr> {
         let [extreme, find] = phases else { unreachable!("a search has two phases") };
         let region = &self.visit.boxes[0];
-        let (first, stride) = (at.entering(&region.start), region.dims[0].stride.clone());
+        let (first, stride) = (at.entering(&region.start, 0), region.dims[0].stride.clone());
         let to = |element: &Index| first.along(&stride, 1, element);
         let lanes = tree.lanes;
         let (best, mut body) = self.accumulate(&search.identity, lanes);
         let window = |this: &mut Self, start: &Index| {
             let (state, mut body) = this.accumulate(&extreme.identity, lanes);
             body.extend(this.window(windows, lanes, start, &mut |this, element, lane| {
-                let element = this.loads(&to(element));
-                this.take(extreme, &state, lane, element)
+                let (mut stmts, element) = this.loads(&to(element));
+                stmts.extend(this.take(extreme, &state, lane, element));
+                stmts
             }));
             body.extend(this.repeat(Over::Element, lanes, LoopKind::Parallel, |this, lane| {
                 let here = Expr::At(search.identity[1].dtype(), start.clone());
@@ -83,8 +84,10 @@ impl Lowering<'_> {
         let (found, accs) = self.accumulate(&find.identity, lanes);
         body.extend(accs);
         body.extend(self.window(windows, lanes, &Index::term(start, 1), &mut |this, element, lane| {
-            let element = this.loads(&to(element)).into_iter().chain(results.iter().cloned()).collect();
-            this.take(find, &found, lane, element)
+            let (mut stmts, element) = this.loads(&to(element));
+            let element = element.into_iter().chain(results.iter().cloned()).collect();
+            stmts.extend(this.take(find, &found, lane, element));
+            stmts
         }));
         let combine = self.nest.define(find.combine.clone());
         body.extend(fold(&found, combine, lanes, lanes));

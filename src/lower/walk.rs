@@ -83,7 +83,7 @@ impl<'p> Lowering<'p> {
         let mut body = vec![];
         let mut before = 0;
         for (number, grid) in tree.grids.iter().enumerate() {
-            let at = at.entering(&self.visit.boxes[number].start);
+            let at = self.visit.entering(number, at);
             let of_grid = |block: u64| block.clamp(before, before + grid.blocks()) - before;
             let within = of_grid(share.start)..of_grid(share.end);
             if !within.is_empty() {
@@ -153,7 +153,7 @@ impl<'p> Lowering<'p> {
         }
         let mut body = vec![];
         for (number, grid) in tree.grids.iter().enumerate() {
-            let at = at.entering(&self.visit.boxes[number].start);
+            let at = self.visit.entering(number, at);
             let whole = Alike { grid: number, first: 0, iterations: grid.steps[grid.cut] };
             body.extend(self.inner_steps(tree, grid.cut, at, &whole, each));
         }

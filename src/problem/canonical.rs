@@ -297,7 +297,7 @@ fn shared<'w>(known: &'w mut (Vec<usize>, SliceWalk), reads: &[usize], walk: &Sl
 
 /// The box without its outputs and without inputs that the reduction does not read, which do not affect the order of
 /// its dims.
-fn of_elements(mut region: IndexBox, read: &[usize]) -> IndexBox {
+pub(super) fn of_elements(mut region: IndexBox, read: &[usize]) -> IndexBox {
     let places = std::iter::once(&mut region.start).chain(region.dims.iter_mut().map(|d| &mut d.stride));
     for place in places {
         place.outputs.fill(0);
@@ -538,14 +538,14 @@ impl IndexBox {
 }
 
 /// The region without positions, which do not distinguish slices and outputs.
-fn forget_position(mut region: IndexBox) -> IndexBox {
+pub(super) fn forget_position(mut region: IndexBox) -> IndexBox {
     region.start.position = 0;
     region.dims.iter_mut().for_each(|d| d.stride.position = 0);
     region
 }
 
 /// Joins neighbours that walk memory as one dim.
-fn merged(region: IndexBox) -> IndexBox {
+pub(super) fn merged(region: IndexBox) -> IndexBox {
     let mut dims: Vec<Dim> = Vec::new();
     for dim in region.dims {
         match dims.last_mut() {

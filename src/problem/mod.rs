@@ -78,6 +78,7 @@
 pub mod blocks;
 mod canonical;
 mod check;
+mod keep;
 mod padding;
 pub mod search_windows;
 mod text;
@@ -224,10 +225,16 @@ impl Problem {
 
     /// The computation in a form; `None` if the work is a conversion, or the reducer has no such form.
     pub fn computation_in(&self, form: Form) -> Option<Computation> {
+        self.computation_keeping(form, &[])
+    }
+
+    /// The computation in a form, where the element values of these names are kept between visits of the slice; `None`
+    /// as [`computation_in`](Problem::computation_in).
+    pub fn computation_keeping(&self, form: Form, keep: &[String]) -> Option<Computation> {
         let recipe = match &self.work {
             Work::Convert { .. } => return None,
             Work::Region(body) => {
-                return body.computation(&self.types(), &self.walk_of(), form);
+                return body.computation(&self.types(), &self.walk_of(), form, keep);
             }
             Work::Reduce(recipe) => recipe,
         };

@@ -5,6 +5,7 @@ use super::{Schedule, ScheduleError};
 use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
 use cranefold_ir::ops::{Form, Reducer};
+use cranefold_ir::region::Repeated;
 
 impl Schedule {
     /// Checks a forced schedule against the problem.
@@ -31,6 +32,7 @@ impl Schedule {
                 return Err(ScheduleError::TwoTiles { first: first.var, second: second.var });
             }
         }
+        self.check_kept(problem, &loops)?;
         let Some(reducer) = problem.reducer_in(self.form).filter(|_| !problem.elements().is_empty()) else {
             return Ok(());
         };
@@ -39,6 +41,40 @@ impl Schedule {
             true => Ok(()),
             false => Err(ScheduleError::StateTooLarge { bytes, limit: Schedule::MAX_STATE_BYTES }),
         }
+    }
+
+    /// Checks that the kept values may be kept, and fit.
+    fn check_kept(&self, problem: &Problem, loops: &[Vec<OutputLoop>]) -> Result<(), ScheduleError> {
+        if self.keep.is_empty() {
+            return Ok(());
+        }
+        let values = problem.keepable(|_| true);
+        let given = self.keep.join(",");
+        if let Some(name) = self.keep.iter().find(|name| !values.iter().any(|value| value.name == **name)) {
+            let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+            let values = if names.is_empty() { "none".into() } else { names.join(", ") };
+            return Err(ScheduleError::NoKept { given: name.clone(), values });
+        }
+        let bytes = self.kept_bytes(problem, &values, loops);
+        match bytes <= Schedule::MAX_KEPT_BYTES {
+            true => Ok(()),
+            false => Err(ScheduleError::KeptTooLarge { given, bytes, limit: Schedule::MAX_KEPT_BYTES }),
+        }
+    }
+
+    /// The bytes of the element values that the schedule keeps at once, of these that may be kept.
+    pub(super) fn kept_bytes(&self, problem: &Problem, values: &[Repeated], loops: &[Vec<OutputLoop>]) -> u64 {
+        let kept = values.iter().filter(|value| self.keep.contains(&value.name));
+        let element: u64 = kept.flat_map(|value| &value.def.results).map(|r| r.dtype().bytes()).sum();
+        let slices = loops.iter().map(|loops| self.outputs_at_once(loops)).max().unwrap_or(1);
+        element.saturating_mul(problem.count).saturating_mul(slices).saturating_mul(self.interleave)
+    }
+
+    /// The slices of a box that are taken together.
+    fn outputs_at_once(&self, loops: &[OutputLoop]) -> u64 {
+        let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
+        let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
+        outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent))).fold(1, u64::saturating_mul)
     }
 
     /// Checks a schedule forced for a nest that keeps its loops: only its vectors and its prefetch count.
@@ -56,10 +92,7 @@ impl Schedule {
     /// The bytes of the states that are kept at once for a box of slices.
     fn state_bytes(&self, problem: &Problem, reducer: &Reducer, loops: &[OutputLoop]) -> u64 {
         let tree = Tree::of(&problem.walks[0], &reducer.method);
-        let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
-        let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
-        let taken = outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent)));
-        let lanes = taken.fold(tree.lanes_present(), u64::saturating_mul);
+        let lanes = tree.lanes_present().saturating_mul(self.outputs_at_once(loops));
         lanes
             .saturating_mul(reducer.method.state_bytes())
             .saturating_mul(states_kept(&tree, self.in_flight))

@@ -16,6 +16,8 @@ pub struct Cost {
     /// Ending slices: folding lanes, finishing, storing, beginning loops; and moving states of blocks that lie among
     /// those of other outputs.
     pub ending_ns: f64,
+    /// Element values that several visits of a slice need: keeping them between visits, or computing them again.
+    pub keeping_ns: f64,
     /// The call itself.
     pub calling_ns: f64,
 }
@@ -23,16 +25,20 @@ pub struct Cost {
 impl Cost {
     /// The total time. Reading, computing and visiting overlap, but not completely.
     pub fn total_ns(&self) -> f64 {
-        self.reading_ns.hypot(self.computing_ns).hypot(self.visiting_ns) + self.ending_ns + self.calling_ns
+        self.reading_ns.hypot(self.computing_ns).hypot(self.visiting_ns)
+            + self.ending_ns
+            + self.keeping_ns
+            + self.calling_ns
     }
 
     /// The parts by name.
-    pub fn terms(&self) -> [(&'static str, f64); 5] {
+    pub fn terms(&self) -> [(&'static str, f64); 6] {
         [
             ("reading", self.reading_ns),
             ("computing", self.computing_ns),
             ("visiting accumulators", self.visiting_ns),
             ("ending slices", self.ending_ns),
+            ("values of several visits", self.keeping_ns),
             ("calling", self.calling_ns),
         ]
     }

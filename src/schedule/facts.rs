@@ -8,6 +8,8 @@ use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Form, Method};
+use cranefold_ir::region::Repeated;
+use cranefold_ir::work::Work;
 
 /// A loop over slices.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +74,9 @@ pub(super) struct Facts<'p> {
     pub is_light: bool,
     /// The number of slices.
     pub slices: u64,
+    /// The element values that several visits of a slice need and may keep between them, each with its operations on an
+    /// element; those that a load is as cheap as are left out.
+    pub repeated: Vec<(Repeated, u64)>,
 }
 
 impl<'p> Facts<'p> {
@@ -111,6 +116,7 @@ impl<'p> Facts<'p> {
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
+            repeated: repeated(problem, width, &machine),
         })
     }
 
@@ -199,6 +205,17 @@ impl<'p> Facts<'p> {
         let transform = if grid.cut < around { Transform::Blocks } else { Transform::Runs };
         (grid.cut + 1 >= around).then(|| Runs { bytes, loops: &self.loops[number][outside..], transform })
     }
+}
+
+/// The element values that may be kept between visits and are worth it, with their operations.
+fn repeated(problem: &Problem, width: u32, machine: &Machine) -> Vec<(Repeated, u64)> {
+    let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
+    let values = problem.keepable(|def| work.def(def) > machine.kept_ops);
+    let priced = |value: Repeated| {
+        let operations = work.def(&value.def);
+        (value, operations)
+    };
+    values.into_iter().map(priced).collect()
 }
 
 /// The bytes of all elements read.

@@ -74,6 +74,8 @@ pub struct Machine {
     pub extreme_ops: [u64; 2],
     /// The most operations on an element in each phase that cost little beside its load.
     pub light_ops: u64,
+    /// The operations on an element in the time of storing its value and loading it again.
+    pub kept_ops: u64,
     /// Operations by which a fold halves the lanes of a value: two moves and a combination.
     pub halving_ops: f64,
     /// Operations per slice by which several slices fold a value together: two moves.
@@ -155,6 +157,7 @@ impl Machine {
         division_ops: 6,
         extreme_ops: [5, 2],
         light_ops: 6,
+        kept_ops: 4,
         halving_ops: 3.0,
         shared_fold_ops: 2.0,
         transpose_ops: 4.0,

@@ -21,6 +21,7 @@ use super::facts::{Facts, OutputLoop};
 use super::machine::Machine;
 use super::{Schedule, Tile, Transform};
 use crate::vectors::Vectors;
+use cranefold_ir::region::Repeated;
 
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
@@ -97,14 +98,39 @@ pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
     let aligned: Vec<Schedule> =
         all.iter().filter(loads_lines).map(|s| Schedule { align: Machine::LINE_BYTES, ..s.clone() }).collect();
     all.extend(aligned);
+    let keep: Vec<String> = facts.repeated.iter().map(|(value, _)| value.name.clone()).collect();
+    if !keep.is_empty() {
+        let keeping: Vec<Schedule> = all.iter().map(|s| Schedule { keep: keep.clone(), ..s.clone() }).collect();
+        all.extend(keeping.into_iter().filter(|schedule| fits(facts, schedule)));
+    }
     all
+}
+
+/// Returns true if the element values that a schedule keeps fit.
+fn fits(facts: &Facts, schedule: &Schedule) -> bool {
+    let values: Vec<Repeated> = facts.repeated.iter().map(|(value, _)| value.clone()).collect();
+    schedule.kept_bytes(facts.problem, &values, &facts.loops) <= Schedule::MAX_KEPT_BYTES
+}
+
+/// The time of element values that several visits need: those after the first load them, or compute them again.
+fn keeping_ns(facts: &Facts, schedule: &Schedule) -> f64 {
+    let vectors = facts.vectors(vector_bytes(schedule));
+    let one = |(value, operations): &(Repeated, u64)| {
+        let again = (value.visits - 1) as f64;
+        match schedule.keep.contains(&value.name) {
+            true => (again + 1.0) * vectors * vector_bytes(schedule) / facts.machine.state_rate,
+            false => again * vectors * *operations as f64 / facts.machine.vector_ops,
+        }
+    };
+    facts.repeated.iter().map(one).sum()
 }
 
 /// The cost of a call of code by a schedule.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let is_wide = schedule.width > Vectors::BASE.bits;
     let calling_ns = if is_wide { facts.machine.wide_call_ns } else { 0.0 };
-    let cost = Cost { calling_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) };
+    let keeping_ns = keeping_ns(facts, schedule);
+    let cost = Cost { calling_ns, keeping_ns, ..Strategy::of(facts, schedule).cost(facts, schedule) };
     match line_loops(facts, schedule) {
         None => cost,
         Some(loops) if schedule.align > 0 => {

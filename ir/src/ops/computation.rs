@@ -1,7 +1,7 @@
 //! The computation on a slice: reductions in stages, then outputs.
 
 use super::{Apply, Reducer, Source};
-use crate::Def;
+use crate::{DType, Def, Expr};
 
 /// The computation on a slice.
 ///
@@ -15,6 +15,28 @@ pub struct Computation {
     pub outputs: Option<SliceOutputs>,
     /// The outputs at each position of the slice.
     pub apply: Option<Apply>,
+    /// The values of elements that are kept between visits of the slice. They are numbered after the inputs and indices.
+    pub kept: Vec<Kept>,
+}
+
+/// A value of elements that the first visit which needs it computes, and that later visits read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The name of its definition in the region.
+    pub name: String,
+    /// (elements of `inputs`, values in `takes`) -> value, as memory holds it.
+    pub def: Def,
+    /// The inputs, indices and kept values that it is computed from, by their numbers.
+    pub inputs: Vec<usize>,
+    /// The values of the slice that it takes, by their numbers.
+    pub takes: Vec<usize>,
+}
+
+impl Kept {
+    /// The type in memory.
+    pub fn dtype(&self) -> DType {
+        self.def.results.first().map_or(DType::F32, Expr::dtype)
+    }
 }
 
 /// The reductions that need no result of one another, and what follows from their results.
@@ -67,7 +89,7 @@ impl Computation {
         let results: Vec<usize> = (0..reducer.finish.results.len()).collect();
         let apply = reducer.apply.take().map(|apply| Apply { takes: results.clone(), ..apply });
         let group = Group { name, reducer, inputs, takes_position, takes: vec![], results, walk: 0 };
-        Computation { stages: vec![Stage { groups: vec![group], end: None }], outputs: None, apply }
+        Computation { stages: vec![Stage { groups: vec![group], end: None }], outputs: None, apply, kept: vec![] }
     }
 
     /// The number of values of the slice.

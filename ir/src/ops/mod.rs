@@ -22,7 +22,7 @@ mod table;
 mod truth;
 
 pub use combiner::{Combiner, OwnPhase};
-pub use computation::{Computation, Ending, Group, SliceOutputs, Stage};
+pub use computation::{Computation, Ending, Group, Kept, SliceOutputs, Stage};
 pub(crate) use in_region::{as_byte, as_truth, grouped, stored, types_in_region};
 pub use params::ParamError;
 pub(crate) use product::product;

@@ -432,7 +432,7 @@ pub static ROWS: &[Row] = &[
         aliases: &[],
         formula: "exp(x - m) / sum exp(x - m), m = max x",
         params: &[],
-        text: "m, s = sum_exp(x); exp(x - m) / s",
+        text: "m = max(x); e = exp(x - m); e / sum(e)",
         ..NORMALIZE
     },
     Row {
@@ -440,7 +440,7 @@ pub static ROWS: &[Row] = &[
         aliases: &["LogSoftmax"],
         formula: "x - m - log(sum exp(x - m)), m = max x",
         params: &[],
-        text: "m, s = sum_exp(x); x - m - log(s)",
+        text: "m = max(x); d = x - m; d - log(sum(exp(d)))",
         ..NORMALIZE
     },
     Row {

@@ -4,8 +4,8 @@ use super::totals::by_name;
 use super::{Body, BodyInput, BodyTypes, Definition, Reach, Reduction, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
-    Apply, Computation, Element, Ending, Form, Group, Reducer, Row, RowTypes, Source, Stage, Types, as_byte, as_truth,
-    grouped, in_expression, in_memory, product, stored, types_in_region,
+    Apply, Computation, Element, Ending, Form, Group, Kept, Reducer, Row, RowTypes, Source, Stage, Types, as_byte,
+    as_truth, grouped, in_expression, in_memory, product, stored, types_in_region,
 };
 use crate::{DType, Def, Expr, Lets};
 use std::collections::{BTreeSet, HashMap};
@@ -17,14 +17,34 @@ impl Body {
     ///
     /// Inputs are numbered as the body has them; the index of each definition that is a position follows them.
     ///
-    /// A reduction alone has the forms of its row; `None` if there is no such form.
+    /// A reduction alone has the forms of its row; `None` if there is no such form. The element values of the names in `keep`
+    /// are kept between the visits of the slice, which no result shows; names of no such value are passed over.
     ///
     /// # Panics
     /// If the body has not been checked.
-    pub fn computation(&self, types: &Types, walk_of: &[usize], form: Form) -> Option<Computation> {
+    pub fn computation(&self, types: &Types, walk_of: &[usize], form: Form, keep: &[String]) -> Option<Computation> {
         let hoisted = self.hoisted();
-        let builder = Builder { form, ..Builder::new(&hoisted, types) };
+        let mut builder = Builder { form, ..Builder::new(&hoisted, types) };
+        let is_kept = |d: &usize| keep.contains(&hoisted.definitions[*d].names[0]) && builder.is_of_elements(*d);
+        builder.kept = (0..hoisted.definitions.len()).filter(is_kept).collect();
         builder.has_form().then(|| builder.computation(walk_of))
+    }
+
+    /// The element values that several visits of the slice are computed from and for whose definition `is_worth` holds,
+    /// in the order of the definitions. One that other such values alone are computed from is left out.
+    pub fn repeated(&self, is_worth: impl Fn(&Def) -> bool) -> Vec<Repeated> {
+        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1 };
+        let hoisted = self.hoisted();
+        let mut builder = Builder::new(&hoisted, &types);
+        let mut found = vec![];
+        for d in (0..hoisted.definitions.len()).rev() {
+            if let Some(value) = builder.repeated(d).filter(|value| is_worth(&value.def)) {
+                builder.kept.push(d);
+                found.push(value);
+            }
+        }
+        found.reverse();
+        found
     }
 
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
@@ -63,6 +83,23 @@ impl Body {
     }
 }
 
+/// A value of elements that several visits of the slice are computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeated {
+    /// The name of its definition.
+    pub name: String,
+    /// (inputs and indices, values of the slice) -> value.
+    pub def: Def,
+    /// The inputs and indices that it is computed from, in ascending order.
+    pub inputs: Vec<usize>,
+    /// The reductions over the slice that are computed from it, by their order among the definitions.
+    pub reductions: Vec<usize>,
+    /// The number of visits.
+    pub visits: usize,
+    /// True if outputs at positions of the slice are computed from it.
+    pub is_written: bool,
+}
+
 /// The values that an expression is computed from.
 #[derive(Default)]
 struct Needs {
@@ -90,6 +127,8 @@ struct Builder<'a> {
     indices: HashMap<usize, usize>,
     /// The form of the reducers.
     form: Form,
+    /// The definitions whose values are kept between visits, in ascending order.
+    kept: Vec<usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -122,6 +161,7 @@ impl<'a> Builder<'a> {
             values,
             indices,
             form: Form::Plain,
+            kept: vec![],
         }
     }
 
@@ -151,6 +191,66 @@ impl<'a> Builder<'a> {
         self.reduction(d).call.as_row().expect("a row of the table")
     }
 
+    /// Returns true for an expression of elements.
+    fn is_of_elements(&self, d: usize) -> bool {
+        matches!(self.body.definitions[d].value, Value::Expression(_)) && self.values[d].is_none()
+    }
+
+    /// The number of the first kept value among the inputs.
+    fn first_kept(&self) -> usize {
+        self.body.inputs.len() + self.indices.len()
+    }
+
+    /// The definition of a kept value by its number among the inputs.
+    fn kept_at(&self, input: usize) -> Option<usize> {
+        input.checked_sub(self.first_kept()).map(|k| self.kept[k])
+    }
+
+    /// A value of elements as a definition over what it is computed from: `(elements, values) -> value`.
+    fn of_elements(&self, d: usize) -> (Def, Needs) {
+        let Value::Expression(expression) = &self.body.definitions[d].value else {
+            unreachable!("an expression of elements")
+        };
+        let needs = self.needs([expression], &[]);
+        let (inputs, old, takes) = lists(&needs);
+        let name = format!("keep.{}", self.body.definitions[d].names[0]);
+        let def = Def::build(name, &self.params(&inputs, &old, &takes), |lets, args| {
+            let names = self.names(lets, args, (&inputs, &old, &takes), &needs.definitions);
+            let value = self.expression(lets, expression, &names);
+            vec![if value.dtype() == DType::Bool { crate::ops::as_byte(value) } else { value }]
+        });
+        (def, needs)
+    }
+
+    fn kept(&self) -> Vec<Kept> {
+        let one = |&d: &usize| {
+            let (def, needs) = self.of_elements(d);
+            let (inputs, _, takes) = lists(&needs);
+            Kept { name: self.body.definitions[d].names[0].clone(), def, inputs, takes }
+        };
+        self.kept.iter().map(one).collect()
+    }
+
+    /// The value if several visits of the slice are computed from it, and it reads nothing that an output held.
+    fn repeated(&self, d: usize) -> Option<Repeated> {
+        if !self.is_of_elements(d) {
+            return None;
+        }
+        let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
+        let uses = |r: &usize| self.needs([self.of(*r)], &[]).definitions.contains(&d);
+        let reductions: Vec<usize> =
+            all.iter().enumerate().filter(|(_, r)| uses(r)).map(|(number, _)| number).collect();
+        let stages = self.stages.reductions.iter().filter(|stage| stage.iter().any(uses)).count();
+        let reaches = self.body.reaches().outputs;
+        let outputs = (0..self.body.outputs.len()).filter(|&o| reaches[o] == Reach::Element);
+        let is_written = self.needs(outputs.map(|o| &self.body.outputs[o]), &[]).definitions.contains(&d);
+        let visits = stages + usize::from(is_written);
+        let name = self.body.definitions[d].names[0].clone();
+        let (def, needs) = self.of_elements(d);
+        let (inputs, old, _) = lists(&needs);
+        (visits > 1 && old.is_empty()).then_some(Repeated { name, def, inputs, reductions, visits, is_written })
+    }
+
     /// The expression of the elements of a reduction.
     fn of(&self, d: usize) -> &'a Expression {
         &self.reduction(d).of
@@ -174,6 +274,10 @@ impl<'a> Builder<'a> {
                 (Value::Position(_), _) => needs.inputs.extend([self.indices[&d]]),
                 (Value::Old(output), _) => needs.old.extend([*output]),
                 (_, Some(value)) if !here.contains(&d) => needs.values.extend([value + k]),
+                _ if self.kept.contains(&d) => {
+                    let place = self.kept.iter().position(|&kept| kept == d).expect("found by it");
+                    needs.inputs.extend([self.first_kept() + place]);
+                }
                 (Value::Expression(inner), _) => {
                     if needs.definitions.insert(d) {
                         self.add(inner, here, needs);
@@ -186,7 +290,11 @@ impl<'a> Builder<'a> {
 
     /// The type in expressions of an input or index.
     fn input_type(&self, input: usize) -> DType {
-        self.body.inputs.get(input).map_or(DType::I64, |input| input.dtype)
+        match (self.body.inputs.get(input), self.kept_at(input)) {
+            (Some(input), _) => input.dtype,
+            (None, Some(d)) => self.typed.definitions[d][0],
+            (None, None) => DType::I64,
+        }
     }
 
     /// The definition and the name of a value of the slice.
@@ -227,6 +335,12 @@ impl<'a> Builder<'a> {
         for (&i, arg) in inputs.iter().zip(of_inputs) {
             match self.body.inputs.get(i) {
                 Some(input) => bind(lets, &input.name, in_expression(arg.clone(), input.dtype, accumulator)),
+                None if self.kept_at(i).is_some() => {
+                    let d = self.kept_at(i).expect("a kept value");
+                    let is_truth = self.typed.definitions[d][0] == DType::Bool;
+                    let value = if is_truth { as_truth(arg.clone()) } else { arg.clone() };
+                    bind(lets, &self.body.definitions[d].names[0], value);
+                }
                 None => {
                     let found = self.indices.iter().find(|(_, number)| **number == i).map(|(&d, _)| d);
                     let definition = &self.body.definitions[found.expect("an index")];
@@ -282,7 +396,7 @@ impl<'a> Builder<'a> {
         let outputs = (!numbers.is_empty()).then(|| self.ending("finish", &expressions, &[], &numbers));
         let elements = of_reach(Reach::Element);
         let apply = (!elements.is_empty()).then(|| self.apply(elements));
-        Computation { stages, outputs, apply }
+        Computation { stages, outputs, apply, kept: self.kept() }
     }
 
     /// The values of the slice that are known after so many stages.

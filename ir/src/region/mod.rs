@@ -80,6 +80,7 @@ mod stages;
 mod totals;
 mod types;
 
+pub use build::Repeated;
 pub use error::RegionError;
 pub use names::refused_name;
 pub use reach::Reaches;

@@ -98,7 +98,7 @@ impl Recipe {
         };
         if whole.apply.is_none() {
             let outputs = (!self.then.is_empty()).then(|| ending((0..types.outputs.len()).collect()));
-            return Ok(Computation { stages: vec![stage], outputs, apply: None });
+            return Ok(Computation { stages: vec![stage], outputs, apply: None, kept: vec![] });
         }
         // The values that are hoisted out of the positions follow the results.
         let all = 0..whole.finish.results.len();
@@ -108,7 +108,7 @@ impl Recipe {
             Ending { def, takes, reads, results: (stored.len()..all.len()).collect() }
         });
         let apply = whole.apply.map(|apply| Apply { takes: all.collect(), ..apply });
-        Ok(Computation { stages: vec![Stage { end, ..stage }], outputs: None, apply })
+        Ok(Computation { stages: vec![Stage { end, ..stage }], outputs: None, apply, kept: vec![] })
     }
 
     /// Adds the expressions after the reduction to a reducer.
