@@ -85,7 +85,7 @@ pub mod tree;
 
 pub use text::ProblemError;
 
-use cranefold_ir::ops::{Computation, Form, OpCall, Recipe, Reducer, Types};
+use cranefold_ir::ops::{Computation, Form, Method, OpCall, Recipe, Reducer, Types};
 use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 
@@ -223,14 +223,17 @@ impl Problem {
 
     /// The computation in a form; `None` if the work is a conversion, or the reducer has no such form.
     pub fn computation_in(&self, form: Form) -> Option<Computation> {
+        let agree = |walk: usize, one: &Method, several: &Method| {
+            self.walks.get(walk).is_some_and(|walk| tree::agree(walk, one, several))
+        };
         let recipe = match &self.work {
             Work::Convert { .. } => return None,
             Work::Region(body) => {
-                return (form == Form::Plain).then(|| body.computation(&self.types(), &self.walk_of()));
+                return (form == Form::Plain).then(|| body.computation(&self.types(), &self.walk_of(), &agree));
             }
             Work::Reduce(recipe) => recipe,
         };
-        let computation = recipe.computation(&self.types(), form);
+        let computation = recipe.computation(&self.types(), form, &agree);
         match form {
             Form::Plain => Some(computation.expect("a recipe that the spec has checked")),
             Form::Direct => computation.ok(),

@@ -4,7 +4,7 @@ use super::totals::by_name;
 use super::{Body, BodyTypes, Definition, Reach, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
-    Apply, Computation, Element, Ending, Group, Source, Stage, Types, as_truth, grouped, in_expression, in_memory,
+    Agree, Apply, Computation, Element, Ending, Group, Source, Stage, Types, as_truth, grouped, in_expression, in_memory,
     reducer_in_region, stored,
 };
 use crate::{DType, Def, Expr, Lets};
@@ -12,15 +12,15 @@ use std::collections::{BTreeSet, HashMap};
 
 impl Body {
     /// The computation on a slice of `types.count` elements. `walk_of` gives the number of the walk of each reduction
-    /// over the slice, in the order of the definitions.
+    /// over the slice, in the order of the definitions; of reductions that `agree`, one takes part in a phase of the other.
     /// Totals are of another body ([`Body::totals`]), which reduces values that are numbered after the outputs.
     ///
     /// Inputs are numbered as the body has them; the index of each definition that is a position follows them.
     ///
     /// # Panics
     /// If the body has not been checked.
-    pub fn computation(&self, types: &Types, walk_of: &[usize]) -> Computation {
-        Builder::new(&self.hoisted(), types).computation(walk_of)
+    pub fn computation(&self, types: &Types, walk_of: &[usize], agree: &Agree) -> Computation {
+        Builder::new(&self.hoisted(), types).computation(walk_of, agree)
     }
 
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
@@ -217,13 +217,13 @@ impl<'a> Builder<'a> {
         value.unwrap_or_else(|error| unreachable!("a body that was checked: {error}"))
     }
 
-    fn computation(&self, walk_of: &[usize]) -> Computation {
+    fn computation(&self, walk_of: &[usize], agree: &Agree) -> Computation {
         let mut stages = vec![];
         if let Some(end) = self.end(0) {
             stages.push(Stage { groups: vec![], end: Some(end) });
         }
         for (number, reductions) in self.stages.reductions.iter().enumerate() {
-            stages.push(Stage { groups: self.groups(reductions, walk_of), end: self.end(number + 1) });
+            stages.push(Stage { groups: self.groups(reductions, walk_of, agree), end: self.end(number + 1) });
         }
         let of_reach = |wanted: Reach| {
             let reaches = self.body.reaches().outputs;
@@ -292,18 +292,18 @@ impl<'a> Builder<'a> {
     }
 
     /// The reductions of a stage in groups: by their walks, then by their trees.
-    fn groups(&self, reductions: &[usize], walk_of: &[usize]) -> Vec<Group> {
+    fn groups(&self, reductions: &[usize], walk_of: &[usize], agree: &Agree) -> Vec<Group> {
         let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
         let walk = |d: &usize| walk_of[all.iter().position(|known| known == d).expect("a reduction")];
         let walks: BTreeSet<usize> = reductions.iter().map(walk).collect();
         let of_walk = |number: usize| {
             let own: Vec<usize> = reductions.iter().copied().filter(|d| walk(d) == number).collect();
-            self.groups_of_walk(&own, number)
+            self.groups_of_walk(&own, number, agree)
         };
         walks.into_iter().flat_map(of_walk).collect()
     }
 
-    fn groups_of_walk(&self, reductions: &[usize], walk: usize) -> Vec<Group> {
+    fn groups_of_walk(&self, reductions: &[usize], walk: usize, agree: &Agree) -> Vec<Group> {
         let positions = |d: &usize| match &self.body.definitions[*d].value {
             Value::Reduction(reduction) => reduction.call.takes_position(),
             _ => false,
@@ -334,8 +334,8 @@ impl<'a> Builder<'a> {
                 walk,
             }
         };
-        let groups = grouped(&reducers).into_iter();
-        groups.map(|(alone, numbers)| group(numbers.into_iter().map(|n| reductions[n]).collect(), alone)).collect()
+        let groups = grouped(&reducers, walk, agree).into_iter();
+        groups.map(|g| group(g.numbers.into_iter().map(|n| reductions[n]).collect(), g.alone)).collect()
     }
 
     /// The name of the row of a reduction.
