@@ -25,8 +25,8 @@ pub use combiner::{Combiner, OwnPhase};
 pub use computation::{Computation, Ending, Group, SliceOutputs, Stage};
 pub(crate) use in_region::{as_byte, as_truth, grouped, reducer_in_region, stored};
 pub use params::ParamError;
-pub(crate) use product::product;
 pub use product::Agree;
+pub(crate) use product::product;
 pub(crate) use recipe::{Element, expression_type, in_expression, number};
 pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
 pub use table::ROWS;
@@ -263,7 +263,7 @@ pub enum Method {
         commutative: bool,
         /// The states that the tree follows, one for each phase, where they are others than those of the phases: several
         /// reductions in one have the tree that each has alone. Empty if there are none.
-        alone: Vec<Option<StateSize>>,
+        alone: Vec<StateSize>,
         /// The search that lets the second of two phases walk one window alone.
         search: Option<Search>,
     },
@@ -283,17 +283,11 @@ pub struct StateSize {
     pub values: usize,
     /// The bytes.
     pub bytes: u64,
-    /// True if the state is the same in whatever order elements are combined.
-    pub is_exact: bool,
 }
 
 impl StateSize {
     fn of(phase: &Phase) -> StateSize {
-        StateSize {
-            values: phase.identity.len(),
-            bytes: phase.identity.iter().map(|s| s.dtype().bytes()).sum(),
-            is_exact: phase.identity.iter().all(|s| !s.dtype().is_float()),
-        }
+        StateSize { values: phase.identity.len(), bytes: phase.identity.iter().map(|s| s.dtype().bytes()).sum() }
     }
 }
 
@@ -375,6 +369,13 @@ impl Reducer {
     }
 }
 
+impl Phase {
+    /// Returns true if the state is one of integers.
+    fn is_exact(&self) -> bool {
+        self.identity.iter().all(|s| !s.dtype().is_float())
+    }
+}
+
 impl Method {
     /// The phases; none if the method selects.
     pub fn phases(&self) -> &[Phase] {
@@ -392,14 +393,13 @@ impl Method {
     /// The size of the state that the tree follows in each phase; none if the method selects.
     pub fn tree_states(&self) -> Vec<StateSize> {
         let Method::Phases { phases, alone, .. } = self else { return vec![] };
-        let of = |(k, phase): (usize, &Phase)| alone.get(k).copied().flatten().unwrap_or_else(|| StateSize::of(phase));
-        phases.iter().enumerate().map(of).collect()
+        if alone.is_empty() { phases.iter().map(StateSize::of).collect() } else { alone.clone() }
     }
 
     /// Returns true if the results are the same in whatever order and tree elements are combined: the states are
     /// integers, whose operations in the table's rows are exact.
     pub fn is_exact(&self) -> bool {
-        self.phases().iter().all(|phase| StateSize::of(phase).is_exact)
+        self.phases().iter().all(Phase::is_exact)
     }
 
     /// Returns true if the lanes stay apart while blocks merge: with several phases they fold at the end of each block.

@@ -10,27 +10,21 @@ pub type Agree<'a> = dyn Fn(usize, &Method, &Method) -> bool + 'a;
 /// The property by which reducers share a tree: the states, and whether lanes stay apart while blocks merge.
 #[derive(Clone, PartialEq)]
 struct Kind {
-    states: Vec<Option<StateSize>>,
+    states: Vec<StateSize>,
     keeps_lanes: bool,
     commutative: bool,
 }
 
 impl Kind {
-    /// The kind of a method. An exact phase of several has its own lanes, which show in no bit.
     fn of(method: &Method) -> Kind {
-        let state = |state: StateSize| Some(state).filter(|state| !state.is_exact);
-        Kind {
-            states: method.tree_states().into_iter().map(state).collect(),
-            keeps_lanes: method.keeps_lanes(),
-            commutative: method.is_commutative(),
-        }
+        Kind { states: method.tree_states(), keeps_lanes: method.keeps_lanes(), commutative: method.is_commutative() }
     }
 }
 
 /// Reducers that share a tree.
 pub(crate) struct Members {
-    /// The state that the tree follows in each phase; `None`, or no entry, where any tree does.
-    pub alone: Vec<Option<StateSize>>,
+    /// The state that the tree follows in each phase; empty if any tree does.
+    pub alone: Vec<StateSize>,
     /// The numbers of the reducers, in order.
     pub numbers: Vec<usize>,
 }
@@ -45,14 +39,7 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool], (walk, agree): (usize, 
     let is_exact = |i: usize| !own[i] && reducers[i].method.is_exact();
     let (exact, others): (Vec<usize>, Vec<usize>) = (0..reducers.len()).partition(|&i| is_exact(i));
     for i in others {
-        // Nothing is exact of a user's operations.
-        let kind = match own[i] {
-            true => {
-                let states = reducers[i].method.tree_states().into_iter().map(Some).collect();
-                Kind { states, ..Kind::of(&reducers[i].method) }
-            }
-            false => Kind::of(&reducers[i].method),
-        };
+        let kind = Kind::of(&reducers[i].method);
         match groups.iter_mut().find(|(k, _)| *k == kind) {
             Some((_, members)) => members.push(i),
             None => groups.push((kind, vec![i])),
@@ -79,11 +66,10 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool], (walk, agree): (usize, 
 /// With several phases, lanes fold at the end of each block: a reduction of one phase keeps its tree only beside others
 /// of one phase. Beside several phases it takes part in the first if that is exact too, for it has few lanes then.
 fn with_exact(groups: &mut [(Kind, Vec<usize>)], exact: Vec<usize>, reducers: &[Reducer]) -> Vec<usize> {
-    let (one, several): (Vec<usize>, Vec<usize>) =
-        exact.into_iter().partition(|&i| reducers[i].method.keeps_lanes());
+    let (one, several): (Vec<usize>, Vec<usize>) = exact.into_iter().partition(|&i| reducers[i].method.keeps_lanes());
     let of_one = groups.iter().position(|(k, _)| k.keeps_lanes && k.commutative);
-    let begins_exact = |k: &Kind| !k.keeps_lanes && k.commutative && k.states[0].is_none();
-    let of_several = groups.iter().position(|(k, _)| begins_exact(k));
+    let begins_exact = |members: &[usize]| members.iter().all(|&m| reducers[m].method.phases()[0].is_exact());
+    let of_several = groups.iter().position(|(k, members)| !k.keeps_lanes && k.commutative && begins_exact(members));
     let mut apart = vec![];
     match of_several {
         Some(group) => groups[group].1.extend(several),
@@ -134,7 +120,7 @@ fn join_first_phases(
 /// the position too, and `count` is the number of elements.
 pub(crate) fn product(
     mut reducers: Vec<Reducer>,
-    alone: Vec<Option<StateSize>>,
+    alone: Vec<StateSize>,
     inputs: &[DType],
     positions: bool,
     count: u64,

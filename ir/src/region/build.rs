@@ -4,8 +4,8 @@ use super::totals::by_name;
 use super::{Body, BodyTypes, Definition, Reach, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
-    Agree, Apply, Computation, Element, Ending, Group, Source, Stage, Types, as_truth, grouped, in_expression, in_memory,
-    reducer_in_region, stored,
+    Agree, Apply, Computation, Element, Ending, Group, Source, Stage, Types, as_truth, grouped, in_expression,
+    in_memory, reducer_in_region, stored,
 };
 use crate::{DType, Def, Expr, Lets};
 use std::collections::{BTreeSet, HashMap};

@@ -6,8 +6,8 @@ use super::{OpCall, Recipe, RecipeError, Types, in_expression, in_field, in_memo
 use crate::expression::Expression;
 use crate::ops::product::{self, Members};
 use crate::ops::{
-    Agree, Apply, Computation, Ending, Form, Group, Reducer, ResultKind, RowTypes, Source, Stage, float, integer, invariant,
-    truth,
+    Agree, Apply, Computation, Ending, Form, Group, Reducer, ResultKind, RowTypes, Source, Stage, float, integer,
+    invariant, truth,
 };
 use crate::{DType, Def, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
