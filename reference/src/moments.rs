@@ -6,22 +6,22 @@
 //! elements on average or more. With u half an ulp of 1:
 //!
 //! **The pivot.** An element takes part in at most 64 additions of its lane and 6 of lanes, in 37.4 +
-//! 6 at the quadratic mean over the places of a lane. By Cauchy's inequality the pivots are off by at
+//! 6 at the quadratic mean over the places of a lane, and in the second pass 128 and 5, 74.3 + 5. By Cauchy's inequality the pivots are off by at
 //! most E = 45 u of the quadratic mean of the elements. This changes only the size of the
 //! deviations: D = M2 + n E^2 is the sum of their squares.
 //!
-//! **A block.** d = x - c is rounded once, s2 costs 70 + 3 roundings of D; s1 is off by 45 u sqrt(n D),
-//! which s1^2 / n turns into 90 u D at most; 10 for the remaining operations: together 173 u D.
+//! **A block.** d = x - c is rounded once, s2 costs 133 + 3 roundings of D; s1 is off by 80 u sqrt(n D),
+//! which s1^2 / n turns into 160 u D at most; 10 for the remaining operations: together 306 u D.
 //!
-//! **Merging.** To wrong means of blocks, off by 45 u of their own D and so together by 45 u sqrt(n D),
-//! merging is exact; the sum of squares between blocks, at most M2, is off by 90 u sqrt(M2 D). The
+//! **Merging.** To wrong means of blocks, off by 80 u of their own D and so together by 80 u sqrt(n D),
+//! merging is exact; the sum of squares between blocks, at most M2, is off by 160 u sqrt(M2 D). The
 //! difference of two means costs 2 u of itself and 4 u E, the mean of both 4 u of the difference and
 //! 2 u E. Over J levels, each again by Cauchy, these are (4 + 16 sqrt(J) + 5 J) u D at most, and the
 //! additions and products J + 8.
 //!
 //! ```text
-//! |error of M2|          <= (275 + 16 sqrt(J) + 6 J) u D        (173 u D in one block)
-//! |error of the mean|    <= (45 + 6 sqrt(J) + 3 J) u sqrt(D / n)
+//! |error of M2|          <= (478 + 16 sqrt(J) + 6 J) u D        (306 u D in one block)
+//! |error of the mean|    <= (80 + 6 sqrt(J) + 3 J) u sqrt(D / n)
 //! ```
 //!
 //! In f32, of 2^20 elements around 0 this is 3e-5 of M2, and where the mean is 10^6 deviations, 2e-4:
@@ -133,7 +133,7 @@ impl Moments {
         let (least, greatest) = sums.squares_between();
 
         let merges = ((count as f64 / 32.0).log2().ceil() + 1.0).max(0.0);
-        let (in_block, merging) = if count <= 64 { (173.0, 0.0) } else { (275.0, 16.0 * merges.sqrt() + 6.0 * merges) };
+        let (in_block, merging) = if count <= 64 { (306.0, 0.0) } else { (478.0, 16.0 * merges.sqrt() + 6.0 * merges) };
         let values = || elements.iter().map(|element| element.value);
         let certain = count <= 1 || (greatest.is_zero() && acc.sums_exactly(floats::sum(values())));
         let pivot = if certain { Real::ZERO } else { sums.magnitudes.times(square(acc.units(45.0))) };
@@ -150,7 +150,7 @@ impl Moments {
         };
         let rounding = match certain {
             true => Real::ZERO,
-            false => spread.times(acc.units(45.0 + 6.0 * merges.sqrt() + 3.0 * merges)),
+            false => spread.times(acc.units(80.0 + 6.0 * merges.sqrt() + 3.0 * merges)),
         };
         let mean_error = rounding.plus(sums.shift);
         let part_error = match certain {

@@ -85,7 +85,8 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
         };
-        let computation = spec.recipe_as_written().computation(&types, Form::Plain).map_err(in_spec)?;
+        let computation =
+            spec.recipe_as_written().computation(&types, Form::Plain, &|_, _, _| false).map_err(in_spec)?;
         let state = computation.groups().map(|group| group.reducer.method.state_bytes()).max();
         let (given, element_bytes) = (spec.reduced_count(), state.unwrap_or(0));
         let gathered = given.checked_mul(element_bytes).filter(|&bytes| bytes <= MAX_GATHERED_BYTES);

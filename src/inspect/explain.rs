@@ -145,6 +145,9 @@ fn tree(walk: &SliceWalk, method: &Method, windows: Option<&Windows>) -> String 
     let tree = Tree::of(walk, method);
     let present = tree.lanes_present();
     let mut text = several(tree.lanes, "lane");
+    for (k, &lanes) in tree.phases.iter().enumerate().filter(|(_, lanes)| **lanes < tree.lanes) {
+        text += &format!(", {lanes} in phase {}", k + 1);
+    }
     if present < tree.lanes {
         text += &format!(", {present} of them taken");
     }

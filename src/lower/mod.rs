@@ -436,12 +436,15 @@ impl<'p> Lowering<'p> {
         let blocks = self.share.states(tree);
         let (states, mut body) = self.accumulate(&zeros, blocks);
         body.extend(self.taken(&states, 1, at));
+        let whole = tree;
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let mut body = vec![];
             let mut results: Vec<Expr> = vec![];
             // The first phase computes what is kept.
             let computed = this.visit.computed.clone();
-            for phase in phases {
+            for (k, phase) in phases.iter().enumerate() {
+                let tree = &tree.in_phase(k);
+                let blocks = &blocks.in_phase(whole, tree);
                 let lanes = blocks.lanes(tree);
                 let combine = this.nest.define(phase.combine.clone());
                 let (state, acc) = this.accumulate(&phase.identity, lanes);

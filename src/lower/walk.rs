@@ -39,6 +39,17 @@ impl Blocks {
         }
     }
 
+    /// The blocks as a phase walks them, in the steps of its own lanes.
+    pub fn in_phase(&self, whole: &Tree, phase: &Tree) -> Blocks {
+        let Blocks::Alike(alike) = self else { return Blocks::One };
+        let grid = &whole.grids[alike.grid];
+        let iterations = match grid.cut + 1 == grid.steps.len() {
+            true => (alike.iterations * whole.lanes).min(grid.innermost() - alike.start(whole)).div_ceil(phase.lanes),
+            false => alike.iterations,
+        };
+        Blocks::Alike(Alike { iterations, ..*alike })
+    }
+
     /// Elements in one of these blocks.
     pub fn elements(&self, tree: &Tree) -> u64 {
         match self {

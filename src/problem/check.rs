@@ -204,7 +204,7 @@ impl Problem {
         if recipe.takes_position() != self.takes_position {
             return Err("`takes position` stands if and only if an op takes it".into());
         }
-        recipe.computation(&types, Form::Plain).map(|_| ()).map_err(|e| e.to_string())
+        recipe.computation(&types, Form::Plain, &|_, _, _| false).map(|_| ()).map_err(|e| e.to_string())
     }
 
     /// Checks that every position of these boxes, one from each list, lies in an operand.

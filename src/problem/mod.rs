@@ -86,7 +86,7 @@ pub mod tree;
 
 pub use text::ProblemError;
 
-use cranefold_ir::ops::{Computation, Form, OpCall, Recipe, Reducer, Types};
+use cranefold_ir::ops::{Computation, Form, Method, OpCall, Recipe, Reducer, Types};
 use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 use std::collections::BTreeSet;
@@ -231,14 +231,17 @@ impl Problem {
     /// The computation in a form, where the element values of these names are kept between visits of the slice; `None`
     /// as [`computation_in`](Problem::computation_in).
     pub fn computation_keeping(&self, form: Form, keep: &[String]) -> Option<Computation> {
+        let agree = |walk: usize, one: &Method, several: &Method| {
+            self.walks.get(walk).is_some_and(|walk| tree::agree(walk, one, several))
+        };
         let recipe = match &self.work {
             Work::Convert { .. } => return None,
             Work::Region(body) => {
-                return body.computation(&self.types(), &self.walk_of(), form, keep);
+                return body.computation(&self.types(), &self.walk_of(), form, keep, &agree);
             }
             Work::Reduce(recipe) => recipe,
         };
-        let computation = recipe.computation(&self.types(), form);
+        let computation = recipe.computation(&self.types(), form, &agree);
         match form {
             Form::Plain => Some(computation.expect("a recipe that the spec has checked")),
             Form::Direct => computation.ok(),

@@ -6,7 +6,8 @@
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
 //!   power of two for which L states of every output beside one another inside that dim (of whole blocks where
 //!   mapped inputs are blocked) fit [`LANE_BYTES`], or [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is
-//!   not commutative it is 1.
+//!   not commutative it is 1. Of several phases the first decides; each of the others walks the same blocks with as
+//!   many lanes, or with fewer if its own state is larger: those of the variance have 64 lanes, then 32.
 //! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
 //!   steps for K elements, the last perhaps partial.
 //! - **Blocks.** A block is a rectangle of the space of steps of at most [`BLOCK_STEPS`]: as many
@@ -19,13 +20,13 @@
 //! How blocks merge and lanes fold stands in [`cranefold_ir::tree`].
 
 use crate::problem::{Dim, SliceWalk};
-use cranefold_ir::ops::{Method, StateSize};
+use cranefold_ir::ops::Method;
 
 /// The most bytes of state that a step's lanes may take, over the outputs inside the innermost reduction dim, for a
-/// state of one value: all vector registers of 128 bits.
+/// state of one value, or of two in one of two phases: all vector registers of 128 bits.
 pub const LANE_BYTES: u64 = 256;
 
-/// The most bytes for a state of several values: some registers are left for its computation.
+/// The most bytes for a state of more values: some registers are left for its computation.
 pub const LANE_BYTES_OF_SEVERAL: u64 = 192;
 
 /// The most steps of a block.
@@ -36,6 +37,8 @@ pub const BLOCK_STEPS: u64 = 64;
 pub struct Tree {
     /// The number of lanes, L.
     pub lanes: u64,
+    /// The number of lanes in each phase, at most L.
+    pub phases: Vec<u64>,
     /// The steps and blocks of each box of elements.
     pub grids: Vec<Grid>,
 }
@@ -53,19 +56,48 @@ pub struct Grid {
     pub block: u64,
 }
 
+/// The lanes of each phase of a reduction, none of which has more than the first.
+fn lanes(beside: u64, method: &Method) -> Vec<u64> {
+    let states = method.tree_states();
+    let fit = |values: usize, bytes: u64| {
+        let most = if values <= states.len() { LANE_BYTES } else { LANE_BYTES_OF_SEVERAL };
+        let fit = most / beside.saturating_mul(bytes).min(most + 1);
+        if method.is_commutative() { 1 << fit.max(1).ilog2() } else { 1 }
+    };
+    if method.is_exact() {
+        // Any tree will do: one walk over few lanes serves all phases.
+        let values = states.iter().map(|state| state.values).max().unwrap_or(1);
+        let bytes = states.iter().map(|state| state.bytes).max().unwrap_or(1);
+        return vec![fit(values, bytes); states.len().max(1)];
+    }
+    let own: Vec<u64> = states.iter().map(|state| fit(state.values, state.bytes)).collect();
+    own.iter().map(|&lanes| lanes.min(own[0])).collect()
+}
+
+/// Returns true if a reduction of one phase may take part in the first phase of another over a walk: its tree is that of
+/// the other, which has one block or one lane, so that it makes no difference when lanes fold.
+pub fn agree(walk: &SliceWalk, one: &Method, several: &Method) -> bool {
+    let (one, several) = (Tree::of(walk, one), Tree::of(walk, several));
+    one.grids == several.grids && one.lanes == several.lanes && (one.is_one_block() || one.lanes_present() <= 1)
+}
+
 impl Tree {
     /// The tree of a reduction over a walk.
     pub fn of(walk: &SliceWalk, method: &Method) -> Tree {
-        let StateSize { values, bytes } = method.tree_state();
-        let most = if values == 1 { LANE_BYTES } else { LANE_BYTES_OF_SEVERAL };
-        let fit = most / walk.beside.saturating_mul(bytes).min(most + 1);
-        let lanes = if method.is_commutative() { 1 << fit.max(1).ilog2() } else { 1 };
+        let phases = lanes(walk.beside, method);
+        let lanes = phases[0];
         let extents = |dims: &[Dim]| dims.iter().map(|d| d.extent).collect();
         let grids = match &walk.gathered {
             Some(dims) => vec![Grid::of(dims.clone(), lanes)],
             None => walk.elements.iter().map(|e| Grid::of(extents(&e.dims), lanes)).collect(),
         };
-        Tree { lanes, grids }
+        Tree { lanes, phases, grids }
+    }
+
+    /// The tree as a phase walks its blocks: with the phase's lanes, and the same blocks in steps of so many elements.
+    pub fn in_phase(&self, phase: usize) -> Tree {
+        let lanes = self.phases[phase];
+        Tree { lanes, phases: vec![lanes], grids: self.grids.iter().map(|g| g.finer(self.lanes, lanes)).collect() }
     }
 
     /// Returns true if all boxes are one block.
@@ -100,6 +132,17 @@ impl Grid {
         }
         let block = steps[cut].min(1 << (BLOCK_STEPS / whole).ilog2());
         Grid { extents, steps, cut, block }
+    }
+
+    /// The same blocks in steps of fewer lanes.
+    fn finer(&self, of: u64, lanes: u64) -> Grid {
+        let mut grid = self.clone();
+        let innermost = grid.steps.len() - 1;
+        grid.steps[innermost] = self.innermost().div_ceil(lanes);
+        if grid.cut == innermost {
+            grid.block *= of / lanes;
+        }
+        grid
     }
 
     /// The extent of the innermost reduction dim.

@@ -74,7 +74,7 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     });
     let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
     let search = Some(search::search(types, op, last));
-    let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, alone: None, search };
+    let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, alone: vec![], search };
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 

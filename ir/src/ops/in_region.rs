@@ -1,7 +1,7 @@
 //! Reductions of regions: the reducers of rows, and values in memory.
 
-use super::product::{Members, groups};
-use super::{OpCall, Reducer, ResultKind, RowTypes, StateSize, Types, in_memory, truth};
+use super::product::{Agree, Members, groups};
+use super::{OpCall, Reducer, ResultKind, RowTypes, Types, in_memory, truth};
 use crate::{DType, Expr, Lets, Scalar, math};
 
 /// The types of a row over elements of this type, whose values have the types of `results`.
@@ -30,16 +30,20 @@ pub(crate) fn types_in_region(
     }
 }
 
-/// The groups of reducers that share a tree: the state that the tree follows, and the members' numbers.
-pub(crate) fn grouped(reducers: &[Reducer]) -> Vec<(Option<StateSize>, Vec<usize>)> {
+/// The groups of reducers over a walk that share a tree.
+pub(crate) fn grouped(reducers: &[Reducer], walk: usize, agree: &Agree) -> Vec<Members> {
     let (chosen, others): (Vec<usize>, Vec<usize>) =
         (0..reducers.len()).partition(|&i| !reducers[i].method.phases().is_empty());
     let phased: Vec<Reducer> = chosen.iter().map(|&i| reducers[i].clone()).collect();
     let own = vec![false; phased.len()];
-    let made = if phased.is_empty() { vec![] } else { groups(&phased, &own) };
-    let named = |Members { alone, numbers }: Members| (alone, numbers.into_iter().map(|n| chosen[n]).collect());
+    let made = if phased.is_empty() { vec![] } else { groups(&phased, &own, (walk, agree)) };
+    let named = |Members { alone, numbers }: Members| {
+        let numbers = numbers.into_iter().map(|n| chosen[n]).collect();
+        Members { alone, numbers }
+    };
     // What selects stands alone.
-    made.into_iter().map(named).chain(others.into_iter().map(|i| (None, vec![i]))).collect()
+    let selects = others.into_iter().map(|i| Members { alone: vec![], numbers: vec![i] });
+    made.into_iter().map(named).chain(selects).collect()
 }
 
 /// A value as it is stored: a NaN canonical, truth as a byte.

@@ -25,6 +25,7 @@ pub use combiner::{Combiner, OwnPhase};
 pub use computation::{Computation, Ending, Group, Kept, SliceOutputs, Stage};
 pub(crate) use in_region::{as_byte, as_truth, grouped, stored, types_in_region};
 pub use params::ParamError;
+pub use product::Agree;
 pub(crate) use product::product;
 pub(crate) use recipe::{Element, expression_type, in_expression, number};
 pub use recipe::{OpCall, Recipe, RecipeError, Types, in_memory};
@@ -260,9 +261,9 @@ pub enum Method {
         merge: Def,
         /// True if elements may be combined in another order than the slice's.
         commutative: bool,
-        /// The state that the tree follows, if it is another than that of the phases: several reductions in one have
-        /// the tree that each has alone.
-        alone: Option<StateSize>,
+        /// The states that the tree follows, one for each phase, where they are others than those of the phases: several
+        /// reductions in one have the tree that each has alone. Empty if there are none.
+        alone: Vec<StateSize>,
         /// The search that lets the second of two phases walk one window alone.
         search: Option<Search>,
     },
@@ -278,10 +279,16 @@ pub enum Method {
 /// The size of one lane's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateSize {
-    /// The number of values, in the phase with the most.
+    /// The number of values.
     pub values: usize,
-    /// The bytes, in the phase with the most.
+    /// The bytes.
     pub bytes: u64,
+}
+
+impl StateSize {
+    fn of(phase: &Phase) -> StateSize {
+        StateSize { values: phase.identity.len(), bytes: phase.identity.iter().map(|s| s.dtype().bytes()).sum() }
+    }
 }
 
 /// An element that is read beside the slice.
@@ -357,8 +364,15 @@ impl Reducer {
 
     /// The reducer of one or more phases.
     fn phases(phases: Vec<Phase>, merge: Def, finish: Def, nothing: Vec<Scalar>) -> Reducer {
-        let method = Method::Phases { phases, merge, commutative: true, alone: None, search: None };
+        let method = Method::Phases { phases, merge, commutative: true, alone: vec![], search: None };
         Reducer { method, finish, reads: vec![], nothing, apply: None }
+    }
+}
+
+impl Phase {
+    /// Returns true if the state is one of integers.
+    fn is_exact(&self) -> bool {
+        self.identity.iter().all(|s| !s.dtype().is_float())
     }
 }
 
@@ -376,18 +390,21 @@ impl Method {
         !matches!(self, Method::Phases { commutative: false, .. })
     }
 
-    /// The size of the state that the tree follows.
-    pub fn tree_state(&self) -> StateSize {
-        match self {
-            Method::Phases { alone: Some(alone), .. } => *alone,
-            _ => StateSize { values: self.state_values(), bytes: self.state_bytes() },
-        }
+    /// The size of the state that the tree follows in each phase; none if the method selects.
+    pub fn tree_states(&self) -> Vec<StateSize> {
+        let Method::Phases { phases, alone, .. } = self else { return vec![] };
+        if alone.is_empty() { phases.iter().map(StateSize::of).collect() } else { alone.clone() }
     }
 
     /// Returns true if the results are the same in whatever order and tree elements are combined: the states are
     /// integers, whose operations in the table's rows are exact.
     pub fn is_exact(&self) -> bool {
-        self.phases().iter().all(|p| p.identity.iter().all(|s| !s.dtype().is_float()))
+        self.phases().iter().all(Phase::is_exact)
+    }
+
+    /// Returns true if the lanes stay apart while blocks merge: with several phases they fold at the end of each block.
+    pub fn keeps_lanes(&self) -> bool {
+        matches!(self.phases(), [phase] if phase.close.is_none())
     }
 
     /// The number of values of one lane's state, in the phase with the most.

@@ -3,32 +3,38 @@
 use super::{Method, Phase, Reducer, StateSize};
 use crate::{DType, Def, Expr, Scalar};
 
-/// The property by which reducers share a tree: the state, and whether lanes stay apart while blocks merge.
-#[derive(Clone, Copy, PartialEq)]
+/// The condition on which a reduction of one phase takes part in the first phase of another over the walk with this
+/// number: true if their trees are equal, and no bit of the first shows that its lanes fold at the end of each block.
+pub type Agree<'a> = dyn Fn(usize, &Method, &Method) -> bool + 'a;
+
+/// The property by which reducers share a tree: the states, and whether lanes stay apart while blocks merge.
+#[derive(Clone, PartialEq)]
 struct Kind {
-    state: StateSize,
-    one_phase: bool,
+    states: Vec<StateSize>,
+    keeps_lanes: bool,
     commutative: bool,
 }
 
 impl Kind {
     fn of(method: &Method) -> Kind {
-        let one_phase = matches!(method.phases(), [phase] if phase.close.is_none());
-        Kind { state: method.tree_state(), one_phase, commutative: method.is_commutative() }
+        Kind { states: method.tree_states(), keeps_lanes: method.keeps_lanes(), commutative: method.is_commutative() }
     }
 }
 
 /// Reducers that share a tree.
-pub(super) struct Members {
-    /// The state that the tree follows; `None` if any tree does.
-    pub alone: Option<StateSize>,
+pub(crate) struct Members {
+    /// The state that the tree follows in each phase; empty if any tree does.
+    pub alone: Vec<StateSize>,
     /// The numbers of the reducers, in order.
     pub numbers: Vec<usize>,
 }
 
 /// The groups of reducers that share a tree. Reducers that are exact in every order follow any tree: that of a group with
 /// as many phases, or their own if there is none. `own` says which are a user's, of whose operations nothing is known.
-pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
+///
+/// A group of one phase that the first phase of another computes too becomes a part of that one, where their trees
+/// `agree`.
+pub(super) fn groups(reducers: &[Reducer], own: &[bool], (walk, agree): (usize, &Agree)) -> Vec<Members> {
     let mut groups: Vec<(Kind, Vec<usize>)> = vec![];
     let is_exact = |i: usize| !own[i] && reducers[i].method.is_exact();
     let (exact, others): (Vec<usize>, Vec<usize>) = (0..reducers.len()).partition(|&i| is_exact(i));
@@ -40,14 +46,30 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
         }
     }
     if groups.is_empty() {
-        return vec![Members { alone: None, numbers: exact }];
+        return vec![Members { alone: vec![], numbers: exact }];
     }
-    // With several phases, lanes fold at the end of each block: a reduction of one phase keeps its tree only beside others
-    // of one phase.
-    let (one, several): (Vec<usize>, Vec<usize>) =
-        exact.into_iter().partition(|&i| Kind::of(&reducers[i].method).one_phase);
-    let place = |one_phase: bool| groups.iter().position(|(k, _)| k.one_phase == one_phase && k.commutative);
-    let (of_one, of_several) = (place(true), place(false));
+    let apart = with_exact(&mut groups, exact, reducers);
+    join_first_phases(&mut groups, reducers, |one, several| agree(walk, one, several));
+    let sorted = |(kind, mut numbers): (Kind, Vec<usize>)| {
+        numbers.sort_unstable();
+        Members { alone: kind.states, numbers }
+    };
+    let mut all: Vec<Members> = groups.into_iter().map(sorted).collect();
+    if !apart.is_empty() {
+        all.push(Members { alone: vec![], numbers: apart });
+    }
+    all
+}
+
+/// Adds exact reducers to groups; returns those that no group takes, in order.
+///
+/// With several phases, lanes fold at the end of each block: a reduction of one phase keeps its tree only beside others
+/// of one phase. Beside several phases it takes part in the first if that is exact too, for it has few lanes then.
+fn with_exact(groups: &mut [(Kind, Vec<usize>)], exact: Vec<usize>, reducers: &[Reducer]) -> Vec<usize> {
+    let (one, several): (Vec<usize>, Vec<usize>) = exact.into_iter().partition(|&i| reducers[i].method.keeps_lanes());
+    let of_one = groups.iter().position(|(k, _)| k.keeps_lanes && k.commutative);
+    let begins_exact = |members: &[usize]| members.iter().all(|&m| reducers[m].method.phases()[0].is_exact());
+    let of_several = groups.iter().position(|(k, members)| !k.keeps_lanes && k.commutative && begins_exact(members));
     let mut apart = vec![];
     match of_several {
         Some(group) => groups[group].1.extend(several),
@@ -57,16 +79,30 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
         Some(group) => groups[group].1.extend(one),
         None => apart.extend(one),
     }
-    let sorted = |(kind, mut numbers): (Kind, Vec<usize>)| {
-        numbers.sort_unstable();
-        Members { alone: Some(kind.state), numbers }
+    apart.sort_unstable();
+    apart
+}
+
+/// Makes a group of one phase a part of a group of several if every reducer in it computes what the first phase of the
+/// other does.
+fn join_first_phases(
+    groups: &mut Vec<(Kind, Vec<usize>)>,
+    reducers: &[Reducer],
+    agree: impl Fn(&Method, &Method) -> bool,
+) {
+    let first = |i: usize| &reducers[i].method.phases()[0];
+    let alike = |a: &Phase, b: &Phase| (&a.identity, &a.lift, &a.combine) == (&b.identity, &b.lift, &b.combine);
+    let Some(one) = groups.iter().position(|(kind, _)| kind.keeps_lanes && kind.commutative) else { return };
+    let takes = |(kind, members): &(Kind, Vec<usize>)| {
+        !kind.keeps_lanes
+            && kind.commutative
+            && groups[one].1.iter().all(|&i| members.iter().any(|&m| alike(first(i), first(m))))
+            && agree(&reducers[groups[one].1[0]].method, &reducers[members[0]].method)
     };
-    let mut all: Vec<Members> = groups.into_iter().map(sorted).collect();
-    if !apart.is_empty() {
-        apart.sort_unstable();
-        all.push(Members { alone: None, numbers: apart });
-    }
-    all
+    let Some(several) = groups.iter().position(takes) else { return };
+    let members = groups[one].1.clone();
+    groups[several].1.extend(members);
+    groups.remove(one);
 }
 
 /// The reducers side by side, over the same elements. Phase k of the product is made of phase k of
@@ -84,7 +120,7 @@ pub(super) fn groups(reducers: &[Reducer], own: &[bool]) -> Vec<Members> {
 /// the position too, and `count` is the number of elements.
 pub(crate) fn product(
     mut reducers: Vec<Reducer>,
-    alone: Option<StateSize>,
+    alone: Vec<StateSize>,
     inputs: &[DType],
     positions: bool,
     count: u64,

@@ -4,15 +4,15 @@ use super::totals::by_name;
 use super::{Body, BodyInput, BodyTypes, Definition, Reach, Reduction, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
-    Apply, Computation, Element, Ending, Form, Group, Kept, Reducer, Row, RowTypes, Source, Stage, Types, as_byte,
-    as_truth, grouped, in_expression, in_memory, product, stored, types_in_region,
+    Agree, Apply, Computation, Element, Ending, Form, Group, Kept, Reducer, Row, RowTypes, Source, Stage, Types,
+    as_byte, as_truth, grouped, in_expression, in_memory, product, stored, types_in_region,
 };
 use crate::{DType, Def, Expr, Lets};
 use std::collections::{BTreeSet, HashMap};
 
 impl Body {
     /// The computation on a slice of `types.count` elements. `walk_of` gives the number of the walk of each reduction
-    /// over the slice, in the order of the definitions.
+    /// over the slice, in the order of the definitions; of reductions that `agree`, one takes part in a phase of the other.
     /// Totals are of another body ([`Body::totals`]), which reduces values that are numbered after the outputs.
     ///
     /// Inputs are numbered as the body has them; the index of each definition that is a position follows them.
@@ -22,12 +22,19 @@ impl Body {
     ///
     /// # Panics
     /// If the body has not been checked.
-    pub fn computation(&self, types: &Types, walk_of: &[usize], form: Form, keep: &[String]) -> Option<Computation> {
+    pub fn computation(
+        &self,
+        types: &Types,
+        walk_of: &[usize],
+        form: Form,
+        keep: &[String],
+        agree: &Agree,
+    ) -> Option<Computation> {
         let hoisted = self.hoisted();
         let mut builder = Builder { form, ..Builder::new(&hoisted, types) };
         let is_kept = |d: &usize| keep.contains(&hoisted.definitions[*d].names[0]) && builder.is_of_elements(*d);
         builder.kept = (0..hoisted.definitions.len()).filter(is_kept).collect();
-        builder.has_form().then(|| builder.computation(walk_of))
+        builder.has_form().then(|| builder.computation(walk_of, agree))
     }
 
     /// The element values that several visits of the slice are computed from and for whose definition `is_worth` holds,
@@ -375,13 +382,13 @@ impl<'a> Builder<'a> {
         value.unwrap_or_else(|error| unreachable!("a body that was checked: {error}"))
     }
 
-    fn computation(&self, walk_of: &[usize]) -> Computation {
+    fn computation(&self, walk_of: &[usize], agree: &Agree) -> Computation {
         let mut stages = vec![];
         if let Some(end) = self.end(0) {
             stages.push(Stage { groups: vec![], end: Some(end) });
         }
         for (number, reductions) in self.stages.reductions.iter().enumerate() {
-            stages.push(Stage { groups: self.groups(reductions, walk_of), end: self.end(number + 1) });
+            stages.push(Stage { groups: self.groups(reductions, walk_of, agree), end: self.end(number + 1) });
         }
         let of_reach = |wanted: Reach| {
             let reaches = self.body.reaches().outputs;
@@ -450,18 +457,18 @@ impl<'a> Builder<'a> {
     }
 
     /// The reductions of a stage in groups: by their walks, then by their trees.
-    fn groups(&self, reductions: &[usize], walk_of: &[usize]) -> Vec<Group> {
+    fn groups(&self, reductions: &[usize], walk_of: &[usize], agree: &Agree) -> Vec<Group> {
         let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
         let walk = |d: &usize| walk_of[all.iter().position(|known| known == d).expect("a reduction")];
         let walks: BTreeSet<usize> = reductions.iter().map(walk).collect();
         let of_walk = |number: usize| {
             let own: Vec<usize> = reductions.iter().copied().filter(|d| walk(d) == number).collect();
-            self.groups_of_walk(&own, number)
+            self.groups_of_walk(&own, number, agree)
         };
         walks.into_iter().flat_map(of_walk).collect()
     }
 
-    fn groups_of_walk(&self, reductions: &[usize], walk: usize) -> Vec<Group> {
+    fn groups_of_walk(&self, reductions: &[usize], walk: usize, agree: &Agree) -> Vec<Group> {
         let positions = |d: &usize| self.row(*d).takes_position;
         let made = |members: &[usize]| {
             let needs = self.needs(members.iter().map(|&d| self.of(d)), &[]);
@@ -489,8 +496,8 @@ impl<'a> Builder<'a> {
                 walk,
             }
         };
-        let groups = grouped(&reducers).into_iter();
-        groups.map(|(alone, numbers)| group(numbers.into_iter().map(|n| reductions[n]).collect(), alone)).collect()
+        let groups = grouped(&reducers, walk, agree).into_iter();
+        groups.map(|g| group(g.numbers.into_iter().map(|n| reductions[n]).collect(), g.alone)).collect()
     }
 
     /// The reducer of a reduction, whose lifts take these inputs and values, and perhaps the position.

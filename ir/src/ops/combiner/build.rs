@@ -121,7 +121,7 @@ impl Combiner {
             1 if self.phases[0].close.is_empty() => phases[0].combine.clone(),
             _ => both("merge".into(), "merge", &self.merge, &state.types, literal)?,
         };
-        Ok((Method::Phases { phases, merge, commutative: self.commutative, alone: None, search: None }, state))
+        Ok((Method::Phases { phases, merge, commutative: self.commutative, alone: vec![], search: None }, state))
     }
 
     /// The outputs of a state, as values.

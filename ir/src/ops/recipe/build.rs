@@ -6,8 +6,8 @@ use super::{OpCall, Recipe, RecipeError, Types, in_expression, in_field, in_memo
 use crate::expression::Expression;
 use crate::ops::product::{self, Members};
 use crate::ops::{
-    Apply, Computation, Ending, Form, Group, Reducer, ResultKind, RowTypes, Source, Stage, float, integer, invariant,
-    truth,
+    Agree, Apply, Computation, Ending, Form, Group, Reducer, ResultKind, RowTypes, Source, Stage, float, integer,
+    invariant, truth,
 };
 use crate::{DType, Def, Expr, Lets, Scalar};
 use DType::{Bool, I64, U8};
@@ -30,7 +30,7 @@ impl Recipe {
         named.collect()
     }
 
-    /// The computation in a form. A row among others has the plain form only: another form would change their common
+    /// The computation in a form; of reductions that `agree`, one takes part in a phase of the other. A row among others has the plain form only: another form would change their common
     /// monoids.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Recipe {
     ///
     /// # Panics
     /// If a row does not take the elements' type, which the spec has refused.
-    pub fn computation(&self, types: &Types, form: Form) -> Result<Computation, RecipeError> {
+    pub fn computation(&self, types: &Types, form: Form, agree: &Agree) -> Result<Computation, RecipeError> {
         if form == Form::Direct && !self.may_be_direct() {
             return Err(self.no_form(form));
         }
@@ -59,9 +59,9 @@ impl Recipe {
             let members = members.iter().map(|&i| reducers[i].clone()).collect();
             product::product(members, alone, &element.params(), positions, types.count)
         };
-        let groups = product::groups(&reducers, &own);
+        let groups = product::groups(&reducers, &own, (0, agree));
         if let [Members { alone, numbers }] = groups.as_slice() {
-            let mut whole = product(numbers, *alone);
+            let mut whole = product(numbers, alone.clone());
             self.ends(&mut whole, &results, types)?;
             return Ok(Computation::of_one(self.name(), invariant::once(whole), types.mapped.clone(), positions));
         }
@@ -71,7 +71,7 @@ impl Recipe {
         };
         let group = |members: &Members| Group {
             name: name(members),
-            reducer: product(&members.numbers, members.alone),
+            reducer: product(&members.numbers, members.alone.clone()),
             inputs: types.mapped.clone(),
             takes_position: positions,
             takes: vec![],
