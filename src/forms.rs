@@ -72,11 +72,12 @@ fn cast(to: DType, from: DType) -> [Form; 3] {
         (Bool, _) => [Absent; 3],
         _ if from.is_int() && to.is_int() => [Direct; 3],
         (F16 | Bf16, F32) | (F32, F16) => [Defined, Direct, Direct],
-        (F32, Bf16) => [Defined; 3],
+        (F16 | Bf16, F64) => [Defined, Direct, Direct],
+        (F32 | F64, Bf16) | (F64, F16) => [Defined; 3],
         (F32, F64) | (F64, F32) => [Direct; 3],
-        (I8 | I16 | I32 | U8 | U16, F32) | (I32, F64) => [Direct; 3],
-        (I8 | I16 | U8 | U16, F64) => [Absent, Direct, Direct],
-        (U32 | I64 | U64, F32 | F64) => [Absent, Absent, Direct],
+        (I8 | I16 | I32 | U8 | U16, F32 | F64) | (F32 | F64, I8 | I16 | I32 | U8 | U16) => [Direct; 3],
+        (U32, F32 | F64) | (F32 | F64, U32) => [Direct, Defined, Direct],
+        (I64 | U64, F32 | F64) | (F32 | F64, I64 | U64) => [Defined, Defined, Direct],
         _ => [Absent; 3],
     }
 }

@@ -107,6 +107,11 @@ pub(super) fn is_primitive(vectors: Vectors, op: Op, to: DType, from: DType) -> 
     form(Vectors::BASE, op, to, from) == Form::Defined && form(vectors, op, to, from) == Form::Direct
 }
 
+/// Returns true if an operation is a call of a definition in these vectors.
+pub(super) fn is_defined(vectors: Vectors, op: Op, to: DType, from: DType) -> bool {
+    form(vectors, op, to, from) == Form::Defined
+}
+
 /// The bytes of the lanes that a condition compares; `None` if its comparisons differ in size.
 fn mask_bytes(condition: &Expr, def: Option<&Def>) -> Option<u64> {
     match condition {

@@ -366,7 +366,15 @@ impl<'a> Generator<'a> {
     }
 
     /// A comparison, or in AVX-512 its negation.
-    fn compared(&mut self, op: Op, negation: bool, a: Val, b: Val, lanes: ActiveLanes, to: Option<Reg>) -> Val {
+    pub(super) fn compared(
+        &mut self,
+        op: Op,
+        negation: bool,
+        a: Val,
+        b: Val,
+        lanes: ActiveLanes,
+        to: Option<Reg>,
+    ) -> Val {
         let (dtype, bytes) = (a.dtype, a.dtype.bytes());
         let (mut a, mut b) = (a, b);
         if is_commutative(op) && !matches!(a.place, ValuePlace::Reg(_)) {
