@@ -22,8 +22,8 @@ pub enum Form {
     ByConstant,
     /// Instructions, if the lanes of all conditions have one size.
     OfOneSize,
-    /// Instructions, if the lanes of the condition have the size of the result's.
-    OfSameSize,
+    /// Instructions, if the lanes of the condition have a size that is known.
+    OfKnownSize,
 }
 
 impl Form {
@@ -37,7 +37,7 @@ impl Form {
 /// A condition is a mask register at 512 bits; at fewer bits it is a vector with lanes of the size of the compared
 /// values.
 pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
-    use Form::{Absent, ByConstant, Defined, Direct, OfOneSize, OfSameSize};
+    use Form::{Absent, ByConstant, Defined, Direct, OfKnownSize, OfOneSize};
     // The forms at 128, 256 and 512 bits.
     let forms = match op {
         Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Add | Op::Sub | Op::Fma | Op::Bits => [Direct; 3],
@@ -52,7 +52,7 @@ pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
         Op::Not | Op::And | Op::Or | Op::Xor => [Direct; 3],
         Op::Shl | Op::Shr if from.bytes() == 1 => [Absent; 3],
         Op::Shl | Op::Shr => [ByConstant; 3],
-        Op::Select => [OfSameSize, OfSameSize, Direct],
+        Op::Select => [OfKnownSize, OfKnownSize, Direct],
         Op::Cast => cast(result, from),
     };
     match vectors.set() {

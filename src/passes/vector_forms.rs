@@ -98,7 +98,7 @@ fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
         // The amount is the same for all lanes.
         Form::ByConstant => matches!(args[1], Expr::Const(_)),
         Form::OfOneSize => same_mask_bytes(args, def).is_some(),
-        Form::OfSameSize => mask_bytes(&args[0], def) == Some(result.bytes()),
+        Form::OfKnownSize => mask_bytes(&args[0], def).is_some(),
     }
 }
 

@@ -72,6 +72,8 @@ pub(super) struct Facts<'p> {
     pub is_light: bool,
     /// The number of slices.
     pub slices: u64,
+    /// True if each position of a slice is written.
+    pub writes_positions: bool,
 }
 
 impl<'p> Facts<'p> {
@@ -110,6 +112,7 @@ impl<'p> Facts<'p> {
             },
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
+            writes_positions: computation.apply.is_some(),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
         })
     }

@@ -145,7 +145,8 @@ impl Generator<'_> {
         if lanes == 1 {
             return self.builder.ins().select(condition, yes, no);
         }
-        let mask = self.reread(condition, vector_type(args[1].dtype));
+        let mask = self.truth_of_size(condition, args[1].dtype);
+        let mask = self.reread(mask, vector_type(args[1].dtype));
         self.builder.ins().bitselect(mask, yes, no)
     }
 
@@ -165,7 +166,8 @@ impl Generator<'_> {
         };
         let ty = vector_type(dtype).as_int();
         let condition = self.vector(args[0], lanes).value;
-        let mask = self.reread(condition, ty);
+        let mask = self.truth_of_size(condition, dtype);
+        let mask = self.reread(mask, ty);
         let other = self.vector(arm, lanes).value;
         let other = self.reread(other, ty);
         let value = match () {
@@ -174,6 +176,21 @@ impl Generator<'_> {
             _ => self.builder.ins().band(mask, other),
         };
         Some(self.reread(value, vector_type(dtype)))
+    }
+
+    /// The truth in lanes of the size of a type's.
+    fn truth_of_size(&mut self, truth: Value, of: DType) -> Value {
+        let integer = |bytes| match bytes {
+            1 => DType::I8,
+            2 => DType::I16,
+            4 => DType::I32,
+            _ => DType::I64,
+        };
+        let bytes = u64::from(self.builder.func.dfg.value_type(truth).lane_bits() / 8);
+        if bytes == of.bytes() {
+            return truth;
+        }
+        self.resize_lanes(truth, integer(bytes), integer(of.bytes()))
     }
 
     fn reread_scalar(&mut self, v: Val, to: DType) -> Value {

@@ -173,6 +173,23 @@ impl Generator<'_> {
         self.value(to, DType::F32, a.lanes)
     }
 
+    /// The truth in lanes of so many bytes, in AVX2.
+    pub(super) fn truth_of_size(&mut self, truth: Val, bytes: u64) -> Reg {
+        let integer = |bytes| match bytes {
+            1 => DType::I8,
+            2 => DType::I16,
+            4 => DType::I32,
+            _ => DType::I64,
+        };
+        // All bits of a value outside lanes are the same.
+        if truth.lanes == ActiveLanes::Same || truth.bytes == bytes {
+            return self.reg(truth);
+        }
+        let lanes = Val { dtype: integer(truth.bytes), ..truth };
+        let resized = self.resized(lanes, integer(bytes), None);
+        self.reg(resized)
+    }
+
     /// Converts a truth value to 1 or 0.
     fn number_of_truth(&mut self, a: Val, result: DType, to: Option<Reg>) -> Result<Val, Refused> {
         if result.is_float() {

@@ -538,7 +538,7 @@ impl<'a> Generator<'a> {
         }
         let is_zero = |v: Val| matches!(v.place, ValuePlace::Const(s) if s.bits() == 0);
         if !self.tier.is_512() {
-            let mask = self.reg(condition);
+            let mask = self.truth_of_size(condition, bytes);
             if is_zero(no) {
                 let yes = self.operand(yes, 32);
                 return val(self.pair(Opcode::Vpand, mask, yes, to));
