@@ -22,8 +22,8 @@ pub enum Form {
     ByConstant,
     /// Instructions, if the lanes of all conditions have one size.
     OfOneSize,
-    /// Instructions, if the lanes of the condition have the size of the result's.
-    OfSameSize,
+    /// Instructions, if the lanes of the condition have a size that is known.
+    OfKnownSize,
 }
 
 impl Form {
@@ -37,7 +37,7 @@ impl Form {
 /// A condition is a mask register at 512 bits; at fewer bits it is a vector with lanes of the size of the compared
 /// values.
 pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
-    use Form::{Absent, ByConstant, Defined, Direct, OfOneSize, OfSameSize};
+    use Form::{Absent, ByConstant, Defined, Direct, OfKnownSize, OfOneSize};
     // The forms at 128, 256 and 512 bits.
     let forms = match op {
         Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Add | Op::Sub | Op::Fma | Op::Bits => [Direct; 3],
@@ -52,7 +52,7 @@ pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
         Op::Not | Op::And | Op::Or | Op::Xor => [Direct; 3],
         Op::Shl | Op::Shr if from.bytes() == 1 => [Absent; 3],
         Op::Shl | Op::Shr => [ByConstant; 3],
-        Op::Select => [OfSameSize, OfSameSize, Direct],
+        Op::Select => [OfKnownSize, OfKnownSize, Direct],
         Op::Cast => cast(result, from),
     };
     match vectors.set() {
@@ -72,11 +72,12 @@ fn cast(to: DType, from: DType) -> [Form; 3] {
         (Bool, _) => [Absent; 3],
         _ if from.is_int() && to.is_int() => [Direct; 3],
         (F16 | Bf16, F32) | (F32, F16) => [Defined, Direct, Direct],
-        (F32, Bf16) => [Defined; 3],
+        (F16 | Bf16, F64) => [Defined, Direct, Direct],
+        (F32 | F64, Bf16) | (F64, F16) => [Defined; 3],
         (F32, F64) | (F64, F32) => [Direct; 3],
-        (I8 | I16 | I32 | U8 | U16, F32) | (I32, F64) => [Direct; 3],
-        (I8 | I16 | U8 | U16, F64) => [Absent, Direct, Direct],
-        (U32 | I64 | U64, F32 | F64) => [Absent, Absent, Direct],
+        (I8 | I16 | I32 | U8 | U16, F32 | F64) | (F32 | F64, I8 | I16 | I32 | U8 | U16) => [Direct; 3],
+        (U32, F32 | F64) | (F32 | F64, U32) => [Direct, Defined, Direct],
+        (I64 | U64, F32 | F64) | (F32 | F64, I64 | U64) => [Defined, Defined, Direct],
         _ => [Absent; 3],
     }
 }

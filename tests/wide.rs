@@ -51,28 +51,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("| `prod` | integers with `saturate` or a float output | the product is exact in the same way |", |case| {
         case.row.name == "prod" && case.is_exact()
     }),
-    (
-        "| every op that computes more than a comparison | f16 bf16 with `acc=f64` | halves become f64 one by one |",
-        |case| {
-            let compares = ["min", "max", "linf", "ptp", "argmax", "argmin", "count_nonzero"];
-            let is_half = [DType::F16, DType::Bf16].contains(&case.dtype);
-            is_half && case.form == "acc=f64" && !compares.contains(&case.row.name)
-        },
-    ),
-    (
-        "| ops and `apply` that write the slice | an integer output; a half output of f64 | results are converted one by one |",
-        |case| {
-            let halves = ["-> f16", "-> bf16"].contains(&case.form) && case.dtype == DType::F64;
-            case.row.applies && (case.form == "trunc -> i32" || halves)
-        },
-    ),
-    (
-        "| `argmax`, `argmin`, `count_nonzero` | i64 u64 f64 at 256 bits | a condition has lanes of the compared size; positions and counts have others |",
-        |case| {
-            let wide = [DType::I64, DType::U64, DType::F64];
-            case.bits == 256 && case.is_of(&["argmax", "argmin", "count_nonzero"], &wide)
-        },
-    ),
 ];
 
 const INTS_32_64: &[DType] = &[DType::I32, DType::I64, DType::U32, DType::U64];

@@ -101,9 +101,6 @@ fn generates(vectors: Vectors, op: Op, result: DType, from: DType) -> bool {
     let condition = |dtype: &DType| dtype.is_int() || matches!(dtype, DType::F32 | DType::F64);
     let compared: Vec<DType> = match (from, form(vectors, op, result, from)) {
         (_, Form::Absent | Form::Defined) => return false,
-        (DType::Bool, Form::OfSameSize) => {
-            NUMBERS.into_iter().filter(condition).filter(|d| d.bytes() == result.bytes()).collect()
-        }
         (DType::Bool, _) => NUMBERS.into_iter().filter(condition).collect(),
         _ => vec![from],
     };

@@ -18,8 +18,17 @@ use std::collections::{HashMap, HashSet};
 /// for e5 in 0..1 parallel { a0[e5] = sum(a0[e5], a0[e5 + 1]) }
 /// ```
 ///
-/// The halves of a state whose number of elements is no power of two start at odd places, which accumulators in
-/// registers cannot have. Such a state is copied first, and only the copy lives in memory.
+/// The halves of a state whose number of elements is no power of two start at odd places, which vectors over several
+/// lanes do not. Where the elements are few, as the outputs of a tile are, each lane has vectors of its own:
+///
+/// ```text
+/// fold a0 by sum over 4 of 4 by 12
+/// ->
+/// for e0 in 0..2 parallel { for e1 in 0..12 parallel { a0[12*e0 + e1] = sum(a0[12*e0 + e1], a0[12*e0 + e1 + 24]) } }
+/// for e2 in 0..1 parallel { for e3 in 0..12 parallel { a0[12*e2 + e3] = sum(a0[12*e2 + e3], a0[12*e2 + e3 + 12]) } }
+/// ```
+///
+/// Else such a state is copied first, and only the copy lives in memory.
 ///
 /// Legal because `fold` means just this order (see [`cranefold_ir::tree`]).
 ///
@@ -84,6 +93,9 @@ fn merged(
     out
 }
 
+/// The most elements of a lane that have vectors of their own.
+const FEW: u64 = 64;
+
 /// A fold, but for its accumulators.
 struct Fold {
     def: Def,
@@ -94,7 +106,8 @@ struct Fold {
 
 impl Fold {
     fn write_out(&self, values: &[StateAcc], kept: &HashSet<AccId>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        if self.elems.is_power_of_two() || values.iter().any(|p| kept.contains(&p.acc)) {
+        let are_few = self.elems <= FEW;
+        if self.elems.is_power_of_two() || are_few || values.iter().any(|p| kept.contains(&p.acc)) {
             return self.halve(values, nest, names);
         }
         let copies: Vec<StateAcc> = values.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
@@ -107,12 +120,18 @@ impl Fold {
     }
 
     fn halve(&self, values: &[StateAcc], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+        let by_lane = !self.elems.is_power_of_two() && self.elems <= FEW;
         let step = |(half, count): (u64, u64)| {
-            let var = names.loop_over(Over::Element);
-            let lower = Index::term(var, 1);
+            let (lanes, elements) = if by_lane { (count, self.elems) } else { (1, count * self.elems) };
+            let (lane, element) = (by_lane.then(|| names.loop_over(Over::Element)), names.loop_over(Over::Element));
+            let lower = lane.iter().fold(Index::term(element, 1), |at, &lane| at.plus(lane, self.elems as i64));
             let upper = lower.clone().offset_by((half * self.elems) as i64);
             let body = combined(&self.def, values, [&lower, &upper], values, &lower, nest, names);
-            Stmt::For(Loop::new(var, count * self.elems, LoopKind::Parallel, body))
+            let inner = Stmt::For(Loop::new(element, elements, LoopKind::Parallel, body));
+            match lane {
+                Some(lane) => Stmt::For(Loop::new(lane, lanes, LoopKind::Parallel, vec![inner])),
+                None => inner,
+            }
         };
         tree::folds(self.lanes, self.present).map(step).collect()
     }

@@ -1,5 +1,6 @@
 //! Moves the loops of a tile inside the loops over blocks.
 
+use super::positions::apart;
 use super::state::StateAcc;
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
@@ -54,8 +55,11 @@ use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Ove
 /// ..
 /// ```
 ///
+/// Loops at the end that write the positions of slices are loops over the outputs of each position then, where these lie
+/// side by side ([`positions`](super::positions)).
+///
 /// Legal because iterations of the tile's loops write different elements, once each output has its own part of the
-/// states; `stream` makes a stack of all these states. Without a merge there is one block, and the nest stays as it is.
+/// states; `stream` makes a stack of all these states. Without a merge there is one block, which stays as it is.
 /// The loops of outputs whose elements are first brought into order stay too.
 pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
@@ -84,7 +88,7 @@ struct MovedLoops {
 fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
     let stays = |l| vec![Stmt::For(l)];
     let Some((band, mut body)) = Band::of(l.clone()) else { return stays(l) };
-    let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return stays(l) };
+    let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return apart(&band, body, names) };
     let after = body.split_off(at + 1);
     let Some(Stmt::Merge { accs, def, blocks, elems }) = body.pop() else { unreachable!("just found") };
     let is_part = |s: &Stmt| match s {
@@ -126,7 +130,7 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
     let mut last = moved.declared(&own);
     last.extend(moved.copy(|s, e| (own[s], e), |s, e| (moved.states[s].acc, start.add(&e)), names));
     last.extend(moved.with_own(after, &own, &mut |index| index));
-    out.extend(moved.band.around(last));
+    out.extend(apart(&moved.band, last, names));
     out
 }
 

@@ -1,7 +1,7 @@
 //! Splits vectors and replaces operations that the target lacks.
 
 use super::lanes::is_vector;
-use super::vector_forms::{VectorForms, is_primitive};
+use super::vector_forms::{VectorForms, is_defined, is_primitive};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite, rewrite_zones, substitute, visit_exprs};
@@ -72,15 +72,20 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         (other, _) => out.push(other),
     });
     let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: HashMap::new() };
-    let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| {
-        let mut stmt = stmt;
-        if let Stmt::Call { def, .. } = &mut stmt {
-            *def = legal.def(*def, zone);
-        }
-        out.push(stmt.map_exprs(&mut |e| e.rewrite(&mut |e| legal.expr(e, zone))))
-    });
+    let body = legal.body(body, Place::Scalars);
     nest.body = body;
     nest
+}
+
+/// The place of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// Outside wide functions, where a value is one element.
+    Scalars,
+    /// Lanes outside wide functions.
+    Lanes,
+    /// In a wide function.
+    Wide,
 }
 
 /// The definitions that the legal nest calls, in legal operations.
@@ -89,27 +94,43 @@ struct LegalDefs<'a> {
     defs: Vec<Def>,
     /// The vectors in wide functions.
     in_wide: Vectors,
-    known: HashMap<(DefId, Zone), DefId>,
+    known: HashMap<(DefId, Place), DefId>,
 }
 
 impl LegalDefs<'_> {
-    fn vectors(&self, zone: Zone) -> Vectors {
-        match zone {
-            Zone::Outside => Vectors::BASE,
-            Zone::Wide => self.in_wide,
+    /// The statements, which stand in this place, in legal operations.
+    fn body(&mut self, body: Vec<Stmt>, place: Place) -> Vec<Stmt> {
+        let mut out = Vec::with_capacity(body.len());
+        for stmt in body {
+            let inside = match &stmt {
+                Stmt::Wide { .. } => Place::Wide,
+                Stmt::For(l) if l.kind == LoopKind::Lanes && place == Place::Scalars => Place::Lanes,
+                _ => place,
+            };
+            let mut stmt = stmt.with_body(|body| self.body(body, inside));
+            if let Stmt::Call { def, .. } = &mut stmt {
+                *def = self.def(*def, place);
+            }
+            out.push(stmt.map_exprs(&mut |e| e.rewrite(&mut |e| self.expr(e, place))));
         }
+        out
     }
 
-    fn def(&mut self, id: DefId, zone: Zone) -> DefId {
-        let vectors = self.vectors(zone);
+    fn target(&self, place: Place) -> (Vectors, Place) {
+        let vectors = if place == Place::Wide { self.in_wide } else { Vectors::BASE };
+        (vectors, place)
+    }
+
+    fn def(&mut self, id: DefId, place: Place) -> DefId {
+        let target = self.target(place);
         let (nest, defs) = (&mut *self.nest, &self.defs);
-        *self.known.entry((id, zone)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], vectors)))
+        *self.known.entry((id, place)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], target)))
     }
 
-    fn expr(&mut self, e: Expr, zone: Zone) -> Expr {
+    fn expr(&mut self, e: Expr, place: Place) -> Expr {
         match e {
-            Expr::Call(def, dtype, args) => Expr::Call(self.def(def, zone), dtype, args),
-            Expr::Op(op, dtype, args) => match replacement(op, dtype, args[0].dtype(), self.vectors(zone)) {
+            Expr::Call(def, dtype, args) => Expr::Call(self.def(def, place), dtype, args),
+            Expr::Op(op, dtype, args) => match replacement(op, dtype, args[0].dtype(), self.target(place)) {
                 Some(def) => Expr::Call(self.nest.define(def), dtype, args),
                 None => Expr::Op(op, dtype, args),
             },
@@ -119,12 +140,13 @@ impl LegalDefs<'_> {
 }
 
 /// The definition that replaces an operation that these vectors lack; `None` if they have it.
-fn replacement(op: Op, result: DType, from: DType, vectors: Vectors) -> Option<Def> {
+fn replacement(op: Op, result: DType, from: DType, target: (Vectors, Place)) -> Option<Def> {
+    let (vectors, _) = target;
     if is_primitive(vectors, op, result, from) {
         return None;
     }
     if op == Op::Cast {
-        return math::half_conversion(result, from);
+        return math::half_conversion(result, from).or_else(|| converts(op, result, from, target));
     }
     let of_floats = |sequence: fn(DType) -> Def| from.is_float().then(|| sequence(from));
     let sequences: [(Op, Sequence); 4] =
@@ -132,37 +154,51 @@ fn replacement(op: Op, result: DType, from: DType, vectors: Vectors) -> Option<D
     sequences.into_iter().find(|(known, _)| *known == op).and_then(|(_, sequence)| of_floats(sequence))
 }
 
+/// The definition of a conversion between floats and integers that lanes of these vectors lack. Every target has
+/// instructions that convert scalars.
+fn converts(op: Op, result: DType, from: DType, (vectors, place): (Vectors, Place)) -> Option<Def> {
+    let lacks = op == Op::Cast && place != Place::Scalars && is_defined(vectors, op, result, from);
+    if lacks { math::integer_conversion(result, from) } else { None }
+}
+
 /// A function that makes the definition of an operation on floats of a type.
 type Sequence = fn(DType) -> Def;
 
-fn legal_def(def: &Def, vectors: Vectors) -> Def {
+fn legal_def(def: &Def, target: (Vectors, Place)) -> Def {
+    let (vectors, place) = target;
     let mut is_other = false;
     def.lets.iter().chain(&def.results).for_each(|e| {
         e.visit(&mut |e| {
-            is_other |= matches!(e, Expr::Op(op, to, args) if is_primitive(vectors, *op, *to, args[0].dtype()))
+            let Expr::Op(op, to, args) = e else { return };
+            let from = args[0].dtype();
+            is_other |= is_primitive(vectors, *op, *to, from) || converts(*op, *to, from, target).is_some();
         })
     });
-    let name = if is_other { format!("{}.wide", def.name) } else { def.name.clone() };
+    let name = match place {
+        Place::Lanes if is_other => format!("{}.lanes", def.name),
+        Place::Wide if is_other => format!("{}.wide", def.name),
+        _ => def.name.clone(),
+    };
     Def::build(name, &def.params, |lets, args| {
         let mut values = args.to_vec();
         for value in &def.lets {
-            let value = legal_expr(value, def, &values, lets, vectors);
+            let value = legal_expr(value, def, &values, lets, target);
             values.push(lets.bind(value));
         }
-        def.results.iter().map(|r| legal_expr(r, def, &values, lets, vectors)).collect()
+        def.results.iter().map(|r| legal_expr(r, def, &values, lets, target)).collect()
     })
 }
 
-fn legal_expr(e: &Expr, def: &Def, values: &[Expr], lets: &mut Lets, vectors: Vectors) -> Expr {
+fn legal_expr(e: &Expr, def: &Def, values: &[Expr], lets: &mut Lets, target: (Vectors, Place)) -> Expr {
     match e {
         Expr::Var(v, _) => values[v.0 as usize].clone(),
         Expr::Op(op, dtype, args) => {
             let sum = sum_of(*op, args, def);
-            let mut args: Vec<Expr> = args.iter().map(|a| legal_expr(a, def, values, lets, vectors)).collect();
-            match replacement(*op, *dtype, args[0].dtype(), vectors) {
+            let mut args: Vec<Expr> = args.iter().map(|a| legal_expr(a, def, values, lets, target)).collect();
+            match replacement(*op, *dtype, args[0].dtype(), target) {
                 Some(sequence) => match sum {
                     Some((by, sum)) => {
-                        args[1] = legal_expr(sum, def, values, lets, vectors);
+                        args[1] = legal_expr(sum, def, values, lets, target);
                         lets.splice(&by(*dtype), &args).remove(0)
                     }
                     None => lets.splice(&sequence, &args).remove(0),

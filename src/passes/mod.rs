@@ -3,7 +3,7 @@
 //! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
 //! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
 //! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
-//! `short`, `state`, `sums`, `vector_forms`, `walks`).
+//! `positions`, `short`, `state`, `sums`, `vector_forms`, `walks`).
 //!
 //! [`PASSES`] gives the reason for the place of each pass and the shape of nest that it relies on. [`ROLES`] gives, for
 //! the loops over each quantity, the passes that make them and the passes that ask for them.
@@ -22,6 +22,7 @@ mod legalize;
 mod merge_loops;
 mod neighbours;
 mod outline;
+mod positions;
 mod prefetch;
 mod reorder;
 mod share_folds;

@@ -98,13 +98,18 @@ fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
         // The amount is the same for all lanes.
         Form::ByConstant => matches!(args[1], Expr::Const(_)),
         Form::OfOneSize => same_mask_bytes(args, def).is_some(),
-        Form::OfSameSize => mask_bytes(&args[0], def) == Some(result.bytes()),
+        Form::OfKnownSize => mask_bytes(&args[0], def).is_some(),
     }
 }
 
 /// Returns true if these vectors have an instruction for an operation that is a call of a definition elsewhere.
 pub(super) fn is_primitive(vectors: Vectors, op: Op, to: DType, from: DType) -> bool {
     form(Vectors::BASE, op, to, from) == Form::Defined && form(vectors, op, to, from) == Form::Direct
+}
+
+/// Returns true if an operation is a call of a definition in these vectors.
+pub(super) fn is_defined(vectors: Vectors, op: Op, to: DType, from: DType) -> bool {
+    form(vectors, op, to, from) == Form::Defined
 }
 
 /// The bytes of the lanes that a condition compares; `None` if its comparisons differ in size.

@@ -77,6 +77,8 @@ pub(super) struct Facts<'p> {
     /// The element values that several visits of a slice need and may keep between them, each with its operations on an
     /// element; those that a load is as cheap as are left out.
     pub repeated: Vec<(Repeated, u64)>,
+    /// True if each position of a slice is written.
+    pub writes_positions: bool,
 }
 
 impl<'p> Facts<'p> {
@@ -115,6 +117,7 @@ impl<'p> Facts<'p> {
             },
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
+            writes_positions: computation.apply.is_some(),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
             repeated: repeated(problem, width, &machine),
         })

@@ -7,6 +7,7 @@
 
 use crate::{DType, Def, Expr, Lets};
 
+mod convert;
 mod erf;
 mod exp;
 mod expm1;
@@ -20,6 +21,7 @@ mod round;
 pub mod scale;
 mod tanh;
 
+pub use convert::integer_conversion;
 pub use erf::erf;
 pub use exp::{exp, exp_below};
 pub use expm1::expm1;

@@ -2,9 +2,9 @@
 
 use super::{ClifValue, Generator, Val, scalar_type, vector_type};
 use crate::codegen::Refused;
-use cranefold_ir::{DType, Op};
+use cranefold_ir::{DType, Op, Scalar};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{ConstantData, InstBuilder, MemFlagsData, Value, types};
 
 impl Generator<'_> {
     /// The value of an operation whose operands are not all constants: scalar if all operands are.
@@ -145,7 +145,8 @@ impl Generator<'_> {
         if lanes == 1 {
             return self.builder.ins().select(condition, yes, no);
         }
-        let mask = self.reread(condition, vector_type(args[1].dtype));
+        let mask = self.truth_of_size(condition, args[1].dtype);
+        let mask = self.reread(mask, vector_type(args[1].dtype));
         self.builder.ins().bitselect(mask, yes, no)
     }
 
@@ -165,7 +166,8 @@ impl Generator<'_> {
         };
         let ty = vector_type(dtype).as_int();
         let condition = self.vector(args[0], lanes).value;
-        let mask = self.reread(condition, ty);
+        let mask = self.truth_of_size(condition, dtype);
+        let mask = self.reread(mask, ty);
         let other = self.vector(arm, lanes).value;
         let other = self.reread(other, ty);
         let value = match () {
@@ -174,6 +176,21 @@ impl Generator<'_> {
             _ => self.builder.ins().band(mask, other),
         };
         Some(self.reread(value, vector_type(dtype)))
+    }
+
+    /// The truth in lanes of the size of a type's.
+    fn truth_of_size(&mut self, truth: Value, of: DType) -> Value {
+        let integer = |bytes| match bytes {
+            1 => DType::I8,
+            2 => DType::I16,
+            4 => DType::I32,
+            _ => DType::I64,
+        };
+        let bytes = u64::from(self.builder.func.dfg.value_type(truth).lane_bits() / 8);
+        if bytes == of.bytes() {
+            return truth;
+        }
+        self.resize_lanes(truth, integer(bytes), integer(of.bytes()))
     }
 
     fn reread_scalar(&mut self, v: Val, to: DType) -> Value {
@@ -237,19 +254,52 @@ impl Generator<'_> {
     /// Converts lanes.
     fn cast_lanes(&mut self, v: Val, to: DType) -> Result<Value, Refused> {
         let from = v.dtype;
+        let is_small = |d: DType| d.is_int() && d.bytes() < 4;
         Ok(match (from, to) {
             _ if from.is_int() && to.is_int() => self.resize_lanes(v.value, from, to),
             (DType::F32, DType::F64) => self.builder.ins().fvpromote_low(v.value),
             (DType::F64, DType::F32) => self.builder.ins().fvdemote(v.value),
+            (_, DType::F32 | DType::F64) if is_small(from) => {
+                let value = self.resize_lanes(v.value, from, DType::I32);
+                return self.cast_lanes(Val { value, dtype: DType::I32, ..v }, to);
+            }
+            (DType::I32, DType::F32) => self.builder.ins().fcvt_from_sint(types::F32X4, v.value),
+            (DType::U32, DType::F32) => self.builder.ins().fcvt_from_uint(types::F32X4, v.value),
             (DType::I32, DType::F64) => {
                 let wide = self.builder.ins().swiden_low(v.value);
                 self.builder.ins().fcvt_from_sint(types::F64X2, wide)
             }
-            (_, DType::F32) if from.is_int() && (from.bytes() < 4 || from == DType::I32) => {
-                let wide = self.resize_lanes(v.value, from, DType::I32);
-                self.builder.ins().fcvt_from_sint(types::F32X4, wide)
+            (DType::U32, DType::F64) => {
+                let wide = self.builder.ins().uwiden_low(v.value);
+                self.builder.ins().fcvt_from_uint(types::F64X2, wide)
+            }
+            (DType::F32, DType::I32) => self.builder.ins().fcvt_to_sint_sat(types::I32X4, v.value),
+            (DType::F32, DType::U32) => self.builder.ins().fcvt_to_uint_sat(types::I32X4, v.value),
+            (DType::F64, DType::I32) => {
+                let wide = self.builder.ins().fcvt_to_sint_sat(types::I64X2, v.value);
+                let zero = self.zero_lanes();
+                self.builder.ins().snarrow(wide, zero)
+            }
+            (DType::F64, DType::U32) => {
+                let wide = self.builder.ins().fcvt_to_uint_sat(types::I64X2, v.value);
+                let zero = self.zero_lanes();
+                self.builder.ins().uunarrow(wide, zero)
+            }
+            (DType::F32 | DType::F64, _) if is_small(to) => {
+                let wide = self.cast_lanes(v, DType::I32)?;
+                let (low, high) = to.int_range().expect("an integer type");
+                let [low, high] = [low, high].map(|limit| self.splat_constant(Scalar::int(DType::I32, limit)));
+                let clamped = self.builder.ins().smax(wide, low);
+                let clamped = self.builder.ins().smin(clamped, high);
+                self.resize_lanes(clamped, DType::I32, to)
             }
             _ => return Err(Refused(format!("{to} of {from} in lanes"))),
         })
+    }
+
+    /// Two zeros of 64 bits, beside the instruction that takes them: Cranelift has one for both together.
+    fn zero_lanes(&mut self) -> Value {
+        let zero = self.builder.func.dfg.constants.insert(ConstantData::from([0; 16].as_slice()));
+        self.builder.ins().vconst(types::I64X2, zero)
     }
 }

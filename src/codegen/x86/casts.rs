@@ -62,7 +62,12 @@ impl Generator<'_> {
         let value = match (from, result) {
             (DType::Bool, _) => self.number_of_truth(a, result, to)?,
             _ if from.is_int() && result.is_int() => self.resized(a, result, to),
+            _ if from.is_float() && result.is_int() => self.integer_of(a, result, to)?,
             (DType::F32, DType::F16) => self.half_of(a, to),
+            (DType::F16 | DType::Bf16, DType::F64) => {
+                let wide = self.cast(a, DType::F32, None)?;
+                return self.cast(wide, result, to);
+            }
             (DType::Bf16, DType::F32) => self.of_bf16(a, to),
             _ => match convert(from, result) {
                 Some(opcode) if self.tier.has(opcode) => self.converted(opcode, a, result, to),
@@ -83,7 +88,7 @@ impl Generator<'_> {
     }
 
     /// A conversion by one instruction.
-    fn converted(&mut self, opcode: Opcode, a: Val, result: DType, to: Option<Reg>) -> Val {
+    pub(super) fn converted(&mut self, opcode: Opcode, a: Val, result: DType, to: Option<Reg>) -> Val {
         let all = self.tier.bytes();
         let (from_bytes, to_bytes) = (a.dtype.bytes(), result.bytes());
         let lanes = all / from_bytes.max(to_bytes);
@@ -95,7 +100,7 @@ impl Generator<'_> {
     }
 
     /// Converts integers to another size, modulo 2^bits.
-    fn resized(&mut self, a: Val, result: DType, to: Option<Reg>) -> Val {
+    pub(super) fn resized(&mut self, a: Val, result: DType, to: Option<Reg>) -> Val {
         let (from_bytes, to_bytes) = (a.dtype.bytes(), result.bytes());
         if from_bytes == to_bytes {
             return Val { dtype: result, ..a };
@@ -166,6 +171,23 @@ impl Generator<'_> {
         let args = [self.full(to), self.full(wide), Arg::Imm(16)];
         self.emit(Inst::new(Opcode::Vpslld, &args));
         self.value(to, DType::F32, a.lanes)
+    }
+
+    /// The truth in lanes of so many bytes, in AVX2.
+    pub(super) fn truth_of_size(&mut self, truth: Val, bytes: u64) -> Reg {
+        let integer = |bytes| match bytes {
+            1 => DType::I8,
+            2 => DType::I16,
+            4 => DType::I32,
+            _ => DType::I64,
+        };
+        // All bits of a value outside lanes are the same.
+        if truth.lanes == ActiveLanes::Same || truth.bytes == bytes {
+            return self.reg(truth);
+        }
+        let lanes = Val { dtype: integer(truth.bytes), ..truth };
+        let resized = self.resized(lanes, integer(bytes), None);
+        self.reg(resized)
     }
 
     /// Converts a truth value to 1 or 0.

@@ -15,6 +15,7 @@ mod aligned;
 mod bytes;
 mod casts;
 mod cells;
+mod integers;
 mod lanes;
 mod loops;
 mod machine;

@@ -366,7 +366,15 @@ impl<'a> Generator<'a> {
     }
 
     /// A comparison, or in AVX-512 its negation.
-    fn compared(&mut self, op: Op, negation: bool, a: Val, b: Val, lanes: ActiveLanes, to: Option<Reg>) -> Val {
+    pub(super) fn compared(
+        &mut self,
+        op: Op,
+        negation: bool,
+        a: Val,
+        b: Val,
+        lanes: ActiveLanes,
+        to: Option<Reg>,
+    ) -> Val {
         let (dtype, bytes) = (a.dtype, a.dtype.bytes());
         let (mut a, mut b) = (a, b);
         if is_commutative(op) && !matches!(a.place, ValuePlace::Reg(_)) {
@@ -530,7 +538,7 @@ impl<'a> Generator<'a> {
         }
         let is_zero = |v: Val| matches!(v.place, ValuePlace::Const(s) if s.bits() == 0);
         if !self.tier.is_512() {
-            let mask = self.reg(condition);
+            let mask = self.truth_of_size(condition, bytes);
             if is_zero(no) {
                 let yes = self.operand(yes, 32);
                 return val(self.pair(Opcode::Vpand, mask, yes, to));

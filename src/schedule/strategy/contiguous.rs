@@ -88,10 +88,13 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let are_followed =
         |runs: &Runs| runs.bytes < Machine::PAGE_BYTES && facts.slice_bytes() / runs.bytes <= machine.streams;
     let runs = facts.runs(0).filter(|runs| !are_followed(runs));
-    let run_ns = runs.as_ref().map_or(0.0, |runs| {
-        let following = way.runs_of.map_or(1.0, |outputs| outputs.min(facts.slices) as f64);
-        facts.input_bytes as f64 / runs.bytes as f64 * machine.begin_ns(facts.bytes) / following
-    });
+    let number = runs.as_ref().map_or(0.0, |runs| facts.input_bytes as f64 / runs.bytes as f64);
+    let is_strided = runs.as_ref().is_some_and(|runs| runs.bytes <= 2 * Machine::LINE_BYTES);
+    let following = way.runs_of.map_or(1.0, |outputs| outputs.min(facts.slices) as f64);
+    let begin_ns = if is_strided { machine.strided_ns[level as usize] } else { machine.begin_ns(facts.bytes) };
+    let run_ns = number * begin_ns / following;
+    let writes_apart = is_strided && facts.writes_positions && way.runs_of.is_none();
+    let writing_ns = if writes_apart { number * machine.strided_store_ns[level as usize] } else { 0.0 };
     // A prefetch beyond a short run fetches memory that is not read next.
     let astray = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
     let (idle, asking) = looking_again(facts, schedule, level, astray);
@@ -103,7 +106,7 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * idle * way.folding + run_ns + lines_ns(facts, level, 1),
         computing_ns: (steps * step_ns + slices * way.end.fold_ns + waiting * machine.wait_ns) * asking,
-        ending_ns: slices * way.end.waited_ns + way.pushed_bytes / machine.state_rate,
+        ending_ns: slices * way.end.waited_ns + way.pushed_bytes / machine.state_rate + writing_ns,
         ..Cost::default()
     }
 }

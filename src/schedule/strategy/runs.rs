@@ -9,7 +9,8 @@ use super::{tile_of, tiled};
 /// The bytes of the runs that follow one another, together.
 const TOGETHER_BYTES: u64 = 256 << 10;
 
-/// The bytes of a run that is too short for a tile: a page of such runs makes too many loops.
+/// The bytes of a run that is too short for a tile: a page of such runs makes too many loops. Where the positions of
+/// slices are written, a tile of shorter runs writes whole lines.
 const SHORT_BYTES: u64 = 512;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
@@ -20,7 +21,7 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     let Runs { bytes, loops, transform } = facts.runs(number)?;
     let kept = facts.lanes_bytes().saturating_mul(states_kept(&facts.tree, 1));
     let outputs = (TOGETHER_BYTES / bytes.max(1)).min(Schedule::MAX_STATE_BYTES / kept.max(1));
-    (bytes >= SHORT_BYTES && outputs > 1).then(|| tile_of(loops, outputs, 1, transform))?
+    ((bytes >= SHORT_BYTES || facts.writes_positions) && outputs > 1).then(|| tile_of(loops, outputs, 1, transform))?
 }
 
 /// The cost: runs begin less often, and the states of blocks are pushed to memory.

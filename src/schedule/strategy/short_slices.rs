@@ -14,6 +14,9 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
 }
 
+/// The fewest outputs that are lanes of a vector with masks: rows of 7 ran at 55 GB/s, one by one at 14.
+const FEWEST: u64 = 3;
+
 /// The tile of a box of short slices.
 pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let vector = vector_outputs(width);
@@ -24,21 +27,51 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
-    // Bytes deinterleave in whole vectors if their distance is a power of two.
-    let all = u64::from(width / 8);
-    let is_bytes = facts.state_bytes == 1 && facts.problem.count.is_power_of_two() && width > Vectors::BASE.bits;
-    let by = if is_bytes && extent >= all { all } else { by };
-    (extent >= by).then_some(Tile { var, by, transform: Transform::Steps })
+    let by = narrow_outputs(facts, width).unwrap_or(by).min(extent);
+    let states = |by: u64| by * facts.lanes_bytes() > facts.machine.state_bytes(width);
+    let by = if states(by) { by.min(vector) } else { by };
+    let by = match Vectors::WIDEST.at_most(width).has_masks() {
+        true => by,
+        // Without masks, vectors have a power of two of lanes.
+        false => 1 << by.ilog2(),
+    };
+    (by >= FEWEST).then_some(Tile { var, by, transform: Transform::Steps })
 }
 
-/// The cost: gathering the elements of a vector takes an operation for each halving of their distance.
+/// The outputs that fill a vector of elements of one or two bytes; `None` if vectors do not move them as a whole. Bytes
+/// deinterleave in whole vectors if their distance is a power of two.
+fn narrow_outputs(facts: &Facts, width: u32) -> Option<u64> {
+    let moves = match facts.state_bytes {
+        1 => facts.problem.count.is_power_of_two() && width > Vectors::BASE.bits,
+        2 => Vectors::WIDEST.at_most(width).has_masks(),
+        _ => false,
+    };
+    moves.then_some(u64::from(width / 8) / facts.state_bytes)
+}
+
+/// The cost: gathering the elements of a vector takes an operation for each halving of their distance. Vectors at the
+/// end of a row are not full.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
+    let empty = emptiness(facts, schedule);
     let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
     let moves = f64::from(facts.problem.count.next_power_of_two().ilog2());
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
-        computing_ns: (operations + gathering_ops(facts, schedule, moves)) / machine.vector_ops,
+        computing_ns: (operations + gathering_ops(facts, schedule, moves)) * empty / machine.vector_ops,
         ..Cost::default()
     }
+}
+
+/// The number of vectors of a row of outputs, in those that the row would fill.
+fn emptiness(facts: &Facts, schedule: &Schedule) -> f64 {
+    let Some(l) = facts.loops.iter().filter_map(|loops| loops.last()).find(|l| schedule.tile_of(l.var).is_some())
+    else {
+        return 1.0;
+    };
+    let by = schedule.tile_of(l.var).map_or(1, |tile| tile.by.min(l.extent)).max(1);
+    let lanes = (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0);
+    let vectors = |outputs: u64| (outputs as f64 / lanes).ceil();
+    let all = (l.extent / by) as f64 * vectors(by) + vectors(l.extent % by);
+    all * lanes / l.extent as f64
 }

@@ -201,6 +201,14 @@ table! {
     Vcvtpd2ps = UNARY, Unmasked, Plain, [VEX_Vcvtpd2ps_xmm_ymmm256: 1], [EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er: 1];
     Vcvtqq2ps = UNARY, Unmasked, Plain, [], [EVEX_Vcvtqq2ps_ymm_k1z_zmmm512b64_er: 1];
     Vcvtuqq2ps = UNARY, Unmasked, Plain, [], [EVEX_Vcvtuqq2ps_ymm_k1z_zmmm512b64_er: 1];
+    Vcvttps2dq = UNARY, Merges(4), Plain, [VEX_Vcvttps2dq_ymm_ymmm256: 1], [EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae: 1];
+    Vcvttps2udq = UNARY, Merges(4), Plain, [], [EVEX_Vcvttps2udq_zmm_k1z_zmmm512b32_sae: 1];
+    Vcvttps2qq = UNARY, Merges(8), Plain, [], [EVEX_Vcvttps2qq_zmm_k1z_ymmm256b32_sae: 1];
+    Vcvttps2uqq = UNARY, Merges(8), Plain, [], [EVEX_Vcvttps2uqq_zmm_k1z_ymmm256b32_sae: 1];
+    Vcvttpd2dq = UNARY, Unmasked, Plain, [VEX_Vcvttpd2dq_xmm_ymmm256: 1], [EVEX_Vcvttpd2dq_ymm_k1z_zmmm512b64_sae: 1];
+    Vcvttpd2udq = UNARY, Unmasked, Plain, [], [EVEX_Vcvttpd2udq_ymm_k1z_zmmm512b64_sae: 1];
+    Vcvttpd2qq = UNARY, Merges(8), Plain, [], [EVEX_Vcvttpd2qq_zmm_k1z_zmmm512b64_sae: 1];
+    Vcvttpd2uqq = UNARY, Merges(8), Plain, [], [EVEX_Vcvttpd2uqq_zmm_k1z_zmmm512b64_sae: 1];
     Vcvtps2ph = UNARY_BY, Unmasked, Plain,
         [VEX_Vcvtps2ph_xmmm128_ymm_imm8: 1], [EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae: 1];
     Vpmovsxbw = UNARY, Merges(2), Plain, [VEX_Vpmovsxbw_ymm_xmmm128: 1], [EVEX_Vpmovsxbw_zmm_k1z_ymmm256: 1];
