@@ -170,6 +170,8 @@ pub enum CallError {
     PartialElement { role: &'static str, position: usize, given: u64, dtype: DType, element_bytes: u64 },
     #[error("in place runs what writes each element of the slice with the type and strides of input 0")]
     InPlace,
+    #[error("output {output} does not have an element for each of input {input}, of its type and in its place")]
+    Replaces { output: usize, input: usize },
     #[error("there is no memory for {bytes} bytes of scratch")]
     Scratch { bytes: u64 },
     #[error("the scratch memory has {given} bytes, the kernel takes {expected}")]

@@ -87,7 +87,7 @@ pub use cranefold_spec as spec;
 pub use cranefold_spec::layout;
 pub use error::{CallError, Error, PartialError};
 pub use executor::{Executor, Rayon, Serial, Spinning};
-pub use kernel::{Call, Element, Input, Kernel, Output};
+pub use kernel::{Call, Element, Input, InputMemory, Kernel, Output};
 pub use keyed::{KeyedSpec, Signature};
 pub use layout::Layout;
 pub use partial::{Partial, Shard};

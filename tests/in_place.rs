@@ -1,7 +1,13 @@
-//! Outputs in the place of input 0: the same bits as elsewhere, and what is refused.
+//! Outputs in the place of inputs: the same bits as elsewhere, and what is refused.
 
+use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::spec::Operand;
-use cranefold::{CallError, Compiler, DType, Input, Kernel, Options, Output, Scalar, Spec, ops};
+use cranefold::{
+    CallError, Compiler, DType, Input, InputMemory, Kernel, Options, Output, Problem, Scalar, Schedule, Spec, Vectors,
+    ops, pipeline,
+};
+use cranefold_fuzz::bits::are_equal;
+use cranefold_fuzz::execute::Memory;
 use std::collections::HashSet;
 
 /// Elements of all kinds, the same each time.
@@ -148,4 +154,140 @@ fn other_reductions_are_refused() {
     let mut short = [0.0f32; 19];
     let refused = softmax.run_in_place(&mut Output::from(&mut short[..]), &[]).expect_err("too short");
     assert_eq!(refused.to_string(), "input 0 has 19 elements, the kernel takes 20");
+}
+
+/// Regions with outputs that may take the place of inputs.
+const REGIONS: &[&str] = &[
+    "region x:f32[40,50] axes=[1] { x / sum(x) }",
+    "region x:f32[40,50], h:f32[40,50], w:f32[50] axes=[1] { y = x + h; c = centered(y); y, c * rsqrt(mean(c * c) + 1e-5) * w, mean(y) }",
+    // What is written first needs none of the input that it replaces.
+    "region x:f32[40,50], h:f32[40,50] axes=[0] { h * 2, x - max(x), x * h }",
+    "region x:f32[40,50], h:f32[40,50] axes=[1] { h * 2, x * 3, argmax(x + h) }",
+    "region x:f32[2,1003], h:f32[2,1003] axes=[1] { exp(h), x / sum(x), h - x }",
+    "region x:f64[130,11], h:f64[130,11] axes=[0] order=logical { h, x, x + h - mean(x * h) }",
+    "region x:bf16[5,67], h:bf16[5,67] axes=[1] { bf16(h), bf16(x - max(x)), bf16(x * h) }",
+    "region x:i32[5,67], h:i32[5,67] axes=[1] { h - max(x), x - min(h), i32(sum(x)) }",
+    // Slices of one element, and none that is reduced.
+    "region x:f32[70,1], h:f32[70,1] axes=[1] { h * 2, x * 3, x * h }",
+    "region x:f32[1,1], h:f32[1,1] axes=[0,1] { h * 2, x * 3, x * h }",
+    "region x:f32[7,70], h:f32[7,70] axes=[] { h * 2, x * 3, x * h }",
+    "region x:i64[7,70], h:i64[7,70] axes=[] { h, x }",
+    "region x:f32[0,5], h:f32[0,5] axes=[1] { h * 2, x - sum(x) }",
+    // What the outputs held is what the inputs hold.
+    "region x:f32[8,100], h:f32[8,100] axes=[1] { h + old(0), x * 2 + old(1) - max(x), old(1) + sum(h) }",
+    "region x:f32[8,100], h:f32[8,100] axes=[1] { s = sum(x); h - s, x * h, sum(s, axes=[0]), s }",
+    "region x:f32[4,5,6], h:f32[4,5,6] axes=[0,2] { h * 2, x - max(x), median(h) }",
+    // Layouts: backwards, with gaps, in blocks with tails.
+    "region x:f32[9,35]@(-40,1)+320, h:f32[9,35]@(-40,1)+320 axes=[1] { h * 2@(-40,1)+320, x - max(x)@(-40,1)+320 }",
+    "region x:f32[21,45]@BA2a4b4a4b, h:f32[21,45]@BA2a4b4a4b axes=[1] { h * 2@BA2a4b4a4b, x - max(x)@BA2a4b4a4b }",
+    "region x:f32[21,45]@aB16b, h:f32[21,45]@aB16b axes=[0] { h * 2@aB16b, x - mean(h)@aB16b, x }",
+];
+
+/// Every choice of an output, or none, for each input, each output at most once; but that of none.
+fn choices(spec: &Spec) -> Vec<Vec<Option<usize>>> {
+    let mut all = vec![vec![]];
+    for input in 0..spec.inputs().len() {
+        let outputs = (0..spec.outputs().len()).filter(|&output| spec.may_replace(output, input)).map(Some);
+        let outputs: Vec<Option<usize>> = [None].into_iter().chain(outputs).collect();
+        let with = |before: Vec<Option<usize>>| {
+            let free = outputs.iter().filter(|output| output.is_none() || !before.contains(output)).copied();
+            free.map(|output| [&before[..], &[output]].concat()).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(with).collect();
+    }
+    all.into_iter().filter(|over| over.iter().any(Option::is_some)).collect()
+}
+
+/// Schedules of a region that divide it, or take several steps or slices at once.
+const SCHEDULES: &[&str] = &[
+    "width=512 jam=4 in_flight=2",
+    "width=256 interleave=2",
+    "width=128 parts=3 transpose=off",
+    "width=512 tile=i0:16 align=64",
+];
+
+/// Checks that the interpreter gives the bits of elsewhere after each pass where as many outputs as may be take the place
+/// of inputs.
+fn check_stages(spec: &Spec, given: &Memory, forced: &[Schedule]) {
+    let problem = Problem::of(spec);
+    let over = choices(spec).into_iter().max_by_key(|over| over.iter().flatten().count()).expect("a choice");
+    let memory = given.over(&over);
+    let expected = memory.interpreted(&cranefold::lower::lower(&problem, "naive"));
+    let mut seen = vec![];
+    for schedule in forced.iter().cloned().chain([choose(&problem, 512)]) {
+        let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
+        for (stage, program) in pipeline::stages(&decided.expect("a schedule that fits")).expect("stages") {
+            if !seen.contains(&program) {
+                let same = are_equal(&memory.interpreted_over(&program, &over), &expected);
+                assert!(same, "{spec}, {over:?} after {stage}, {schedule}\n{program}");
+                seen.push(program);
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_of_regions_in_the_place_of_inputs() {
+    let (one, two) = (Compiler::host(), Compiler::builder().threads(2).build());
+    let (one, two) = (one.expect("this machine"), two.expect("this machine"));
+    let mut checked = 0;
+    for text in REGIONS {
+        let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let problem = Problem::of(&spec);
+        let given = Memory::of(&spec, 3, 5, (4, 8));
+        let forced = SCHEDULES.iter().map(|s| s.parse::<Schedule>().expect("a schedule"));
+        let forced: Vec<Schedule> = forced.filter(|schedule| schedule.check(&problem).is_ok()).collect();
+        let widths = [0, 128, 256, 512].map(|width| Options { schedule: None, width: Some(width) });
+        let options =
+            widths.into_iter().chain(forced.iter().map(|s| Options { schedule: Some(s.clone()), width: None }));
+        let kernels: Vec<Kernel> =
+            options.flat_map(|o| [&one, &two].map(|c| c.compile_with(&spec, &o).expect("a kernel"))).collect();
+        for over in choices(&spec) {
+            let memory = given.over(&over);
+            let expected = memory.run(&kernels[0]);
+            for kernel in &kernels {
+                assert!(are_equal(&memory.run(kernel), &expected), "{text} with {}", kernel.schedule());
+                assert!(
+                    are_equal(&memory.run_over(kernel, &over), &expected),
+                    "{text}, {over:?}: {}",
+                    kernel.schedule()
+                );
+            }
+            checked += 1;
+        }
+        check_stages(&spec, &given, &forced);
+    }
+    assert!(checked > 60, "{checked} choices");
+}
+
+#[test]
+fn outputs_that_are_no_inputs_place_are_refused() {
+    let compiler = Compiler::host().expect("this machine");
+    let text = "region x:f32[4,6], w:f32[6], h:f32[4,6]@ba axes=[1] { max(x), f16(x), x * w, x - h @ba }";
+    let spec: Spec = text.parse().expect("a region");
+    let memory = Memory::of(&spec, 3, 5, (0, 0));
+    let kernel = compiler.compile(&spec).expect("a kernel");
+    let may = [(0, 2), (2, 3)];
+    for input in 0..3 {
+        for output in 0..5 {
+            let mut buffers = memory.outputs.clone();
+            let own = |i: usize| InputMemory::Own(Input::from_bytes(DType::F32, memory.inputs[i].bytes()));
+            let inputs = [0, 1, 2].map(|i| if i == input { InputMemory::OfOutput(output) } else { own(i) });
+            let outputs = spec.outputs().iter().zip(&mut buffers);
+            let mut outputs: Vec<Output> =
+                outputs.map(|(o, buffer)| Output::from_bytes(o.dtype(), buffer.bytes_mut())).collect();
+            let done = kernel.run_over(&inputs, &mut outputs);
+            drop(outputs);
+            if may.contains(&(input, output)) {
+                assert_eq!(done, Ok(()), "output {output} over input {input}");
+                continue;
+            }
+            assert_eq!(done, Err(CallError::Replaces { output, input }));
+            assert!(are_equal(&buffers, &memory.outputs), "something is written");
+        }
+    }
+    let message = CallError::Replaces { output: 1, input: 0 }.to_string();
+    assert_eq!(message, "output 1 does not have an element for each of input 0, of its type and in its place");
+    let short = kernel.run_over(&[InputMemory::OfOutput(2)], &mut []);
+    assert_eq!(short, Err(CallError::Replaces { output: 2, input: 0 }));
 }

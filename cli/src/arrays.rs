@@ -72,7 +72,7 @@ impl Arrays {
     /// If there are too few or too many, or one cannot be read or is not the operand.
     pub fn old(spec: &Spec, form: Form, paths: &[PathBuf]) -> Result<Vec<Old>, Failure> {
         let all = form == Form::Raw && !paths.is_empty();
-        let read: Vec<usize> = (0..spec.outputs().len()).filter(|&o| all || reads_old(spec, o)).collect();
+        let read: Vec<usize> = (0..spec.outputs().len()).filter(|&o| all || spec.reads_old(o)).collect();
         if all {
             check_count("old", paths.len(), read.len())?;
         } else if !paths.is_empty() && paths.len() != read.len() {
@@ -130,11 +130,6 @@ pub struct Old {
     elements: Buffer,
 }
 
-/// Returns true if a call reads the old elements of an output.
-pub fn reads_old(spec: &Spec, output: usize) -> bool {
-    spec.then().get(output).is_some_and(|expression| expression.uses("d"))
-}
-
 /// The names of the inputs in messages: `input 0`, `input y0`; `None` for scalars.
 fn names(spec: &Spec) -> Vec<Option<String>> {
     let (mut elements, mut thens) = (0.., 0..);
@@ -186,6 +181,6 @@ pub fn input_bytes(spec: &Spec) -> u64 {
 /// Bytes of the elements that a call reads and writes, each counted once; outputs that it also reads count twice.
 pub fn moved_bytes(spec: &Spec) -> u64 {
     let written: u64 = spec.outputs().iter().map(bytes).sum();
-    let old = (0..spec.outputs().len()).filter(|&o| reads_old(spec, o)).map(|o| bytes(&spec.outputs()[o]));
+    let old = (0..spec.outputs().len()).filter(|&o| spec.reads_old(o)).map(|o| bytes(&spec.outputs()[o]));
     input_bytes(spec) + written + old.sum::<u64>()
 }

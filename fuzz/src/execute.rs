@@ -1,10 +1,11 @@
 //! The memory of one call, and its execution: by the interpreter or by a kernel.
 
-use crate::data::{Buffer, elements};
-use cranefold::ir::{self, Nest, eval};
+use crate::data::{Buffer, Random, elements};
+use cranefold::ir::eval::{self, Domain};
+use cranefold::ir::{self, BufId, Nest, Op, Selection};
 use cranefold::lower::program::Program;
 use cranefold::spec::Operand;
-use cranefold::{Input, Kernel, Output, Spec};
+use cranefold::{DType, Input, InputMemory, Kernel, Output, Scalar, Spec};
 
 /// The buffers of a call, as they are before it.
 #[derive(Clone)]
@@ -24,9 +25,8 @@ impl Memory {
             Buffer::holding(&guarded(operand, kind, seed), offsets.0)
         };
         let output = |(o, operand): (usize, &Operand)| {
-            let reads_old = spec.then().get(o).is_some_and(|f| f.uses("d"));
             let mut buffer = Buffer::new(operand.span_bytes() as usize, offsets.1);
-            if reads_old {
+            if spec.reads_old(o) {
                 buffer.bytes_mut().copy_from_slice(&guarded(operand, kind, seed ^ (0xd + o as u64)));
             }
             buffer
@@ -47,13 +47,19 @@ impl Memory {
 
     /// The outputs after the interpreter ran a program.
     pub fn interpreted_program(&self, program: &Program) -> Vec<Buffer> {
+        self.interpreted_over(program, &[])
+    }
+
+    /// The outputs after the interpreter ran a program in which some inputs are the memory of outputs: `over` has the
+    /// output of each.
+    pub fn interpreted_over(&self, program: &Program, over: &[Option<usize>]) -> Vec<Buffer> {
         let mut outputs = self.outputs.clone();
         // The initial contents of states do not matter.
         let bytes = |b: &ir::Buffer| vec![0xaa; (b.len * b.dtype.bytes()) as usize];
         let mut states: Vec<Vec<u8>> = program.states().iter().map(bytes).collect();
         let inputs = self.inputs.iter().map(Buffer::bytes).collect();
         let all = outputs.iter_mut().map(Buffer::bytes_mut).chain(states.iter_mut().map(Vec::as_mut_slice)).collect();
-        program.interpret(&mut eval::Bits { inputs, outputs: all });
+        program.interpret(&mut Over { bits: eval::Bits { inputs, outputs: all }, over });
         outputs
     }
 
@@ -70,6 +76,86 @@ impl Memory {
         kernel.run(&inputs, &mut places).expect("the right buffers");
         drop(places);
         outputs
+    }
+
+    /// The outputs after a kernel ran with some inputs in the memory of outputs: `over` has the output of each.
+    ///
+    /// # Panics
+    /// If the kernel is of another spec, or an output may not take the place of an input.
+    pub fn run_over(&self, kernel: &Kernel, over: &[Option<usize>]) -> Vec<Buffer> {
+        let mut outputs = self.outputs.clone();
+        let mut inputs = vec![];
+        for (((dtype, _), buffer), over) in kernel.inputs().zip(&self.inputs).zip(over) {
+            inputs.push(match *over {
+                Some(output) => InputMemory::OfOutput(output),
+                None => InputMemory::Own(Input::from_bytes(dtype, buffer.bytes())),
+            });
+        }
+        let places = kernel.outputs().zip(&mut outputs);
+        let mut places: Vec<Output> = places.map(|((dtype, _), b)| Output::from_bytes(dtype, b.bytes_mut())).collect();
+        kernel.run_over(&inputs, &mut places).expect("the right buffers, and outputs that may replace inputs");
+        drop(places);
+        outputs
+    }
+
+    /// The memory in which outputs that take the place of inputs hold what these hold.
+    pub fn over(&self, over: &[Option<usize>]) -> Memory {
+        let mut memory = self.clone();
+        for (input, output) in over.iter().enumerate() {
+            if let Some(output) = *output {
+                memory.outputs[output] = self.inputs[input].clone();
+            }
+        }
+        memory
+    }
+}
+
+/// For each input of a spec an output that may take its place, each output once: the choice with this number.
+pub fn replaced(spec: &Spec, choice: u64) -> Vec<Option<usize>> {
+    let (mut random, mut taken) = (Random::new(choice), vec![]);
+    let mut output_of = |input| {
+        let may = |output: &usize| spec.may_replace(*output, input) && !taken.contains(output);
+        let outputs: Vec<usize> = (0..spec.outputs().len()).filter(may).collect();
+        let output = (!outputs.is_empty() && random.below(4) > 0).then(|| random.pick(&outputs));
+        taken.extend(output);
+        output
+    };
+    (0..spec.inputs().len()).map(&mut output_of).collect()
+}
+
+/// The domain of bits in which some inputs are the memory of outputs.
+struct Over<'a> {
+    bits: eval::Bits<'a>,
+    over: &'a [Option<usize>],
+}
+
+impl Domain for Over<'_> {
+    type Value = Scalar;
+
+    fn constant(&mut self, value: Scalar) -> Scalar {
+        self.bits.constant(value)
+    }
+
+    fn load(&mut self, buf: BufId, dtype: DType, index: usize) -> Scalar {
+        let output = self.over.get(buf.0 as usize).copied().flatten();
+        let buf = output.map_or(buf, |output| BufId((self.bits.inputs.len() + output) as u32));
+        self.bits.load(buf, dtype, index)
+    }
+
+    fn store(&mut self, buf: BufId, index: usize, value: Scalar) {
+        self.bits.store(buf, index, value);
+    }
+
+    fn op(&mut self, op: Op, result: DType, args: &[Scalar]) -> Scalar {
+        self.bits.op(op, result, args)
+    }
+
+    fn pick(&mut self, value: Scalar, most: u64) -> u64 {
+        self.bits.pick(value, most)
+    }
+
+    fn select(&mut self, what: &Selection, dtype: DType, slice: &[Scalar]) -> Vec<Scalar> {
+        self.bits.select(what, dtype, slice)
     }
 }
 
@@ -119,4 +205,26 @@ pub fn is_element(spec: &Spec, output: usize) -> Vec<bool> {
 /// For each place of an output's buffer, true if an element or padding of a block lies there.
 pub fn is_written(spec: &Spec, output: usize) -> Vec<bool> {
     marked(&spec.outputs()[output], &spec.outputs()[output].placement().padded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_elements_that_are_read_are_of_the_kind() {
+        for (text, read) in [
+            ("region x:f32[3,5] axes=[1] { x + old(1), max(x), sum(x) + old(2) }", [false, true, true]),
+            ("region x:f32[3,5] axes=[1] { s = sum(x); x, s, sum(s * old(1), axes=[0]) }", [false, true, false]),
+        ] {
+            let spec: Spec = text.parse().expect("a region");
+            let of = |kind| Memory::of(&spec, kind, 5, (0, 0));
+            for (o, (one, other)) in of(3).outputs.iter().zip(of(4).outputs).enumerate() {
+                assert_eq!(one.bytes() != other.bytes(), read[o], "{text}: output {o}");
+            }
+        }
+        let spec: Spec = "sum, max f32[3,5] axes=[1] then=\"r0 + d\", \"r1\"".parse().expect("a spec");
+        let of = |kind| Memory::of(&spec, kind, 5, (0, 0)).outputs;
+        assert!(of(3)[0].bytes() != of(4)[0].bytes() && of(3)[1].bytes() == of(4)[1].bytes());
+    }
 }

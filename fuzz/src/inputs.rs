@@ -1,7 +1,6 @@
 //! Endless inputs, made from a seed.
 
-use crate::Target;
-use crate::specs::Case;
+use crate::{Origin, Target};
 use fastrand::Rng;
 use std::collections::HashMap;
 
@@ -129,6 +128,8 @@ pub struct Inputs {
     texts: Vec<Vec<u32>>,
     /// The inputs that are not text.
     numbers: Vec<Vec<u8>>,
+    /// The most bytes of an input that is not text.
+    most_bytes: usize,
 }
 
 /// The words of all texts.
@@ -191,22 +192,25 @@ impl Inputs {
         let corpus = target.corpus().expect("the corpus").into_iter().map(|(_, bytes)| bytes);
         let mut words = Words::default();
         WORDS.iter().for_each(|word| _ = words.number_of(word));
-        let seeds = (target.seeds)();
-        let (mut texts, mut numbers) = (vec![], vec![]);
-        match seeds.is_empty() {
-            true => numbers.extend(corpus),
-            false => {
+        let (mut texts, mut numbers, mut most_bytes) = (vec![], vec![], 0);
+        match target.inputs {
+            Origin::Numbers(most) => {
+                most_bytes = most;
+                numbers.extend(corpus);
+            }
+            Origin::Texts(seeds) => {
+                let seeds = seeds();
                 let corpus = corpus.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                 texts.extend(seeds.into_iter().chain(corpus).map(|text| words.split(&text)));
             }
         }
-        Inputs { random: Rng::with_seed(seed), words, texts, numbers }
+        Inputs { random: Rng::with_seed(seed), words, texts, numbers, most_bytes }
     }
 
     /// The bytes of a case.
     fn case(&mut self) -> Vec<u8> {
         if self.numbers.is_empty() || self.random.u8(..) < 200 {
-            return self.bytes(Case::BYTES);
+            return self.bytes(self.most_bytes);
         }
         let mut bytes = self.numbers[self.random.usize(..self.numbers.len())].clone();
         for _ in 0..1 + self.random.usize(..8) {

@@ -4,7 +4,8 @@
 //!
 //! | target | bytes | law |
 //! | --- | --- | --- |
-//! | `spec region problem schedule nest program expression combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
+//! | `spec problem schedule nest program expression combiner layout` | text | it is refused with a short message that points into it, or reads, prints and reads back |
+//! | `region` | text | the same; other ends of its definitions are the same spec and problem |
 //! | `nest` | text | a nest that verifies is interpreted |
 //! | `expression` | text | an expression that types is computed |
 //! | `value isa onednn` | text | the law of texts, for types and values, triples and features, oneDNN's names |
@@ -12,6 +13,7 @@
 //! | `compile` | the same | native code gives the bits of the interpreter |
 //! | `given` | text of a problem or a nest | what verifies compiles, or has no form, and native code gives the bits of the interpreter |
 //! | `run` | the numbers of a [`specs::Case`] | the same, and the reference allows the results |
+//! | `run_region` | the numbers of a [`regions::RegionCase`] | the same |
 //!
 //! [`Inputs`](inputs::Inputs) makes endless inputs from a seed: the texts of the golden files and of the lists of
 //! specs, cut, spliced and with numbers at the ends of their ranges, and some plain bytes. `corpus/TARGET/` keeps the
@@ -51,28 +53,38 @@ pub struct Target {
     pub name: &'static str,
     /// The law: panics if the bytes break it; returns true if they are accepted, and so reach beyond the parser.
     pub run: fn(&[u8]) -> bool,
-    /// The texts from which inputs are made; none if inputs are numbers.
-    pub seeds: fn() -> Vec<String>,
+    /// The source of inputs.
+    pub inputs: Origin,
+}
+
+/// The source of a target's inputs.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin {
+    /// The texts from which inputs are made.
+    Texts(fn() -> Vec<String>),
+    /// At most so many bytes, which are numbers.
+    Numbers(usize),
 }
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    Target { name: "spec", run: texts::spec, seeds: seeds::specs },
-    Target { name: "region", run: texts::spec, seeds: seeds::regions },
-    Target { name: "problem", run: texts::problem, seeds: seeds::problems },
-    Target { name: "schedule", run: texts::schedule, seeds: seeds::schedules },
-    Target { name: "nest", run: texts::nest, seeds: seeds::nests },
-    Target { name: "program", run: texts::program, seeds: seeds::programs },
-    Target { name: "expression", run: texts::expression, seeds: seeds::expressions },
-    Target { name: "combiner", run: texts::combiner, seeds: seeds::combiners },
-    Target { name: "layout", run: texts::layout, seeds: seeds::layouts },
-    Target { name: "value", run: texts::value, seeds: seeds::values },
-    Target { name: "isa", run: texts::isa, seeds: seeds::isas },
-    Target { name: "onednn", run: texts::onednn, seeds: seeds::primitives },
-    Target { name: "stages", run: runs::stages, seeds: seeds::compilations },
-    Target { name: "compile", run: runs::compile, seeds: seeds::compilations },
-    Target { name: "given", run: runs::given, seeds: seeds::texts },
-    Target { name: "run", run: runs::run, seeds: Vec::new },
+    Target { name: "spec", run: texts::spec, inputs: Origin::Texts(seeds::specs) },
+    Target { name: "region", run: texts::region, inputs: Origin::Texts(seeds::regions) },
+    Target { name: "problem", run: texts::problem, inputs: Origin::Texts(seeds::problems) },
+    Target { name: "schedule", run: texts::schedule, inputs: Origin::Texts(seeds::schedules) },
+    Target { name: "nest", run: texts::nest, inputs: Origin::Texts(seeds::nests) },
+    Target { name: "program", run: texts::program, inputs: Origin::Texts(seeds::programs) },
+    Target { name: "expression", run: texts::expression, inputs: Origin::Texts(seeds::expressions) },
+    Target { name: "combiner", run: texts::combiner, inputs: Origin::Texts(seeds::combiners) },
+    Target { name: "layout", run: texts::layout, inputs: Origin::Texts(seeds::layouts) },
+    Target { name: "value", run: texts::value, inputs: Origin::Texts(seeds::values) },
+    Target { name: "isa", run: texts::isa, inputs: Origin::Texts(seeds::isas) },
+    Target { name: "onednn", run: texts::onednn, inputs: Origin::Texts(seeds::primitives) },
+    Target { name: "stages", run: runs::stages, inputs: Origin::Texts(seeds::compilations) },
+    Target { name: "compile", run: runs::compile, inputs: Origin::Texts(seeds::compilations) },
+    Target { name: "given", run: runs::given, inputs: Origin::Texts(seeds::texts) },
+    Target { name: "run", run: runs::run, inputs: Origin::Numbers(specs::Case::BYTES) },
+    Target { name: "run_region", run: runs::run_region, inputs: Origin::Numbers(regions::RegionCase::BYTES) },
 ];
 
 /// The target with this name.

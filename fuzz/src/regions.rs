@@ -344,8 +344,14 @@ impl<'a, 'b> Maker<'a, 'b> {
 
     /// A float of an element that another reduction may read.
     fn element(&mut self, depth: u64) -> (String, u64) {
-        let (text, is_element, after) = self.float(depth);
+        let (mut text, is_element, mut after) = self.float(depth);
         let first = self.leaves[0].float.clone();
+        // Less the last value, so that stages follow one another.
+        let last = self.values.iter().rfind(|v| v.kind == Kind::Float && v.after <= MOST_AFTER);
+        if let Some(last) = last.filter(|_| self.bytes.one_in(4)) {
+            text = format!("({text}) - {}", last.name);
+            after = after.max(last.after);
+        }
         if after > MOST_AFTER {
             return (first, 0);
         }

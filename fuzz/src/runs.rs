@@ -3,6 +3,7 @@
 use crate::bits::{are_equal, difference, is_allowed, native, only_elements_are_written};
 use crate::execute::Memory;
 use crate::nests;
+use crate::regions::RegionCase;
 use crate::specs::Case;
 use crate::texts::text;
 use cranefold::ir::{Nest, verify};
@@ -101,6 +102,16 @@ pub fn run(bytes: &[u8]) -> bool {
     let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
     let mut options = case.options(&Problem::of(&spec));
     let options = options.swap_remove((case.seed >> 8) as usize % options.len());
+    same_bits(&spec, &memory, &options, case.seed.is_multiple_of(8));
+    true
+}
+
+/// A [`RegionCase`] of numbers: compiled at some width, and run.
+pub fn run_region(bytes: &[u8]) -> bool {
+    let case = RegionCase::of(bytes, 600);
+    let spec = case.spec();
+    let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
+    let options = Options { schedule: None, width: Some(WIDTHS[(case.seed >> 8) as usize % WIDTHS.len()]) };
     same_bits(&spec, &memory, &options, case.seed.is_multiple_of(8));
     true
 }

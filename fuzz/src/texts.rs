@@ -5,8 +5,8 @@ use crate::nests;
 use cranefold::ir::expression::Expression;
 use cranefold::ir::{Def, Nest, verify};
 use cranefold::lower::program::Program;
-use cranefold::spec::Dims;
 use cranefold::spec::onednn::{PostOp, Primitive};
+use cranefold::spec::{Dims, MAX_TEXT};
 use cranefold::{DType, Layout, Problem, Scalar, Schedule, Spec, SpecError, Target};
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -75,6 +75,29 @@ fn spec_text(text: &str) -> bool {
             true
         }
     }
+}
+
+/// The law of a region, and of its [`Problem`]: whatever stands between its definitions, it is one spec and one problem,
+/// and so has one signature.
+pub fn region(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let Ok(spec) = text.parse::<Spec>() else { return spec_text(&text) };
+    reads_back(&spec);
+    let (problem, printed) = (Problem::of(&spec), spec.to_string());
+    reads_back(&problem);
+    if spec.body().is_none() {
+        return true;
+    }
+    for between in ["\n", " # ;{\r\n\t"] {
+        let other = printed.replace("; ", between);
+        if other.len() > MAX_TEXT {
+            continue;
+        }
+        let again: Spec = other.parse().unwrap_or_else(|error| panic!("{error}\n{other}"));
+        assert_eq!(again, spec, "reads as another:\n{other}");
+        assert_eq!(Problem::of(&again).to_string(), problem.to_string(), "is another problem:\n{other}");
+    }
+    true
 }
 
 /// The law of a [`Problem`].

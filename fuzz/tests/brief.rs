@@ -55,4 +55,5 @@ targets! {
     compile 2_000
     given 6_000
     run 600
+    run_region 300
 }

@@ -3,6 +3,7 @@
 use super::Spec;
 use crate::layout::{PlacedLayoutBlock, Placement};
 use cranefold_ir::DType;
+use cranefold_ir::region::{Body, Value};
 
 /// The memory of an output, in the terms of oneDNN's memory descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +43,43 @@ impl OutputDesc {
 }
 
 impl Spec {
-    /// Returns true if the one output may be the memory of input 0: it has an element at each position, of the type of
-    /// input 0's and in the same place.
+    /// Returns true if there is one output and it may be the memory of input 0: see [`may_replace`](Spec::may_replace).
     pub fn runs_in_place(&self) -> bool {
+        self.outputs.len() == 1 && self.may_replace(0, 0)
+    }
+
+    /// Returns true if an output may be the memory of an input: it has an element at each position, of the input's type
+    /// and in the same place. So each element of the input is read for the last time before that place is written: at
+    /// other positions it is read by reductions of the slice alone, which end before elements are written.
+    ///
+    /// ```
+    /// use cranefold_spec::Spec;
+    ///
+    /// let spec: Spec = "region x:f32[4,6], h:f32[4,6] axes=[1] { y = x + h; y, y / sum(y), max(y) }".parse()?;
+    /// assert!(spec.may_replace(0, 0) && spec.may_replace(1, 1) && !spec.may_replace(2, 0));
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    pub fn may_replace(&self, output: usize, input: usize) -> bool {
         let place = |o: &super::Operand| (o.dtype, o.placement.clone());
-        let whole = || self.lost[0].is_none() || (self.body.is_some() && !self.reduced.contains(&true));
-        matches!(&self.outputs[..], [output] if place(output) == place(&self.inputs[0])) && whole()
+        let whole = |lost: &Option<Vec<bool>>| lost.is_none() || (self.body.is_some() && !self.reduced.contains(&true));
+        let has_each = self.lost.get(output).is_some_and(whole);
+        let operands = self.outputs.get(output).zip(self.inputs.get(input));
+        has_each && operands.is_some_and(|(output, input)| place(output) == place(input))
+    }
+
+    /// Returns true if a call reads the elements that an output held before it: its `then` uses `d`, or an expression of
+    /// the region has `old(output)`.
+    ///
+    /// ```
+    /// use cranefold_spec::Spec;
+    ///
+    /// let spec: Spec = "region x:f32[4,6] axes=[1] { max(x), sum(x) + old(0) }".parse()?;
+    /// assert!(spec.reads_old(0) && !spec.reads_old(1));
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    pub fn reads_old(&self, output: usize) -> bool {
+        let in_region = |body: &Body| body.definitions.iter().any(|d| d.value == Value::Old(output));
+        self.then.get(output).is_some_and(|f| f.uses("d")) || self.body.as_deref().is_some_and(in_region)
     }
 
     /// The descriptions of the outputs: shapes, strides and lengths of their buffers.

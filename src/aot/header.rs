@@ -85,40 +85,56 @@ impl<'a> Header<'a> {
     fn parameters(&self) -> Vec<Parameter<'a>> {
         let (mut elements, mut thens) = (0.., 0..);
         let number = |of: &mut std::ops::RangeFrom<u32>| of.next().expect("fewer than 2^32 operands");
-        let in_place = self.spec.runs_in_place();
+        let (inputs, outputs) = (self.spec.inputs(), self.spec.outputs());
+        let may = |output, input| self.spec.may_replace(output, input);
         let mut parameters = vec![];
-        for (n, operand) in self.spec.inputs().iter().enumerate() {
+        for (n, operand) in inputs.iter().enumerate() {
             let name = match operand.role() {
                 Role::Scalar(name) => format!("scalar_{name}"),
                 Role::Then => format!("y{}", number(&mut thens)),
                 Role::Element | Role::Output => format!("x{}", number(&mut elements)),
             };
-            let is_shared = in_place && n == 0;
+            let is_shared = (0..outputs.len()).any(|output| may(output, n));
             parameters.push(Parameter { name, operand, is_output: false, is_read: true, is_shared });
         }
-        for (n, operand) in self.spec.outputs().iter().enumerate() {
-            let is_read = self.spec.then().get(n).is_some_and(|expression| expression.uses("d"));
+        for (n, operand) in outputs.iter().enumerate() {
             parameters.push(Parameter {
                 name: format!("out{n}"),
                 operand,
                 is_output: true,
-                is_read,
-                is_shared: in_place,
+                is_read: self.spec.reads_old(n),
+                is_shared: (0..inputs.len()).any(|input| may(n, input)),
             });
         }
         parameters
     }
 
+    /// The sentence about the buffers that outputs may overlap.
+    fn overlaps(&self, parameters: &[Parameter]) -> String {
+        let (inputs, outputs) = parameters.split_at(self.spec.inputs().len());
+        let mut may_be = vec![];
+        for (output, parameter) in outputs.iter().enumerate() {
+            let replaced = (0..inputs.len()).filter(|&input| self.spec.may_replace(output, input));
+            let names: Vec<&str> = replaced.map(|input| inputs[input].name.as_str()).collect();
+            if !names.is_empty() {
+                may_be.push(format!("{} may be {} itself", parameter.name, names.join(" or ")));
+            }
+        }
+        match may_be.is_empty() {
+            true => "Outputs overlap no other buffer.".to_string(),
+            false => {
+                format!("Outputs overlap no other buffer, but {}, whose place it then takes.", may_be.join(", and "))
+            }
+        }
+    }
+
     /// The conditions that hold for all calls.
     fn contract(&self, parameters: &[Parameter]) -> Vec<String> {
+        let overlaps = self.overlaps(parameters);
         let mut buffers = vec![
             "Pointers are aligned as their types are, which is all that is needed; one to 0 elements may be null.",
             "Inputs are only read, and may overlap one another.",
-            if self.spec.runs_in_place() {
-                "The output overlaps no input, but may be x0 itself, whose place it then takes."
-            } else {
-                "Outputs overlap no other buffer."
-            },
+            &overlaps,
         ];
         let places = |p: &Parameter| p.operand.placement().padded.iter().product::<u64>();
         if parameters.iter().any(|p| p.is_output && p.operand.elems() < places(p)) {
@@ -259,10 +275,32 @@ mod tests {
     }
 
     #[test]
+    fn outputs_whose_old_elements_a_region_reads_are_said_to_be_read() {
+        let header = header("region x:f32[4,6] axes=[1] { max(x), sum(x) + old(0) }", 0, &[]);
+        assert!(header.contains(" * out0    output, read before, f32[4]"), "{header}");
+        assert!(header.contains(" * out1    output, f32[4]"), "{header}");
+    }
+
+    #[test]
     fn what_may_be_one_memory_is_not_restricted() {
         let header = header("layer_norm(eps=1e-5) f32[6,96], f32[96], f32[96] axes=[1]", 0, &[]);
         assert!(header.contains("const float *x0,") && header.contains("float *out0"), "{header}");
         assert!(header.contains("const float *CRANEFOLD_RESTRICT x1"), "{header}");
-        assert!(header.replace("\n * ", " ").contains("may be x0 itself"), "{header}");
+        let said = "Outputs overlap no other buffer, but out0 may be x0 itself, whose place it then takes.";
+        assert!(header.replace("\n * ", " ").contains(said), "{header}");
+    }
+
+    #[test]
+    fn each_output_of_a_region_may_be_an_input_in_its_place() {
+        let region = "region x:f32[4,6], h:f32[4,6], w:f32[6] axes=[1] { y = x + h; y * w, max(y), y @ba, f16(y), y }";
+        let header = header(region, 0, &[]);
+        let said = "out0 may be x0 or x1 itself, and out4 may be x0 or x1 itself, whose place it then takes.";
+        assert!(header.replace("\n * ", " ").contains(said), "{header}");
+        for declared in ["const float *x0", "const float *x1", "float *out0", "float *out4"] {
+            assert!(header.contains(&format!("{declared},")) || header.contains(&format!("{declared})")), "{header}");
+        }
+        for declared in ["const float *CRANEFOLD_RESTRICT x2", "float *CRANEFOLD_RESTRICT out1"] {
+            assert!(header.contains(declared), "{header}");
+        }
     }
 }

@@ -28,6 +28,15 @@ elements! {
     f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
 }
 
+/// The memory of an input in a call that writes over inputs: see [`Kernel::run_over`](super::Kernel::run_over).
+#[derive(Clone, Copy, Debug)]
+pub enum InputMemory<'a> {
+    /// Memory of its own.
+    Own(Input<'a>),
+    /// The memory of the output with this number, which takes the input's place.
+    OfOutput(usize),
+}
+
 /// An input of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {

@@ -21,16 +21,18 @@ pub(super) fn check(keyed: &KeyedSpec, inputs: &[Input<'_>], outputs: &[Output<'
 /// Finds the first buffer that is wrong.
 #[cold]
 fn wrong(keyed: &KeyedSpec, inputs: &[Input<'_>], outputs: &[Output<'_>]) -> Result<(), CallError> {
-    check_inputs(keyed, inputs.iter().map(|i| (i.dtype, i.bytes)))?;
-    check_all("output", keyed.expected().1, outputs.iter().map(|o| (o.dtype, o.bytes)))
+    check_operands(keyed, inputs.iter().map(|i| (i.dtype, i.bytes)), outputs.iter().map(|o| (o.dtype, o.bytes)))
 }
 
-/// Checks the number, element types and lengths of the inputs alone.
-pub(super) fn check_inputs(
+/// Checks the number, element types and lengths of inputs, then of outputs.
+pub(super) fn check_operands(
     keyed: &KeyedSpec,
-    given: impl ExactSizeIterator<Item = (DType, usize)>,
+    inputs: impl ExactSizeIterator<Item = (DType, usize)>,
+    outputs: impl ExactSizeIterator<Item = (DType, usize)>,
 ) -> Result<(), CallError> {
-    check_all("input", keyed.expected().0, given)
+    let (of_inputs, of_outputs) = keyed.expected();
+    check_all("input", of_inputs, inputs)?;
+    check_all("output", of_outputs, outputs)
 }
 
 fn check_all(

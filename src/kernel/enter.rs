@@ -4,9 +4,9 @@
 //! code takes (see [`link`](crate::link)), and enters it. The raw calls leave the checks to their caller.
 #![allow(unsafe_code, reason = "enters machine code")]
 
-use super::check::{check, check_inputs};
+use super::check::{check, check_operands};
 use super::code::Compiled;
-use super::{Element, Input, Kernel, Output};
+use super::{Element, Input, InputMemory, Kernel, Output};
 use crate::error::CallError;
 use crate::keyed::{Expected, KeyedSpec};
 use crate::link::{Entry, SCRATCH_ALIGN};
@@ -122,13 +122,50 @@ impl Kernel {
         if !self.spec().is_some_and(Spec::runs_in_place) {
             return Err(CallError::InPlace);
         }
-        let inputs = std::iter::once((data.dtype, data.bytes)).chain(others.iter().map(|i| (i.dtype, i.bytes)));
-        check_inputs(&self.0.keyed, inputs.collect::<Vec<_>>().into_iter())?;
-        let buffers = std::iter::once(data.start).chain(others.iter().map(|i| i.start.cast_mut()));
-        // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above). Input 0
-        // and the output are one buffer with the same places: the kernel has read a slice's elements but those
-        // of the position it writes, and reads that one before.
-        unsafe { self.run_at(others.len() + 2, buffers.chain([data.start])) }
+        let inputs = std::iter::once(InputMemory::OfOutput(0)).chain(others.iter().copied().map(InputMemory::Own));
+        self.run_over(&inputs.collect::<Vec<_>>(), &mut [data.part(0, data.bytes)])
+    }
+
+    /// Runs the kernel with outputs in the place of inputs, which they overwrite; padding becomes zero.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Input, InputMemory, Output, Spec};
+    ///
+    /// let spec: Spec = "region x:f32[2,2], h:f32[2,2] axes=[1] { y = x + h; y, max(y) }".parse()?;
+    /// let (mut x, h, mut max) = ([1.0f32, 2.0, 3.0, 4.0], [1.0f32, 1.0, 0.0, -9.0], [0.0f32; 2]);
+    /// let inputs = [InputMemory::OfOutput(0), InputMemory::Own(Input::from(&h[..]))];
+    /// let mut outputs = [Output::from(&mut x[..]), Output::from(&mut max[..])];
+    /// Compiler::host()?.compile(&spec)?.run_over(&inputs, &mut outputs)?;
+    /// assert_eq!((x, max), ([2.0, 3.0, 3.0, -5.0], [3.0, 3.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Replaces`] if an output may not take the place of an input ([`Spec::may_replace`]); else as
+    /// [`run`](Kernel::run).
+    pub fn run_over(&self, inputs: &[InputMemory<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
+        let mut given = vec![];
+        for (input, memory) in inputs.iter().enumerate() {
+            given.push(match *memory {
+                InputMemory::Own(own) => (own.start.cast_mut(), (own.dtype, own.bytes)),
+                InputMemory::OfOutput(output) => {
+                    let may_replace = self.spec().is_some_and(|spec| spec.may_replace(output, input));
+                    let taken = outputs.get(output).filter(|_| may_replace);
+                    let taken = taken.ok_or(CallError::Replaces { output, input })?;
+                    (taken.start, (taken.dtype, taken.bytes))
+                }
+            });
+        }
+        check_operands(
+            &self.0.keyed,
+            given.iter().map(|(_, buffer)| *buffer),
+            outputs.iter().map(|o| (o.dtype, o.bytes)),
+        )?;
+        let buffers = given.iter().map(|(start, _)| *start).chain(outputs.iter().map(|o| o.start));
+        // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above); shared borrows of the
+        // inputs' own memory and unique ones of the outputs. An input that is the memory of an output has the same places:
+        // the kernel has read a slice's elements but those of the position it writes, and reads those before.
+        unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
     }
 
     /// Runs the kernel on `count` buffers and scratch memory of its own.
@@ -163,8 +200,8 @@ impl Kernel {
     ///   span in the spec. No alignment is needed.
     /// - The scratch memory is that many writable bytes, aligned to 64, whatever they hold. Calls in
     ///   several threads at once have one each.
-    /// - No output overlaps any other buffer, but that one of input 0's type and strides, with an element for
-    ///   each of the slice, may be input 0 itself; nothing overlaps the scratch memory.
+    /// - No output overlaps any other buffer, but it may be an input whose place it may take
+    ///   ([`Spec::may_replace`]); nothing overlaps the scratch memory.
     /// - The floating-point environment is the default one.
     #[inline]
     pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {

@@ -7,7 +7,7 @@ pub(crate) mod code;
 mod enter;
 mod facts;
 
-pub use buffers::{Element, Input, Output};
+pub use buffers::{Element, Input, InputMemory, Output};
 pub use enter::Call;
 pub(crate) use enter::{Memory, Routine};
 pub use facts::{Facts, StepLoops, WideFunctions};

@@ -3,6 +3,8 @@
 //! - `terms`: no pass, under any schedule, changes what is combined in which order (law 1, proved).
 //! - `bits`: native code and the interpreter after every pass give the same bits and write the
 //!   elements of the outputs alone; the result is one that the reference allows.
+//! - `choice`: schedules that are chosen keep the limits of schedules.
+//! - `kinds`: random regions are of all kinds.
 //! - `text`: what prints reads back, and no text makes a parser panic.
 //! - `layouts`: those of outputs show in no bit, those of inputs in no exact result.
 //! - `partial`: shards, combined in any brackets, have the bits of the whole.
@@ -12,6 +14,8 @@
 //! A failure shows the spec as text, the schedule and the seed of the data.
 
 mod bits;
+mod choice;
+mod kinds;
 mod layouts;
 mod partial;
 mod regions;

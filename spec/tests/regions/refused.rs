@@ -32,6 +32,8 @@ fn refused_regions() {
             Ok(spec) => panic!("{spec} is not refused"),
             Err(error) => error.to_string(),
         };
+        // A text that began another case would never be read.
+        assert!(!text.lines().skip(1).any(|line| line.starts_with("region ")), "two cases in one:\n{text}");
         let lines: String = text.lines().map(|line| format!("> {line}\n")).collect();
         let _ = write!(found, "\n{lines}{error}\n");
     }

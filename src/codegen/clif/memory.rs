@@ -147,8 +147,8 @@ impl Generator<'_> {
         }
     }
 
-    /// The flags of a load. Accumulators and outputs change, and so may input 0 if each position of a slice is written,
-    /// because the output may be the same memory.
+    /// The flags of a load. Accumulators and outputs change, and so may inputs if each position of a slice is written,
+    /// because an output may be the same memory.
     pub(super) fn load_flags(&self, base: Base, nest: &Nest) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match base {

@@ -28,7 +28,7 @@ use crate::codegen::emit::Handles;
 use crate::codegen::storage::Storage;
 use crate::codegen::x86;
 use crate::vectors::Vectors;
-use cranefold_ir::{DType, Nest, Over, Scalar, Stmt};
+use cranefold_ir::{BufferRole, DType, Nest, Over, Scalar, Stmt};
 use cranelift_codegen::ir::{
     AbiParam, Constant, Endianness, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value,
     types,
@@ -112,7 +112,7 @@ pub fn function(
         splats: vec![],
         constants: HashMap::new(),
         addends: values::Addends::default(),
-        fixed_inputs: !writes_slices(nest),
+        fixed_inputs: !writes_slices(nest) && !may_share(nest),
     };
     generator.leave_place(None);
     generator.find_bases(nest, &storage, buffers);
@@ -127,6 +127,12 @@ pub fn function(
         shared.resize(&mut function, storage.frame.bytes + own).map_err(Refused)?;
     }
     Ok(Generated { function, scratch_bytes: storage.scratch.bytes, wide_functions, loops })
+}
+
+/// Returns true if an output may be the memory of an input by its type and length.
+fn may_share(nest: &Nest) -> bool {
+    let (inputs, outputs): (Vec<_>, Vec<_>) = nest.buffers.iter().partition(|b| b.role == BufferRole::In);
+    outputs.iter().any(|o| inputs.iter().any(|i| (i.dtype, i.len) == (o.dtype, o.len)))
 }
 
 /// Returns true if a store stands in a loop over positions.
