@@ -23,7 +23,7 @@ const FEW_STEPS: u64 = 8;
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let few_steps = facts.problem.count <= FEW_STEPS;
     let whole = whole_outputs(facts);
-    let outputs = |bytes: u64| bytes / facts.lanes_bytes() / whole * whole;
+    let outputs = |bytes: u64| bytes / facts.state_bytes / whole * whole;
     let most = Schedule::MAX_STATE_BYTES / states_kept(&facts.tree, 1) / facts.lanes_bytes();
     let sizes = match (few_steps, facts.is_light) {
         (true, true) if facts.phases == 1 => vec![in_registers(facts, plain)],
