@@ -96,6 +96,7 @@ pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> 
         operands: Operands::of(problem),
         visit: Visit::default(),
         gathered: vec![],
+        first_state: 0,
         nest,
         names: Names::default(),
     };
@@ -135,6 +136,8 @@ struct Lowering<'a> {
     visit: Visit,
     /// The elements of the slice in the order of their positions: the walk and the inputs that are gathered for it.
     gathered: Vec<(usize, Vec<usize>, State)>,
+    /// The number of values in the states of the groups before, which are stored if blocks are divided.
+    first_state: usize,
     nest: Nest,
     names: Names,
 }
@@ -302,12 +305,16 @@ impl<'p> Lowering<'p> {
             return stmts;
         };
         self.gathered.clear();
+        self.first_state = 0;
         let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
         for stage in &computation.stages {
+            let mut are_stored = false;
             for group in &stage.groups {
-                if !self.group(&computation, group, &mut slice, at) {
-                    return slice.body;
-                }
+                are_stored |= !self.group(&computation, group, &mut slice, at);
+                self.first_state += group.reducer.nothing.len();
+            }
+            if are_stored {
+                return slice.body;
             }
             if let Some(end) = &stage.end {
                 let (stmts, values) = self.ending(end, &slice, at);
