@@ -104,6 +104,7 @@ pub fn lower_keeping(problem: &Problem, (form, keep): (Form, &[String]), name: &
         visit: Visit::default(),
         gathered: vec![],
         kept: vec![],
+        first_state: 0,
         nest,
         names: Names::default(),
     };
@@ -145,6 +146,8 @@ struct Lowering<'a> {
     gathered: Vec<(usize, Vec<usize>, State)>,
     /// The memory of each value that is kept between visits, once a visit has computed it.
     kept: Vec<Option<State>>,
+    /// The number of values in the states of the groups before, which are stored if blocks are divided.
+    first_state: usize,
     nest: Nest,
     names: Names,
 }
@@ -323,14 +326,18 @@ impl<'p> Lowering<'p> {
         };
         self.gathered.clear();
         self.kept = vec![None; computation.kept.len()];
+        self.first_state = 0;
         let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
         let mut loops = computation.groups().count() + usize::from(computation.apply.is_some());
         for stage in &computation.stages {
+            let mut are_stored = false;
             for group in &stage.groups {
                 loops -= 1;
-                if !self.group(&computation, group, loops > 0, &mut slice, at) {
-                    return slice.body;
-                }
+                are_stored |= !self.group(&computation, group, loops > 0, &mut slice, at);
+                self.first_state += group.reducer.nothing.len();
+            }
+            if are_stored {
+                return slice.body;
             }
             if let Some(end) = &stage.end {
                 let (stmts, values) = self.ending(end, &slice, at);

@@ -43,8 +43,8 @@ pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffe
         Share::Whole | Share::Slices { .. } => return vec![],
     };
     let stored = Stored::of(problem, form).expect("only blocks are shared out so");
-    let len = parts * slices(problem) * stored.lanes;
-    stored.types().into_iter().map(|dtype| Buffer { role, dtype, len }).collect()
+    let buffer = |(dtype, lanes)| Buffer { role, dtype, len: parts * slices(problem) * lanes };
+    stored.values().map(buffer).collect()
 }
 
 fn slices(problem: &Problem) -> u64 {
@@ -58,7 +58,7 @@ impl Lowering<'_> {
     }
 
     fn state_buffer(&self, value: usize) -> BufId {
-        BufId((self.problem.inputs.len() + self.problem.outputs.len() + value) as u32)
+        BufId((self.problem.inputs.len() + self.problem.outputs.len() + self.first_state + value) as u32)
     }
 
     /// Stores a merged state if the share is a part of the blocks.

@@ -40,7 +40,8 @@
 //! | 48 | zeros |
 //! | 64 | the entries |
 //!
-//! An entry holds an array for each value of a state, ordered by slice and then by lane. Every array begins at a
+//! An entry holds an array for each value of a state, ordered by slice and then by lane. Where reductions of one tree
+//! keep their states apart, as a sum and a variance do, those of one follow those of the other. Every array begins at a
 //! multiple of 64 bytes, with zeros before the next. [`StateLayout`] gives the places, and prints. Every NaN in a state
 //! is the canonical one, so that states are the same on all machines of one byte order.
 //!
@@ -61,13 +62,12 @@ use crate::compiler::Compiler;
 use crate::error::Error;
 use crate::kernel::Routine;
 use crate::pipeline;
-use crate::problem::blocks::Stored;
-use crate::problem::tree::Tree;
+use crate::problem::blocks::{Stored, common_tree};
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Schedule};
 use crate::spec::Spec;
 use cranefold_ir::Nest;
-use cranefold_ir::ops::{Form, Method, Source};
+use cranefold_ir::ops::{Form, Group, Method, Reducer, Source};
 use nests::Keep;
 use std::fmt;
 use std::ops::Range;
@@ -151,9 +151,8 @@ impl Maker {
     fn nests(&self, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
         let (problem, name) = (&self.problem, &self.name);
         let stored = Stored::of(problem, Form::Plain);
-        let len = layout.slices * layout.lanes;
         let merge = |keep| match &stored {
-            Some(stored) => nests::merge(stored, name, len, keep),
+            Some(stored) => nests::merge(stored, name, layout.slices, keep),
             None => Nest { name: name.into(), buffers: vec![], defs: vec![], body: vec![] },
         };
         [
@@ -221,17 +220,17 @@ fn blocks(problem: &Problem) -> Result<u64, &'static str> {
         return Err("reduces the values of all slices to totals");
     }
     let computation = problem.computation().expect("not a conversion");
-    let Some(group) = computation.only_group() else {
-        return Err("reduces slices by several trees: ask for each op alone");
-    };
-    let method = &group.reducer.method;
-    if let Method::Select { .. } = method {
+    if let Some(Group { reducer: Reducer { method: Method::Select { .. }, .. }, .. }) = computation.only_group() {
         return Err("selects from all elements of a slice in order");
     }
     if problem.gathers() {
         return Err("combines elements in another order than that of memory");
     }
-    Ok(if problem.elements().is_empty() { 0 } else { Tree::of(&problem.walks[0], method).blocks() })
+    if problem.elements().is_empty() {
+        return Ok(0);
+    }
+    let tree = common_tree(problem, &computation);
+    Ok(tree.ok_or("reduces slices by several trees: ask for each op alone")?.blocks())
 }
 
 impl Partial {

@@ -6,9 +6,9 @@
 use crate::lower::program::from_start;
 use crate::lower::{Share, lower_share};
 use crate::problem::Problem;
-use crate::problem::blocks::Stored;
+use crate::problem::blocks::{Stored, StoredGroup};
 use cranefold_ir::ops::Form;
-use cranefold_ir::{Buffer, BufferRole, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, math};
+use cranefold_ir::{BufId, Buffer, BufferRole, DType, Expr, Index, Loop, LoopKind, Names, Nest, Over, Stmt, math};
 use std::ops::Range;
 
 /// The one of two merged states that the result replaces.
@@ -48,35 +48,53 @@ fn canonical_value(value: Expr, nest: &mut Nest, names: &mut Names) -> Expr {
     values.remove(0)
 }
 
-/// The nest that merges two states of `len` slices and lanes, value by value. Its buffers are those of the state that
-/// is read, then those of the state that the result replaces:
+/// The nest that merges two states of some slices, value by value, group after group. Its buffers are those of the
+/// state that is read, then those of the state that the result replaces:
 ///
 /// ```text
 /// for i0 in 0..len parallel { x1[i0] = canon(combine(x0[i0], x1[i0])) }
 /// ```
-pub fn merge(stored: &Stored, name: &str, len: u64, keep: Keep) -> Nest {
-    let types = stored.types();
-    let buffer = |role| types.iter().map(move |&dtype| Buffer { role, dtype, len });
+pub fn merge(stored: &Stored, name: &str, slices: u64, keep: Keep) -> Nest {
+    let values: Vec<(DType, u64)> = stored.values().collect();
+    let buffer = |role| values.iter().map(move |&(dtype, lanes)| Buffer { role, dtype, len: slices * lanes });
     let buffers: Vec<Buffer> = buffer(BufferRole::In).chain(buffer(BufferRole::InOut)).collect();
     let mut nest = Nest { name: format!("{name}, merge"), buffers, defs: vec![], body: vec![] };
-    if len == 0 {
-        return nest;
-    }
     let mut names = Names::default();
-    let var = names.loop_over(Over::Output);
-    let at = |buf: usize| Expr::Load(cranefold_ir::BufId(buf as u32), types[buf % types.len()], Index::term(var, 1));
-    let (read, kept) = (0..types.len(), types.len()..2 * types.len());
-    let args = match keep {
-        Keep::Newer => read.chain(kept.clone()).map(at).collect(),
-        Keep::Older => kept.clone().chain(read).map(at).collect(),
-    };
-    let (mut body, values) = nest.apply(&mut names, &stored.merge, args);
-    for (buf, value) in kept.zip(values) {
-        let value = canonical_value(value, &mut nest, &mut names);
-        body.push(Stmt::Store { buf: cranefold_ir::BufId(buf as u32), index: Index::term(var, 1), value });
+    let mut first = 0;
+    for group in &stored.groups {
+        let read = first..first + group.types().len();
+        first = read.end;
+        if slices > 0 {
+            let kept = values.len() + read.start..values.len() + read.end;
+            let merged = merge_group(group, slices * group.lanes, (read, kept, keep), &mut nest, &mut names);
+            nest.body.push(merged);
+        }
     }
-    nest.body = vec![Stmt::For(Loop::new(var, len, LoopKind::Parallel, body))];
     nest
+}
+
+/// The loop that merges `len` states of a group, from the buffers in `read` into those in `kept`.
+fn merge_group(
+    group: &StoredGroup,
+    len: u64,
+    (read, kept, keep): (Range<usize>, Range<usize>, Keep),
+    nest: &mut Nest,
+    names: &mut Names,
+) -> Stmt {
+    let var = names.loop_over(Over::Output);
+    let buffer = |buf: usize| BufId(buf as u32);
+    let load = |(buf, dtype)| Expr::Load(buffer(buf), dtype, Index::term(var, 1));
+    let (read, newest) = (read.zip(group.types()).map(load), kept.clone().zip(group.types()).map(load));
+    let args = match keep {
+        Keep::Newer => read.chain(newest).collect(),
+        Keep::Older => newest.chain(read).collect(),
+    };
+    let (mut body, values) = nest.apply(names, &group.merge, args);
+    for (buf, value) in kept.zip(values) {
+        let value = canonical_value(value, nest, names);
+        body.push(Stmt::Store { buf: buffer(buf), index: Index::term(var, 1), value });
+    }
+    Stmt::For(Loop::new(var, len, LoopKind::Parallel, body))
 }
 
 /// The nest that finishes the state of all blocks. Its buffers are those of the problem, empty if they are not read,

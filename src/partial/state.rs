@@ -39,8 +39,6 @@ pub struct StateLayout {
     pub blocks: u64,
     /// The number of slices. Every entry holds a state of each.
     pub slices: u64,
-    /// The number of states of each slice, one for each lane.
-    pub lanes: u64,
     /// The values of a state.
     pub values: Vec<StateValue>,
     /// Bytes before the first entry.
@@ -59,6 +57,8 @@ pub struct StateLayout {
 pub struct StateValue {
     /// The element type.
     pub dtype: DType,
+    /// The number of values of each slice, one for each lane.
+    pub lanes: u64,
     /// The start of the array in the entry, in bytes.
     pub start: usize,
     /// The bytes of the array.
@@ -69,13 +69,12 @@ impl StateLayout {
     /// The layout for a problem with these states; `None` if it has no elements.
     pub(super) fn of(problem: &Problem, stored: Option<&Stored>, blocks: u64) -> Result<StateLayout, Error> {
         let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
-        let lanes = stored.map_or(1, |s| s.lanes);
         let most_entries = most_subtrees(blocks);
         let mut end = 0u64;
         let mut starts = vec![];
-        for dtype in stored.map_or(vec![], Stored::types) {
+        for (dtype, lanes) in stored.iter().flat_map(|stored| stored.values()) {
             let bytes = slices.saturating_mul(lanes).saturating_mul(dtype.bytes());
-            starts.push((dtype, end, bytes));
+            starts.push((dtype, lanes, end, bytes));
             end = end.saturating_add(bytes).checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
         }
         let bytes = end.saturating_mul(most_entries).saturating_add(HEADER_BYTES as u64);
@@ -83,12 +82,12 @@ impl StateLayout {
         if isize::try_from(bytes).is_err() {
             return Err(Error::StateTooLarge { bytes });
         }
-        let value = |(dtype, start, bytes)| StateValue { dtype, start: start as usize, bytes: bytes as usize };
+        let value =
+            |(dtype, lanes, start, bytes)| StateValue { dtype, lanes, start: start as usize, bytes: bytes as usize };
         Ok(StateLayout {
             fingerprint: hash(format_args!("{problem}")),
             blocks,
             slices,
-            lanes,
             values: starts.into_iter().map(value).collect(),
             header_bytes: HEADER_BYTES,
             entry_bytes: end as usize,
@@ -175,7 +174,7 @@ fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
 
 impl fmt::Display for StateLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StateLayout { fingerprint, blocks, slices, lanes, header_bytes, entry_bytes, .. } = self;
+        let StateLayout { fingerprint, blocks, slices, header_bytes, entry_bytes, .. } = self;
         let (most, bytes) = (self.most_entries, self.bytes);
         writeln!(f, "state of problem {fingerprint:032x}, {blocks} blocks: {bytes} bytes")?;
         writeln!(f, "  0: u64 mark {MARK:#018x}")?;
@@ -186,6 +185,6 @@ impl fmt::Display for StateLayout {
         writeln!(f, "  {COUNT_AT}: u64 blocks")?;
         writeln!(f, "  {header_bytes}: at most {most} entries of {entry_bytes} bytes, in each")?;
         let mut values = self.values.iter();
-        values.try_for_each(|v| writeln!(f, "    {}: {}[{slices} slices, {lanes} lanes]", v.start, v.dtype))
+        values.try_for_each(|v| writeln!(f, "    {}: {}[{slices} slices, {} lanes]", v.start, v.dtype, v.lanes))
     }
 }

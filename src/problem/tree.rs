@@ -78,7 +78,7 @@ fn lanes(beside: u64, method: &Method) -> Vec<u64> {
 /// the other, which has one block or one lane, so that it makes no difference when lanes fold.
 pub fn agree(walk: &SliceWalk, one: &Method, several: &Method) -> bool {
     let (one, several) = (Tree::of(walk, one), Tree::of(walk, several));
-    one.grids == several.grids && one.lanes == several.lanes && (one.is_one_block() || one.lanes_present() <= 1)
+    one.has_blocks_of(&several) && (one.is_one_block() || one.lanes_present() <= 1)
 }
 
 impl Tree {
@@ -98,6 +98,11 @@ impl Tree {
     pub fn in_phase(&self, phase: usize) -> Tree {
         let lanes = self.phases[phase];
         Tree { lanes, phases: vec![lanes], grids: self.grids.iter().map(|g| g.finer(self.lanes, lanes)).collect() }
+    }
+
+    /// Returns true if the blocks are those of another tree, and the lanes of the first phase.
+    pub fn has_blocks_of(&self, other: &Tree) -> bool {
+        (self.lanes, &self.grids) == (other.lanes, &other.grids)
     }
 
     /// Returns true if all boxes are one block.

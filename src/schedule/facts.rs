@@ -7,7 +7,7 @@ use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::LoopVar;
-use cranefold_ir::ops::{Form, Method};
+use cranefold_ir::ops::{Form, Method, Phase};
 use cranefold_ir::region::Repeated;
 use cranefold_ir::work::Work;
 
@@ -60,6 +60,8 @@ pub(super) struct Facts<'p> {
     pub element_bytes: u64,
     /// Bytes of the state of a lane.
     pub state_bytes: u64,
+    /// Bytes of the lanes in the phase where they have the most.
+    pub phase_bytes: u64,
     /// Bytes of the widest value of a state.
     pub value_bytes: u64,
     /// The number of times that an element is read.
@@ -97,10 +99,14 @@ impl<'p> Facts<'p> {
         let phases = if searched { 1 } else { reducer.method.phases().len() };
         let machine = Machine::TYPICAL;
         let operations = operations(reducer, width, &machine);
+        let present = tree.lanes_present();
+        let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));
+        let states = reducer.method.phases().iter().map(Phase::state_bytes);
         Some(Facts {
             problem,
             machine,
             form,
+            phase_bytes: lanes.zip(states).map(|(lanes, bytes)| lanes * bytes).max().unwrap_or(0),
             tree,
             loops: output_loops(problem),
             input_bytes: problem.elements_read().saturating_mul(element_bytes),

@@ -287,7 +287,7 @@ pub struct StateSize {
 
 impl StateSize {
     fn of(phase: &Phase) -> StateSize {
-        StateSize { values: phase.identity.len(), bytes: phase.identity.iter().map(|s| s.dtype().bytes()).sum() }
+        StateSize { values: phase.identity.len(), bytes: phase.state_bytes() }
     }
 }
 
@@ -370,6 +370,11 @@ impl Reducer {
 }
 
 impl Phase {
+    /// The bytes of one lane's state.
+    pub fn state_bytes(&self) -> u64 {
+        self.identity.iter().map(|s| s.dtype().bytes()).sum()
+    }
+
     /// Returns true if the state is one of integers.
     fn is_exact(&self) -> bool {
         self.identity.iter().all(|s| !s.dtype().is_float())
@@ -415,10 +420,7 @@ impl Method {
     /// The bytes of one lane's state, in the phase with the most; a lifted value's if the method selects.
     pub fn state_bytes(&self) -> u64 {
         match self {
-            Method::Phases { phases, .. } => {
-                let bytes = |p: &Phase| p.identity.iter().map(|s| s.dtype().bytes()).sum();
-                phases.iter().map(bytes).max().expect("a phase")
-            }
+            Method::Phases { phases, .. } => phases.iter().map(Phase::state_bytes).max().expect("a phase"),
             Method::Select { lift, .. } => lift.results[0].dtype().bytes(),
         }
     }

@@ -24,10 +24,11 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     if facts.phases == 1 && facts.lanes_bytes() <= FEW_LANES_BYTES && facts.tree.blocks() >= 2 * BLOCKS {
         all.push(Schedule { in_flight: BLOCKS, ..plain.clone() });
     }
-    if plain.width > Vectors::BASE.bits && facts.waits {
+    let fits = plain.width > Vectors::BASE.bits && facts.phase_bytes < facts.machine.state_bytes(plain.width);
+    if fits && facts.waits {
         all.push(Schedule { interleave: INTERLEAVED, ..plain.clone() });
     }
-    if plain.width > Vectors::BASE.bits && facts.phases > 1 {
+    if fits && facts.phases > 1 {
         all.push(Schedule { interleave: INTERLEAVED, prefetch: AHEAD_BYTES, ..plain.clone() });
     }
     all
