@@ -21,7 +21,7 @@
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
 //!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
-//!          | "keep" "=" name ("," name)*                              element values kept between the visits of a slice
+//!          | "keep" "=" name ("," name)*                           element values kept between the visits of a slice
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```

@@ -78,8 +78,9 @@ fn deviations(
     Box::new(move |x| moments.deviation(x).over(divisor))
 }
 
-/// exp(x - m) times 1 / S, and x - m - log S, with S = sum exp(x - m), m the greatest element. A row with
-/// +inf or NaN, or of nothing but -inf, is NaN.
+/// exp(x - m) / S, and x - m - log S, with S = sum exp(x - m), m the greatest element. The sum is that of
+/// [`sum_exp`](Accumulator::sum_exp) without its rescaling, and no further off. A row with +inf or NaN, or of nothing but
+/// -inf, is NaN.
 fn exponentials(log: bool, task: &Task, elements: &Elements) -> Box<dyn Fn(Known) -> Known> {
     let (acc, dtype) = (task.acc(), task.accumulator);
     let values = || elements.iter().map(|element| element.value);
@@ -95,12 +96,11 @@ fn exponentials(log: bool, task: &Task, elements: &Elements) -> Box<dyn Fn(Known
         }
         false => (Known::anything(dtype, greatest), Known::anything(dtype, acc.nearest(sum))),
     };
-    let share = Known::exactly(dtype, Real::ONE).over(sum);
     Box::new(move |x| {
         let beyond = x.less(greatest);
         if log {
             return beyond.less(sum.ln());
         }
-        beyond.exp().times(share)
+        beyond.exp().over(sum)
     })
 }

@@ -8,7 +8,7 @@
 //! acc a5: f32[128] = 0.0
 //! for k3 in 0..2 seq {
 //!   for l4 in 0..64 parallel {
-//!     let v6 = keep.v1(x0[128*i0 + 64*k3 + l4], a4[0])
+//!     let v6 = keep_v1(x0[128*i0 + 64*k3 + l4], a4[0])
 //!     a5[64*k3 + l4] = v6
 //!     a6[l4] = add(a6[l4], v6)
 //!   }

@@ -10,6 +10,7 @@ use cranefold::schedule::{Bounds, Decided, Divided, choose_in};
 use cranefold::{Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::specs::Case;
 use proptest::prelude::*;
+use std::collections::HashMap;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -46,9 +47,10 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
     let mut schedules: Vec<Schedule> = case.schedules(problem).into_iter().map(in_form).collect();
     schedules.retain(|schedule| schedule.check(problem).is_ok());
     schedules.push(choose_in(problem, form, case.width()));
-    let mut naives: [Option<Vec<Vec<Option<u128>>>>; 2] = [None, None];
+    // A value that is kept is a definition of its own, whose name is part of a term.
+    let mut naives: HashMap<(bool, &[String]), Vec<Vec<Option<u128>>>> = HashMap::new();
     for schedule in &schedules {
-        let naive = &mut naives[usize::from(is_searched(problem) && schedule.parts.of == Divided::Blocks)];
+        let of = (is_searched(problem) && schedule.parts.of == Divided::Blocks, schedule.keep.as_slice());
         let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));
         let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
         let stages = pipeline::stages(&decided).map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -62,11 +64,11 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
             let places = vec![case.place(); whole.buffers.len() + program.states().len()];
             program.interpret(&mut Misaligned { domain: &mut terms, elements: &places });
             let terms = terms.outputs[..spec.outputs().len()].to_vec();
-            match naive {
+            match naives.get(&of) {
                 Some(naive) => prop_assert!(*naive == terms, "other terms after {stage}, {schedule}\n{program}"),
                 None => {
                     stored_are_the_elements(spec, &terms)?;
-                    *naive = Some(terms);
+                    naives.insert(of, terms);
                 }
             }
             before = Some(program);

@@ -4,6 +4,7 @@ mod bits;
 mod builder;
 mod corners;
 mod given;
+mod keep;
 mod logical;
 mod nothing;
 mod old;

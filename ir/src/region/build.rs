@@ -220,7 +220,7 @@ impl<'a> Builder<'a> {
         };
         let needs = self.needs([expression], &[]);
         let (inputs, old, takes) = lists(&needs);
-        let name = format!("keep.{}", self.body.definitions[d].names[0]);
+        let name = format!("keep_{}", self.body.definitions[d].names[0]);
         let def = Def::build(name, &self.params(&inputs, &old, &takes), |lets, args| {
             let names = self.names(lets, args, (&inputs, &old, &takes), &needs.definitions);
             let value = self.expression(lets, expression, &names);
