@@ -283,7 +283,7 @@ fn wrong_variances_are_caught() {
     assert!(check(one_look as f32).is_err(), "{one_look}");
     let right = wide(&|x| (x - wide_mean) * (x - wide_mean)) as f32;
     check(right).unwrap();
-    assert!(exact.error_bound(&spec) < 3e-4, "{}", exact.error_bound(&spec));
+    assert!(exact.error_bound(&spec) < 4e-4, "{}", exact.error_bound(&spec));
 
     let uncorrected = sum(&|x| (x - mean - 0.05) * (x - mean - 0.05)) / n;
     assert!(check(uncorrected).is_err(), "{uncorrected}");

@@ -172,7 +172,7 @@ fn a_schedule_fits_what_has_nothing_to_reduce_or_to_write() {
 fn chosen_schedules_can_be_forced() {
     let (mut moved, mut among_runs) = (0, 0);
     for channels in [2u64, 3, 17, 64, 93, 100, 186, 187, 1000] {
-        for (batch, side) in [(64, 56), (256, 28), (2048, 24), (512, 14), (4096, 12), (10_000, 7)] {
+        for (batch, side) in [(64, 56), (256, 28), (2048, 24), (512, 14), (4096, 12), (10_000, 7), (16, 112)] {
             for (op, axes) in
                 [("sum", "0,2,3"), ("var", "0,2,3"), ("max", "0,2"), ("argmax", "0,3"), ("sum", "1"), ("l2", "2,3")]
             {

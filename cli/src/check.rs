@@ -16,6 +16,9 @@ use cranefold_reference::{Exact, Value};
 /// The approximate time given to the reference, in ns.
 pub const BUDGET_NS: f64 = 2e9;
 
+/// The approximate time of the reference for a value of an element of a region, in ns.
+const VALUE_NS: f64 = 300.0;
+
 /// The elements of the slice on which the reference is timed.
 const TIMED: u64 = 4096;
 
@@ -69,6 +72,9 @@ pub struct Given<'a> {
 /// # Errors
 /// If the buffers do not fit the spec; [`Failure::Check`] if the check cannot be made, which is a fault of ours.
 pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
+    if let Some(body) = spec.body() {
+        return of_region(spec, body.definitions.len() + body.outputs.len(), given, outputs);
+    }
     let kept: Vec<u64> = extents(spec, |(reduced, extent)| if reduced { 1 } else { extent });
     let slices = kept.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
     let mut tally = Tally::of(spec, outputs);
@@ -90,6 +96,29 @@ pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]]) -> Result
         let wrong = tally.add_all(&one_slice(spec, &one, given, &at)?, &at, &one);
         if matches!(wrong, Verdict::Wrong(_)) {
             return Ok(wrong);
+        }
+    }
+    Ok(Verdict::Right(tally.found))
+}
+
+/// Checks all outputs of a region, which computes so many values of an element, or none where that takes too long: a total
+/// follows from all slices.
+fn of_region(spec: &Spec, values: usize, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
+    let mut tally = Tally::of(spec, outputs);
+    if let Some(wrong) = tally.padding() {
+        return Ok(Verdict::Wrong(wrong));
+    }
+    let elements = spec.shape().iter().map(|&extent| extent as f64).product::<f64>();
+    let needed_ns = elements * values as f64 * VALUE_NS;
+    if needed_ns > BUDGET_NS {
+        return Ok(Verdict::NotChecked { needed_ns });
+    }
+    for (output, exact) in reference::reduce_over(spec, given.inputs, given.old)?.iter().enumerate() {
+        let shape = spec.outputs()[output].shape();
+        for (number, exact) in (0..).zip(exact) {
+            if let Some(wrong) = tally.add(output, exact, &indices(shape, number)) {
+                return Ok(Verdict::Wrong(wrong));
+            }
         }
     }
     Ok(Verdict::Right(tally.found))
@@ -174,7 +203,7 @@ impl<'a> Tally<'a> {
             for (number, exact) in (0..).zip(exact) {
                 let within = in_axes(part, &indices(shape, number));
                 let place: Vec<u64> = at.iter().zip(within).map(|(a, b)| a + b).collect();
-                if let Some(wrong) = self.add(output, exact, &place) {
+                if let Some(wrong) = self.add(output, exact, &in_output(self.spec, &place)) {
                     return Verdict::Wrong(wrong);
                 }
             }
@@ -182,11 +211,10 @@ impl<'a> Tally<'a> {
         Verdict::Right(self.found.clone())
     }
 
-    /// Checks one element at these indices along the axes of input 0; returns a message if it is wrong.
-    fn add(&mut self, output: usize, exact: &Exact, place: &[u64]) -> Option<String> {
+    /// Checks one element at these indices in its output; returns a message if it is wrong.
+    fn add(&mut self, output: usize, exact: &Exact, at: &[u64]) -> Option<String> {
         let operand = &self.spec.outputs()[output];
-        let at = in_output(self.spec, place);
-        let got = Scalar::read(operand.dtype(), self.outputs[output], operand.placement().index(&at) as usize);
+        let got = Scalar::read(operand.dtype(), self.outputs[output], operand.placement().index(at) as usize);
         if let Err(mismatch) = reference::check(self.spec, exact, got) {
             return Some(format!("{} {at:?} of `{}`: {mismatch}", self.name(output), self.spec));
         }

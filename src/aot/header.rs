@@ -277,8 +277,8 @@ mod tests {
     #[test]
     fn outputs_whose_old_elements_a_region_reads_are_said_to_be_read() {
         let header = header("region x:f32[4,6] axes=[1] { max(x), sum(x) + old(0) }", 0, &[]);
-        assert!(header.contains(" * out0    output, read before, f32[4]"), "{header}");
-        assert!(header.contains(" * out1    output, f32[4]"), "{header}");
+        assert!(header.contains(" * out0  output, read before, f32[4]"), "{header}");
+        assert!(header.contains(" * out1  output, f32[4]"), "{header}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use cranefold::problem::IndexBox;
 use cranefold::schedule::{Bounds, Decided, choose_in};
 use cranefold::{Compiler, DType, Options, Problem, Schedule, Spec, Vectors, pipeline};
 use cranefold_fuzz::execute::{Memory, is_written};
+use std::collections::HashMap;
 
 /// Ops, the first input's type, and what follows the first input. Each row has a case without expressions for each
 /// kind of elements that it takes.
@@ -223,7 +224,8 @@ pub fn terms_are_kept(spec: &Spec, n: usize) {
 }
 
 fn terms_of_form_are_kept(spec: &Spec, problem: &Problem, form: Form, n: usize) {
-    let mut naive = None;
+    // A value that is kept between visits is a definition of its own, whose name is part of a term.
+    let mut naives: HashMap<Vec<String>, _> = HashMap::new();
     let forced = forced(problem, n).map(|schedule| Schedule { form, ..schedule });
     let forced = forced.filter(|schedule| schedule.check(problem).is_ok());
     for schedule in forced.into_iter().chain([128, 256, 512].map(|width| choose_in(problem, form, width))) {
@@ -238,7 +240,7 @@ fn terms_of_form_are_kept(spec: &Spec, problem: &Problem, form: Form, n: usize) 
             }
             // `Terms` panics where an element is stored twice.
             let terms = Terms::of(&nest);
-            let naive = naive.get_or_insert_with(|| {
+            let naive = naives.entry(schedule.keep.clone()).or_insert_with(|| {
                 for (o, terms) in terms.iter().enumerate() {
                     let stored: Vec<bool> = terms.iter().map(Option::is_some).collect();
                     assert_eq!(stored, is_written(spec, o), "{spec}, output {o}");

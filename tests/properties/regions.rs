@@ -16,6 +16,7 @@ use cranefold_reference as reference;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 static COMPILER: LazyLock<Compiler> =
@@ -111,7 +112,8 @@ proptest! {
         let problem = Problem::of(&spec);
         let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
         let expected = memory.interpreted(&naive);
-        let (mut known, mut seen): (_, Vec<Program>) = (None, vec![]);
+        // A value that is kept between visits is a definition of its own, whose name is part of a term.
+        let (mut known, mut seen): (HashMap<Vec<String>, _>, Vec<Program>) = (HashMap::new(), vec![]);
         for schedule in schedules(&problem, case.seed).into_iter().chain([choose(&problem, 512)]) {
             let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
             let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -123,7 +125,7 @@ proptest! {
                 prop_assert!(same, "other bits after {stage}, {schedule}\n{program}");
                 if let [nest] = program.nests.as_slice() {
                     let terms = Terms::of(nest);
-                    let known = known.get_or_insert_with(|| terms.clone());
+                    let known = known.entry(schedule.keep.clone()).or_insert_with(|| terms.clone());
                     prop_assert!(*known == terms, "other terms after {stage}, {schedule}\n{program}");
                 }
                 seen.push(program);
