@@ -130,11 +130,12 @@ fn outputs_of_regions_have_the_bits_of_the_interpreter() {
     }
 }
 
-/// A nest of one conversion.
-fn nest_of(from: DType, to: DType, count: usize) -> Nest {
+/// A nest of one conversion, of elements or of their values rounded to nearest.
+fn nest_of(from: DType, to: DType, count: usize, is_rounded: bool) -> Nest {
+    let x = if is_rounded { "nearest(x0[l0])" } else { "x0[l0]" };
     let text = format!(
         "nest \"\" {{ in x0: {from}[{count}] out x1: {to}[{count}] \
-         for l0 in 0..{count} parallel {{ x1[l0] = {to}(x0[l0]) }} }}"
+         for l0 in 0..{count} parallel {{ x1[l0] = {to}({x}) }} }}"
     );
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
@@ -148,15 +149,19 @@ fn operations_of_nests_have_the_bits_of_the_interpreter() {
         if halves(from) && to.is_int() || from.is_int() && halves(to) || halves(from) && halves(to) {
             continue;
         }
-        let nest = nest_of(from, to, 65);
-        let kernels = widths(|options| compiler.compile_nest(&nest, options).unwrap_or_else(|e| panic!("{nest}: {e}")));
-        agree("a nest", &nest, &kernels, from, 65);
-        for (width, kernel) in kernels.iter().filter(|(width, _)| kernels_are_wide(&compiler, *width)) {
-            assert_eq!(kernel.facts().wide_functions.count, 1, "{width} bits have no form\n{nest}");
+        let is_float = matches!(from, DType::F32 | DType::F64);
+        for nest in [false, true].into_iter().filter(|rounded| is_float || !rounded).map(|r| nest_of(from, to, 65, r)) {
+            let kernels =
+                widths(|options| compiler.compile_nest(&nest, options).unwrap_or_else(|e| panic!("{nest}: {e}")));
+            agree("a nest", &nest, &kernels, from, 65);
+            for (width, kernel) in kernels.iter().filter(|(width, _)| is_wide(&compiler, *width)) {
+                assert_eq!(kernel.facts().wide_functions.count, 1, "{width} bits have no form\n{nest}");
+            }
         }
     }
 }
 
-fn kernels_are_wide(compiler: &Compiler, width: u32) -> bool {
+/// Returns true if the machine has wide vectors of so many bits.
+fn is_wide(compiler: &Compiler, width: u32) -> bool {
     width >= 256 && compiler.target().vector_bits() >= width
 }

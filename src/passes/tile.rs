@@ -1,10 +1,9 @@
 //! Splits output dims, blocks and steps into tiles.
 
-use crate::schedule::{Schedule, Transform};
+use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Access, renamed, rewrite, substitute, visit_accesses, visit_exprs};
-use cranefold_ir::{BufferRole, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
-use std::collections::HashSet;
+use cranefold_ir::analysis::{renamed, rewrite, substitute};
+use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 
 /// Splits the output loop of the schedule's tile, the innermost loops over steps (into jammed steps), and the innermost
 /// loops over blocks (into blocks in flight):
@@ -26,36 +25,18 @@ use std::collections::HashSet;
 /// for b1 in 0..1 parallel { S(b1 + 24) }
 /// ```
 ///
-/// Wide vectors without masks have a power of two of lanes. There the last tile of a loop whose tiles move into the
-/// steps overlaps the one before it:
-///
-/// ```text
-/// for i0 in 0..14 parallel { S(i0) }
-/// ->  (tile=i0:8, vectors of 256 bits)
-/// for i5 in 0..1 parallel { for i0 in 0..8 parallel { S(8*i5 + i0) } }
-/// for i0 in 0..8 parallel { S(i0 + 6) }
-/// ```
-///
-/// Legal because the order of iterations does not change, and an iteration that runs again stores the same values if it
-/// reads no output.
-pub fn tile(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
-    let is_output: Vec<bool> = nest.buffers.iter().map(|b| b.role != BufferRole::In).collect();
+/// Always legal: the order of iterations does not change.
+pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = rewrite(nest.body, &mut |stmt, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         match (schedule.tile_of(l.var), l.var.over) {
-            (Some(tile), _) => {
-                let may_overlap = tile.transform == Transform::Steps
-                    && vectors.are_wide()
-                    && !vectors.has_masks()
-                    && may_run_again(&l.body, &is_output);
-                out.extend(split(l, tile.by, may_overlap, &mut names))
-            }
+            (Some(tile), _) => out.extend(split(l, tile.by, &mut names)),
             (_, Over::Step) if schedule.jam > 1 && is_innermost(&l.body) => {
                 out.extend(split_steps(l, schedule.jam, &mut names))
             }
             (_, Over::Block) if schedule.in_flight > 1 && l.kind == LoopKind::Parallel && !has_blocks(&l.body) => {
-                out.extend(split(l, schedule.in_flight, false, &mut names))
+                out.extend(split(l, schedule.in_flight, &mut names))
             }
             _ => out.push(Stmt::For(l)),
         }
@@ -76,7 +57,7 @@ fn has_blocks(body: &[Stmt]) -> bool {
     body.iter().any(|s| matches!(s, Stmt::For(l) if l.var.over == Over::Block))
 }
 
-fn split(l: Loop, by: u64, may_overlap: bool, names: &mut Names) -> Vec<Stmt> {
+fn split(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
     let (whole, rest) = (extent / by, extent % by);
     if whole == 0 || extent == by {
@@ -87,33 +68,11 @@ fn split(l: Loop, by: u64, may_overlap: bool, names: &mut Names) -> Vec<Stmt> {
     let tile = Loop::new(l.var, by, LoopKind::Parallel, substitute(l.body.clone(), l.var, &inner));
     let mut stmts = vec![Stmt::For(Loop::new(tiles, whole, LoopKind::Parallel, vec![Stmt::For(tile)]))];
     if rest > 0 {
-        let last = if may_overlap && !rest.is_power_of_two() { by } else { rest };
-        let index = Index::term(l.var, 1).offset_by((extent - last) as i64);
+        let index = Index::term(l.var, 1).offset_by((whole * by) as i64);
         let body = renamed(substitute(l.body, l.var, &index), names);
-        stmts.push(Stmt::For(Loop::new(l.var, last, LoopKind::Parallel, body)));
+        stmts.push(Stmt::For(Loop::new(l.var, rest, LoopKind::Parallel, body)));
     }
     stmts
-}
-
-/// Returns whether iterations may run again: they set nothing but outputs and accumulators of their own, and read no
-/// output. An output at each position of a slice may lie in the memory of an input.
-fn may_run_again(body: &[Stmt], is_output: &[bool]) -> bool {
-    let mut reads_no_output = true;
-    visit_exprs(body, &mut |e| {
-        reads_no_output &= !matches!(e, Expr::Load(buf, ..) if is_output[buf.0 as usize]);
-    });
-    let mut has_state_alone = true;
-    let over_positions = |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Position);
-    body.iter().for_each(|s| s.visit(&mut |s| has_state_alone &= !over_positions(s)));
-    let mut declared = HashSet::new();
-    for stmt in body {
-        visit_accesses(stmt, &mut |acc, access| match access {
-            Access::Declared => _ = declared.insert(acc),
-            Access::Read(_) => {}
-            _ => has_state_alone &= declared.contains(&acc),
-        });
-    }
-    reads_no_output && has_state_alone
 }
 
 fn split_steps(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {

@@ -7,7 +7,7 @@ use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::LoopVar;
-use cranefold_ir::ops::{Form, Method, Phase};
+use cranefold_ir::ops::{Apply, Form, Method, Phase};
 use cranefold_ir::region::Repeated;
 use cranefold_ir::work::Work;
 
@@ -34,6 +34,28 @@ pub(super) struct Runs<'f> {
     /// The transformation of a tile in which runs of neighbours follow one another: it depends on whether a block takes
     /// whole runs, or a run is several blocks.
     pub transform: Transform,
+}
+
+/// The visit that writes each position of a slice.
+pub(super) struct Written {
+    /// Bytes of the outputs.
+    pub bytes: u64,
+    /// Bytes of the inputs that it reads.
+    pub read_bytes: u64,
+    /// Operations on an element.
+    pub operations: u64,
+}
+
+impl Written {
+    fn of(problem: &Problem, apply: &Apply, width: u32, machine: &Machine) -> Written {
+        let elements = problem.elements_read();
+        let out: u64 = apply.outputs.iter().map(|&o| problem.outputs[o].dtype.bytes()).sum();
+        let mapped = apply.inputs.iter().filter(|&&i| problem.inputs[i].mapped);
+        let read: u64 = mapped.map(|&i| problem.inputs[i].operand.dtype.bytes()).sum();
+        let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
+        let bytes = |each: u64| elements.saturating_mul(each);
+        Written { bytes: bytes(out), read_bytes: bytes(read), operations: work.def(&apply.def) }
+    }
 }
 
 /// The number of a tile's states that live at once: one for each block in flight, a level of the stack for each
@@ -79,8 +101,8 @@ pub(super) struct Facts<'p> {
     /// The element values that several visits of a slice need and may keep between them, each with its operations on an
     /// element; those that a load is as cheap as are left out.
     pub repeated: Vec<(Repeated, u64)>,
-    /// True if each position of a slice is written.
-    pub writes_positions: bool,
+    /// The visit that writes the positions of slices, if there is one.
+    pub written: Option<Written>,
 }
 
 impl<'p> Facts<'p> {
@@ -123,7 +145,7 @@ impl<'p> Facts<'p> {
             },
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
-            writes_positions: computation.apply.is_some(),
+            written: computation.apply.as_ref().map(|apply| Written::of(problem, apply, width, &machine)),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
             repeated: repeated(problem, width, &machine),
         })

@@ -11,6 +11,7 @@
 
 mod columns;
 mod contiguous;
+mod positions;
 mod runs;
 mod shared_folds;
 mod short_slices;
@@ -79,14 +80,15 @@ impl Strategy {
 
     /// The cost of a schedule of this strategy, without the cost of the call.
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
-        match self {
+        let cost = match self {
             Contiguous => contiguous::cost(facts, schedule),
             Runs => runs::cost(facts, schedule),
             ShortSlices => short_slices::cost(facts, schedule),
             Transposed => transposed::cost(facts, schedule),
             SharedFolds => shared_folds::cost(facts, schedule),
             Columns => columns::cost(facts, schedule),
-        }
+        };
+        Cost { ending_ns: cost.ending_ns + positions::writing_ns(facts, schedule), ..cost }
     }
 }
 

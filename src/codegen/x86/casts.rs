@@ -1,5 +1,6 @@
 //! Conversions of lanes.
 
+use super::integers::Rounding;
 use super::machine::code::masked_load;
 use super::machine::code::{Arg, Inst, Reg, View};
 use super::machine::table::Opcode;
@@ -62,7 +63,7 @@ impl Generator<'_> {
         let value = match (from, result) {
             (DType::Bool, _) => self.number_of_truth(a, result, to)?,
             _ if from.is_int() && result.is_int() => self.resized(a, result, to),
-            _ if from.is_float() && result.is_int() => self.integer_of(a, result, to)?,
+            _ if from.is_float() && result.is_int() => self.integer_of(a, result, Rounding::Zero, to)?,
             (DType::F32, DType::F16) => self.half_of(a, to),
             (DType::F16 | DType::Bf16, DType::F64) => {
                 let wide = self.cast(a, DType::F32, None)?;
@@ -80,6 +81,13 @@ impl Generator<'_> {
             },
         };
         // A narrower result fills only a part of the register.
+        Ok(if a.lanes == ActiveLanes::Same && result.bytes() < from.bytes() { self.broadcast(value) } else { value })
+    }
+
+    /// Converts floats, rounded to nearest, to integers.
+    pub(super) fn rounded(&mut self, a: Val, result: DType, to: Option<Reg>) -> Result<Val, Refused> {
+        let from = a.dtype;
+        let value = self.integer_of(a, result, Rounding::Nearest, to)?;
         Ok(if a.lanes == ActiveLanes::Same && result.bytes() < from.bytes() { self.broadcast(value) } else { value })
     }
 

@@ -6,83 +6,129 @@
 //!
 //! | result | of | AVX-512 | AVX2 |
 //! | --- | --- | --- | --- |
-//! | 8 and 16 bits | f32, f64 | clamp, convert to i32, narrow | the same |
+//! | `i8`, `i16` | f32, f64 | at most the greatest, 0 of a NaN; convert to i32; narrow, clamped | clamp, convert, narrow |
+//! | `u8`, `u16` | f32, f64 | at least 0, convert to u32; narrow, clamped | clamp, convert to i32, narrow |
 //! | `i32` | f64 | clamp, convert | the same |
 //! | `i32`, `i64` | f32, f64 | convert; the greatest from its limit on | `i32` of f32: the same |
 //! | `u32`, `u64` | f32, f64 | at least 0, convert | |
+//!
+//! An operand that is rounded to nearest, as in `i8(nearest(x))`, is converted by instructions that round: the limits of
+//! results are integers or too great for a fraction, so that it does not matter which comes first.
 
-use super::machine::code::{Inst, Reg, masked_load};
+use super::machine::code::{Arg, Inst, Reg, masked_load};
 use super::machine::table::Opcode;
 use super::{Generator, Refused, Val, ValuePlace};
 use cranefold_ir::{DType, Op, Scalar};
 
-/// The instruction that converts towards zero, if there is one.
-fn truncate(from: DType, to: DType) -> Option<Opcode> {
+/// The rounding of a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// Towards zero.
+    Zero,
+    /// To nearest, ties to even.
+    Nearest,
+}
+
+/// The instruction that converts, if there is one.
+fn converter(from: DType, to: DType, rounding: Rounding) -> Option<Opcode> {
     use DType::{F32, F64, I32, I64, U32, U64};
-    Some(match (from, to) {
-        (F32, I32) => Opcode::Vcvttps2dq,
-        (F32, U32) => Opcode::Vcvttps2udq,
-        (F32, I64) => Opcode::Vcvttps2qq,
-        (F32, U64) => Opcode::Vcvttps2uqq,
-        (F64, I32) => Opcode::Vcvttpd2dq,
-        (F64, U32) => Opcode::Vcvttpd2udq,
-        (F64, I64) => Opcode::Vcvttpd2qq,
-        (F64, U64) => Opcode::Vcvttpd2uqq,
+    let [zero, nearest] = match (from, to) {
+        (F32, I32) => [Opcode::Vcvttps2dq, Opcode::Vcvtps2dq],
+        (F32, U32) => [Opcode::Vcvttps2udq, Opcode::Vcvtps2udq],
+        (F32, I64) => [Opcode::Vcvttps2qq, Opcode::Vcvtps2qq],
+        (F32, U64) => [Opcode::Vcvttps2uqq, Opcode::Vcvtps2uqq],
+        (F64, I32) => [Opcode::Vcvttpd2dq, Opcode::Vcvtpd2dq],
+        (F64, U32) => [Opcode::Vcvttpd2udq, Opcode::Vcvtpd2udq],
+        (F64, I64) => [Opcode::Vcvttpd2qq, Opcode::Vcvtpd2qq],
+        (F64, U64) => [Opcode::Vcvttpd2uqq, Opcode::Vcvtpd2uqq],
         _ => return None,
-    })
+    };
+    Some(if rounding == Rounding::Zero { zero } else { nearest })
 }
 
 impl Generator<'_> {
+    /// Returns true if instructions convert floats to these integers.
+    pub(super) fn converts(&self, from: DType, to: DType) -> bool {
+        let wide = if to.bytes() < 4 { DType::I32 } else { to };
+        converter(from, wide, Rounding::Zero).is_some_and(|opcode| self.tier.has(opcode))
+    }
+
     /// Converts floats to integers.
-    pub(super) fn integer_of(&mut self, a: Val, result: DType, to: Option<Reg>) -> Result<Val, Refused> {
-        let wide = if result.bytes() < 4 { DType::I32 } else { result };
-        let opcode = truncate(a.dtype, wide).filter(|&opcode| self.tier.has(opcode));
+    pub(super) fn integer_of(
+        &mut self,
+        a: Val,
+        result: DType,
+        rounding: Rounding,
+        to: Option<Reg>,
+    ) -> Result<Val, Refused> {
+        let is_small = result.bytes() < 4;
+        let wide = match is_small {
+            true if self.tier.is_512() && !result.is_signed() => DType::U32,
+            true => DType::I32,
+            false => result,
+        };
+        let opcode = converter(a.dtype, wide, rounding).filter(|&opcode| self.tier.has(opcode));
         let Some(opcode) = opcode else { return Err(Refused(format!("{result} of {}", a.dtype))) };
         let a = Val { place: ValuePlace::Reg(self.reg(a)), ..a };
         let (low, high) = result.int_range().expect("an integer type");
-        let limits = [low, high].map(|limit| Scalar::int(a.dtype, limit));
-        let are_floats = result.bytes() < a.dtype.bytes() || result.bytes() < 4;
-        if are_floats && opcode != Opcode::Vcvttpd2udq {
-            let clamped = self.clamped(a, limits, result.is_signed());
-            return Ok(match wide == result {
-                true => self.converted(opcode, clamped, result, to),
-                false => {
-                    let wide = self.converted(opcode, clamped, wide, None);
-                    self.resized(wide, result, to)
-                }
-            });
-        }
-        if !result.is_signed() {
-            let zero = self.constant_reg(limits[0]);
-            let zero = Val { place: ValuePlace::Reg(zero), ..a };
-            // The instruction gives 0 where the value is a NaN.
-            let value = self.float_extreme(Op::Max, a, zero, None);
-            return Ok(self.converted(opcode, Val { lanes: a.lanes, ..value }, result, to));
-        }
-        Ok(self.with_mended_ends(opcode, a, result, to))
-    }
-
-    /// The value clamped to limits, and 0 where it is a NaN.
-    fn clamped(&mut self, a: Val, limits: [Scalar; 2], signed: bool) -> Val {
-        let [low, high] = limits.map(|limit| Val { place: ValuePlace::Reg(self.constant_reg(limit)), ..a });
-        let value = match signed {
-            true => self.at_least(a, low),
-            // The second operand is the result where one is a NaN.
-            false => self.float_extreme(Op::Max, a, low, None),
+        let [low, high] = [low, high].map(|limit| Scalar::int(a.dtype, limit));
+        let value = match () {
+            () if !wide.is_signed() => self.limited(Op::Max, a, low),
+            () if !result.is_signed() => {
+                let value = self.limited(Op::Max, a, low);
+                self.limited(Op::Min, value, high)
+            }
+            () if self.tier.is_512() && is_small => self.number_limited(Op::Min, a, high),
+            () if is_small || result.bytes() < a.bytes => {
+                let value = self.number_limited(Op::Max, a, low);
+                self.limited(Op::Min, value, high)
+            }
+            () => return Ok(self.with_mended_ends(opcode, a, result, to)),
         };
-        Val { lanes: a.lanes, ..self.float_extreme(Op::Min, value, high, None) }
+        if !is_small {
+            return Ok(self.converted(opcode, value, result, to));
+        }
+        let whole = self.converted(opcode, value, wide, None);
+        Ok(if self.tier.is_512() { self.narrowed_within(whole, result, to) } else { self.resized(whole, result, to) })
     }
 
-    /// The value, but at least `low`, and 0 where it is a NaN.
-    fn at_least(&mut self, a: Val, low: Val) -> Val {
+    /// Narrows integers of 32 bits, clamped to the result's limits, in AVX-512.
+    fn narrowed_within(&mut self, a: Val, result: DType, to: Option<Reg>) -> Val {
+        let (opcode, bytes) = match (result.bytes(), result.is_signed()) {
+            (1, true) => (Opcode::Vpmovsdb, 16),
+            (1, false) => (Opcode::Vpmovusdb, 16),
+            (_, true) => (Opcode::Vpmovsdw, 32),
+            (_, false) => (Opcode::Vpmovusdw, 32),
+        };
+        let from = self.reg(a);
+        let to = self.target(to);
+        let args = [Arg::Reg(to, self.tier.view_of(bytes)), self.full(from)];
+        self.emit(Inst::new(opcode, &args));
+        self.value(to, result, a.lanes)
+    }
+
+    /// The lesser or the greater of a value and a limit; the limit where the value is a NaN.
+    fn limited(&mut self, op: Op, a: Val, limit: Scalar) -> Val {
+        let limit = Val { place: ValuePlace::Reg(self.constant_reg(limit)), ..a };
+        // The instruction gives its second operand where one is a NaN.
+        Val { lanes: a.lanes, ..self.float_extreme(op, a, limit, None) }
+    }
+
+    /// The lesser or the greater of a value and a limit; 0 where the value is a NaN.
+    fn number_limited(&mut self, op: Op, a: Val, limit: Scalar) -> Val {
         if !self.tier.is_512() {
             let number = self.number_or_zero(a);
-            return self.float_extreme(Op::Max, number, low, None);
+            return self.limited(op, number, limit);
         }
         let ordered = self.operation_truth(Op::Eq, a, a);
-        let opcode = if a.bytes == 4 { Opcode::Vmaxps } else { Opcode::Vmaxpd };
-        let (from, low, to) = (self.reg(a), self.reg(low), self.vector());
-        let args = [self.full(to), self.full(from), self.full(low)];
+        let opcode = match (op, a.bytes) {
+            (Op::Min, 4) => Opcode::Vminps,
+            (Op::Min, _) => Opcode::Vminpd,
+            (_, 4) => Opcode::Vmaxps,
+            _ => Opcode::Vmaxpd,
+        };
+        let (from, limit, to) = (self.reg(a), self.constant_reg(limit), self.vector());
+        let args = [self.full(to), self.full(from), self.full(limit)];
         self.emit(Inst::new(opcode, &args).masked(ordered, true));
         Val { place: ValuePlace::Reg(to), ..a }
     }

@@ -35,6 +35,14 @@ impl<'a> Values<'a> for Generator<'a> {
                 return Ok(Some(value));
             }
         }
+        if let (Op::Cast, true, [Expr::Op(Op::Nearest, from, rounded)]) = (op, dtype.is_int(), &args[..])
+            && self.converts(*from, *dtype)
+        {
+            let value = walk.expr(self, &rounded[0], params, None)?;
+            if Self::known(&value).is_none() {
+                return self.rounded(value, *dtype, to).map(Some);
+            }
+        }
         let Some((extreme, a, b)) = ops::lesser_or_greater(*op, args) else { return Ok(None) };
         let (a, b) = (walk.expr(self, a, params, None)?, walk.expr(self, b, params, None)?);
         Ok(Some(self.float_extreme(extreme, a, b, to)))

@@ -91,10 +91,13 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let runs = facts.runs(0).filter(|runs| !are_followed(runs));
     let number = runs.as_ref().map_or(0.0, |runs| facts.input_bytes as f64 / runs.bytes as f64);
     let is_strided = runs.as_ref().is_some_and(|runs| runs.bytes <= 2 * Machine::LINE_BYTES);
-    let following = way.runs_of.map_or(1.0, |outputs| outputs.min(facts.slices) as f64);
+    let following = match way.runs_of {
+        Some(outputs) if !is_strided => outputs.min(facts.slices) as f64,
+        _ => 1.0,
+    };
     let begin_ns = if is_strided { machine.strided_ns[level as usize] } else { machine.begin_ns(facts.bytes) };
     let run_ns = number * begin_ns / following;
-    let writes_apart = is_strided && facts.writes_positions && way.runs_of.is_none();
+    let writes_apart = is_strided && facts.written.is_some() && way.runs_of.is_none();
     let writing_ns = if writes_apart { number * machine.strided_store_ns[level as usize] } else { 0.0 };
     // A prefetch beyond a short run fetches memory that is not read next.
     let astray = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);

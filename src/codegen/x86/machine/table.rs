@@ -201,6 +201,14 @@ table! {
     Vcvtpd2ps = UNARY, Unmasked, Plain, [VEX_Vcvtpd2ps_xmm_ymmm256: 1], [EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er: 1];
     Vcvtqq2ps = UNARY, Unmasked, Plain, [], [EVEX_Vcvtqq2ps_ymm_k1z_zmmm512b64_er: 1];
     Vcvtuqq2ps = UNARY, Unmasked, Plain, [], [EVEX_Vcvtuqq2ps_ymm_k1z_zmmm512b64_er: 1];
+    Vcvtps2dq = UNARY, Merges(4), Plain, [VEX_Vcvtps2dq_ymm_ymmm256: 1], [EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er: 1];
+    Vcvtps2udq = UNARY, Merges(4), Plain, [], [EVEX_Vcvtps2udq_zmm_k1z_zmmm512b32_er: 1];
+    Vcvtps2qq = UNARY, Merges(8), Plain, [], [EVEX_Vcvtps2qq_zmm_k1z_ymmm256b32_er: 1];
+    Vcvtps2uqq = UNARY, Merges(8), Plain, [], [EVEX_Vcvtps2uqq_zmm_k1z_ymmm256b32_er: 1];
+    Vcvtpd2dq = UNARY, Unmasked, Plain, [VEX_Vcvtpd2dq_xmm_ymmm256: 1], [EVEX_Vcvtpd2dq_ymm_k1z_zmmm512b64_er: 1];
+    Vcvtpd2udq = UNARY, Unmasked, Plain, [], [EVEX_Vcvtpd2udq_ymm_k1z_zmmm512b64_er: 1];
+    Vcvtpd2qq = UNARY, Merges(8), Plain, [], [EVEX_Vcvtpd2qq_zmm_k1z_zmmm512b64_er: 1];
+    Vcvtpd2uqq = UNARY, Merges(8), Plain, [], [EVEX_Vcvtpd2uqq_zmm_k1z_zmmm512b64_er: 1];
     Vcvttps2dq = UNARY, Merges(4), Plain, [VEX_Vcvttps2dq_ymm_ymmm256: 1], [EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae: 1];
     Vcvttps2udq = UNARY, Merges(4), Plain, [], [EVEX_Vcvttps2udq_zmm_k1z_zmmm512b32_sae: 1];
     Vcvttps2qq = UNARY, Merges(8), Plain, [], [EVEX_Vcvttps2qq_zmm_k1z_ymmm256b32_sae: 1];
@@ -228,6 +236,10 @@ table! {
     Vpmovqb = UNARY, Unmasked, Plain, [], [EVEX_Vpmovqb_xmmm64_k1z_zmm: 1];
     Vpmovdw = UNARY, Unmasked, Plain, [], [EVEX_Vpmovdw_ymmm256_k1z_zmm: 1];
     Vpmovdb = UNARY, Unmasked, Plain, [], [EVEX_Vpmovdb_xmmm128_k1z_zmm: 1];
+    Vpmovsdw = UNARY, Unmasked, Plain, [], [EVEX_Vpmovsdw_ymmm256_k1z_zmm: 1];
+    Vpmovsdb = UNARY, Unmasked, Plain, [], [EVEX_Vpmovsdb_xmmm128_k1z_zmm: 1];
+    Vpmovusdw = UNARY, Unmasked, Plain, [], [EVEX_Vpmovusdw_ymmm256_k1z_zmm: 1];
+    Vpmovusdb = UNARY, Unmasked, Plain, [], [EVEX_Vpmovusdb_xmmm128_k1z_zmm: 1];
     Vpmovwb = UNARY, Unmasked, Plain, [], [EVEX_Vpmovwb_ymmm256_k1z_zmm: 1];
 
     // Lanes in another order.
