@@ -120,8 +120,8 @@ impl Problem {
         if body.outputs.is_empty() || types.outputs != self.outputs.iter().map(|o| o.dtype).collect::<Vec<_>>() {
             return Err("the outputs are not those of the body".into());
         }
-        if self.indices.len() != body.positions().len() || self.indices.contains(&0) {
-            return Err("there is an extent for each position of the body, at least 1".into());
+        if self.indices.len() != body.positions().len() {
+            return Err("there is an extent for each position of the body".into());
         }
         let mut followed: Vec<usize> = self.walks.iter().flat_map(|walk| walk.reductions.iter().copied()).collect();
         followed.sort_unstable();

@@ -322,7 +322,10 @@ impl Reader<'_> {
             Some(near) => format!("unknown name `{shown}`; did you mean `{}`?", cut(near)),
             None if names.is_empty() => format!("unknown name `{shown}`; there are no names here"),
             None if names.len() > 12 => format!("unknown name `{shown}`"),
-            None => format!("unknown name `{shown}`; the names here are {}", names.join(", ")),
+            None => format!(
+                "unknown name `{shown}`; the names here are {}",
+                names.iter().map(|name| cut(name)).collect::<Vec<_>>().join(", ")
+            ),
         }
     }
 
