@@ -292,7 +292,7 @@ fn wrong_variances_are_caught() {
     // Around 0 the bound is closer.
     let small: Vec<f32> = x.iter().map(|x| x - 1e6).collect();
     let exact = &reference::reduce(&spec, &[&bytes(&small)]).unwrap()[0][0];
-    assert!(exact.error_bound(&spec) < 3e-5, "{}", exact.error_bound(&spec));
+    assert!(exact.error_bound(&spec) < 5e-5, "{}", exact.error_bound(&spec));
 }
 
 #[test]

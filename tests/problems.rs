@@ -180,7 +180,7 @@ fn the_form_is_a_word_of_the_schedule() {
 
 #[test]
 fn malformed_boxes_are_refused() {
-    let text = problem("softmax f32[3,20,2] axes=[1] -> @aBc8b").to_string();
+    let text = problem("region x:f32[3,20,2] axes=[1] { m, s = sum_exp(x); exp(x - m) / s @aBc8b }").to_string();
     assert_eq!(text.lines().count(), 25, "{text}");
     let mut failed = vec![];
     for (line, other, message) in MALFORMED {

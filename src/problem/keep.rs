@@ -2,8 +2,8 @@
 
 use super::canonical::{forget_position, merged, of_elements};
 use super::{IndexBox, Problem, Work};
-use cranefold_ir::Def;
 use cranefold_ir::region::Repeated;
+use cranefold_ir::{DType, Def};
 
 impl Problem {
     /// The element values that several visits of a slice are computed from, that may be kept between them, and for whose
@@ -23,8 +23,7 @@ impl Problem {
         if self.elements().is_empty() || self.slices.is_empty() {
             return vec![];
         }
-        let is_float =
-            |def: &Def| def.results.iter().all(|r| matches!(r.dtype(), crate::DType::F32 | crate::DType::F64));
+        let is_float = |def: &Def| def.results.iter().all(|r| matches!(r.dtype(), DType::F32 | DType::F64));
         let mut values = body.repeated(|def| is_float(def) && is_worth(def));
         values.retain(|value| self.numbers_alike(value));
         values

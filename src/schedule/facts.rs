@@ -50,8 +50,9 @@ impl Written {
     fn of(problem: &Problem, apply: &Apply, width: u32, machine: &Machine) -> Written {
         let elements = problem.elements_read();
         let out: u64 = apply.outputs.iter().map(|&o| problem.outputs[o].dtype.bytes()).sum();
-        let mapped = apply.inputs.iter().filter(|&&i| problem.inputs[i].mapped);
-        let read: u64 = mapped.map(|&i| problem.inputs[i].operand.dtype.bytes()).sum();
+        // The numbers of indices follow those of inputs.
+        let inputs = apply.inputs.iter().filter_map(|&i| problem.inputs.get(i));
+        let read: u64 = inputs.filter(|input| input.mapped).map(|input| input.operand.dtype.bytes()).sum();
         let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
         let bytes = |each: u64| elements.saturating_mul(each);
         Written { bytes: bytes(out), read_bytes: bytes(read), operations: work.def(&apply.def) }

@@ -43,7 +43,7 @@
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::float::{give, give_all};
-use super::{Phase, Reducer, RowTypes, combine};
+use super::{Method, Phase, Reducer, RowTypes, StateSize, combine};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
 
@@ -67,6 +67,13 @@ pub(super) fn sum_exp(types: &RowTypes) -> Reducer {
         let sum = pivot.clone().lt(pivot.float(f64::INFINITY)).select(sum, nan);
         give_all(lets, vec![greatest, sum], types)
     })
+}
+
+/// The states that the tree follows: those of elements of the accumulator's type, since an expression of elements of
+/// another type has that type.
+fn tree_states(acc: DType) -> Vec<StateSize> {
+    let values = if acc == F64 { 1 } else { no_bits(acc).len() };
+    [values, 1].map(|values| StateSize { values, bytes: values as u64 * acc.bytes() }).to_vec()
 }
 
 /// The greatest element as the pivot and the sum of exp(x - pivot), finished by `results`.
@@ -117,5 +124,9 @@ pub(super) fn sums(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 2]) 
         vec![pivot, older.add(newer)]
     });
     let finish = Def::build("finish", &[acc; 2], |lets, args| results(lets, [args[0].clone(), args[1].clone()]));
-    Reducer::phases(vec![pivot, sum], merge, finish, vec![Scalar::float(acc, 0.0); 2])
+    let mut reducer = Reducer::phases(vec![pivot, sum], merge, finish, vec![Scalar::float(acc, 0.0); 2]);
+    if let Method::Phases { alone, .. } = &mut reducer.method {
+        *alone = tree_states(acc);
+    }
+    reducer
 }

@@ -55,7 +55,19 @@ impl Named {
             return bits.parse::<u64>().ok().map(|bits| bits / 8);
         }
         let letters = m.trim_end_matches("x2").trim_end_matches("x4");
-        let sizes = [("ps", 4), ("pd", 8), ("32", 4), ("64", 8), ("b", 1), ("w", 2), ("d", 4), ("q", 8)];
+        // A conversion to 32 bits is named by the four of them in 128 bits.
+        let sizes = [
+            ("2dq", 4),
+            ("2udq", 4),
+            ("ps", 4),
+            ("pd", 8),
+            ("32", 4),
+            ("64", 8),
+            ("b", 1),
+            ("w", 2),
+            ("d", 4),
+            ("q", 8),
+        ];
         sizes.iter().find(|(end, _)| letters.ends_with(end)).map(|(_, bytes)| *bytes)
     }
 }
