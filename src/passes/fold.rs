@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 /// ```
 ///
 /// The halves of a state whose number of elements is no power of two start at odd places, which vectors over several
-/// lanes do not. Where the elements are few, as the outputs of a tile are, each lane has vectors of its own:
+/// lanes do not. Where a loop sets the elements of one lane, each lane has vectors of its own:
 ///
 /// ```text
 /// fold a0 by sum over 4 of 4 by 12
@@ -49,12 +49,14 @@ pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let declared = accumulators(&nest);
     let mut kept = HashSet::new();
     read_beyond(&nest.body, &mut kept);
+    let by_lane = set_by_lane(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
         let values = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
         match stmt {
             Stmt::Fold { accs, def, present, lanes, elems } => {
-                let fold = Fold { def: nest.def(def).clone(), present, lanes, elems };
+                let by_lane = !elems.is_power_of_two() && accs.iter().all(|acc| by_lane.contains(&(*acc, elems)));
+                let fold = Fold { def: nest.def(def).clone(), present, lanes, elems, by_lane };
                 out.extend(fold.write_out(&values(&accs), &kept, &mut nest, &mut names));
             }
             Stmt::Merge { accs, def, blocks, elems } => {
@@ -93,8 +95,21 @@ fn merged(
     out
 }
 
-/// The most elements of a lane that have vectors of their own.
-const FEW: u64 = 64;
+/// The accumulators of which a loop sets elements that lie side by side, with the number of its iterations.
+fn set_by_lane(nest: &Nest) -> HashSet<(AccId, u64)> {
+    let mut found = HashSet::new();
+    nest.visit(&mut |s| {
+        let Stmt::For(Loop { var, extent: Extent::Const(n), body, .. }) = s else { return };
+        for stmt in body {
+            if let Stmt::Set { acc, index, .. } = stmt
+                && index.coefficient(*var) == 1
+            {
+                found.insert((*acc, *n));
+            }
+        }
+    });
+    found
+}
 
 /// A fold, but for its accumulators.
 struct Fold {
@@ -102,12 +117,13 @@ struct Fold {
     present: u64,
     lanes: u64,
     elems: u64,
+    /// True if each lane has vectors of its own.
+    by_lane: bool,
 }
 
 impl Fold {
     fn write_out(&self, values: &[StateAcc], kept: &HashSet<AccId>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let are_few = self.elems <= FEW;
-        if self.elems.is_power_of_two() || are_few || values.iter().any(|p| kept.contains(&p.acc)) {
+        if self.elems.is_power_of_two() || self.by_lane || values.iter().any(|p| kept.contains(&p.acc)) {
             return self.halve(values, nest, names);
         }
         let copies: Vec<StateAcc> = values.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
@@ -120,7 +136,7 @@ impl Fold {
     }
 
     fn halve(&self, values: &[StateAcc], nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let by_lane = !self.elems.is_power_of_two() && self.elems <= FEW;
+        let by_lane = self.by_lane;
         let step = |(half, count): (u64, u64)| {
             let (lanes, elements) = if by_lane { (count, self.elems) } else { (1, count * self.elems) };
             let (lane, element) = (by_lane.then(|| names.loop_over(Over::Element)), names.loop_over(Over::Element));

@@ -102,10 +102,11 @@ impl LegalDefs<'_> {
     fn body(&mut self, body: Vec<Stmt>, place: Place) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(body.len());
         for stmt in body {
-            let inside = match &stmt {
-                Stmt::Wide { .. } => Place::Wide,
-                Stmt::For(l) if l.kind == LoopKind::Lanes && place == Place::Scalars => Place::Lanes,
-                _ => place,
+            let is_lanes = matches!(&stmt, Stmt::For(l) if l.kind == LoopKind::Lanes);
+            let inside = match (matches!(stmt, Stmt::Wide { .. }), place) {
+                (true, _) => Place::Wide,
+                (false, Place::Scalars) if is_lanes => Place::Lanes,
+                (false, place) => place,
             };
             let mut stmt = stmt.with_body(|body| self.body(body, inside));
             if let Stmt::Call { def, .. } = &mut stmt {
@@ -177,7 +178,7 @@ fn legal_def(def: &Def, target: (Vectors, Place)) -> Def {
     let name = match place {
         Place::Lanes if is_other => format!("{}.lanes", def.name),
         Place::Wide if is_other => format!("{}.wide", def.name),
-        _ => def.name.clone(),
+        Place::Scalars | Place::Lanes | Place::Wide => def.name.clone(),
     };
     Def::build(name, &def.params, |lets, args| {
         let mut values = args.to_vec();

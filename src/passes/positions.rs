@@ -43,9 +43,12 @@ pub(super) fn apart(band: &Band, mut body: Vec<Stmt>, names: &mut Names) -> Vec<
         None => e,
     };
     let positions = positions.into_iter().map(|s| map_all(s, &from_copy)).collect();
-    out.extend(band.sink(positions, &mut |stmt| match stmt {
-        Stmt::For(l) if lies_inside(band, &l) => Side::Outside(Stmt::For(inside(band, l))),
-        other => Side::Inside(other),
+    out.extend(band.sink(positions, &mut |stmt| {
+        if !moves(&stmt) {
+            return Side::Inside(stmt);
+        }
+        let Stmt::For(l) = stmt else { unreachable!("a loop moves") };
+        Side::Outside(Stmt::For(inside(band, l)))
     }));
     out
 }

@@ -137,7 +137,7 @@ fn bits_of(constant: &Expr) -> u64 {
 }
 
 fn i64_of_f64(lets: &mut Lets, x: &Expr) -> Expr {
-    let whole = lets.splice(&math::trunc(F64), &[x.clone()]).remove(0);
+    let whole = lets.splice(&math::trunc(F64), std::slice::from_ref(x)).remove(0);
     let bits = last_bits(lets, whole).bits(I64);
     let limit = power(F64, 63);
     let least = x.clone().lt(limit.clone().neg());
@@ -148,7 +148,7 @@ fn i64_of_f64(lets: &mut Lets, x: &Expr) -> Expr {
 
 fn u64_of_f64(lets: &mut Lets, x: &Expr) -> Expr {
     let x = lets.bind(positive(x));
-    let whole = lets.splice(&math::floor(F64), &[x.clone()]).remove(0);
+    let whole = lets.splice(&math::floor(F64), std::slice::from_ref(&x)).remove(0);
     let bits = last_bits(lets, whole);
     power(F64, 64).le(x).select(bits.int(u64::MAX.into()), bits)
 }
