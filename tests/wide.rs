@@ -51,15 +51,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("| `prod` | integers with `saturate` or a float output | the product is exact in the same way |", |case| {
         case.row.name == "prod" && case.is_exact()
     }),
-    (
-        "| `log_sum_exp`, `sum_exp`, `softmax`, `log_softmax` | f16 bf16 with `acc=f64` at 512 bits | the 16 lanes of an f64 tree fill no vector of halves, whose maximum is found first |",
-        |case| {
-            let is_half = [DType::F16, DType::Bf16].contains(&case.dtype) && case.form == "acc=f64";
-            case.bits == 512
-                && is_half
-                && case.is_of(&["log_sum_exp", "sum_exp", "softmax", "log_softmax"], &[case.dtype])
-        },
-    ),
 ];
 
 const INTS_32_64: &[DType] = &[DType::I32, DType::I64, DType::U32, DType::U64];

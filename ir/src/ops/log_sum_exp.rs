@@ -43,7 +43,7 @@
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::float::{give, give_all};
-use super::{Method, Phase, Reducer, RowTypes, StateSize, combine};
+use super::{Phase, Reducer, RowTypes, combine};
 use crate::{DType, Def, Expr, Lets, Op, Scalar, math};
 use DType::{F32, F64};
 
@@ -69,13 +69,6 @@ pub(super) fn sum_exp(types: &RowTypes) -> Reducer {
     })
 }
 
-/// The states that the tree follows: those of elements of the accumulator's type, since an expression of elements of
-/// another type has that type.
-fn tree_states(acc: DType) -> Vec<StateSize> {
-    let values = if acc == F64 { 1 } else { no_bits(acc).len() };
-    [values, 1].map(|values| StateSize { values, bytes: values as u64 * acc.bytes() }).to_vec()
-}
-
 /// The greatest element as the pivot and the sum of exp(x - pivot), finished by `results`.
 pub(super) fn sums(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 2]) -> Vec<Expr>) -> Reducer {
     let acc = types.accumulator;
@@ -85,22 +78,27 @@ pub(super) fn sums(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 2]) 
         let m = lets.bind(m);
         m.clone().lt(least.clone()).select(least, m)
     };
-    let pivot = match types.input {
+    // Elements of other types are those of the accumulator's type, so that an expression of them has the same tree.
+    let pivot = match acc {
         F64 => Phase {
             identity: vec![Scalar::lowest(acc)],
-            lift: Def::build("value", &[F64], |_, args| args.to_vec()),
+            lift: Def::build("value", &[types.input], |_, args| vec![args[0].clone().cast(acc)]),
             combine: combine(Op::Max, acc),
             update: None,
             close: Some(Def::build("pivot", &[acc, acc], |lets, args| vec![finite(lets, args[0].clone())])),
         },
         float => Phase {
             identity: no_bits(float),
-            lift: bits_of(float),
+            lift: Def::build("bits_of", &[types.input], |lets, args| {
+                let x = args[0].clone().cast(float);
+                let x = if x.args().is_empty() { x } else { lets.bind(x) };
+                lets.splice(&bits_of(float), &[x])
+            }),
             combine: extremes(float),
             update: None,
             close: Some(Def::build("pivot", &[float.signed(), float.signed(), float.unsigned(), acc], |lets, args| {
                 let m = extreme_of(Op::Max, float, &args[..3]);
-                vec![finite(lets, m.cast(acc))]
+                vec![finite(lets, m)]
             })),
         },
     };
@@ -124,9 +122,5 @@ pub(super) fn sums(types: &RowTypes, results: impl FnOnce(&mut Lets, [Expr; 2]) 
         vec![pivot, older.add(newer)]
     });
     let finish = Def::build("finish", &[acc; 2], |lets, args| results(lets, [args[0].clone(), args[1].clone()]));
-    let mut reducer = Reducer::phases(vec![pivot, sum], merge, finish, vec![Scalar::float(acc, 0.0); 2]);
-    if let Method::Phases { alone, .. } = &mut reducer.method {
-        *alone = tree_states(acc);
-    }
-    reducer
+    Reducer::phases(vec![pivot, sum], merge, finish, vec![Scalar::float(acc, 0.0); 2])
 }
