@@ -208,7 +208,7 @@ fn exactness(found: &Found) -> String {
 
 fn unchecked(needed_ns: f64) -> String {
     let (needed, limit) = (figures::time(needed_ns), figures::time(check::BUDGET_NS));
-    format!("not checked: the reference would take about {needed} for one slice, the limit is {limit}")
+    format!("not checked: the reference would take about {needed}, the limit is {limit}")
 }
 
 fn magnitude(error: f64) -> String {

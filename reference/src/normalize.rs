@@ -34,15 +34,22 @@ pub fn apply(op: OfPositions, task: &Task, elements: &Elements, further: &[Slice
         OfPositions::Exponential { log } => exponentials(log, task, elements),
         OfPositions::LayerNorm => {
             let eps = Known::exactly(acc, task.param(0));
-            deviations(task, elements, |moments| moments.known_variance(Real::ZERO, false).plus(eps).root())
+            let moments = Moments::of(task.acc(), elements);
+            let divisor = moments.known_variance(Real::ZERO, false).plus(eps).root();
+            let scale = Known::exactly(acc, Real::ONE).over(divisor);
+            Box::new(move |x| moments.deviation(x).times(scale))
         }
-        OfPositions::Standardize => deviations(task, elements, |moments| moments.known_variance(task.param(0), true)),
+        OfPositions::Standardize => {
+            let moments = Moments::of(task.acc(), elements);
+            let divisor = moments.known_variance(task.param(0), true);
+            Box::new(move |x| moments.deviation(x).over(divisor))
+        }
         OfPositions::Quotient(divisor) => quotients(divisor, task, elements)?,
     };
     Some(values.map(|x| Exact::known(scaled(one(x)), false)).collect())
 }
 
-/// x over a norm.
+/// x over a norm, or times the reciprocal of the root mean square.
 fn quotients(divisor: Divisor, task: &Task, elements: &Elements) -> Option<Box<dyn Fn(Known) -> Known>> {
     let acc = task.accumulator;
     let eps = Known::exactly(acc, task.param(0));
@@ -61,21 +68,12 @@ fn quotients(divisor: Divisor, task: &Task, elements: &Elements) -> Option<Box<d
         Divisor::L2MaxRoot => of(OfSlice::SumSquares)?.root().max(eps),
         Divisor::RootMeanSquare => {
             let n = Accumulator::of(acc).rounded(elements.count() as f64);
-            of(OfSlice::SumSquares)?.over(Known::exactly(acc, n)).plus(eps).root()
+            let root = of(OfSlice::SumSquares)?.over(Known::exactly(acc, n)).plus(eps).root();
+            let scale = Known::exactly(acc, Real::ONE).over(root);
+            return Some(Box::new(move |x| x.times(scale)));
         }
     };
     Some(Box::new(move |x| x.over(divisor)))
-}
-
-/// (x - mean) / a divisor computed from the moments.
-fn deviations(
-    task: &Task,
-    elements: &Elements,
-    divisor: impl FnOnce(&Moments) -> Known,
-) -> Box<dyn Fn(Known) -> Known> {
-    let moments = Moments::of(task.acc(), elements);
-    let divisor = divisor(&moments);
-    Box::new(move |x| moments.deviation(x).over(divisor))
 }
 
 /// exp(x - m) / S, and x - m - log S, with S = sum exp(x - m), m the greatest element. The sum is that of

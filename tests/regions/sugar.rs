@@ -34,6 +34,10 @@ const PAIRS: &[(&str, &str)] = &[
     ),
     ("max f32[8,9] axes=[1] apply=\"x0 - r0\"", "region x:f32[8,9] axes=[1] { x - max(x) }"),
     ("softmax f32[8,9] axes=[1]", "region x:f32[8,9] axes=[1] { m = max(x); e = exp(x - m); e / sum(e) }"),
+    (
+        "layer_norm(eps=1e-5) f32[8,9], f32[9], f32[9] axes=[1]",
+        "region x:f32[8,9], w:f32[9], b:f32[9] axes=[1] { centered(x) * (1 / sqrt(var(x) + 1e-5)) * w + b }",
+    ),
 ];
 
 #[test]

@@ -233,7 +233,7 @@ fn list_shows_the_op_table() {
     assert!(block("var(ddof=0)").contains("ddof      finite, at least 0\n  nothing   f32: nan"), "{out}");
     assert_eq!(
         block("layer_norm(eps=0)"),
-        "layer_norm(eps=0) = (x - mean x) / sqrt(var x + eps) * x1 + x2\n  aliases   LayerNormalization layernorm\n  \
+        "layer_norm(eps=0) = (x - mean x) * r * x1 + x2, r = 1 / sqrt(var x + eps)\n  aliases   LayerNormalization layernorm\n  \
          takes     floats\n  inputs    1 to 3; x1 and so on broadcast to x0\n  gives     a value at each position of \
          the slice\n  eps       finite, at least 0\n  axes=[]   groups of one"
     );

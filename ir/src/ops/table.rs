@@ -446,17 +446,17 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "layer_norm",
         aliases: &["LayerNormalization", "layernorm"],
-        formula: "(x - mean x) / sqrt(var x + eps) * x1 + x2",
+        formula: "(x - mean x) * r * x1 + x2, r = 1 / sqrt(var x + eps)",
         inputs: 3,
-        text: "centered(x) / sqrt(var(x) + {eps})",
+        text: "c = centered(x); r = 1 / sqrt(var(x) + {eps}); c * r",
         ..NORMALIZE
     },
     Row {
         name: "rms_norm",
         aliases: &["RMSNormalization", "rmsnorm"],
-        formula: "x / sqrt(mean x^2 + eps) * x1",
+        formula: "x * r * x1, r = 1 / sqrt(mean x^2 + eps)",
         inputs: 2,
-        text: "x / sqrt(mean(x * x) + {eps})",
+        text: "r = 1 / sqrt(mean(x * x) + {eps}); x * r",
         ..NORMALIZE
     },
     Row {

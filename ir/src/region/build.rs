@@ -1,11 +1,10 @@
 //! The computation of a body: its reductions in stages, its values of the slice, and its outputs.
 
 use super::totals::by_name;
-use super::{Body, BodyInput, BodyTypes, Definition, Reach, Reduction, Stages, Value};
+use super::{Body, BodyTypes, Definition, Reach, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
-    Agree, Apply, Computation, Element, Ending, Form, Group, Kept, Reducer, Row, RowTypes, Source, Stage, Types,
-    as_byte, as_truth, grouped, in_expression, in_memory, product, stored, types_in_region,
+    Agree, Apply, Computation, Ending, Form, Source, Stage, Types, as_truth, in_expression, in_memory, stored,
 };
 use crate::{DType, Def, Expr, Lets};
 use std::collections::{BTreeSet, HashMap};
@@ -35,23 +34,6 @@ impl Body {
         let is_kept = |d: &usize| keep.contains(&hoisted.definitions[*d].names[0]) && builder.is_of_elements(*d);
         builder.kept = (0..hoisted.definitions.len()).filter(is_kept).collect();
         builder.has_form().then(|| builder.computation(walk_of, agree))
-    }
-
-    /// The element values that several visits of the slice are computed from and for whose definition `is_worth` holds,
-    /// in the order of the definitions. One that other such values alone are computed from is left out.
-    pub fn repeated(&self, is_worth: impl Fn(&Def) -> bool) -> Vec<Repeated> {
-        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1 };
-        let hoisted = self.hoisted();
-        let mut builder = Builder::new(&hoisted, &types);
-        let mut found = vec![];
-        for d in (0..hoisted.definitions.len()).rev() {
-            if let Some(value) = builder.repeated(d).filter(|value| is_worth(&value.def)) {
-                builder.kept.push(d);
-                found.push(value);
-            }
-        }
-        found.reverse();
-        found
     }
 
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
@@ -90,56 +72,40 @@ impl Body {
     }
 }
 
-/// A value of elements that several visits of the slice are computed from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Repeated {
-    /// The name of its definition.
-    pub name: String,
-    /// (inputs and indices, values of the slice) -> value.
-    pub def: Def,
-    /// The inputs and indices that it is computed from, in ascending order.
-    pub inputs: Vec<usize>,
-    /// The reductions over the slice that are computed from it, by their order among the definitions.
-    pub reductions: Vec<usize>,
-    /// The number of visits.
-    pub visits: usize,
-    /// True if outputs at positions of the slice are computed from it.
-    pub is_written: bool,
-}
-
 /// The values that an expression is computed from.
 #[derive(Default)]
-struct Needs {
+pub(super) struct Needs {
     /// Inputs and indices, by their numbers.
-    inputs: BTreeSet<usize>,
+    pub(super) inputs: BTreeSet<usize>,
     /// Old elements, by their outputs.
-    old: BTreeSet<usize>,
+    pub(super) old: BTreeSet<usize>,
     /// Values of the slice, by their numbers.
-    values: BTreeSet<usize>,
+    pub(super) values: BTreeSet<usize>,
     /// The definitions that are computed on the way.
-    definitions: BTreeSet<usize>,
+    pub(super) definitions: BTreeSet<usize>,
 }
 
-struct Builder<'a> {
-    body: &'a Body,
-    types: &'a Types,
-    typed: BodyTypes,
-    stages: Stages,
+/// The parts of a body from which computations are made.
+pub(super) struct Builder<'a> {
+    pub(super) body: &'a Body,
+    pub(super) types: &'a Types,
+    pub(super) typed: BodyTypes,
+    pub(super) stages: Stages,
     /// The definition of each name, and its place among the names.
-    defined: HashMap<&'a str, (usize, usize)>,
-    inputs: HashMap<&'a str, usize>,
+    pub(super) defined: HashMap<&'a str, (usize, usize)>,
+    pub(super) inputs: HashMap<&'a str, usize>,
     /// For each definition, the number of the first of its values of the slice.
-    values: Vec<Option<usize>>,
+    pub(super) values: Vec<Option<usize>>,
     /// For each definition that is a position, the number of its index.
-    indices: HashMap<usize, usize>,
+    pub(super) indices: HashMap<usize, usize>,
     /// The form of the reducers.
-    form: Form,
+    pub(super) form: Form,
     /// The definitions whose values are kept between visits, in ascending order.
-    kept: Vec<usize>,
+    pub(super) kept: Vec<usize>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(body: &'a Body, types: &'a Types) -> Builder<'a> {
+    pub(super) fn new(body: &'a Body, types: &'a Types) -> Builder<'a> {
         let reaches = body.reaches();
         let names = body.definitions.iter().enumerate();
         let defined = names.flat_map(|(d, def)| def.names.iter().enumerate().map(move |(k, n)| (n.as_str(), (d, k))));
@@ -172,99 +138,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns true if the reductions have the form: another than the plain one only a reduction of floats alone has.
-    fn has_form(&self) -> bool {
-        let mut reductions = self.stages.reductions.iter().flatten();
-        match (self.form, reductions.next(), reductions.next()) {
-            (Form::Plain, ..) => true,
-            (Form::Direct, Some(&d), None) => {
-                let (inputs, _, takes) = lists(&self.needs([self.of(d)], &[]));
-                let element = self.element(d, &inputs, &takes);
-                self.row(d).build_direct(&self.row_types(d, &element)).is_some()
-            }
-            (Form::Direct, ..) => false,
-        }
-    }
-
-    fn reduction(&self, d: usize) -> &'a Reduction {
-        match &self.body.definitions[d].value {
-            Value::Reduction(reduction) => reduction,
-            _ => unreachable!("a definition that is a reduction"),
-        }
-    }
-
-    /// The row of a reduction.
-    fn row(&self, d: usize) -> &'static Row {
-        self.reduction(d).call.as_row().expect("a row of the table")
-    }
-
-    /// Returns true for an expression of elements.
-    fn is_of_elements(&self, d: usize) -> bool {
-        matches!(self.body.definitions[d].value, Value::Expression(_)) && self.values[d].is_none()
-    }
-
-    /// The number of the first kept value among the inputs.
-    fn first_kept(&self) -> usize {
-        self.body.inputs.len() + self.indices.len()
-    }
-
-    /// The definition of a kept value by its number among the inputs.
-    fn kept_at(&self, input: usize) -> Option<usize> {
-        input.checked_sub(self.first_kept()).map(|k| self.kept[k])
-    }
-
-    /// A value of elements as a definition over what it is computed from: `(elements, values) -> value`.
-    fn of_elements(&self, d: usize) -> (Def, Needs) {
-        let Value::Expression(expression) = &self.body.definitions[d].value else {
-            unreachable!("an expression of elements")
-        };
-        let needs = self.needs([expression], &[]);
-        let (inputs, old, takes) = lists(&needs);
-        let name = format!("keep_{}", self.body.definitions[d].names[0]);
-        let def = Def::build(name, &self.params(&inputs, &old, &takes), |lets, args| {
-            let names = self.names(lets, args, (&inputs, &old, &takes), &needs.definitions);
-            let value = self.expression(lets, expression, &names);
-            vec![if value.dtype() == DType::Bool { crate::ops::as_byte(value) } else { value }]
-        });
-        (def, needs)
-    }
-
-    fn kept(&self) -> Vec<Kept> {
-        let one = |&d: &usize| {
-            let (def, needs) = self.of_elements(d);
-            let (inputs, _, takes) = lists(&needs);
-            Kept { name: self.body.definitions[d].names[0].clone(), def, inputs, takes }
-        };
-        self.kept.iter().map(one).collect()
-    }
-
-    /// The value if several visits of the slice are computed from it, and it reads nothing that an output held.
-    fn repeated(&self, d: usize) -> Option<Repeated> {
-        if !self.is_of_elements(d) {
-            return None;
-        }
-        let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
-        let uses = |r: &usize| self.needs([self.of(*r)], &[]).definitions.contains(&d);
-        let reductions: Vec<usize> =
-            all.iter().enumerate().filter(|(_, r)| uses(r)).map(|(number, _)| number).collect();
-        let stages = self.stages.reductions.iter().filter(|stage| stage.iter().any(uses)).count();
-        let reaches = self.body.reaches().outputs;
-        let outputs = (0..self.body.outputs.len()).filter(|&o| reaches[o] == Reach::Element);
-        let is_written = self.needs(outputs.map(|o| &self.body.outputs[o]), &[]).definitions.contains(&d);
-        let visits = stages + usize::from(is_written);
-        let name = self.body.definitions[d].names[0].clone();
-        let (def, needs) = self.of_elements(d);
-        let (inputs, old, _) = lists(&needs);
-        (visits > 1 && old.is_empty()).then_some(Repeated { name, def, inputs, reductions, visits, is_written })
-    }
-
     /// The expression of the elements of a reduction.
-    fn of(&self, d: usize) -> &'a Expression {
+    pub(super) fn of(&self, d: usize) -> &'a Expression {
         &self.reduction(d).of
     }
 
     /// The values that expressions are computed from, where the definitions `here` are computed too.
-    fn needs<'e>(&self, expressions: impl IntoIterator<Item = &'e Expression>, here: &[usize]) -> Needs {
+    pub(super) fn needs<'e>(&self, expressions: impl IntoIterator<Item = &'e Expression>, here: &[usize]) -> Needs {
         let mut needs = Needs::default();
         expressions.into_iter().for_each(|expression| self.add(expression, here, &mut needs));
         needs
@@ -296,7 +176,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The type in expressions of an input or index.
-    fn input_type(&self, input: usize) -> DType {
+    pub(super) fn input_type(&self, input: usize) -> DType {
         match (self.body.inputs.get(input), self.kept_at(input)) {
             (Some(input), _) => input.dtype,
             (None, Some(d)) => self.typed.definitions[d][0],
@@ -317,14 +197,14 @@ impl<'a> Builder<'a> {
     }
 
     /// The types of the parameters of a definition over these inputs, old elements and values.
-    fn params(&self, inputs: &[usize], old: &[usize], values: &[usize]) -> Vec<DType> {
+    pub(super) fn params(&self, inputs: &[usize], old: &[usize], values: &[usize]) -> Vec<DType> {
         let inputs = inputs.iter().map(|&i| in_memory(self.input_type(i)));
         let old = old.iter().map(|&o| in_memory(self.typed.outputs[o]));
         inputs.chain(old).chain(values.iter().map(|&v| in_memory(self.value_type(v)))).collect()
     }
 
     /// The values of all names that are needed: of parameters, then of definitions that are computed.
-    fn names(
+    pub(super) fn names(
         &self,
         lets: &mut Lets,
         args: &[Expr],
@@ -377,7 +257,7 @@ impl<'a> Builder<'a> {
         names
     }
 
-    fn expression(&self, lets: &mut Lets, expression: &Expression, names: &[(String, Expr)]) -> Expr {
+    pub(super) fn expression(&self, lets: &mut Lets, expression: &Expression, names: &[(String, Expr)]) -> Expr {
         let value = expression.build(lets, names, self.body.accumulator);
         value.unwrap_or_else(|error| unreachable!("a body that was checked: {error}"))
     }
@@ -455,94 +335,10 @@ impl<'a> Builder<'a> {
         });
         Apply { def, inputs, old, takes, outputs }
     }
-
-    /// The reductions of a stage in groups: by their walks, then by their trees.
-    fn groups(&self, reductions: &[usize], walk_of: &[usize], agree: &Agree) -> Vec<Group> {
-        let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
-        let walk = |d: &usize| walk_of[all.iter().position(|known| known == d).expect("a reduction")];
-        let walks: BTreeSet<usize> = reductions.iter().map(walk).collect();
-        let of_walk = |number: usize| {
-            let own: Vec<usize> = reductions.iter().copied().filter(|d| walk(d) == number).collect();
-            self.groups_of_walk(&own, number, agree)
-        };
-        walks.into_iter().flat_map(of_walk).collect()
-    }
-
-    fn groups_of_walk(&self, reductions: &[usize], walk: usize, agree: &Agree) -> Vec<Group> {
-        let positions = |d: &usize| self.row(*d).takes_position;
-        let made = |members: &[usize]| {
-            let needs = self.needs(members.iter().map(|&d| self.of(d)), &[]);
-            let (inputs, _, takes) = lists(&needs);
-            let takes_position = members.iter().any(positions);
-            let reducers = members.iter().map(|&d| self.reducer(d, &inputs, &takes, takes_position)).collect();
-            (reducers, self.params(&inputs, &[], &takes), inputs, takes, takes_position)
-        };
-        let (reducers, ..) = made(reductions);
-        let group = |members: Vec<usize>, alone| {
-            let (reducers, params, inputs, takes, takes_position) = made(&members);
-            let reducer = product(reducers, alone, &params, takes_position, self.types.count);
-            let numbers = |d: &usize| {
-                let first = self.values[*d].expect("a reduction is a value");
-                first..first + self.body.definitions[*d].names.len()
-            };
-            let name = members.iter().map(|&d| self.row(d).name).collect::<Vec<_>>().join(", ");
-            Group {
-                name,
-                reducer,
-                inputs,
-                takes_position,
-                takes,
-                results: members.iter().flat_map(numbers).collect(),
-                walk,
-            }
-        };
-        let groups = grouped(&reducers, walk, agree).into_iter();
-        groups.map(|g| group(g.numbers.into_iter().map(|n| reductions[n]).collect(), g.alone)).collect()
-    }
-
-    /// The reducer of a reduction, whose lifts take these inputs and values, and perhaps the position.
-    fn reducer(&self, d: usize, inputs: &[usize], takes: &[usize], positions: bool) -> Reducer {
-        let element = self.element(d, inputs, takes);
-        let (row, types) = (self.row(d), self.row_types(d, &element));
-        let reducer = match self.form {
-            Form::Plain => row.build(&types),
-            Form::Direct => row.build_direct(&types).expect("a row with the form"),
-        };
-        element.adapt(reducer, row.takes_position, self.types, positions)
-    }
-
-    /// The types of the row of a reduction of such elements.
-    fn row_types(&self, d: usize, element: &Element) -> RowTypes {
-        let (call, results) = (&self.reduction(d).call, &self.typed.definitions[d]);
-        types_in_region(call, element.dtype, results, self.body.accumulator, self.types)
-    }
-
-    /// The elements of a reduction, from these inputs and values.
-    fn element(&self, d: usize, inputs: &[usize], takes: &[usize]) -> Element {
-        let of = self.of(d);
-        let params = self.params(inputs, &[], takes);
-        let needs = self.needs([of], &[]);
-        let mut dtype = DType::Bool;
-        let map = Def::build("map", &params, |lets, args| {
-            let names = self.names(lets, args, (inputs, &[], takes), &needs.definitions);
-            let value = self.expression(lets, of, &names);
-            dtype = value.dtype();
-            vec![if dtype == DType::Bool { as_byte(value) } else { value }]
-        });
-        // An input itself is reduced in its type in memory.
-        let bare = inputs.iter().position(|&i| {
-            let is_input = |input: &BodyInput| *of == by_name(&input.name);
-            self.body.inputs.get(i).is_some_and(is_input)
-        });
-        match bare {
-            Some(first) => Element::of_input(self.input_type(inputs[first]), params, first),
-            None => Element::of_map(dtype, map, params),
-        }
-    }
 }
 
 /// Inputs, old elements and values, in ascending order.
-fn lists(needs: &Needs) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+pub(super) fn lists(needs: &Needs) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
     let list = |set: &BTreeSet<usize>| set.iter().copied().collect();
     (list(&needs.inputs), list(&needs.old), list(&needs.values))
 }
