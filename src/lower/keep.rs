@@ -76,13 +76,13 @@ impl Lowering<'_> {
         args.extend(takes);
         let (applied, mut values) = self.apply(&kept.def, args);
         stmts.extend(applied);
-        let value = match values.remove(0) {
-            value @ Expr::Var(..) => value,
-            value => {
-                let (var, dtype) = (self.names.var(), value.dtype());
-                stmts.push(Stmt::Let { var, value });
-                Expr::Var(var, dtype)
-            }
+        let value = values.remove(0);
+        let value = if let Expr::Var(..) = value {
+            value
+        } else {
+            let (var, dtype) = (self.names.var(), value.dtype());
+            stmts.push(Stmt::Let { var, value });
+            Expr::Var(var, dtype)
         };
         stmts.extend(state.set(&at.element(), vec![value.clone()]));
         known.push((k, value.clone()));

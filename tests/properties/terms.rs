@@ -48,7 +48,7 @@ fn check_form(case: &Case, spec: &Spec, problem: &Problem, form: Form) -> Result
     schedules.retain(|schedule| schedule.check(problem).is_ok());
     schedules.push(choose_in(problem, form, case.width()));
     // A value that is kept is a definition of its own, whose name is part of a term.
-    let mut naives: HashMap<(bool, &[String]), Vec<Vec<Option<u128>>>> = HashMap::new();
+    let mut naives: HashMap<(bool, &[String]), Vec<_>> = HashMap::new();
     for schedule in &schedules {
         let of = (is_searched(problem) && schedule.parts.of == Divided::Blocks, schedule.keep.as_slice());
         let decided = Decided::of(problem.clone(), Some(schedule), Bounds::new(Vectors::WIDEST));

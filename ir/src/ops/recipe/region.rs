@@ -45,7 +45,7 @@ impl Recipe {
             }
             (calls, None) if self.map.is_some() || calls.len() > 1 => {
                 let reductions = self.reductions()?;
-                let values = reductions.iter().flat_map(|d| &d.names).map(|n| name(n)).collect();
+                let values = reductions.iter().flat_map(|d| &d.names).map(name).collect();
                 definitions.extend(reductions);
                 (values, Reach::Slice)
             }
@@ -88,14 +88,14 @@ impl Recipe {
 
     /// The expressions of `then`, with a definition for each old element `d` that one reads.
     fn then_over_old(&self, definitions: &mut Vec<Definition>) -> Vec<Expression> {
-        let mut one = |(output, then): (usize, &Expression)| {
+        let one = |(output, then): (usize, &Expression)| {
             let old = format!("d{output}");
             if then.uses("d") {
                 definitions.push(Definition { names: vec![old.clone()], value: Value::Old(output) });
             }
             then.renamed(|name| (name == "d").then(|| old.clone()))
         };
-        self.then.iter().enumerate().map(|then| one(then)).collect()
+        self.then.iter().enumerate().map(one).collect()
     }
 
     /// The value in an output's type; `None` unless it is a float, or a number of elements that stays as it is.
