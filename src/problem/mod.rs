@@ -86,7 +86,7 @@ pub mod tree;
 
 pub use text::ProblemError;
 
-use cranefold_ir::ops::{Computation, Form, Method, OpCall, Recipe, Reducer, Types};
+use cranefold_ir::ops::{Computation, Form, Method, OpCall, Recipe, Reducer, Source, Types};
 use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 use std::collections::BTreeSet;
@@ -255,12 +255,18 @@ impl Problem {
         computation.stages.into_iter().flat_map(|stage| stage.groups).next().map(|group| group.reducer)
     }
 
-    /// The inputs that lifts take, by their numbers in ascending order.
+    /// The inputs that states are computed from, by their numbers in ascending order: those that lifts take, and those of
+    /// the values of the slice that lifts take.
     pub fn reduced_inputs(&self) -> Vec<usize> {
         let computation = self.computation();
-        let taken = computation.iter().flat_map(Computation::groups).flat_map(|group| &group.inputs).copied();
+        let stages = || computation.iter().flat_map(|c| &c.stages);
+        let taken = stages().flat_map(|stage| &stage.groups).flat_map(|group| &group.inputs).copied();
+        let last =
+            stages().enumerate().filter(|(_, stage)| !stage.groups.is_empty()).last().map_or(0, |(number, _)| number);
+        let before = stages().take(last).filter_map(|stage| stage.end.as_ref()).flat_map(|end| &end.reads);
+        let read = before.filter_map(|&source| if let Source::Input(input) = source { Some(input) } else { None });
         // The numbers of indices follow those of inputs.
-        taken.filter(|&i| i < self.inputs.len()).collect::<BTreeSet<usize>>().into_iter().collect()
+        taken.chain(read).filter(|&i| i < self.inputs.len()).collect::<BTreeSet<usize>>().into_iter().collect()
     }
 
     /// The number of the walk of each reduction of a region.

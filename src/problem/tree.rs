@@ -68,9 +68,12 @@ fn lanes(beside: u64, method: &Method) -> Vec<u64> {
         // Any tree will do: one walk over few lanes serves all phases.
         let values = states.iter().map(|state| state.values).max().unwrap_or(1);
         let bytes = states.iter().map(|state| state.bytes).max().unwrap_or(1);
-        return vec![fit(values, bytes); states.len().max(1)];
+        return vec![fit(values, bytes); method.phases().len().max(1)];
     }
-    let own: Vec<u64> = states.iter().map(|state| fit(state.values, state.bytes)).collect();
+    let mut own: Vec<u64> = states.iter().map(|state| fit(state.values, state.bytes)).collect();
+    // The phases beyond those of the states are of exact reductions alone, which any tree serves.
+    let last = own.last().copied().unwrap_or(1);
+    own.resize(own.len().max(method.phases().len()), last);
     own.iter().map(|&lanes| lanes.min(own[0])).collect()
 }
 

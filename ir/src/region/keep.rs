@@ -45,7 +45,9 @@ impl Body {
 impl Builder<'_> {
     /// Returns true for an expression of elements.
     pub(super) fn is_of_elements(&self, d: usize) -> bool {
-        matches!(self.body.definitions[d].value, Value::Expression(_)) && self.values[d].is_none()
+        let definition = &self.body.definitions[d];
+        let is_expression = matches!(definition.value, Value::Expression(_));
+        is_expression && self.body.reach_of(&definition.names[0]) == Reach::Element
     }
 
     /// The number of the first kept value among the inputs.

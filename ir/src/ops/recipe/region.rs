@@ -71,7 +71,12 @@ impl Recipe {
         }
         // What only values of the slice are in is an output of the slice in a region, and of each position with `apply`.
         let is_float = types.definitions[0][0].is_float();
-        (is_float && body.reaches().outputs.iter().all(|&of| of == reach)).then(|| body.canonical())
+        if !is_float || body.reaches().outputs.iter().any(|&of| of != reach) {
+            return None;
+        }
+        // A region uses each input and has reductions; a recipe walks elements that no output needs too.
+        let body = body.canonical();
+        (body.reductions() > 0 && body.inputs.iter().all(|input| body.uses(&input.name))).then_some(body)
     }
 
     /// The definitions of the reductions of `x`, with the results `r0`, `r1` and so on; `None` if one is a combiner.
@@ -145,6 +150,17 @@ impl Body {
         let outputs = self.outputs.iter().zip(&definition.names).zip(&types.definitions[0]);
         let is_alone = *of == name("x0") && self.outputs.len() == definition.names.len();
         (is_alone && outputs.into_iter().all(is_result)).then(|| Recipe::simple(call.clone(), self.accumulator))
+    }
+}
+
+impl Body {
+    /// Returns true if a definition or an output uses a name.
+    fn uses(&self, name: &str) -> bool {
+        let in_definition = |definition: &Definition| match &definition.value {
+            Value::Expression(of) | Value::Reduction(Reduction { of, .. }) => of.uses(name),
+            Value::Position(_) | Value::Old(_) => false,
+        };
+        self.definitions.iter().any(in_definition) || self.outputs.iter().any(|output| output.uses(name))
     }
 }
 
