@@ -223,7 +223,7 @@ mod tests {
                 assert_eq!(one.bytes() != other.bytes(), read[o], "{text}: output {o}");
             }
         }
-        let spec: Spec = "sum, max f32[3,5] axes=[1] then=\"r0 + d\", \"r1\"".parse().expect("a spec");
+        let spec: Spec = "sum, max f32[3,5] axes=[1] then=\"r0 + d, r1\"".parse().expect("a spec");
         let of = |kind| Memory::of(&spec, kind, 5, (0, 0)).outputs;
         assert!(of(3)[0].bytes() != of(4)[0].bytes() && of(3)[1].bytes() == of(4)[1].bytes());
     }

@@ -83,8 +83,8 @@ fn a_page_has_the_figures_of_its_problem() {
     assert_eq!(line(&page("sum f32[9] axes=[] -> f64"), "tree"), "none: elements are converted one by one");
     assert_eq!(line(&page("sum f32[0,3] axes=[0]"), "tree"), "none: there is nothing to reduce");
     assert_eq!(line(&page("sum f32[3,0] axes=[0]"), "operations"), "none: elements are only moved");
-    let looks = line(&page("softmax f32[38,128] axes=[1]"), "tree");
-    assert_eq!(looks, "16 lanes; 8 steps in one block, each looked at 2 times");
+    let stages = line(&page("softmax f32[38,128] axes=[1]"), "tree");
+    assert_eq!(stages, "stage 0, max: 16 lanes; 8 steps in one block");
     let selected = page("median f32[30,99] axes=[1]");
     assert_eq!(line(&selected, "tree"), "none: elements are selected from each slice");
     assert!(line(&selected, "order").contains(" > selection from 99 elements"), "{selected}");
