@@ -24,7 +24,7 @@ pub use region::{Order, RegionBuilder};
 use crate::layout::{Placement, Places};
 use cranefold_ir::expression::Expression;
 use cranefold_ir::ops::{Combiner, OpCall, Recipe};
-use cranefold_ir::region::Body;
+use cranefold_ir::region::{Body, Reach};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -361,6 +361,24 @@ impl Spec {
         };
         let own = (axis + operand.shape.len()).checked_sub(shape.len())?;
         (operand.shape[own] == shape[axis]).then_some(own)
+    }
+
+    /// The axes that an input depends on: those of elements, of slices, or none.
+    ///
+    /// ```
+    /// use cranefold_ir::region::Reach;
+    /// use cranefold_spec::Spec;
+    ///
+    /// let spec: Spec = "sum f32[8,9], f32[9], f32[8,1], f32[1] axes=[1] map=\"x0 * x1 + x2 * x3\"".parse()?;
+    /// let reaches: Vec<Reach> = (0..4).map(|input| spec.input_reach(input)).collect();
+    /// assert_eq!(reaches, [Reach::Element, Reach::Element, Reach::Slice, Reach::Scalar]);
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such input.
+    pub fn input_reach(&self, input: usize) -> Reach {
+        region::reach(|axis| self.input_axis(input, axis).is_some(), &self.shape, &self.reduced)
     }
 
     /// The inputs that lift reads, by their numbers.

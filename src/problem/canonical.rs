@@ -250,14 +250,11 @@ impl Problem {
 
 /// The inputs of a spec of ops as those of a region. Elements of input 0 are elements even of slices of one.
 fn body_inputs(spec: &Spec) -> Vec<BodyInput> {
-    let moves = |i: usize| spec.axes().into_iter().any(|axis| spec.input_axis(i, axis).is_some());
-    let reach = |i: usize, o: &spec::Operand| match o.role() {
-        spec::Role::Scalar(_) => Reach::Scalar,
-        _ if i == 0 || moves(i) => Reach::Element,
-        _ => Reach::Slice,
+    let one = |(i, o): (usize, &spec::Operand)| BodyInput {
+        name: format!("x{i}"),
+        dtype: o.dtype(),
+        reach: if i == 0 { Reach::Element } else { spec.input_reach(i) },
     };
-    let one =
-        |(i, o): (usize, &spec::Operand)| BodyInput { name: format!("x{i}"), dtype: o.dtype(), reach: reach(i, o) };
     spec.inputs().iter().enumerate().map(one).collect()
 }
 

@@ -38,6 +38,26 @@ const PAIRS: &[(&str, &str)] = &[
         "layer_norm(eps=1e-5) f32[8,9], f32[9], f32[9] axes=[1]",
         "region x:f32[8,9], w:f32[9], b:f32[9] axes=[1] { centered(x) * (1 / sqrt(var(x) + 1e-5)) * w + b }",
     ),
+    // Broadcasts, slices of one element, and one slice.
+    ("sum f32[8,9], f32[9] axes=[1] map=\"x0 * x1\"", "region a:f32[8,9], b:f32[9] axes=[1] { sum(a * b) }"),
+    ("sum f32[8,9], f32[8,1] axes=[1] map=\"x0 * x1\"", "region a:f32[8,9], b:f32[8,1] axes=[1] { sum(a * b) }"),
+    ("sum f32[8,9], f32[1] axes=[1] map=\"x0 * x1\"", "region a:f32[8,9], b:f32[1] axes=[1] { sum(a * b) }"),
+    ("sum f32[8,9], f32[] axes=[1] map=\"x0 * x1\"", "region a:f32[8,9], b:f32[] axes=[1] { sum(a * b) }"),
+    ("sum f32[8,1], f32[8,1] axes=[1] map=\"x0 * x1\"", "region a:f32[8,1], b:f32[8,1] axes=[1] { sum(a * b) }"),
+    ("sum f32[8,1], f32[1] axes=[1] map=\"x0 * x1\"", "region a:f32[8,1], b:f32[1] axes=[1] { sum(a * b) }"),
+    ("sum f32[1,9], f32[1,1] axes=[1] map=\"x0 * x1\"", "region a:f32[1,9], b:f32[1,1] axes=[1] { sum(a * b) }"),
+    ("sum f32[1,1], f32[1,1] axes=[0,1] map=\"x0 * x1\"", "region a:f32[1,1], b:f32[1,1] axes=[0,1] { sum(a * b) }"),
+    ("sum f32[8,9], f32[8]:then axes=[1] then=\"r0 + y0\"", "region x:f32[8,9], y:f32[8,1] axes=[1] { sum(x) + y }"),
+    ("sum f32[1,9], f32[1]:then axes=[1] then=\"r0 + y0\"", "region x:f32[1,9], y:f32[1,1] axes=[1] { sum(x) + y }"),
+    ("sum f32[8,9], f32[]:then axes=[0,1] then=\"r0 + y0\"", "region x:f32[8,9], y:f32[] axes=[0,1] { sum(x) + y }"),
+    (
+        "max f32[8,1], f32[8,1] axes=[1] apply=\"x0 - r0 * x1\"",
+        "region x:f32[8,1], y:f32[8,1] axes=[1] { x - max(x) * y }",
+    ),
+    (
+        "rms_norm f32[8,9], f32[8,1] axes=[1]",
+        "region x:f32[8,9], w:f32[8,1] axes=[1] { x * (1 / sqrt(mean(x * x) + 0)) * w }",
+    ),
 ];
 
 #[test]

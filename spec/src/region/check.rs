@@ -50,7 +50,9 @@ pub(super) fn checked(text: &str, head: Head) -> Result<Spec, SpecError> {
     let accumulator = accumulator(&head).map_err(|(place, message)| at(place, message))?;
     let names = head.operands.names.iter().chain(head.scalars.iter().map(|(name, ..)| name));
     let body_input = |(input, name): (&Operand, &String)| {
-        let reach = reach(&input.shape, &shape, &reduced);
+        let before = shape.len() - input.shape.len();
+        let has = |axis: usize| axis.checked_sub(before).is_some_and(|own| input.shape[own] == shape[axis]);
+        let reach = reach(has, &shape, &reduced);
         BodyInput { name: name.clone(), dtype: input.dtype, reach }
     };
     let scope = Scope {
@@ -144,15 +146,14 @@ fn shape(text: &str, head: &Head) -> Result<Vec<u64>, SpecError> {
     }
 }
 
-/// The axes that an operand depends on. Of a slice of several elements, an extent of 1 along a reduced axis is a
-/// broadcast; of a slice of one, an operand that has all reduced axes is of elements.
-fn reach(own: &[u64], shape: &[u64], reduced: &[bool]) -> Reach {
-    let before = shape.len() - own.len();
-    let is_one = (0..shape.len()).all(|axis| !reduced[axis] || shape[axis] == 1);
-    let has_all = (0..before).all(|axis| !reduced[axis]);
-    let axes = (before..shape.len()).zip(own);
-    let depends = axes.filter(|&(axis, &extent)| extent == shape[axis]).map(|(axis, &extent)| match reduced[axis] {
-        true if extent != 1 || (is_one && has_all) => Reach::Element,
+/// The axes that an operand depends on, which `has` those of the region's extent. Of a slice of several elements, an
+/// extent of 1 along a reduced axis is a broadcast; of a slice of one, an operand that has all reduced axes is of
+/// elements.
+pub(crate) fn reach(has: impl Fn(usize) -> bool, shape: &[u64], reduced: &[bool]) -> Reach {
+    let among_reduced = |holds: &dyn Fn(usize) -> bool| (0..shape.len()).all(|axis| !reduced[axis] || holds(axis));
+    let is_of_one = among_reduced(&|axis| shape[axis] == 1) && among_reduced(&has);
+    let depends = (0..shape.len()).filter(|&axis| has(axis)).map(|axis| match reduced[axis] {
+        true if shape[axis] != 1 || is_of_one => Reach::Element,
         true => Reach::Scalar,
         false => Reach::Slice,
     });

@@ -8,6 +8,7 @@ mod text;
 
 pub use build::RegionBuilder;
 pub(super) use build::{RegionTexts, built, text};
+pub(super) use check::reach;
 pub(super) use text::read;
 
 use super::Spec;
