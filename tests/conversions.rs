@@ -5,22 +5,6 @@ use cranefold::ir::{Nest, Op, Scalar, eval};
 use cranefold::lower::lower;
 use cranefold::{Compiler, DType, Input, Kernel, Options, Output, Problem, Spec};
 
-const TYPES: [DType; 13] = [
-    DType::Bool,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::F16,
-    DType::Bf16,
-    DType::F32,
-    DType::F64,
-];
-
 const WIDTHS: [u32; 4] = [512, 256, 128, 0];
 
 /// Numbers at which a conversion may err: the limits of all integers, halves between floats, and what an f64 does not
@@ -118,9 +102,9 @@ fn widths<T>(make: impl Fn(&Options) -> T) -> Vec<(u32, T)> {
 #[test]
 fn outputs_of_regions_have_the_bits_of_the_interpreter() {
     let compiler = Compiler::host().expect("a compiler");
-    for from in TYPES {
+    for from in DType::ALL {
         for count in [1, 3, 7, 13, 31, 64, 65, 129] {
-            let all: Vec<String> = TYPES.iter().map(|to| format!("{to}(x)")).collect();
+            let all: Vec<String> = DType::ALL.iter().map(|to| format!("{to}(x)")).collect();
             let text = format!("region x:{from}[{count}] axes=[] {{ {} }}", all.join(", "));
             let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
             let naive = lower(&Problem::of(&spec), "region");
@@ -143,7 +127,7 @@ fn nest_of(from: DType, to: DType, count: usize, is_rounded: bool) -> Nest {
 #[test]
 fn operations_of_nests_have_the_bits_of_the_interpreter() {
     let compiler = Compiler::host().expect("a compiler");
-    let pairs = TYPES.into_iter().flat_map(|from| TYPES.into_iter().map(move |to| (from, to)));
+    let pairs = DType::ALL.into_iter().flat_map(|from| DType::ALL.into_iter().map(move |to| (from, to)));
     for (from, to) in pairs.filter(|&(from, to)| from != DType::Bool && Op::Cast.accepts(to, &[from])) {
         let halves = |d| matches!(d, DType::F16 | DType::Bf16);
         if halves(from) && to.is_int() || from.is_int() && halves(to) || halves(from) && halves(to) {

@@ -10,20 +10,10 @@ use cranefold_ir::{
 };
 use cranelift_frontend::FunctionBuilderContext;
 
-const NUMBERS: [DType; 12] = [
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::F16,
-    DType::Bf16,
-    DType::F32,
-    DType::F64,
-];
+/// All types but bool.
+fn numbers() -> impl Iterator<Item = DType> {
+    DType::ALL.into_iter().filter(|&dtype| dtype != DType::Bool)
+}
 
 const SETS: [Vectors; 3] = [Vectors::BASE, Vectors { bits: 256, dot: false }, Vectors { bits: 512, dot: false }];
 
@@ -101,7 +91,7 @@ fn generates(vectors: Vectors, op: Op, result: DType, from: DType) -> bool {
     let condition = |dtype: &DType| dtype.is_int() || matches!(dtype, DType::F32 | DType::F64);
     let compared: Vec<DType> = match (from, form(vectors, op, result, from)) {
         (_, Form::Absent | Form::Defined) => return false,
-        (DType::Bool, _) => NUMBERS.into_iter().filter(condition).collect(),
+        (DType::Bool, _) => numbers().filter(condition).collect(),
         _ => vec![from],
     };
     for compared in compared {
@@ -119,11 +109,11 @@ fn generates(vectors: Vectors, op: Op, result: DType, from: DType) -> bool {
 
 #[test]
 fn every_form_has_code() {
-    let types = NUMBERS.into_iter().chain([DType::Bool]);
+    let types = DType::ALL;
     let mut made = [0; SETS.len()];
     for (set, made) in SETS.into_iter().zip(&mut made) {
         for op in Op::ALL {
-            for (result, from) in types.clone().flat_map(|r| types.clone().map(move |f| (r, f))) {
+            for (result, from) in types.into_iter().flat_map(|r| types.map(move |f| (r, f))) {
                 let args = match op {
                     Op::Select => vec![DType::Bool, result, result],
                     _ => vec![from; op.arity()],
@@ -141,7 +131,7 @@ fn every_form_has_code() {
 #[test]
 fn every_position_has_code() {
     for vectors in SETS {
-        for dtype in NUMBERS.into_iter().filter(|d| d.is_int() && counts(vectors, *d)) {
+        for dtype in numbers().filter(|d| d.is_int() && counts(vectors, *d)) {
             let case = Case::new(vectors, dtype, true);
             let index = case.index();
             case.generate(Expr::At(dtype, index));

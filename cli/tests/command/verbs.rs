@@ -36,6 +36,21 @@ fn results_that_keep_their_axes_are_checked() {
     }
 }
 
+/// Outputs of elements, of slices and totals of a region; a region too large for the reference is measured unchecked.
+#[test]
+fn all_outputs_of_a_region_are_checked() {
+    let out = works(&[
+        "run",
+        "region x:f32[6,9], w:f32[9] axes=[1] { bf16(x - max(x)), sum(x * w), sum(mean(x), axes=[0]) }",
+    ]);
+    for (number, elements) in [54, 6, 1].into_iter().enumerate() {
+        let error = out.lines().find(|line| line.starts_with(&format!("error {number}"))).unwrap();
+        assert!(error.ends_with(&format!("(all {elements} outputs checked)")), "{out}");
+    }
+    let large = works(&["run", "region x:f32[4096,4096] axes=[1] { x * sum(x) }"]);
+    assert!(large.lines().any(|line| line.starts_with("error") && line.contains("not checked")), "{large}");
+}
+
 /// A combiner of the user's that breaks its contract is no bug of ours: the law is named.
 #[test]
 fn combiners_that_break_their_contract_are_told() {
