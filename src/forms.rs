@@ -44,7 +44,7 @@ pub fn form(vectors: Vectors, op: Op, result: DType, from: DType) -> Form {
         Op::Eq | Op::Ne | Op::Lt | Op::Le => [Direct; 3],
         Op::Clz | Op::MulHigh => [Absent; 3],
         Op::Mul => [Form::direct_if(from.bytes() > 1); 3],
-        Op::Div => [Form::direct_if(from.is_float()); 3],
+        Op::Div | Op::DivBy => [Form::direct_if(from.is_float()); 3],
         Op::Scale | Op::ScaleDown => [Defined, Defined, Direct],
         Op::Min | Op::Max if from.is_float() => [Defined, Direct, Direct],
         Op::Min | Op::Max => [Form::direct_if(from.bytes() < 8), Direct, Direct],

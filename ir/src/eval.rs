@@ -407,7 +407,8 @@ impl Domain for Bits<'_> {
 /// the sequence that stands for `max` on a target without it, makes the same term as `max`. A simple
 /// definition without a dot is no node: passes inline it.
 ///
-/// A result of a selection is a node of the selection and the elements, in any order.
+/// A result of a selection is a node of the selection and the elements, in any order. `div_by` makes the term of `div`,
+/// and a parameter that is nothing but its third operand is in no term.
 ///
 /// `pick` gives a number made from the term of its value, so that the terms of elements found by it depend on
 /// that term.
@@ -495,6 +496,9 @@ impl Domain for Terms {
         if op == Op::Add && result.is_int() {
             return args.iter().fold(0, |sum, &a| sum.wrapping_add(a));
         }
+        if op == Op::DivBy {
+            return self.op(Op::Div, result, &args[..2]);
+        }
         let name = if op == Op::Cast { word(result.name()) } else { word(op.name()) };
         let name = if op == Op::Bits { mix(name, word(result.name())) } else { name };
         args.iter().fold(name, |h, &a| mix(h, a))
@@ -505,7 +509,8 @@ impl Domain for Terms {
             return None;
         }
         let name = word(def.name.split('.').next().expect("a name"));
-        let term = args.iter().fold(name, |h, &a| mix(h, a));
+        let terms = args.iter().enumerate().filter(|&(n, _)| !def.is_hint(n));
+        let term = terms.fold(name, |h, (_, &a)| mix(h, a));
         Some((0..def.results.len()).map(|i| if i == 0 { term } else { mix(term, i as u128) }).collect())
     }
 

@@ -56,7 +56,7 @@ impl Expr {
     }
 
     /// The expression of a definition with `values` in place of its parameters and bound values.
-    fn with_vars(self, values: &[Expr]) -> Expr {
+    pub fn with_vars(self, values: &[Expr]) -> Expr {
         self.rewrite(&mut |e| match e {
             Expr::Var(v, _) => values[v.0 as usize].clone(),
             Expr::Const(_) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..) => e,
@@ -177,6 +177,19 @@ impl Def {
     /// Returns true if the other definition differs in its name at most.
     pub fn does_the_same(&self, other: &Def) -> bool {
         (&self.params, &self.lets, &self.results) == (&other.params, &other.lets, &other.results)
+    }
+
+    /// Returns true if no result depends on a parameter: it is only the third operand of [`Op::DivBy`].
+    pub fn is_hint(&self, parameter: usize) -> bool {
+        let is_it = |e: &Expr| matches!(e, Expr::Var(v, _) if v.0 as usize == parameter);
+        let (mut uses, mut hints) = (0, 0);
+        self.lets.iter().chain(&self.results).for_each(|e| {
+            e.visit(&mut |e| {
+                uses += usize::from(is_it(e));
+                hints += usize::from(matches!(e, Expr::Op(Op::DivBy, _, args) if is_it(&args[2])));
+            })
+        });
+        uses > 0 && uses == hints
     }
 
     /// Returns true if inlining a call repeats no operation: one result, no values bound, and each parameter

@@ -8,6 +8,7 @@
 //! | `div` | numbers | floats: IEEE 754; integers: towards zero, modulo 2^bits (the least by -1 is the least); by 0 gives 0 |
 //! | `mul_high` | u64 | the upper 64 bits of the 128-bit product |
 //! | `fma` | f32 f64 | a * b + c, rounded once |
+//! | `div_by` | f32 f64 | a / b as `div` gives it, where the third operand is 1 / b or a NaN: in fewer operations where vectors divide slowly |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |
 //! | `nearest` | f32 f64 | to an integer value, ties to even |
 //! | `scale` | f32 f64 | a * 2^n, rounded once, for 1/2 <= \|a\| <= 2 and an integer n from -252 to 252 (f64: -2044 to 2044) |
@@ -45,6 +46,7 @@ pub enum Op {
     Mul,
     MulHigh,
     Div,
+    DivBy,
     Scale,
     ScaleDown,
     Min,
@@ -66,9 +68,9 @@ use Op::*;
 
 impl Op {
     /// Every operation.
-    pub const ALL: [Op; 28] = [
-        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, Scale, ScaleDown, Min, Max, And,
-        Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Fma, Select,
+    pub const ALL: [Op; 29] = [
+        Neg, Abs, Sqrt, Nearest, Not, Clz, Cast, Bits, Add, Sub, Mul, MulHigh, Div, DivBy, Scale, ScaleDown, Min, Max,
+        And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Fma, Select,
     ];
 
     /// The name in text; `cast` and `bits_` are written with their result type.
@@ -87,6 +89,7 @@ impl Op {
             Mul => "mul",
             MulHigh => "mul_high",
             Div => "div",
+            DivBy => "div_by",
             Scale => "scale",
             ScaleDown => "scale_down",
             Min => "min",
@@ -109,7 +112,7 @@ impl Op {
     pub const fn arity(self) -> usize {
         match self {
             Neg | Abs | Sqrt | Nearest | Not | Clz | Cast | Bits => 1,
-            Fma | Select => 3,
+            DivBy | Fma | Select => 3,
             _ => 2,
         }
     }
@@ -126,7 +129,7 @@ impl Op {
         let same = |ok: bool| ok && result == first && args.iter().all(|&a| a == first);
         match self {
             Neg | Abs | Add | Sub | Mul | Div | Min | Max => same(number(first)),
-            Sqrt | Nearest | Fma | Scale | ScaleDown => same(matches!(first, F32 | F64)),
+            Sqrt | Nearest | DivBy | Fma | Scale | ScaleDown => same(matches!(first, F32 | F64)),
             Not | And | Or | Xor => same(first.is_int() || first == Bool),
             Shl | Shr => same(first.is_int()),
             MulHigh | Clz => same(first == U64),
@@ -191,7 +194,7 @@ macro_rules! eval_float {
                 Add => a + b,
                 Sub => a - b,
                 Mul => a * b,
-                Div => a / b,
+                Div | DivBy => a / b,
                 Scale | ScaleDown => $scaled(a, b),
                 Min | Max if a.is_nan() || b.is_nan() => <$float>::NAN,
                 // Of two equal values only the zeros differ.

@@ -11,6 +11,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod align;
+mod divide;
 mod fold;
 mod hoist;
 mod interchange;
@@ -192,6 +193,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "parallel loops with straight bodies, which walk accumulators one element at a time",
         runs_on: RunsOn::WithoutVectors,
         run: vectorize::vectorize,
+    },
+    Pass {
+        name: "divide",
+        summary: "divide by what a loop does not change through its reciprocal",
+        because: "after hoist, which binds divisors before loops, and vectorize, which gives one of several slices to each lane; before unroll, which makes copies of divisions",
+        relies_on: "values bound before loops that divide by them, in wide functions",
+        runs_on: RunsOn::WithoutVectors,
+        run: divide::divide,
     },
     Pass {
         name: "unroll",

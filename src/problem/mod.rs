@@ -337,10 +337,11 @@ impl Problem {
         !matches!(&self.work, Work::Reduce(recipe) if recipe.calls.iter().any(own))
     }
 
-    /// The number of elements of each input that are reduced or converted, over all slices.
+    /// The number of elements of each input that are reduced, converted or read for outputs, over all slices.
     pub fn elements_read(&self) -> u64 {
-        let slices = self.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
-        slices.saturating_mul(self.elements().iter().map(IndexBox::positions).fold(0, u64::saturating_add).max(1))
+        let count = |boxes: &[IndexBox]| boxes.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
+        let in_slice = count(self.elements()).max(count(&self.positions)).max(1);
+        count(&self.slices).saturating_mul(in_slice)
     }
 
     /// The dims of a box of slices that lie inside the innermost reduction dim: the last ones.

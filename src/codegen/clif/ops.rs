@@ -55,6 +55,7 @@ impl Generator<'_> {
             Op::Sub => ins.fsub(a, b),
             Op::Mul => ins.fmul(a, b),
             Op::Div => ins.fdiv(a, b),
+            Op::DivBy => ins.fdiv(a, args[1].value),
             Op::Fma => ins.fma(a, args[1].value, b),
             Op::Eq => ins.fcmp(FloatCC::Equal, a, b),
             Op::Ne => ins.fcmp(FloatCC::NotEqual, a, b),

@@ -1,7 +1,7 @@
 //! Numbers of 64 bits: addresses and counters.
 
 use super::Generator;
-use super::machine::code::{Arg, Class, Inst, Item, Reg, View};
+use super::machine::code::{Arg, Class, Inst, Item, Object, Reg, View};
 use super::machine::encode::FRAME;
 use super::machine::table::Opcode;
 use crate::codegen::address::Base;
@@ -41,6 +41,12 @@ impl Numbers for Generator<'_> {
             return (known, 0);
         }
         let reg = self.program.reg(Class::General);
+        let accumulators = around.nest.buffers.len() as u32 + 1;
+        let object = match base {
+            Base::Buf(buf) => buf.0 + 1,
+            Base::Acc(acc) => accumulators + acc.0,
+        };
+        self.program.objects.insert(reg, Object(object));
         let (slot, offset) = match base {
             Base::Buf(buf) => (buf.0, 0),
             Base::Acc(acc) => (around.nest.buffers.len() as u32, around.storage.scratch.offsets[&acc]),
@@ -63,7 +69,7 @@ impl Numbers for Generator<'_> {
         {
             return pointer;
         }
-        let (pointer, offset) = (self.program.reg(Class::General), offset as i32);
+        let (pointer, offset) = (self.program.address_like(start), offset as i32);
         let to = Arg::Reg(pointer, View::R64);
         let Some((number, bytes)) = multiple else {
             match offset == 0 && start != FRAME {
@@ -102,7 +108,8 @@ impl Numbers for Generator<'_> {
         match i32::try_from(bytes) {
             Ok(offset) if offset.abs() < i32::MAX - 4096 => (pointer, offset),
             _ => {
-                let far = self.number(bytes);
+                let far = self.program.address_like(pointer);
+                self.set_number(far, bytes);
                 let args = [Arg::Reg(far, View::R64), Arg::Reg(pointer, View::R64)];
                 self.emit(Inst::new(Opcode::Add, &args));
                 (far, 0)

@@ -89,7 +89,7 @@ impl<'a> Generator<'a> {
     /// The address so many elements of a line before another, where the number of bytes for each fits.
     pub(super) fn start_of_line(&mut self, start: (Reg, i32), place: Reg, bytes: i64) -> Option<Reg> {
         let known = self.lines.known.get(&place).filter(|known| bytes == -(known.bytes as i64)).copied()?;
-        let pointer = self.program.reg(Class::General);
+        let pointer = self.program.address_like(start.0);
         let to = Arg::Reg(pointer, View::R64);
         self.emit(Inst::new(Opcode::Lea, &[to, Arg::Mem(start.0, start.1)]));
         self.emit(Inst::new(Opcode::Sub, &[to, Arg::Reg(known.before, View::R64)]));

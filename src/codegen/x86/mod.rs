@@ -31,7 +31,7 @@ use crate::codegen::marks::Mark;
 use crate::codegen::storage::Storage;
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Expr, Nest, Scalar, Stmt};
-use machine::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
+use machine::code::{Arg, Class, Inst, Item, MachineProgram, Object, Reg, View};
 use machine::encode::FRAME;
 use machine::table::Opcode;
 use machine::tier::Tier;
@@ -78,6 +78,7 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
     let mut program = MachineProgram::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
     debug_assert_eq!(frame, FRAME);
+    program.objects.insert(frame, Object(0));
     let mut generator = Generator {
         around,
         tier,

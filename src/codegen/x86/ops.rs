@@ -116,6 +116,7 @@ impl<'a> Generator<'a> {
             }
             Op::Select => return Ok(self.select(args, lanes, to)),
             Op::Fma => self.fused(args, to),
+            Op::DivBy => self.quotient(args),
             Op::Shl | Op::Shr => self.shifted(op, a, args[1], to)?,
             Op::Neg | Op::Abs | Op::Sqrt | Op::Nearest | Op::Not => self.unary(op, a, to)?,
             _ => self.two(op, a, args[1], to)?,
@@ -339,6 +340,14 @@ impl<'a> Generator<'a> {
             }
             _ => Err(Refused(format!("{} of {dtype}", op.name()))),
         }
+    }
+
+    /// `a / b`, where the third operand is 1 / b or a NaN.
+    fn quotient(&mut self, args: &[Val]) -> Reg {
+        let [a, b, y] = [args[0], args[1], args[2]].map(|val| self.reg(val));
+        let to = self.vector();
+        self.program.items.push(Item::Quotient { to, a, b, y, double: args[0].dtype == DType::F64 });
+        to
     }
 
     /// `a * b + c`, rounded once.

@@ -2,6 +2,7 @@
 
 use super::row::{First, Masking, Memory};
 use super::table::Opcode;
+use std::collections::HashMap;
 
 /// A virtual register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -118,6 +119,8 @@ pub enum Item {
     /// `to = a * b + c`, rounded once; at most one of `b` and `c` is memory or a constant. The registers decide the
     /// form of the instruction. `double` is true for lanes of f64.
     Fma { to: Reg, a: Reg, b: Arg, c: Arg, double: bool },
+    /// `to = a / b`, where `y` is 1 / b or a NaN; [`quotients`](super::quotients) writes its instructions.
+    Quotient { to: Reg, a: Reg, b: Reg, y: Reg, double: bool },
     /// The first item of a loop's body; its number among the loops.
     Enter(u32),
     /// The end of a loop.
@@ -139,6 +142,22 @@ pub enum Constant {
     Mask(u64),
 }
 
+/// An address: a register, and bytes after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The register.
+    pub base: Reg,
+    /// The bytes.
+    pub offset: i32,
+}
+
+/// The most bytes that an instruction loads or stores.
+const MOST_BYTES: u32 = 64;
+
+/// A memory object: a buffer, an accumulator in scratch memory, or the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object(pub u32);
+
 /// A wide function in virtual registers.
 #[derive(Clone, Debug, Default)]
 pub struct MachineProgram {
@@ -150,6 +169,10 @@ pub struct MachineProgram {
     pub constants: Vec<(Reg, Constant)>,
     /// The name of each loop.
     pub loops: Vec<String>,
+    /// The memory object that an address lies in, by its register, where it is known. Stores to one object change no
+    /// element of another, but where an output takes the place of an input: there each element is loaded before it is
+    /// stored.
+    pub objects: HashMap<Reg, Object>,
     /// The number of labels so far.
     labels: u32,
 }
@@ -165,6 +188,22 @@ impl MachineProgram {
     pub fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
+    }
+
+    /// A new register for an address in the same memory object.
+    pub fn address_like(&mut self, other: Reg) -> Reg {
+        let reg = self.reg(Class::General);
+        if let Some(&object) = self.objects.get(&other) {
+            self.objects.insert(reg, object);
+        }
+        reg
+    }
+
+    /// Returns whether what lies at two addresses may overlap; `is_same_base` says that both bases have one value.
+    pub fn may_overlap(&self, a: Address, b: Address, is_same_base: bool) -> bool {
+        let objects = (self.objects.get(&a.base), self.objects.get(&b.base));
+        let is_apart = is_same_base && a.offset.abs_diff(b.offset) >= MOST_BYTES;
+        !is_apart && !matches!(objects, (Some(a), Some(b)) if a != b)
     }
 
     /// The register of a constant.
@@ -198,12 +237,33 @@ impl Item {
                 i.mask.into_iter().for_each(f);
             }
             Item::Copy { from, .. } => f(*from),
+            Item::Quotient { a, b, y, .. } => [*a, *b, *y].into_iter().for_each(f),
             Item::Fma { a, b, c, .. } => {
                 arg(b);
                 arg(c);
                 f(*a);
             }
             _ => {}
+        }
+    }
+
+    /// Returns true if the item reads a register.
+    pub fn reads(&self, reg: Reg) -> bool {
+        let mut reads = false;
+        self.uses(|read| reads |= read == reg);
+        reads
+    }
+
+    /// The address at which the item loads elements that may be written, or stores elements; with true for a store.
+    pub fn memory(&self) -> Option<(Address, bool)> {
+        let address = |a: &Arg| if let Arg::Mem(base, offset) = *a { Some(Address { base, offset }) } else { None };
+        match self {
+            Item::Inst(inst) => {
+                let (loads, stores) = inst.memory();
+                inst.args.iter().find_map(address).filter(|_| loads || stores).map(|at| (at, stores))
+            }
+            Item::Fma { b, c, .. } => address(b).or(address(c)).map(|at| (at, false)),
+            _ => None,
         }
     }
 
@@ -218,7 +278,7 @@ impl Item {
                     First::Use => None,
                 }
             }
-            Item::Copy { to, .. } | Item::Fma { to, .. } => Some((*to, false)),
+            Item::Copy { to, .. } | Item::Fma { to, .. } | Item::Quotient { to, .. } => Some((*to, false)),
             _ => None,
         }
     }

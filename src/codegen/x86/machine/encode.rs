@@ -128,6 +128,7 @@ impl Writer<'_> {
             Item::Inst(inst) => self.inst(inst),
             Item::Copy { to, from } => self.copy(to, from),
             Item::Fma { to, a, b, c, double } => self.fma(to, a, b, c, double),
+            Item::Quotient { .. } => unreachable!("its instructions were written by `quotients`"),
             Item::Enter(number) => {
                 self.align();
                 self.marks.push((self.at, Mark::Enter(number)));

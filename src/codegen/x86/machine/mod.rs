@@ -3,6 +3,7 @@
 //!
 //! | pass | effect |
 //! | --- | --- |
+//! | [`quotients`] | divides by one number through its reciprocal |
 //! | [`maxima`] | joins the checks for NaN of successive maxima (AVX-512) |
 //! | [`dead`] | removes instructions whose results nothing reads |
 //! | [`coalesce`] | removes copies |
@@ -22,6 +23,7 @@ pub mod encode;
 mod live;
 mod maxima;
 mod order;
+mod quotients;
 mod registers;
 mod row;
 pub mod table;
@@ -51,6 +53,7 @@ pub struct Assembled {
 /// # Errors
 /// An error if the encoder refuses an instruction: a bug of ours.
 pub fn assemble(mut program: MachineProgram, tier: Tier, buffers: Reg, spills_at: u64) -> Result<Assembled, Refused> {
+    quotients::expand(&mut program, tier);
     if tier.is_512() {
         maxima::join_maxima(&mut program);
     }

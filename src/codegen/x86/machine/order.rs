@@ -7,7 +7,7 @@
 //! follows no other, and early loads fill the registers. Rows of 1,024 elements that lie 32 bytes apart took three
 //! times as long in another order.
 
-use super::code::{Arg, Class, Item, MachineProgram, Reg};
+use super::code::{Address, Class, Item, MachineProgram, Reg};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
 use std::cmp::Reverse;
@@ -25,6 +25,9 @@ const MASKS: usize = 7;
 
 /// The cycles of a chain beyond which spilling values to memory is better than waiting for them.
 const SHORT: u32 = 40;
+
+/// The cycles of a chain beyond which loads of later chains go before the stores of earlier ones. An exponential has 62.
+const LONG: u32 = 50;
 
 /// Cycles from a load, or an instruction with an operand in memory, to its result.
 const LOAD_CYCLES: u32 = 7;
@@ -49,7 +52,7 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
             let run: Vec<Item> = program.items[start..at].to_vec();
-            let (order, cycles) = ordered(&run, program, tier);
+            let (order, cycles) = chosen_order(&run, program, tier);
             let order: Vec<Item> = order.into_iter().map(|from| run[from]).collect();
             if !is_too_wide(&order, &run, cycles, program, tier) {
                 program.items[start..at].copy_from_slice(&order);
@@ -111,8 +114,24 @@ fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
     held.max().unwrap_or(0) as usize
 }
 
-/// The new order of a run, and the cycles of its longest chain.
-fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u32) {
+/// The new order of a run, and the cycles of its longest chain. Long chains begin before the stores of others; loads of
+/// short ones stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took
+/// twice as long with their loads together.
+fn chosen_order(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u32) {
+    let (order, cycles) = ordered(run, program, tier, true);
+    if cycles > LONG { (order, cycles) } else { ordered(run, program, tier, false) }
+}
+
+/// A store of a run.
+struct Store {
+    address: Address,
+    at: usize,
+    /// The item of the run that wrote the base, if one did.
+    base_by: Option<usize>,
+}
+
+/// The order in which a load waits for the last store to the same object, or to any: to those elements, as far as is known.
+fn ordered(run: &[Item], program: &MachineProgram, tier: Tier, by_object: bool) -> (Vec<usize>, u32) {
     let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
     let mut edge = |from: usize, to: usize, latency: u32| {
@@ -122,7 +141,8 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u
     // For each register, the last item that wrote it, and the items that have read it since.
     let mut writer: Vec<Option<usize>> = vec![None; program.classes.len()];
     let mut readers: Vec<Vec<usize>> = vec![vec![]; program.classes.len()];
-    let (mut last_store, mut loads): (Option<usize>, Vec<usize>) = (None, vec![]);
+    // Stores keep their order, and come after the loads before them.
+    let (mut stores, mut loads): (Vec<Store>, Vec<usize>) = (vec![], vec![]);
     let mut last_general: Option<usize> = None;
     for (at, item) in run.iter().enumerate() {
         let def = item.def();
@@ -141,24 +161,29 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u
             readers[n].clear();
             writer[n] = Some(at);
         }
-        let (loads_memory, stores) = memory(item);
-        if stores {
-            loads.drain(..).for_each(|load| edge(load, at, 0));
-        }
-        if loads_memory || stores {
-            if let Some(store) = last_store {
-                edge(store, at, 1);
+        let memory = item.memory();
+        match memory {
+            Some((address, true)) => {
+                loads.drain(..).for_each(|load| edge(load, at, 0));
+                stores.last().iter().for_each(|store| edge(store.at, at, u32::from(!by_object)));
+                stores.push(Store { address, at, base_by: writer[address.base.0 as usize] });
             }
-            if stores {
-                last_store = Some(at);
-            } else {
+            Some((address, false)) => {
+                let may_change = |store: &&Store| {
+                    let is_same = store.address.base == address.base;
+                    let is_same = is_same && store.base_by == writer[address.base.0 as usize];
+                    !by_object || program.may_overlap(store.address, address, is_same)
+                };
+                stores.iter().rev().find(may_change).iter().for_each(|store| edge(store.at, at, 1));
                 loads.push(at);
             }
+            None => {}
         }
+        let stores_memory = matches!(memory, Some((_, true)));
         // Instructions on general registers share the flags.
         let general = match def {
             Some((r, _)) => program.classes[r.0 as usize] == Class::General,
-            None => !stores,
+            None => !stores_memory,
         };
         if general {
             if let Some(before) = last_general {
@@ -207,16 +232,6 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u
         }
     }
     (out, length.into_iter().max().unwrap_or(0))
-}
-
-/// Returns two flags: true if an item reads memory that may be written, and true if it writes memory.
-fn memory(item: &Item) -> (bool, bool) {
-    let in_memory = |a: &Arg| matches!(a, Arg::Mem(..));
-    match item {
-        Item::Inst(inst) => inst.memory(),
-        Item::Fma { b, c, .. } => (in_memory(b) || in_memory(c), false),
-        _ => (false, false),
-    }
 }
 
 /// The approximate cycles until the result is ready.

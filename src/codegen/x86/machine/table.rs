@@ -133,6 +133,16 @@ table! {
     Vfmadd231pd = ONTO, Merges(8), Plain,
         [VEX_Vfmadd231pd_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er: 4];
 
+    // `to = to * a - b`, and `to = to - a * b`, rounded once.
+    Vfmsub213ps = ONTO, Merges(4), Plain,
+        [VEX_Vfmsub213ps_ymm_ymm_ymmm256: 4], [EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er: 4];
+    Vfmsub213pd = ONTO, Merges(8), Plain,
+        [VEX_Vfmsub213pd_ymm_ymm_ymmm256: 4], [EVEX_Vfmsub213pd_zmm_k1z_zmm_zmmm512b64_er: 4];
+    Vfnmadd231ps = ONTO, Merges(4), Plain,
+        [VEX_Vfnmadd231ps_ymm_ymm_ymmm256: 4], [EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er: 4];
+    Vfnmadd231pd = ONTO, Merges(8), Plain,
+        [VEX_Vfnmadd231pd_ymm_ymm_ymmm256: 4], [EVEX_Vfnmadd231pd_zmm_k1z_zmm_zmmm512b64_er: 4];
+
     // Sums of products of bytes and of halves, and of differences of bytes. `Vpsadbw` subtracts zeros, which cost no memory.
     Vpmaddubsw = BINARY, Merges(2), Whole,
         [VEX_Vpmaddubsw_ymm_ymm_ymmm256: 1], [EVEX_Vpmaddubsw_zmm_k1z_zmm_zmmm512: 1];
@@ -319,6 +329,7 @@ table! {
     VmovqStore = UNARY, Unmasked, Plain, [VEX_Vmovq_xmmm64_xmm: 1], [EVEX_Vmovq_xmmm64_xmm: 1];
     VmovqOf = UNARY, Unmasked, Plain, [VEX_Vmovq_xmm_rm64: 1], [];
     VmovqTo = UNARY, Unmasked, Plain, [VEX_Vmovq_rm64_xmm: 1], [EVEX_Vmovq_rm64_xmm: 1];
+    Vpmovmskb = UNARY, Unmasked, Registers, [VEX_Vpmovmskb_r32_ymm: 1], [];
 
     // Masks.
     Kandq = BINARY, Unmasked, Registers, [], [VEX_Kandq_kr_kr_kr: 1];

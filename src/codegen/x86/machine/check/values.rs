@@ -3,14 +3,14 @@
 //! At the start of a run a register has an unknown value, the same in both programs. Let the runs store the same values
 //! at the same addresses in the same order, and let all registers that a later run may read hold the same values at the
 //! end. Then the same holds at the start of every following run, and the programs are equal. Values are equal if they
-//! are the same operation on equal values; loads are equal if they are between the same two stores of a run.
+//! are the same operation on equal values; loads are equal if as many stores of the run that may change them are before
+//! both.
 //!
 //! A register that the pass added may hold a constant from run to run: the constants that reach a run on all paths are
 //! found first.
-//! first.
 
 use super::{Runs, ends_run, is_zero};
-use crate::codegen::x86::machine::code::{Arg, Constant, Inst, Item, MachineProgram, Reg, View};
+use crate::codegen::x86::machine::code::{Address, Arg, Constant, Inst, Item, MachineProgram, Reg, View};
 use crate::codegen::x86::machine::constants::Pool;
 use crate::codegen::x86::machine::row::{First, Flags, Masking, Memory};
 use crate::codegen::x86::machine::table::Opcode;
@@ -29,7 +29,7 @@ enum Value {
     Mask(u64),
     Number(i64),
     Address(u32, i32),
-    /// The element at an address after a number of stores of the run.
+    /// The element at an address after a number of stores of the run that may change it.
     Load(u32, i32, usize),
     Fma(bool, [u32; 3]),
     Result(Opcode, Option<View>, Vec<u32>),
@@ -67,6 +67,8 @@ struct Run {
     held: Held,
     /// Stores, then hints: the item, and the value of the whole.
     effects: [Vec<(usize, u32)>; 2],
+    /// The addresses of stores, and the values of their bases.
+    stored_at: Vec<(Address, u32)>,
 }
 
 struct Side<'a> {
@@ -251,7 +253,14 @@ impl Step<'_, '_> {
     fn arg(&mut self, arg: Arg, reads_memory: bool) -> u32 {
         let value = match arg {
             Arg::Reg(reg, _) => return self.reg(reg),
-            Arg::Mem(base, offset) if reads_memory => Value::Load(self.reg(base), offset, self.run.effects[0].len()),
+            Arg::Mem(base, offset) if reads_memory => {
+                let number = self.reg(base);
+                let may_change = |&&(store, its_base): &&(Address, u32)| {
+                    self.side.program.may_overlap(store, Address { base, offset }, its_base == number)
+                };
+                let stores = self.run.stored_at.iter().filter(may_change).count();
+                Value::Load(number, offset, stores)
+            }
             Arg::Mem(base, offset) => Value::Address(self.reg(base), offset),
             Arg::Pool(entry, broadcast) => self.side.vector(&self.side.pool.entries[entry as usize], broadcast),
             Arg::Imm(number) => Value::Number(number),
@@ -272,6 +281,7 @@ impl Step<'_, '_> {
                 let value = self.values.number(Value::Fma(double, parts));
                 self.run.held.insert(to, value);
             }
+            Item::Quotient { .. } => unreachable!("its instructions were written by `quotients`"),
             Item::Enter(_) | Item::Leave | Item::Jump(..) | Item::Label(_) => {}
         }
     }
@@ -301,6 +311,10 @@ impl Step<'_, '_> {
             if stores || row.memory == Memory::Address {
                 let value = self.values.number(Value::Result(inst.opcode, None, args));
                 self.run.effects[usize::from(!stores)].push((self.at, value));
+                if let Some((address, true)) = Item::Inst(*inst).memory() {
+                    let base = self.reg(address.base);
+                    self.run.stored_at.push((address, base));
+                }
             }
             return;
         };

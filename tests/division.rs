@@ -1,0 +1,144 @@
+//! Quotients by a value of the slice, which wide vectors compute through its reciprocal: of numerators whose quotients
+//! lie near the middle between two numbers, of those for which a step would leave the range of normal numbers, and of
+//! zeros, infinities and NaNs. Every width has the bits of a division.
+
+use cranefold::{Compiler, Input, Options, Output, Spec};
+
+const WIDTHS: [u32; 4] = [512, 256, 128, 0];
+
+/// The divisors of a call, and the numerators of each.
+const ROWS: usize = 32;
+const COLUMNS: usize = 512;
+
+/// Numbers from 0 to 2^64 - 1, in an order without pattern.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+
+    /// A significand of so many bits, at times one at an end of their range.
+    fn significand(&mut self, bits: u32) -> u64 {
+        let all = 1u64 << (bits - 1);
+        match self.next() % 8 {
+            0 => all + self.next() % 4,
+            1 => 2 * all - 1 - self.next() % 4,
+            _ => all + self.next() % all,
+        }
+    }
+}
+
+/// The significands `a` of so many bits for which `a / b` lies closest to the middle between two numbers: there
+/// `2^n a - m b` is a small odd number for an odd `m` of one bit more.
+fn hard(b: u64, bits: u32) -> Vec<u64> {
+    // Newton's method doubles the bits that are right.
+    let inverse = (0..6).fold(b, |x, _| x.wrapping_mul(2u64.wrapping_sub(b.wrapping_mul(x))));
+    let mut all = vec![];
+    for c in (-15i128..16).step_by(2) {
+        for n in [bits, bits + 1] {
+            let m = (-c as u64).wrapping_mul(inverse) & ((1 << n) - 1) | 1 << bits;
+            let scaled = (u128::from(m) * u128::from(b)).wrapping_add_signed(c);
+            let a = (scaled >> n) as u64;
+            if scaled & ((1 << n) - 1) == 0 && a >> (bits - 1) == 1 {
+                all.push(a);
+            }
+        }
+    }
+    all
+}
+
+/// Checks quotients of one float type with so many bits of significands, and the exponents of divisors and numerators.
+macro_rules! checks {
+    ($name:ident, $float:ident, $bits:literal, $divisors:expr, $numerators:expr) => {
+        #[test]
+        fn $name() {
+            let text = format!(
+                "region x:{t}[{ROWS},{COLUMNS}], y:{t}[{ROWS},1] axes=[1] {{ x / y, max(x) }}",
+                t = stringify!($float)
+            );
+            let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+            let compiler = Compiler::host().expect("a compiler");
+            let kernels = WIDTHS.map(|width| {
+                let options = Options { width: Some(width), ..Options::default() };
+                (width, compiler.compile_with(&spec, &options).expect("a kernel"))
+            });
+            let mut numbers = Numbers(3);
+            // Exact: the significand is a whole number, and 2^e is given in two factors.
+            let number = |significand: u64, e: i32| {
+                let two: $float = 2.0;
+                significand as $float * two.powi(e / 2) * two.powi(e - e / 2)
+            };
+            let mut hard_ones = 0;
+            for round in 0..64 {
+                let mut x = Vec::with_capacity(ROWS * COLUMNS);
+                let mut y = vec![];
+                for _ in 0..ROWS {
+                    let odd = numbers.significand($bits) | 1;
+                    let divisors: std::ops::Range<i32> = $divisors;
+                    let numerators: std::ops::Range<i32> = $numerators;
+                    let pick = |range: std::ops::Range<i32>, r: u64| range.start + (r % range.len() as u64) as i32;
+                    // Every other round has divisors and numerators of all exponents; those of a row are often near
+                    // one another, so that a whole group of vectors is small.
+                    let near = -$bits..3 - $bits;
+                    let is_any = round % 2 == 1;
+                    let exponent = pick(if is_any { divisors } else { near.clone() }, numbers.next());
+                    let from = match numbers.next() % 8 {
+                        _ if !is_any => near,
+                        0 => numerators,
+                        _ => {
+                            let first = pick(numerators, numbers.next());
+                            first..first + 3
+                        }
+                    };
+                    let sign = if numbers.next() % 16 == 0 { -1.0 } else { 1.0 };
+                    y.push(match numbers.next() % 64 {
+                        0 => [0.0, -0.0, $float::INFINITY, $float::NAN, $float::MIN_POSITIVE / 4.0][round % 5],
+                        _ => sign * number(odd, exponent),
+                    });
+                    let mut row: Vec<$float> = vec![];
+                    let hard = hard(odd, $bits);
+                    hard_ones += hard.len();
+                    row.extend(hard.iter().map(|&a| number(a, pick(from.clone(), numbers.next()))));
+                    while row.len() < COLUMNS {
+                        let a = number(numbers.significand($bits), pick(from.clone(), numbers.next()));
+                        row.push(if numbers.next() % 2 == 0 { a } else { -a });
+                    }
+                    // In some rows a group of vectors has zeros, in some one number that a test must find.
+                    for _ in 0..numbers.next() % 4 {
+                        let at = numbers.next() as usize % COLUMNS;
+                        let special = [0.0, -0.0, $float::INFINITY, $float::NEG_INFINITY, $float::NAN];
+                        let tiny = number(odd, $numerators.start);
+                        row[at] = if numbers.next() % 4 == 0 { tiny } else { special[numbers.next() as usize % 5] };
+                    }
+                    if numbers.next() % 4 == 0 {
+                        (0..COLUMNS).filter(|n| n % 3 == 0).for_each(|n| row[n] = if n % 2 == 0 { 0.0 } else { -0.0 });
+                    }
+                    x.extend(row);
+                }
+                for (width, kernel) in &kernels {
+                    let mut found: Vec<$float> = vec![0.5; x.len()];
+                    let mut greatest: Vec<$float> = vec![0.0; ROWS];
+                    let mut outputs = [Output::from(found.as_mut_slice()), Output::from(greatest.as_mut_slice())];
+                    kernel.run(&[Input::from(x.as_slice()), Input::from(y.as_slice())], &mut outputs).expect("a run");
+                    for (n, found) in found.iter().enumerate() {
+                        let (a, b) = (x[n], y[n / COLUMNS]);
+                        let expected = a / b;
+                        let is_right = match expected.is_nan() {
+                            true => found.to_bits() == $float::NAN.to_bits(),
+                            false => found.to_bits() == expected.to_bits(),
+                        };
+                        assert!(is_right, "{a:e} / {b:e} is {expected:e}, not {found:e}, at {width} bits");
+                    }
+                }
+            }
+            assert!(hard_ones > 10_000, "{hard_ones} hard numerators");
+        }
+    };
+}
+
+checks!(quotients_of_f32_are_rounded_once, f32, 24, -172..104, -172..104);
+checks!(quotients_of_f64_are_rounded_once, f64, 53, -1126..970, -1126..970);
