@@ -289,7 +289,13 @@ impl Problem {
             mapped: (0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect(),
             outputs: self.outputs.iter().map(|o| o.dtype).collect(),
             count: self.count,
+            index: self.index_type(),
         }
+    }
+
+    /// The type of indices along axes: `i32` if it holds them all.
+    pub fn index_type(&self) -> DType {
+        if self.indices.iter().all(|&extent| extent <= i32::MAX as u64) { DType::I32 } else { DType::I64 }
     }
 
     /// The variables of the loops over each box of slices, one for each dim: schedules use their names.

@@ -133,6 +133,13 @@ mod tests {
         assert_eq!(choice("sum f32[64,1000] axes=[1]").schedule.interleave, 1);
     }
 
+    /// Elements that no reduction reads count as well.
+    #[test]
+    fn regions_of_elements_alone_have_wide_vectors() {
+        assert_eq!(choice("region x:f32[64,1024] axes=[1] { exp(x) }").schedule.width, 512);
+        assert_eq!(choice("region x:f32[2,8] axes=[1] { exp(x) }").schedule.width, 128);
+    }
+
     /// Pieces of rows of a matrix that begin inside of lines read more of them.
     #[test]
     fn matrix_rows_that_are_no_whole_lines_are_not_cut() {
