@@ -84,6 +84,7 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
             mapped: spec.mapped(),
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
+            index: DType::I64,
         };
         let computation =
             spec.recipe_as_written().computation(&types, Form::Plain, &|_, _, _| false).map_err(in_spec)?;

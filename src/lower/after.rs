@@ -3,7 +3,7 @@
 use super::{At, Lowering, Place, Slice};
 use crate::problem::{Dim, SliceWalk};
 use cranefold_ir::ops::{Apply, Computation, Ending, Source, in_memory};
-use cranefold_ir::{BufId, DType, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
+use cranefold_ir::{BufId, Def, Expr, Index, LoopKind, Over, Scalar, Selection, Stmt};
 
 /// A function that makes the statements of a position in a slice.
 type EachPosition<'p, 'f> = dyn FnMut(&mut Lowering<'p>, &At) -> Vec<Stmt> + 'f;
@@ -157,7 +157,8 @@ impl<'p> Lowering<'p> {
             return;
         }
         let problem = self.problem;
-        let dtype = |i: usize| problem.inputs.get(i).map_or(DType::I64, |input| in_memory(input.operand.dtype));
+        let dtype =
+            |i: usize| problem.inputs.get(i).map_or(problem.index_type(), |input| in_memory(input.operand.dtype));
         let zeros: Vec<_> = inputs.iter().map(|&i| Scalar::zero(dtype(i))).collect();
         let (elements, mut body) = self.accumulate(&zeros, problem.count);
         for region in &walk.elements {

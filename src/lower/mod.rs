@@ -541,7 +541,7 @@ impl<'p> Lowering<'p> {
 
     fn load(&self, input: usize, at: &At) -> Expr {
         let Some(Input { operand, .. }) = self.problem.inputs.get(input) else {
-            return Expr::At(DType::I64, at.input(input));
+            return Expr::At(self.problem.index_type(), at.input(input));
         };
         let dtype = in_memory(operand.dtype);
         match self.operands.inputs[input] {

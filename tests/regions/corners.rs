@@ -223,6 +223,28 @@ fn the_arm_not_taken_never_shows() {
     check(CHOICES);
 }
 
+/// Values beside positions that are no `i32`, and modulo 2^32 would be one of the positions.
+const BESIDE_POSITIONS: &[Corner] = &[
+    (
+        "region x:f32[6,3], n:i64[6,1] axes=[1] {
+          p = position(1)
+          sum(select(p < n, x, 0)), sum(select(p == n, x, 0)), sum(select(n <= p, x, 0)), sum(select(p != n - 1, x, 0))
+        }",
+        "18*1 ; 1 4294967297 -4294967295 9223372036854775807 -9223372036854775808 2147483648",
+        "1 3 0 3 0 3 ; 1 0 0 0 0 0 ; 2 0 3 0 3 0 ; 2 3 3 3 3 3",
+    ),
+    (
+        "region x:f32[2,3] axes=[1] { p = position(1); f32(p * 2147483648) * x, sum(select(position(0) < p, f32(p), x)) }",
+        "1 1 1 2 2 2",
+        "0 2147483648 4294967296 0 4294967296 8589934592 ; 4 6",
+    ),
+];
+
+#[test]
+fn values_beside_positions_keep_all_bits() {
+    check(BESIDE_POSITIONS);
+}
+
 #[test]
 fn labels_beyond_the_classes_and_ignored_ones() {
     check(LABELS);

@@ -29,7 +29,8 @@ impl Body {
         keep: &[String],
         agree: &Agree,
     ) -> Option<Computation> {
-        let hoisted = self.hoisted();
+        let narrowed = if types.index == DType::I32 { self.narrowed() } else { self.clone() };
+        let hoisted = narrowed.hoisted();
         let mut builder = Builder { form, ..Builder::new(&hoisted, types) };
         let is_kept = |d: &usize| keep.contains(&hoisted.definitions[*d].names[0]) && builder.is_of_elements(*d);
         builder.kept = (0..hoisted.definitions.len()).filter(is_kept).collect();
@@ -39,7 +40,7 @@ impl Body {
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
     /// are computed from, in ascending order.
     pub fn reads_of_reductions(&self) -> Vec<Vec<usize>> {
-        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1 };
+        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64 };
         let builder = Builder::new(self, &types);
         let reductions = builder.stages.reductions.iter().flatten().copied().collect::<BTreeSet<usize>>();
         reductions.into_iter().map(|d| builder.needs([builder.of(d)], &[]).inputs.into_iter().collect()).collect()
@@ -180,7 +181,7 @@ impl<'a> Builder<'a> {
         match (self.body.inputs.get(input), self.kept_at(input)) {
             (Some(input), _) => input.dtype,
             (None, Some(d)) => self.typed.definitions[d][0],
-            (None, None) => DType::I64,
+            (None, None) => self.types.index,
         }
     }
 
@@ -212,7 +213,7 @@ impl<'a> Builder<'a> {
         definitions: &BTreeSet<usize>,
     ) -> Vec<(String, Expr)> {
         let accumulator = self.body.accumulator;
-        let mut names: Vec<(String, Expr)> = vec![];
+        let (mut names, mut of_indices): (Vec<(String, Expr)>, Vec<(String, Expr)>) = (vec![], vec![]);
         let mut bind = |lets: &mut Lets, name: &str, value: Expr| {
             let value = if value.args().is_empty() { value } else { lets.bind(value) };
             names.push((name.to_string(), value));
@@ -231,7 +232,9 @@ impl<'a> Builder<'a> {
                 None => {
                     let found = self.indices.iter().find(|(_, number)| **number == i).map(|(&d, _)| d);
                     let definition = &self.body.definitions[found.expect("an index")];
-                    definition.names.iter().for_each(|name| bind(lets, name, arg.clone()));
+                    // In 64 bits, and in 32 if it has a second name; not bound, so that what no one names is not computed.
+                    let both = [arg.clone().cast(DType::I64), arg.clone()];
+                    of_indices.extend(definition.names.iter().cloned().zip(both));
                 }
             }
         }
@@ -246,6 +249,7 @@ impl<'a> Builder<'a> {
             let value = if self.typed.definitions[d][k] == DType::Bool { as_truth(arg.clone()) } else { arg.clone() };
             bind(lets, &self.body.definitions[d].names[k], value);
         }
+        names.extend(of_indices);
         for &d in definitions {
             let Definition { names: own, value: Value::Expression(expression) } = &self.body.definitions[d] else {
                 unreachable!("what is computed on the way is an expression")

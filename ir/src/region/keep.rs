@@ -27,7 +27,7 @@ impl Body {
     /// The element values that several visits of the slice are computed from and for whose definition `is_worth` holds,
     /// in the order of the definitions. One that other such values alone are computed from is left out.
     pub fn repeated(&self, is_worth: impl Fn(&Def) -> bool) -> Vec<Repeated> {
-        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1 };
+        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64 };
         let hoisted = self.hoisted();
         let mut builder = Builder::new(&hoisted, &types);
         let mut found = vec![];

@@ -73,6 +73,7 @@ mod error;
 mod hoist;
 mod keep;
 mod names;
+mod narrow;
 mod outputs;
 mod print;
 mod reach;

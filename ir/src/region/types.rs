@@ -71,7 +71,8 @@ pub(super) fn types(body: &Body, place: &dyn Fn(usize) -> usize) -> Result<BodyT
                 };
                 types.map_err(|message| Fault::new(place(d), shown(message)))?
             }
-            Value::Position(_) => vec![I64],
+            // The second name of a position is its value in 32 bits.
+            Value::Position(_) => vec![I64, DType::I32][..own.len()].to_vec(),
             Value::Old(output) => vec![old_type(body, *output)],
         };
         for (name, dtype) in own.iter().zip(&types) {

@@ -72,6 +72,8 @@ pub struct Types {
     pub outputs: Vec<DType>,
     /// The number of elements in a slice.
     pub count: u64,
+    /// The type of indices along axes: `i32` if it holds them.
+    pub index: DType,
 }
 
 impl Types {
