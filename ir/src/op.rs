@@ -22,8 +22,8 @@
 //! | a dtype's name, as `f32(x)` | any -> dtype | conversion: integers modulo 2^bits; to a float nearest even, once; float to integer towards zero, clamped, NaN to 0; bool to 0 or 1 |
 //! | `bits_` and a dtype's name | same size | the same bits read as the other type |
 //!
-//! Which NaN an operation gives is not specified (instruction sets differ): a nest makes NaN
-//! canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN; with any other a or n outside these
+//! Which NaN an operation gives is not specified (instruction sets differ), but for a conversion to bf16, which gives
+//! the canonical one: a nest makes NaN canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN; with any other a or n outside these
 //! ranges their result is not specified.
 
 use crate::{DType, Scalar};

@@ -49,12 +49,27 @@ pub fn f16_from_f64() -> Def {
 /// The rounding carries into the exponent, up to infinity, correctly; only a NaN is a special case.
 pub fn bf16_from_f32() -> Def {
     Def::build("bf16.f32", &[F32], |lets, args| {
-        let x = &args[0];
-        let w = lets.bind(x.clone().bits(U32));
-        let odd = w.clone().shr(w.int(16)).and(w.int(1));
-        let rounded = w.clone().add(w.int(0x7fff)).add(odd).shr(w.int(16));
-        vec![canonical(x, rounded, Bf16)]
+        let rounded = rounded_to_bf16(lets, &args[0]);
+        let rounded = rounded.clone().shr(rounded.int(16));
+        vec![canonical(&args[0], rounded, Bf16)]
     })
+}
+
+/// `f32.bf16(bf16.f32(x))`: rounded to the nearest bf16, in the bits of an f32. 7 operations.
+pub fn f32_through_bf16() -> Def {
+    Def::build("f32_through_bf16", &[F32], |lets, args| {
+        let x = &args[0];
+        let rounded = rounded_to_bf16(lets, x);
+        let rounded = rounded.clone().and(rounded.int(0xffff_0000)).bits(F32);
+        vec![x.clone().is_nan().select(Expr::Const(Scalar::nan(F32)), rounded)]
+    })
+}
+
+/// The bits of an f32 whose upper half are those of the nearest bf16.
+fn rounded_to_bf16(lets: &mut crate::Lets, x: &Expr) -> Expr {
+    let w = lets.bind(x.clone().bits(U32));
+    let odd = w.clone().shr(w.int(16)).and(w.int(1));
+    w.clone().add(w.int(0x7fff)).add(odd)
 }
 
 /// `bf16.f64(x)`: as [`bf16_from_f32`], rounded once and not through f32. 18 operations.

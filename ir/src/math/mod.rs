@@ -27,7 +27,8 @@ pub use erf::erf;
 pub use exp::{exp, exp_below};
 pub use expm1::expm1;
 pub use half::{
-    bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, f32_from_bf16, f32_from_f16, f64_from_bf16, f64_from_f16,
+    bf16_from_f32, bf16_from_f64, f16_from_f32, f16_from_f64, f32_from_bf16, f32_from_f16, f32_through_bf16,
+    f64_from_bf16, f64_from_f16,
 };
 pub use log::log;
 pub use log1p::log1p;

@@ -46,7 +46,7 @@ pub(crate) fn grouped(reducers: &[Reducer], walk: usize, agree: &Agree) -> Vec<M
     made.into_iter().map(named).chain(selects).collect()
 }
 
-/// A value as it is stored: a NaN canonical, truth as a byte.
+/// A value as it is stored: a NaN canonical, as conversions to bf16 give it; truth as a byte.
 pub(crate) fn stored(lets: &mut Lets, value: Expr) -> Expr {
     match value.dtype() {
         DType::Bool => as_byte(value),
@@ -58,6 +58,9 @@ pub(crate) fn stored(lets: &mut Lets, value: Expr) -> Expr {
                 }
                 other => other.cast(DType::F32),
             };
+            if half == DType::Bf16 {
+                return wide.cast(half);
+            }
             let canon = math::canon(wide.dtype());
             lets.splice(&canon, &[wide]).remove(0).cast(half)
         }
