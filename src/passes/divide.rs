@@ -2,11 +2,16 @@
 
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
+use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{DType, Def, DefId, Expr, Extent, Loop, LoopKind, Names, Nest, Op, Stmt, Var, math};
 use std::collections::HashMap;
 
 /// The fewest quotients for which a reciprocal is computed.
 const FEW: u64 = 256;
+
+/// The most operations of a statement, its division counted, that waits for the division: with more, the unit that divides
+/// works beside the others.
+const MOST_OPERATIONS: u64 = 5;
 
 /// In wide functions, lets loops divide by a value that was bound before them with the help of its reciprocal:
 ///
@@ -19,7 +24,7 @@ const FEW: u64 = 256;
 /// for p1 in 0..16 parallel { for p0 in 0..16 lanes { x1[16*p1 + p0] = apply.div_by(x0[16*p1 + p0], v0, v1) } }
 /// ```
 ///
-/// The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more parameter. See
+/// A statement of many operations keeps its division. The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more parameter. See
 /// [`math::quotient`] for what a generator makes of it.
 ///
 /// Legal because the operation gives the bits of a division.
@@ -77,14 +82,21 @@ impl Divider<'_> {
     /// The number of quotients by a value in a statement.
     fn quotients(&self, stmt: &Stmt, by: Var) -> u64 {
         let mut found = stmt.body().iter().fold(0u64, |found, s| found.saturating_add(self.quotients(s, by)));
-        if let Stmt::Call { def, args, .. } = stmt {
-            found = found.saturating_add(u64::from(!self.divisors(*def, args, |var| var == by).is_empty()));
-        }
-        for e in stmt.exprs() {
-            e.visit(&mut |e| found = found.saturating_add(u64::from(self.divides(e, by))));
+        if self.waits_for_quotients(stmt) {
+            if let Stmt::Call { def, args, .. } = stmt {
+                found = found.saturating_add(u64::from(!self.divisors(*def, args, |var| var == by).is_empty()));
+            }
+            for e in stmt.exprs() {
+                e.visit(&mut |e| found = found.saturating_add(u64::from(self.divides(e, by))));
+            }
         }
         let iterations = if let Stmt::For(Loop { extent: Extent::Const(n), .. }) = stmt { *n } else { 1 };
         found.saturating_mul(iterations)
+    }
+
+    /// Returns whether a statement does so little that a division is not done beside it.
+    fn waits_for_quotients(&self, stmt: &Stmt) -> bool {
+        Work::new(&self.nest.defs, one_each).stmt(stmt) <= MOST_OPERATIONS
     }
 
     fn divides(&self, e: &Expr, by: Var) -> bool {
@@ -104,6 +116,9 @@ impl Divider<'_> {
     /// The statement with reciprocals for the divisions in it.
     fn divided(&mut self, stmt: Stmt, reciprocals: &Reciprocals) -> Stmt {
         let mut stmt = stmt.with_body(|body| body.into_iter().map(|s| self.divided(s, reciprocals)).collect());
+        if !stmt.body().is_empty() || !self.waits_for_quotients(&stmt) {
+            return stmt;
+        }
         if let Stmt::Call { def, args, .. } = &mut stmt {
             self.called(def, args, reciprocals);
         }

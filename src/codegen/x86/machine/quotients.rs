@@ -1,7 +1,7 @@
 //! Writes the quotients by one number through its reciprocal: [`math::quotient`] has the law.
 //!
 //! In each run of instructions without jumps, all quotients that do not depend on one another come first, with a test of
-//! them all; where one may be wrong, they are divided after all:
+//! them all; where one may be wrong, and where there is no reciprocal, they are divided after all:
 //!
 //! ```text
 //! load a; q = a / b; store q          load a; load c; q = a y, ..; p = c y, ..
@@ -13,7 +13,7 @@
 //! Of 16 quotients of 4 bytes, `vdivps` takes 10 cycles of a core that divides 8 at once in 5; three products and the test
 //! take 4.
 
-use super::code::{Address, Arg, Class, Constant, Inst, Item, MachineProgram, Reg, View};
+use super::code::{Address, Arg, Class, Constant, Inst, Item, Label, MachineProgram, Reg, View};
 use super::table::Opcode;
 use super::tier::Tier;
 use cranefold_ir::{DType, math};
@@ -80,7 +80,7 @@ impl Parts {
     /// does.
     fn of(run: Vec<Item>, program: &MachineProgram, tier: Tier) -> Parts {
         // Each takes two registers until all are tested.
-        let most = tier.registers() / 4;
+        let most = tier.registers() / 8;
         let mut parts = Parts { before: vec![], quotients: vec![], double: false, after: vec![] };
         let mut behind = Behind::default();
         for item in run {
@@ -117,8 +117,14 @@ struct Canonical {
     to: Reg,
 }
 
-/// The number of the comparison that is true for different numbers, and where one is a NaN.
+/// The comparison that is true where one operand is a NaN, or both are different.
 const UNEQUAL: i64 = 4;
+/// The comparison that is true where one operand is a NaN.
+const UNORDERED: i64 = 3;
+/// The comparison that is true where no operand is a NaN.
+const ORDERED: i64 = 7;
+/// The comparison of integers that is true where the first is not less.
+const NOT_LESS: i64 = 5;
 
 impl Parts {
     /// Takes the instructions that make NaNs canonical, which quotients that passed the test need not: each blend
@@ -244,6 +250,8 @@ impl Writer<'_> {
     }
 
     fn write(mut self, quotients: &[Quotient], canonical: &[Canonical]) {
+        let [slow, done] = [0; 2].map(|_| self.program.label());
+        self.skip_without_reciprocal(quotients, slow);
         for &Quotient { to, a, b, y } in quotients {
             let rest = self.program.reg(Class::Vector);
             self.emit(self.of_type(Opcode::Vmulpd, Opcode::Vmulps), to, &[a, y]);
@@ -257,8 +265,7 @@ impl Writer<'_> {
             Tier::Avx512 => self.test_masks(&sizes, &results),
             Tier::Avx2 => self.test_lanes(&sizes, &results),
         }
-        let done = self.program.label();
-        self.program.items.push(Item::Jump(Opcode::Je, done));
+        self.program.items.extend([Item::Jump(Opcode::Je, done), Item::Label(slow)]);
         for &Quotient { to, a, b, .. } in quotients {
             self.emit(self.of_type(Opcode::Vdivpd, Opcode::Vdivps), to, &[a, b]);
         }
@@ -266,6 +273,39 @@ impl Writer<'_> {
             self.program.items.extend([compare, blend, Item::Copy { to: from, from: to }]);
         }
         self.program.items.push(Item::Label(done));
+    }
+
+    /// Jumps to `slow` if the one reciprocal of all quotients is a NaN.
+    fn skip_without_reciprocal(&mut self, quotients: &[Quotient], slow: Label) {
+        let y = quotients[0].y;
+        if quotients.iter().any(|q| q.y != y) {
+            return;
+        }
+        let compare = self.of_type(Opcode::Vcmppd, Opcode::Vcmpps);
+        let wide = |number| Arg::Reg(number, View::R64);
+        let number = self.program.reg(Class::General);
+        match self.tier {
+            Tier::Avx512 => {
+                let nan = self.mask(compare, [y, y], UNORDERED, None);
+                self.program
+                    .items
+                    .push(Item::Inst(Inst::new(Opcode::KmovqTo, &[wide(number), Arg::Reg(nan, View::K)])));
+            }
+            Tier::Avx2 => {
+                let nan = self.program.reg(Class::Vector);
+                let args = [self.full(nan), self.full(y), self.full(y), Arg::Imm(UNORDERED)];
+                self.program.items.push(Item::Inst(Inst::new(compare, &args)));
+                self.first_bits(number, nan);
+            }
+        }
+        self.program.items.push(Item::Inst(Inst::new(Opcode::CmpBy, &[wide(number), Arg::Imm(0)])));
+        self.program.items.push(Item::Jump(Opcode::Jne, slow));
+    }
+
+    /// The first bit of each byte of a vector.
+    fn first_bits(&mut self, to: Reg, from: Reg) {
+        let args = [Arg::Reg(to, View::R32), self.full(from)];
+        self.program.items.push(Item::Inst(Inst::new(Opcode::Vpmovmskb, &args)));
     }
 
     /// The bits of |a| without their highest, less one: greatest for 0.
@@ -289,12 +329,10 @@ impl Writer<'_> {
         let smallest = self.of_type(Opcode::Vpminuq, Opcode::Vpminud);
         let size = sizes[1..].iter().fold(sizes[0], |least, &size| self.pair(smallest, least, size));
         let least = self.splat(self.least());
-        // Not less than.
-        let mut fit = self.mask(self.of_type(Opcode::Vpcmpuq, Opcode::Vpcmpud), [size, least], 5, None);
+        let mut fit = self.mask(self.of_type(Opcode::Vpcmpuq, Opcode::Vpcmpud), [size, least], NOT_LESS, None);
         for pair in results.chunks(2) {
-            // Both are numbers.
             let operands = [pair[0], pair[pair.len() - 1]];
-            fit = self.mask(self.of_type(Opcode::Vcmppd, Opcode::Vcmpps), operands, 7, Some(fit));
+            fit = self.mask(self.of_type(Opcode::Vcmppd, Opcode::Vcmpps), operands, ORDERED, Some(fit));
         }
         let (lanes, number) = (if self.double { 8 } else { 16 }, self.program.reg(Class::General));
         let wide = Arg::Reg(number, View::R64);
@@ -331,16 +369,14 @@ impl Writer<'_> {
         };
         for pair in results.chunks(2) {
             let to = self.program.reg(Class::Vector);
-            // One is no number.
-            let args = [self.full(to), self.full(pair[0]), self.full(pair[pair.len() - 1]), Arg::Imm(3)];
+            let args = [self.full(to), self.full(pair[0]), self.full(pair[pair.len() - 1]), Arg::Imm(UNORDERED)];
             let opcode = self.of_type(Opcode::Vcmppd, Opcode::Vcmpps);
             self.program.items.push(Item::Inst(Inst::new(opcode, &args)));
             wrong.push(to);
         }
         let any = wrong[1..].iter().fold(wrong[0], |any, &lanes| self.pair(Opcode::Vpor, any, lanes));
         let number = self.program.reg(Class::General);
-        let args = [Arg::Reg(number, View::R32), self.full(any)];
-        self.program.items.push(Item::Inst(Inst::new(Opcode::Vpmovmskb, &args)));
+        self.first_bits(number, any);
         let wide = Arg::Reg(number, View::R64);
         self.program.items.push(Item::Inst(Inst::new(Opcode::CmpBy, &[wide, Arg::Imm(0)])));
     }
