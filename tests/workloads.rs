@@ -1,4 +1,4 @@
-//! Every workload of the benches compiles and gives right answers.
+//! Every workload of the benches compiles and gives right answers; every region of theirs compiles.
 
 #[path = "../benches/workloads/answers.rs"]
 mod answers;
@@ -8,7 +8,7 @@ mod data;
 mod list;
 
 use answers::Expected;
-use cranefold::{Compiler, pipeline};
+use cranefold::{Compiler, Spec, pipeline};
 use data::Data;
 use list::Workload;
 
@@ -32,5 +32,21 @@ fn every_workload_is_right() {
             answers::interpret(&program.nests[0], &answers::bytes(&data), &mut others);
             assert!(outputs == others, "{group}: {spec}: the interpreter gives other bits");
         }
+    }
+}
+
+/// The regions that `benches/regions.sh` times, each with its name in `benches/regions.py`.
+#[test]
+fn every_region_to_be_timed_compiles_and_has_a_name() {
+    let compiler = Compiler::host().expect("this machine");
+    let names = include_str!("../benches/regions.py");
+    let lines: Vec<&str> =
+        include_str!("../benches/regions.txt").lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(lines.len() >= 90, "{} regions", lines.len());
+    for line in lines {
+        let (text, name) = line.split_once("  # ").unwrap_or_else(|| panic!("{line} has no name"));
+        let spec: Spec = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        compiler.compile(&spec).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert!(names.contains(&format!("\"{name}\"")), "regions.py has no `{name}`");
     }
 }
