@@ -213,7 +213,8 @@ impl<'a> Builder<'a> {
         definitions: &BTreeSet<usize>,
     ) -> Vec<(String, Expr)> {
         let accumulator = self.body.accumulator;
-        let (mut names, mut of_indices): (Vec<(String, Expr)>, Vec<(String, Expr)>) = (vec![], vec![]);
+        let mut names: Vec<(String, Expr)> = vec![];
+        let mut of_indices = vec![];
         let mut bind = |lets: &mut Lets, name: &str, value: Expr| {
             let value = if value.args().is_empty() { value } else { lets.bind(value) };
             names.push((name.to_string(), value));
