@@ -66,7 +66,7 @@
 //!           | name "(" list(expr)? ")"                                        a definition with one result
 //! operation = "neg" | "abs" | "sqrt" | "nearest" | "not" | "clz" | "add" | "sub" | "mul" | "mul_high" | "div"
 //!           | "scale" | "scale_down" | "min" | "max" | "and" | "or" | "xor" | "shl" | "shr" | "eq" | "ne" | "lt" | "le"
-//!           | "fma" | "select"
+//!           | "fma" | "div_by" | "select"
 //!           | dtype                                                           a conversion
 //!           | "bits_" dtype                                                   the same bits as another type
 //! index     = "-"? term (("+" | "-") term)*

@@ -7,9 +7,9 @@
 //!
 //! A fault is a bug of ours: it panics with the name of the pass, the item and the register.
 //!
-//! These are not checked: the algebra of [`maxima`](super::maxima), numbers in encoded instructions, and the distances
-//! of jumps and places of constants, which are patched after encoding. The facts of instructions are taken from the
-//! [`table`](super::table), which has a test of its own.
+//! These are not checked: the algebra of [`quotients`](super::quotients) and [`maxima`](super::maxima), numbers in
+//! encoded instructions, and the distances of jumps and places of constants, which are patched after encoding. The
+//! facts of instructions are taken from the [`table`](super::table), which has a test of its own.
 
 pub mod places;
 #[cfg(test)]
