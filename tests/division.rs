@@ -3,6 +3,7 @@
 //! zeros, infinities and NaNs. Every width has the bits of a division.
 
 use cranefold::{Compiler, Input, Options, Output, Spec};
+use cranefold_fuzz::data::Random;
 
 const WIDTHS: [u32; 4] = [512, 256, 128, 0];
 
@@ -10,25 +11,13 @@ const WIDTHS: [u32; 4] = [512, 256, 128, 0];
 const ROWS: usize = 32;
 const COLUMNS: usize = 512;
 
-/// Numbers from 0 to 2^64 - 1, in an order without pattern.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-
-    /// A significand of so many bits, at times one at an end of their range.
-    fn significand(&mut self, bits: u32) -> u64 {
-        let all = 1u64 << (bits - 1);
-        match self.next() % 8 {
-            0 => all + self.next() % 4,
-            1 => 2 * all - 1 - self.next() % 4,
-            _ => all + self.next() % all,
-        }
+/// A significand of so many bits, at times one at an end of their range.
+fn significand(random: &mut Random, bits: u32) -> u64 {
+    let all = 1u64 << (bits - 1);
+    match random.below(8) {
+        0 => all + random.below(4),
+        1 => 2 * all - 1 - random.below(4),
+        _ => all + random.below(all),
     }
 }
 
@@ -66,7 +55,7 @@ macro_rules! checks {
                 let options = Options { width: Some(width), ..Options::default() };
                 (width, compiler.compile_with(&spec, &options).expect("a kernel"))
             });
-            let mut numbers = Numbers(3);
+            let mut random = Random::new(3);
             // Exact: the significand is a whole number, and 2^e is given in two factors.
             let number = |significand: u64, e: i32| {
                 let two: $float = 2.0;
@@ -77,7 +66,7 @@ macro_rules! checks {
                 let mut x = Vec::with_capacity(ROWS * COLUMNS);
                 let mut y = vec![];
                 for _ in 0..ROWS {
-                    let odd = numbers.significand($bits) | 1;
+                    let odd = significand(&mut random, $bits) | 1;
                     let divisors: std::ops::Range<i32> = $divisors;
                     let numerators: std::ops::Range<i32> = $numerators;
                     let pick = |range: std::ops::Range<i32>, r: u64| range.start + (r % range.len() as u64) as i32;
@@ -85,36 +74,36 @@ macro_rules! checks {
                     // one another, so that a whole group of vectors is small.
                     let near = -$bits..3 - $bits;
                     let is_any = round % 2 == 1;
-                    let exponent = pick(if is_any { divisors } else { near.clone() }, numbers.next());
-                    let from = match numbers.next() % 8 {
+                    let exponent = pick(if is_any { divisors } else { near.clone() }, random.bits());
+                    let from = match random.below(8) {
                         _ if !is_any => near,
                         0 => numerators,
                         _ => {
-                            let first = pick(numerators, numbers.next());
+                            let first = pick(numerators, random.bits());
                             first..first + 3
                         }
                     };
-                    let sign = if numbers.next() % 16 == 0 { -1.0 } else { 1.0 };
-                    y.push(match numbers.next() % 64 {
+                    let sign = if random.below(16) == 0 { -1.0 } else { 1.0 };
+                    y.push(match random.below(64) {
                         0 => [0.0, -0.0, $float::INFINITY, $float::NAN, $float::MIN_POSITIVE / 4.0][round % 5],
                         _ => sign * number(odd, exponent),
                     });
                     let mut row: Vec<$float> = vec![];
                     let hard = hard(odd, $bits);
                     hard_ones += hard.len();
-                    row.extend(hard.iter().map(|&a| number(a, pick(from.clone(), numbers.next()))));
+                    row.extend(hard.iter().map(|&a| number(a, pick(from.clone(), random.bits()))));
                     while row.len() < COLUMNS {
-                        let a = number(numbers.significand($bits), pick(from.clone(), numbers.next()));
-                        row.push(if numbers.next() % 2 == 0 { a } else { -a });
+                        let a = number(significand(&mut random, $bits), pick(from.clone(), random.bits()));
+                        row.push(if random.below(2) == 0 { a } else { -a });
                     }
                     // In some rows a group of vectors has zeros, in some one number that a test must find.
-                    for _ in 0..numbers.next() % 4 {
-                        let at = numbers.next() as usize % COLUMNS;
+                    for _ in 0..random.below(4) {
+                        let at = random.below(COLUMNS as u64) as usize;
                         let special = [0.0, -0.0, $float::INFINITY, $float::NEG_INFINITY, $float::NAN];
                         let tiny = number(odd, $numerators.start);
-                        row[at] = if numbers.next() % 4 == 0 { tiny } else { special[numbers.next() as usize % 5] };
+                        row[at] = if random.below(4) == 0 { tiny } else { special[random.below(5) as usize] };
                     }
-                    if numbers.next() % 4 == 0 {
+                    if random.below(4) == 0 {
                         (0..COLUMNS).filter(|n| n % 3 == 0).for_each(|n| row[n] = if n % 2 == 0 { 0.0 } else { -0.0 });
                     }
                     x.extend(row);

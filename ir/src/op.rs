@@ -8,7 +8,7 @@
 //! | `div` | numbers | floats: IEEE 754; integers: towards zero, modulo 2^bits (the least by -1 is the least); by 0 gives 0 |
 //! | `mul_high` | u64 | the upper 64 bits of the 128-bit product |
 //! | `fma` | f32 f64 | a * b + c, rounded once |
-//! | `div_by` | f32 f64 | a / b as `div` gives it, where the third operand is 1 / b or a NaN: in fewer operations where vectors divide slowly |
+//! | `div_by` | f32 f64 | a / b as `div` gives it, in less time where vectors divide slowly; the third operand is 1 / b for b from 2^-24 to 2^24 (f64: 2^-200 to 2^200), else a NaN |
 //! | `sqrt` | f32 f64 | IEEE 754, rounded once |
 //! | `nearest` | f32 f64 | to an integer value, ties to even |
 //! | `scale` | f32 f64 | a * 2^n, rounded once, for 1/2 <= \|a\| <= 2 and an integer n from -252 to 252 (f64: -2044 to 2044) |
@@ -23,8 +23,8 @@
 //! | `bits_` and a dtype's name | same size | the same bits read as the other type |
 //!
 //! Which NaN an operation gives is not specified (instruction sets differ), but for a conversion to bf16, which gives
-//! the canonical one: a nest makes NaN canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN; with any other a or n outside these
-//! ranges their result is not specified.
+//! the canonical one: a nest makes NaN canonical before it stores one. `scale` and `scale_down` give a NaN if a is NaN;
+//! with any other a or n outside these ranges, and with any other third operand of `div_by`, the result is not specified.
 
 use crate::{DType, Scalar};
 use DType::*;

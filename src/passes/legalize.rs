@@ -191,13 +191,12 @@ fn legal_def(def: &Def, target: (Vectors, Place)) -> Def {
 }
 
 fn legal_expr(e: &Expr, def: &Def, values: &[Expr], lets: &mut Lets, target: (Vectors, Place)) -> Expr {
+    if let Some(x) = rounded_to_bf16(e, target) {
+        let x = legal_expr(x, def, values, lets, target);
+        return lets.splice(&math::f32_through_bf16(), &[x]).remove(0);
+    }
     match e {
         Expr::Var(v, _) => values[v.0 as usize].clone(),
-        Expr::Op(Op::Cast, DType::F32, args) if through_bf16(&args[0], target).is_some() => {
-            let x = through_bf16(&args[0], target).expect("found");
-            let x = legal_expr(x, def, values, lets, target);
-            lets.splice(&math::f32_through_bf16(), &[x]).remove(0)
-        }
         Expr::Op(op, dtype, args) => {
             let sum = sum_of(*op, args, def);
             let mut args: Vec<Expr> = args.iter().map(|a| legal_expr(a, def, values, lets, target)).collect();
@@ -216,9 +215,10 @@ fn legal_expr(e: &Expr, def: &Def, values: &[Expr], lets: &mut Lets, target: (Ve
     }
 }
 
-/// The f32 that an operand converts to bf16, if these vectors have no instruction for that.
-fn through_bf16(e: &Expr, (vectors, _): (Vectors, Place)) -> Option<&Expr> {
-    let Expr::Op(Op::Cast, DType::Bf16, args) = e else { return None };
+/// The f32 that an expression converts to bf16 and back, if these vectors have no instruction for that.
+fn rounded_to_bf16(e: &Expr, (vectors, _): (Vectors, Place)) -> Option<&Expr> {
+    let Expr::Op(Op::Cast, DType::F32, args) = e else { return None };
+    let Expr::Op(Op::Cast, DType::Bf16, args) = &args[0] else { return None };
     let is_sequence = !is_primitive(vectors, Op::Cast, DType::Bf16, DType::F32);
     (args[0].dtype() == DType::F32 && is_sequence).then_some(&args[0])
 }

@@ -3,6 +3,7 @@
 use super::{Body, BodyInput, Definition, Reach, Reduction, Value};
 use crate::expression::Expression;
 use crate::expression::node::{Kind, Node};
+use std::collections::BTreeSet;
 
 /// The totals of a region: reductions of values of the slices over kept axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +93,7 @@ impl Body {
             }
         }
         let expressions: Vec<Expression> = outputs.iter().map(|&o| self.outputs[o].clone()).collect();
+        let definitions = needed(definitions, &expressions);
         let is_used = |name: &str| {
             let in_definition = |d: &Definition| matches!(&d.value, Value::Expression(e) if e.uses(name));
             definitions.iter().any(in_definition) || expressions.iter().any(|e| e.uses(name))
@@ -109,6 +111,23 @@ impl Body {
         let values = Body { outputs, ..self.clone() };
         values.types().expect("a body that was checked").outputs
     }
+}
+
+/// The definitions that the outputs need. One of scalars alone may serve values of the slice, which are no part of totals.
+fn needed(definitions: Vec<Definition>, outputs: &[Expression]) -> Vec<Definition> {
+    let own = |e: &Expression| e.used().into_iter().map(str::to_string).collect::<Vec<String>>();
+    let mut used: BTreeSet<String> = outputs.iter().flat_map(own).collect();
+    let mut needed: Vec<Definition> = vec![];
+    for definition in definitions.into_iter().rev() {
+        match &definition.value {
+            Value::Expression(e) if definition.names.iter().any(|name| used.contains(name)) => used.extend(own(e)),
+            Value::Expression(_) => continue,
+            Value::Reduction(_) | Value::Position(_) | Value::Old(_) => {}
+        }
+        needed.push(definition);
+    }
+    needed.reverse();
+    needed
 }
 
 /// The expression that is a name, of whatever letters.

@@ -116,6 +116,10 @@ fn check_f32s(stride: usize) {
             let want = bf16::from_f32(f32::from_bits(x as u32));
             assert_eq!(y, if want.is_nan() { 0x7fc0 } else { u64::from(want.to_bits()) }, "{x:#x}");
         });
+        run(&f32_through_bf16(), (0..1 << 32).step_by(stride), |x, y| {
+            let want = bf16::from_f32(f32::from_bits(x as u32)).to_f32();
+            assert_eq!(y, if want.is_nan() { 0x7fc0_0000 } else { u64::from(want.to_bits()) }, "{x:#x}");
+        });
     });
 }
 
@@ -127,6 +131,7 @@ fn f32s_are_rounded_as_half_does() {
 #[test]
 fn they_are_as_short_as_documented() {
     let ops = |def| Program::new(&def).ops();
+    assert_eq!(ops(f32_through_bf16()), 7);
     assert_eq!([ops(f32_from_f16()), ops(f32_from_bf16()), ops(f64_from_f16()), ops(f64_from_bf16())], [9, 2, 10, 3]);
     assert_eq!([ops(f16_from_f32()), ops(bf16_from_f32()), ops(f16_from_f64()), ops(bf16_from_f64())], [18, 8, 18, 18]);
 }

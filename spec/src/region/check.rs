@@ -127,6 +127,7 @@ fn shape(text: &str, head: &Head) -> Result<Vec<u64>, SpecError> {
         for (axis, &extent) in (rank - own.len()..).zip(own) {
             if extent != 1 && shape[axis] != 1 && extent != shape[axis] {
                 let (own, to) = (list(own, '[', ']'), list(&shape, '[', ']'));
+                let name = crate::check::shorten(name);
                 let message = format!("`{name}` of shape {own} does not broadcast with {to}, the shape before it");
                 return Err(SpecError::Region(RegionError::at(text, at, message)));
             }

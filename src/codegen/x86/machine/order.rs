@@ -118,6 +118,11 @@ fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
 /// short ones stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took
 /// twice as long with their loads together.
 fn chosen_order(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u32) {
+    let kinds = run.iter().filter_map(|item| item.memory().map(|(_, stores)| stores));
+    if kinds.is_sorted() {
+        // No load stands behind a store.
+        return ordered(run, program, tier, false);
+    }
     let (order, cycles) = ordered(run, program, tier, true);
     if cycles > LONG { (order, cycles) } else { ordered(run, program, tier, false) }
 }
