@@ -144,28 +144,26 @@ impl Pool {
     }
 
     /// Wakes residents until as many are awake as this and other calls want, or all are.
+    ///
+    /// Each resident is looked at once. One that is awake then sees the work before it sleeps; if it counted a second
+    /// time, as one that had to be woken, another would be left asleep in its place.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         let asleep = |resident: &&Resident| resident.sleeps.load(Ordering::SeqCst);
-        let awake = self.residents.len() - self.residents.iter().filter(asleep).count();
-        let mut missing = self.wanted.load(Ordering::SeqCst).saturating_sub(awake);
-        for resident in &self.residents {
-            if missing == 0 {
-                break;
-            }
-            missing -= usize::from(resident.wake());
-        }
+        let asleep: Vec<&Resident> = self.residents.iter().filter(asleep).collect();
+        let awake = self.residents.len() - asleep.len();
+        let missing = self.wanted.load(Ordering::SeqCst).saturating_sub(awake);
+        asleep.iter().take(missing).for_each(|resident| resident.wake());
     }
 }
 
 impl Resident {
-    /// Wakes the thread if it sleeps; returns true if it did.
-    fn wake(&self) -> bool {
+    /// Wakes the thread if it sleeps.
+    fn wake(&self) {
         let slept = self.sleeps.swap(false, Ordering::SeqCst);
         if let Some(thread) = self.thread.get().filter(|_| slept) {
             thread.unpark();
         }
-        slept
     }
 }
 
