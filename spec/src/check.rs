@@ -593,7 +593,7 @@ pub(super) fn operand(
     }
     match layout.resolve(&shape, dtype.bytes()) {
         Ok(placement) => Ok(Operand { role, dtype, shape, layout, placement }),
-        Err(error) => Err(SpecError::Layout { operand: name.into(), error }),
+        Err(error) => Err(SpecError::Layout { operand: shorten(name), error }),
     }
 }
 

@@ -24,9 +24,7 @@ impl Problem {
             return vec![];
         }
         let is_float = |def: &Def| def.results.iter().all(|r| matches!(r.dtype(), DType::F32 | DType::F64));
-        let mut values = body.repeated(|def| is_float(def) && is_worth(def));
-        values.retain(|value| self.numbers_alike(value));
-        values
+        body.repeated(|value| is_float(&value.def) && is_worth(&value.def) && self.numbers_alike(value))
     }
 
     /// Returns true if all visits that need a value walk the inputs that it is computed from in the same boxes.

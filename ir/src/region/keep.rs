@@ -17,22 +17,27 @@ pub struct Repeated {
     pub inputs: Vec<usize>,
     /// The reductions over the slice that are computed from it, by their order among the definitions.
     pub reductions: Vec<usize>,
-    /// The number of visits.
+    /// The number of visits that need it while the values of the list after it are kept.
     pub visits: usize,
     /// True if outputs at positions of the slice are computed from it.
     pub is_written: bool,
 }
 
 impl Body {
-    /// The element values that several visits of the slice are computed from and for whose definition `is_worth` holds,
-    /// in the order of the definitions. One that other such values alone are computed from is left out.
-    pub fn repeated(&self, is_worth: impl Fn(&Def) -> bool) -> Vec<Repeated> {
+    /// The element values that several visits of the slice are computed from and that `may_keep` accepts, in the order of
+    /// the definitions. One that other such values alone are computed from is left out.
+    pub fn repeated(&self, may_keep: impl Fn(&Repeated) -> bool) -> Vec<Repeated> {
         let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64 };
         let hoisted = self.hoisted();
+        let keeping_none = Builder::new(&hoisted, &types);
         let mut builder = Builder::new(&hoisted, &types);
         let mut found = vec![];
         for d in (0..hoisted.definitions.len()).rev() {
-            if let Some(value) = builder.repeated(d).filter(|value| is_worth(&value.def)) {
+            // Without the others, which need not be kept when this one is, more may read it.
+            let readers = |builder: &Builder<'_>| builder.is_of_elements(d).then(|| builder.readers(d));
+            let (Some(readers), Some(all)) = (readers(&builder), readers(&keeping_none)) else { continue };
+            let visits = readers.stages + usize::from(readers.is_written);
+            if let Some(value) = builder.repeated(d, visits, all).filter(&may_keep) {
                 builder.kept.push(d);
                 found.push(value);
             }
@@ -40,6 +45,16 @@ impl Body {
         found.reverse();
         found
     }
+}
+
+/// What is computed from a value of elements.
+struct Readers {
+    /// The reductions over the slice, by their order among the definitions.
+    reductions: Vec<usize>,
+    /// The number of stages with such a reduction.
+    stages: usize,
+    /// True for outputs at positions of the slice.
+    is_written: bool,
 }
 
 impl Builder<'_> {
@@ -85,23 +100,24 @@ impl Builder<'_> {
         self.kept.iter().map(one).collect()
     }
 
-    /// The value if several visits of the slice are computed from it, and it reads nothing that an output held.
-    pub(super) fn repeated(&self, d: usize) -> Option<Repeated> {
-        if !self.is_of_elements(d) {
-            return None;
-        }
+    /// What is computed from a value of elements, but for what is computed from kept ones.
+    fn readers(&self, d: usize) -> Readers {
         let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
         let uses = |r: &usize| self.needs([self.of(*r)], &[]).definitions.contains(&d);
-        let reductions: Vec<usize> =
-            all.iter().enumerate().filter(|(_, r)| uses(r)).map(|(number, _)| number).collect();
+        let reductions = all.iter().enumerate().filter(|(_, r)| uses(r)).map(|(number, _)| number).collect();
         let stages = self.stages.reductions.iter().filter(|stage| stage.iter().any(uses)).count();
         let reaches = self.body.reaches().outputs;
         let outputs = (0..self.body.outputs.len()).filter(|&o| reaches[o] == Reach::Element);
         let is_written = self.needs(outputs.map(|o| &self.body.outputs[o]), &[]).definitions.contains(&d);
-        let visits = stages + usize::from(is_written);
+        Readers { reductions, stages, is_written }
+    }
+
+    /// The value if several visits of the slice need it, and it reads nothing that an output held.
+    fn repeated(&self, d: usize, visits: usize, all: Readers) -> Option<Repeated> {
         let name = self.body.definitions[d].names[0].clone();
         let (def, needs) = self.of_elements(d);
         let (inputs, old, _) = lists(&needs);
+        let Readers { reductions, is_written, .. } = all;
         (visits > 1 && old.is_empty()).then_some(Repeated { name, def, inputs, reductions, visits, is_written })
     }
 }
