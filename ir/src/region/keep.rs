@@ -47,7 +47,7 @@ impl Body {
     }
 }
 
-/// What is computed from a value of elements.
+/// The readers of a value of elements.
 struct Readers {
     /// The reductions over the slice, by their order among the definitions.
     reductions: Vec<usize>,
@@ -100,7 +100,7 @@ impl Builder<'_> {
         self.kept.iter().map(one).collect()
     }
 
-    /// What is computed from a value of elements, but for what is computed from kept ones.
+    /// The readers of a value of elements, but for those that read it through a kept one.
     fn readers(&self, d: usize) -> Readers {
         let all: BTreeSet<usize> = self.stages.reductions.iter().flatten().copied().collect();
         let uses = |r: &usize| self.needs([self.of(*r)], &[]).definitions.contains(&d);
