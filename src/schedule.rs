@@ -14,7 +14,7 @@
 //! schedule = decision*                                             each at most once, "tile" once for each box
 //! decision = "width" "=" bits                                      of a vector: 0 (scalar), 64, 128, 256, 512, 1024
 //!          | "form" "=" ("plain" | "direct")                       extremes of f32 on their bits, or by value
-//!          | "tile" "=" loop ":" count ("@blocks" | "@runs" | "@folds")?
+//!          | "tile" "=" loop ":" count ("@blocks" | "@runs" | "@folds" | "@lanes")?
 //!          | "jam" "=" count                                       steps in one visit of an accumulator
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
@@ -118,15 +118,19 @@ pub enum Transform {
     /// The tile stays outside, and the lanes of its outputs fold together, as many outputs as a vector has lanes. In
     /// text, `@folds`.
     SharedFolds,
+    /// The tile moves inside the loops over steps, around those over lanes: the lanes of all its outputs lie side by side
+    /// as their elements do. In text, `@lanes`.
+    Lanes,
 }
 
 impl Transform {
     /// Every transformation with its word in text.
-    const WORDS: [(Transform, &str); 4] = [
+    const WORDS: [(Transform, &str); 5] = [
         (Transform::Steps, ""),
         (Transform::Blocks, "@blocks"),
         (Transform::Runs, "@runs"),
         (Transform::SharedFolds, "@folds"),
+        (Transform::Lanes, "@lanes"),
     ];
 }
 
@@ -202,7 +206,7 @@ impl fmt::Display for Schedule {
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
     #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS \
+        "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS \
          in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off \
          keep=VALUES parts=PARTS[@blocks]"
     )]

@@ -93,7 +93,7 @@ fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off keep=VALUES parts=PARTS[@blocks]"
+            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off keep=VALUES parts=PARTS[@blocks]"
         )
     };
     for word in [
@@ -127,7 +127,7 @@ fn schedules_that_do_not_fit_are_refused() {
         text("tile=i0:4@runs in_flight=2"),
         "tile=i0:4@runs takes outputs together, and in_flight=2 several blocks at once: only one may be"
     );
-    assert_eq!(text("tile=i0:4@lanes"), unknown("tile=i0:4@lanes"));
+    assert_eq!(text("tile=i0:4@rows"), unknown("tile=i0:4@rows"));
     assert_eq!(text("width=0 jam=1 width=0"), "`width` of the schedule is given twice");
 
     let forced = |text: &str, schedule: &str| {

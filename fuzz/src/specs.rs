@@ -302,7 +302,7 @@ impl Case {
                     Transform::SharedFolds,
                     Transform::Runs,
                     Transform::Steps,
-                    Transform::Steps,
+                    Transform::Lanes,
                 ][((by + var as u64) % 5) as usize],
             };
             let mut tiles: Vec<Tile> = vec![];

@@ -28,6 +28,7 @@ mod prefetch;
 mod reorder;
 mod share_folds;
 mod short;
+mod side_by_side;
 mod state;
 mod stream;
 mod sums;
@@ -105,6 +106,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "beside a merge in the tile, nothing before it but its accumulators and loops over blocks",
         runs_on: RunsOn::Lowered,
         run: interchange::interchange,
+    },
+    Pass {
+        name: "side_by_side",
+        summary: "put the lanes of neighbouring slices side by side",
+        because: "after tile, which makes the loops; before merge_loops, which makes one loop of all those lanes",
+        relies_on: "lanes inside steps, innermost; nothing in a tile but loops, elements, merges and folds",
+        runs_on: RunsOn::Lowered,
+        run: side_by_side::side_by_side,
     },
     Pass {
         name: "merge_loops",
@@ -270,19 +279,39 @@ pub const ROLES: &[Role] = &[
         over: Over::Block,
         means: "blocks of the reduction tree: parallel until stream or join_blocks puts them in order",
         made_by: &["fold", "lower"],
-        asked_by: &["interchange", "interleave", "join_blocks", "merge_loops", "reorder", "stream", "tile", "unroll"],
+        asked_by: &[
+            "interchange",
+            "interleave",
+            "join_blocks",
+            "merge_loops",
+            "reorder",
+            "side_by_side",
+            "stream",
+            "tile",
+            "unroll",
+        ],
     },
     Role {
         over: Over::Step,
         means: "steps of a block, in order; a loop around one runs often",
         made_by: &["lower"],
-        asked_by: &["align", "interleave", "join_blocks", "neighbours", "prefetch", "reorder", "tile", "unroll"],
+        asked_by: &[
+            "align",
+            "interleave",
+            "join_blocks",
+            "neighbours",
+            "prefetch",
+            "reorder",
+            "side_by_side",
+            "tile",
+            "unroll",
+        ],
     },
     Role {
         over: Over::Jam,
         means: "steps taken in one visit of an accumulator, all to be written out",
         made_by: &["tile"],
-        asked_by: &["jam", "reorder", "tile", "unroll"],
+        asked_by: &["jam", "reorder", "side_by_side", "tile", "unroll"],
     },
     Role {
         over: Over::Lane,
@@ -293,7 +322,7 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Element,
         means: "elements of states; such a loop runs seldom unless one over steps touches its accumulators",
-        made_by: &["fold", "interchange", "legalize", "lower", "outline", "share_folds", "stream"],
+        made_by: &["fold", "interchange", "legalize", "lower", "outline", "share_folds", "side_by_side", "stream"],
         asked_by: &["unroll", "vectorize"],
     },
     Role {

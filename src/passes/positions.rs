@@ -74,7 +74,7 @@ fn inside(band: &Band, mut l: Loop) -> Loop {
 }
 
 /// Returns whether a loop over positions walks the outputs further than each loop of the band does.
-fn lies_inside(band: &Band, l: &Loop) -> bool {
+pub(super) fn lies_inside(band: &Band, l: &Loop) -> bool {
     let own = stride(&l.body, |index| index.coefficient(l.var));
     let walks_less = |&(var, _): &_| {
         let other = stride(&l.body, |index| index.coefficient(var));

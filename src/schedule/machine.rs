@@ -120,6 +120,8 @@ pub struct Machine {
     pub reading_shared_folds: [f64; 4],
     /// Slowdown of reading, by level, if a matrix is read by pieces of single rows.
     pub reading_pieces: [f64; 4],
+    /// Slowdown of reading, by level, if rows of runs are read by parts of each.
+    pub reading_parts: [f64; 4],
     /// Additional slowdown of reading from memory for each page of a piece, if pieces of several of its rows are read
     /// at once: prefetchers follow one of several rows in a page.
     pub reading_rows: f64,
@@ -185,6 +187,7 @@ impl Machine {
         line_ends_ns: 1.5,
         reading_shared_folds: [1.0, 1.0, 1.0, 1.08],
         reading_pieces: [1.0, 1.0, 1.12, 2.5],
+        reading_parts: [1.0, 1.0, 1.5, 2.0],
         reading_rows: 0.5,
         reading_rows_most: 2.0,
         visiting_far: 3.0,

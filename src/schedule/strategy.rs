@@ -6,6 +6,7 @@
 //! | [`runs`] | runs of memory far apart | tiles that move into the loops over blocks |
 //! | [`short_slices`] | slices of a few elements | tiles that move into the loops over steps: a lane for each slice |
 //! | [`transposed`] | slices across the lines of an input | the same |
+//! | [`side_by_side`] | runs of a few elements between those of other slices | tiles that move into the loops over steps, around lanes |
 //! | [`shared_folds`] | slices of a few steps | tiles of outputs whose lanes fold together |
 //! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
 
@@ -15,6 +16,7 @@ mod positions;
 mod runs;
 mod shared_folds;
 mod short_slices;
+mod side_by_side;
 mod transposed;
 
 use super::cost::Cost;
@@ -38,16 +40,17 @@ const LEAST_OUTPUTS: u64 = 4;
 enum Strategy {
     Contiguous,
     Runs,
+    SideBySide,
     ShortSlices,
     Transposed,
     SharedFolds,
     Columns,
 }
 
-use Strategy::{Columns, Contiguous, Runs, SharedFolds, ShortSlices, Transposed};
+use Strategy::{Columns, Contiguous, Runs, SharedFolds, ShortSlices, SideBySide, Transposed};
 
 /// Every strategy, in the order in which their schedules are considered: the first of equal cost is chosen.
-const ALL: [Strategy; 6] = [Contiguous, Runs, ShortSlices, Transposed, SharedFolds, Columns];
+const ALL: [Strategy; 7] = [Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns];
 
 impl Strategy {
     /// The strategy of a schedule. No other function interprets the tiles of a schedule.
@@ -57,6 +60,7 @@ impl Strategy {
             (false, _) => Columns,
             (true, None) => Contiguous,
             (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
+            (true, Some(Transform::Lanes)) => SideBySide,
             (true, Some(Transform::SharedFolds)) => SharedFolds,
             (true, Some(Transform::Steps)) if facts.crosses() => Transposed,
             (true, Some(Transform::Steps)) => ShortSlices,
@@ -71,6 +75,7 @@ impl Strategy {
         match self {
             Contiguous => contiguous::candidates(facts, plain),
             Runs => runs::candidates(facts, plain),
+            SideBySide => side_by_side::candidates(facts, plain),
             ShortSlices => short_slices::candidates(facts, plain),
             Transposed => transposed::candidates(facts, plain),
             SharedFolds => shared_folds::candidates(facts, plain),
@@ -83,6 +88,7 @@ impl Strategy {
         let cost = match self {
             Contiguous => contiguous::cost(facts, schedule),
             Runs => runs::cost(facts, schedule),
+            SideBySide => side_by_side::cost(facts, schedule),
             ShortSlices => short_slices::cost(facts, schedule),
             Transposed => transposed::cost(facts, schedule),
             SharedFolds => shared_folds::cost(facts, schedule),

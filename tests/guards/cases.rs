@@ -71,7 +71,7 @@ pub const FORCED: &[&str] = &[
     "jam=1 align=64",
     "jam=3 in_flight=2",
     "jam=2 in_flight=4 interleave=2",
-    "interleave=4",
+    "tile=i0:4@lanes interleave=4",
     "tile=i0:3 jam=2",
     "tile=i0:16@blocks",
     "tile=i0:16@folds",

@@ -1,0 +1,325 @@
+//! Puts the lanes of neighbouring slices side by side.
+
+use super::positions::lies_inside;
+use crate::schedule::{Schedule, Transform};
+use crate::vectors::Vectors;
+use cranefold_ir::analysis::{
+    Access, Band, map_elements, partition, rewrite, split_block, visit_accesses, visit_exprs,
+};
+use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Moves the loop of a `@lanes` tile, with the output loops inside it, inside the loops over blocks, steps and positions,
+/// and around those over lanes. The slices of a tile, runs of a few elements that lie side by side, are then walked as
+/// one row. What a lane reads of its slice's values is spread over the lanes before the loop over steps:
+///
+/// ```text
+/// for i0 in 0..32 parallel {
+///   S
+///   acc a1: f32[8] = -0.0
+///   for k1 in 0..64 seq { for l2 in 0..8 parallel { a1[l2] = add(a1[l2], sub(x0[8*i0 + 256*k1 + l2], a0[0])) } }
+///   fold a1 by sum over 8 of 8 by 1
+///   x1[i0] = a1[0]
+/// }
+/// ->  (tile=i0:32@lanes)
+/// for i0 in 0..32 parallel { S }
+/// acc a1: f32[256] = -0.0
+/// acc a2: f32[256] = 0.0
+/// for i0 in 0..32 parallel { for l2 in 0..8 parallel { a2[8*i0 + l2] = a0[i0] } }
+/// for k1 in 0..64 seq {
+///   for i0 in 0..32 parallel {
+///     for l2 in 0..8 parallel { a1[8*i0 + l2] = add(a1[8*i0 + l2], sub(x0[8*i0 + 256*k1 + l2], a2[8*i0 + l2])) }
+///   }
+/// }
+/// for i0 in 0..32 parallel {
+///   acc a3: f32[8] = 0.0
+///   for e3 in 0..8 parallel { a3[e3] = a1[8*i0 + e3] }
+///   fold a3 by sum over 8 of 8 by 1
+///   a1[8*i0] = a3[0]
+///   x1[i0] = a1[8*i0]
+/// }
+/// ```
+///
+/// `merge_loops` makes one loop of the two innermost.
+///
+/// Legal because iterations of the tile's loops write different elements, once each has its own part of every
+/// accumulator: a part of each block where blocks merge, so that a merge takes the states of all slices at once. A loop
+/// that holds anything else stays where it is.
+pub fn side_by_side(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
+    let mut names = Names::after(&nest);
+    let body = std::mem::take(&mut nest.body);
+    nest.body = rewrite(body, &mut |stmt, out| {
+        let Stmt::For(l) = stmt else { return out.push(stmt) };
+        match schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::Lanes) {
+            true => out.extend(moved(&l, &mut names).unwrap_or_else(|| vec![Stmt::For(l)])),
+            false => out.push(Stmt::For(l)),
+        }
+    });
+    nest
+}
+
+/// The loops that a tile moves, and the accumulators inside.
+struct Moved<'n> {
+    band: Band,
+    own: HashMap<AccId, Own>,
+    names: &'n mut Names,
+}
+
+/// An accumulator that each slice has for itself.
+#[derive(Clone, Copy)]
+struct Own {
+    dtype: DType,
+    /// The elements that lie side by side with those of other slices: of a block's state, or all.
+    elems: u64,
+    /// True if blocks have a part each, which merge.
+    merges: bool,
+}
+
+/// The place of a statement.
+enum Part {
+    /// In the tile's loops, once a slice.
+    Inside(Vec<Stmt>),
+    /// Once for all slices.
+    Outside(Vec<Stmt>),
+    /// Before the run of statements that a slice takes, in whose middle it stands.
+    Declared(Stmt),
+}
+
+/// Values of slices that lanes read, each spread over the lanes.
+#[derive(Default)]
+struct Spreads {
+    found: Vec<Spread>,
+}
+
+struct Spread {
+    value: Expr,
+    acc: AccId,
+    /// The lanes of a slice.
+    lanes: u64,
+}
+
+fn moved(l: &Loop, names: &mut Names) -> Option<Vec<Stmt>> {
+    let (band, body) = Band::of(l.clone())?;
+    let own = own(&body)?;
+    let mut moved = Moved { band, own, names };
+    let body = map_elements(body, &mut |acc, index| (acc, moved.widened(acc, index)));
+    moved.body(body)
+}
+
+/// The accumulators declared in the body; `None` if something in it has to stay in one slice.
+fn own(body: &[Stmt]) -> Option<HashMap<AccId, Own>> {
+    let (mut own, mut merged): (HashMap<AccId, Own>, HashMap<AccId, u64>) = Default::default();
+    let mut is_plain = true;
+    let mut see = |s: &Stmt| match s {
+        Stmt::Acc { acc, dtype, len, .. } => _ = own.insert(*acc, Own { dtype: *dtype, elems: *len, merges: false }),
+        Stmt::Merge { accs, elems, .. } => {
+            accs.iter().for_each(|&acc| is_plain &= merged.insert(acc, *elems).is_none_or(|other| other == *elems));
+        }
+        Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {}
+        Stmt::Fold { .. } => {}
+        Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => is_plain = false,
+        Stmt::Transpose(_) | Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => is_plain = false,
+    };
+    body.iter().for_each(|s| s.visit(&mut see));
+    for (acc, elems) in merged {
+        let own = own.get_mut(&acc)?;
+        (own.elems, own.merges) = (elems, true);
+    }
+    is_plain.then_some(own)
+}
+
+impl Moved<'_> {
+    /// The index, in the accumulator of all slices, of an element of the current slice's.
+    fn widened(&self, acc: AccId, index: Index) -> Index {
+        let Some(own) = self.own.get(&acc) else { return index };
+        let (block, element) = match own.merges {
+            true => split_block(&index, own.elems, |var| var.over == Over::Block),
+            false => (Index::default(), index),
+        };
+        block.times(self.band.count() as i64).add(&self.band.position()).times(own.elems as i64).add(&element)
+    }
+
+    /// The statements with the tile's loops inside loops over blocks, steps and positions.
+    fn body(&mut self, body: Vec<Stmt>) -> Option<Vec<Stmt>> {
+        let parts: Vec<Part> = body.into_iter().map(|s| self.part(s)).collect::<Option<_>>()?;
+        self.distributed(parts)
+    }
+
+    fn part(&mut self, stmt: Stmt) -> Option<Part> {
+        let count = self.band.count();
+        let one = |stmt| Some(Part::Outside(vec![stmt]));
+        match stmt {
+            Stmt::Acc { acc, dtype, len, init } => {
+                Some(Part::Declared(Stmt::Acc { acc, dtype, len: len * count, init }))
+            }
+            Stmt::Merge { accs, def, blocks, elems } => one(Stmt::Merge { accs, def, blocks, elems: elems * count }),
+            Stmt::Fold { accs, def, present, lanes, elems } => {
+                Some(Part::Inside(self.folded(&accs, present * elems, elems, |accs| Stmt::Fold {
+                    accs,
+                    def,
+                    present,
+                    lanes,
+                    elems,
+                })))
+            }
+            Stmt::For(l) if l.var.over == Over::Block => one(Stmt::For(Loop { body: self.body(l.body)?, ..l })),
+            Stmt::For(l) if self.enters(&l) => {
+                let mut set = HashSet::new();
+                let mut see = |acc, access: Access<'_>| match access {
+                    Access::Read(_) => {}
+                    Access::Declared | Access::Set(_) | Access::Combined => _ = set.insert(acc),
+                    Access::Transposed | Access::Selected => _ = set.insert(acc),
+                };
+                l.body.iter().for_each(|s| visit_accesses(s, &mut see));
+                let mut spreads = Spreads::default();
+                let l = self.steps(l, &set, &mut spreads)?;
+                let mut out = self.spread(spreads);
+                out.push(Stmt::For(l));
+                Some(Part::Outside(out))
+            }
+            stmt => Some(Part::Inside(vec![stmt])),
+        }
+    }
+
+    /// Returns true if the tile's loops move inside this one, of no blocks.
+    fn enters(&self, l: &Loop) -> bool {
+        matches!(l.var.over, Over::Step | Over::Jam) || lies_inside(&self.band, l)
+    }
+
+    /// A loop over steps or positions with the tile's loops inside, where lanes read spread values of those that the loop
+    /// does not set.
+    fn steps(&mut self, l: Loop, set: &HashSet<AccId>, spreads: &mut Spreads) -> Option<Loop> {
+        let mut parts = vec![];
+        for stmt in l.body {
+            parts.push(match stmt {
+                Stmt::For(inner) if self.enters(&inner) => {
+                    Part::Outside(vec![Stmt::For(self.steps(inner, set, spreads)?)])
+                }
+                Stmt::For(lanes) => Part::Inside(vec![Stmt::For(self.reading_spreads(lanes, set, spreads))]),
+                Stmt::Acc { .. } => return None,
+                stmt => Part::Inside(vec![stmt]),
+            });
+        }
+        Some(Loop { body: self.distributed(parts)?, ..l })
+    }
+
+    /// The parts in order, with the tile's loops around each longest run of those inside; `None` if a variable of one run
+    /// is used outside it.
+    fn distributed(&self, parts: Vec<Part>) -> Option<Vec<Stmt>> {
+        let (mut out, mut run): (Vec<Stmt>, Vec<Stmt>) = (vec![], vec![]);
+        let mut ended: HashSet<Var> = HashSet::new();
+        for part in parts {
+            match part {
+                Part::Declared(acc) => out.push(acc),
+                Part::Inside(stmts) if uses_none(&ended, &stmts) => run.extend(stmts),
+                Part::Outside(stmts) => {
+                    if !run.is_empty() {
+                        run.iter().for_each(|s| s.visit(&mut |s| ended.extend(s.bound_vars())));
+                        out.extend(self.band.around(std::mem::take(&mut run)));
+                    }
+                    if !uses_none(&ended, &stmts) {
+                        return None;
+                    }
+                    out.extend(stmts);
+                }
+                Part::Inside(_) => return None,
+            }
+        }
+        if !run.is_empty() {
+            out.extend(self.band.around(run));
+        }
+        Some(out)
+    }
+
+    /// The fold of a copy of the current slice's states, and the copy back.
+    fn folded(&mut self, accs: &[AccId], before: u64, after: u64, fold: impl FnOnce(Vec<AccId>) -> Stmt) -> Vec<Stmt> {
+        let copies: Vec<(AccId, Own, AccId)> =
+            accs.iter().map(|&acc| (acc, self.own[&acc], self.names.acc())).collect();
+        let declared = |&(_, own, copy): &(AccId, Own, AccId)| Stmt::Acc {
+            acc: copy,
+            dtype: own.dtype,
+            len: before,
+            init: Scalar::zero(own.dtype),
+        };
+        let mut out: Vec<Stmt> = copies.iter().map(declared).collect();
+        let there = |own: Own, e: &Index| self.band.position().times(own.elems as i64).add(e);
+        let copy = |(acc, own, copy): (AccId, Own, AccId), e: &Index| Stmt::Set {
+            acc: copy,
+            index: e.clone(),
+            value: Expr::Read(acc, own.dtype, there(own, e)),
+        };
+        let back = |(acc, own, copy): (AccId, Own, AccId), e: &Index| Stmt::Set {
+            acc,
+            index: there(own, e),
+            value: Expr::Read(copy, own.dtype, e.clone()),
+        };
+        let var = self.names.loop_over(Over::Element);
+        out.extend(elements(var, before, |e| copies.iter().map(|&one| copy(one, e)).collect()));
+        out.push(fold(copies.iter().map(|&(.., copy)| copy).collect()));
+        let var = self.names.loop_over(Over::Element);
+        out.extend(elements(var, after, |e| copies.iter().map(|&one| back(one, e)).collect()));
+        out
+    }
+
+    /// The loop over lanes with spread values in place of those that all lanes of a slice read alike.
+    fn reading_spreads(&mut self, l: Loop, set: &HashSet<AccId>, spreads: &mut Spreads) -> Loop {
+        let Extent::Const(lanes) = l.extent else { return l };
+        let is_of_slice = |index: &Index| {
+            let (_, rest) = partition(index, |var| self.band.loops.iter().any(|&(v, _)| v == var));
+            rest.is_constant()
+        };
+        let at = self.band.position().times(lanes as i64).plus(l.var, 1);
+        let (own, names) = (&self.own, &mut *self.names);
+        let mut spread = |e: Expr| match e {
+            Expr::Read(acc, dtype, ref index)
+                if own.contains_key(&acc) && !set.contains(&acc) && is_of_slice(index) =>
+            {
+                Expr::Read(spreads.of(e, lanes, names), dtype, at.clone())
+            }
+            e => e,
+        };
+        let body = l.body.into_iter().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut spread))).collect();
+        Loop { body, ..l }
+    }
+
+    /// The statements that spread values over lanes.
+    fn spread(&mut self, spreads: Spreads) -> Vec<Stmt> {
+        let mut out = vec![];
+        for Spread { value, acc, lanes } in spreads.found {
+            let dtype = value.dtype();
+            out.push(Stmt::Acc { acc, dtype, len: self.band.count() * lanes, init: Scalar::zero(dtype) });
+            let start = self.band.position().times(lanes as i64);
+            let set = |e: &Index| vec![Stmt::Set { acc, index: start.add(e), value: value.clone() }];
+            let var = self.names.loop_over(Over::Element);
+            out.extend(self.band.around(elements(var, lanes, set)));
+        }
+        out
+    }
+}
+
+impl Spreads {
+    /// The accumulator of a value spread over so many lanes.
+    fn of(&mut self, value: Expr, lanes: u64, names: &mut Names) -> AccId {
+        if let Some(known) = self.found.iter().find(|known| known.value == value && known.lanes == lanes) {
+            return known.acc;
+        }
+        let acc = names.acc();
+        self.found.push(Spread { value, acc, lanes });
+        acc
+    }
+}
+
+/// The statements of each of `count` elements.
+fn elements(var: LoopVar, count: u64, each: impl Fn(&Index) -> Vec<Stmt>) -> Vec<Stmt> {
+    match count {
+        1 => each(&Index::default()),
+        count => vec![Stmt::For(Loop::new(var, count, LoopKind::Parallel, each(&Index::term(var, 1))))],
+    }
+}
+
+/// Returns true if the statements use none of these variables.
+fn uses_none(vars: &HashSet<Var>, body: &[Stmt]) -> bool {
+    let mut none = true;
+    visit_exprs(body, &mut |e| none &= !matches!(e, Expr::Var(var, _) if vars.contains(var)));
+    none
+}

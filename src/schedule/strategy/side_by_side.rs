@@ -1,0 +1,68 @@
+//! Slices that are runs of a few elements between those of other slices: the lanes of several slices are one row.
+
+use super::super::cost::Cost;
+use super::super::facts::{Facts, OutputLoop, states_kept};
+use super::super::machine::Machine;
+use super::super::{Schedule, Tile, Transform};
+use super::{contiguous, tiled, vector_bytes};
+use crate::vectors::Vectors;
+
+/// The most bytes of the states of a row that stay in registers.
+const ROW_BYTES: u64 = 1 << 10;
+
+/// The most bytes of a row's states.
+const MOST_BYTES: u64 = 8 << 10;
+
+/// The most bytes of a run whose lanes stand beside others: longer ones fill vectors of their own.
+const RUN_BYTES: u64 = 2 * Machine::LINE_BYTES;
+
+/// Rows whose states stay in registers, and whole rows.
+pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
+    if plain.width <= Vectors::BASE.bits || facts.problem.takes_position {
+        return vec![];
+    }
+    let of = |bytes| tiled(facts, plain, |number| tile(facts, number, bytes));
+    let mut all: Vec<Schedule> = [ROW_BYTES, MOST_BYTES].into_iter().filter_map(of).collect();
+    all.dedup();
+    all
+}
+
+fn tile(facts: &Facts, number: usize, bytes: u64) -> Option<Tile> {
+    let run = facts.runs(number)?;
+    let step = facts.problem.elements().first()?.dims.last()?;
+    let outputs = facts.problem.slices[number].dims.last()?;
+    // The elements of the next slice follow those of a run, and a step takes the run.
+    let inputs = facts.problem.inputs.iter().zip(step.stride.inputs.iter().zip(&outputs.stride.inputs));
+    let mut mapped = inputs.filter(|(input, _)| input.mapped);
+    let is_row = mapped.all(|(_, (&along, &across))| across == along * step.extent as i64);
+    let is_step = step.extent * facts.element_bytes == run.bytes && step.extent == facts.tree.lanes_present();
+    let &OutputLoop { var, extent, .. } = run.loops.last()?;
+    let kept = facts.lanes_bytes().saturating_mul(states_kept(&facts.tree, 1));
+    let most = (bytes / facts.phase_bytes.max(1)).min(Schedule::MAX_STATE_BYTES / kept.max(1));
+    let by = extent.div_ceil(extent.div_ceil(most.max(1)));
+    (is_row && is_step && run.bytes <= RUN_BYTES && by > 1).then_some(Tile { var, by, transform: Transform::Lanes })
+}
+
+/// The cost: rows are read in order, again from the cache that holds a block of them, and each block of a slice is folded
+/// by itself. States that do not stay in registers are visited at each step.
+pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
+    let machine = &facts.machine;
+    let level = machine.level(facts.bytes) as usize;
+    let Tile { var, by, .. } = contiguous::outputs_of(facts, schedule);
+    let block = facts.slice_bytes() / facts.tree.blocks() * by;
+    let again = (facts.phases - 1) as f64 * facts.bytes as f64 / machine.read_rate[machine.level(block) as usize];
+    let is_piece = facts.loops.iter().flatten().any(|l| l.var == var && l.extent > by);
+    let pieces = if is_piece { machine.reading_parts[level] } else { 1.0 };
+    let visited = match by * facts.phase_bytes > ROW_BYTES {
+        true => 2.0 * facts.elements() * facts.state_bytes as f64 * facts.phases as f64,
+        false => 0.0,
+    };
+    let folds = facts.slices as f64 * if facts.waits { facts.tree.blocks() as f64 * facts.phases as f64 } else { 1.0 };
+    Cost {
+        reading_ns: machine.read_ns(facts.bytes) * pieces + again,
+        computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        visiting_ns: visited / machine.state_rate,
+        ending_ns: folds * machine.wait_ns,
+        ..Cost::default()
+    }
+}
