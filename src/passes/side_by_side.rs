@@ -177,7 +177,11 @@ impl Moved<'_> {
                 out.push(Stmt::For(l));
                 Some(Part::Outside(out))
             }
-            stmt => Some(Part::Inside(vec![stmt])),
+            stmt @ (Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
+                Some(Part::Inside(vec![stmt]))
+            }
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => None,
+            Stmt::Transpose(_) | Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => None,
         }
     }
 
@@ -196,8 +200,12 @@ impl Moved<'_> {
                     Part::Outside(vec![Stmt::For(self.steps(inner, set, spreads)?)])
                 }
                 Stmt::For(lanes) => Part::Inside(vec![Stmt::For(self.reading_spreads(lanes, set, spreads))]),
-                Stmt::Acc { .. } => return None,
-                stmt => Part::Inside(vec![stmt]),
+                stmt @ (Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. }) => {
+                    Part::Inside(vec![stmt])
+                }
+                Stmt::Acc { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Carry { .. } => return None,
+                Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } | Stmt::Transpose(_) => return None,
+                Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => return None,
             });
         }
         Some(Loop { body: self.distributed(parts)?, ..l })
@@ -270,13 +278,13 @@ impl Moved<'_> {
         };
         let at = self.band.position().times(lanes as i64).plus(l.var, 1);
         let (own, names) = (&self.own, &mut *self.names);
-        let mut spread = |e: Expr| match e {
-            Expr::Read(acc, dtype, ref index)
-                if own.contains_key(&acc) && !set.contains(&acc) && is_of_slice(index) =>
-            {
-                Expr::Read(spreads.of(e, lanes, names), dtype, at.clone())
+        let mut spread = |e: Expr| {
+            let Expr::Read(acc, dtype, index) = &e else { return e };
+            if !own.contains_key(acc) || set.contains(acc) || !is_of_slice(index) {
+                return e;
             }
-            e => e,
+            let dtype = *dtype;
+            Expr::Read(spreads.of(e, lanes, names), dtype, at.clone())
         };
         let body = l.body.into_iter().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut spread))).collect();
         Loop { body, ..l }

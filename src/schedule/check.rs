@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// The slices of a box that are taken together.
-    fn outputs_at_once(&self, loops: &[OutputLoop]) -> u64 {
+    pub(super) fn outputs_at_once(&self, loops: &[OutputLoop]) -> u64 {
         let tiled = loops.iter().position(|l| self.tile_of(l.var).is_some());
         let outputs = loops.iter().skip(tiled.unwrap_or(loops.len()));
         outputs.map(|l| self.tile_of(l.var).map_or(l.extent, |tile| tile.by.min(l.extent))).fold(1, u64::saturating_mul)

@@ -5,6 +5,7 @@ use super::cost::{Cost, Time};
 use super::facts::{Facts, bytes_read};
 use super::form::choose_form;
 use super::parts::parts;
+use super::strategy::positions::alone;
 use super::strategy::{candidates, cost};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
@@ -23,7 +24,7 @@ fn worthwhile(problem: &Problem, width: u32) -> u32 {
 pub struct Choice {
     /// The schedule.
     pub schedule: Schedule,
-    /// The expected cost; `None` if there was no choice.
+    /// The expected cost; `None` of conversions and selections.
     pub cost: Option<Cost>,
     /// The other candidates with their expected costs.
     pub others: Vec<(Schedule, Cost)>,
@@ -66,7 +67,8 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
 /// The choice among schedules with vectors of `width` bits in a form.
 fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     let Some(facts) = Facts::of(problem, form, width) else {
-        return Choice { schedule: Schedule { width, form, ..Schedule::default() }, cost: None, others: vec![] };
+        let schedule = Schedule { width, form, ..Schedule::default() };
+        return Choice { cost: alone(problem, &schedule), schedule, others: vec![] };
     };
     let priced = |schedule| {
         let cost = cost(&facts, &schedule);
@@ -79,9 +81,12 @@ fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     Choice { schedule, cost: Some(cost), others }
 }
 
-/// The expected cost of a schedule on [`Machine::TYPICAL`](super::Machine::TYPICAL); `None` if there is no choice.
+/// The expected cost of a schedule on [`Machine::TYPICAL`](super::Machine::TYPICAL); `None` of conversions and selections.
 pub fn predict(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
-    Some(cost(&Facts::of(problem, schedule.form, schedule.width)?, schedule))
+    match Facts::of(problem, schedule.form, schedule.width) {
+        Some(facts) => Some(cost(&facts, schedule)),
+        None => alone(problem, schedule),
+    }
 }
 
 impl Choice {

@@ -16,7 +16,9 @@ pub struct Cost {
     /// Ending slices: folding lanes, finishing, storing, beginning loops; and moving states of blocks that lie among
     /// those of other outputs.
     pub ending_ns: f64,
-    /// Element values that several visits of a slice need: keeping them between visits, or computing them again.
+    /// Visits of slices after the first: by further reductions, and to write each position.
+    pub later_ns: f64,
+    /// Element values that several visits of a slice need: computing them, and keeping them between visits.
     pub keeping_ns: f64,
     /// The call itself.
     pub calling_ns: f64,
@@ -27,17 +29,19 @@ impl Cost {
     pub fn total_ns(&self) -> f64 {
         self.reading_ns.hypot(self.computing_ns).hypot(self.visiting_ns)
             + self.ending_ns
+            + self.later_ns
             + self.keeping_ns
             + self.calling_ns
     }
 
     /// The parts by name.
-    pub fn terms(&self) -> [(&'static str, f64); 6] {
+    pub fn terms(&self) -> [(&'static str, f64); 7] {
         [
             ("reading", self.reading_ns),
             ("computing", self.computing_ns),
             ("visiting accumulators", self.visiting_ns),
             ("ending slices", self.ending_ns),
+            ("later visits", self.later_ns),
             ("values of several visits", self.keeping_ns),
             ("calling", self.calling_ns),
         ]

@@ -7,7 +7,7 @@ use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem};
 use cranefold_ir::LoopVar;
-use cranefold_ir::ops::{Apply, Form, Method, Phase};
+use cranefold_ir::ops::{Apply, Form, Group, Method, Phase};
 use cranefold_ir::region::Repeated;
 use cranefold_ir::work::Work;
 
@@ -36,6 +36,33 @@ pub(super) struct Runs<'f> {
     pub transform: Transform,
 }
 
+/// A visit of slices after the first, by a group of reductions.
+pub(super) struct Later {
+    /// The number of times that an element is read.
+    pub phases: usize,
+    /// Operations on an element, over all phases.
+    pub operations: u64,
+    /// Bytes of the widest value of a state.
+    pub value_bytes: u64,
+    /// Blocks of a slice at whose end something waits for a result.
+    pub waits: u64,
+}
+
+impl Later {
+    /// The visit of a group; `None` if it selects.
+    fn of(problem: &Problem, group: &Group, width: u32, machine: &Machine) -> Option<Later> {
+        let method = &group.reducer.method;
+        let phases = method.phases().len();
+        let tree = Tree::of(problem.walks.get(group.walk)?, method);
+        (phases > 0).then(|| Later {
+            phases,
+            operations: operations(&group.reducer, width, machine).iter().sum(),
+            value_bytes: method.state_bytes() / method.state_values().max(1) as u64,
+            waits: if phases > 1 { tree.blocks() * phases as u64 } else { 1 },
+        })
+    }
+}
+
 /// The visit that writes each position of a slice.
 pub(super) struct Written {
     /// Bytes of the outputs.
@@ -47,15 +74,12 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn of(problem: &Problem, apply: &Apply, width: u32, machine: &Machine) -> Written {
+    pub fn of(problem: &Problem, apply: &Apply, width: u32, machine: &Machine) -> Written {
         let elements = problem.elements_read();
         let out: u64 = apply.outputs.iter().map(|&o| problem.outputs[o].dtype.bytes()).sum();
-        // The numbers of indices follow those of inputs.
-        let inputs = apply.inputs.iter().filter_map(|&i| problem.inputs.get(i));
-        let read: u64 = inputs.filter(|input| input.mapped).map(|input| input.operand.dtype.bytes()).sum();
+        let read_bytes = apply.inputs.iter().map(|&i| input_bytes(problem, i)).fold(0, u64::saturating_add);
         let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
-        let bytes = |each: u64| elements.saturating_mul(each);
-        Written { bytes: bytes(out), read_bytes: bytes(read), operations: work.def(&apply.def) }
+        Written { bytes: elements.saturating_mul(out), read_bytes, operations: work.def(&apply.def) }
     }
 }
 
@@ -100,8 +124,10 @@ pub(super) struct Facts<'p> {
     /// The number of slices.
     pub slices: u64,
     /// The element values that several visits of a slice need and may keep between them, each with its operations on an
-    /// element; those that a load is as cheap as are left out.
+    /// element, which no other count has; those that a load is as cheap as are left out.
     pub repeated: Vec<(Repeated, u64)>,
+    /// The visits of slices after the first, by groups of reductions.
+    pub later: Vec<Later>,
     /// The visit that writes the positions of slices, if there is one.
     pub written: Option<Written>,
 }
@@ -121,7 +147,11 @@ impl<'p> Facts<'p> {
         let searched = Windows::of(problem, &computation, &tree).is_some();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
         let machine = Machine::TYPICAL;
-        let operations = operations(reducer, width, &machine);
+        let repeated = repeated(problem, width, &machine);
+        // The operations of these values are counted apart.
+        let names: Vec<String> = repeated.iter().map(|(value, _)| value.name.clone()).collect();
+        let keeping = problem.computation_keeping(form, &names)?;
+        let operations = operations(&keeping.groups().next()?.reducer, width, &machine);
         let present = tree.lanes_present();
         let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));
         let states = reducer.method.phases().iter().map(Phase::state_bytes);
@@ -146,9 +176,10 @@ impl<'p> Facts<'p> {
             },
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
-            written: computation.apply.as_ref().map(|apply| Written::of(problem, apply, width, &machine)),
+            later: keeping.groups().skip(1).filter_map(|g| Later::of(problem, g, width, &machine)).collect(),
+            written: keeping.apply.as_ref().map(|apply| Written::of(problem, apply, width, &machine)),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
-            repeated: repeated(problem, width, &machine),
+            repeated,
         })
     }
 
@@ -250,8 +281,20 @@ fn repeated(problem: &Problem, width: u32, machine: &Machine) -> Vec<(Repeated, 
     values.into_iter().map(priced).collect()
 }
 
-/// The bytes of all elements read.
+/// The bytes of all elements read, each once.
 pub(super) fn bytes_read(problem: &Problem) -> u64 {
-    let element: u64 = problem.inputs.iter().filter(|i| i.mapped).map(|i| i.operand.dtype.bytes()).sum();
-    problem.elements_read().saturating_mul(element)
+    (0..problem.inputs.len()).map(|input| input_bytes(problem, input)).fold(0, u64::saturating_add)
+}
+
+/// The bytes of an input's elements, each once: one that is the same along a dim counts once for all its positions. What
+/// is not mapped counts as nothing.
+fn input_bytes(problem: &Problem, input: usize) -> u64 {
+    let Some(known) = problem.inputs.get(input).filter(|known| known.mapped) else { return 0 };
+    let of_box = |b: &IndexBox| {
+        let moving = b.dims.iter().filter(|d| d.stride.inputs[input] != 0);
+        moving.map(|d| d.extent).fold(1, u64::saturating_mul)
+    };
+    let all = |boxes: &[IndexBox]| boxes.iter().map(of_box).fold(0, u64::saturating_add);
+    let elements = all(problem.elements()).max(all(&problem.positions)).max(1);
+    all(&problem.slices).saturating_mul(elements).saturating_mul(known.operand.dtype.bytes())
 }

@@ -76,6 +76,8 @@ pub struct Machine {
 
     /// Operations in the time of a division or a square root.
     pub division_ops: u64,
+    /// Operations that round an f32 to bf16.
+    pub rounding_ops: u64,
     /// Operations in the time of an IEEE 754 minimum or maximum: five instructions at vectors below 512 bits; at 512
     /// bits a comparison beside the instruction.
     pub extreme_ops: [u64; 2],
@@ -100,6 +102,9 @@ pub struct Machine {
 
     /// Slowdown of reading, by level, if blocks of one phase are interleaved: prefetchers follow worse.
     pub reading_interleaved: [f64; 4],
+    /// Slowdown of writing, by level, if several slices are written at once: stores and loads of several rows disturb the
+    /// prefetchers.
+    pub storing_interleaved: [f64; 4],
     /// Slowdown of reading, by level, if elements are read again for a later phase: nothing new is read meanwhile.
     pub reading_again: [f64; 4],
     /// The same slowdown if blocks are interleaved.
@@ -166,7 +171,8 @@ impl Machine {
         wide_call_ns: 6.0,
         state_bytes: [256, 768],
         streams: 16,
-        division_ops: 6,
+        division_ops: 8,
+        rounding_ops: 7,
         extreme_ops: [5, 2],
         light_ops: 6,
         kept_ops: 4,
@@ -178,6 +184,7 @@ impl Machine {
         extreme_latency: 0.3,
         compared_extreme_latency: 2.0,
         reading_interleaved: [1.0, 1.0, 1.2, 1.3],
+        storing_interleaved: [1.0, 1.0, 3.0, 2.0],
         reading_again: [1.0, 1.3, 1.3, 1.0],
         reading_again_interleaved: [1.0, 1.5, 1.5, 1.6],
         reading_again_asked: [1.0, 1.0, 1.0, 1.5],
@@ -209,6 +216,7 @@ impl Machine {
         match op {
             Op::Bits => 0,
             Op::Div | Op::Sqrt => self.division_ops,
+            Op::Cast if dtype == DType::Bf16 => self.rounding_ops,
             Op::Min | Op::Max if dtype.is_float() => self.extreme_ops[with_masks(width)],
             _ => 1,
         }

@@ -12,7 +12,8 @@
 
 mod columns;
 mod contiguous;
-mod positions;
+mod later;
+pub(super) mod positions;
 mod runs;
 mod shared_folds;
 mod short_slices;
@@ -83,6 +84,11 @@ impl Strategy {
         }
     }
 
+    /// Returns true if the lanes of a vector are elements of one slice.
+    fn is_of_one_slice(self) -> bool {
+        matches!(self, Contiguous | Runs | SharedFolds)
+    }
+
     /// The cost of a schedule of this strategy, without the cost of the call.
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
         let cost = match self {
@@ -94,7 +100,8 @@ impl Strategy {
             SharedFolds => shared_folds::cost(facts, schedule),
             Columns => columns::cost(facts, schedule),
         };
-        Cost { ending_ns: cost.ending_ns + positions::writing_ns(facts, schedule), ..cost }
+        let later_ns = later::visits_ns(facts, schedule) + positions::writing_ns(facts, schedule);
+        Cost { later_ns, ..cost }
     }
 }
 
@@ -120,14 +127,15 @@ fn fits(facts: &Facts, schedule: &Schedule) -> bool {
     schedule.kept_bytes(facts.problem, &values, &facts.loops) <= Schedule::MAX_KEPT_BYTES
 }
 
-/// The time of element values that several visits need: those after the first load them, or compute them again.
+/// The time of element values that several visits need: the first stores them and those after it load them, or each
+/// computes them.
 fn keeping_ns(facts: &Facts, schedule: &Schedule) -> f64 {
     let vectors = facts.vectors(vector_bytes(schedule));
     let one = |(value, operations): &(Repeated, u64)| {
-        let again = (value.visits - 1) as f64;
+        let (visits, once_ns) = (value.visits as f64, vectors * *operations as f64 / facts.machine.vector_ops);
         match schedule.keep.contains(&value.name) {
-            true => (again + 1.0) * vectors * vector_bytes(schedule) / facts.machine.state_rate,
-            false => again * vectors * *operations as f64 / facts.machine.vector_ops,
+            true => once_ns + visits * vectors * vector_bytes(schedule) / facts.machine.state_rate,
+            false => visits * once_ns,
         }
     };
     facts.repeated.iter().map(one).sum()

@@ -149,7 +149,7 @@ const APART: [((Factor, Factor), usize); 4] = [
     ((Factor::Op, Factor::Form), 349),
     ((Factor::Op, Factor::Forced), 239),
     ((Factor::Tail, Factor::Forced), 11),
-    ((Factor::Form, Factor::Forced), 63),
+    ((Factor::Form, Factor::Forced), 64),
 ];
 
 #[derive(Clone, Copy, PartialEq)]

@@ -1,11 +1,31 @@
 //! The visit that writes the positions of slices, after their reductions.
 
 use super::super::Schedule;
-use super::super::facts::Facts;
-use super::{Strategy, vector_bytes};
+use super::super::cost::Cost;
+use super::super::facts::{Facts, Written};
+use super::super::machine::Machine;
+use super::later::lanes;
+use super::vector_bytes;
+use crate::problem::Problem;
 
 /// Bytes of a value in this visit.
 const VALUE_BYTES: f64 = 4.0;
+
+/// The cost of a problem without reductions; `None` of another one.
+pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
+    let computation = problem.computation_in(schedule.form)?;
+    let apply = computation.apply.filter(|_| computation.stages.iter().all(|stage| stage.groups.is_empty()))?;
+    let machine = Machine::TYPICAL;
+    let written = Written::of(problem, &apply, schedule.width, &machine);
+    let level = machine.level(written.read_bytes.saturating_add(written.bytes)) as usize;
+    let vectors = problem.elements_read() as f64 * VALUE_BYTES / vector_bytes(schedule);
+    Some(Cost {
+        reading_ns: written.read_bytes as f64 / machine.read_rate[level]
+            + written.bytes as f64 / machine.write_rate[level],
+        computing_ns: vectors * written.operations as f64 / machine.vector_ops,
+        ..Cost::default()
+    })
+}
 
 /// The time of the visit: it reads slices again, from the cache that holds them, and writes outputs, which leave less of
 /// the caches to the inputs.
@@ -17,14 +37,9 @@ pub(super) fn writing_ns(facts: &Facts, schedule: &Schedule) -> f64 {
     let slice = machine.level((written.read_bytes.saturating_add(written.bytes)) / slices);
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
     let reading_ns = written.read_bytes as f64 / machine.read_rate[slice as usize];
-    let storing_ns = written.bytes as f64 / machine.write_rate[all as usize];
-    let lanes = vector_bytes(schedule) / VALUE_BYTES;
-    // Runs of memory that do not stand beside one another are vectors of their own.
-    let run = match (facts.runs(0), Strategy::of(facts, schedule)) {
-        (_, Strategy::SideBySide) | (None, _) => u64::MAX,
-        (Some(runs), _) => runs.bytes / facts.element_bytes,
-    };
-    let vectors = facts.elements() / lanes.min(run as f64);
+    let at_once = if schedule.interleave > 1 { machine.storing_interleaved[all as usize] } else { 1.0 };
+    let storing_ns = written.bytes as f64 / machine.write_rate[all as usize] * at_once;
+    let vectors = facts.elements() / lanes(facts, schedule, VALUE_BYTES);
     let computing_ns = vectors * written.operations as f64 / machine.vector_ops;
     more_ns + (reading_ns + storing_ns).hypot(computing_ns)
 }
