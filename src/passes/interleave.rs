@@ -20,7 +20,7 @@ use std::collections::HashSet;
 /// ```
 ///
 /// The iterations are blocks where a slice has enough of them, else outputs. Left-over iterations run afterwards, one
-/// by one.
+/// by one. Loops over positions at the end run one iteration after the other too: each writes one run of memory.
 ///
 /// Legal because an iteration writes only accumulators of its own up to its first statement that names another one (the
 /// merge of a block); from there on, iterations run one after the other.
@@ -89,7 +89,7 @@ fn several(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
     let by = by.min(extent);
     let together = match l.kind {
         LoopKind::Seq => independent(&l.body),
-        LoopKind::Parallel | LoopKind::Lanes => l.body.len(),
+        LoopKind::Parallel | LoopKind::Lanes => before_positions(&l.body),
     };
     let (rounds, rest) = (extent / by, extent % by);
     let mut heads = vec![];
@@ -116,6 +116,12 @@ fn several(l: Loop, by: u64, names: &mut Names) -> Vec<Stmt> {
         });
     }
     out
+}
+
+/// The number of statements before the loops over positions at the end.
+fn before_positions(body: &[Stmt]) -> usize {
+    let is_over_positions = |s: &Stmt| matches!(s, Stmt::For(l) if l.var.over == Over::Position);
+    body.iter().rposition(|s| !is_over_positions(s)).map_or(0, |last| last + 1)
 }
 
 /// The number of statements before the first that names an accumulator declared elsewhere, stores, or carries.

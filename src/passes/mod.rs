@@ -335,7 +335,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Position,
         means: "positions of a slice, each of which has its own outputs",
         made_by: &["lower"],
-        asked_by: &["codegen", "unroll", "vectorize"],
+        asked_by: &["codegen", "interleave", "unroll", "vectorize"],
     },
     Role {
         over: Over::Start,

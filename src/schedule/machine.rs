@@ -102,9 +102,6 @@ pub struct Machine {
 
     /// Slowdown of reading, by level, if blocks of one phase are interleaved: prefetchers follow worse.
     pub reading_interleaved: [f64; 4],
-    /// Slowdown of writing, by level, if several slices are written at once: stores and loads of several rows disturb the
-    /// prefetchers.
-    pub storing_interleaved: [f64; 4],
     /// Slowdown of reading, by level, if elements are read again for a later phase: nothing new is read meanwhile.
     pub reading_again: [f64; 4],
     /// The same slowdown if blocks are interleaved.
@@ -184,7 +181,6 @@ impl Machine {
         extreme_latency: 0.3,
         compared_extreme_latency: 2.0,
         reading_interleaved: [1.0, 1.0, 1.2, 1.3],
-        storing_interleaved: [1.0, 1.0, 3.0, 2.0],
         reading_again: [1.0, 1.3, 1.3, 1.0],
         reading_again_interleaved: [1.0, 1.5, 1.5, 1.6],
         reading_again_asked: [1.0, 1.0, 1.0, 1.5],

@@ -37,8 +37,7 @@ pub(super) fn writing_ns(facts: &Facts, schedule: &Schedule) -> f64 {
     let slice = machine.level((written.read_bytes.saturating_add(written.bytes)) / slices);
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
     let reading_ns = written.read_bytes as f64 / machine.read_rate[slice as usize];
-    let at_once = if schedule.interleave > 1 { machine.storing_interleaved[all as usize] } else { 1.0 };
-    let storing_ns = written.bytes as f64 / machine.write_rate[all as usize] * at_once;
+    let storing_ns = written.bytes as f64 / machine.write_rate[all as usize];
     let vectors = facts.elements() / lanes(facts, schedule, VALUE_BYTES);
     let computing_ns = vectors * written.operations as f64 / machine.vector_ops;
     more_ns + (reading_ns + storing_ns).hypot(computing_ns)
