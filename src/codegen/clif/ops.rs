@@ -76,10 +76,12 @@ impl Generator<'_> {
     fn int_op(&mut self, op: Op, args: &[Val], lanes: u64) -> Result<Value, Refused> {
         let dtype = args[0].dtype;
         let signed = dtype.is_signed();
-        let a = args[0].value;
-        let mut b = args.last().expect("an operand").value;
+        let (mut a, mut b) = (args[0].value, args.last().expect("an operand").value);
         if dtype == DType::Bool && lanes > 1 {
             // Truth values are as wide as the compared values; a truth value from outside lanes is as wide as a byte.
+            let [bytes_a, bytes_b] = [a, b].map(|v| self.builder.func.dfg.value_type(v).lane_bits() / 8);
+            let wide = signed_of(u64::from(bytes_a.max(bytes_b)));
+            (a, b) = (self.truth_of_size(a, wide), self.truth_of_size(b, wide));
             b = self.reread(b, self.builder.func.dfg.value_type(a));
         }
         let ins = self.builder.ins();
@@ -181,17 +183,11 @@ impl Generator<'_> {
 
     /// The truth in lanes of the size of a type's.
     fn truth_of_size(&mut self, truth: Value, of: DType) -> Value {
-        let integer = |bytes| match bytes {
-            1 => DType::I8,
-            2 => DType::I16,
-            4 => DType::I32,
-            _ => DType::I64,
-        };
         let bytes = u64::from(self.builder.func.dfg.value_type(truth).lane_bits() / 8);
         if bytes == of.bytes() {
             return truth;
         }
-        self.resize_lanes(truth, integer(bytes), integer(of.bytes()))
+        self.resize_lanes(truth, signed_of(bytes), signed_of(of.bytes()))
     }
 
     fn reread_scalar(&mut self, v: Val, to: DType) -> Value {
@@ -302,5 +298,15 @@ impl Generator<'_> {
     fn zero_lanes(&mut self) -> Value {
         let zero = self.builder.func.dfg.constants.insert(ConstantData::from([0; 16].as_slice()));
         self.builder.ins().vconst(types::I64X2, zero)
+    }
+}
+
+/// The signed integer type of so many bytes.
+fn signed_of(bytes: u64) -> DType {
+    match bytes {
+        1 => DType::I8,
+        2 => DType::I16,
+        4 => DType::I32,
+        _ => DType::I64,
     }
 }
