@@ -41,9 +41,9 @@ mod machine;
 mod parts;
 mod strategy;
 
-pub use choose::{Choice, choose, choose_for, choose_in, consider, predict};
-pub use cost::Cost;
+pub use choose::{Choice, choose, choose_for, choose_in, consider, predict, visits};
 pub(crate) use cost::Time;
+pub use cost::{Cost, Visit};
 pub use decided::{Bounds, Decided, Narrowed, Source};
 pub use form::{choose_form, slice_operations};
 pub use machine::{Level, Machine};

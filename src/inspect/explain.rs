@@ -12,6 +12,7 @@
 //! schedule   the chosen schedule, and the reason for it
 //! parts      the code that each generator made
 //! predicted  the expected time of a call
+//! visits     of several: bytes, operations and expected time of each
 //! ```
 
 mod work;
@@ -24,7 +25,7 @@ use crate::problem::search_windows::Windows;
 use crate::problem::tree::{Grid, Tree};
 use crate::problem::{IndexBox, Problem, SliceWalk};
 use crate::results::RESULTS_VERSION;
-use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time};
+use crate::schedule::{self, Decided, Divided, Level, Machine, Source, Time, Visit};
 use crate::spec::Spec;
 use cranefold_ir::ops::{Form, Method};
 use cranefold_ir::{LoopKind, LoopVar, Nest, Over, Stmt};
@@ -59,6 +60,7 @@ pub(crate) fn explain(spec: Option<&Spec>, compiled: &Compiled, facts: &Facts) -
         page.line(if n == 0 { "code" } else { "" }, part);
     });
     page.line("predicted", &predicted(compiled, facts));
+    visits(compiled).iter().enumerate().for_each(|(n, visit)| page.line(if n == 0 { "visits" } else { "" }, visit));
     Ok(page.0)
 }
 
@@ -337,6 +339,26 @@ fn predicted(compiled: &Compiled, facts: &Facts) -> String {
             format!("{}{alone}, {rate:.1} GB/s: {}", Time(cost.total_ns()), terms.join(", "))
         }
     }
+}
+
+/// The visits of slices, a line each, if there are several.
+fn visits(compiled: &Compiled) -> Vec<String> {
+    let Decided { source, schedule, .. } = &compiled.decided;
+    let Some(problem) = source.problem() else { return vec![] };
+    let visits = schedule::visits(problem, schedule);
+    if visits.len() > 1 { visits.iter().map(visit).collect() } else { vec![] }
+}
+
+fn visit(visit: &Visit) -> String {
+    let mut text = format!("{}: {} bytes from the {}", visit.name, grouped(visit.read_bytes), visit.level);
+    if visit.times > 1 {
+        text += &format!(", {} times", visit.times);
+    }
+    if visit.written_bytes > 0 {
+        text += &format!(", {} written", grouped(visit.written_bytes));
+    }
+    let (operations, cycles) = (several(visit.operations, "operation"), grouped(visit.port_cycles as u64));
+    text + &format!("; {operations} an element, {cycles} port cycles; {}", Time(visit.ns))
 }
 
 /// A count with its noun, which has a plural in s.

@@ -1,7 +1,7 @@
 //! The choice of a schedule.
 
 use super::Schedule;
-use super::cost::{Cost, Time};
+use super::cost::{Cost, Time, Visit};
 use super::facts::{Facts, bytes_read};
 use super::form::choose_form;
 use super::parts::parts;
@@ -89,6 +89,21 @@ pub fn predict(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
     }
 }
 
+/// The visits of a region's slices by a schedule, in order; none of what only moves, converts or selects.
+///
+/// ```
+/// use cranefold::{Problem, Schedule, Spec, schedule::visits};
+///
+/// let spec: Spec = "region x:f32[64,1000] axes=[1] { m = mean(x); m, mean((x - m) * (x - m)) }".parse()?;
+/// let visits = visits(&Problem::of(&spec), &Schedule::default());
+/// assert_eq!(visits.iter().map(|visit| visit.name.as_str()).collect::<Vec<_>>(), ["mean", "mean"]);
+/// # Ok::<(), cranefold::SpecError>(())
+/// ```
+pub fn visits(problem: &Problem, schedule: &Schedule) -> Vec<Visit> {
+    let facts = Facts::of(problem, schedule.form, schedule.width);
+    facts.map_or(vec![], |facts| super::strategy::visits(&facts, schedule))
+}
+
 impl Choice {
     /// The reasons for this schedule: a line for each other candidate, the next best first.
     pub fn reasons(&self) -> Vec<String> {
@@ -112,7 +127,7 @@ impl Choice {
 mod tests {
     use super::*;
     use crate::Spec;
-    use crate::schedule::Machine;
+    use crate::schedule::{Level, Machine};
 
     fn choice(spec: &str) -> Choice {
         let spec: Spec = spec.parse().expect("a spec");
@@ -143,6 +158,23 @@ mod tests {
     fn regions_of_elements_alone_have_wide_vectors() {
         assert_eq!(choice("region x:f32[64,1024] axes=[1] { exp(x) }").schedule.width, 512);
         assert_eq!(choice("region x:f32[2,8] axes=[1] { exp(x) }").schedule.width, 128);
+    }
+
+    /// Rows of 4 KB are read from memory by the first visit alone.
+    #[test]
+    fn visits_are_priced_one_by_one() {
+        let text = "region x:f32[8192,1024] axes=[1] { c = centered(x); c * rsqrt(mean(c * c)) }";
+        let problem = Problem::of(&text.parse::<Spec>().expect("a spec"));
+        let schedule = choose(&problem, 512);
+        let visits = visits(&problem, &schedule);
+        let told: Vec<_> = visits.iter().map(|v| (v.name.as_str(), v.times, v.level, v.written_bytes)).collect();
+        let bytes = 8192 * 1024 * 4;
+        let (memory, cache) = (Level::Memory, Level::L1);
+        assert_eq!(told, [("mean_pair", 2, memory, 0), ("mean", 1, cache, 0), ("outputs", 1, cache, bytes)]);
+        assert!(visits.iter().all(|v| v.read_bytes == bytes && v.port_cycles > 0.0), "{visits:?}");
+        let all: f64 = visits.iter().map(|visit| visit.ns).sum();
+        let total = predict(&problem, &schedule).expect("a cost").total_ns();
+        assert!((total - all).abs() <= Machine::TYPICAL.wide_call_ns, "{total} and {all}");
     }
 
     /// Pieces of rows of a matrix that begin inside of lines read more of them.

@@ -4,6 +4,27 @@ use super::facts::Facts;
 use super::machine::Level;
 use std::fmt;
 
+/// A visit of the slices of a region and its expected time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Visit {
+    /// The reductions; `outputs` for the visit that writes each position.
+    pub name: String,
+    /// Bytes of the elements read, each once.
+    pub read_bytes: u64,
+    /// The number of times that they are read.
+    pub times: usize,
+    /// The level of memory that holds them.
+    pub level: Level,
+    /// Bytes written to outputs at positions.
+    pub written_bytes: u64,
+    /// Operations on an element, over all times.
+    pub operations: u64,
+    /// Cycles in which the ports of the vector units begin these operations.
+    pub port_cycles: f64,
+    /// The expected time in ns, without values that are kept or computed for several visits.
+    pub ns: f64,
+}
+
 /// The time of a call on one thread in ns, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {

@@ -38,6 +38,8 @@ pub(super) struct Runs<'f> {
 
 /// A visit of slices after the first, by a group of reductions.
 pub(super) struct Later {
+    /// The names of its reductions.
+    pub name: String,
     /// The number of times that an element is read.
     pub phases: usize,
     /// Operations on an element, over all phases.
@@ -55,6 +57,7 @@ impl Later {
         let phases = method.phases().len();
         let tree = Tree::of(problem.walks.get(group.walk)?, method);
         (phases > 0).then(|| Later {
+            name: group.name.clone(),
             phases,
             operations: operations(&group.reducer, width, machine).iter().sum(),
             value_bytes: method.state_bytes() / method.state_values().max(1) as u64,
@@ -96,6 +99,8 @@ pub(super) struct Facts<'p> {
     pub machine: Machine,
     /// The form of the reducer.
     pub form: Form,
+    /// The names of the reductions of the first visit.
+    pub name: String,
     pub tree: Tree,
     /// The loops of each box of slices.
     pub loops: Vec<Vec<OutputLoop>>,
@@ -159,6 +164,7 @@ impl<'p> Facts<'p> {
             problem,
             machine,
             form,
+            name: keeping.groups().next()?.name.clone(),
             phase_bytes: lanes.zip(states).map(|(lanes, bytes)| lanes * bytes).max().unwrap_or(0),
             tree,
             loops: output_loops(problem),

@@ -59,6 +59,8 @@ pub struct Machine {
     pub near_pages: u64,
     /// Operations on whole vectors in a ns.
     pub vector_ops: f64,
+    /// Operations on whole vectors that begin in a cycle.
+    pub ports: f64,
     /// Bytes of accumulators that are written and read again per ns: a store of 64 bytes takes two cycles.
     pub state_rate: f64,
     /// Time in ns between an operation and the next one that needs its result.
@@ -162,6 +164,7 @@ impl Machine {
         line_ns: [0.25, 2.0, 3.3, 7.0],
         near_pages: 2048,
         vector_ops: 6.0,
+        ports: 2.0,
         state_rate: 237.0,
         latency_ns: 1.1,
         wait_ns: 12.0,

@@ -20,7 +20,7 @@ mod short_slices;
 mod side_by_side;
 mod transposed;
 
-use super::cost::Cost;
+use super::cost::{Cost, Visit};
 use super::facts::{Facts, OutputLoop};
 use super::machine::Machine;
 use super::{Schedule, Tile, Transform};
@@ -100,8 +100,8 @@ impl Strategy {
             SharedFolds => shared_folds::cost(facts, schedule),
             Columns => columns::cost(facts, schedule),
         };
-        let later_ns = later::visits_ns(facts, schedule) + positions::writing_ns(facts, schedule);
-        Cost { later_ns, ..cost }
+        let later = later::visits(facts, schedule).into_iter().chain(positions::visit(facts, schedule));
+        Cost { later_ns: later.map(|visit| visit.ns).sum(), ..cost }
     }
 }
 
@@ -139,6 +139,23 @@ fn keeping_ns(facts: &Facts, schedule: &Schedule) -> f64 {
         }
     };
     facts.repeated.iter().map(one).sum()
+}
+
+/// The visits of slices, in order.
+pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
+    let first = Cost { later_ns: 0.0, ..Strategy::of(facts, schedule).cost(facts, schedule) };
+    let operations = facts.elements() / later::lanes(facts, schedule, facts.value_bytes) * facts.operations as f64;
+    let first = Visit {
+        name: facts.name.clone(),
+        read_bytes: facts.bytes,
+        times: facts.phases,
+        level: facts.machine.level(facts.bytes),
+        written_bytes: 0,
+        operations: facts.operations,
+        port_cycles: operations / facts.machine.ports,
+        ns: first.total_ns(),
+    };
+    [first].into_iter().chain(later::visits(facts, schedule)).chain(positions::visit(facts, schedule)).collect()
 }
 
 /// The cost of a call of code by a schedule.

@@ -1,7 +1,7 @@
 //! The visit that writes the positions of slices, after their reductions.
 
 use super::super::Schedule;
-use super::super::cost::Cost;
+use super::super::cost::{Cost, Visit};
 use super::super::facts::{Facts, Written};
 use super::super::machine::Machine;
 use super::later::lanes;
@@ -9,7 +9,7 @@ use super::vector_bytes;
 use crate::problem::Problem;
 
 /// Bytes of a value in this visit.
-const VALUE_BYTES: f64 = 4.0;
+const VALUE_BYTES: u64 = 4;
 
 /// The cost of a problem without reductions; `None` of another one.
 pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
@@ -18,7 +18,7 @@ pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Opti
     let machine = Machine::TYPICAL;
     let written = Written::of(problem, &apply, schedule.width, &machine);
     let level = machine.level(written.read_bytes.saturating_add(written.bytes)) as usize;
-    let vectors = problem.elements_read() as f64 * VALUE_BYTES / vector_bytes(schedule);
+    let vectors = problem.elements_read() as f64 * VALUE_BYTES as f64 / vector_bytes(schedule);
     Some(Cost {
         reading_ns: written.read_bytes as f64 / machine.read_rate[level]
             + written.bytes as f64 / machine.write_rate[level],
@@ -27,18 +27,26 @@ pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Opti
     })
 }
 
-/// The time of the visit: it reads slices again, from the cache that holds them, and writes outputs, which leave less of
-/// the caches to the inputs.
-pub(super) fn writing_ns(facts: &Facts, schedule: &Schedule) -> f64 {
-    let Some(written) = &facts.written else { return 0.0 };
+/// The visit: it reads slices again, from the cache that holds them, and writes outputs, which leave less of the caches
+/// to the inputs.
+pub(super) fn visit(facts: &Facts, schedule: &Schedule) -> Option<Visit> {
+    let written = facts.written.as_ref()?;
     let machine = &facts.machine;
     let all = machine.level(facts.bytes.saturating_add(written.bytes));
     let slices = facts.slices.max(1);
-    let slice = machine.level((written.read_bytes.saturating_add(written.bytes)) / slices);
+    let level = machine.level((written.read_bytes.saturating_add(written.bytes)) / slices);
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
-    let reading_ns = written.read_bytes as f64 / machine.read_rate[slice as usize];
+    let reading_ns = written.read_bytes as f64 / machine.read_rate[level as usize];
     let storing_ns = written.bytes as f64 / machine.write_rate[all as usize];
-    let vectors = facts.elements() / lanes(facts, schedule, VALUE_BYTES);
-    let computing_ns = vectors * written.operations as f64 / machine.vector_ops;
-    more_ns + (reading_ns + storing_ns).hypot(computing_ns)
+    let operations = facts.elements() / lanes(facts, schedule, VALUE_BYTES) * written.operations as f64;
+    Some(Visit {
+        name: "outputs".into(),
+        read_bytes: written.read_bytes,
+        times: 1,
+        level,
+        written_bytes: written.bytes,
+        operations: written.operations,
+        port_cycles: operations / machine.ports,
+        ns: more_ns + (reading_ns + storing_ns).hypot(operations / machine.vector_ops),
+    })
 }
