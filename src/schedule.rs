@@ -21,6 +21,7 @@
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
 //!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
+//!          | "nontemporal" "=" ("on" | "off")                     whole vectors of outputs written past the caches
 //!          | "keep" "=" name ("," name)*                           element values kept between the visits of a slice
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
@@ -78,6 +79,8 @@ pub struct Schedule {
     /// The bytes of the lines of memory that loops load as whole vectors where they can, in wide functions whose
     /// vectors have masks; 0 loads vectors from anywhere.
     pub align: u64,
+    /// True where whole vectors of outputs are written to memory past the caches, in wide functions.
+    pub nontemporal: bool,
     /// The element values of a region that are kept in scratch memory between the visits of a slice, by the names of
     /// their definitions in the problem.
     pub keep: Vec<String>,
@@ -99,6 +102,7 @@ impl Default for Schedule {
             prefetch: 0,
             transpose: true,
             align: 0,
+            nontemporal: false,
             keep: vec![],
             parts: Parts::ONE,
         }
@@ -193,6 +197,9 @@ impl fmt::Display for Schedule {
         if !self.transpose {
             f.write_str(" transpose=off")?;
         }
+        if self.nontemporal {
+            f.write_str(" nontemporal=on")?;
+        }
         if !self.keep.is_empty() {
             write!(f, " keep={}", self.keep.join(","))?;
         }
@@ -208,7 +215,7 @@ pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS \
          in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off \
-         keep=VALUES parts=PARTS[@blocks]"
+         nontemporal=on|off keep=VALUES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -322,6 +329,7 @@ impl Schedule {
             "prefetch" => ("prefetch", self.prefetch = number()?),
             "transpose" => ("transpose", self.transpose = parse_switch(value)?),
             "align" => ("align", self.align = number()?),
+            "nontemporal" => ("nontemporal", self.nontemporal = parse_switch(value)?),
             "keep" => ("keep", self.keep = parse_names(value)?),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,

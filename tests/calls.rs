@@ -93,7 +93,7 @@ fn schedules_that_do_not_fit_are_refused() {
     let text = |text: &str| text.parse::<Schedule>().expect_err("no schedule").to_string();
     let unknown = |word: &str| {
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off keep=VALUES parts=PARTS[@blocks]"
+            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off nontemporal=on|off keep=VALUES parts=PARTS[@blocks]"
         )
     };
     for word in [

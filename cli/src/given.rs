@@ -153,7 +153,7 @@ impl Flat {
             match array.role {
                 BufferRole::In => flat.inputs.push(buffer(inputs.next(), true)?),
                 BufferRole::InOut => flat.outputs.push(buffer(old.next(), false)?),
-                BufferRole::Out => flat.outputs.push(buffer(None, false)?),
+                BufferRole::Out | BufferRole::Nontemporal => flat.outputs.push(buffer(None, false)?),
             }
         }
         Ok(flat)

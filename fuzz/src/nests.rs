@@ -30,7 +30,7 @@ impl Memory {
     /// Elements of a kind in all buffers that are read, the others of a pattern.
     pub fn of_nest(nest: &Nest, kind: u8, seed: u64) -> Memory {
         let buffer = |(n, b): (u64, &ir::Buffer)| match b.role {
-            BufferRole::Out => Buffer::new((b.len * b.dtype.bytes()) as usize, 0),
+            BufferRole::Out | BufferRole::Nontemporal => Buffer::new((b.len * b.dtype.bytes()) as usize, 0),
             BufferRole::In | BufferRole::InOut => {
                 Buffer::holding(&elements(b.dtype, b.len as usize, kind, seed.wrapping_add(n << 32)), 0)
             }

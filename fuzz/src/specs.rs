@@ -319,13 +319,26 @@ impl Case {
             let (interleave, prefetch, transpose) = (1 + jam % 4, 64 * (in_flight % 3), jam % 8 < 6);
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
+            let nontemporal = jam % 5 == 0;
             let align = if jam % 2 == 1 { 64 } else { 0 };
             let keep = match jam % 3 {
                 0 => vec![],
                 _ => problem.keepable(|_| true).into_iter().map(|value| value.name).collect(),
             };
-            let mut schedule =
-                Schedule { width, form, tiles, jam, in_flight, interleave, prefetch, align, transpose, keep, parts };
+            let mut schedule = Schedule {
+                width,
+                form,
+                tiles,
+                jam,
+                in_flight,
+                interleave,
+                prefetch,
+                transpose,
+                align,
+                nontemporal,
+                keep,
+                parts,
+            };
             if schedule.check(problem).is_err() {
                 schedule.keep.clear();
             }

@@ -34,7 +34,7 @@
 //! ```text
 //! nest      = "nest" quoted "{" buffer* def* stmt* "}"
 //! quoted    = '"' characters and the escapes \" \\ \n \u{hex}, on one line '"'
-//! buffer    = ("in" | "out" | "inout") x ":" dtype "[" count "]"             x0, x1 ... in order
+//! buffer    = ("in" | "out" | "inout" | "nontemporal") x ":" dtype "[" count "]"   x0, x1 ... in order
 //! def       = "def" name "(" list(v ":" dtype)? ")" "->" list(dtype)
 //!             "{" ("let" v "=" expr)* list(expr) "}"                          v0, v1 ... in order
 //! body      = "{" stmt* "}"

@@ -38,15 +38,22 @@ pub enum BufferRole {
     Out,
     /// An output whose old elements are read before they are written.
     InOut,
+    /// An output whose whole vectors are written past the caches, where they begin at multiples of their bytes and the
+    /// generator has such stores.
+    Nontemporal,
 }
 
 impl BufferRole {
+    /// Every role.
+    pub const ALL: [BufferRole; 4] = [BufferRole::In, BufferRole::Out, BufferRole::InOut, BufferRole::Nontemporal];
+
     /// The word in text.
     pub const fn name(self) -> &'static str {
         match self {
             BufferRole::In => "in",
             BufferRole::Out => "out",
             BufferRole::InOut => "inout",
+            BufferRole::Nontemporal => "nontemporal",
         }
     }
 }

@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
     }
 
     fn role(&self) -> Option<BufferRole> {
-        [BufferRole::In, BufferRole::Out, BufferRole::InOut].into_iter().find(|role| self.is_word(role.name()))
+        BufferRole::ALL.into_iter().find(|role| self.is_word(role.name()))
     }
 
     fn buffer(&mut self, role: BufferRole) -> Result<()> {

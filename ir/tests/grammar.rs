@@ -77,7 +77,7 @@ fn every_statement() -> Nest {
     }
     let results = vec![Expr::Var(Var(1), DType::F32)];
     let def = Def { name: "def".into(), params: vec![DType::F32], lets: vec![number()], results };
-    let roles = [BufferRole::In, BufferRole::Out, BufferRole::InOut];
+    let roles = BufferRole::ALL;
     let buffers = roles.map(|role| Buffer { role, dtype: DType::F32, len: 1 }).into();
     Nest { name: "nest".into(), buffers, defs: vec![def], body: all }
 }

@@ -11,8 +11,8 @@ use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{IndexBox, Offsets, Problem};
 use crate::schedule::{Divided, Schedule};
-use cranefold_ir::Nest;
 use cranefold_ir::ops::Form;
+use cranefold_ir::{BufferRole, Nest};
 use std::ops::Range;
 
 /// Elements at whose multiples long pieces of the innermost dim begin: a cache line of f32, so that two parts seldom
@@ -22,7 +22,13 @@ const LINE: u64 = 16;
 /// The naive program of a problem in the parts of a schedule.
 pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
     let (form, shares) = (schedule.form, shares(problem, schedule));
-    let lower = |share: &Share| lower_keeping(problem, (form, &schedule.keep), name, share);
+    let lower = |share: &Share| {
+        let mut nest = lower_keeping(problem, (form, &schedule.keep), name, share);
+        let operands = problem.inputs.len() + problem.outputs.len();
+        let written = nest.buffers.iter_mut().take(operands).filter(|b| b.role == BufferRole::Out);
+        written.filter(|_| schedule.nontemporal).for_each(|b| b.role = BufferRole::Nontemporal);
+        nest
+    };
     let finish = match shares[..] {
         [Share::Blocks { parts, .. }, ..] => {
             Some(Nest { name: format!("{name}, finish"), ..lower(&Share::Finish { parts }) })

@@ -79,7 +79,7 @@ pub const FORCED: &[&str] = &[
     "tile=i0:8 jam=4",
     "tile=i1:5 jam=7 transpose=off",
     "parts=2@blocks",
-    "prefetch=256 jam=2",
+    "prefetch=256 jam=2 nontemporal=on",
     "parts=3",
 ];
 

@@ -27,7 +27,7 @@ impl<'a> Verifier<'a> {
             Expr::Load(buf, dtype, index) => match self.nest.buffers.get(buf.0 as usize) {
                 None => self.report(format!("there is no buffer {buf}")),
                 Some(buffer) => {
-                    if buffer.role == BufferRole::Out {
+                    if matches!(buffer.role, BufferRole::Out | BufferRole::Nontemporal) {
                         self.report(format!("{buf} is an output and is not read"));
                     }
                     self.same_type(*dtype, buffer.dtype, buf);

@@ -49,7 +49,7 @@ impl<'a> Generator<'a> {
 
     fn nest(mut self) -> Nest {
         for _ in 0..self.choices.below(4) {
-            let role = self.choices.of(&[BufferRole::In, BufferRole::Out, BufferRole::InOut]);
+            let role = self.choices.of(&BufferRole::ALL);
             let buffer = Buffer { role, dtype: self.choices.of(&DType::ALL), len: self.choices.number() };
             self.nest.buffers.push(buffer);
         }

@@ -1,12 +1,13 @@
 //! Lanes to and from registers: constants, loads and stores.
 
 use super::machine::code::{Arg, Constant, Inst, Item, Reg, View, masked_load};
+use super::machine::nontemporal;
 use super::machine::table::Opcode;
 use super::{ActiveLanes, Generator, Refused, Val, ValuePlace, Walk};
-use crate::codegen::address::Access;
+use crate::codegen::address::{Access, Base};
 use crate::codegen::emit::{Memory, Numbers};
 use crate::schedule::Machine;
-use cranefold_ir::{BufId, DType, Scalar};
+use cranefold_ir::{BufId, BufferRole, DType, Scalar};
 
 impl<'a> Memory<'a> for Generator<'a> {
     fn load(&mut self, _: &Walk<'a>, from: Access<Reg>) -> Result<Val, Refused> {
@@ -43,7 +44,12 @@ impl<'a> Memory<'a> for Generator<'a> {
             return Err(Refused("stores of which some are left out".into()));
         }
         let reg = self.reg(val);
+        let is_past_caches = match to.base {
+            Base::Buf(buf) => self.around.nest.buffers[buf.0 as usize].role == BufferRole::Nontemporal,
+            Base::Acc(_) => false,
+        };
         match lanes {
+            Some((lanes, 1)) if is_past_caches && self.store_past_caches(reg, (pointer, offset), lanes * bytes) => {}
             None => self.store_bytes(reg, pointer, offset, bytes),
             Some((lanes, 1)) if (lanes * bytes).is_power_of_two() => {
                 self.store_bytes(reg, pointer, offset, lanes * bytes);
@@ -267,6 +273,15 @@ impl Generator<'_> {
         let code = Opcode::Vextracti128;
         self.emit(Inst::new(code, &args));
         to
+    }
+
+    /// Stores a whole vector past the caches; false if that takes another store.
+    fn store_past_caches(&mut self, reg: Reg, (base, offset): (Reg, i32), bytes: u64) -> bool {
+        let Some(store) = nontemporal::of_bytes(bytes).filter(|_| i64::from(offset) % bytes as i64 == 0) else {
+            return false;
+        };
+        self.emit(Inst::new(store.past, &[Arg::Mem(base, offset), Arg::Reg(reg, store.view)]));
+        true
     }
 
     /// Stores exactly `bytes` bytes, a power of two.

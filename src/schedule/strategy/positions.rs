@@ -3,13 +3,39 @@
 use super::super::Schedule;
 use super::super::cost::{Cost, Visit};
 use super::super::facts::{Facts, Written};
-use super::super::machine::Machine;
+use super::super::machine::{Level, Machine};
 use super::later::lanes;
 use super::vector_bytes;
 use crate::problem::Problem;
+use crate::vectors::Vectors;
 
 /// Bytes of a value in this visit.
 const VALUE_BYTES: u64 = 4;
+
+/// Returns true if whole vectors of the outputs should be written past the caches: if these hold neither them nor what is
+/// read, which a line of output need not drive out then, nor be read before it is written.
+pub(in crate::schedule) fn pass_caches(problem: &Problem, schedule: &Schedule) -> bool {
+    let machine = Machine::TYPICAL;
+    let apply = problem.computation_in(schedule.form).and_then(|computation| computation.apply);
+    let bytes = match apply {
+        Some(apply) => {
+            let written = Written::of(problem, &apply, schedule.width, &machine);
+            written.read_bytes.saturating_add(written.bytes)
+        }
+        // Each element is a slice.
+        None if problem.walks.is_empty() => {
+            let operands = problem.inputs.iter().map(|input| &input.operand).chain(&problem.outputs);
+            operands.map(|o| o.len.saturating_mul(o.dtype.bytes())).fold(0, u64::saturating_add)
+        }
+        None => 0,
+    };
+    Vectors::WIDEST.at_most(schedule.width).are_wide() && machine.level(bytes) == Level::Memory
+}
+
+/// Bytes per ns that are written, of data at a level.
+fn write_rate(machine: &Machine, schedule: &Schedule, level: Level) -> f64 {
+    if schedule.nontemporal { machine.write_past_rate } else { machine.write_rate[level as usize] }
+}
 
 /// The cost of a problem without reductions; `None` of another one.
 pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Option<Cost> {
@@ -17,11 +43,11 @@ pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Opti
     let apply = computation.apply.filter(|_| computation.stages.iter().all(|stage| stage.groups.is_empty()))?;
     let machine = Machine::TYPICAL;
     let written = Written::of(problem, &apply, schedule.width, &machine);
-    let level = machine.level(written.read_bytes.saturating_add(written.bytes)) as usize;
+    let level = machine.level(written.read_bytes.saturating_add(written.bytes));
     let vectors = problem.elements_read() as f64 * VALUE_BYTES as f64 / vector_bytes(schedule);
     Some(Cost {
-        reading_ns: written.read_bytes as f64 / machine.read_rate[level]
-            + written.bytes as f64 / machine.write_rate[level],
+        reading_ns: written.read_bytes as f64 / machine.read_rate[level as usize]
+            + written.bytes as f64 / write_rate(&machine, schedule, level),
         computing_ns: vectors * written.operations as f64 / machine.vector_ops,
         ..Cost::default()
     })
@@ -37,7 +63,7 @@ pub(super) fn visit(facts: &Facts, schedule: &Schedule) -> Option<Visit> {
     let level = machine.level((written.read_bytes.saturating_add(written.bytes)) / slices);
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
     let reading_ns = written.read_bytes as f64 / machine.read_rate[level as usize];
-    let storing_ns = written.bytes as f64 / machine.write_rate[all as usize];
+    let storing_ns = written.bytes as f64 / write_rate(machine, schedule, all);
     let operations = facts.elements() / lanes(facts, schedule, VALUE_BYTES) * written.operations as f64;
     Some(Visit {
         name: "outputs".into(),

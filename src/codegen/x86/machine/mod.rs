@@ -8,6 +8,7 @@
 //! | [`dead`] | removes instructions whose results nothing reads |
 //! | [`coalesce`] | removes copies |
 //! | [`order`] | list scheduling: independent chains run side by side |
+//! | [`nontemporal`] | tests the addresses of stores past the caches |
 //! | [`constants`] | gives each constant a register around a loop, or a place in memory |
 //! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; the frame holds the rest |
 //! | [`encode`] | writes the bytes |
@@ -22,6 +23,7 @@ mod dead;
 pub mod encode;
 mod live;
 mod maxima;
+pub mod nontemporal;
 mod order;
 mod quotients;
 mod registers;
@@ -64,6 +66,8 @@ pub fn assemble(mut program: MachineProgram, tier: Tier, buffers: Reg, spills_at
     watch.passed("coalesce", &program, &Pool::default());
     order::order(&mut program, tier);
     watch.passed("order", &program, &Pool::default());
+    nontemporal::expand(&mut program);
+    let mut watch = Watch::new(&program, tier);
     let pool = constants::place(&mut program, tier, &[buffers]);
     watch.passed("constants", &program, &pool);
     let homes = registers::allocate(&program, tier, buffers);

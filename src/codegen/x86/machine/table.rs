@@ -322,6 +322,8 @@ table! {
     Vmovdqu16Store = UNARY, Merges(2), Plain, [], [EVEX_Vmovdqu16_zmmm512_k1z_zmm: 1];
     Vmovdqu32Store = UNARY, Merges(4), Plain, [], [EVEX_Vmovdqu32_zmmm512_k1z_zmm: 1];
     Vmovdqu64Store = UNARY, Merges(8), Plain, [], [EVEX_Vmovdqu64_zmmm512_k1z_zmm: 1];
+    VmovntpsYmm = UNARY, Unmasked, Plain, [VEX_Vmovntps_m256_ymm: 1], [EVEX_Vmovntps_m256_ymm: 1];
+    VmovntpsZmm = UNARY, Unmasked, Plain, [], [EVEX_Vmovntps_m512_zmm: 1];
     Vpmaskmovd = BINARY, Unmasked, Plain, [VEX_Vpmaskmovd_ymm_ymm_m256: 1], [];
     Vmovd = UNARY, Unmasked, Plain, [VEX_Vmovd_xmm_rm32: 1], [EVEX_Vmovd_xmm_rm32: 1];
     VmovdStore = UNARY, Unmasked, Plain, [VEX_Vmovd_rm32_xmm: 1], [EVEX_Vmovd_rm32_xmm: 1];
@@ -371,6 +373,7 @@ table! {
     Push = SAVE, Unmasked, Registers, [Push_r64: 1], [Push_r64: 1];
     Pop = RESTORE, Unmasked, Registers, [Pop_r64: 1], [Pop_r64: 1];
     Ret = BARE, Unmasked, Registers, [Retnq: 1], [Retnq: 1];
+    Sfence = BARE, Unmasked, Registers, [Sfence: 1], [Sfence: 1];
     Vzeroupper = BARE, Unmasked, Registers, [VEX_Vzeroupper: 1], [VEX_Vzeroupper: 1];
 }
 
