@@ -174,14 +174,11 @@ pub struct Bench {
     /// A file of specs or of cases as peers/cases.py writes them, one a line; `#` starts a comment
     #[arg(long, value_name = "F")]
     pub file: Option<PathBuf>,
-    /// The most bits of a vector, as in `run`
-    #[arg(long, value_name = "BITS")]
-    pub width: Option<u32>,
     /// Milliseconds of sampling for a case; at least 7 samples are taken
     #[arg(long, value_name = "MS", default_value_t = 120)]
     pub budget_ms: u32,
     /// Time every candidate schedule, and print by how much the chosen one is slower than the fastest
-    #[arg(long, conflicts_with_all = ["threads", "budget_ms", "offset"])]
+    #[arg(long, conflicts_with_all = ["threads", "budget_ms", "offset", "schedule"])]
     pub candidates: bool,
     /// The number of threads that run the kernels
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -192,6 +189,9 @@ pub struct Bench {
     /// Print one JSON object a line, in the peers' format; kernels are then timed alone, like the peers, not in turn
     #[arg(long)]
     pub json: bool,
+    /// The forced choices.
+    #[command(flatten)]
+    pub forced: Forced,
 }
 
 /// The choices that are forced upon the compiler.

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use crate::threads::{compiler, pool};
 pub use cases::Case;
 use cases::Entry;
-use cranefold::{Options, Schedule};
 pub use measure::{Measured, Order, measure};
 use report::Report;
 use std::io::Write;
@@ -28,11 +27,10 @@ pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
         None if args.specs.is_empty() => return Err(Failure::NothingToTime),
         None => cases::specs(&args.specs)?,
     };
-    let width = args.width.map(Schedule::checked_width).transpose()?;
+    let options = args.forced.options()?;
     if args.candidates {
-        return candidates::candidates(&entries, width, args.json, out);
+        return candidates::candidates(&entries, options.width, args.json, out);
     }
-    let options = Options { schedule: None, width };
     let compiler = compiler(args.threads)?;
     let executor = pool(args.threads)?;
     let target = compiler.target().clone();
