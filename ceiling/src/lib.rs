@@ -17,6 +17,15 @@
 //! | `var in blocks` | the same, in two passes over each 4 KB | f32 |
 //! | `outer sum` | sum x of each column of a matrix | f32, f64 |
 //!
+//! A [`RowLoop`] writes each row of a matrix of f32, normalised over the row:
+//!
+//! | rows | formula | visits of a row |
+//! | --- | --- | --- |
+//! | `softmax` | e / sum e, e = exp(x - max x), exp within 0.9 ulp | 3 |
+//! | `layer_norm` | (x - mean) / sqrt(var + 1e-5) * w + b by one reciprocal, var in a visit of its own | 3 |
+//! | `rms_norm` | x / sqrt(mean x^2 + 1e-6) * w by one reciprocal | 2 |
+//! | `int8` | x * (127 / max \|x\|), rounded to the nearest even integer and saturated | 2 |
+//!
 //! Loops are in `std::arch` and keep as many accumulators as hide the latency of the operation (eight for floats).
 //! They read their bytes at any alignment, and take vectors that are not whole padded by the identity element. There
 //! are loops for x86-64 with AVX2, FMA and F16C (128 and 256 bits) and with AVX-512 F, BW, DQ and VL (512 bits); on
@@ -24,8 +33,11 @@
 //!
 //! Sums are not exact: a loop adds in the order that suits it. `exact` in a name holds for every input.
 
+mod rows;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+pub use rows::{RowLoop, row_loops};
 
 /// A loop.
 #[derive(Clone, Copy, Debug)]

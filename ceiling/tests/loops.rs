@@ -1,6 +1,6 @@
 //! Every loop that this machine can run computes what scalar code does.
 
-use cranefold_ceiling::{HandLoop, loops};
+use cranefold_ceiling::{HandLoop, loops, row_loops};
 use half::{bf16, f16};
 
 /// Lengths in elements: one, around vectors and groups of them, around a block of 4 KB, several blocks.
@@ -180,4 +180,56 @@ fn a_row_is_named_once() {
     names.sort();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+/// A row of each formula in f64.
+fn row_of(what: &str, x: &[f64], w: &[f64], b: &[f64]) -> Vec<f64> {
+    let n = x.len() as f64;
+    let of = |f: &dyn Fn(usize) -> f64| (0..x.len()).map(f).collect::<Vec<f64>>();
+    match what {
+        "softmax" => {
+            let m = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = x.iter().map(|x| (x - m).exp()).sum();
+            of(&|i| (x[i] - m).exp() / sum)
+        }
+        "layer_norm" => {
+            let mean = x.iter().sum::<f64>() / n;
+            let var = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+            of(&|i| (x[i] - mean) / (var + 1e-5).sqrt() * w[i] + b[i])
+        }
+        "rms_norm" => {
+            let mean = x.iter().map(|x| x * x).sum::<f64>() / n;
+            of(&|i| x[i] / (mean + 1e-6).sqrt() * w[i])
+        }
+        "int8" => {
+            let greatest = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
+            of(&|i| x[i] * 127.0 / greatest)
+        }
+        other => panic!("rows of {other}"),
+    }
+}
+
+#[test]
+fn rows_are_written() {
+    let f32s = |values: &[f64]| values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect::<Vec<u8>>();
+    for rows in row_loops() {
+        for (count, columns) in [(3, 1), (2, 16), (3, 67), (2, 768)] {
+            let random: Vec<f64> = random((count + 2) * columns).map(|x| f64::from(x as f32 - 0.5)).collect();
+            let (x, weights) = random.split_at(count * columns);
+            let (w, b) = weights.split_at(columns);
+            let is_bytes = rows.what() == "int8";
+            let mut out = vec![0xff; count * columns * if is_bytes { 1 } else { 4 }];
+            rows.run(&f32s(x), [&f32s(w), &f32s(b)], &mut out);
+            let got: Vec<f64> = match is_bytes {
+                true => out.iter().map(|&x| f64::from(x as i8)).collect(),
+                false => out.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x).into()).collect(),
+            };
+            let expected = x.chunks(columns).flat_map(|x| row_of(rows.what(), x, w, b));
+            let off = if is_bytes { 0.501 } else { 2e-5 };
+            for (at, (got, expected)) in got.iter().zip(expected).enumerate() {
+                let name = (rows.what(), rows.bits());
+                assert!((got - expected).abs() <= off, "{name:?} of {columns} at {at}: {got}, not {expected}");
+            }
+        }
+    }
 }

@@ -57,7 +57,7 @@ macro_rules! kernels {
             /// r = x - n log 2 in two steps; +0 where x is below -87.7.
             #[inline]
             #[target_feature(enable = $features)]
-            fn exp(x: Ps) -> Ps {
+            pub fn exp(x: Ps) -> Ps {
                 // If one operand is a NaN, max gives the second.
                 let x = max_ps(set1_ps(FLUSHED), x);
                 let t = fmadd_ps(x, set1_ps(std::f32::consts::LOG2_E), set1_ps(MAGIC));

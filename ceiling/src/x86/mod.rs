@@ -15,11 +15,12 @@ mod extremes;
 mod fold;
 mod halves;
 mod outer;
+mod rows;
 mod sums;
 mod var;
 mod width;
 
-use crate::{HandLoop, Loop};
+use crate::{HandLoop, Loop, RowLoop};
 
 /// Builds loops from operation, form, and the code by kind, file and name, at these widths.
 macro_rules! loops {
@@ -71,13 +72,39 @@ const VNNI: &[HandLoop] = loops! {
     "i8 sum vpdpbusd", "", Whole bytes::i8_sum_vnni at w512 w256 w128;
 };
 
-pub fn loops() -> Vec<HandLoop> {
+/// Builds loops over rows likewise.
+macro_rules! row_loops {
+    ($($what:literal, $name:ident at $($width:ident)+;)+) => {
+        &[$($(RowLoop::new($what, 8 * width::$width::BYTES as u32, rows::$width::$name),)+)+]
+    };
+}
+
+/// Every loop over rows.
+const ROW_LOOPS: &[RowLoop] = row_loops! {
+    "softmax", softmax at w512 w256 w128;
+    "layer_norm", layer_norm at w512 w256 w128;
+    "rms_norm", rms_norm at w512 w256 w128;
+    "int8", int8 at w512 w256 w128;
+};
+
+/// The features of vectors of 256 bits, and of 512.
+fn features() -> (bool, bool) {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
     let avx512 = avx2
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
+    (avx2, avx512)
+}
+
+pub fn row_loops() -> Vec<RowLoop> {
+    let (avx2, avx512) = features();
+    ROW_LOOPS.iter().filter(|rows| if rows.bits() == 512 { avx512 } else { avx2 }).copied().collect()
+}
+
+pub fn loops() -> Vec<HandLoop> {
+    let (avx2, avx512) = features();
     let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
     let plain = LOOPS.iter().filter(|hand| if hand.bits == 512 { avx512 } else { avx2 });
     plain.chain(VNNI.iter().filter(|_| vnni)).copied().collect()

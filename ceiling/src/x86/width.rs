@@ -87,7 +87,7 @@ pub mod w128 {
         _mm_set1_epi8 as set1_epi8, _mm_set1_epi32 as set1_epi32, _mm_set1_pd as set1_pd, _mm_set1_ps as set1_ps,
         _mm_setzero_si128 as zero, _mm_slli_epi32 as slli_epi32, _mm_sub_ps as sub_ps, _mm_xor_si128 as xor_si,
     };
-    use std::arch::x86_64::{_mm_cvtph_ps, _mm_cvtsi64_si128};
+    use std::arch::x86_64::{_mm_cvtph_ps, _mm_cvtsi64_si128, _mm_cvtsi128_si32, _mm_packs_epi16, _mm_packs_epi32};
     use std::array;
     use std::mem::transmute;
 
@@ -102,12 +102,19 @@ pub mod w128 {
     pub fn load_halves(bytes: &[u8; BYTES / 2]) -> Ps {
         _mm_cvtph_ps(_mm_cvtsi64_si128(i64::from_le_bytes(*bytes)))
     }
+
+    /// Lanes that fit a byte, as bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub fn low_bytes(vector: Si) -> [u8; BYTES / 4] {
+        let halves = _mm_packs_epi32(vector, vector);
+        _mm_cvtsi128_si32(_mm_packs_epi16(halves, halves)).to_le_bytes()
+    }
 }
 
 /// 256 bits: AVX2 and FMA.
 pub mod w256 {
     use super::w128;
-    use std::arch::x86_64::_mm256_cvtph_ps;
     pub use std::arch::x86_64::{
         __m256 as Ps, __m256d as Pd, __m256i as Si, _mm256_add_epi32 as add_epi32, _mm256_add_epi64 as add_epi64,
         _mm256_add_pd as add_pd, _mm256_add_ps as add_ps, _mm256_and_pd as and_pd, _mm256_and_ps as and_ps,
@@ -121,6 +128,10 @@ pub mod w256 {
         _mm256_set1_epi32 as set1_epi32, _mm256_set1_pd as set1_pd, _mm256_set1_ps as set1_ps,
         _mm256_setzero_si256 as zero, _mm256_slli_epi32 as slli_epi32, _mm256_sub_ps as sub_ps,
         _mm256_xor_si256 as xor_si,
+    };
+    use std::arch::x86_64::{
+        _mm_cvtsi128_si64, _mm_packs_epi16, _mm_packs_epi32, _mm256_castsi256_si128, _mm256_cvtph_ps,
+        _mm256_extracti128_si256,
     };
     use std::array;
     use std::mem::transmute;
@@ -136,12 +147,19 @@ pub mod w256 {
     pub fn load_halves(bytes: &[u8; BYTES / 2]) -> Ps {
         _mm256_cvtph_ps(w128::load(bytes))
     }
+
+    /// Lanes that fit a byte, as bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub fn low_bytes(vector: Si) -> [u8; BYTES / 4] {
+        let halves = _mm_packs_epi32(_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector));
+        _mm_cvtsi128_si64(_mm_packs_epi16(halves, halves)).to_le_bytes()
+    }
 }
 
 /// 512 bits: AVX-512.
 pub mod w512 {
-    use super::w256;
-    use std::arch::x86_64::_mm512_cvtph_ps;
+    use super::{w128, w256};
     pub use std::arch::x86_64::{
         __m512 as Ps, __m512d as Pd, __m512i as Si, _mm512_add_epi32 as add_epi32, _mm512_add_epi64 as add_epi64,
         _mm512_add_pd as add_pd, _mm512_add_ps as add_ps, _mm512_and_pd as and_pd, _mm512_and_ps as and_ps,
@@ -155,6 +173,7 @@ pub mod w512 {
         _mm512_setzero_si512 as zero, _mm512_slli_epi32 as slli_epi32, _mm512_sub_ps as sub_ps,
         _mm512_xor_si512 as xor_si,
     };
+    use std::arch::x86_64::{_mm512_cvtepi32_epi8, _mm512_cvtph_ps};
     use std::array;
     use std::mem::transmute;
 
@@ -168,5 +187,12 @@ pub mod w512 {
     #[target_feature(enable = "avx512f")]
     pub fn load_halves(bytes: &[u8; BYTES / 2]) -> Ps {
         _mm512_cvtph_ps(w256::load(bytes))
+    }
+
+    /// Lanes that fit a byte, as bytes.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn low_bytes(vector: Si) -> [u8; BYTES / 4] {
+        w128::bytes_of(_mm512_cvtepi32_epi8(vector))
     }
 }
