@@ -29,6 +29,7 @@ mod reorder;
 mod share_folds;
 mod short;
 mod side_by_side;
+mod squares;
 mod state;
 mod stream;
 mod sums;
@@ -188,6 +189,14 @@ pub const PASSES: &[Pass] = &[
         run: interleave::interleave,
     },
     Pass {
+        name: "squares",
+        summary: "copy matrices that lie across memory by squares",
+        because: "before outline and vectorize, which make lanes of the loops inside squares",
+        relies_on: "parallel loops over positions, one directly inside the other, that copy elements of inputs",
+        runs_on: RunsOn::Lowered,
+        run: squares::squares,
+    },
+    Pass {
         name: "outline",
         summary: "give statements to the generator of wide vectors",
         because: "after the passes that move statements over others; before vectorize, which makes the vectors of a wide function wider",
@@ -334,8 +343,8 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Position,
         means: "positions of a slice, each of which has its own outputs",
-        made_by: &["lower"],
-        asked_by: &["codegen", "interleave", "unroll", "vectorize"],
+        made_by: &["lower", "squares"],
+        asked_by: &["codegen", "interleave", "squares", "unroll", "vectorize"],
     },
     Role {
         over: Over::Start,

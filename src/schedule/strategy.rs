@@ -5,7 +5,7 @@
 //! | [`contiguous`] | contiguous slices | one output after the other; several blocks at once, interleaved, or asked for ahead |
 //! | [`runs`] | runs of memory far apart | tiles that move into the loops over blocks |
 //! | [`short_slices`] | slices of a few elements | tiles that move into the loops over steps: a lane for each slice |
-//! | [`transposed`] | slices across the lines of an input | the same |
+//! | [`transposed`] | slices across the lines of an input, or with trees of one lane | the same |
 //! | [`side_by_side`] | runs of a few elements between those of other slices | tiles that move into the loops over steps, around lanes |
 //! | [`shared_folds`] | slices of a few steps | tiles of outputs whose lanes fold together |
 //! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
@@ -63,7 +63,7 @@ impl Strategy {
             (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
             (true, Some(Transform::Lanes)) => SideBySide,
             (true, Some(Transform::SharedFolds)) => SharedFolds,
-            (true, Some(Transform::Steps)) if facts.crosses() => Transposed,
+            (true, Some(Transform::Steps)) if facts.crosses() || transposed::has_one_lane(facts) => Transposed,
             (true, Some(Transform::Steps)) => ShortSlices,
         }
     }
