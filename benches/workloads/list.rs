@@ -11,7 +11,24 @@ pub struct Workload {
     pub spec: Spec,
 }
 
-/// All lines, in order.
+/// The regions of `benches/regions.txt`, each in its least shape; the group is their name.
+///
+/// # Panics
+/// If a line does not parse.
+#[allow(dead_code, reason = "not every bench takes them")]
+pub fn regions() -> Vec<Workload> {
+    let mut workloads: Vec<Workload> = vec![];
+    for line in include_str!("../regions.txt").lines().filter(|line| line.starts_with("region")) {
+        let (text, group) = line.split_once("  # ").unwrap_or_else(|| panic!("benches/regions.txt: `{line}`"));
+        if workloads.iter().all(|workload| workload.group != group) {
+            let spec = text.parse().unwrap_or_else(|error| panic!("benches/regions.txt: `{line}`: {error}"));
+            workloads.push(Workload { group, spec });
+        }
+    }
+    workloads
+}
+
+/// All lines of `benches/workloads.txt`, in order.
 ///
 /// # Panics
 /// If a line does not parse.

@@ -68,7 +68,7 @@ mod stmt;
 use crate::{AccId, DType, Nest, Op, Stmt, Var};
 use bounds::Bindings;
 use conflict::Access;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// Checks every rule at the head of the file.
@@ -124,11 +124,11 @@ struct Verifier<'a> {
     violations: Vec<Violation>,
     place: Site<'a>,
     /// The values in scope, and all that were ever bound.
-    vars: HashMap<Var, DType>,
-    bound: HashSet<Var>,
+    vars: FxHashMap<Var, DType>,
+    bound: FxHashSet<Var>,
     /// The accumulators in scope, and all that were ever declared.
-    accs: HashMap<AccId, AccInfo>,
-    declared: HashSet<AccId>,
+    accs: FxHashMap<AccId, AccInfo>,
+    declared: FxHashSet<AccId>,
     bindings: Bindings,
     /// True if a wide function is open.
     in_wide: bool,
@@ -152,10 +152,10 @@ impl<'a> Verifier<'a> {
             nest,
             violations: Vec::new(),
             place: Site::Buffer(0),
-            vars: HashMap::new(),
-            bound: HashSet::new(),
-            accs: HashMap::new(),
-            declared: HashSet::new(),
+            vars: FxHashMap::default(),
+            bound: FxHashSet::default(),
+            accs: FxHashMap::default(),
+            declared: FxHashSet::default(),
             bindings: Bindings::default(),
             in_wide: false,
             accesses: Vec::new(),
@@ -200,7 +200,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn defs(&mut self) {
-        let mut names = HashSet::new();
+        let mut names = FxHashSet::default();
         for (i, def) in self.nest.defs.iter().enumerate() {
             self.place = Site::Def(i, DefPart::Head);
             if !is_name(&def.name) {

@@ -4,7 +4,8 @@ use super::Refused;
 use super::emit::{Emit, Numbers};
 use super::walk::Walk;
 use cranefold_ir::{AccId, BufId, DType, Expr, Index, LoopVar, Stmt};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The memory that an address lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,12 +41,12 @@ impl<N: Copy> Access<N> {
 /// The pointers in scope.
 pub struct Pointers<N> {
     scope: Vec<LoopVar>,
-    moving: HashMap<Pattern, N>,
+    moving: FxHashMap<Pattern, N>,
 }
 
 impl<N> Default for Pointers<N> {
     fn default() -> Pointers<N> {
-        Pointers { scope: vec![], moving: HashMap::new() }
+        Pointers { scope: vec![], moving: FxHashMap::default() }
     }
 }
 

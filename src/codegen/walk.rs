@@ -12,22 +12,22 @@ use super::address::{Base, Pointers};
 use super::emit::{Emit, Handles};
 use super::storage::{Cell, Storage, Vector, set_before_read};
 use cranefold_ir::{AccId, DType, Extent, Index, Loop, LoopVar, Nest, Scalar, Stmt, Var};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The state of a walk.
 pub struct Walk<'a, E: Handles> {
     pub nest: &'a Nest,
     pub storage: &'a Storage,
     /// The type of each accumulator.
-    pub types: HashMap<AccId, DType>,
+    pub types: FxHashMap<AccId, DType>,
     /// The registers of cells.
-    pub registers: HashMap<(AccId, Cell), E::Register>,
+    pub registers: FxHashMap<(AccId, Cell), E::Register>,
     /// Declared cells whose registers do not hold their initial values yet; in order.
     pub fresh: Vec<((AccId, Cell), Scalar)>,
     /// The value of each bound variable.
-    pub values: HashMap<Var, E::Value>,
+    pub values: FxHashMap<Var, E::Value>,
     /// The counters of loops that need one, and the carries.
-    pub counters: HashMap<LoopVar, E::Number>,
+    pub counters: FxHashMap<LoopVar, E::Number>,
     pub(super) pointers: Pointers<E::Number>,
     /// The lanes of the current vector, of one loop or two.
     pub vector: Option<Vector>,
@@ -36,19 +36,19 @@ pub struct Walk<'a, E: Handles> {
     /// Halves of vectors that the current body of lanes has read.
     pub(super) halves: Vec<Halves<E::Value>>,
     /// Values of indices that are the same in all lanes, in the current body.
-    pub(super) positions: HashMap<(DType, Index), E::Value>,
+    pub(super) positions: FxHashMap<(DType, Index), E::Value>,
     /// The statements after the current one in its body, and in the bodies around it.
     pub(super) rest: Vec<&'a [Stmt]>,
     /// The accumulators that the open bodies declare, without bodies of lanes.
-    pub(super) declared_here: Vec<HashSet<AccId>>,
+    pub(super) declared_here: Vec<FxHashSet<AccId>>,
     /// Accumulators that need no initial value.
-    pub(super) set_before_read: HashSet<AccId>,
+    pub(super) set_before_read: FxHashSet<AccId>,
 }
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {
     /// The walk of a body of a nest, at its start.
     pub fn new(nest: &'a Nest, storage: &'a Storage, body: &[Stmt]) -> Walk<'a, E> {
-        let mut types = HashMap::new();
+        let mut types = FxHashMap::default();
         nest.visit(&mut |s| {
             if let Stmt::Acc { acc, dtype, .. } = s {
                 types.insert(*acc, *dtype);
@@ -58,17 +58,17 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             nest,
             storage,
             types,
-            registers: HashMap::new(),
+            registers: FxHashMap::default(),
             fresh: vec![],
-            values: HashMap::new(),
-            counters: HashMap::new(),
+            values: FxHashMap::default(),
+            counters: FxHashMap::default(),
             pointers: Pointers::default(),
             vector: None,
             lanes_written: 0,
             halves: vec![],
-            positions: HashMap::new(),
+            positions: FxHashMap::default(),
             rest: vec![],
-            declared_here: vec![HashSet::new()],
+            declared_here: vec![FxHashSet::default()],
             set_before_read: set_before_read(body),
         }
     }
@@ -186,7 +186,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         let pointers = self.enter(out, l.var, &l.body, None);
         out.enter_loop(self, l, &mut open)?;
         self.positions.clear();
-        self.declared_here.push(HashSet::new());
+        self.declared_here.push(FxHashSet::default());
         self.body(out, &l.body)?;
         self.fresh.clear();
         self.declared_here.pop();

@@ -20,7 +20,7 @@
 
 use cranefold_ir::eval::{self, Domain};
 use cranefold_ir::{Buffer, BufferRole, Expr, Extent, Index, LoopVar, Nest, Stmt};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -104,7 +104,7 @@ impl Program {
 
 /// The nest on buffers cut to the elements that it touches, with their starts: it verifies within these.
 pub(crate) fn from_start(nest: Nest) -> (Nest, Vec<u64>) {
-    let mut spans = Spans { of: vec![None; nest.buffers.len()], extents: HashMap::new() };
+    let mut spans = Spans { of: vec![None; nest.buffers.len()], extents: FxHashMap::default() };
     nest.body.iter().for_each(|s| spans.stmt(s));
     let spans: Vec<(i64, u64)> = spans
         .of
@@ -125,7 +125,7 @@ pub(crate) fn from_start(nest: Nest) -> (Nest, Vec<u64>) {
 struct Spans {
     of: Vec<Option<(i64, i64)>>,
     /// The extents of the open loops and of picked starts.
-    extents: HashMap<LoopVar, u64>,
+    extents: FxHashMap<LoopVar, u64>,
 }
 
 impl Spans {

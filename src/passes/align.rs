@@ -7,7 +7,7 @@ use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt,
 };
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The fewest vectors of a loop, so that it gains more than is done before and after it.
 const FEWEST: u64 = 32;
@@ -68,13 +68,13 @@ pub fn align(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     if schedule.align == 0 || !vectors.has_masks() {
         return nest;
     }
-    let mut accs = HashMap::new();
+    let mut accs = FxHashMap::default();
     nest.visit(&mut |s| {
         if let Stmt::Acc { acc, dtype, len, .. } = s {
             accs.insert(*acc, (*dtype, *len));
         }
     });
-    let mut moving = HashSet::new();
+    let mut moving = FxHashSet::default();
     find_moving(&nest.body, &mut vec![], &mut moving);
     let mut aligner = Aligner {
         buffers: &nest.buffers,
@@ -90,7 +90,7 @@ pub fn align(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
 }
 
 /// Finds the accumulators of which an index moves with a loop that is none over lanes.
-fn find_moving(body: &[Stmt], lanes: &mut Vec<LoopVar>, found: &mut HashSet<AccId>) {
+fn find_moving(body: &[Stmt], lanes: &mut Vec<LoopVar>, found: &mut FxHashSet<AccId>) {
     for stmt in body {
         let mut see = |acc: AccId, index: &Index| {
             if index.terms().any(|(var, _)| !lanes.contains(&var)) {
@@ -120,9 +120,9 @@ struct Aligner<'a> {
     buffers: &'a [Buffer],
     defs: &'a [Def],
     /// The type and the length of each accumulator.
-    accs: HashMap<AccId, (DType, u64)>,
+    accs: FxHashMap<AccId, (DType, u64)>,
     /// The accumulators that do not live in registers.
-    moving: HashSet<AccId>,
+    moving: FxHashSet<AccId>,
     line_bytes: u64,
     names: Names,
     /// The places in lines that loops need and no statement binds yet.
@@ -284,7 +284,7 @@ impl Aligner<'_> {
                 return None;
             }
         }
-        let accs: HashSet<AccId> = first.sets.iter().map(|set| set.0).collect();
+        let accs: FxHashSet<AccId> = first.sets.iter().map(|set| set.0).collect();
         if accs.len() != first.sets.len() || !accs.iter().all(|&acc| self.is_fresh(acc, before)) {
             return None;
         }

@@ -4,7 +4,7 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{DType, Def, DefId, Expr, Extent, Loop, LoopKind, Names, Nest, Op, Stmt, Var, math};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The fewest quotients for which a reciprocal is computed.
 const FEW: u64 = 256;
@@ -34,7 +34,7 @@ pub fn divide(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     }
     let names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    let mut divider = Divider { nest: &mut nest, names, known: HashMap::new() };
+    let mut divider = Divider { nest: &mut nest, names, known: FxHashMap::default() };
     let body = divider.body(body, false);
     nest.body = body;
     nest
@@ -44,15 +44,15 @@ struct Divider<'a> {
     nest: &'a mut Nest,
     names: Names,
     /// The definitions with reciprocals, by those without and the numbers of their divisors.
-    known: HashMap<(DefId, Vec<usize>), DefId>,
+    known: FxHashMap<(DefId, Vec<usize>), DefId>,
 }
 
 /// The values with a reciprocal, and its name.
-type Reciprocals = HashMap<Var, Var>;
+type Reciprocals = FxHashMap<Var, Var>;
 
 impl Divider<'_> {
     fn body(&mut self, body: Vec<Stmt>, is_wide: bool) -> Vec<Stmt> {
-        let mut reciprocals = Reciprocals::new();
+        let mut reciprocals = Reciprocals::default();
         let mut out = Vec::with_capacity(body.len());
         let mut rest = body.into_iter();
         while let Some(stmt) = rest.next() {

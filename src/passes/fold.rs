@@ -5,7 +5,7 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt, tree};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Writes a fold as loops that halve the lanes until one is left:
 ///
@@ -47,7 +47,7 @@ use std::collections::{HashMap, HashSet};
 pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let declared = accumulators(&nest);
-    let mut kept = HashSet::new();
+    let mut kept = FxHashSet::default();
     read_beyond(&nest.body, &mut kept);
     let by_lane = set_by_lane(&nest);
     let body = std::mem::take(&mut nest.body);
@@ -96,8 +96,8 @@ fn merged(
 }
 
 /// The accumulators of which a loop sets elements that lie side by side, with the number of its iterations.
-fn set_by_lane(nest: &Nest) -> HashSet<(AccId, u64)> {
-    let mut found = HashSet::new();
+fn set_by_lane(nest: &Nest) -> FxHashSet<(AccId, u64)> {
+    let mut found = FxHashSet::default();
     nest.visit(&mut |s| {
         let Stmt::For(Loop { var, extent: Extent::Const(n), body, .. }) = s else { return };
         for stmt in body {
@@ -122,7 +122,7 @@ struct Fold {
 }
 
 impl Fold {
-    fn write_out(&self, values: &[StateAcc], kept: &HashSet<AccId>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
+    fn write_out(&self, values: &[StateAcc], kept: &FxHashSet<AccId>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
         if self.elems.is_power_of_two() || self.by_lane || values.iter().any(|p| kept.contains(&p.acc)) {
             return self.halve(values, nest, names);
         }
@@ -154,13 +154,13 @@ impl Fold {
 }
 
 /// Gathers the accumulators of folds of which more than the first elements, the result, may be read afterwards.
-fn read_beyond(body: &[Stmt], found: &mut HashSet<AccId>) {
+fn read_beyond(body: &[Stmt], found: &mut FxHashSet<AccId>) {
     for (at, stmt) in body.iter().enumerate() {
         read_beyond(stmt.body(), found);
         let Stmt::Fold { accs, elems, .. } = stmt else { continue };
         for acc in accs {
             let is_own = body[..at].iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if a == acc));
-            let of_result = body[at + 1..].iter().all(|s| reads_below(s, *acc, *elems, &mut HashMap::new()));
+            let of_result = body[at + 1..].iter().all(|s| reads_below(s, *acc, *elems, &mut FxHashMap::default()));
             if !is_own || !of_result {
                 found.insert(*acc);
             }
@@ -170,7 +170,7 @@ fn read_beyond(body: &[Stmt], found: &mut HashSet<AccId>) {
 
 /// Returns whether a statement reads of an accumulator no more than so many first elements; `extents` are those of the loops
 /// around.
-fn reads_below(stmt: &Stmt, of: AccId, elems: u64, extents: &mut HashMap<LoopVar, u64>) -> bool {
+fn reads_below(stmt: &Stmt, of: AccId, elems: u64, extents: &mut FxHashMap<LoopVar, u64>) -> bool {
     if let Stmt::For(Loop { var, extent: Extent::Const(extent), .. }) = stmt {
         extents.insert(*var, *extent);
     }
@@ -189,7 +189,7 @@ fn reads_below(stmt: &Stmt, of: AccId, elems: u64, extents: &mut HashMap<LoopVar
 }
 
 /// The greatest value of an index in these loops; `None` where it moves with what is none of them.
-fn greatest(index: &Index, extents: &HashMap<LoopVar, u64>) -> Option<i128> {
+fn greatest(index: &Index, extents: &FxHashMap<LoopVar, u64>) -> Option<i128> {
     let most = |(var, c): (LoopVar, i64)| Some(i128::from(c).max(0) * i128::from(extents.get(&var)?.saturating_sub(1)));
     index.terms().map(most).try_fold(i128::from(index.offset), |sum, most| sum.checked_add(most?))
 }

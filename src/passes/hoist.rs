@@ -4,7 +4,7 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::rewrite;
 use cranefold_ir::{AccId, Buffer, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Stmt};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Hoists reads of accumulators, loads of inputs and values of indices out of each loop that changes neither their
 /// index nor the accumulator:
@@ -34,8 +34,8 @@ pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
 
 /// The loop after the reads that are hoisted out of it; inner loops have been handled before.
 fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
-    let mut changed: HashSet<AccId> = HashSet::new();
-    let mut bound: HashSet<LoopVar> = HashSet::from([l.var]);
+    let mut changed: FxHashSet<AccId> = FxHashSet::default();
+    let mut bound: FxHashSet<LoopVar> = FxHashSet::from_iter([l.var]);
     for stmt in &l.body {
         stmt.visit(&mut |s| {
             changed.extend(s.changed_accs());

@@ -4,7 +4,7 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, renamed, substitute, visit_accesses};
 use cranefold_ir::{AccId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Runs several iterations of the loop around the steps in lockstep, step by step. Their chains of dependent operations
 /// overlap:
@@ -126,7 +126,7 @@ fn before_positions(body: &[Stmt]) -> usize {
 
 /// The number of statements before the first that names an accumulator declared elsewhere, stores, or carries.
 fn independent(body: &[Stmt]) -> usize {
-    let mut own: HashSet<AccId> = HashSet::new();
+    let mut own: FxHashSet<AccId> = FxHashSet::default();
     let mut count = 0;
     for stmt in body {
         let mut free = true;

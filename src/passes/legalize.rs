@@ -9,7 +9,7 @@ use cranefold_ir::{
     Buffer, DType, Def, DefId, Expr, Extent, Index, Lets, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Stmt,
     Transpose, math,
 };
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Splits vectors wider than the target's, and replaces operations that the target lacks by calls of equivalent
 /// definitions:
@@ -54,7 +54,7 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         body = without_wide(body);
     }
-    let mut given = Given { buffers: &nest.buffers, names: &mut names, places: HashSet::new() };
+    let mut given = Given { buffers: &nest.buffers, names: &mut names, places: FxHashSet::default() };
     let body = given.written_out(body);
     let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
@@ -71,7 +71,7 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         }
         (other, _) => out.push(other),
     });
-    let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: HashMap::new() };
+    let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: FxHashMap::default() };
     let body = legal.body(body, Place::Scalars);
     nest.body = body;
     nest
@@ -94,7 +94,7 @@ struct LegalDefs<'a> {
     defs: Vec<Def>,
     /// The vectors in wide functions.
     in_wide: Vectors,
-    known: HashMap<(DefId, Place), DefId>,
+    known: FxHashMap<(DefId, Place), DefId>,
 }
 
 impl LegalDefs<'_> {
@@ -277,7 +277,7 @@ struct Given<'a> {
     buffers: &'a [Buffer],
     names: &'a mut Names,
     /// The places in lines that are bound.
-    places: HashSet<LoopVar>,
+    places: FxHashSet<LoopVar>,
 }
 
 impl Given<'_> {

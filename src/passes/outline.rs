@@ -6,7 +6,7 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, map_elements, mentions, visit_accesses, visit_exprs, visit_indices};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Wraps the longest possible runs of statements in wide functions, outermost first, where the vectors are wider than
 /// 128 bits:
@@ -253,12 +253,12 @@ enum Name {
 
 /// For each name, the last statement of a body that uses it.
 struct Uses {
-    last: HashMap<Name, usize>,
+    last: FxHashMap<Name, usize>,
 }
 
 impl Uses {
     fn of(body: &[Stmt]) -> Uses {
-        let mut uses = Uses { last: HashMap::new() };
+        let mut uses = Uses { last: FxHashMap::default() };
         for (at, stmt) in body.iter().enumerate() {
             uses.see(stmt, at);
         }

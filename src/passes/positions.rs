@@ -2,7 +2,7 @@
 
 use cranefold_ir::analysis::{Access, Band, Side, visit_accesses, visit_exprs};
 use cranefold_ir::{AccId, Expr, Index, Loop, Names, Over, Scalar, Stmt, Var};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// The statements with the loops of a band around them, where the last ones write positions of slices and slices lie
 /// beside one another in a position. There the band's loops go inside those over positions, so that the outputs of a
@@ -99,7 +99,7 @@ fn stride(body: &[Stmt], of: impl Fn(&Index) -> i64) -> u64 {
 /// The elements of accumulators from outside that the statements read; `None` if they use more than elements of constant
 /// indices.
 fn values_read(body: &[Stmt]) -> Option<Vec<Expr>> {
-    let (mut own, mut bound): (HashSet<AccId>, HashSet<Var>) = (HashSet::new(), HashSet::new());
+    let (mut own, mut bound): (FxHashSet<AccId>, FxHashSet<Var>) = (FxHashSet::default(), FxHashSet::default());
     let mut is_plain = true;
     for stmt in body {
         stmt.visit(&mut |s| bound.extend(s.bound_vars()));

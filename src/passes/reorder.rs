@@ -5,7 +5,7 @@ use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, Band, Side, map_elements, rewrite, visit_accesses};
 use cranefold_ir::{AccId, Extent, Index, Loop, LoopVar, Nest, Over, Stmt};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Moves the loop of the schedule's tile, and the output loops inside it, to the innermost place, but outside loops
 /// over jammed steps. A step then walks the outputs of the tile:
@@ -66,12 +66,12 @@ fn is_pair(l: &Loop, blocks: u64) -> bool {
 /// The loops being moved, and the accumulators declared inside them.
 struct MovedLoops {
     band: Band,
-    own: HashSet<AccId>,
+    own: FxHashSet<AccId>,
 }
 
 fn sink(l: Loop) -> Vec<Stmt> {
     let (band, body) = Band::of(l).expect("loops over outputs and blocks are constant");
-    let mut own = HashSet::new();
+    let mut own = FxHashSet::default();
     for stmt in &body {
         visit_accesses(stmt, &mut |acc, access| {
             if access == Access::Declared {

@@ -7,7 +7,7 @@ use cranefold_ir::analysis::{
     Access, Band, map_elements, partition, rewrite, split_block, visit_accesses, visit_exprs,
 };
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Moves the loop of a `@lanes` tile, with the output loops inside it, inside the loops over blocks, steps and positions,
 /// and around those over lanes. The slices of a tile, runs of a few elements that lie side by side, are then walked as
@@ -61,7 +61,7 @@ pub fn side_by_side(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
 /// The loops that a tile moves, and the accumulators inside.
 struct Moved<'n> {
     band: Band,
-    own: HashMap<AccId, Own>,
+    own: FxHashMap<AccId, Own>,
     names: &'n mut Names,
 }
 
@@ -107,8 +107,8 @@ fn moved(l: &Loop, names: &mut Names) -> Option<Vec<Stmt>> {
 }
 
 /// The accumulators declared in the body; `None` if something in it has to stay in one slice.
-fn own(body: &[Stmt]) -> Option<HashMap<AccId, Own>> {
-    let (mut own, mut merged): (HashMap<AccId, Own>, HashMap<AccId, u64>) = Default::default();
+fn own(body: &[Stmt]) -> Option<FxHashMap<AccId, Own>> {
+    let (mut own, mut merged): (FxHashMap<AccId, Own>, FxHashMap<AccId, u64>) = Default::default();
     let mut is_plain = true;
     let mut see = |s: &Stmt| match s {
         Stmt::Acc { acc, dtype, len, .. } => _ = own.insert(*acc, Own { dtype: *dtype, elems: *len, merges: false }),
@@ -164,7 +164,7 @@ impl Moved<'_> {
             }
             Stmt::For(l) if l.var.over == Over::Block => one(Stmt::For(Loop { body: self.body(l.body)?, ..l })),
             Stmt::For(l) if self.enters(&l) => {
-                let mut set = HashSet::new();
+                let mut set = FxHashSet::default();
                 let mut see = |acc, access: Access<'_>| match access {
                     Access::Read(_) => {}
                     Access::Declared | Access::Set(_) | Access::Combined => _ = set.insert(acc),
@@ -192,7 +192,7 @@ impl Moved<'_> {
 
     /// A loop over steps or positions with the tile's loops inside, where lanes read spread values of those that the loop
     /// does not set.
-    fn steps(&mut self, l: Loop, set: &HashSet<AccId>, spreads: &mut Spreads) -> Option<Loop> {
+    fn steps(&mut self, l: Loop, set: &FxHashSet<AccId>, spreads: &mut Spreads) -> Option<Loop> {
         let mut parts = vec![];
         for stmt in l.body {
             parts.push(match stmt {
@@ -215,7 +215,7 @@ impl Moved<'_> {
     /// is used outside it.
     fn distributed(&self, parts: Vec<Part>) -> Option<Vec<Stmt>> {
         let (mut out, mut run): (Vec<Stmt>, Vec<Stmt>) = (vec![], vec![]);
-        let mut ended: HashSet<Var> = HashSet::new();
+        let mut ended: FxHashSet<Var> = FxHashSet::default();
         for part in parts {
             match part {
                 Part::Declared(acc) => out.push(acc),
@@ -270,7 +270,7 @@ impl Moved<'_> {
     }
 
     /// The loop over lanes with spread values in place of those that all lanes of a slice read alike.
-    fn reading_spreads(&mut self, l: Loop, set: &HashSet<AccId>, spreads: &mut Spreads) -> Loop {
+    fn reading_spreads(&mut self, l: Loop, set: &FxHashSet<AccId>, spreads: &mut Spreads) -> Loop {
         let Extent::Const(lanes) = l.extent else { return l };
         let is_of_slice = |index: &Index| {
             let (_, rest) = partition(index, |var| self.band.loops.iter().any(|&(v, _)| v == var));
@@ -326,7 +326,7 @@ fn elements(var: LoopVar, count: u64, each: impl Fn(&Index) -> Vec<Stmt>) -> Vec
 }
 
 /// Returns true if the statements use none of these variables.
-fn uses_none(vars: &HashSet<Var>, body: &[Stmt]) -> bool {
+fn uses_none(vars: &FxHashSet<Var>, body: &[Stmt]) -> bool {
     let mut none = true;
     visit_exprs(body, &mut |e| none &= !matches!(e, Expr::Var(var, _) if vars.contains(var)));
     none

@@ -1,7 +1,7 @@
 //! The accumulators of a state, and the combination of two states.
 
 use cranefold_ir::{AccId, DType, Def, Expr, Index, Names, Nest, Scalar, Stmt};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// One accumulator of the state.
 #[derive(Clone, Copy)]
@@ -23,8 +23,8 @@ impl StateAcc {
 }
 
 /// The accumulators that the nest declares.
-pub(super) fn accumulators(nest: &Nest) -> HashMap<AccId, StateAcc> {
-    let mut values = HashMap::new();
+pub(super) fn accumulators(nest: &Nest) -> FxHashMap<AccId, StateAcc> {
+    let mut values = FxHashMap::default();
     nest.visit(&mut |s| {
         if let Stmt::Acc { acc, dtype, init, .. } = s {
             values.insert(*acc, StateAcc { acc: *acc, dtype: *dtype, init: *init });

@@ -6,7 +6,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute, touched, visit_exprs};
 use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most operations that an unrolled parallel loop has. With more, keeping accumulators in memory costs little
 /// beside the operations, and a loop keeps the code small and quick to compile.
@@ -51,7 +51,7 @@ const STEP_OPS: u64 = 32;
 /// Legal because the order of iterations does not change.
 pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let mut hot = HashSet::new();
+    let mut hot = FxHashSet::default();
     nest.visit(&mut |s| {
         if let Stmt::For(l) = s
             && l.var.over == Over::Step
@@ -59,7 +59,7 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
             hot.extend(touched(&l.body));
         }
     });
-    let mut bound: HashMap<LoopVar, u64> = HashMap::new();
+    let mut bound: FxHashMap<LoopVar, u64> = FxHashMap::default();
     nest.visit(&mut |s| s.bound_loop_var().iter().for_each(|var| *bound.entry(*var).or_default() += 1));
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
@@ -80,12 +80,12 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
 }
 
 /// Returns whether `n` copies of a body may bind a variable of a carry, a pick or a place where it is bound already.
-fn rebinds(body: &[Stmt], n: u64, bound: &HashMap<LoopVar, u64>) -> bool {
+fn rebinds(body: &[Stmt], n: u64, bound: &FxHashMap<LoopVar, u64>) -> bool {
     let others = body.iter().filter(|s| !matches!(s, Stmt::For(_)));
     others.filter_map(Stmt::bound_loop_var).any(|var| n > 1 || bound.get(&var) > Some(&1))
 }
 
-fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &HashSet<AccId>, target: Vectors) -> bool {
+fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &FxHashSet<AccId>, target: Vectors) -> bool {
     let vectors = l.body.iter().all(|s| match s {
         Stmt::For(inner) => inner.kind == LoopKind::Lanes,
         Stmt::Acc { .. } => l.var.over == Over::Output,
@@ -130,7 +130,7 @@ fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
 }
 
 /// Returns true if the body touches no accumulator of a loop over steps.
-fn is_cold(body: &[Stmt], hot: &HashSet<AccId>) -> bool {
+fn is_cold(body: &[Stmt], hot: &FxHashSet<AccId>) -> bool {
     !hot.is_empty() && touched(body).is_disjoint(hot)
 }
 

@@ -5,7 +5,7 @@ use super::cost::{Cost, Time, Visit};
 use super::facts::{Facts, bytes_read};
 use super::form::choose_form;
 use super::parts::parts;
-use super::strategy::positions::{alone, pass_caches};
+use super::strategy::positions::{alone, elements_pass_caches};
 use super::strategy::{candidates, cost};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
@@ -67,8 +67,8 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
 /// The choice among schedules with vectors of `width` bits in a form.
 fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     let Some(facts) = Facts::of(problem, form, width) else {
-        let plain = Schedule { width, form, ..Schedule::default() };
-        let schedule = Schedule { nontemporal: pass_caches(problem, &plain), ..plain };
+        let schedule =
+            Schedule { width, form, nontemporal: elements_pass_caches(problem, width), ..Schedule::default() };
         return Choice { cost: alone(problem, &schedule), schedule, others: vec![] };
     };
     let priced = |schedule| {

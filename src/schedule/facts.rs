@@ -141,7 +141,13 @@ impl<'p> Facts<'p> {
     /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because
     /// nothing is reduced or slices are selected from.
     pub fn of(problem: &'p Problem, form: Form, width: u32) -> Option<Facts<'p>> {
-        let computation = problem.computation_in(form)?;
+        let machine = Machine::TYPICAL;
+        // The operations of values that may be kept are counted apart.
+        let repeated = repeated(problem, width, &machine);
+        let names: Vec<String> = repeated.iter().map(|(value, _)| value.name.clone()).collect();
+        let keeping = problem.computation_keeping(form, &names)?;
+        let plain = if names.is_empty() { None } else { problem.computation_in(form) };
+        let computation = plain.as_ref().unwrap_or(&keeping);
         let reducer = &computation.groups().next()?.reducer;
         if matches!(reducer.method, Method::Select { .. }) || problem.elements().is_empty() || problem.slices.is_empty()
         {
@@ -149,13 +155,8 @@ impl<'p> Facts<'p> {
         }
         let element_bytes = problem.inputs[0].operand.dtype.bytes();
         let tree = Tree::of(&problem.walks[0], &reducer.method);
-        let searched = Windows::of(problem, &computation, &tree).is_some();
+        let searched = Windows::of(problem, computation, &tree).is_some();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
-        let machine = Machine::TYPICAL;
-        let repeated = repeated(problem, width, &machine);
-        // The operations of these values are counted apart.
-        let names: Vec<String> = repeated.iter().map(|(value, _)| value.name.clone()).collect();
-        let keeping = problem.computation_keeping(form, &names)?;
         let operations = operations(&keeping.groups().next()?.reducer, width, &machine);
         let present = tree.lanes_present();
         let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));

@@ -107,8 +107,8 @@ impl Strategy {
 
 /// Every schedule that may be the fastest on vectors of `width` bits, at least one.
 pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
-    let plain = Schedule { width, form: facts.form, ..Schedule::default() };
-    let plain = Schedule { nontemporal: positions::pass_caches(facts.problem, &plain), ..plain };
+    let nontemporal = positions::pass_caches(facts, width);
+    let plain = Schedule { width, form: facts.form, nontemporal, ..Schedule::default() };
     let mut all: Vec<Schedule> = ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect();
     let loads_lines = |s: &&Schedule| line_loops(facts, s).is_some();
     let aligned: Vec<Schedule> =

@@ -3,7 +3,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{AccId, Expr, Index, Stmt};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// A way in which a statement touches an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub fn mentions(stmt: &Stmt, acc: AccId) -> bool {
 }
 
 /// The accumulators that the body reads or sets elements of, at any depth.
-pub fn touched(body: &[Stmt]) -> HashSet<AccId> {
-    let mut found = HashSet::new();
+pub fn touched(body: &[Stmt]) -> FxHashSet<AccId> {
+    let mut found = FxHashSet::default();
     for stmt in body {
         visit_accesses(stmt, &mut |acc, access| match access {
             Access::Read(_) | Access::Set(_) | Access::Transposed => {

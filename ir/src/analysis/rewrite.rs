@@ -3,7 +3,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{AccId, Expr, Index, LoopVar, Names, Stmt, Transpose, Var};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The code that a statement stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,8 +90,8 @@ fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
 /// A copy of the body with new names for the values and accumulators it declares, and for the variables it picks. Loops
 /// and carries keep their variables, which end with them.
 pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
-    let mut vars: HashMap<Var, Var> = HashMap::new();
-    let mut accs: HashMap<AccId, AccId> = HashMap::new();
+    let mut vars: FxHashMap<Var, Var> = FxHashMap::default();
+    let mut accs: FxHashMap<AccId, AccId> = FxHashMap::default();
     let mut picks: Vec<(LoopVar, LoopVar)> = vec![];
     body.iter().for_each(|s| {
         s.visit(&mut |s| {

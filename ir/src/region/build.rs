@@ -7,7 +7,8 @@ use crate::ops::{
     Agree, Apply, Computation, Ending, Form, Source, Stage, Types, as_truth, in_expression, in_memory, stored,
 };
 use crate::{DType, Def, Expr, Lets};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 impl Body {
     /// The computation on a slice of `types.count` elements. `walk_of` gives the number of the walk of each reduction
@@ -93,12 +94,12 @@ pub(super) struct Builder<'a> {
     pub(super) typed: BodyTypes,
     pub(super) stages: Stages,
     /// The definition of each name, and its place among the names.
-    pub(super) defined: HashMap<&'a str, (usize, usize)>,
-    pub(super) inputs: HashMap<&'a str, usize>,
+    pub(super) defined: FxHashMap<&'a str, (usize, usize)>,
+    pub(super) inputs: FxHashMap<&'a str, usize>,
     /// For each definition, the number of the first of its values of the slice.
     pub(super) values: Vec<Option<usize>>,
     /// For each definition that is a position, the number of its index.
-    pub(super) indices: HashMap<usize, usize>,
+    pub(super) indices: FxHashMap<usize, usize>,
     /// The form of the reducers.
     pub(super) form: Form,
     /// The definitions whose values are kept between visits, in ascending order.

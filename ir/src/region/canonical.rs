@@ -7,7 +7,7 @@ use crate::expression::literal::Literal;
 use crate::expression::node::{Kind, Node, Operation};
 use crate::expression::parse;
 use crate::ops::OpCall;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 impl Body {
     /// The canonical form.
@@ -79,9 +79,9 @@ struct Graph {
     items: Vec<Item>,
     /// The type of each value; none for a number, and for a choice between numbers.
     dtypes: Vec<Option<DType>>,
-    known: HashMap<Item, Id>,
+    known: FxHashMap<Item, Id>,
     /// The types of operations over operands of types.
-    typed: HashMap<(Operation, DType), DType>,
+    typed: FxHashMap<(Operation, DType), DType>,
     accumulator: DType,
     outputs: Vec<Id>,
     /// For each value, true if it is a definition.
@@ -93,14 +93,14 @@ impl Graph {
         let mut graph = Graph {
             items: vec![],
             dtypes: vec![],
-            known: HashMap::new(),
-            typed: HashMap::new(),
+            known: FxHashMap::default(),
+            typed: FxHashMap::default(),
             accumulator: body.accumulator,
             outputs: vec![],
             named: vec![],
         };
         let old = types::types(body, &|_| 0).ok();
-        let mut names: HashMap<&str, Id> = HashMap::new();
+        let mut names: FxHashMap<&str, Id> = FxHashMap::default();
         for (i, input) in body.inputs.iter().enumerate() {
             let dtype = types::of_input(input.dtype, body.accumulator);
             names.insert(&input.name, graph.add(Item::Input(i), Some(dtype)));
@@ -137,7 +137,7 @@ impl Graph {
         graph
     }
 
-    fn name<'a>(&self, names: &mut HashMap<&'a str, Id>, name: &'a str, id: Id) {
+    fn name<'a>(&self, names: &mut FxHashMap<&'a str, Id>, name: &'a str, id: Id) {
         names.insert(name, id);
     }
 
@@ -152,12 +152,12 @@ impl Graph {
     }
 
     /// The value of a whole expression: a choice between numbers has the accumulator's type.
-    fn root(&mut self, node: &Node, names: &HashMap<&str, Id>) -> Id {
+    fn root(&mut self, node: &Node, names: &FxHashMap<&str, Id>) -> Id {
         let id = self.node(node, names);
         self.chosen(id, self.accumulator)
     }
 
-    fn node(&mut self, node: &Node, names: &HashMap<&str, Id>) -> Id {
+    fn node(&mut self, node: &Node, names: &FxHashMap<&str, Id>) -> Id {
         if let Some(number) = node.number() {
             return self.add(Item::Number(number), None);
         }
@@ -221,7 +221,7 @@ impl Graph {
         *self.typed.entry((operation, dtype)).or_insert_with(|| {
             let operand = Node::leaf(Kind::Name("a".to_string()), 0);
             let node = Node::apply(operation, vec![operand; arity], 0);
-            let names = HashMap::from([("a".to_string(), dtype)]);
+            let names = FxHashMap::from_iter([("a".to_string(), dtype)]);
             // What takes constants alone, as a power of integers, has the type of its operand.
             node.ok().and_then(|node| types::type_of_node(&node, &names, dtype).ok()).unwrap_or(dtype)
         })
@@ -284,7 +284,7 @@ impl Graph {
     }
 
     fn body(&self, body: &Body, outputs: &[Id]) -> Body {
-        let mut names: HashMap<Id, String> = HashMap::new();
+        let mut names: FxHashMap<Id, String> = FxHashMap::default();
         let mut numbers = 0..;
         let mut fresh = || format!("v{}", numbers.next().unwrap_or(0usize));
         let mut definitions = vec![];
@@ -320,12 +320,12 @@ impl Graph {
         }
     }
 
-    fn expression(&self, id: Id, names: &HashMap<Id, String>) -> Expression {
+    fn expression(&self, id: Id, names: &FxHashMap<Id, String>) -> Expression {
         placed(self.tree(id, names))
     }
 
     /// The tree of a value: its name if it is a definition.
-    fn tree(&self, id: Id, names: &HashMap<Id, String>) -> Node {
+    fn tree(&self, id: Id, names: &FxHashMap<Id, String>) -> Node {
         match names.get(&id) {
             Some(name) => Node::leaf(Kind::Name(name.clone()), 0),
             None => self.inside(id, names),
@@ -333,7 +333,7 @@ impl Graph {
     }
 
     /// The tree of a value, whatever its name.
-    fn inside(&self, id: Id, names: &HashMap<Id, String>) -> Node {
+    fn inside(&self, id: Id, names: &FxHashMap<Id, String>) -> Node {
         match &self.items[id] {
             Item::Number(number) => Node::of_number(*number, 0),
             Item::Input(input) => Node::leaf(Kind::Name(format!("x{input}")), 0),

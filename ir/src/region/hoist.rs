@@ -3,7 +3,7 @@
 use super::{Body, Definition, Reach, Value};
 use crate::expression::Expression;
 use crate::expression::node::{Kind, Node, Operation};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 impl Body {
     /// The body with a definition for each largest operation on values of the slice that stands in an expression of
@@ -14,7 +14,7 @@ impl Body {
     /// ```
     pub(super) fn hoisted(&self) -> Body {
         let reaches = self.reaches();
-        let mut hoist = Hoist { reaches: HashMap::new(), found: vec![], definitions: vec![] };
+        let mut hoist = Hoist { reaches: FxHashMap::default(), found: vec![], definitions: vec![] };
         for input in &self.inputs {
             hoist.reaches.insert(input.name.clone(), input.reach);
         }
@@ -39,7 +39,7 @@ impl Body {
 }
 
 struct Hoist {
-    reaches: HashMap<String, Reach>,
+    reaches: FxHashMap<String, Reach>,
     /// The operations that were hoisted, and their names.
     found: Vec<(Node, String)>,
     definitions: Vec<Definition>,

@@ -5,7 +5,7 @@ use crate::DType;
 use crate::expression::Expression;
 use crate::expression::literal::Literal;
 use crate::expression::node::{Kind, Node, Operation};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 impl Body {
     /// The body with comparisons of positions in `i32`, where each position fits it: a value of the slice beside one is
@@ -21,7 +21,7 @@ impl Body {
     /// The second name of a position is its value in `i32`.
     pub(super) fn narrowed(&self) -> Body {
         let positions = self.definitions.iter().filter(|d| matches!(d.value, Value::Position(_)));
-        let names: HashMap<&str, String> =
+        let names: FxHashMap<&str, String> =
             positions.map(|d| (d.names[0].as_str(), format!("{}$32", d.names[0]))).collect();
         let mut narrow = Narrow { names, reaches: self.reaches(), found: vec![] };
         let mut definitions = self.definitions.clone();
@@ -45,7 +45,7 @@ impl Body {
 
 struct Narrow<'a> {
     /// The second name of each position.
-    names: HashMap<&'a str, String>,
+    names: FxHashMap<&'a str, String>,
     reaches: Reaches<'a>,
     /// The positions that are named in 32 bits.
     found: Vec<String>,

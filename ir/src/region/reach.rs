@@ -2,12 +2,12 @@
 
 use super::{Body, Reach, Value};
 use crate::expression::Expression;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The reach of every name of a body, and of its outputs.
 #[derive(Clone, Debug)]
 pub struct Reaches<'a> {
-    names: HashMap<&'a str, Reach>,
+    names: FxHashMap<&'a str, Reach>,
     /// The reach of each output.
     pub outputs: Vec<Reach>,
 }

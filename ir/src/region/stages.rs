@@ -2,7 +2,7 @@
 
 use super::{Body, Value};
 use crate::expression::Expression;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The visits that a body's values need.
 ///
@@ -38,8 +38,8 @@ impl Body {
     /// ```
     pub fn stages(&self) -> Stages {
         let mut stages = Stages { reductions: vec![], totals: vec![], known_after: vec![], outputs_after: vec![] };
-        let mut after: HashMap<&str, usize> = HashMap::new();
-        let of = |expression: &Expression, after: &HashMap<&str, usize>| {
+        let mut after: FxHashMap<&str, usize> = FxHashMap::default();
+        let of = |expression: &Expression, after: &FxHashMap<&str, usize>| {
             let mut latest = 0;
             expression.each_name(&mut |name, _| latest = latest.max(after.get(name).copied().unwrap_or(0)));
             latest

@@ -7,7 +7,7 @@ use crate::expression::{Expression, typing};
 use crate::ops::{Integers, OpCall, ResultKind, expression_type};
 use crate::{DType, Def};
 use DType::{F32, F64, I64, U64};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The types of the values of a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn of_input(dtype: DType, accumulator: DType) -> DType {
 /// The types of all values; `place` is the place of a definition, for faults of reductions.
 pub(super) fn types(body: &Body, place: &dyn Fn(usize) -> usize) -> Result<BodyTypes, Fault> {
     let input = |input: &super::BodyInput| (input.name.clone(), of_input(input.dtype, body.accumulator));
-    let mut names: HashMap<String, DType> = body.inputs.iter().map(input).collect();
+    let mut names: FxHashMap<String, DType> = body.inputs.iter().map(input).collect();
     let mut definitions: Vec<Vec<DType>> = vec![];
     for (d, Definition { names: own, value }) in body.definitions.iter().enumerate() {
         let types = match value {
@@ -115,12 +115,12 @@ fn old_type(body: &Body, output: usize) -> DType {
 }
 
 /// The type of an expression over typed names.
-fn type_of(expression: &Expression, names: &HashMap<String, DType>, accumulator: DType) -> Result<DType, Fault> {
+fn type_of(expression: &Expression, names: &FxHashMap<String, DType>, accumulator: DType) -> Result<DType, Fault> {
     type_of_node(&expression.root, names, accumulator)
 }
 
 /// The type of a tree over typed names.
-pub(super) fn type_of_node(root: &Node, names: &HashMap<String, DType>, accumulator: DType) -> Result<DType, Fault> {
+pub(super) fn type_of_node(root: &Node, names: &FxHashMap<String, DType>, accumulator: DType) -> Result<DType, Fault> {
     if let Kind::Name(name) = &root.kind
         && let Some(&dtype) = names.get(name)
     {

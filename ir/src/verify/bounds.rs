@@ -1,7 +1,7 @@
 //! The ranges of loop variables and indices.
 
 use crate::{Extent, Index, LoopVar};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The variables bound at the place reached, outermost first.
 #[derive(Default)]
@@ -157,7 +157,7 @@ impl Bindings {
 
     /// The least or the greatest value; none if it overflows.
     fn extreme(&self, index: &Index, greatest: bool) -> Option<i128> {
-        let mut coefficients: HashMap<LoopVar, i128> = index.terms().map(|(v, c)| (v, i128::from(c))).collect();
+        let mut coefficients: FxHashMap<LoopVar, i128> = index.terms().map(|(v, c)| (v, i128::from(c))).collect();
         let mut sum = i128::from(index.offset);
         // Innermost first, since the range of a variable may be another further out.
         for b in self.stack.iter().rev() {

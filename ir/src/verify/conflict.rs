@@ -21,7 +21,8 @@
 use super::bounds::Term;
 use super::{Site, Verifier};
 use crate::{AccId, BufId, LoopVar, Stmt};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// A read or write of one element.
 pub(super) struct Access<'a> {
@@ -54,8 +55,8 @@ impl<'a> Verifier<'a> {
     /// `var` of `extent` iterations with `depth` loops around it.
     pub(super) fn conflicts(&mut self, first: usize, var: LoopVar, extent: i128, depth: usize) {
         let mut reports: Vec<(&'a Stmt, String)> = Vec::new();
-        let mut seen = HashSet::new();
-        let mut by_target: HashMap<Target, Vec<&Access>> = HashMap::new();
+        let mut seen = FxHashSet::default();
+        let mut by_target: FxHashMap<Target, Vec<&Access>> = FxHashMap::default();
         let noted = &self.accesses[first..];
         let distinct: Vec<&Access> = noted
             .iter()

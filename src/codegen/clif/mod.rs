@@ -38,7 +38,7 @@ use cranelift_codegen::settings;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 pub use host::{HostFunction, HostName};
 pub use places::{LoopName, forget, loop_at};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 pub use wide::WideName;
 
 /// The walk of a function.
@@ -103,14 +103,14 @@ pub fn function(
         target,
         builder,
         vectors,
-        bases: HashMap::new(),
+        bases: FxHashMap::default(),
         shared: None,
         wide_functions: vec![],
         loops: vec![],
         results: None,
-        host: HashMap::new(),
+        host: FxHashMap::default(),
         splats: vec![],
-        constants: HashMap::new(),
+        constants: FxHashMap::default(),
         addends: values::Addends::default(),
         fixed_inputs: !writes_slices(nest) && !may_share(nest),
     };
@@ -176,7 +176,7 @@ struct Generator<'a> {
     builder: FunctionBuilder<'a>,
     vectors: Vectors,
     /// The starts of buffers, and of accumulators in memory.
-    bases: HashMap<Base, Value>,
+    bases: FxHashMap<Base, Value>,
     /// The slot that the function shares with its wide functions, if there are any.
     shared: Option<wide::SharedFrame>,
     wide_functions: Vec<x86::WideFunction>,
@@ -184,13 +184,13 @@ struct Generator<'a> {
     /// The memory for results of host functions, once one is called.
     results: Option<StackSlot>,
     /// The host functions that are called.
-    host: HashMap<HostFunction, FuncRef>,
+    host: FxHashMap<HostFunction, FuncRef>,
     /// Scalars with their splats, each made once. A scalar bound outside lanes gets its splat at once, so that no inner
     /// loop makes it again. Splats made in a loop's body end with it, even if the scalar does not.
     splats: Vec<(Value, Value)>,
     /// Vector constants since a loop began or ended, each made once, so that Cranelift recognises a comparison and a
     /// selection by it as a minimum or maximum.
-    constants: HashMap<(Constant, DType), Value>,
+    constants: FxHashMap<(Constant, DType), Value>,
     /// Vector constants in the frame; see [`Generator::addend`].
     addends: values::Addends,
     /// True if inputs keep their contents: no output is written at each position of a slice.

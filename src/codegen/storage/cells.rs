@@ -10,7 +10,8 @@
 
 use crate::transposes::MOST_COLUMNS;
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// The most registers one accumulator takes.
 const MOST_CELLS: usize = 24;
@@ -25,7 +26,7 @@ pub struct Cell {
 }
 
 /// The cells of each accumulator that lives in registers.
-pub fn cells(nest: &Nest) -> HashMap<AccId, Vec<Cell>> {
+pub fn cells(nest: &Nest) -> FxHashMap<AccId, Vec<Cell>> {
     let mut accesses = Accesses::default();
     accesses.body(&nest.body, None);
     let in_registers = |(acc, runs): (AccId, BTreeMap<u64, u64>)| {
@@ -121,10 +122,10 @@ impl Vector {
 
 #[derive(Default)]
 struct Accesses {
-    runs: HashMap<AccId, BTreeMap<u64, u64>>,
-    dynamic: HashSet<AccId>,
+    runs: FxHashMap<AccId, BTreeMap<u64, u64>>,
+    dynamic: FxHashSet<AccId>,
     /// The wide function that declares each accumulator; 0 is none.
-    declared: HashMap<AccId, u32>,
+    declared: FxHashMap<AccId, u32>,
     wide_functions: u32,
     wide_function: u32,
 }

@@ -6,24 +6,24 @@
 
 use super::{Cell, SCRATCH_ALIGN, Scratch};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopVar, Nest, Stmt, Var};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Places in the frame, in bytes from its start.
 #[derive(Debug, Default)]
 pub struct Frame {
     /// Counters of loops, and carries.
-    pub counters: HashMap<LoopVar, u64>,
+    pub counters: FxHashMap<LoopVar, u64>,
     /// Values.
-    pub values: HashMap<Var, u64>,
+    pub values: FxHashMap<Var, u64>,
     /// Accumulators.
-    pub accs: HashMap<AccId, u64>,
+    pub accs: FxHashMap<AccId, u64>,
     /// Bytes of the frame, a multiple of [`SCRATCH_ALIGN`].
     pub bytes: u64,
 }
 
 impl Frame {
     /// The frame of a nest with wide functions; empty if there are none.
-    pub fn of(nest: &Nest, cells: &HashMap<AccId, Vec<Cell>>, scratch: &Scratch) -> Frame {
+    pub fn of(nest: &Nest, cells: &FxHashMap<AccId, Vec<Cell>>, scratch: &Scratch) -> Frame {
         let mut frame = Frame::default();
         let mut has_wide = false;
         nest.visit(&mut |s| has_wide |= matches!(s, Stmt::Wide { .. }));
@@ -54,7 +54,7 @@ impl Frame {
 #[derive(Default)]
 struct Around {
     loops: Vec<LoopVar>,
-    values: HashSet<Var>,
+    values: FxHashSet<Var>,
 }
 
 impl Around {
@@ -99,15 +99,15 @@ impl Around {
 
 /// The variables that statements name, at any depth, and do not bind themselves.
 struct Named {
-    loops: HashSet<LoopVar>,
+    loops: FxHashSet<LoopVar>,
     /// The values in order, with their types.
     values: Vec<(Var, DType)>,
 }
 
 impl Named {
     fn of(body: &[Stmt]) -> Named {
-        let (mut loops, mut values): (HashSet<LoopVar>, Vec<(Var, DType)>) = Default::default();
-        let (mut bound_loops, mut bound_values): (HashSet<LoopVar>, HashSet<Var>) = Default::default();
+        let (mut loops, mut values): (FxHashSet<LoopVar>, Vec<(Var, DType)>) = Default::default();
+        let (mut bound_loops, mut bound_values): (FxHashSet<LoopVar>, FxHashSet<Var>) = Default::default();
         let mut index = |i: &Index| loops.extend(i.terms().map(|(v, _)| v));
         body.iter().for_each(|s| {
             s.visit(&mut |s| {

@@ -5,11 +5,11 @@
 //! that sets all elements, one per iteration, and reads none.
 
 use cranefold_ir::{AccId, Expr, Extent, LoopVar, Stmt};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// The accumulators declared in the body, at any depth, that are set before they are read.
-pub fn set_before_read(body: &[Stmt]) -> HashSet<AccId> {
-    let mut found = HashSet::new();
+pub fn set_before_read(body: &[Stmt]) -> FxHashSet<AccId> {
+    let mut found = FxHashSet::default();
     each_body(body, &mut |body| {
         for (n, stmt) in body.iter().enumerate() {
             if let Stmt::Acc { acc, len, .. } = stmt

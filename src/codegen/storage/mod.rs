@@ -14,14 +14,14 @@ use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
 pub use frame::Frame;
 pub use initial::set_before_read;
+use rustc_hash::FxHashMap;
 pub use scratch::{SCRATCH_ALIGN, Scratch, TooLarge};
-use std::collections::HashMap;
 
 /// The place of every accumulator of a nest.
 #[derive(Debug)]
 pub struct Storage {
     /// Accumulators in registers.
-    pub cells: HashMap<AccId, Vec<Cell>>,
+    pub cells: FxHashMap<AccId, Vec<Cell>>,
     /// Accumulators in scratch memory.
     pub scratch: Scratch,
     /// The part of the frame that wide functions share with the code around them.

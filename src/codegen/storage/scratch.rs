@@ -7,7 +7,7 @@
 
 use crate::schedule::Schedule;
 use cranefold_ir::{AccId, DType, Nest, Stmt};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most bytes, in the function's frame, of an accumulator that is selected from.
 const MOST_SLICE_BYTES: u64 = 64 << 10;
@@ -34,7 +34,7 @@ pub struct TooLarge {
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The place of each accumulator, in bytes from the start.
-    pub offsets: HashMap<AccId, u64>,
+    pub offsets: FxHashMap<AccId, u64>,
     /// Bytes that hold all of them, a multiple of [`SCRATCH_ALIGN`].
     pub bytes: u64,
 }
@@ -45,7 +45,7 @@ impl Scratch {
     /// # Errors
     /// An error if an accumulator has more bytes than an address space.
     pub fn of(nest: &Nest, in_memory: impl Fn(AccId) -> bool) -> Result<Scratch, TooLarge> {
-        let mut slices = HashSet::new();
+        let mut slices = FxHashSet::default();
         nest.visit(&mut |s| {
             if let Stmt::Select { acc, .. } = s {
                 slices.insert(*acc);

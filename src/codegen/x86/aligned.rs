@@ -19,7 +19,7 @@ use crate::codegen::emit::Numbers;
 use crate::codegen::storage::Edge;
 use crate::schedule::Machine;
 use cranefold_ir::{BufId, DType};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A place in a line.
 #[derive(Clone, Copy)]
@@ -38,9 +38,9 @@ struct Known {
 #[derive(Default)]
 pub(super) struct Lines {
     /// The bits of a buffer's addresses that say where in a line they are; none where elements lie across their own size.
-    in_line: HashMap<BufId, Reg>,
+    in_line: FxHashMap<BufId, Reg>,
     /// The places, by the number of elements before each.
-    known: HashMap<Reg, Known>,
+    known: FxHashMap<Reg, Known>,
     /// The mask of the lanes of the current vector, where some are left out.
     pub(super) edge: Option<Reg>,
     /// The end of a vector that is left out where it has no lanes.

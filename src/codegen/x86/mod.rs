@@ -35,7 +35,7 @@ use machine::code::{Arg, Class, Inst, Item, MachineProgram, Object, Reg, View};
 use machine::encode::FRAME;
 use machine::table::Opcode;
 use machine::tier::Tier;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The walk of a wide function.
 type Walk<'a> = crate::codegen::walk::Walk<'a, Generator<'a>>;
@@ -85,9 +85,9 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
         program,
         prologue: vec![],
         buffers,
-        bases: HashMap::new(),
+        bases: FxHashMap::default(),
         moving: vec![],
-        narrow: HashMap::new(),
+        narrow: FxHashMap::default(),
         lines: aligned::Lines::default(),
     };
     let mut walk = Walk::new(around.nest, around.storage, body);
@@ -147,12 +147,12 @@ struct Generator<'a> {
     prologue: Vec<Item>,
     buffers: Reg,
     /// The starts of buffers and of accumulators in scratch memory.
-    bases: HashMap<Base, Reg>,
+    bases: FxHashMap<Base, Reg>,
     /// Vectors of positions that loops around count up, see [`positions`].
     moving: Vec<positions::Moving>,
     /// In the current loop, the 32-bit sums of bytes, by the registers of the 64-bit sums to which they are added after
     /// it.
-    narrow: HashMap<Reg, Reg>,
+    narrow: FxHashMap<Reg, Reg>,
     /// The places of elements in lines of memory, and the lanes that are left out there.
     lines: aligned::Lines,
 }

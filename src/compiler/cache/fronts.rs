@@ -10,7 +10,7 @@ use crate::keyed::{Asked, KeyedSpec};
 use crate::spec::Spec;
 use quick_cache::unsync;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
 /// The most kernels of each front.
@@ -59,7 +59,9 @@ impl Holders {
 
 impl Fronts {
     pub fn new(most_kernels: usize) -> Fronts {
-        let count = FRONTS * available_parallelism().map_or(1, usize::from);
+        // The number of processors is read from files of the system, in some 60 us.
+        static PROCESSORS: OnceLock<usize> = OnceLock::new();
+        let count = FRONTS * PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from));
         let kernels = || Mutex::new(unsync::Cache::new(most_kernels.min(MOST_KERNELS)));
         Fronts((0..count).map(|_| Front { kernels: kernels(), hits: 0.into() }).collect())
     }

@@ -14,22 +14,20 @@ const VALUE_BYTES: u64 = 4;
 
 /// Returns true if whole vectors of the outputs should be written past the caches: if these hold neither them nor what is
 /// read, which a line of output need not drive out then, nor be read before it is written.
-pub(in crate::schedule) fn pass_caches(problem: &Problem, schedule: &Schedule) -> bool {
-    let machine = Machine::TYPICAL;
-    let apply = problem.computation_in(schedule.form).and_then(|computation| computation.apply);
-    let bytes = match apply {
-        Some(apply) => {
-            let written = Written::of(problem, &apply, schedule.width, &machine);
-            written.read_bytes.saturating_add(written.bytes)
-        }
-        // Each element is a slice.
-        None if problem.walks.is_empty() => {
-            let operands = problem.inputs.iter().map(|input| &input.operand).chain(&problem.outputs);
-            operands.map(|o| o.len.saturating_mul(o.dtype.bytes())).fold(0, u64::saturating_add)
-        }
-        None => 0,
-    };
-    Vectors::WIDEST.at_most(schedule.width).are_wide() && machine.level(bytes) == Level::Memory
+pub(super) fn pass_caches(facts: &Facts, width: u32) -> bool {
+    let bytes = facts.written.as_ref().map_or(0, |written| facts.bytes.saturating_add(written.bytes));
+    are_in_memory(bytes, width)
+}
+
+/// The same of a problem without reductions, which writes each element.
+pub(in crate::schedule) fn elements_pass_caches(problem: &Problem, width: u32) -> bool {
+    let operands = problem.inputs.iter().map(|input| &input.operand).chain(&problem.outputs);
+    let bytes = operands.map(|o| o.len.saturating_mul(o.dtype.bytes())).fold(0, u64::saturating_add);
+    problem.walks.is_empty() && are_in_memory(bytes, width)
+}
+
+fn are_in_memory(bytes: u64, width: u32) -> bool {
+    Vectors::WIDEST.at_most(width).are_wide() && Machine::TYPICAL.level(bytes) == Level::Memory
 }
 
 /// Bytes per ns that are written, of data at a level.

@@ -22,7 +22,7 @@ use super::encode::Encoded;
 use super::registers::Homes;
 use super::table::Opcode;
 use super::tier::Tier;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// True where passes are checked.
@@ -72,7 +72,7 @@ struct Runs {
 impl Runs {
     fn of(program: &MachineProgram) -> Runs {
         let mut runs = vec![];
-        let mut labels: HashMap<u32, usize> = HashMap::new();
+        let mut labels: FxHashMap<u32, usize> = FxHashMap::default();
         let mut start = 0;
         for (at, item) in program.items.iter().enumerate() {
             if ends_run(item) {

@@ -2,7 +2,7 @@
 
 use super::row::{First, Masking, Memory};
 use super::table::Opcode;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A virtual register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -172,7 +172,7 @@ pub struct MachineProgram {
     /// The memory object that an address lies in, by its register, where it is known. Stores to one object change no
     /// element of another, but where an output takes the place of an input: there each element is loaded before it is
     /// stored.
-    pub objects: HashMap<Reg, Object>,
+    pub objects: FxHashMap<Reg, Object>,
     /// The number of labels so far.
     labels: u32,
 }

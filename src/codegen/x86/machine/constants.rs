@@ -5,7 +5,8 @@ use super::live::{Interval, LoopSpan, intervals, loops};
 use super::row::Memory;
 use super::table::Opcode;
 use super::tier::Tier;
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The constants in memory, and the offset of each.
 #[derive(Debug, Default)]
@@ -39,7 +40,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
         return pool;
     }
     let constants = std::mem::take(&mut program.constants);
-    let index: HashMap<Reg, usize> = constants.iter().enumerate().map(|(n, (reg, _))| (*reg, n)).collect();
+    let index: FxHashMap<Reg, usize> = constants.iter().enumerate().map(|(n, (reg, _))| (*reg, n)).collect();
     let spans = loops(program);
     let live = intervals(program, &spans, fixed);
     let around = around(program, constants.len(), &index);
@@ -70,7 +71,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
 }
 
 /// The loops around the uses of each constant, in order of their starts: outer ones come before inner ones.
-fn around(program: &MachineProgram, constants: usize, index: &HashMap<Reg, usize>) -> Vec<Vec<usize>> {
+fn around(program: &MachineProgram, constants: usize, index: &FxHashMap<Reg, usize>) -> Vec<Vec<usize>> {
     let mut around = vec![BTreeSet::new(); constants];
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
@@ -101,7 +102,7 @@ struct Pressure {
 }
 
 impl Pressure {
-    fn new(program: &MachineProgram, live: &[Interval], constants: &HashMap<Reg, usize>) -> Pressure {
+    fn new(program: &MachineProgram, live: &[Interval], constants: &FxHashMap<Reg, usize>) -> Pressure {
         let len = program.items.len() + 1;
         let mut pressure = Pressure { vector: vec![0; len], mask: vec![0; len] };
         for (n, interval) in live.iter().enumerate() {
@@ -132,7 +133,7 @@ fn rewrite(
     program: &mut MachineProgram,
     tier: Tier,
     constants: &[(Reg, Constant)],
-    index: &HashMap<Reg, usize>,
+    index: &FxHashMap<Reg, usize>,
     homes: &[Home],
     pool: &mut Pool,
 ) {

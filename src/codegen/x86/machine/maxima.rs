@@ -15,7 +15,7 @@
 
 use super::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use super::table::Opcode;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most chains of maxima that are joined at once: each keeps a mask, and there are seven registers for masks.
 const CHAINS: usize = 5;
@@ -41,7 +41,7 @@ impl Number {
 pub fn join_maxima(program: &mut MachineProgram) {
     let items = std::mem::take(&mut program.items);
     let goes_on = going_on(&items);
-    let mut numbers: HashMap<Reg, Number> = HashMap::new();
+    let mut numbers: FxHashMap<Reg, Number> = FxHashMap::default();
     let mut at = 0;
     while at < items.len() {
         let Some(found) = Maximum::at(&items[at..]) else {
@@ -69,7 +69,7 @@ pub fn join_maxima(program: &mut MachineProgram) {
 /// For each item, true if it begins a maximum whose result is an operand of a later one in the same run.
 fn going_on(items: &[Item]) -> Vec<bool> {
     let mut goes_on = vec![false; items.len()];
-    let mut wanted: HashSet<Reg> = HashSet::new();
+    let mut wanted: FxHashSet<Reg> = FxHashSet::default();
     let mut end = items.len();
     while end > 0 {
         let start = end.saturating_sub(3);
@@ -94,7 +94,7 @@ fn ends_run(item: &Item) -> bool {
 }
 
 /// Forgets a register, whose value changes here.
-fn forget(numbers: &mut HashMap<Reg, Number>, reg: Reg) {
+fn forget(numbers: &mut FxHashMap<Reg, Number>, reg: Reg) {
     numbers.retain(|&of, number| of != reg && !number.names(reg));
 }
 
@@ -122,7 +122,7 @@ impl Maximum {
     }
 
     /// Adds the instructions, given the known numbers in registers; returns the result before NaNs are put in.
-    fn emit(&self, numbers: &mut HashMap<Reg, Number>, program: &mut MachineProgram) -> Number {
+    fn emit(&self, numbers: &mut FxHashMap<Reg, Number>, program: &mut MachineProgram) -> Number {
         let mut known = |of: Reg, other: Reg| numbers.remove(&of).map(|number| (number, other));
         let Some((before, other)) = known(self.a, self.b).or_else(|| known(self.b, self.a)) else {
             program.items.extend([self.range, self.compare, self.blend].map(Item::Inst));

@@ -10,8 +10,9 @@
 use super::code::{Address, Class, Item, MachineProgram, Reg};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::BinaryHeap;
 
 /// The instructions of a run that is too short to gain by an order, and of one that would take too long to order.
 const FEW: usize = 16;
@@ -78,8 +79,8 @@ fn is_too_wide(order: &[Item], run: &[Item], cycles: u32, program: &MachineProgr
 /// the start, and at the end for the next iteration.
 fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
     let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
-    let mut last_use: HashMap<Reg, usize> = HashMap::new();
-    let mut written: HashSet<Reg> = HashSet::new();
+    let mut last_use: FxHashMap<Reg, usize> = FxHashMap::default();
+    let mut written: FxHashSet<Reg> = FxHashSet::default();
     for item in run {
         item.uses(|reg| {
             if is_of_class(reg) && !written.contains(&reg) {

@@ -17,7 +17,7 @@ use super::code::{Address, Arg, Class, Constant, Inst, Item, Label, MachineProgr
 use super::table::Opcode;
 use super::tier::Tier;
 use cranefold_ir::{DType, math};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Writes the instructions of all quotients.
 pub fn expand(program: &mut MachineProgram, tier: Tier) {
@@ -130,9 +130,9 @@ impl Parts {
     /// Takes the instructions that make NaNs canonical, which quotients that passed the test need not: each blend
     /// becomes a copy. The comparison goes with it, if no other instruction names its result.
     fn take_canonical(&mut self, program: &MachineProgram, named: &[u32]) -> Vec<Canonical> {
-        let quotients: HashSet<Reg> = self.quotients.iter().map(|q| q.to).collect();
-        let constants: HashSet<Reg> = program.constants.iter().map(|(reg, _)| *reg).collect();
-        let mut compares: HashMap<Reg, usize> = HashMap::new();
+        let quotients: FxHashSet<Reg> = self.quotients.iter().map(|q| q.to).collect();
+        let constants: FxHashSet<Reg> = program.constants.iter().map(|(reg, _)| *reg).collect();
+        let mut compares: FxHashMap<Reg, usize> = FxHashMap::default();
         let mut found: Vec<(usize, usize, Canonical)> = vec![];
         for (at, item) in self.after.iter().enumerate() {
             let Item::Inst(inst) = item else { continue };
@@ -169,8 +169,8 @@ impl Parts {
 /// The effects of quotients and of the items after them.
 #[derive(Default)]
 struct Behind {
-    written: HashSet<Reg>,
-    read: HashSet<Reg>,
+    written: FxHashSet<Reg>,
+    read: FxHashSet<Reg>,
     /// True if an item loads.
     loads: bool,
     /// The addresses of stores.

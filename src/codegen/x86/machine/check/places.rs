@@ -13,7 +13,7 @@ use crate::codegen::x86::machine::row::{First, Flags};
 use crate::codegen::x86::machine::table::{Opcode, fma};
 use crate::codegen::x86::machine::tier::Tier;
 use iced_x86::{Code, Instruction, OpKind, Register};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The instructions that the encoder wrote; empty if they are not checked.
@@ -60,13 +60,13 @@ impl Place {
 #[derive(Clone, Debug, Default)]
 struct State {
     /// The virtual registers in each place.
-    held: HashMap<Place, Vec<Reg>>,
+    held: FxHashMap<Place, Vec<Reg>>,
     /// True where the flags are those that the last item that sets any has set.
     has_flags: bool,
 }
 
 /// The use of the flags by each machine instruction of the table.
-type FlagsOf = HashMap<Code, Flags>;
+type FlagsOf = FxHashMap<Code, Flags>;
 
 fn flags_of(tier: Tier) -> FlagsOf {
     Opcode::ALL.iter().filter_map(|opcode| Some((opcode.row().form(tier)?.code, opcode.row().shape.flags))).collect()
@@ -85,7 +85,7 @@ pub fn hold(
     let mut labels: Vec<Option<State>> = vec![None; program.labels()];
     let mut changed = true;
     while std::mem::take(&mut changed) {
-        let held = HashMap::from([(Place::Register(Class::General, BUFFERS), vec![buffers])]);
+        let held = FxHashMap::from_iter([(Place::Register(Class::General, BUFFERS), vec![buffers])]);
         // None behind a jump that is always taken.
         let mut now = Some(State { held, has_flags: false });
         for (at, item) in program.items.iter().enumerate() {

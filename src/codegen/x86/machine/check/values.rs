@@ -15,7 +15,7 @@ use crate::codegen::x86::machine::constants::Pool;
 use crate::codegen::x86::machine::row::{First, Flags, Masking, Memory};
 use crate::codegen::x86::machine::table::Opcode;
 use crate::codegen::x86::machine::tier::Tier;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The flags, treated as a register.
 const FLAGS: Reg = Reg(u32::MAX);
@@ -40,7 +40,7 @@ enum Value {
 
 #[derive(Default)]
 struct Values {
-    numbers: HashMap<Value, u32>,
+    numbers: FxHashMap<Value, u32>,
     all: Vec<Value>,
 }
 
@@ -59,7 +59,7 @@ impl Values {
     }
 }
 
-type Held = HashMap<Reg, u32>;
+type Held = FxHashMap<Reg, u32>;
 
 /// The effects of a run, which later runs, memory and jumps see.
 #[derive(Default)]
@@ -75,7 +75,7 @@ struct Side<'a> {
     program: &'a MachineProgram,
     pool: &'a Pool,
     tier: Tier,
-    constants: HashMap<Reg, &'a Constant>,
+    constants: FxHashMap<Reg, &'a Constant>,
 }
 
 /// Checks that a pass kept all values that are read.
@@ -95,7 +95,7 @@ pub fn same(before: &MachineProgram, after: &MachineProgram, pool: &Pool, tier: 
     let starts = after.constants_at_starts(&runs_after, known, &mut values);
     let live = after.live_at_ends(&runs_after);
     for n in 0..runs.runs.len() {
-        let was = before.run(&runs, n, &Held::new(), &mut values);
+        let was = before.run(&runs, n, &Held::default(), &mut values);
         let is = after.run(&runs_after, n, &starts[n], &mut values);
         let end = runs_after.runs[n].end;
         for (kind, (was, is)) in ["store", "hint"].into_iter().zip(was.effects.iter().zip(&is.effects)) {
@@ -162,7 +162,7 @@ impl<'a> Side<'a> {
     /// The constants that added registers hold at the start of each run, on every path to it.
     fn constants_at_starts(&self, runs: &Runs, known: usize, values: &mut Values) -> Vec<Held> {
         let mut starts: Vec<Option<Held>> = vec![None; runs.runs.len()];
-        starts[0] = Some(Held::new());
+        starts[0] = Some(Held::default());
         let mut todo = if self.program.classes.len() > known { vec![0] } else { vec![] };
         while let Some(n) = todo.pop() {
             let start = starts[n].clone().unwrap_or_default();
@@ -185,10 +185,10 @@ impl<'a> Side<'a> {
     }
 
     /// The registers that are read after each run before they are written, and the flags likewise.
-    fn live_at_ends(&self, runs: &Runs) -> Vec<HashSet<Reg>> {
-        let mut facts: Vec<(HashSet<Reg>, HashSet<Reg>)> = vec![];
+    fn live_at_ends(&self, runs: &Runs) -> Vec<FxHashSet<Reg>> {
+        let mut facts: Vec<(FxHashSet<Reg>, FxHashSet<Reg>)> = vec![];
         for run in &runs.runs {
-            let (mut read, mut written) = (HashSet::new(), HashSet::new());
+            let (mut read, mut written) = (FxHashSet::default(), FxHashSet::default());
             for item in &self.program.items[run.start..self.program.items.len().min(run.end + 1)] {
                 let flags = flags(item);
                 let mut uses: Vec<Reg> = if flags == Flags::Reads { vec![FLAGS] } else { vec![] };
@@ -203,8 +203,8 @@ impl<'a> Side<'a> {
             }
             facts.push((read, written));
         }
-        let mut starts: Vec<HashSet<Reg>> = facts.iter().map(|(read, _)| read.clone()).collect();
-        let mut ends: Vec<HashSet<Reg>> = vec![HashSet::new(); starts.len()];
+        let mut starts: Vec<FxHashSet<Reg>> = facts.iter().map(|(read, _)| read.clone()).collect();
+        let mut ends: Vec<FxHashSet<Reg>> = vec![FxHashSet::default(); starts.len()];
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for n in (0..starts.len()).rev() {

@@ -1,6 +1,9 @@
-//! Compile time of the workloads by stage, after a warm-up.
+//! Compile time of the workloads, or of the regions, by stage, after a warm-up.
 //!
-//!     cargo bench --bench compile
+//!     cargo bench -p cranefold-cli --bench compile                 of `workloads.txt`
+//!     cargo bench -p cranefold-cli --bench compile -- regions      of `regions.txt`, each region once
+//!
+//! The bench is one of this package because the tests of the library turn on its checks of machine code.
 //!
 //! Prints the median of each stage in microseconds:
 //!
@@ -17,13 +20,13 @@
 //! an operating system takes, where nothing is loaded, less the other stages. So it may be a few
 //! microseconds off, and `load` with it.
 
-#[path = "workloads/list.rs"]
+#[path = "../../benches/workloads/list.rs"]
 mod list;
 
 use cranefold::ir::Nest;
 use cranefold::passes::PASSES;
 use cranefold::{Compiler, Error, Problem, Schedule, Spec, Target, Vectors, lower, schedule};
-use cranelift_codegen::{settings, timing};
+use cranelift_codegen::timing;
 use list::Workload;
 use std::hint::black_box;
 use std::time::Instant;
@@ -40,8 +43,9 @@ const AFTER: [&str; 3] = ["clif", "cranelift", "load"];
 const BAR_US: f64 = 1000.0;
 
 fn main() -> Result<(), Error> {
-    let targets = Targets { host: Target::host()?, bare: bare_target()? };
-    let workloads = list::list();
+    let host = Target::host()?;
+    let targets = Targets { bare: bare_target(&host)?, host };
+    let workloads = if std::env::args().any(|argument| argument == "regions") { list::regions() } else { list::list() };
     for workload in &workloads {
         times(&workload.spec.to_string(), &targets)?;
     }
@@ -63,12 +67,8 @@ struct Targets {
 }
 
 /// This architecture and its features, without an operating system.
-fn bare_target() -> Result<Target, Error> {
-    let builder = cranelift_native::builder().expect("this machine");
-    let isa = builder.finish(settings::Flags::new(settings::builder())).expect("default settings");
-    let flags = isa.isa_flags();
-    let features: Vec<&str> = flags.iter().filter(|f| f.as_bool() == Some(true)).map(|f| f.name).collect();
-    Target::new(&format!("{}-unknown-none", std::env::consts::ARCH), &features.join(","))
+fn bare_target(host: &Target) -> Result<Target, Error> {
+    Target::new(&format!("{}-unknown-none", std::env::consts::ARCH), &host.features().join(","))
 }
 
 /// The times of one compilation, in microseconds, in the order of the columns.
