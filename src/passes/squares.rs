@@ -37,12 +37,12 @@ pub fn squares(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     }
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| match &stmt {
-        Stmt::For(l) if l.var.over == Over::Position => match Copies::of(l) {
+    nest.body = rewrite(body, &mut |stmt, out| {
+        let copies = if let Stmt::For(l) = &stmt { Copies::of(l) } else { None };
+        match copies {
             Some(copies) => copies.by_squares(&mut names, out),
             None => out.push(stmt),
-        },
-        _ => out.push(stmt),
+        }
     });
     nest
 }
@@ -62,11 +62,12 @@ impl Copies {
     /// The copies of a loop with those in it; `None` if it does anything else, or neighbours lie side by side.
     fn of(l: &Loop) -> Option<Copies> {
         let (band, body) = Band::of(l.clone())?;
-        let mut pairs = body.iter().map(|s| match s {
-            Stmt::Set { index, value: Expr::Load(_, dtype, from), .. } => Some((index, from, dtype.bytes())),
-            _ => None,
+        let mut pairs = body.iter().map(|s| {
+            let Stmt::Set { index, value: Expr::Load(_, dtype, from), .. } = s else { return None };
+            Some((index, from, dtype.bytes()))
         });
-        let are_copies = l.kind == LoopKind::Parallel && pairs.clone().all(|pair| pair.is_some());
+        let are_copies =
+            l.var.over == Over::Position && l.kind == LoopKind::Parallel && pairs.clone().all(|pair| pair.is_some());
         let (to, from, bytes) = pairs.next().flatten().filter(|_| are_copies)?;
         let extent = |var: LoopVar| band.loops.iter().find(|(v, _)| *v == var).map(|&(_, extent)| extent);
         let neighbours = |index: &Index| index.terms().find(|&(_, c)| c == 1).map(|(var, _)| var);
