@@ -2,8 +2,9 @@
 //! lie near the middle between two numbers, of those for which a step would leave the range of normal numbers, and of
 //! zeros, infinities and NaNs. Every width has the bits of a division.
 
-use cranefold::{Compiler, Input, Options, Output, Spec};
+use cranefold::{Compiler, Input, Options, Output, Problem, Spec, lower};
 use cranefold_fuzz::data::Random;
+use cranefold_fuzz::execute::Memory;
 
 const WIDTHS: [u32; 4] = [512, 256, 128, 0];
 
@@ -131,3 +132,35 @@ macro_rules! checks {
 
 checks!(quotients_of_f32_are_rounded_once, f32, 24, -172..104, -172..104);
 checks!(quotients_of_f64_are_rounded_once, f64, 53, -1126..970, -1126..970);
+
+/// Loops that end after quotients, with and without a store behind them, count their iterations all the same: the test of
+/// quotients takes the flags.
+#[test]
+fn loops_with_quotients_count_their_iterations() {
+    let compiler = Compiler::host().expect("a compiler");
+    for text in [
+        "region x:f32[3,1000] axes=[1] scalar k:f32 { max(x / k) }",
+        "region x:f32[3,4096] axes=[1] scalar k:f32 { sum(x / k) }",
+        "region x:f64[3,900] axes=[1] scalar k:f64 { sum(x / k) }",
+        "region x:bf16[3,640] axes=[1] scalar k:f32 { min(x / k) }",
+        "region x:bf16[585] axes=[0] scalar k:f32 { m = max(x); a, b = sum_exp((x / k - m) * x); a + b }",
+        "region x:f32[2,5000] axes=[1] { m = max(x); sum(x / m) }",
+        "region x:f32[2,5000] axes=[1] { m = max(x); max(x / m), min(x / m) }",
+        "region x:f32[300,64] axes=[0] scalar k:f32 { max(x / k) }",
+        "region x:bf16[585] axes=[0] scalar k:f32 { m = max(x); a, b = sum_exp((x / k + 1 - m) * x); a + b }",
+        "region x:f32[700] axes=[0] scalar k:f32 { a, b = sum_exp(x / k); a + b }",
+    ] {
+        let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        let naive = lower::lower(&Problem::of(&spec), "naive");
+        for width in WIDTHS {
+            let options = Options { width: Some(width), ..Options::default() };
+            let kernel = compiler.compile_with(&spec, &options).expect("a kernel");
+            for kind in [1, 2] {
+                let memory = Memory::of(&spec, kind, 9, (4, 0));
+                let (is, expected) = (memory.run(&kernel), memory.interpreted(&naive));
+                let same = is.iter().zip(&expected).all(|(a, b)| a.bytes() == b.bytes());
+                assert!(same, "{spec}, {width} bits, data {kind}");
+            }
+        }
+    }
+}
