@@ -1,6 +1,6 @@
 //! Machine instructions over virtual registers, as instruction selection writes them.
 
-use super::row::{First, Masking, Memory};
+use super::row::{First, Flags, Masking, Memory};
 use super::table::Opcode;
 use rustc_hash::FxHashMap;
 
@@ -244,6 +244,20 @@ impl Item {
                 f(*a);
             }
             _ => {}
+        }
+    }
+
+    /// The item's use of the flags.
+    pub fn flags(&self) -> Flags {
+        match self {
+            Item::Inst(inst) => inst.opcode.row().shape.flags,
+            Item::Jump(opcode, _) => opcode.row().shape.flags,
+            Item::Copy { .. }
+            | Item::Fma { .. }
+            | Item::Quotient { .. }
+            | Item::Enter(_)
+            | Item::Leave
+            | Item::Label(_) => Flags::Keeps,
         }
     }
 

@@ -1,6 +1,7 @@
-//! The live interval of each virtual register.
+//! The live interval of each virtual register, and the items after which flags are read.
 
 use super::code::{Item, MachineProgram, Reg};
+use super::row::Flags;
 
 /// The items from the first that writes a register to the last that needs it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +14,23 @@ pub struct Interval {
     pub weight: f32,
     /// True if the register occurs.
     pub used: bool,
+}
+
+/// Returns for each item true if a later one reads the flags as they are after it.
+pub fn flags(program: &MachineProgram) -> Vec<bool> {
+    let mut read = false;
+    let after = |item: &Item| {
+        let is_read = read;
+        match item.flags() {
+            Flags::Keeps => {}
+            Flags::Sets => read = false,
+            Flags::Reads => read = true,
+        }
+        is_read
+    };
+    let mut all: Vec<bool> = program.items.iter().rev().map(after).collect();
+    all.reverse();
+    all
 }
 
 /// A loop: the place of its first item and of its end.

@@ -9,10 +9,10 @@
 //!                           done:
 //! ```
 //!
-//! A program with such stores ends with a fence: what it has written can be seen by every thread that learns of its end.
+//! Where the flags are read after a store, it is the other one. A program with such stores ends with a fence: what it has written can be seen by every thread that learns of its end.
 
 use super::code::{Arg, Inst, Item, MachineProgram, View};
-use super::row::Flags;
+use super::live;
 use super::table::Opcode;
 
 /// A store of a vector.
@@ -48,8 +48,8 @@ pub fn expand(program: &mut MachineProgram) {
     if !program.items.iter().any(|item| store(item).is_some()) {
         return;
     }
-    let kept = kept_flags(program);
-    for (item, keeps_flags) in std::mem::take(&mut program.items).into_iter().zip(kept) {
+    let flags = live::flags(program);
+    for (item, keeps_flags) in std::mem::take(&mut program.items).into_iter().zip(flags) {
         let Some((inst, store)) = store(&item) else {
             program.items.push(item);
             continue;
@@ -66,30 +66,4 @@ pub fn expand(program: &mut MachineProgram) {
         program.items.extend([Item::Label(other), plain, Item::Label(done)]);
     }
     program.items.push(Item::Inst(Inst::new(Opcode::Sfence, &[])));
-}
-
-/// Returns for each item true if a later one reads flags that were set before it.
-fn kept_flags(program: &MachineProgram) -> Vec<bool> {
-    let mut read = false;
-    let before = |item: &Item| {
-        let flags = match item {
-            Item::Inst(inst) => inst.opcode.row().shape.flags,
-            Item::Jump(opcode, _) => opcode.row().shape.flags,
-            Item::Copy { .. }
-            | Item::Fma { .. }
-            | Item::Quotient { .. }
-            | Item::Enter(_)
-            | Item::Leave
-            | Item::Label(_) => Flags::Keeps,
-        };
-        match flags {
-            Flags::Keeps => {}
-            Flags::Sets => read = false,
-            Flags::Reads => read = true,
-        }
-        read
-    };
-    let mut kept: Vec<bool> = program.items.iter().rev().map(before).collect();
-    kept.reverse();
-    kept
 }

@@ -37,8 +37,7 @@ pub fn expand(program: &mut MachineProgram, tier: Tier) {
             Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..) => {
                 let (start, setter) = (program.items.len(), check::ON.then(|| last_setter(&run)));
                 expand_run(std::mem::take(&mut run), program, tier, &named);
-                let reads_flags = matches!(item, Item::Jump(opcode, _) if opcode.row().shape.flags == Flags::Reads);
-                if let Some(setter) = setter.filter(|_| reads_flags) {
+                if let Some(setter) = setter.filter(|_| item.flags() == Flags::Reads) {
                     assert_eq!(last_setter(&program.items[start..]), setter, "quotients took the flags of a jump");
                 }
                 program.items.push(item);
@@ -51,8 +50,7 @@ pub fn expand(program: &mut MachineProgram, tier: Tier) {
 
 /// The last instruction that sets the flags, as text.
 fn last_setter(items: &[Item]) -> Option<String> {
-    let sets = |item: &&Item| matches!(item, Item::Inst(inst) if inst.opcode.row().shape.flags == Flags::Sets);
-    items.iter().rfind(sets).map(|item| format!("{item:?}"))
+    items.iter().rfind(|item| item.flags() == Flags::Sets).map(|item| format!("{item:?}"))
 }
 
 fn is_quotient(item: &Item) -> bool {
@@ -107,8 +105,6 @@ impl Parts {
                     parts.double = double;
                     parts.quotients.push(Quotient { to, a, b, y });
                     behind.add(&item, program);
-                    // Their test sets the flags, on which the end of a loop depends.
-                    behind.flags = true;
                 }
                 _ if (is_full || is_quotient(&item) || behind.holds(&item, program)) && !parts.quotients.is_empty() => {
                     behind.add(&item, program);
@@ -203,7 +199,8 @@ impl Behind {
             Some(_) => self.loads = true,
             None => {}
         }
-        self.flags |= may_use_flags(item, program);
+        // The test of quotients sets the flags, on which the end of a loop depends.
+        self.flags |= is_quotient(item) || may_use_flags(item, program);
     }
 
     /// Returns true if an item must stay behind those that were added.

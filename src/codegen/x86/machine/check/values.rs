@@ -190,7 +190,7 @@ impl<'a> Side<'a> {
         for run in &runs.runs {
             let (mut read, mut written) = (FxHashSet::default(), FxHashSet::default());
             for item in &self.program.items[run.start..self.program.items.len().min(run.end + 1)] {
-                let flags = flags(item);
+                let flags = item.flags();
                 let mut uses: Vec<Reg> = if flags == Flags::Reads { vec![FLAGS] } else { vec![] };
                 if !is_zero(item) {
                     item.uses(|reg| uses.push(reg));
@@ -217,19 +217,11 @@ impl<'a> Side<'a> {
             }
         }
         for (run, end) in runs.runs.iter().zip(&mut ends) {
-            if self.program.items.get(run.end).is_some_and(|item| flags(item) == Flags::Reads) {
+            if self.program.items.get(run.end).is_some_and(|item| item.flags() == Flags::Reads) {
                 end.insert(FLAGS);
             }
         }
         ends
-    }
-}
-
-fn flags(item: &Item) -> Flags {
-    match item {
-        Item::Inst(inst) => inst.opcode.row().shape.flags,
-        Item::Jump(opcode, _) => opcode.row().shape.flags,
-        _ => Flags::Keeps,
     }
 }
 
