@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::threads::{compiler, pool};
 pub use cases::Case;
 use cases::Entry;
+use cranefold::Problem;
 pub use measure::{Measured, Order, measure};
 use report::Report;
 use std::io::Write;
@@ -30,6 +31,10 @@ pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     let options = args.forced.options()?;
     if args.candidates {
         return candidates::candidates(&entries, options.width, args.json, out);
+    }
+    let mut cases = entries.iter().filter_map(|entry| if let Entry::Case(case) = entry { Some(case) } else { None });
+    if let Some(schedule) = &options.schedule {
+        cases.try_for_each(|case| schedule.check(&Problem::of(&case.spec)))?;
     }
     let compiler = compiler(args.threads)?;
     let executor = pool(args.threads)?;

@@ -166,6 +166,17 @@ fn bench_prints_a_table() {
     assert!(rows[1].starts_with("max i8[1000] ") && rows.len() == 2, "{out}");
 }
 
+/// A forced schedule is the one that is timed, and is refused beside all candidates and where it does not fit.
+#[test]
+fn bench_times_a_forced_schedule() {
+    let out = works(&["bench", "sum f32[64,64] axes=[1]", "--schedule", "width=0", "--json"]);
+    assert!(out.starts_with("{\"peer\":\"cranefold\""), "{out}");
+    let no_tile = "tile=i7: the problem has no output loop i7; it has i0";
+    refuses(&["bench", "sum f32[64,64] axes=[1]", "--schedule", "tile=i7:2"], no_tile);
+    let both = ["bench", "sum f32[8]", "--schedule", "width=0", "--candidates"];
+    refuses(&both, "the argument '--schedule <S>' cannot be used with '--candidates'");
+}
+
 /// Every kind of spec is compared with the interpreter's bits, and timed.
 #[test]
 fn bench_takes_every_kind_of_spec() {
