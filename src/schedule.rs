@@ -29,7 +29,7 @@
 //!
 //! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
 //! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch, vectors loaded from
-//! anywhere, every value computed again by each visit. A name of a kept value is that of its definition in the text of
+//! anywhere, stores by way of the caches, every value computed again by each visit. A name of a kept value is that of its definition in the text of
 //! the problem.
 
 mod check;
@@ -89,7 +89,7 @@ pub struct Schedule {
 }
 
 /// The default schedule takes one element at a time: vectors of 128 bits, the plain form, no tile, one step and one
-/// block at once, no interleaving, no prefetch, one part.
+/// block at once, no interleaving, no prefetch, stores by way of the caches, one part.
 impl Default for Schedule {
     fn default() -> Schedule {
         Schedule {

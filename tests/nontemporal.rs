@@ -1,7 +1,7 @@
 //! Outputs that no cache holds: whole vectors are written past the caches, with the same bits.
 #![cfg(target_arch = "x86_64")]
 
-use cranefold::{Compiler, Options, Problem, Schedule, Spec, Target, lower, schedule};
+use cranefold::{Compiler, Input, Options, Output, Problem, Schedule, Spec, Spinning, Target, lower, schedule};
 use cranefold_fuzz::execute::Memory;
 
 /// Bytes of a line.
@@ -21,8 +21,11 @@ const SPECS: [&str; 8] = [
 ];
 
 fn forced(width: u32) -> Options {
-    let text = format!("width={width} nontemporal=on");
-    Options { schedule: Some(text.parse().expect("a schedule")), width: None }
+    options(&format!("width={width} nontemporal=on"))
+}
+
+fn options(schedule: &str) -> Options {
+    Options { schedule: Some(schedule.parse().expect("a schedule")), width: None }
 }
 
 #[test]
@@ -42,6 +45,23 @@ fn outputs_have_the_interpreters_bits_wherever_they_begin() {
                 assert!(same, "{spec}, {width} bits, outputs {offset} bytes after the start of a line");
             }
         }
+    }
+}
+
+/// Each part writes its own outputs, on a thread of its own.
+#[test]
+fn parts_write_past_the_caches() {
+    let compiler = Compiler::builder().threads(2).build().expect("a compiler");
+    let executor = Spinning::new(2).expect("threads");
+    let spec: Spec = "region x:f32[37,128] axes=[1] { x * rsqrt(mean(x * x)) }".parse().expect("a spec");
+    let kernel = compiler.compile_with(&spec, &options("width=512 nontemporal=on parts=3")).expect("a kernel");
+    let x: Vec<f32> = (0..37 * 128).map(|i| i as f32 / 128.0 - 17.0).collect();
+    let [mut serial, mut parallel] = [vec![0f32; x.len()], vec![0f32; x.len()]];
+    kernel.run_one(&x, &mut serial).expect("a result");
+    for _ in 0..50 {
+        parallel.fill(0.0);
+        kernel.run_on(&executor, &[Input::from(&x[..])], &mut [Output::from(&mut parallel[..])]).expect("a result");
+        assert_eq!(parallel, serial);
     }
 }
 

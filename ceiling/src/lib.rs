@@ -1,4 +1,4 @@
-//! Hand-written vector loops that reduce memory, by operation and vector width. Their speed is the ceiling that
+//! Hand-written vector loops that reduce memory or write rows, by operation and vector width. Their speed is the ceiling that
 //! generated kernels are compared with.
 //!
 //! A [`HandLoop`] is one loop over one width. Loops of the same [`what`](HandLoop::what) and [`bits`](HandLoop::bits)

@@ -1,5 +1,6 @@
 //! Copies matrices that lie across memory by squares.
 
+use super::short::SHORT;
 use crate::schedule::{Machine, Schedule};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Band, renamed, rewrite, substitute};
@@ -7,9 +8,6 @@ use cranefold_ir::{Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt
 
 /// The fewest rows and columns for which squares are worthwhile.
 const FEW: u64 = 4;
-
-/// The most columns of a square: they are loaded together, by one transpose.
-const MOST_COLUMNS: u64 = 16;
 
 /// Walks elements of an input that are brought into the order of their positions by squares, where neighbours of one order
 /// lie apart in the other. A square takes whole lines of the input and of the accumulator; else each element would take
@@ -77,7 +75,7 @@ impl Copies {
         let lie_apart = from.coefficient(across).unsigned_abs() > 1 && along != across;
         (lie_apart && along_extent >= FEW && across_extent >= FEW).then(|| Copies {
             others: band.loops.iter().copied().filter(|(var, _)| ![along, across].contains(var)).collect(),
-            along: (along, along_extent, in_line.min(MOST_COLUMNS).min(along_extent)),
+            along: (along, along_extent, in_line.min(SHORT).min(along_extent)),
             across: (across, across_extent, in_line.min(across_extent)),
             body,
         })
@@ -89,7 +87,8 @@ impl Copies {
             for along in pieces(self.along, names) {
                 let mut body = substitute(self.body.clone(), self.across.0, &across.index);
                 body = substitute(body, self.along.0, &along.index);
-                for (var, extent) in [across.inside, along.inside].into_iter().chain(across.outside_of(&along)) {
+                let inside = [across.inside, along.inside];
+                for (var, extent) in inside.into_iter().chain(along.outside).chain(across.outside) {
                     body = vec![Stmt::For(Loop::new(var, extent, LoopKind::Parallel, body))];
                 }
                 all.extend(renamed(body, names));
@@ -112,13 +111,7 @@ struct Piece {
     outside: Option<(LoopVar, u64)>,
 }
 
-impl Piece {
-    /// The loops over squares, the innermost first.
-    fn outside_of(&self, along: &Piece) -> impl Iterator<Item = (LoopVar, u64)> {
-        along.outside.into_iter().chain(self.outside)
-    }
-}
-
+/// The pieces of a loop: its variable, its extent, and the iterations in a square.
 fn pieces((var, extent, by): (LoopVar, u64, u64), names: &mut Names) -> Vec<Piece> {
     let (whole, rest) = (extent / by, extent % by);
     let squares = names.loop_over(Over::Position);

@@ -12,8 +12,8 @@ use crate::vectors::Vectors;
 /// Bytes of a value in this visit.
 const VALUE_BYTES: u64 = 4;
 
-/// Returns true if whole vectors of the outputs should be written past the caches: if these hold neither them nor what is
-/// read, which a line of output need not drive out then, nor be read before it is written.
+/// Returns true if whole vectors of the outputs should be written past the caches: where no cache holds inputs and outputs
+/// together. There a line of output would be read before it is written, and drive out what is read.
 pub(super) fn pass_caches(facts: &Facts, width: u32) -> bool {
     let bytes = facts.written.as_ref().map_or(0, |written| facts.bytes.saturating_add(written.bytes));
     are_in_memory(bytes, width)
