@@ -7,9 +7,12 @@ macro_rules! pages {
         #[doc = "[layouts]: self::layouts"]
         #[doc = "[expressions-and-combiners]: self::expressions_and_combiners"]
         #[doc = "[regions]: self::regions"]
+        #[doc = "[models]: self::models"]
         #[doc = "[results]: self::results"]
         #[doc = "[threads-and-cache]: self::threads_and_cache"]
+        #[doc = "[python]: self::python"]
         #[doc = "[partial-results]: self::partial_results"]
+        #[doc = "[c]: self::c"]
         #[doc = "[ahead-of-time]: self::ahead_of_time"]
         #[doc = "[wide-vectors]: self::wide_vectors"]
         #[doc = "[reading-a-dump]: self::reading_a_dump"]
@@ -30,9 +33,12 @@ pages! {
     layouts "layouts.md";
     expressions_and_combiners "expressions-and-combiners.md";
     regions "regions.md";
+    models "models.md";
     results "results.md";
     threads_and_cache "threads-and-cache.md";
+    python "python.md";
     partial_results "partial-results.md";
+    c "c.md";
     ahead_of_time "ahead-of-time.md";
     wide_vectors "wide-vectors.md";
     reading_a_dump "reading-a-dump.md";

@@ -1,9 +1,11 @@
 //! Errors, by who can correct them: of the spec, of the schedule, of the call, and our own bugs.
 
+use crate::layout::LayoutError;
 use crate::schedule::ScheduleError;
-use crate::spec::SpecError;
+use crate::spec::{Spec, SpecError};
 use cranefold_ir::{Buffer, BufferRole, DType, Nest, Violations, verify};
 use std::any::Any;
+use std::fmt;
 use std::ops::Range;
 
 /// The reason why a generator makes no code.
@@ -32,7 +34,20 @@ impl From<NoCode> for Error {
     }
 }
 
-/// A failure to compile.
+/// Any failure of the library: to read a spec, a schedule or a layout, to compile, or to call a kernel.
+///
+/// So `?` works through a function that does all of them:
+///
+/// ```
+/// use cranefold::{Compiler, Error, Spec};
+///
+/// fn sum(x: &[f32; 3]) -> Result<f32, Error> {
+///     let mut sum = [0.0f32];
+///     Compiler::host()?.compile(&"sum f32[3]".parse::<Spec>()?)?.run_one(x, &mut sum)?;
+///     Ok(sum[0])
+/// }
+/// assert_eq!(sum(&[1.0, 2.0, 3.0]), Ok(6.0));
+/// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -111,6 +126,23 @@ pub enum Error {
         /// The operating system's message.
         reason: String,
     },
+    /// The file of measured schedules cannot be read.
+    #[error("{path} cannot be read: {reason}")]
+    Schedules {
+        /// The path of the file.
+        path: String,
+        /// The operating system's message.
+        reason: String,
+    },
+    /// The layout is wrong.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A call is wrong.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// A call over partial results is wrong.
+    #[error(transparent)]
+    Partial(#[from] PartialError),
     /// A bug of ours.
     #[error("this is a bug in cranefold, after stage `{stage}`: {message}")]
     Internal {
@@ -160,14 +192,14 @@ impl NestError {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum CallError {
-    #[error("{given} {role}s were given, the kernel takes {expected}")]
-    Count { role: &'static str, given: usize, expected: usize },
-    #[error("{role} {position} is {given}, the kernel takes {expected}")]
-    DType { role: &'static str, position: usize, given: DType, expected: DType },
-    #[error("{role} {position} has {given} elements, the kernel takes {expected}")]
-    Length { role: &'static str, position: usize, given: u64, expected: u64 },
-    #[error("{role} {position} has {given} bytes, no whole number of {dtype} elements of {element_bytes}")]
-    PartialElement { role: &'static str, position: usize, given: u64, dtype: DType, element_bytes: u64 },
+    #[error("{given} {role}s were given, the kernel {kernel} takes {expected}")]
+    Count { role: &'static str, given: usize, expected: usize, kernel: String },
+    #[error("{operand} is {given}, the kernel {} takes {expected}", operand.kernel)]
+    DType { operand: Box<CalledOperand>, given: DType, expected: DType },
+    #[error("{operand} has {given} elements, the kernel {} takes {expected}", operand.kernel)]
+    Length { operand: Box<CalledOperand>, given: u64, expected: u64 },
+    #[error("{operand} has {given} bytes, no whole number of {dtype} elements of {element_bytes}")]
+    PartialElement { operand: Box<CalledOperand>, given: u64, dtype: DType, element_bytes: u64 },
     #[error("in place runs what writes each element of the slice with the type and strides of input 0")]
     InPlace,
     #[error("output {output} does not have an element for each of input {input}, of its type and in its place")]
@@ -190,6 +222,38 @@ pub enum CallError {
     Foreign { target: String },
 }
 
+/// The operand that is wrong in a call. It prints as `input 2 (eps)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CalledOperand {
+    /// The word `input` or `output`.
+    pub role: &'static str,
+    /// Its number among those of its role.
+    pub position: usize,
+    /// The name of a scalar, or of an operand of a region.
+    pub name: Option<String>,
+    /// The kernel's spec between quotes, cut if it is long.
+    pub kernel: String,
+}
+
+impl CalledOperand {
+    /// The operand of a kernel with this title.
+    pub(crate) fn new(spec: Option<&Spec>, kernel: String, role: &'static str, position: usize) -> Box<CalledOperand> {
+        let names = spec.filter(|_| role == "input").map(Spec::expression_names);
+        let name = names.and_then(|mut names| (position < names.len()).then(|| names.swap_remove(position)));
+        let default = [format!("x{position}"), format!("y{position}")];
+        let name = name.filter(|name| !default.contains(name));
+        Box::new(CalledOperand { role, position, name, kernel })
+    }
+}
+
+impl fmt::Display for CalledOperand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.role, self.position)?;
+        self.name.as_ref().map_or(Ok(()), |name| write!(f, " ({name})"))
+    }
+}
+
 /// A wrong call over partial results. Nothing was written, except that [`CallError::Scratch`] may leave some written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -202,6 +266,8 @@ pub enum PartialError {
     Length { given: usize, states: usize, expected: usize },
     #[error("state {state} does not begin as one does")]
     NoState { state: usize },
+    #[error("state {state} is of a combination that failed")]
+    Poisoned { state: usize },
     #[error("state {state} is of a machine with the other byte order")]
     ByteOrder { state: usize },
     #[error("state {state} is laid out as version {given} has it, and not as version {expected}")]

@@ -31,17 +31,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cores;
+#[cfg(feature = "rayon")]
+mod rayon;
 mod spinning;
+mod turns;
 
+#[cfg(feature = "rayon")]
+pub use rayon::Rayon;
 pub use spinning::Spinning;
 
-use rayon::{Scope, ThreadPool};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-/// The time that a calling thread without a part left spins for the others before it sleeps: waking it takes 30 us and
-/// more, as long as a part may take.
-const WAIT: Duration = Duration::from_micros(100);
+pub(crate) use cores::Cores;
+use turns::Turns;
 
 /// Runs the parts of a call. The bits of a result do not depend on the executor.
 pub trait Executor: Send + Sync {
@@ -63,85 +64,5 @@ impl Executor for Serial {
 
     fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
         (0..parts).for_each(part);
-    }
-}
-
-/// The calling thread and rayon's threads: those of the pool it is called in, or of the global pool, whose size rayon
-/// reads from the environment. A [`ThreadPool`] is an executor too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rayon;
-
-impl Executor for Rayon {
-    fn threads(&self) -> usize {
-        rayon::current_num_threads()
-    }
-
-    fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        let turns = Turns::new(parts, part, self.threads() - 1);
-        let is_worker = rayon::current_thread_index().is_some();
-        rayon::in_place_scope(|scope| turns.run(scope, is_worker, || ()));
-    }
-}
-
-impl Executor for ThreadPool {
-    fn threads(&self) -> usize {
-        self.current_num_threads()
-    }
-
-    fn run(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
-        let turns = Turns::new(parts, part, self.threads() - 1);
-        let is_worker = self.current_thread_index().is_some();
-        self.in_place_scope(|scope| turns.run(scope, is_worker, || ()));
-    }
-}
-
-/// The parts of a call, which threads take in turn; a late thread takes fewer.
-struct Turns<'p> {
-    parts: usize,
-    part: &'p (dyn Fn(usize) + Sync),
-    /// The first part that no thread has taken. Past the last part, each thread counts on by one.
-    next: AtomicUsize,
-    /// The number of threads that help the calling thread.
-    helpers: usize,
-    /// The number of helpers that have not ended.
-    at_work: AtomicUsize,
-}
-
-impl<'p> Turns<'p> {
-    /// The parts of a call for the calling thread and at most `others` helpers.
-    fn new(parts: usize, part: &'p (dyn Fn(usize) + Sync), others: usize) -> Turns<'p> {
-        let helpers = others.min(parts.saturating_sub(1));
-        Turns { parts, part, next: AtomicUsize::new(0), helpers, at_work: AtomicUsize::new(helpers) }
-    }
-
-    /// Runs parts until none is left.
-    fn take(&self) {
-        let numbers = std::iter::repeat_with(|| self.next.fetch_add(1, Ordering::Relaxed));
-        numbers.take_while(|&n| n < self.parts).for_each(self.part);
-    }
-
-    /// Runs the parts on the calling thread and on free threads of a scope; `wake` is called once they are asked to
-    /// help. The calling thread begins while they wake.
-    fn run<'s>(&'s self, scope: &Scope<'s>, is_worker: bool, wake: impl FnOnce()) {
-        for _ in 0..self.helpers {
-            scope.spawn(|_| {
-                self.take();
-                self.at_work.fetch_sub(1, Ordering::Release);
-            });
-        }
-        wake();
-        self.take();
-        // A worker is useful elsewhere while it waits: rayon gives it other work.
-        if !is_worker {
-            self.wait();
-        }
-    }
-
-    /// Spins until the helpers have ended, for a short time only, as one may have panicked.
-    fn wait(&self) {
-        let start = Instant::now();
-        while self.at_work.load(Ordering::Acquire) > 0 && start.elapsed() < WAIT {
-            std::thread::yield_now();
-        }
     }
 }

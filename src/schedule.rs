@@ -21,6 +21,7 @@
 //!          | "prefetch" "=" bytes                                  distance of the prefetched line ahead
 //!          | "align" "=" bytes                                     0, or 64: loops load whole lines of memory
 //!          | "transpose" "=" ("on" | "off")                        columns of matrices loaded together, or each element
+//!          | "gather" "=" integer                                elements brought into order at a time; 0 for whole slices
 //!          | "nontemporal" "=" ("on" | "off")                     whole vectors of outputs written past the caches
 //!          | "keep" "=" name ("," name)*                           element values kept between the visits of a slice
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
@@ -29,8 +30,8 @@
 //!
 //! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
 //! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch, vectors loaded from
-//! anywhere, stores by way of the caches, every value computed again by each visit. A name of a kept value is that of its definition in the text of
-//! the problem.
+//! anywhere, slices brought into order as a whole, stores by way of the caches, every value computed again by each
+//! visit. A name of a kept value is that of its definition in the text of the problem.
 
 mod check;
 mod choose;
@@ -79,6 +80,9 @@ pub struct Schedule {
     /// The bytes of the lines of memory that loops load as whole vectors where they can, in wide functions whose
     /// vectors have masks; 0 loads vectors from anywhere.
     pub align: u64,
+    /// Elements of a slice that are brought into the order of their positions at a time, where no fixed stride leads
+    /// through them: stretches of about so many; 0 for whole slices.
+    pub gather: u64,
     /// True where whole vectors of outputs are written to memory past the caches, in wide functions.
     pub nontemporal: bool,
     /// The element values of a region that are kept in scratch memory between the visits of a slice, by the names of
@@ -102,6 +106,7 @@ impl Default for Schedule {
             prefetch: 0,
             transpose: true,
             align: 0,
+            gather: 0,
             nontemporal: false,
             keep: vec![],
             parts: Parts::ONE,
@@ -197,6 +202,9 @@ impl fmt::Display for Schedule {
         if !self.transpose {
             f.write_str(" transpose=off")?;
         }
+        if self.gather > 0 {
+            write!(f, " gather={}", self.gather)?;
+        }
         if self.nontemporal {
             f.write_str(" nontemporal=on")?;
         }
@@ -215,7 +223,7 @@ pub enum ScheduleError {
     #[error(
         "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS \
          in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off \
-         nontemporal=on|off keep=VALUES parts=PARTS[@blocks]"
+         gather=ELEMENTS nontemporal=on|off keep=VALUES parts=PARTS[@blocks]"
     )]
     Unknown(String),
     #[error(
@@ -329,6 +337,7 @@ impl Schedule {
             "prefetch" => ("prefetch", self.prefetch = number()?),
             "transpose" => ("transpose", self.transpose = parse_switch(value)?),
             "align" => ("align", self.align = number()?),
+            "gather" => ("gather", self.gather = number()?),
             "nontemporal" => ("nontemporal", self.nontemporal = parse_switch(value)?),
             "keep" => ("keep", self.keep = parse_names(value)?),
             "parts" => ("parts", self.parts = value.parse().ok()?),

@@ -5,15 +5,16 @@ use crate::vectors::Vectors;
 use cranelift_codegen::isa::{self, Builder, LookupError, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable, Flags, SettingKind};
 use std::fmt;
+use std::sync::Arc;
 use target_lexicon::{Architecture, Triple};
 
 /// An instruction set with its features.
 #[derive(Clone)]
 pub struct Target {
     isa: OwnedTargetIsa,
-    features: String,
+    features: Arc<str>,
     /// The features for which Cranelift has no name.
-    own: Vec<&'static str>,
+    own: Arc<[&'static str]>,
     vectors: Vectors,
     host: bool,
 }
@@ -43,7 +44,7 @@ impl Target {
         let isa = builder.finish(flags(CodePlacement::Known).map_err(refused)?).map_err(|e| refused(e.to_string()))?;
         let own = own_of_host();
         let vectors = vectors(isa.triple(), &[flags_on(&isa), own.clone()].concat());
-        Ok(Target { isa, features: "host".into(), own, vectors, host: true })
+        Ok(Target { isa, features: "host".into(), own: own.into(), vectors, host: true })
     }
 
     /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces. Features
@@ -105,7 +106,7 @@ impl Target {
         let isa = asked.builder.finish(flags).map_err(|e| refused(e.to_string()))?;
         let own = asked.own;
         let vectors = vectors(isa.triple(), &[flags_on(&isa), own.clone()].concat());
-        Ok(Target { isa, features: words.join(","), own, vectors, host })
+        Ok(Target { isa, features: words.join(",").into(), own: own.into(), vectors, host })
     }
 
     /// The target's widest vectors.

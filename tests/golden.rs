@@ -64,7 +64,9 @@ impl Golden {
     }
 
     fn spec(&self) -> Result<Spec, Box<dyn std::error::Error>> {
-        Ok(self.value("spec").ok_or("there is no line `spec:`")?.parse()?)
+        let text = self.value("spec").ok_or("there is no line `spec:`")?;
+        // The line of the spec stands above; its message alone is kept.
+        Ok(text.parse::<Spec>().map_err(|error| error.kind().clone())?)
     }
 
     fn schedule(&self) -> Result<Option<Schedule>, Box<dyn std::error::Error>> {

@@ -80,6 +80,7 @@ fn the_grammar_of_schedules_has_the_words_of_the_printer() {
         prefetch: 64,
         align: 64,
         transpose: false,
+        gather: 4096,
         nontemporal: true,
         keep: vec!["v".into()],
         parts,

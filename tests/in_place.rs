@@ -3,8 +3,7 @@
 use cranefold::schedule::{Bounds, Decided, choose};
 use cranefold::spec::Operand;
 use cranefold::{
-    CallError, Compiler, DType, Input, InputMemory, Kernel, Options, Output, Problem, Scalar, Schedule, Spec, Vectors,
-    ops, pipeline,
+    CallError, Compiler, DType, Input, Kernel, Options, Output, Problem, Scalar, Schedule, Spec, Vectors, ops, pipeline,
 };
 use cranefold_fuzz::bits::are_equal;
 use cranefold_fuzz::execute::Memory;
@@ -153,7 +152,7 @@ fn other_reductions_are_refused() {
     let softmax = compiler.compile(&"softmax f32[4,5] axes=[1]".parse().expect("a spec")).expect("a kernel");
     let mut short = [0.0f32; 19];
     let refused = softmax.run_in_place(&mut Output::from(&mut short[..]), &[]).expect_err("too short");
-    assert_eq!(refused.to_string(), "input 0 has 19 elements, the kernel takes 20");
+    assert_eq!(refused.to_string(), "input 0 has 19 elements, the kernel `softmax f32[4,5] axes=[1]` takes 20");
 }
 
 /// Regions with outputs that may take the place of inputs.
@@ -271,12 +270,12 @@ fn outputs_that_are_no_inputs_place_are_refused() {
     for input in 0..3 {
         for output in 0..5 {
             let mut buffers = memory.outputs.clone();
-            let own = |i: usize| InputMemory::Own(Input::from_bytes(DType::F32, memory.inputs[i].bytes()));
-            let inputs = [0, 1, 2].map(|i| if i == input { InputMemory::OfOutput(output) } else { own(i) });
+            let own = |i: usize| Input::from_bytes(DType::F32, memory.inputs[i].bytes());
+            let inputs = [0, 1, 2].map(|i| if i == input { Input::of_output(output) } else { own(i) });
             let outputs = spec.outputs().iter().zip(&mut buffers);
             let mut outputs: Vec<Output> =
                 outputs.map(|(o, buffer)| Output::from_bytes(o.dtype(), buffer.bytes_mut())).collect();
-            let done = kernel.run_over(&inputs, &mut outputs);
+            let done = kernel.run(&inputs, &mut outputs);
             drop(outputs);
             if may.contains(&(input, output)) {
                 assert_eq!(done, Ok(()), "output {output} over input {input}");
@@ -288,6 +287,65 @@ fn outputs_that_are_no_inputs_place_are_refused() {
     }
     let message = CallError::Replaces { output: 1, input: 0 }.to_string();
     assert_eq!(message, "output 1 does not have an element for each of input 0, of its type and in its place");
-    let short = kernel.run_over(&[InputMemory::OfOutput(2)], &mut []);
+    let short = kernel.run(&[Input::of_output(2)], &mut []);
     assert_eq!(short, Err(CallError::Replaces { output: 2, input: 0 }));
+}
+
+/// In place on threads, part by part in any order, in the caller's scratch memory, and raw: the bits of a call elsewhere.
+#[test]
+#[allow(unsafe_code, reason = "one way to call is by raw pointers")]
+fn in_place_in_every_way_to_call() {
+    let compiler = Compiler::builder().threads(3).build().expect("this machine");
+    let text = "region x:f32[700,1000], h:f32[700,1000] axes=[1] { y = x + h; y, exp(y - max(y)) / sum(y), max(y) }";
+    let kernel = compiler.compile(&text.parse().expect("a region")).expect("a kernel");
+    assert!(kernel.parts() > 1);
+    let x: Vec<f32> = (0..700_000).map(|n| (n as f32 * 0.37).sin()).collect();
+    let h: Vec<f32> = (0..700_000).map(|n| (n as f32 * 0.11).cos()).collect();
+    let (mut y, mut z, mut m) = (vec![0.0f32; 700_000], vec![0.0f32; 700_000], vec![0.0f32; 700]);
+    let mut elsewhere = [Output::from(&mut y), Output::from(&mut z), Output::from(&mut m)];
+    kernel.run(&[Input::from(&x), Input::from(&h)], &mut elsewhere).expect("a call");
+    let mut memory = vec![std::mem::MaybeUninit::uninit(); kernel.scratch_bytes() as usize + 64];
+    let aligned = memory.as_ptr().align_offset(64);
+    let scratch = &mut memory[aligned..];
+    for way in 0..5 {
+        // Output 0 is x, output 1 is h.
+        let (mut over_x, mut over_h, mut max) = (x.clone(), h.clone(), vec![0.0f32; 700]);
+        let pointers = [&mut over_x, &mut over_h].map(|list| list.as_mut_ptr().cast::<u8>());
+        let [at_x, at_h] = pointers;
+        let raw = [at_x, at_h, at_x, at_h, max.as_mut_ptr().cast(), scratch.as_mut_ptr().cast()];
+        let inputs = [Input::of_output(0), Input::of_output(1)];
+        let mut outputs = [Output::from(&mut over_x), Output::from(&mut over_h), Output::from(&mut max)];
+        match way {
+            0 => kernel.run(&inputs, &mut outputs).expect("a call"),
+            1 => kernel.run_on(&cranefold::Rayon, &inputs, &mut outputs).expect("a call"),
+            2 => kernel.run_in(&inputs, &mut outputs, scratch).expect("a call"),
+            3 => {
+                let call = kernel.call_in(&inputs, &mut outputs, scratch).expect("a call");
+                std::thread::scope(|scope| {
+                    (0..call.parts()).for_each(|part| {
+                        drop(scope.spawn({
+                            let call = &call;
+                            move || call.run_part(part).expect("a part")
+                        }))
+                    });
+                });
+                call.finish().expect("all parts");
+            }
+            // SAFETY: a pointer to each buffer of the region, outputs 0 and 1 in the place of inputs, and scratch memory.
+            _ => unsafe { kernel.run_raw_on(&cranefold::Rayon, raw.as_ptr()).expect("a call") },
+        }
+        let bits = |list: &[f32]| list.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        for (found, expected) in [(&over_x, &y), (&over_h, &z), (&max, &m)] {
+            assert!(bits(found) == bits(expected), "way {way}");
+        }
+    }
+    // What is wrong is refused in every way, and nothing is written.
+    let (mut over, mut max) = (x.clone(), vec![7.0f32; 700]);
+    let inputs = [Input::from(&h), Input::of_output(2)];
+    let mut outputs = [Output::from(&mut over), Output::from(&mut z), Output::from(&mut max)];
+    let replaces = Err(CallError::Replaces { output: 2, input: 1 });
+    assert_eq!(kernel.run_on(&cranefold::Rayon, &inputs, &mut outputs), replaces);
+    assert_eq!(kernel.call(&inputs, &mut outputs).map(drop), replaces);
+    assert_eq!(kernel.run_in(&inputs, &mut outputs, scratch), replaces);
+    assert!(over == x && max == vec![7.0; 700]);
 }

@@ -339,9 +339,15 @@ fn wrong_lengths_are_refused() {
     let x = vec![1.0f32; 2 * 4096];
     let before = state.clone();
     let call = |inputs: &[Input], state: &mut [u8]| shard.partial(inputs, state).expect_err("a refusal").to_string();
-    assert_eq!(call(&[], &mut state), "0 inputs were given, the kernel takes 1");
-    assert_eq!(call(&[Input::from(&x[1..])], &mut state), "input 0 has 8191 elements, the kernel takes 8192");
-    assert_eq!(call(&[Input::from(&[1u8][..])], &mut state), "input 0 is u8, the kernel takes f32");
+    assert_eq!(call(&[], &mut state), format!("0 inputs were given, the kernel `{}` takes 1", partial.spec()));
+    assert_eq!(
+        call(&[Input::from(&x[1..])], &mut state),
+        format!("input 0 has 8191 elements, the kernel `{}` takes 8192", partial.spec())
+    );
+    assert_eq!(
+        call(&[Input::from(&[1u8][..])], &mut state),
+        format!("input 0 is u8, the kernel `{}` takes f32", partial.spec())
+    );
     let odd = Input::from_bytes(DType::F32, &[0; 7]);
     assert_eq!(call(&[odd], &mut state), "input 0 has 7 bytes, no whole number of f32 elements of 4");
     assert_eq!(call(&[Input::from(&x[..])], &mut state[1..]), given(bytes - 1, 1).to_string());
@@ -361,10 +367,11 @@ fn wrong_lengths_are_refused() {
     );
     let (y, mut mean) = ([1.0f32], [7.0f32; 2]);
     let error = partial.finish(&all, &[], &mut [Output::from(&mut mean[..1])], 1);
-    assert_eq!(error, Err(PartialError::Call(CallError::Count { role: "input", given: 0, expected: 1 })));
+    let kernel = format!("`{}`", partial.spec());
+    assert_eq!(error, Err(PartialError::Call(CallError::Count { role: "input", given: 0, expected: 1, kernel })));
     let error = partial.finish(&all, &[Input::from(&y[..])], &mut [Output::from(&mut mean[..])], 1);
-    let length = CallError::Length { role: "output", position: 0, given: 2, expected: 1 };
-    assert_eq!(error, Err(PartialError::Call(length)));
+    let length = format!("output 0 has 2 elements, the kernel `{}` takes 1", partial.spec());
+    assert_eq!(error.expect_err("a refusal").to_string(), length);
     assert_eq!(mean, [7.0; 2]);
 }
 

@@ -12,7 +12,18 @@ use std::path::{Path, PathBuf};
 const PRONOUNS: [&str; 9] = ["What", "Whether", "How", "Where", "That", "Those", "Of", "As", "So"];
 
 /// The folders of sources of all crates.
-const FOLDERS: [&str; 7] = ["ceiling/src", "cli/src", "fuzz/src", "ir/src", "reference/src", "spec/src", "src"];
+const FOLDERS: [&str; 10] = [
+    "capi/src",
+    "ceiling/src",
+    "cli/src",
+    "fuzz/src",
+    "graph/src",
+    "ir/src",
+    "python/src",
+    "reference/src",
+    "spec/src",
+    "src",
+];
 
 const COUNTS: &str = "tests/prose.txt";
 

@@ -183,3 +183,157 @@ fn threads_sleep_when_nobody_calls() {
     assert!(after - before <= 2, "{} ticks of 100 while nobody calls", after - before);
     run_on_each(&executor, |_| ());
 }
+
+/// Neighbours: other threads that want the cores.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "asks Linux for cores")]
+mod neighbours {
+    use super::*;
+    use cranefold::{Executor, Rayon};
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+
+    fn core() -> i32 {
+        // SAFETY: it reads a number that the system keeps.
+        unsafe { libc::sched_getcpu() }
+    }
+
+    fn cores() -> libc::cpu_set_t {
+        // SAFETY: numbers, for which zeros are the empty set.
+        let mut mask = unsafe { std::mem::zeroed() };
+        // SAFETY: the mask is as large as is said.
+        assert_eq!(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut mask) }, 0);
+        mask
+    }
+
+    fn count(mask: &libc::cpu_set_t) -> i32 {
+        // SAFETY: the mask is initialised.
+        unsafe { libc::CPU_COUNT(mask) }
+    }
+
+    /// Lets this thread, and those that it starts, run on one core alone.
+    fn stay_on_one_core() {
+        let (all, here) = (cores(), core() as usize);
+        // SAFETY: numbers, for which zeros are the empty set.
+        let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: both masks are initialised, and have a bit of this number.
+        unsafe {
+            if libc::CPU_ISSET(here, &all) {
+                libc::CPU_SET(here, &mut one)
+            }
+        };
+        // SAFETY: the mask is as large as is said.
+        assert_eq!(unsafe { libc::sched_setaffinity(0, size_of_val(&one), &one) }, 0);
+    }
+
+    fn busy(until: &AtomicBool) {
+        while !until.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn work(time: Duration) {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// The share of calls whose two parts ran on one core, of those on two threads; all parts run once.
+    fn share_on_one_core(executor: &Spinning, calls: usize) -> f64 {
+        let (mut on_one, mut on_two_threads) = (0, 0);
+        for _ in 0..calls {
+            let places = Mutex::new(vec![]);
+            run_all(executor, 2, |_| {
+                work(Duration::from_micros(100));
+                places.lock().expect("no panic").push((thread::current().id(), core()));
+            });
+            let places = places.into_inner().expect("no panic");
+            on_two_threads += usize::from(places[0].0 != places[1].0);
+            on_one += usize::from(places[0].0 != places[1].0 && places[0].1 == places[1].1);
+        }
+        println!("{on_one} of {on_two_threads} calls on two threads were on one core, of {calls}");
+        on_one as f64 / on_two_threads.max(1) as f64
+    }
+
+    /// The helper is not left on the caller's core by a neighbour that was busy before.
+    #[test]
+    fn a_neighbour_before_leaves_no_trace() {
+        if count(&cores()) < 2 {
+            return;
+        }
+        for _ in 0..3 {
+            let executor = spinning(2, 200);
+            let ended = AtomicBool::new(false);
+            thread::scope(|scope| {
+                (0..count(&cores())).for_each(|_| drop(scope.spawn(|| busy(&ended))));
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_millis(300) {
+                    run_all(&executor, 2, |_| work(Duration::from_micros(100)));
+                }
+                ended.store(true, Ordering::Relaxed);
+            });
+            let share = share_on_one_core(&executor, 1000);
+            assert!(share < 0.2, "{share} of the calls on one core");
+        }
+    }
+
+    /// While a neighbour is busy, a call takes no longer than a few turns of the caller's core.
+    #[test]
+    fn a_neighbour_during_delays_no_call_for_long() {
+        let (executor, ended) = (spinning(2, 200), AtomicBool::new(false));
+        thread::scope(|scope| {
+            (0..count(&cores()) - 1).for_each(|_| drop(scope.spawn(|| busy(&ended))));
+            let start = Instant::now();
+            (0..500).for_each(|_| run_all(&executor, 2, |_| work(Duration::from_micros(100))));
+            let took = start.elapsed();
+            ended.store(true, Ordering::Relaxed);
+            assert!(took < Duration::from_secs(10), "{took:?} for 100 ms of work");
+        });
+    }
+
+    #[test]
+    fn one_core_is_enough() {
+        thread::spawn(|| {
+            stay_on_one_core();
+            for threads in [2, 9] {
+                let executor = spinning(threads, 200);
+                let start = Instant::now();
+                (0..500).for_each(|_| run_all(&executor, threads, |_| work(Duration::from_micros(20))));
+                (0..50).for_each(|_| run_on_each(&executor, |_| ()));
+                assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+            }
+        })
+        .join()
+        .expect("no panic");
+    }
+
+    #[test]
+    fn more_threads_than_cores_take_turns() {
+        let executor = spinning(4 * count(&cores()) as usize, 200);
+        let start = Instant::now();
+        (0..500).for_each(|round| run_all(&executor, round % 20, |_| work(Duration::from_micros(10))));
+        (0..50).for_each(|_| run_on_each(&executor, |_| ()));
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    }
+
+    /// Rayon's threads work while ours do, and calls are made from them.
+    #[test]
+    fn rayon_beside_is_no_trouble() {
+        let executor = spinning(2, 200);
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    Rayon.run(8, &|_| work(Duration::from_micros(50)));
+                }
+            });
+            let start = Instant::now();
+            (0..300).for_each(|_| run_all(&executor, 2, |_| work(Duration::from_micros(50))));
+            Rayon.run(8, &|_| (0..20).for_each(|_| run_all(&executor, 4, |_| ())));
+            let took = start.elapsed();
+            ended.store(true, Ordering::Relaxed);
+            assert!(took < Duration::from_secs(20), "{took:?}");
+        });
+    }
+}

@@ -336,7 +336,8 @@ fn a_call_with_wrong_buffers_is_refused_before_it_begins() {
     let (kernel, x) = summing("parts=4@blocks");
     let mut y = [7.0f32];
     let result = kernel.run_on(&Rayon, &[Input::from(&x[1..])], &mut [Output::from(&mut y[..])]);
-    assert_eq!(result.expect_err("a refusal").to_string(), "input 0 has 39999 elements, the kernel takes 40000");
+    let message = "input 0 has 39999 elements, the kernel `sum f32[40000]` takes 40000";
+    assert_eq!(result.expect_err("a refusal").to_string(), message);
     assert_eq!(y, [7.0]);
 }
 

@@ -178,7 +178,12 @@ impl Narrow<'_> {
             })
         };
         for stmt in body {
-            stmt.exprs().iter().for_each(|e| see(e, &mut called));
+            // No lane computes what a definition does not use.
+            let unused = |n, e: &Expr| {
+                let is_number = matches!(e, Expr::Var(..) | Expr::At(..) | Expr::Const(_));
+                is_number && matches!(stmt, Stmt::Call { def, .. } if self.nest.def(*def).is_hint(n))
+            };
+            stmt.exprs().iter().enumerate().filter(|&(n, e)| !unused(n, e)).for_each(|(_, e)| see(e, &mut called));
             if let Stmt::Call { def, .. } = stmt {
                 called.push(*def);
             }

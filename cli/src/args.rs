@@ -25,10 +25,60 @@ pub enum Verb {
     Explain(Explain),
     /// Time kernels against the interpreter and the speed of memory
     Bench(Bench),
+    /// Time the schedules of reductions, and keep the fastest in a file that compilers take schedules from
+    Tune(Tune),
     /// Compile ahead of time: write an object file and the C header that declares its function
     Emit(Emit),
     /// List the ops: aliases, formulas, element types, parameters, identities
     List,
+    /// Read a model, print its graph or its plan of kernels, or run it
+    Model(Model),
+}
+
+/// The arguments of `model`.
+#[derive(Debug, clap::Args)]
+pub struct Model {
+    /// The command.
+    #[command(subcommand)]
+    pub verb: ModelVerb,
+}
+
+/// A command on a model.
+#[derive(Debug, clap::Subcommand)]
+pub enum ModelVerb {
+    /// Print the graph
+    Dump {
+        /// The model: `.onnx`, `.xml` of OpenVINO beside its `.bin`, or the text of a graph
+        file: PathBuf,
+        /// The extent of a symbolic dim; axis 0 of the input x without a name is x.0
+        #[arg(long, value_name = "NAME=EXTENT")]
+        bind: Vec<String>,
+    },
+    /// Print the kernels of its plan, the reasons, and the bytes moved
+    Plan {
+        /// The model: `.onnx`, `.xml` of OpenVINO beside its `.bin`, or the text of a graph
+        file: PathBuf,
+        /// The extent of a symbolic dim; axis 0 of the input x without a name is x.0
+        #[arg(long, value_name = "NAME=EXTENT")]
+        bind: Vec<String>,
+        /// Print one JSON object: kernels, opaque, bytes_before, bytes_after
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a model without opaque nodes on `.npy` files
+    Run {
+        /// The model: `.onnx`, `.xml` of OpenVINO beside its `.bin`, or the text of a graph
+        file: PathBuf,
+        /// The extent of a symbolic dim; axis 0 of the input x without a name is x.0
+        #[arg(long, value_name = "NAME=EXTENT")]
+        bind: Vec<String>,
+        /// An input; without a name, the next in order
+        #[arg(long, value_name = "[NAME=]F.npy")]
+        input: Vec<String>,
+        /// A file for an output; without a name, the next in order
+        #[arg(long, value_name = "[NAME=]F.npy")]
+        output: Vec<String>,
+    },
 }
 
 /// The arguments of `run`.
@@ -69,6 +119,9 @@ pub struct Run {
     /// The number of threads that run the kernel; a forced schedule decides the parts
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
+    /// A file of measured schedules, as `tune` writes it
+    #[arg(long, value_name = "F")]
+    pub schedules: Option<PathBuf>,
 }
 
 /// The text that is read in place of a spec.
@@ -108,6 +161,9 @@ pub struct Dump {
     /// The number of threads that the kernel is for
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
+    /// A file of measured schedules, as `tune` writes it
+    #[arg(long, value_name = "F")]
+    pub schedules: Option<PathBuf>,
 }
 
 /// The arguments of `explain`.
@@ -124,9 +180,29 @@ pub struct Explain {
     /// The number of threads that the kernel is for
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
+    /// A file of measured schedules, as `tune` writes it
+    #[arg(long, value_name = "F")]
+    pub schedules: Option<PathBuf>,
     /// The forced choices.
     #[command(flatten)]
     pub forced: Forced,
+}
+
+/// The arguments of `tune`.
+#[derive(Debug, clap::Args)]
+pub struct Tune {
+    /// The reductions
+    #[arg(value_name = "SPEC", required = true)]
+    pub specs: Vec<String>,
+    /// The file that the schedules are added to, a line each
+    #[arg(long, value_name = "F")]
+    pub file: PathBuf,
+    /// Seconds of sampling for each reduction; each schedule is sampled at least 7 times
+    #[arg(long, value_name = "S", default_value_t = 2.0)]
+    pub budget: f64,
+    /// The number of threads that the kernels are for and run on
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
 }
 
 /// The arguments of `emit`.
@@ -180,6 +256,16 @@ pub struct Bench {
     /// Time every candidate schedule, and print by how much the chosen one is slower than the fastest
     #[arg(long, conflicts_with_all = ["threads", "budget_ms", "offset", "schedule"])]
     pub candidates: bool,
+    /// Draw 40 shapes that people have, and print each of 17 ops and 5 dtypes that takes more than the limit times its cost
+    /// on wide rows of as many bytes, in each of four measurements
+    #[arg(long, conflicts_with_all = ["specs", "file", "threads", "budget_ms", "offset", "schedule", "candidates", "json"])]
+    pub scan: bool,
+    /// The limit of `--scan`; 1.2 times that of f16 and i8
+    #[arg(long, value_name = "TIMES", default_value_t = 2.5, requires = "scan")]
+    pub limit: f64,
+    /// The seed from which `--scan` draws its shapes
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "scan")]
+    pub seed: u64,
     /// The number of threads that run the kernels
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,

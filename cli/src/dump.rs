@@ -3,7 +3,7 @@
 use crate::args::Dump;
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::threads::compiler;
+use crate::threads::tuned_compiler;
 use cranefold::Spec;
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// # Errors
 /// If the spec, a forced choice or the stage's name is wrong.
 pub fn dump(args: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
-    let (compiler, options) = (compiler(args.threads)?, args.forced.options()?);
+    let (compiler, options) = (tuned_compiler(args.threads, args.schedules.as_deref())?, args.forced.options()?);
     let kernel = match args.from {
         Some(from) => Given::read(from, Path::new(&args.spec))?.compile(&compiler, &options)?,
         None => compiler.compile_with(&args.spec.parse::<Spec>()?, &options)?,

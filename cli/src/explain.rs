@@ -7,7 +7,7 @@ use crate::check::broken_law;
 use crate::failure::Failure;
 use crate::figures;
 use crate::given::Given;
-use crate::threads::{compiler, pool};
+use crate::threads::{pool, tuned_compiler};
 use cranefold::Spec;
 use std::io::Write;
 use std::path::Path;
@@ -22,12 +22,13 @@ const BUDGET_NS: f64 = 4e8;
 pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(from) = args.from {
         let kernel = Given::read(from, Path::new(&args.spec))?;
-        let kernel = kernel.compile(&compiler(args.threads)?, &args.forced.options()?)?;
+        let kernel =
+            kernel.compile(&tuned_compiler(args.threads, args.schedules.as_deref())?, &args.forced.options()?)?;
         return write!(out, "{}", kernel.explain()?).map_err(Failure::Stdout);
     }
     let spec: Spec = args.spec.parse()?;
     let options = args.forced.options()?;
-    let compiler = compiler(args.threads)?;
+    let compiler = tuned_compiler(args.threads, args.schedules.as_deref())?;
     let page = compiler.compile_with(&spec, &options)?.explain()?;
     write!(out, "{page}").map_err(Failure::Stdout)?;
     if let Some(law) = broken_law(&spec) {

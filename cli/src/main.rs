@@ -1,4 +1,4 @@
-//! The command `cranefold`: runs, dumps, explains, times, emits and lists tensor reductions.
+//! The command `cranefold`: runs, dumps, explains, times, tunes, emits and lists tensor reductions.
 //!
 //! It exits with 0 on success. It exits with 2 and a line on stderr if an argument is wrong, with the place below if
 //! that is in an expression. It exits with 1 and a line if cranefold is wrong: an answer out of its bound or one that
@@ -17,14 +17,17 @@ mod failure;
 mod figures;
 mod given;
 mod list;
+mod model;
 mod npy;
 mod output_files;
 mod random;
 mod run;
 mod run_given;
 mod scalars;
+mod side_by_side;
 mod threads;
 mod timing;
+mod tune;
 
 use args::{Args, Verb};
 use failure::{Failure, without_controls};
@@ -54,7 +57,9 @@ fn command(out: &mut dyn Write) -> Result<(), Failure> {
         Verb::Dump(args) => dump::dump(&args, out),
         Verb::Explain(args) => explain::explain(&args, out),
         Verb::Bench(args) => bench::bench(&args, out),
+        Verb::Tune(args) => tune::tune(&args, out),
         Verb::Emit(args) => emit::emit(&args),
         Verb::List => list::list(out),
+        Verb::Model(args) => model::model(&args, out),
     }
 }

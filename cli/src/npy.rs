@@ -103,6 +103,32 @@ pub fn read_flat(path: &Path, dtype: DType, len: u64, name: &str) -> Result<Buff
     read_array(path, Form::Raw, (dtype, &[len]), name).map(|(elements, _)| elements)
 }
 
+/// Reads an array of this type and shape in row-major order.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_packed(path: &Path, dtype: DType, shape: &[u64], name: &str) -> Result<Buffer, Failure> {
+    let (elements, order) = read_array(path, Form::Logical, (dtype, shape), name)?;
+    if order == Order::C || shape.len() < 2 {
+        return Ok(elements);
+    }
+    let size = dtype.bytes() as usize;
+    let mut packed = Buffer::zeroed(elements.bytes().len() as u64)?;
+    let mut at = vec![0; shape.len()];
+    for element in packed.bytes_mut().chunks_exact_mut(size) {
+        let from = shape.iter().zip(&at).rev().fold(0, |from, (&extent, &i)| from * extent + i) as usize;
+        element.copy_from_slice(&elements.bytes()[from * size..][..size]);
+        for (i, &extent) in at.iter_mut().zip(shape).rev() {
+            *i += 1;
+            if *i < extent {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    Ok(packed)
+}
+
 /// The elements of a file of this type and shape, and their order.
 fn read_array(
     path: &Path,

@@ -10,7 +10,7 @@ use crate::npy::Form;
 use crate::output_files::OutputFiles;
 use crate::run_given::run_given;
 use crate::scalars::{self, ScalarError};
-use crate::threads::compiler;
+use crate::threads::tuned_compiler;
 use crate::timing::{self, Samples, Timed};
 use cranefold::kernel::Facts;
 use cranefold::schedule::Divided;
@@ -36,7 +36,7 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         return run_given(args, from, out);
     }
     let spec: Spec = args.spec.parse()?;
-    let compiler = compiler(args.threads)?;
+    let compiler = tuned_compiler(args.threads, args.schedules.as_deref())?;
     let scalars = check_args(args, &spec)?;
     let options = args.forced.options()?;
     let places = places(args)?;

@@ -9,7 +9,7 @@ use crate::failure::{Failure, without_controls};
 use crate::figures;
 use crate::given::{Flat, Given, interpret};
 use crate::run::{self, code};
-use crate::threads::{compiler, pool};
+use crate::threads::{pool, tuned_compiler};
 use cranefold::ir::Nest;
 use cranefold::ir::work::visits;
 use cranefold::{DType, Kernel, Scalar};
@@ -27,7 +27,7 @@ const VISIT_NS: f64 = 20.0;
 pub fn run_given(args: &Run, from: From, out: &mut dyn Write) -> Result<(), Failure> {
     check_args(args)?;
     let given = Given::read(from, Path::new(&args.spec))?;
-    let (compiler, options) = (compiler(args.threads)?, args.forced.options()?);
+    let (compiler, options) = (tuned_compiler(args.threads, args.schedules.as_deref())?, args.forced.options()?);
     let places = run::places(args)?;
     // What does not verify is refused before anything is asked of it.
     let kernel = given.compile(&compiler, &options)?;

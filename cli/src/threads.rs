@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use cranefold::{Compiler, Spinning};
+use std::path::Path;
 
 /// The most threads.
 const MOST_THREADS: usize = 1024;
@@ -11,10 +12,19 @@ const MOST_THREADS: usize = 1024;
 /// # Errors
 /// [`Failure::Threads`] if there are none or too many.
 pub fn compiler(threads: usize) -> Result<Compiler, Failure> {
-    match threads {
-        1..=MOST_THREADS => Ok(Compiler::builder().threads(threads).build()?),
-        given => Err(Failure::Threads { given, limit: MOST_THREADS }),
+    tuned_compiler(threads, None)
+}
+
+/// A compiler for this machine and `threads` threads, which takes the schedules of a file.
+///
+/// # Errors
+/// As [`compiler`]; also if the file cannot be read.
+pub fn tuned_compiler(threads: usize, schedules: Option<&Path>) -> Result<Compiler, Failure> {
+    if !(1..=MOST_THREADS).contains(&threads) {
+        return Err(Failure::Threads { given: threads, limit: MOST_THREADS });
     }
+    let builder = Compiler::builder().threads(threads);
+    Ok(schedules.map_or_else(|| builder.clone(), |path| builder.clone().schedules(path)).build()?)
 }
 
 /// An executor of `threads` threads, the calling one included, that spin between calls.

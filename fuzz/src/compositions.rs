@@ -144,7 +144,7 @@ impl Draft<'_> {
         }
         let reduced = self.case.reduced();
         if self.case.flags.keep_dims {
-            builder = builder.keep_dims();
+            builder = builder.keep_dims(true);
         }
         if self.says_accumulator {
             builder = builder.accumulator(F64);

@@ -5,7 +5,7 @@ use cranefold::ir::eval::{self, Domain};
 use cranefold::ir::{self, BufId, Nest, Op, Selection};
 use cranefold::lower::program::Program;
 use cranefold::spec::Operand;
-use cranefold::{DType, Input, InputMemory, Kernel, Output, Scalar, Spec};
+use cranefold::{DType, Input, Kernel, Output, Scalar, Spec};
 
 /// The buffers of a call, as they are before it.
 #[derive(Clone)]
@@ -87,13 +87,13 @@ impl Memory {
         let mut inputs = vec![];
         for (((dtype, _), buffer), over) in kernel.inputs().zip(&self.inputs).zip(over) {
             inputs.push(match *over {
-                Some(output) => InputMemory::OfOutput(output),
-                None => InputMemory::Own(Input::from_bytes(dtype, buffer.bytes())),
+                Some(output) => Input::of_output(output),
+                None => Input::from_bytes(dtype, buffer.bytes()),
             });
         }
         let places = kernel.outputs().zip(&mut outputs);
         let mut places: Vec<Output> = places.map(|((dtype, _), b)| Output::from_bytes(dtype, b.bytes_mut())).collect();
-        kernel.run_over(&inputs, &mut places).expect("the right buffers, and outputs that may replace inputs");
+        kernel.run(&inputs, &mut places).expect("the right buffers, and outputs that may replace inputs");
         drop(places);
         outputs
     }

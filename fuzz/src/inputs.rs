@@ -130,6 +130,8 @@ pub struct Inputs {
     numbers: Vec<Vec<u8>>,
     /// The most bytes of an input that is not text.
     most_bytes: usize,
+    /// True if the inputs are files, which random bytes hardly ever are.
+    are_files: bool,
 }
 
 /// The words of all texts.
@@ -193,7 +195,12 @@ impl Inputs {
         let mut words = Words::default();
         WORDS.iter().for_each(|word| _ = words.number_of(word));
         let (mut texts, mut numbers, mut most_bytes) = (vec![], vec![], 0);
+        let are_files = matches!(target.inputs, Origin::Files);
         match target.inputs {
+            Origin::Files => {
+                most_bytes = 200;
+                numbers.extend(corpus);
+            }
             Origin::Numbers(most) => {
                 most_bytes = most;
                 numbers.extend(corpus);
@@ -204,15 +211,18 @@ impl Inputs {
                 texts.extend(seeds.into_iter().chain(corpus).map(|text| words.split(&text)));
             }
         }
-        Inputs { random: Rng::with_seed(seed), words, texts, numbers, most_bytes }
+        Inputs { random: Rng::with_seed(seed), words, texts, numbers, most_bytes, are_files }
     }
 
     /// The bytes of a case.
     fn case(&mut self) -> Vec<u8> {
-        if self.numbers.is_empty() || self.random.u8(..) < 200 {
+        if self.numbers.is_empty() || self.random.u8(..) < if self.are_files { 8 } else { 200 } {
             return self.bytes(self.most_bytes);
         }
         let mut bytes = self.numbers[self.random.usize(..self.numbers.len())].clone();
+        if self.are_files && self.random.u8(..) < 64 {
+            self.splice(&mut bytes);
+        }
         for _ in 0..1 + self.random.usize(..8) {
             self.change_byte(&mut bytes);
         }
@@ -223,6 +233,15 @@ impl Inputs {
     fn bytes(&mut self, most: usize) -> Vec<u8> {
         let len = self.random.usize(..=most);
         (0..len).map(|_| self.random.u8(..)).collect()
+    }
+
+    /// Puts part of another file, or of the same one, in the place of some bytes.
+    fn splice(&mut self, bytes: &mut Vec<u8>) {
+        let other = self.random.usize(..self.numbers.len());
+        let from = self.range(self.numbers[other].len(), 200);
+        let part = self.numbers[other][from].to_vec();
+        let at = self.range(bytes.len(), 50);
+        bytes.splice(at, part);
     }
 
     fn change_byte(&mut self, bytes: &mut Vec<u8>) {

@@ -14,6 +14,8 @@
 //! | `given` | text of a problem or a nest | what verifies compiles, or has no form, and native code gives the bits of the interpreter |
 //! | `run` | the numbers of a [`specs::Case`] | the same, and the reference allows the results |
 //! | `run_region` | the numbers of a [`regions::RegionCase`] | the same |
+//! | `onnx` | a model | it is refused with a short message, or its graph prints and reads back |
+//! | `openvino` | the XML of a model | the same |
 //!
 //! [`Inputs`](inputs::Inputs) makes endless inputs from a seed: the texts of the golden files and of the lists of
 //! specs, cut, spliced and with numbers at the ends of their ranges, and some plain bytes. `corpus/TARGET/` keeps the
@@ -37,6 +39,7 @@ pub mod execute;
 mod expressions;
 pub mod inputs;
 pub mod minimise;
+pub mod models;
 pub mod nests;
 pub mod regions;
 pub mod runs;
@@ -64,6 +67,8 @@ pub enum Origin {
     Texts(fn() -> Vec<String>),
     /// At most so many bytes, which are numbers.
     Numbers(usize),
+    /// The files of the corpus, which inputs are made from.
+    Files,
 }
 
 /// Every target.
@@ -85,6 +90,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "given", run: runs::given, inputs: Origin::Texts(seeds::texts) },
     Target { name: "run", run: runs::run, inputs: Origin::Numbers(specs::Case::BYTES) },
     Target { name: "run_region", run: runs::run_region, inputs: Origin::Numbers(regions::RegionCase::BYTES) },
+    Target { name: "onnx", run: models::onnx, inputs: Origin::Files },
+    Target { name: "openvino", run: models::openvino, inputs: Origin::Texts(Vec::new) },
 ];
 
 /// The target with this name.

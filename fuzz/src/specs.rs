@@ -319,6 +319,7 @@ impl Case {
             let (interleave, prefetch, transpose) = (1 + jam % 4, 64 * (in_flight % 3), jam % 8 < 6);
             let has_direct = problem.reducer_in(ops::Form::Direct).is_some();
             let form = if has_direct && jam % 2 == 0 { ops::Form::Direct } else { ops::Form::Plain };
+            let gather = if jam % 3 == 0 { 64 * in_flight } else { 0 };
             let nontemporal = jam % 5 == 0;
             let align = if jam % 2 == 1 { 64 } else { 0 };
             let keep = match jam % 3 {
@@ -335,6 +336,7 @@ impl Case {
                 prefetch,
                 transpose,
                 align,
+                gather,
                 nontemporal,
                 keep,
                 parts,

@@ -20,7 +20,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// Checks that a value prints, and that its text reads as the same value and prints as the same text.
-fn reads_back<T: FromStr + Display + PartialEq + Debug>(value: &T)
+pub(crate) fn reads_back<T: FromStr + Display + PartialEq + Debug>(value: &T)
 where
     T::Err: Display,
 {
@@ -58,6 +58,13 @@ fn points_inside(message: &str, text: &str) {
 /// Checks that the message of a refusal points into the text; returns false, as the text is not accepted.
 fn refused(error: &impl Display, text: &str) -> bool {
     points_inside(&error.to_string(), text);
+    false
+}
+
+/// Checks that the message of a refusal is short; returns false, as the input is not accepted.
+pub(crate) fn short(error: &impl Display) -> bool {
+    let message = error.to_string();
+    assert!(!message.trim().is_empty() && message.len() <= MOST_MESSAGE_BYTES, "{} bytes: {message}", message.len());
     false
 }
 

@@ -56,4 +56,6 @@ targets! {
     given 6_000
     run 600
     run_region 300
+    onnx 20_000
+    openvino 20_000
 }

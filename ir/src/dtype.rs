@@ -1,5 +1,6 @@
 //! Element types.
 
+use crate::nearest;
 use std::fmt;
 use std::str::FromStr;
 
@@ -136,7 +137,11 @@ impl fmt::Display for DType {
 
 /// The text names no element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no dtype; the dtypes are bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64")]
+#[error(
+    "`{name}` is no dtype{meant}; the dtypes are bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64",
+    name = .0,
+    meant = nearest::meant_dtype(.0)
+)]
 pub struct UnknownDType(pub String);
 
 impl FromStr for DType {

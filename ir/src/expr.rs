@@ -179,7 +179,7 @@ impl Def {
         (&self.params, &self.lets, &self.results) == (&other.params, &other.lets, &other.results)
     }
 
-    /// Returns true if no result depends on a parameter: it is only the third operand of [`Op::DivBy`].
+    /// Returns true if no result depends on a parameter: it is unused, or only the third operand of [`Op::DivBy`].
     pub fn is_hint(&self, parameter: usize) -> bool {
         let is_it = |e: &Expr| matches!(e, Expr::Var(v, _) if v.0 as usize == parameter);
         let (mut uses, mut hints) = (0, 0);
@@ -189,7 +189,7 @@ impl Def {
                 hints += usize::from(matches!(e, Expr::Op(Op::DivBy, _, args) if is_it(&args[2])));
             })
         });
-        uses > 0 && uses == hints
+        uses == hints
     }
 
     /// Returns true if inlining a call repeats no operation: one result, no values bound, and each parameter

@@ -138,6 +138,7 @@ pub mod eval;
 mod expr;
 pub mod expression;
 pub mod math;
+pub mod nearest;
 mod nest;
 mod op;
 pub mod ops;

@@ -1,7 +1,8 @@
 //! The builder of specs, which text and oneDNN's dims use too.
 
+use super::extent::{self, Integer, IntoAxes, extents};
 use super::region::RegionTexts;
-use super::{Operand, Order, Role, Rounding, Spec, SpecError};
+use super::{NamedOp, Operand, Order, Role, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, ExpressionError};
@@ -43,6 +44,8 @@ pub struct Builder {
     pub(super) saturate: bool,
     pub(super) trunc: bool,
     pub(super) half_even: bool,
+    /// The first argument that no spec can hold.
+    pub(super) fault: Option<SpecError>,
 }
 
 /// An input as given.
@@ -56,7 +59,7 @@ pub(super) struct Given {
 /// An op by name, with parameters by name, or a combiner.
 #[derive(Clone, Debug)]
 pub(super) enum Named {
-    Op { op: String, params: Vec<(String, f64)> },
+    Op(NamedOp),
     Own(Combiner),
 }
 
@@ -93,10 +96,6 @@ impl From<Vec<Expression>> for Expressions {
 }
 
 impl Builder {
-    pub(super) fn new(op: &str) -> Builder {
-        Builder::of(Named::Op { op: op.into(), params: vec![] })
-    }
-
     pub(super) fn of(reducer: Named) -> Builder {
         Builder {
             reducers: vec![reducer],
@@ -116,6 +115,7 @@ impl Builder {
             saturate: false,
             trunc: false,
             half_even: false,
+            fault: None,
         }
     }
 
@@ -125,9 +125,9 @@ impl Builder {
         self
     }
 
-    /// Adds a further reducer of the same elements.
-    pub fn reducer(self, op: &str) -> Builder {
-        self.with(Named::Op { op: op.into(), params: vec![] })
+    /// Adds a further reducer of the same elements, by its name or an alias, or by a function of [`op`](crate::op).
+    pub fn reducer(self, op: impl Into<NamedOp>) -> Builder {
+        self.with(Named::Op(op.into()))
     }
 
     /// Adds a user's combiner over the same elements.
@@ -137,33 +137,44 @@ impl Builder {
 
     /// Sets a parameter of the reducer added last; after a combiner, which has no parameters, it does nothing.
     pub fn param(mut self, name: &str, value: f64) -> Builder {
-        if let Some(Named::Op { params, .. }) = self.reducers.last_mut() {
-            params.push((name.into(), value));
+        if let Some(Named::Op(op)) = self.reducers.last_mut() {
+            op.params.push((name.into(), value));
         }
         self
     }
 
     /// Adds an input in row-major layout.
-    pub fn input(self, dtype: DType, shape: &[u64]) -> Builder {
+    pub fn input(self, dtype: DType, shape: &[impl Integer]) -> Builder {
         self.input_at(dtype, shape, Layout::row_major())
     }
 
     /// Adds an input in a layout. The first has the shape that is reduced, others broadcast to it.
-    pub fn input_at(mut self, dtype: DType, shape: &[u64], layout: Layout) -> Builder {
-        self.inputs.push(Given { dtype, shape: shape.into(), layout });
+    pub fn input_at(mut self, dtype: DType, shape: &[impl Integer], layout: Layout) -> Builder {
+        let given = self.given(dtype, shape, layout);
+        self.inputs.push(given);
         self
     }
 
     /// Adds an input that [`then`](Builder::then) reads as `y0`, `y1` and so on, in row-major layout; it
     /// broadcasts to the output's shape.
-    pub fn then_input(self, dtype: DType, shape: &[u64]) -> Builder {
+    pub fn then_input(self, dtype: DType, shape: &[impl Integer]) -> Builder {
         self.then_input_at(dtype, shape, Layout::row_major())
     }
 
     /// Adds an input that [`then`](Builder::then) reads, in a layout.
-    pub fn then_input_at(mut self, dtype: DType, shape: &[u64], layout: Layout) -> Builder {
-        self.thens.push(Given { dtype, shape: shape.into(), layout });
+    pub fn then_input_at(mut self, dtype: DType, shape: &[impl Integer], layout: Layout) -> Builder {
+        let given = self.given(dtype, shape, layout);
+        self.thens.push(given);
         self
+    }
+
+    /// An input; of a shape that none can have, an error is kept.
+    pub(super) fn given(&mut self, dtype: DType, shape: &[impl Integer], layout: Layout) -> Given {
+        let shape = extents(shape).unwrap_or_else(|error| {
+            self.fault.get_or_insert(error);
+            vec![]
+        });
+        Given { dtype, shape, layout }
     }
 
     /// Adds a value that expressions read by its name, given at each call.
@@ -191,15 +202,20 @@ impl Builder {
         self
     }
 
-    /// Sets the axes to reduce, negative ones counted from the end. The default is all axes.
-    pub fn axes(mut self, axes: impl IntoIterator<Item = i64>) -> Builder {
-        self.axes = Some(axes.into_iter().collect());
+    /// Sets the axes to reduce, negative ones counted from the end: one, or several. The default is all axes.
+    pub fn axes(mut self, axes: impl IntoAxes) -> Builder {
+        self.axes = Some(extent::axes(axes));
         self
     }
 
-    /// Keeps the reduced axes in the output's shape, with extent 1.
-    pub fn keep_dims(mut self) -> Builder {
-        self.keep_dims = true;
+    /// Sets that no axis is reduced.
+    pub fn no_axes(self) -> Builder {
+        self.axes([0i64; 0])
+    }
+
+    /// Sets whether the reduced axes stay in the output's shape, with extent 1.
+    pub fn keep_dims(mut self, keep: bool) -> Builder {
+        self.keep_dims = keep;
         self
     }
 
@@ -288,7 +304,8 @@ impl Builder {
     ///
     /// # Errors
     /// Any [`SpecError`] but the errors of text.
-    pub fn build(self) -> Result<Spec, SpecError> {
+    pub fn build(mut self) -> Result<Spec, SpecError> {
+        self.fault.take().map_or(Ok(()), Err)?;
         super::check::checked(self)
     }
 }
@@ -349,6 +366,7 @@ impl Spec {
             saturate: *saturate,
             trunc: *rounding == Some(Rounding::Trunc),
             half_even: *rounding == Some(Rounding::HalfEven),
+            fault: None,
         }
     }
 }
@@ -360,7 +378,8 @@ impl Named {
             OpCall::Own(combiner) => Named::Own(combiner.clone()),
             OpCall::Row { name, .. } => {
                 let params = call.as_row().into_iter().flat_map(|row| row.params).zip(call.params());
-                Named::Op { op: name.to_string(), params: params.map(|(p, value)| (p.name.into(), value)).collect() }
+                let params = params.map(|(p, value)| (p.name.into(), value)).collect();
+                Named::Op(NamedOp { name: name.to_string(), params })
             }
         }
     }
@@ -369,7 +388,7 @@ impl Named {
     pub(super) fn resolve(&self) -> Result<OpCall, SpecError> {
         let (op, given) = match self {
             Named::Own(combiner) => return combiner.clone().whole().map(OpCall::Own).map_err(SpecError::Recipe),
-            Named::Op { op, params } => (op, params),
+            Named::Op(op) => (&op.name, &op.params),
         };
         let shown = || op.chars().take(40).collect();
         let row = ops::find(op).ok_or_else(|| SpecError::UnknownOp { name: shown() })?;

@@ -61,7 +61,7 @@ impl Spec {
         }
         let (axes, _) = reduced_axes(&src, &dst)?;
         let shape = src.extents()?;
-        let builder = builder.input_at(src.dtype, &shape, src.layout).axes(axes).keep_dims();
+        let builder = builder.input_at(src.dtype, &shape, src.layout).axes(axes).keep_dims(true);
         builder.output_parts(Some(dst.dtype), Some(dst.layout)).build()
     }
 }

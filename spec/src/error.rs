@@ -1,9 +1,10 @@
 //! The errors of a spec.
 
 use crate::layout::LayoutError;
+use crate::place::{Shown, TextPlace};
 use cranefold_ir::ops::{ParamError, RecipeError};
 use cranefold_ir::region::RegionError;
-use cranefold_ir::{DType, UnknownDType, ops};
+use cranefold_ir::{DType, UnknownDType, nearest, ops};
 
 /// The fault of a refused spec, with the given value and the accepted ones.
 ///
@@ -12,6 +13,9 @@ use cranefold_ir::{DType, UnknownDType, ops};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages define the variants and their fields")]
 pub enum SpecError {
+    /// Any of the others, with its place in the text that was read. See [`kind`](SpecError::kind).
+    #[error("{}", Shown(error, place))]
+    InText { error: Box<SpecError>, place: Box<TextPlace> },
     #[error("the text has {given} bytes; the limit is {limit}")]
     TextTooLong { given: usize, limit: usize },
     #[error("column {column}: expected {expected}, found {found}")]
@@ -19,9 +23,10 @@ pub enum SpecError {
     #[error("column {column}: `{word}` is given twice")]
     RepeatedWord { column: usize, word: &'static str },
     #[error(
-        "column {column}: unknown word `{word}`; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
+        "column {column}: unknown word `{word}`{}; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
          `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `order=`, `saturate`, `trunc`, \
-         `round_half_even` and `->`"
+         `round_half_even` and `->`",
+        nearest::meant(word, WORDS)
     )]
     UnknownWord { column: usize, word: String },
     #[error("column {column}: {error}")]
@@ -31,7 +36,7 @@ pub enum SpecError {
     #[error("column {column}: `{text}` does not fit 64 bits")]
     IntegerTooLarge { column: usize, text: String },
 
-    #[error("unknown op `{name}`; the ops are {}", op_names())]
+    #[error("unknown op `{name}`{}; the ops are {}", nearest::meant(name, all_op_names()), op_names())]
     UnknownOp { name: String },
     #[error("{0}")]
     Param(ParamError),
@@ -165,6 +170,28 @@ fn plural(n: usize) -> &'static str {
 
 fn up_to(n: usize) -> String {
     if n == 1 { "1".into() } else { format!("1 to {n}") }
+}
+
+/// The words of a spec.
+const WORDS: [&str; 13] = [
+    "axes",
+    "keep_dims",
+    "empty_axes",
+    "scalar",
+    "map",
+    "then",
+    "apply",
+    "acc",
+    "order",
+    "saturate",
+    "trunc",
+    "round_half_even",
+    "region",
+];
+
+/// Every name of an op, aliases too.
+fn all_op_names() -> impl Iterator<Item = &'static str> {
+    ops::ROWS.iter().flat_map(|row| [row.name].into_iter().chain(row.aliases.iter().copied()))
 }
 
 fn op_names() -> String {

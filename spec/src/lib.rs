@@ -6,8 +6,11 @@ pub mod check;
 mod desc;
 mod dims;
 mod error;
+mod extent;
 pub mod layout;
 pub mod onednn;
+pub mod op;
+mod place;
 mod print;
 mod region;
 pub mod text;
@@ -18,7 +21,10 @@ pub use cranefold_ir::DType;
 pub use desc::OutputDesc;
 pub use dims::Dims;
 pub use error::SpecError;
+pub use extent::{Integer, IntoAxes};
 pub use layout::Layout;
+pub use op::NamedOp;
+pub use place::TextPlace;
 pub use region::{Order, RegionBuilder};
 
 use crate::layout::{Placement, Places};
@@ -44,7 +50,7 @@ pub const MAX_TEXT: usize = 100_000;
 /// ```
 /// use cranefold_spec::{DType, Spec};
 ///
-/// let built = Spec::builder("ReduceMean").input(DType::F32, &[6, 12, 10, 24]).axes([-2]).keep_dims().build()?;
+/// let built = Spec::builder("ReduceMean").input(DType::F32, &[6, 12, 10, 24]).axes(-2).keep_dims(true).build()?;
 /// let parsed: Spec = "mean keep_dims f32[6,12,10,24] axes=2".parse()?;
 /// assert_eq!(built, parsed);
 /// assert_eq!(built.to_string(), "mean f32[6,12,10,24] axes=[2] keep_dims");
@@ -234,9 +240,9 @@ impl Operand {
 }
 
 impl Spec {
-    /// Starts a spec for one op, by its name or an alias.
-    pub fn builder(op: &str) -> Builder {
-        Builder::new(op)
+    /// Starts a spec for one op, by its name or an alias, or by a function of [`op`].
+    pub fn builder(op: impl Into<NamedOp>) -> Builder {
+        Builder::of(build::Named::Op(op.into()))
     }
 
     /// Starts a region.

@@ -32,7 +32,8 @@
 //! operands and scalars. Names of ops are read without regard to case.
 
 use super::build::Named;
-use super::{Builder, MAX_TEXT, Order, Rounding, Spec, SpecError};
+use super::place::{self, Mark};
+use super::{Builder, MAX_TEXT, NamedOp, Order, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Combiner, OpCall, RecipeError};
@@ -47,10 +48,42 @@ impl FromStr for Spec {
     /// If the text is outside the grammar, with the column, or [`Builder::build`] refuses the spec.
     fn from_str(text: &str) -> Result<Spec, SpecError> {
         if text.len() > MAX_TEXT {
-            return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT });
+            return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT }.in_text("", 0));
         }
-        let mut parser = Parser { text, at: 0, seen: vec![], comments: false };
-        if parser.is_region() { super::region::read(text) } else { parser.spec()?.build() }
+        let mut parser = Parser::new(text, false);
+        if parser.is_region() {
+            return super::region::read(text).map_err(|error| {
+                let at = place::in_region(text, &error);
+                error.in_text(text, at)
+            });
+        }
+        parser.spec().and_then(Builder::build).map_err(|error| parser.placed(error))
+    }
+}
+
+impl FromStr for Layout {
+    type Err = SpecError;
+
+    /// Reads a layout as a spec has it after `@`: a tag such as `nchw` or `aBcd16b`, strides as `(100,1)`, `any`, and an
+    /// offset as in `nchw+8`.
+    ///
+    /// ```
+    /// use cranefold_spec::Layout;
+    ///
+    /// assert_eq!("nChw16c".parse::<Layout>()?, Layout::tag("aBcd16b").expect("a tag"));
+    /// assert_eq!("(100,1)+8".parse::<Layout>()?, Layout::strides([100, 1]).offset(8));
+    /// # Ok::<(), cranefold_spec::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the text is no layout, with its place.
+    fn from_str(text: &str) -> Result<Layout, SpecError> {
+        let mut parser = Parser::new(text, false);
+        let layout = parser.layout().and_then(|layout| {
+            parser.skip_space();
+            if parser.rest().is_empty() { Ok(layout) } else { Err(parser.expected("`+` or the end")) }
+        });
+        layout.map_err(|error| parser.placed(error))
     }
 }
 
@@ -59,7 +92,7 @@ impl FromStr for Spec {
 /// # Errors
 /// If the text is outside the grammar or an op is refused.
 pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
-    let mut parser = Parser { text, at: 0, seen: vec![], comments: false };
+    let mut parser = Parser::new(text, false);
     let mut calls = vec![parser.op()?.resolve()?];
     while parser.eat(',') {
         calls.push(parser.op()?.resolve()?);
@@ -76,9 +109,23 @@ pub(super) struct Parser<'a> {
     pub(super) seen: Vec<&'static str>,
     /// True if `#` begins a comment.
     pub(super) comments: bool,
+    /// The places passed so far, for errors that are found later.
+    pub(super) marks: Vec<(Mark, usize)>,
+    /// The place at which the part that is read begins.
+    pub(super) begun: usize,
 }
 
 impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, comments: bool) -> Parser<'a> {
+        Parser { text, at: 0, seen: vec![], comments, marks: vec![], begun: 0 }
+    }
+
+    /// Notes what stands at a place.
+    fn mark(&mut self, mark: Mark, at: usize) {
+        self.marks.push((mark, at));
+        self.begun = at;
+    }
+
     fn spec(&mut self) -> Result<Builder, SpecError> {
         let mut builder = Builder::of(self.op()?);
         while self.eat(',') {
@@ -108,13 +155,15 @@ impl<'a> Parser<'a> {
 
     /// Parses an op with its parameters, or a combiner.
     fn op(&mut self) -> Result<Named, SpecError> {
+        self.skip_space();
+        self.mark(Mark::Op, self.at);
         let op = self.name("the name of an op")?.to_string();
         if op.eq_ignore_ascii_case("combiner") {
             return self.combiner().map(Named::Own);
         }
         let mut params = vec![];
         if !self.eat('(') || self.eat(')') {
-            return Ok(Named::Op { op, params });
+            return Ok(Named::Op(NamedOp { name: op, params }));
         }
         loop {
             let name = self.name("the name of a parameter")?.to_string();
@@ -136,7 +185,7 @@ impl<'a> Parser<'a> {
                 }
             }
             if self.text[..self.at].ends_with(')') {
-                return Ok(Named::Op { op, params });
+                return Ok(Named::Op(NamedOp { name: op, params }));
             }
         }
     }
@@ -194,6 +243,8 @@ impl<'a> Parser<'a> {
                 Ok(builder.axes(axes))
             }
             "scalar" => {
+                self.skip_space();
+                self.mark(Mark::Scalar, self.at);
                 let name = self.name("the name of a scalar")?;
                 self.expect(':', "`:`")?;
                 Ok(builder.scalar(name, self.dtype()?))
@@ -203,13 +254,14 @@ impl<'a> Parser<'a> {
                 self.once(word, start)?;
                 self.expect('=', "`=`")?;
                 let text = self.quoted()?;
+                self.mark(Mark::Quoted(word), self.at - 1 - text.len());
                 Ok(match word {
                     "map" => builder.map(text),
                     "then" => builder.then(text),
                     _ => builder.apply(text),
                 })
             }
-            "keep_dims" => self.once("keep_dims", start).map(|()| builder.keep_dims()),
+            "keep_dims" => self.once("keep_dims", start).map(|()| builder.keep_dims(true)),
             "saturate" => self.once("saturate", start).map(|()| builder.saturate()),
             "trunc" => self.once("trunc", start).map(|()| builder.round(Rounding::Trunc)),
             "round_half_even" => self.once("round_half_even", start).map(|()| builder.round(Rounding::HalfEven)),
@@ -243,19 +295,20 @@ impl<'a> Parser<'a> {
 
     /// Parses one operand, or several separated by commas.
     fn operands(&mut self, builder: Builder, dtype: &'a str, start: usize) -> Result<Builder, SpecError> {
-        let mut builder = self.operand(builder, dtype, start)?;
+        let mut builder = self.input(builder, dtype, start)?;
         while self.eat(',') {
             self.skip_space();
             let start = self.at;
             let dtype = self.name("an operand")?;
-            builder = self.operand(builder, dtype, start)?;
+            builder = self.input(builder, dtype, start)?;
         }
         Ok(builder)
     }
 
-    fn operand(&mut self, builder: Builder, dtype: &str, start: usize) -> Result<Builder, SpecError> {
+    fn input(&mut self, builder: Builder, dtype: &str, start: usize) -> Result<Builder, SpecError> {
         let dtype =
             DType::from_str(dtype).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })?;
+        self.begun = start;
         self.expect('[', "`[`")?;
         let mut shape = vec![];
         for (axis, extent) in self.ints(']', "an extent or `]`")?.into_iter().enumerate() {
@@ -263,6 +316,7 @@ impl<'a> Parser<'a> {
         }
         let layout = if self.eat('@') { self.layout()? } else { Layout::row_major() };
         if !self.eat(':') {
+            self.mark(Mark::Element, start);
             return Ok(builder.input_at(dtype, &shape, layout));
         }
         self.skip_space();
@@ -271,10 +325,13 @@ impl<'a> Parser<'a> {
             self.at = at;
             return Err(self.expected("`then`"));
         }
+        self.mark(Mark::Then, start);
         Ok(builder.then_input_at(dtype, &shape, layout))
     }
 
     fn output(&mut self, builder: Builder) -> Result<Builder, SpecError> {
+        self.skip_space();
+        self.mark(Mark::Output, self.at);
         if self.eat('@') {
             let layout = self.layout()?;
             return Ok(builder.output_parts(None, Some(layout)));
@@ -359,6 +416,7 @@ impl<'a> Parser<'a> {
             return Err(SpecError::RepeatedWord { column: self.column(start), word });
         }
         self.seen.push(word);
+        self.mark(Mark::Word(word), start);
         Ok(())
     }
 

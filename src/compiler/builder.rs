@@ -1,10 +1,11 @@
 //! The settings of a compiler.
 
-use super::cache::Cache;
-use super::{Compiler, Inner};
+use super::{Compiler, Inner, Limits, Options};
 use crate::error::Error;
-use crate::inspect::perf::PerfMap;
+use crate::process::OfProcess;
+use crate::schedules::Schedules;
 use crate::target::Target;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The default for the most codes kept.
@@ -27,9 +28,11 @@ const MOST_CODE_BYTES: u64 = 256 << 20;
 pub struct Builder {
     target: Option<Target>,
     threads: Option<usize>,
+    width: Option<u32>,
     most_kernels: Option<usize>,
     most_code_bytes: Option<u64>,
     perf_map: bool,
+    schedules: Option<PathBuf>,
 }
 
 impl Builder {
@@ -42,6 +45,12 @@ impl Builder {
     /// [`Executor`](crate::Executor) runs.
     pub fn threads(self, threads: usize) -> Builder {
         Builder { threads: Some(threads.max(1)), ..self }
+    }
+
+    /// Bits of the widest vector that code may use: 0 (scalar), 64, 128, 256, 512 or 1024; by default the target's. No
+    /// bit of a result depends on it.
+    pub fn width(self, width: u32) -> Builder {
+        Builder { width: Some(width), ..self }
     }
 
     /// The most codes that are kept, at least one; by default 16,000.
@@ -61,23 +70,45 @@ impl Builder {
         Builder { perf_map: true, ..self }
     }
 
+    /// Takes schedules from a [file](crate::schedules) that `cranefold tune` has written, where the compiler would choose.
+    /// The file is read once, by [`build`](Builder::build); no file is as good as an empty one, and no line can change a
+    /// bit of a result. A schedule from the file is verified as a forced one is, which takes longer to compile.
+    pub fn schedules(self, path: impl Into<PathBuf>) -> Builder {
+        Builder { schedules: Some(path.into()), ..self }
+    }
+
     /// The compiler.
     ///
     /// # Errors
-    /// [`Error::Target`] if no target was given and Cranelift does not know this machine, [`Error::PerfMap`] if the map
-    /// cannot be written.
+    /// [`Error::Target`] if no target was given and Cranelift does not know this machine, [`Error::Schedule`] if vectors
+    /// cannot have the width, [`Error::PerfMap`] if the map cannot be written, [`Error::Schedules`] if the file of schedules
+    /// cannot be read.
     pub fn build(self) -> Result<Compiler, Error> {
         let target = self.target.map_or_else(Target::host, Ok)?;
-        let most_kernels = self.most_kernels.unwrap_or(MOST_KERNELS);
-        let perf_map = self.perf_map.then(PerfMap::open).transpose()?;
+        let threads = self.threads.unwrap_or(1);
+        let options = Options { schedule: None, width: self.width };
+        let bounds = options.bounds(target.vectors(), threads)?;
+        let limits = Limits {
+            most_kernels: self.most_kernels.unwrap_or(MOST_KERNELS),
+            most_code_bytes: self.most_code_bytes.unwrap_or(MOST_CODE_BYTES),
+            perf_map: self.perf_map,
+        };
+        let target_text = target.canonical();
+        let read = |path: PathBuf| {
+            let of_path = |error: std::io::Error| Error::Schedules {
+                path: path.display().to_string(),
+                reason: error.to_string(),
+            };
+            Schedules::read(&path, &target_text, threads).map_err(of_path)
+        };
+        let schedules = self.schedules.map_or_else(|| Ok(Schedules::default()), read)?;
         Ok(Compiler(Arc::new(Inner {
-            vectors: target.vectors(),
-            target_text: target.canonical().into(),
+            bounds,
+            target_text: target_text.into(),
             target,
-            threads: self.threads.unwrap_or(1),
-            cache: Cache::new(most_kernels, self.most_code_bytes.unwrap_or(MOST_CODE_BYTES)),
-            memory: Default::default(),
-            perf_map,
+            schedules,
+            limits,
+            of_process: OfProcess::new(limits.start()?),
         })))
     }
 }

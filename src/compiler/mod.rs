@@ -2,9 +2,11 @@
 
 mod builder;
 mod cache;
+mod many;
 
 pub use builder::Builder;
 pub use cache::Statistics;
+pub use many::Reduction;
 
 use crate::error::{Error, NestError, NoCode};
 use crate::inspect::perf::PerfMap;
@@ -16,8 +18,10 @@ use crate::link::{self, Code, Memory};
 use crate::lower::{self, program::Program};
 use crate::pipeline::{self, Made, Verify};
 use crate::problem::Problem;
+use crate::process::OfProcess;
 use crate::results::RESULTS_VERSION;
 use crate::schedule::{Bounds, Decided, Schedule, ScheduleError, Source};
+use crate::schedules::Schedules;
 use crate::spec::Spec;
 use crate::target::Target;
 use crate::vectors::Vectors;
@@ -29,6 +33,7 @@ use std::time::Instant;
 /// Compiles reductions to kernels and keeps the code by signature.
 ///
 /// Cheap to clone: clones share the cache. Threads may share it too; two that ask for one signature at once compile it once.
+/// A child after a fork begins with an empty cache; kernels that it had before the fork run there as well.
 ///
 /// ```
 /// use cranefold::{Compiler, Spec};
@@ -51,13 +56,55 @@ pub struct Compiler(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     target: Target,
-    vectors: Vectors,
+    /// The bounds of decisions if the caller forces nothing.
+    bounds: Bounds,
     /// The target's canonical text, which signatures hold.
     target_text: Arc<str>,
-    threads: usize,
+    /// Schedules that were measured, which are taken where one is chosen.
+    schedules: Schedules,
+    limits: Limits,
+    of_process: OfProcess<Kept>,
+}
+
+/// The part of a compiler that each process has for itself: a child after a fork begins with nothing.
+#[derive(Debug)]
+struct Kept {
     cache: Cache,
     memory: Memory,
     perf_map: Option<PerfMap>,
+}
+
+/// The limits of the cache, and whether names are written for `perf`.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    most_kernels: usize,
+    most_code_bytes: u64,
+    perf_map: bool,
+}
+
+impl Limits {
+    /// The empty cache of a process.
+    ///
+    /// # Errors
+    /// [`Error::PerfMap`] if the map cannot be written.
+    fn start(self) -> Result<Kept, Error> {
+        let perf_map = self.perf_map.then(PerfMap::open).transpose()?;
+        Ok(Kept::new(self, perf_map))
+    }
+}
+
+impl Kept {
+    fn new(limits: Limits, perf_map: Option<PerfMap>) -> Kept {
+        Kept { cache: Cache::new(limits.most_kernels, limits.most_code_bytes), memory: Memory::default(), perf_map }
+    }
+}
+
+impl Inner {
+    /// The part of the compiler that is this process's. A child that cannot write a map has none.
+    #[inline]
+    fn kept(&self) -> &Kept {
+        self.of_process.get(|| self.limits.start().unwrap_or_else(|_| Kept::new(self.limits, None)))
+    }
 }
 
 /// The choices that a caller may force.
@@ -75,7 +122,11 @@ impl Options {
     /// # Errors
     /// [`ScheduleError::Width`] if vectors cannot have that width.
     pub fn bounds(&self, vectors: Vectors, threads: usize) -> Result<Bounds, ScheduleError> {
-        let all = Bounds { threads, ..Bounds::new(vectors) };
+        self.within(Bounds { threads, ..Bounds::new(vectors) })
+    }
+
+    /// The bounds of decisions within others.
+    fn within(&self, all: Bounds) -> Result<Bounds, ScheduleError> {
         let bounds = match self.width {
             None => all,
             Some(width) => all.at_most(Schedule::checked_width(width)?),
@@ -100,7 +151,7 @@ impl Compiler {
 
     /// The number of threads that the compiler compiles for.
     pub fn threads(&self) -> usize {
-        self.0.threads
+        self.0.bounds.threads
     }
 
     /// The target.
@@ -110,12 +161,12 @@ impl Compiler {
 
     /// The widest vectors that the compiler uses.
     pub fn vectors(&self) -> Vectors {
-        self.0.vectors
+        self.0.bounds.vectors
     }
 
     /// The bounds of decisions if the caller forces nothing.
     fn bounds(&self) -> Bounds {
-        Bounds { threads: self.0.threads, ..Bounds::new(self.0.vectors) }
+        self.0.bounds
     }
 
     /// The kernel of a reduction, compiled or from the cache.
@@ -123,7 +174,7 @@ impl Compiler {
     /// # Errors
     /// See [`Error`].
     pub fn compile(&self, spec: &Spec) -> Result<Kernel, Error> {
-        match self.0.cache.get_asked(spec) {
+        match self.0.kept().cache.get_asked(spec) {
             Some(kernel) => Ok(kernel),
             None => self.compile_keyed(&self.new_keyed(spec, self.bounds(), None, false)),
         }
@@ -140,8 +191,8 @@ impl Compiler {
     /// A spec with the signature of its code, so that [`compile_keyed`](Compiler::compile_keyed) and
     /// [`get`](Compiler::get) need not compute it.
     pub fn keyed(&self, spec: &Spec) -> KeyedSpec {
-        let known = self.0.cache.keyed(spec);
-        known.unwrap_or_else(|| self.0.cache.known(self.new_keyed(spec, self.bounds(), None, false)))
+        let known = self.0.kept().cache.keyed(spec);
+        known.unwrap_or_else(|| self.0.kept().cache.known(self.new_keyed(spec, self.bounds(), None, false)))
     }
 
     /// The keyed spec with forced choices; otherwise as [`keyed`](Compiler::keyed).
@@ -149,16 +200,16 @@ impl Compiler {
     /// # Errors
     /// [`Error::Schedule`] if vectors cannot have the forced width.
     pub fn keyed_with(&self, spec: &Spec, options: &Options) -> Result<KeyedSpec, Error> {
-        let bounds = options.bounds(self.0.vectors, self.0.threads)?;
+        let bounds = options.within(self.0.bounds)?;
         if options.schedule.is_none() && bounds == self.bounds() {
             return Ok(self.keyed(spec));
         }
-        Ok(self.0.cache.known(self.new_keyed(spec, bounds, options.schedule.clone(), true)))
+        Ok(self.0.kept().cache.known(self.new_keyed(spec, bounds, options.schedule.clone(), true)))
     }
 
     fn new_keyed(&self, spec: &Spec, bounds: Bounds, schedule: Option<Schedule>, is_forced: bool) -> KeyedSpec {
         let key = Key {
-            source: Problem::of(spec).into(),
+            source: Problem::of(spec).without_spare_memory().into(),
             target: self.0.target_text.clone(),
             bounds,
             schedule,
@@ -195,7 +246,7 @@ impl Compiler {
     pub fn compile_problem(&self, problem: &Problem, options: &Options) -> Result<Kernel, Error> {
         problem.check().map_err(Error::Problem)?;
         let keyed = self.source_request(problem.clone().into(), options)?;
-        self.0.cache.get_or_make(&keyed, || {
+        self.0.kept().cache.get_or_make(&keyed, || {
             // What its check does not find, and what no test has seen: it may be no spec's.
             let naive = lower::lower(problem, "nest");
             cranefold_ir::verify(&naive).map_err(NestError::Rules)?;
@@ -241,7 +292,7 @@ impl Compiler {
         let key = Key {
             source,
             target: self.0.target_text.clone(),
-            bounds: options.bounds(self.0.vectors, self.0.threads)?,
+            bounds: options.within(self.0.bounds)?,
             schedule: options.schedule.clone(),
             results_version: RESULTS_VERSION,
         };
@@ -254,7 +305,7 @@ impl Compiler {
     /// As [`compile_with`](Compiler::compile_with); [`Error::Target`] if the keyed spec is of a compiler for another
     /// target.
     pub fn compile_keyed(&self, keyed: &KeyedSpec) -> Result<Kernel, Error> {
-        self.0.cache.get_or_make(keyed, || self.make(keyed.signature()))
+        self.0.kept().cache.get_or_make(keyed, || self.make(keyed.signature()))
     }
 
     /// The kernel of a keyed spec if its code is ready; compiles nothing.
@@ -271,12 +322,12 @@ impl Compiler {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get(&self, keyed: &KeyedSpec) -> Option<Kernel> {
-        self.0.cache.get(keyed)
+        self.0.kept().cache.get(keyed)
     }
 
     /// Drops all code from the cache. Code that kernels hold lives as long as they do.
     pub fn clear(&self) {
-        self.0.cache.clear();
+        self.0.kept().cache.clear();
     }
 
     /// The code of a naive nest of a problem, by the schedule that was chosen for the problem; compiled or from the
@@ -293,13 +344,13 @@ impl Compiler {
             results_version: RESULTS_VERSION,
         };
         let signature = Signature::new(key);
-        let compiled = self.0.cache.code(&signature, || self.make(&signature))?;
+        let compiled = self.0.kept().cache.code(&signature, || self.make(&signature))?;
         Ok(Routine::new(&nest, compiled))
     }
 
     fn make(&self, signature: &Signature) -> Result<Compiled, Error> {
         self.make_by(signature, |decided, program| {
-            let memory = self.0.target.is_host().then_some(&self.0.memory);
+            let memory = self.0.target.is_host().then_some(&self.0.kept().memory);
             link::compile(program.all_nests(), decided.vectors, self.0.target.isa(), memory)
         })
     }
@@ -315,8 +366,8 @@ impl Compiler {
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
         let Key { source, bounds, schedule: forced, .. } = &**signature;
-        let decide = |bounds: Bounds| {
-            let decided = Decided::of(source.clone(), forced.as_ref(), bounds)?;
+        let decide = |bounds: Bounds, schedule: Option<&Schedule>| {
+            let decided = Decided::of(source.clone(), schedule, bounds)?;
             let program = pipeline::legal(&decided)?;
             Ok((decided, program))
         };
@@ -327,16 +378,22 @@ impl Compiler {
             }
             (made, _) => made,
         };
-        let Made { decided, program, code } = pipeline::made(*bounds, decide, generate)?;
+        let made_by =
+            |schedule: Option<&Schedule>| pipeline::made(*bounds, |bounds| decide(bounds, schedule), generate);
+        let measured = forced.is_none().then(|| self.0.schedules.of(signature.hash())).into_iter().flatten();
+        // A schedule that was measured and does not fit is as good as none.
+        let fits = measured.filter(|schedule| schedule.width <= bounds.width);
+        let made = fits.map(|schedule| made_by(Some(schedule))).find_map(Result::ok);
+        let Made { decided, program, code } = made.map_or_else(|| made_by(forced.as_ref()), Ok)?;
         let (signature, target) = (signature.clone(), self.0.target.clone());
         let compiled = Compiled::new(signature, target, decided, &program, code, start);
-        self.0.perf_map.iter().try_for_each(|map| map.add(&compiled))?;
+        self.0.kept().perf_map.iter().try_for_each(|map| map.add(&compiled))?;
         Ok(compiled)
     }
 
     /// The counts of the work done so far, and of the code held.
     pub fn statistics(&self) -> Statistics {
-        self.0.cache.statistics()
+        self.0.kept().cache.statistics()
     }
 }
 
@@ -352,11 +409,11 @@ mod tests {
             if decided.vectors.are_wide() {
                 return Err(NoCode::NoForm("frobnication of f32".into()));
             }
-            let Inner { target, memory, .. } = &*compiler.0;
-            link::compile(program.all_nests(), decided.vectors, target.isa(), Some(memory))
+            let memory = &compiler.0.kept().memory;
+            link::compile(program.all_nests(), decided.vectors, compiler.0.target.isa(), Some(memory))
         };
         let make = || compiler.make_by(keyed.signature(), refusing);
-        let narrowed = compiler.0.cache.get_or_make(&keyed, make).expect("code of 128 bits");
+        let narrowed = compiler.0.kept().cache.get_or_make(&keyed, make).expect("code of 128 bits");
         compiler.clear();
         (narrowed, compiler.compile_keyed(&keyed).expect("a kernel"))
     }

@@ -74,7 +74,7 @@ impl Page {
 
 fn signature(compiled: &Compiled, what: &str) -> String {
     let bounds = &compiled.signature.bounds;
-    let forced = if compiled.decided.is_forced { ", the schedule" } else { "" };
+    let forced = if compiled.signature.schedule.is_some() { ", the schedule" } else { "" };
     let threads = match bounds.threads {
         1 => String::new(),
         threads => format!(", {threads} threads"),
@@ -225,7 +225,8 @@ fn why(compiled: &Compiled) -> Vec<String> {
         return vec![format!("vectors are of {} bits; the loops are those of the nest", vectors.bits)];
     };
     if *is_forced {
-        let forced = format!("forced; vectors are of {} bits", vectors.bits);
+        let whose = if compiled.signature.schedule.is_some() { "forced" } else { "of a line of the schedule file" };
+        let forced = format!("{whose}; vectors are of {} bits", vectors.bits);
         return [forced].into_iter().chain(why_form(problem, schedule.form, vectors.bits)).collect();
     }
     let (given, width) = (compiled.signature.bounds.width, schedule.width);
@@ -259,7 +260,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     if facts.parts > 1 {
         return shared_out(compiled, facts);
     }
-    let of_wide = compiled.codes[0].wide_bytes();
+    let of_wide: Vec<u64> = compiled.codes[0].wide_bytes().collect();
     let outside = facts.code_bytes - facts.wide_functions.code_bytes;
     let mut function = format!("Cranelift, at most 128 bits: {} bytes", grouped(outside));
     let mut selects = false;
@@ -313,7 +314,7 @@ fn shared_out(compiled: &Compiled, facts: &Facts) -> Vec<String> {
     for (number, code) in compiled.codes.iter().enumerate() {
         let run = compiled.layout.parts.iter().filter(|part| part.code == number).count() as u64;
         let whose = if run == 0 { "the finish".into() } else { several(run, "part") };
-        let (all, wide_functions) = (code.bytes().len() as u64, code.wide_bytes().iter().sum::<u64>());
+        let (all, wide_functions) = (code.len(), code.wide_bytes().sum::<u64>());
         let bits = compiled.decided.vectors.bits;
         parts.push(format!(
             "{whose}: {} bytes, {} in wide functions of {bits} bits",

@@ -1,10 +1,9 @@
 //! Calls part by part, for executors and other schedulers of parts.
 
-use super::enter::scratch;
+use super::enter::{check_scratch, scratch};
 use super::{Call, Input, Kernel, Output};
 use crate::error::{CallError, panic_message};
 use crate::executor::Executor;
-use crate::link::SCRATCH_ALIGN;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -43,7 +42,14 @@ impl Kernel {
         inputs: &[Input<'_>],
         outputs: &mut [Output<'_>],
     ) -> Result<(), CallError> {
-        let call = self.call(inputs, outputs)?;
+        self.run_call(executor, self.call(inputs, outputs)?)
+    }
+
+    /// Runs the parts of a call on the threads of an executor, and ends it.
+    ///
+    /// # Errors
+    /// If the executor panics or does not run each part once.
+    pub(super) fn run_call(&self, executor: &dyn Executor, call: Call<'_>) -> Result<(), CallError> {
         let first_error = OnceLock::new();
         let run_part = |part| {
             if let Err(error) = call.run_part(part) {
@@ -82,14 +88,7 @@ impl Kernel {
         outputs: &'a mut [Output<'_>],
         scratch: &'a mut [MaybeUninit<u8>],
     ) -> Result<Call<'a>, CallError> {
-        let (given, expected) = (scratch.len() as u64, self.scratch_bytes());
-        if given < expected {
-            return Err(CallError::ScratchLength { given, expected });
-        }
-        let address = scratch.as_ptr().addr() as u64;
-        if expected > 0 && !address.is_multiple_of(SCRATCH_ALIGN) {
-            return Err(CallError::ScratchAlign { address, align: SCRATCH_ALIGN });
-        }
+        check_scratch(scratch, self.scratch_bytes())?;
         Call::new(self, inputs, outputs, scratch.as_mut_ptr().cast(), vec![])
     }
 }

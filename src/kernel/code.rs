@@ -18,8 +18,6 @@ pub(crate) struct Compiled {
     pub target: Target,
     /// The code of each nest of the program; the finish comes last.
     pub codes: Vec<Code>,
-    /// The machine code of all codes.
-    pub bytes: Vec<u8>,
     pub layout: ProgramBuffers,
     pub step_loops: StepLoops,
     pub compile_ns: u64,
@@ -35,11 +33,10 @@ impl Compiled {
         codes: Vec<Code>,
         start: Instant,
     ) -> Compiled {
-        let bytes = codes.iter().map(Code::bytes).collect::<Vec<_>>().concat();
         let layout = ProgramBuffers::of(program, &codes);
         let step_loops = StepLoops::of(program.all_nests());
         let compile_ns = start.elapsed().as_nanos() as u64;
-        Compiled { signature, decided, target, codes, bytes, layout, step_loops, compile_ns }
+        Compiled { signature, decided, target, codes, layout, step_loops, compile_ns }
     }
 
     /// The function of the only part; `None` if there are more parts, or the code is for another machine.
@@ -55,11 +52,21 @@ impl Compiled {
         self.alone().filter(|_| self.layout.scratch_bytes == 0)
     }
 
-    /// Bytes of the code's own executable memory.
+    /// The machine code of all codes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.codes.iter().flat_map(Code::bytes).collect()
+    }
+
+    /// Bytes of the machine code of all codes.
+    pub fn code_bytes(&self) -> u64 {
+        self.codes.iter().map(Code::len).sum()
+    }
+
+    /// Bytes of the code's own memory.
     pub fn memory_bytes(&self) -> u64 {
         // The codes of a program share their memory.
-        let loaded = self.codes.first().map_or(0, Code::memory_bytes) as u64;
-        loaded.max(self.bytes.len() as u64)
+        let loaded = self.codes.first().map_or(0, Code::memory_bytes);
+        loaded.max(self.code_bytes())
     }
 
     /// The places of the code's functions in memory, by name: address and bytes.

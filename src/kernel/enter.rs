@@ -4,10 +4,11 @@
 //! code takes (see [`link`](crate::link)), and enters it. The raw calls leave the checks to their caller.
 #![allow(unsafe_code, reason = "enters machine code")]
 
-use super::check::{check, check_operands};
+use super::check::check;
 use super::code::Compiled;
-use super::{Element, Input, InputMemory, Kernel, Output};
+use super::{Element, Input, Kernel, Output};
 use crate::error::CallError;
+use crate::executor::Executor;
 use crate::keyed::{Expected, KeyedSpec};
 use crate::link::{Entry, SCRATCH_ALIGN};
 use crate::schedule::Decided;
@@ -40,14 +41,15 @@ impl Direct {
     /// Runs the code if the buffers are those of the spec; returns true if it ran.
     #[inline]
     fn run(&self, input: &Input<'_>, output: &mut Output<'_>) -> bool {
+        let Some(start) = input.own_start() else { return false };
         if !self.input.is(input.dtype, input.bytes) || !self.output.is(output.dtype, output.bytes) {
             return false;
         }
         debug_assert!(is_default_environment(), "the floating-point environment is not the default one");
-        let buffers = [input.start.cast_mut(), output.start];
-        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); a shared
-        // borrow of the input and a unique one of the output. The code was made for this problem on this machine, and reads
-        // no more pointers.
+        let buffers = [start.cast_mut(), output.start];
+        // SAFETY: one pointer for each buffer, to at least as many elements of its type as the spec says (checked above); a
+        // shared borrow of the input and a unique one of the output. The code was made for this problem on this machine, and
+        // reads no more pointers.
         unsafe { (self.entry)(buffers.as_ptr()) };
         true
     }
@@ -71,11 +73,13 @@ impl Kernel {
 
     /// Runs the kernel on the calling thread alone.
     ///
-    /// The borrows guarantee that no output overlaps another buffer.
+    /// The borrows guarantee that no output overlaps another buffer, but for an input that is given as
+    /// [`Input::of_output`]. Buffers may be longer than the spans of the spec.
     ///
     /// # Errors
-    /// [`CallError`] if the number of buffers, an element type or a length is not that of the spec, or
-    /// there is no memory for [`scratch_bytes`](Kernel::scratch_bytes): nothing is written then.
+    /// [`CallError`] if the number of buffers or an element type is not that of the spec, a buffer is too short, an
+    /// output may not take the place of an input, or there is no memory for
+    /// [`run_scratch_bytes`](Kernel::run_scratch_bytes): nothing is written then.
     #[inline]
     pub fn run(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
         match self.run_direct(inputs, outputs) {
@@ -95,11 +99,64 @@ impl Kernel {
 
     /// Runs a kernel of any kind; otherwise as [`run`](Kernel::run).
     pub(super) fn run_indirect(&self, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
+        let buffers = self.checked(inputs, outputs)?;
+        let mut scratch = scratch(self.run_scratch_bytes())?;
+        let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
+        // SAFETY: as `checked` says, with as much scratch memory as one part after the other wants, which nothing else
+        // knows.
+        unsafe { self.run_at(inputs.len() + outputs.len(), pointers) }
+    }
+
+    /// Runs the kernel on the calling thread alone, in the caller's scratch memory: at least
+    /// [`run_scratch_bytes`](Kernel::run_scratch_bytes) bytes, aligned to 64, of any content. It allocates nothing if
+    /// there are fewer than eight buffers.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Input, Output, Spec};
+    /// use std::mem::MaybeUninit;
+    ///
+    /// #[repr(align(64))]
+    /// struct Lines<const N: usize>([MaybeUninit<u8>; N]);
+    ///
+    /// let kernel = Compiler::host()?.compile(&"median f32[2,40000] axes=[1]".parse::<Spec>()?)?;
+    /// let mut lines = Lines([MaybeUninit::uninit(); 200_000]);
+    /// assert!(kernel.run_scratch_bytes() <= 200_000);
+    /// let (x, mut medians) = (vec![3.0f32; 80_000], [0.0f32; 2]);
+    /// kernel.run_in(&[Input::from(&x)], &mut [Output::from(&mut medians)], &mut lines.0)?;
+    /// assert_eq!(medians, [3.0; 2]);
+    /// # Ok::<(), cranefold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Kernel::run); also [`CallError::ScratchLength`] and [`CallError::ScratchAlign`].
+    pub fn run_in(
+        &self,
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+        scratch: &mut [MaybeUninit<u8>],
+    ) -> Result<(), CallError> {
+        if self.run_direct(inputs, outputs) {
+            return Ok(());
+        }
+        check_scratch(scratch, self.run_scratch_bytes())?;
+        let pointers = self.checked(inputs, outputs)?.chain([scratch.as_mut_ptr().cast()]);
+        // SAFETY: as `checked` says, with as much scratch memory as one part after the other wants (checked above), which
+        // is borrowed alone.
+        unsafe { self.run_at(inputs.len() + outputs.len(), pointers) }
+    }
+
+    /// The pointers of a call, each to at least as many elements of its type as the spec says: shared borrows of the
+    /// inputs, unique ones of the outputs. An input that is the memory of an output has the same places: the kernel has
+    /// read a slice's elements but those of the position it writes, and reads those before.
+    fn checked<'b>(
+        &self,
+        inputs: &'b [Input<'_>],
+        outputs: &'b [Output<'_>],
+    ) -> Result<impl Iterator<Item = *mut u8> + 'b, CallError> {
         check(&self.0.keyed, inputs, outputs)?;
-        let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
-        // SAFETY: one pointer for each buffer, to as many elements of its type as the spec says (checked above); shared
-        // borrows of the inputs and unique ones of the outputs.
-        unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
+        let of_output = |input: &Input<'_>| input.output().map_or(std::ptr::null_mut(), |output| outputs[output].start);
+        let start = move |input: &Input<'_>| input.own_start().map_or_else(|| of_output(input), <*const u8>::cast_mut);
+        Ok(inputs.iter().map(start).chain(outputs.iter().map(|output| output.start)))
     }
 
     /// Runs the kernel of a reduction that writes each element of the slice, such as `softmax`, over its
@@ -122,73 +179,50 @@ impl Kernel {
         if !self.spec().is_some_and(Spec::runs_in_place) {
             return Err(CallError::InPlace);
         }
-        let inputs = std::iter::once(InputMemory::OfOutput(0)).chain(others.iter().copied().map(InputMemory::Own));
-        self.run_over(&inputs.collect::<Vec<_>>(), &mut [data.part(0, data.bytes)])
+        let inputs: Vec<Input<'_>> = [Input::of_output(0)].into_iter().chain(others.iter().copied()).collect();
+        self.run(&inputs, &mut [data.part(0, data.bytes)])
     }
 
-    /// Runs the kernel with outputs in the place of inputs, which they overwrite; padding becomes zero.
-    ///
-    /// ```
-    /// use cranefold::{Compiler, Input, InputMemory, Output, Spec};
-    ///
-    /// let spec: Spec = "region x:f32[2,2], h:f32[2,2] axes=[1] { y = x + h; y, max(y) }".parse()?;
-    /// let (mut x, h, mut max) = ([1.0f32, 2.0, 3.0, 4.0], [1.0f32, 1.0, 0.0, -9.0], [0.0f32; 2]);
-    /// let inputs = [InputMemory::OfOutput(0), InputMemory::Own(Input::from(&h[..]))];
-    /// let mut outputs = [Output::from(&mut x[..]), Output::from(&mut max[..])];
-    /// Compiler::host()?.compile(&spec)?.run_over(&inputs, &mut outputs)?;
-    /// assert_eq!((x, max), ([2.0, 3.0, 3.0, -5.0], [3.0, 3.0]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`CallError::Replaces`] if an output may not take the place of an input ([`Spec::may_replace`]); else as
-    /// [`run`](Kernel::run).
-    pub fn run_over(&self, inputs: &[InputMemory<'_>], outputs: &mut [Output<'_>]) -> Result<(), CallError> {
-        let mut given = vec![];
-        for (input, memory) in inputs.iter().enumerate() {
-            given.push(match *memory {
-                InputMemory::Own(own) => (own.start.cast_mut(), (own.dtype, own.bytes)),
-                InputMemory::OfOutput(output) => {
-                    let may_replace = self.spec().is_some_and(|spec| spec.may_replace(output, input));
-                    let taken = outputs.get(output).filter(|_| may_replace);
-                    let taken = taken.ok_or(CallError::Replaces { output, input })?;
-                    (taken.start, (taken.dtype, taken.bytes))
-                }
-            });
-        }
-        check_operands(
-            &self.0.keyed,
-            given.iter().map(|(_, buffer)| *buffer),
-            outputs.iter().map(|o| (o.dtype, o.bytes)),
-        )?;
-        let buffers = given.iter().map(|(start, _)| *start).chain(outputs.iter().map(|o| o.start));
-        // SAFETY: one pointer for each buffer, to as many elements as the spec says (checked above); shared borrows of the
-        // inputs' own memory and unique ones of the outputs. An input that is the memory of an output has the same places:
-        // the kernel has read a slice's elements but those of the position it writes, and reads those before.
-        unsafe { self.run_at(inputs.len() + outputs.len(), buffers) }
-    }
-
-    /// Runs the kernel on `count` buffers and scratch memory of its own.
+    /// Runs the kernel on `count` buffers and scratch memory.
     ///
     /// # Safety
-    /// As [`run_raw`](Kernel::run_raw), but for the scratch memory.
-    unsafe fn run_at(&self, count: usize, buffers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
-        let mut scratch = scratch(self.0.compiled.layout.serial_scratch_bytes)?;
-        let pointers = buffers.chain([scratch.as_mut_ptr().cast()]);
+    /// As [`run_raw`](Kernel::run_raw), of pointers to `count` buffers and to scratch memory.
+    unsafe fn run_at(&self, count: usize, pointers: impl Iterator<Item = *mut u8>) -> Result<(), CallError> {
         if count < FEW {
             let mut list = [std::ptr::null_mut(); FEW];
             list.iter_mut().zip(pointers).for_each(|(place, pointer)| *place = pointer);
-            // SAFETY: the caller keeps the contract; the last pointer goes to as much scratch memory as one part after
-            // the other wants, which nothing else knows.
-            unsafe { self.run_in_turn(list.as_ptr()) }
+            // SAFETY: the caller keeps the contract.
+            unsafe { self.run_raw(list.as_ptr()) }
         } else {
             let list: Vec<*mut u8> = pointers.collect();
             // SAFETY: as above.
-            unsafe { self.run_in_turn(list.as_ptr()) }
+            unsafe { self.run_raw(list.as_ptr()) }
         }
     }
 
-    /// Runs the kernel on raw pointers.
+    /// The function of the kernel's machine code, for loops in which nothing but the call may cost time; `None` if there
+    /// are several parts, or the kernel is for another machine. It lives as long as the kernel or a clone of it.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Spec};
+    ///
+    /// let kernel = Compiler::host()?.compile(&"sum f32[3]".parse::<Spec>()?)?;
+    /// let entry = kernel.entry().expect("one part");
+    /// let (x, mut sum) = ([1.0f32, 2.0, 3.0], [0.0f32]);
+    /// // SAFETY: one pointer for each buffer, to as many elements as the spec says; there is no scratch memory.
+    /// unsafe { entry([x.as_ptr().cast_mut().cast(), sum.as_mut_ptr().cast()].as_ptr()) };
+    /// assert_eq!(sum, [6.0]);
+    /// # Ok::<(), cranefold::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// A call keeps the contract of [`run_raw`](Kernel::run_raw).
+    #[inline]
+    pub fn entry(&self) -> Option<Entry> {
+        self.0.alone
+    }
+
+    /// Runs the kernel on raw pointers, one part after the other.
     ///
     /// # Errors
     /// [`CallError::Foreign`] if the kernel is for another machine.
@@ -198,23 +232,13 @@ impl Kernel {
     ///   scratch memory, which may be absent where [`scratch_bytes`](Kernel::scratch_bytes) is 0.
     /// - Each of the first points to as many readable (inputs) or writable (outputs) elements as the operand's
     ///   span in the spec. No alignment is needed.
-    /// - The scratch memory is that many writable bytes, aligned to 64, whatever they hold. Calls in
-    ///   several threads at once have one each.
+    /// - The scratch memory is [`run_scratch_bytes`](Kernel::run_scratch_bytes) writable bytes, aligned to 64, whatever
+    ///   they hold. Calls in several threads at once have one each.
     /// - No output overlaps any other buffer, but it may be an input whose place it may take
     ///   ([`Spec::may_replace`]); nothing overlaps the scratch memory.
     /// - The floating-point environment is the default one.
     #[inline]
     pub unsafe fn run_raw(&self, buffers: *const *mut u8) -> Result<(), CallError> {
-        // SAFETY: the caller keeps the contract; there is no less scratch memory.
-        unsafe { self.run_in_turn(buffers) }
-    }
-
-    /// Runs the parts one after the other, each in the scratch memory of part 0.
-    ///
-    /// # Safety
-    /// As [`run_raw`](Kernel::run_raw), but the scratch memory may be that of one part.
-    #[inline]
-    unsafe fn run_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
         let Some(entry) = self.0.alone else {
             // SAFETY: the caller keeps the contract.
             return unsafe { self.run_parts_in_turn(buffers) };
@@ -226,10 +250,33 @@ impl Kernel {
         Ok(())
     }
 
-    /// Runs the parts of any kernel one after the other; returns an error if it is for another machine.
+    /// Runs the kernel on raw pointers and the threads of an executor.
+    ///
+    /// # Errors
+    /// [`CallError::Foreign`] if the kernel is for another machine. If the executor panics or does not run each part
+    /// once, the contents of the outputs are undefined.
     ///
     /// # Safety
-    /// As [`run_in_turn`](Kernel::run_in_turn).
+    /// As [`run_raw`](Kernel::run_raw), with [`scratch_bytes`](Kernel::scratch_bytes) bytes of scratch memory. The pointers
+    /// are those of no other call at the same time.
+    pub unsafe fn run_raw_on(&self, executor: &dyn Executor, buffers: *const *mut u8) -> Result<(), CallError> {
+        if self.parts() == 1 {
+            // SAFETY: the caller keeps the contract; one part has as much scratch memory.
+            return unsafe { self.run_raw(buffers) };
+        }
+        let (inputs, outputs) = self.0.keyed.expected();
+        let count = inputs.len() + outputs.len() + usize::from(self.scratch_bytes() > 0);
+        // SAFETY: the caller gives so many pointers.
+        let given = unsafe { std::slice::from_raw_parts(buffers, count) };
+        let pointers = given.iter().copied().chain([std::ptr::null_mut()]).collect();
+        self.run_call(executor, Call::of_pointers(self, pointers, vec![])?)
+    }
+
+    /// Runs the parts of any kernel one after the other, each in the scratch memory of part 0; returns an error if it is
+    /// for another machine.
+    ///
+    /// # Safety
+    /// As [`run_raw`](Kernel::run_raw).
     unsafe fn run_parts_in_turn(&self, buffers: *const *mut u8) -> Result<(), CallError> {
         for part in 0..self.parts() {
             // SAFETY: the caller keeps the contract; each part runs once.
@@ -261,8 +308,8 @@ impl Kernel {
     /// [`CallError::Part`] if there is no such part, [`CallError::Foreign`] if the kernel is for another machine.
     ///
     /// # Safety
-    /// As [`run_raw`](Kernel::run_raw), where all parts of a call, and its finish, have the same pointers. Parts may
-    /// run in any order and at once, each once.
+    /// As [`run_raw`](Kernel::run_raw), with [`scratch_bytes`](Kernel::scratch_bytes) bytes of scratch memory, where all
+    /// parts of a call, and its finish, have the same pointers. Parts may run in any order and at once, each once.
     pub unsafe fn run_part_raw(&self, part: usize, buffers: *const *mut u8) -> Result<(), CallError> {
         // SAFETY: the caller keeps the contract; each part has scratch memory of its own.
         unsafe { self.run_part_in(part, part, buffers) }
@@ -394,12 +441,19 @@ impl<'a> Call<'a> {
         scratch: *mut u8,
         own: Vec<Line>,
     ) -> Result<Call<'a>, CallError> {
-        check(&kernel.0.keyed, inputs, outputs)?;
+        let buffers = kernel.checked(inputs, outputs)?.chain([scratch]).collect();
+        Call::of_pointers(kernel, buffers, own)
+    }
+
+    /// A call with a pointer for each input and output, then one to scratch memory; `own` holds that memory if the call
+    /// owns it.
+    ///
+    /// # Errors
+    /// [`CallError::Foreign`] if the kernel is for another machine.
+    fn of_pointers(kernel: &'a Kernel, buffers: Vec<*mut u8>, own: Vec<Line>) -> Result<Call<'a>, CallError> {
         if kernel.0.compiled.codes.iter().any(|code| code.entry().is_none()) {
             return Err(kernel.foreign());
         }
-        let buffers = inputs.iter().map(|i| i.start.cast_mut()).chain(outputs.iter().map(|o| o.start));
-        let buffers = buffers.chain([scratch]).collect();
         let parts = (0..kernel.parts()).map(|_| AtomicU8::new(LEFT)).collect();
         Ok(Call { kernel, buffers, _scratch: own, parts, borrow: PhantomData })
     }
@@ -407,6 +461,11 @@ impl<'a> Call<'a> {
     /// The number of parts, at least one.
     pub fn parts(&self) -> usize {
         self.parts.len()
+    }
+
+    /// The first part that has not run to its end.
+    pub fn part_left(&self) -> Option<usize> {
+        self.parts.iter().position(|state| state.load(Ordering::Acquire) != DONE)
     }
 
     /// Runs a part.
@@ -433,7 +492,7 @@ impl<'a> Call<'a> {
     /// [`CallError::PartLeft`] if a part has not been run.
     pub fn finish(self) -> Result<(), CallError> {
         let parts = self.parts();
-        if let Some(part) = self.parts.iter().position(|state| state.load(Ordering::Acquire) != DONE) {
+        if let Some(part) = self.part_left() {
             return Err(CallError::PartLeft { part, parts });
         }
         // SAFETY: as in `run_part`; all parts have been run, and no thread runs one, for nothing else has the call.
@@ -485,10 +544,15 @@ impl Routine {
         let mut own = scratch(compiled.layout.serial_scratch_bytes)?;
         let mut takes = self.takes.iter();
         let mut list = Vec::with_capacity(FEW.max(self.takes.len() + 1));
-        for buffer in buffers {
+        // A value stands in its input: so they stay until the code has run.
+        let buffers: Vec<Memory<'_>> = buffers.into_iter().collect();
+        for buffer in &buffers {
             let &(writes, takes) = takes.next().expect("as many buffers as the nest has");
             let (start, bytes, may_write) = match buffer {
-                Memory::Read(input) => (input.start.cast_mut(), input.bytes, false),
+                // One that is an output's has no bytes of its own.
+                Memory::Read(input) => {
+                    (input.own_start().map_or(std::ptr::null_mut(), <*const u8>::cast_mut), input.bytes, false)
+                }
                 Memory::Write(output) => (output.start, output.bytes, true),
             };
             let fits = bytes >= takes && (may_write || !writes || takes == 0);
@@ -502,6 +566,7 @@ impl Routine {
         // or more, borrowed as long as this call runs: those that are written by this call alone. The last goes to as much
         // scratch memory as the code takes, which nothing else knows.
         unsafe { entry(list.as_ptr()) };
+        drop(buffers);
         Ok(())
     }
 }
@@ -514,6 +579,19 @@ pub(super) struct Line {
 }
 
 const _: () = assert!(align_of::<Line>() == SCRATCH_ALIGN as usize);
+
+/// Checks that memory may be scratch memory of `expected` bytes.
+pub(super) fn check_scratch(scratch: &[MaybeUninit<u8>], expected: u64) -> Result<(), CallError> {
+    let given = scratch.len() as u64;
+    if given < expected {
+        return Err(CallError::ScratchLength { given, expected });
+    }
+    let address = scratch.as_ptr().addr() as u64;
+    if expected > 0 && !address.is_multiple_of(SCRATCH_ALIGN) {
+        return Err(CallError::ScratchAlign { address, align: SCRATCH_ALIGN });
+    }
+    Ok(())
+}
 
 /// Scratch memory of at least `bytes` bytes, as the capacity of a list.
 pub(super) fn scratch(bytes: u64) -> Result<Vec<Line>, CallError> {

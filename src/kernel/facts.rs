@@ -28,7 +28,7 @@ pub struct Facts {
     pub codes: u64,
     /// Bytes of machine code with its constants: Cranelift's, and the wide functions'.
     pub code_bytes: u64,
-    /// Bytes of executable memory: whole pages.
+    /// Bytes of executable memory: whole lines of 64 bytes, or whole pages where the system gives no others.
     pub memory_bytes: u64,
     /// The kernel's wide functions.
     pub wide_functions: WideFunctions,
@@ -93,7 +93,7 @@ pub(super) fn facts(keyed: &KeyedSpec, compiled: &Compiled) -> Facts {
         divided: (parts > 1).then_some(compiled.decided.schedule.parts.of),
         codes: compiled.codes.len() as u64,
         scratch_bytes: compiled.layout.scratch_bytes,
-        code_bytes: compiled.bytes.len() as u64,
+        code_bytes: compiled.code_bytes(),
         memory_bytes: compiled.memory_bytes(),
         wide_functions: wide_functions(compiled),
         step_loops: compiled.step_loops,
@@ -132,7 +132,7 @@ fn combines(compiled: &Compiled) -> u64 {
 }
 
 fn wide_functions(compiled: &Compiled) -> WideFunctions {
-    let bytes: Vec<u64> = compiled.codes.iter().flat_map(|code| code.wide_bytes()).copied().collect();
+    let bytes: Vec<u64> = compiled.codes.iter().flat_map(|code| code.wide_bytes()).collect();
     let vector_bits = if bytes.is_empty() { 0 } else { compiled.decided.vectors.bits };
     WideFunctions { count: bytes.len() as u64, code_bytes: bytes.iter().sum(), vector_bits }
 }

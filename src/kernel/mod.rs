@@ -7,14 +7,14 @@ pub(crate) mod code;
 mod enter;
 mod facts;
 
-pub use buffers::{Element, Input, InputMemory, Output};
+pub use crate::link::Entry;
+pub use buffers::{Element, Input, Output};
 pub use enter::Call;
 pub(crate) use enter::{Memory, Routine};
 pub use facts::{Facts, StepLoops, WideFunctions};
 
 use crate::kernel::code::Compiled;
 use crate::keyed::{Expected, KeyedSpec};
-use crate::link::Entry;
 use crate::schedule::{Decided, Schedule};
 use crate::spec::{OutputDesc, Spec};
 use crate::vectors::Vectors;
@@ -76,16 +76,27 @@ impl Kernel {
     }
 
     /// The machine code: the function that a call enters, then its wide functions; for several parts, one code after
-    /// the other.
-    pub fn code(&self) -> &[u8] {
-        &self.0.compiled.bytes
+    /// the other. Addresses of functions are zero in it, so that equal code has equal bytes wherever it lies.
+    pub fn code(&self) -> Vec<u8> {
+        self.0.compiled.bytes()
+    }
+
+    /// Returns true if two kernels run one code in memory.
+    pub fn shares_code(&self, other: &Kernel) -> bool {
+        Arc::ptr_eq(&self.0.compiled, &other.0.compiled)
     }
 
     /// Bytes of scratch memory that a call needs, for all parts: 0 unless slices of selections or states do not fit the
-    /// stack, or parts leave states for a finish. [`run_on`](Kernel::run_on) allocates it for each call;
-    /// [`run`](Kernel::run) runs one part after the other, and allocates that of one.
+    /// stack, or parts leave states for a finish. [`run_on`](Kernel::run_on) allocates it for each call.
     pub fn scratch_bytes(&self) -> u64 {
         self.0.compiled.layout.scratch_bytes
+    }
+
+    /// Bytes of scratch memory that [`run`](Kernel::run) needs, which runs one part after the other: at most
+    /// [`scratch_bytes`](Kernel::scratch_bytes). It allocates them for each call;
+    /// [`run_in`](Kernel::run_in) takes the caller's.
+    pub fn run_scratch_bytes(&self) -> u64 {
+        self.0.compiled.layout.serial_scratch_bytes
     }
 
     /// The element type and the number of elements of each input of a call: of its whole buffer.

@@ -31,7 +31,7 @@ struct Inner {
     outputs: Box<[Expected]>,
 }
 
-/// The type and the bytes that a call's buffer must have.
+/// The type and the least bytes that a call's buffer must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     dtype: DType,
@@ -45,10 +45,10 @@ impl Expected {
         Expected { dtype, bytes: usize::try_from(elems.saturating_mul(dtype.bytes())).unwrap_or(usize::MAX) }
     }
 
-    /// Returns true if a buffer has this type and these bytes.
+    /// Returns true if a buffer has this type and these bytes, or more.
     #[inline]
     pub fn is(&self, dtype: DType, bytes: usize) -> bool {
-        (self.dtype == dtype) & (self.bytes == bytes)
+        (self.dtype == dtype) & (self.bytes <= bytes)
     }
 
     /// The type of its elements.
@@ -65,6 +65,17 @@ impl Expected {
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }
+}
+
+/// The most characters of a spec in a message.
+const TITLE: usize = 100;
+
+/// The text of a spec on one line between quotes, cut if it is long.
+pub(crate) fn title(spec: &Spec) -> String {
+    let text = spec.to_string();
+    let mut rest = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let start: String = rest.by_ref().take(TITLE).collect();
+    format!("`{}{}`", start.trim_end(), if rest.next().is_some() { "..." } else { "" })
 }
 
 /// The inputs and the outputs that code of a source takes, in order.
@@ -109,6 +120,14 @@ impl KeyedSpec {
     /// The cache key of the spec's code.
     pub fn signature(&self) -> &Signature {
         &self.0.signature
+    }
+
+    /// The name in messages: the text of the spec, cut if it is long.
+    pub(crate) fn title(&self) -> String {
+        match &self.0.spec {
+            Some(spec) => title(spec),
+            None => "of a problem or a nest".into(),
+        }
     }
 
     /// The types and bytes that the inputs and the outputs of a call must have.

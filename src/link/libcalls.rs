@@ -2,7 +2,6 @@
 #![allow(unsafe_code, reason = "takes vectors apart")]
 
 use cranelift_codegen::ir::LibCall;
-use cranelift_module::default_libcall_names;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::__m128i;
 
@@ -33,17 +32,15 @@ extern "C" fn x86_pshufb(a: __m128i, mask: __m128i) -> __m128i {
     unsafe { std::mem::transmute::<[u8; 16], __m128i>(bytes) }
 }
 
-/// The functions with their names.
-pub fn libcalls() -> Vec<(String, *const u8)> {
-    let names = default_libcall_names();
-    [
+/// The address of a function; `None` of one that our code never calls.
+pub fn address(call: LibCall) -> Option<*const u8> {
+    Some(match call {
         #[cfg(target_arch = "x86_64")]
-        (LibCall::X86Pshufb, x86_pshufb as *const u8),
-        (LibCall::FmaF32, fma_f32 as *const u8),
-        (LibCall::FmaF64, fma_f64 as *const u8),
-        (LibCall::NearestF32, nearest_f32 as *const u8),
-        (LibCall::NearestF64, nearest_f64 as *const u8),
-    ]
-    .map(|(call, address)| (names(call), address))
-    .into()
+        LibCall::X86Pshufb => x86_pshufb as *const u8,
+        LibCall::FmaF32 => fma_f32 as *const u8,
+        LibCall::FmaF64 => fma_f64 as *const u8,
+        LibCall::NearestF32 => nearest_f32 as *const u8,
+        LibCall::NearestF64 => nearest_f64 as *const u8,
+        _ => return None,
+    })
 }

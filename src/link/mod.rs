@@ -17,8 +17,9 @@
 //! the target lacks an instruction, and those of [`host`]. It never unwinds.
 //!
 //! # Memory
-//! The functions of a program and their wide functions share pages of their own ([`memory`]), which are freed when the
-//! last [`Code`] of them is dropped.
+//! The functions of a program and their wide functions lie side by side in lines of memory ([`memory`]), which are freed
+//! when the last [`Code`] of them is dropped. All calls are by absolute addresses, which are filled in as the code is
+//! loaded: the one kind of relocation there is.
 
 mod host;
 mod libcalls;
@@ -32,12 +33,14 @@ use crate::error::{Error, NoCode};
 use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::{Function, UserExternalName, UserExternalNameRef};
+use cranelift_codegen::FinalizedRelocTarget;
+use cranelift_codegen::binemit::Reloc;
+use cranelift_codegen::ir::{ExternalName, LibCall};
+use cranelift_codegen::ir::{Function, UserExternalNameRef};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
-use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, ModuleError, ModuleReloc, default_libcall_names};
-use memory::{Pages, Provider};
+use memory::{Block, Taken};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use crate::codegen::storage::SCRATCH_ALIGN;
@@ -46,31 +49,57 @@ pub use memory::{Entry, Memory};
 /// The machine code of a nest, and the memory that holds it.
 #[derive(Debug)]
 pub struct Code {
-    bytes: Vec<u8>,
-    /// The bytes of each wide function.
-    wide_bytes: Vec<u64>,
+    image: Image,
+    /// The function, then each wide function.
+    functions: Box<[Placed]>,
     scratch_bytes: u64,
-    loaded: Option<Loaded>,
 }
 
-/// Code in executable memory.
+/// The one copy of a program's code.
 #[derive(Debug)]
-struct Loaded {
-    entry: Entry,
-    /// The address of each wide function.
-    wide_functions: Vec<usize>,
-    pages: Arc<Pages>,
+enum Image {
+    /// In executable memory, with the addresses that code was given there: where they stand, in bytes of the block.
+    Loaded { block: Arc<Block>, addresses: Box<[u32]> },
+    /// Not for this machine.
+    Kept(Box<[u8]>),
+}
+
+/// A function in an image.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    at: u32,
+    bytes: u32,
 }
 
 impl Code {
-    /// The machine code: the function's, then its wide functions', each with its constants.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The machine code: the function's, then its wide functions', each with its constants. Addresses of functions are
+    /// zero in it, so that it is the same wherever it lies.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len() as usize);
+        for function in &self.functions {
+            let range = function.at as usize..(function.at + function.bytes) as usize;
+            match &self.image {
+                Image::Kept(kept) => bytes.extend_from_slice(&kept[range]),
+                Image::Loaded { block, addresses } => {
+                    let start = bytes.len();
+                    bytes.extend_from_slice(block.code(range.clone()));
+                    for at in addresses.iter().map(|at| *at as usize).filter(|at| range.contains(at)) {
+                        bytes[start + at - range.start..][..ADDRESS_BYTES].fill(0);
+                    }
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Bytes of the machine code.
+    pub fn len(&self) -> u64 {
+        self.functions.iter().map(|function| u64::from(function.bytes)).sum()
     }
 
     /// Bytes of each wide function.
-    pub fn wide_bytes(&self) -> &[u64] {
-        &self.wide_bytes
+    pub fn wide_bytes(&self) -> impl Iterator<Item = u64> {
+        self.functions[1..].iter().map(|function| u64::from(function.bytes))
     }
 
     /// Bytes of scratch memory a call needs.
@@ -81,22 +110,30 @@ impl Code {
     /// The function, if the code is for this machine. Calling it is safe under the contract at the head of this file;
     /// it lives as long as the code.
     pub fn entry(&self) -> Option<Entry> {
-        self.loaded.as_ref().map(|l| l.entry)
+        match &self.image {
+            Image::Loaded { block, .. } => Some(block.entry(self.functions[0].at as usize)),
+            Image::Kept(_) => None,
+        }
     }
 
-    /// Bytes of the executable memory that the codes of the program share.
-    pub fn memory_bytes(&self) -> usize {
-        self.loaded.as_ref().map_or(0, |l| l.pages.bytes())
+    /// Bytes of the memory that the codes of the program share; of code that is not loaded its own bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        match &self.image {
+            Image::Loaded { block, .. } => block.bytes() as u64,
+            Image::Kept(bytes) => bytes.len() as u64,
+        }
     }
 
     /// The places in memory of the function and its wide functions: address and bytes.
     pub fn places(&self) -> Vec<(usize, u64)> {
-        let Some(loaded) = &self.loaded else { return vec![] };
-        let function = self.bytes.len() as u64 - self.wide_bytes.iter().sum::<u64>();
-        let wide_functions = loaded.wide_functions.iter().copied().zip(self.wide_bytes.iter().copied());
-        std::iter::once((loaded.entry as usize, function)).chain(wide_functions).collect()
+        let Image::Loaded { block, .. } = &self.image else { return vec![] };
+        let place = |function: &Placed| (block.address(function.at as usize), u64::from(function.bytes));
+        self.functions.iter().map(place).collect()
     }
 }
+
+/// Bytes of an address in code.
+const ADDRESS_BYTES: usize = 8;
 
 /// The Cranelift function of a legal nest.
 ///
@@ -122,12 +159,11 @@ pub(crate) fn compile<'n>(
     isa: &OwnedTargetIsa,
     memory: Option<&Memory>,
 ) -> Result<Vec<Code>, NoCode> {
-    let mut machine = nests.map(|nest| Machine::of(nest, vectors, isa)).collect::<Result<Vec<_>, _>>()?;
-    let loaded = match memory {
-        Some(memory) => load(&mut machine, isa, memory)?.into_iter().map(Some).collect(),
-        None => machine.iter().map(|_| None).collect::<Vec<_>>(),
-    };
-    Ok(machine.into_iter().zip(loaded).map(|(machine, loaded)| machine.code(loaded)).collect())
+    let machines = nests.map(|nest| Machine::of(nest, vectors, isa)).collect::<Result<Vec<_>, _>>()?;
+    match memory {
+        Some(memory) => Ok(load(&machines, isa, memory)?),
+        None => Ok(machines.iter().map(Machine::kept).collect()),
+    }
 }
 
 /// The machine code of a nest before it is loaded.
@@ -149,85 +185,103 @@ impl Machine {
         self.context.compiled_code().expect("compiled when it was made").code_buffer()
     }
 
-    /// The most bytes that the code takes in memory.
-    fn memory_bytes(&self, isa: &dyn TargetIsa) -> usize {
-        let relocations = self.context.compiled_code().map_or(0, |code| code.buffer.relocs().len());
-        let function = self.function_bytes().len() + relocations * MOST_VENEER_BYTES;
-        let wide_functions = self.wide_functions.iter().map(|wide_function| wide_function.bytes.len());
-        let align = self.align(isa).max(x86::ALIGN) as usize;
-        wide_functions.chain([function]).map(|bytes| bytes.next_multiple_of(align)).sum()
-    }
-
     fn align(&self, isa: &dyn TargetIsa) -> u64 {
         let own = self.context.compiled_code().map_or(1, |code| code.buffer.alignment);
         u64::from(own).max(isa.function_alignment().minimum.into()).max(isa.symbol_alignment())
     }
 
-    fn code(self, loaded: Option<Loaded>) -> Code {
-        let bytes = together(self.function_bytes(), &self.wide_functions);
-        let wide_bytes = self.wide_functions.iter().map(|wide_function| wide_function.bytes.len() as u64).collect();
-        Code { bytes, wide_bytes, scratch_bytes: self.scratch_bytes, loaded }
+    /// The code for another machine.
+    fn kept(&self) -> Code {
+        let image = together(self.function_bytes(), &self.wide_functions);
+        let mut end = 0;
+        let all = std::iter::once(self.function_bytes().len()).chain(self.wide_functions.iter().map(|w| w.bytes.len()));
+        let functions = all.map(|bytes| {
+            let at = end;
+            end += bytes as u32;
+            Placed { at, bytes: bytes as u32 }
+        });
+        let functions = functions.collect();
+        Code { image: Image::Kept(image.into()), functions, scratch_bytes: self.scratch_bytes }
+    }
+
+    /// The places of the function and its wide functions from byte `end` on, which moves behind them.
+    fn placed(&self, isa: &dyn TargetIsa, end: &mut usize) -> Box<[Placed]> {
+        let mut place = |bytes: usize, align: usize| {
+            let at = end.next_multiple_of(align);
+            *end = at + bytes;
+            Placed { at: at as u32, bytes: bytes as u32 }
+        };
+        let function = place(self.function_bytes().len(), self.align(isa) as usize);
+        let wide_functions = self.wide_functions.iter().map(|wide| place(wide.bytes.len(), x86::ALIGN as usize));
+        std::iter::once(function).chain(wide_functions).collect()
+    }
+
+    /// Copies the code to its places in an image that will lie at `start`, and fills in the addresses that it holds.
+    /// Returns the bytes of the image where these stand.
+    fn link(&self, functions: &[Placed], start: usize, image: &mut [u8]) -> Result<Box<[u32]>, Error> {
+        let codes = std::iter::once(self.function_bytes()).chain(self.wide_functions.iter().map(|w| &w.bytes[..]));
+        for (code, function) in codes.zip(functions) {
+            image[function.at as usize..][..code.len()].copy_from_slice(code);
+        }
+        let function = &self.context.func;
+        let wide =
+            wide_calls(function).map(|(place, WideName(n))| (place, start + functions[1 + n as usize].at as usize));
+        let host = host_calls(function).map(|(place, f)| (place, host::address(f).addr()));
+        let called: HashMap<UserExternalNameRef, usize> = wide.chain(host).collect();
+        let relocations = self.context.compiled_code().expect("compiled when it was made").buffer.relocs();
+        let mut filled = Vec::with_capacity(relocations.len());
+        for relocation in relocations {
+            let address = match &relocation.target {
+                FinalizedRelocTarget::Func(at) => Some(start + (functions[0].at + at) as usize),
+                FinalizedRelocTarget::ExternalName(ExternalName::User(name)) => called.get(name).copied(),
+                FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => libcall(*call),
+                FinalizedRelocTarget::ExternalName(_) => None,
+            };
+            let (Reloc::Abs8, Some(address)) = (relocation.kind, address) else {
+                return Err(refused(format!("no link of {relocation:?}")));
+            };
+            let at = functions[0].at + relocation.offset;
+            let address = (address as u64).wrapping_add_signed(relocation.addend);
+            image[at as usize..][..ADDRESS_BYTES].copy_from_slice(&address.to_ne_bytes());
+            filled.push(at);
+        }
+        Ok(filled.into())
     }
 }
 
-/// The most bytes that the linker adds for a call to a function out of reach.
-const MOST_VENEER_BYTES: usize = 32;
+fn libcall(call: LibCall) -> Option<usize> {
+    libcalls::address(call).map(|address| address.addr())
+}
 
-/// Links the codes of a program into pages of their own.
-fn load(codes: &mut [Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<Vec<Loaded>, Error> {
-    let no_memory = |error: &dyn std::fmt::Display| Error::Memory(error.to_string());
-    let bytes = codes.iter().map(|code| code.memory_bytes(&**isa)).sum();
-    let provider = Provider::new(memory, bytes).map_err(|e| no_memory(&e))?;
-    let pages = provider.pages();
-    let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
-    builder.symbols(libcalls::libcalls());
-    let called = codes.iter().flat_map(|code| host_calls(&code.context.func));
-    builder.symbols(called.map(|(_, f)| (f.symbol(), host::address(f))));
-    builder.memory_provider(Box::new(provider));
-    let mut module = JITModule::new(builder);
-    let ids =
-        codes.iter_mut().map(|code| define(&mut module, code, isa)).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-    module.finalize_definitions().map_err(|e| no_memory(&e))?;
-    let address = |&id: &FuncId| module.get_finalized_function(id);
-    let loaded = |(function, wide_functions): &(FuncId, Vec<FuncId>)| Loaded {
-        entry: pages.entry(address(function)),
-        wide_functions: wide_functions.iter().map(|id| address(id).addr()).collect(),
-        pages: pages.clone(),
+/// Links the codes of a program into one block of memory.
+fn load(machines: &[Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<Vec<Code>, Error> {
+    let no_memory = |error: std::io::Error| Error::Memory(error.to_string());
+    let mut end = 0;
+    let placed: Vec<Box<[Placed]>> = machines.iter().map(|machine| machine.placed(&**isa, &mut end)).collect();
+    // Places are counted in 32 bits.
+    if u32::try_from(end).is_err() {
+        return Err(Error::Memory(format!("{end} bytes of code")));
+    }
+    let write = || -> Result<_, Error> {
+        let taken = Taken::new(memory, end).map_err(no_memory)?;
+        let mut image = vec![0; end];
+        let mut addresses = vec![];
+        for (machine, functions) in machines.iter().zip(&placed) {
+            addresses.push(machine.link(functions, taken.address(), &mut image)?);
+        }
+        let written = taken.write(&image).map_err(no_memory)?;
+        Ok(written.map(|block| (Arc::new(block), addresses)))
     };
-    Ok(ids.iter().map(loaded).collect())
-}
-
-/// Defines a function and its wide functions.
-fn define(
-    module: &mut JITModule,
-    code: &mut Machine,
-    isa: &OwnedTargetIsa,
-) -> Result<(FuncId, Vec<FuncId>), Box<ModuleError>> {
-    // Each call with its name in the module, which it is known by from here on.
-    let mut named = vec![];
-    for (place, f) in host_calls(&code.context.func) {
-        let id = module.declare_function(&f.symbol(), Linkage::Import, &f.signature(isa.frontend_config()))?;
-        named.push((place, id));
+    // Where the system refuses to write to pages that codes share, the second time there are whole ones.
+    let refused = || Error::Memory("the system writes to none".into());
+    let (block, addresses) = write()?.map_or_else(&write, |written| Ok(Some(written)))?.ok_or_else(refused)?;
+    let mut codes = vec![];
+    for ((machine, functions), addresses) in machines.iter().zip(placed).zip(addresses) {
+        let image = Image::Loaded { block: block.clone(), addresses };
+        codes.push(Code { image, functions, scratch_bytes: machine.scratch_bytes });
     }
-    let mut wide_functions = vec![];
-    for wide_function in &code.wide_functions {
-        let id = module.declare_anonymous_function(&WideName::signature())?;
-        module.define_function_bytes(id, x86::ALIGN, &wide_function.bytes, &[])?;
-        wide_functions.push(id);
-    }
-    named.extend(
-        wide_calls(&code.context.func).map(|(place, WideName(number))| (place, wide_functions[number as usize])),
-    );
-    for (place, id) in named {
-        code.context.func.params.reset_user_func_name(place, UserExternalName::new(0, id.as_u32()));
-    }
-    let function = &code.context.func;
-    let id = module.declare_anonymous_function(&function.signature)?;
-    let relocations = code.context.compiled_code().expect("compiled when it was made").buffer.relocs();
-    let relocations: Vec<ModuleReloc> =
-        relocations.iter().map(|r| ModuleReloc::from_mach_reloc(r, function, id)).collect();
-    module.define_function_bytes(id, code.align(&**isa), code.function_bytes(), &relocations)?;
-    Ok((id, wide_functions))
+    codes.shrink_to_fit();
+    Ok(codes)
 }
 
 /// The code of the function, then the code of its wide functions.

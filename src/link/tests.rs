@@ -285,3 +285,28 @@ fn source_locations_change_no_code() {
         }
     }
 }
+
+/// Codes that call one another run wherever they lie, and are told without their addresses.
+#[test]
+fn code_is_the_same_in_all_memory() {
+    let target = Target::host().unwrap();
+    for dtype in [DType::F32, DType::I8] {
+        let nest = selections(dtype, (2, 3), 100);
+        let legal = legal(&nest, &schedules()[1], false);
+        let input = elements(dtype, 600, 0, 1);
+        let memories = [Memory::default(), Memory::of_whole_pages(), Memory::refused()];
+        let codes = memories.map(|memory| {
+            let mut codes =
+                compile([&legal, &legal].into_iter(), target.vectors(), target.isa(), Some(&memory)).unwrap();
+            assert!(codes[0].places()[0].0 < codes[1].places()[0].0, "one behind the other");
+            assert_eq!(called(&codes[1], &nest, &input), interpreted(&nest, &input));
+            codes.swap_remove(0)
+        });
+        let kept = compile([&legal].into_iter(), target.vectors(), target.isa(), None).unwrap();
+        for code in &codes {
+            assert_eq!(called(code, &nest, &input), interpreted(&nest, &input));
+            assert_eq!((code.bytes(), code.len()), (kept[0].bytes(), kept[0].len()));
+        }
+        assert!(codes[0].memory_bytes() < 4096 && codes[1..].iter().all(|code| code.memory_bytes() % 4096 == 0));
+    }
+}

@@ -3,8 +3,10 @@
 use super::nests::Keep;
 use super::ranges::are_halves;
 use super::{Partial, subtrees};
-use crate::error::{CallError, PartialError};
+use crate::error::{CallError, CalledOperand, PartialError};
 use crate::kernel::{Input, Memory, Output};
+use crate::keyed::title;
+use crate::spec::Spec;
 use cranefold_ir::DType;
 use std::ops::Range;
 
@@ -144,9 +146,9 @@ impl Partial {
         self.check_length(from, states)?;
         let of = |o: &crate::spec::Operand| (o.dtype(), o.span_elems().saturating_mul(states as u64));
         let operands = inner.finish_inputs.iter().map(|&i| of(&inner.spec.inputs()[i]));
-        check("input", operands, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
+        check(&inner.spec, "input", operands, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
         let operands = inner.spec.outputs().iter().map(of);
-        check("output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
+        check(&inner.spec, "output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
         for state in 0..states {
             let given = inner.layout.read_header(&from[state * bytes..], state)?;
             if given != (0..blocks) {
@@ -250,23 +252,27 @@ fn entries(blocks: &Range<u64>) -> Vec<Range<u64>> {
 
 /// Checks that buffers have these types and elements.
 pub(super) fn check(
+    spec: &Spec,
     role: &'static str,
     expected: impl ExactSizeIterator<Item = (DType, u64)>,
     given: impl ExactSizeIterator<Item = (DType, usize)>,
 ) -> Result<(), CallError> {
     if given.len() != expected.len() {
-        return Err(CallError::Count { role, given: given.len(), expected: expected.len() });
+        return Err(CallError::Count { role, given: given.len(), expected: expected.len(), kernel: title(spec) });
     }
+    let operand = |position: usize| CalledOperand::new(None, title(spec), role, position);
     for (position, ((dtype, elems), (given, bytes))) in expected.zip(given).enumerate() {
         let (bytes, element_bytes) = (bytes as u64, dtype.bytes());
         if given != dtype {
-            return Err(CallError::DType { role, position, given, expected: dtype });
+            return Err(CallError::DType { operand: operand(position), given, expected: dtype });
         }
         if !bytes.is_multiple_of(element_bytes) {
-            return Err(CallError::PartialElement { role, position, given: bytes, dtype, element_bytes });
+            let operand = operand(position);
+            return Err(CallError::PartialElement { operand, given: bytes, dtype, element_bytes });
         }
         if bytes / element_bytes != elems {
-            return Err(CallError::Length { role, position, given: bytes / element_bytes, expected: elems });
+            let given = bytes / element_bytes;
+            return Err(CallError::Length { operand: operand(position), given, expected: elems });
         }
     }
     Ok(())

@@ -56,7 +56,7 @@ mod state;
 
 pub use ranges::subtrees;
 pub use shard::{InputSpan, Shard};
-pub use state::{StateLayout, StateValue};
+pub use state::{StateLayout, StateValue, fingerprint_of, poison};
 
 use crate::compiler::Compiler;
 use crate::error::Error;

@@ -121,7 +121,7 @@ impl Shard {
         let inner = &self.partial.inner;
         let operands = inner.spec.inputs();
         let expected = self.inputs.iter().map(|s| (operands[s.input].dtype(), s.elems.end - s.elems.start));
-        super::call::check("input", expected, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
+        super::call::check(&inner.spec, "input", expected, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
         self.partial.check_length(state, 1)?;
         for (number, part) in self.parts.iter().enumerate() {
             let entry = &mut state[inner.layout.entry(number)];

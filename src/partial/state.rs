@@ -13,6 +13,9 @@ use std::ops::Range;
 /// The first eight bytes of a state, as an integer.
 const MARK: u64 = u64::from_be_bytes(*b"cranpart");
 
+/// The mark of a state that a failed combination has made unusable.
+const POISON: u64 = u64::from_be_bytes(*b"cranbad!");
+
 /// Bytes of the header.
 const HEADER_BYTES: usize = 64;
 
@@ -146,6 +149,9 @@ impl StateLayout {
         if mark == MARK.swap_bytes() {
             return Err(PartialError::ByteOrder { state });
         }
+        if mark == POISON {
+            return Err(PartialError::Poisoned { state });
+        }
         if mark != MARK {
             return Err(PartialError::NoState { state });
         }
@@ -165,6 +171,45 @@ impl StateLayout {
         let within = first.checked_add(count).filter(|&end| end <= self.blocks && (count > 0 || first == 0));
         let end = within.ok_or(PartialError::Blocks { state, first, count, blocks: self.blocks })?;
         Ok(first..end)
+    }
+}
+
+/// The [`fingerprint`](StateLayout::fingerprint) in the header of a state; `None` if the bytes do not begin as a state of
+/// this machine does, poisoned or not.
+///
+/// ```
+/// use cranefold::{Compiler, partial};
+///
+/// let sum = Compiler::host()?.partial(&"sum f32[9]".parse::<cranefold::Spec>()?)?;
+/// let mut state = vec![0; sum.state_bytes()];
+/// assert_eq!(partial::fingerprint_of(&state), None);
+/// sum.identity(&mut state, 1)?;
+/// assert_eq!(partial::fingerprint_of(&state), Some(sum.layout().fingerprint));
+/// # Ok::<(), cranefold::Error>(())
+/// ```
+pub fn fingerprint_of(state: &[u8]) -> Option<u128> {
+    let header = state.get(..HEADER_BYTES)?;
+    let is_state = [MARK, POISON].contains(&u64::from_ne_bytes(field(header, 0)));
+    is_state.then(|| u128::from_ne_bytes(field(header, FINGERPRINT_AT)))
+}
+
+/// Makes bytes unusable as a state: every function that reads them returns [`PartialError::Poisoned`]. It is for callers
+/// that have no other way to tell that a combination has failed, as functions of MPI have none. Bytes that are too few
+/// for a header are left as they are.
+///
+/// ```
+/// use cranefold::{Compiler, PartialError, partial};
+///
+/// let sum = Compiler::host()?.partial(&"sum f32[9]".parse::<cranefold::Spec>()?)?;
+/// let (mut state, mut other) = (vec![0; sum.state_bytes()], vec![0; sum.state_bytes()]);
+/// sum.identity(&mut other, 1)?;
+/// partial::poison(&mut state);
+/// assert_eq!(sum.combine(&state, &mut other, 1), Err(PartialError::Poisoned { state: 0 }));
+/// # Ok::<(), cranefold::Error>(())
+/// ```
+pub fn poison(state: &mut [u8]) {
+    if let Some(header) = state.get_mut(..HEADER_BYTES) {
+        header[..8].copy_from_slice(&POISON.to_ne_bytes());
     }
 }
 

@@ -3,16 +3,18 @@
 //! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
 //! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
 //! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
-//! `positions`, `short`, `state`, `sums`, `vector_forms`, `walks`).
+//! `positions`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `walks`).
 //!
-//! [`PASSES`] gives the reason for the place of each pass and the shape of nest that it relies on. [`ROLES`] gives, for
-//! the loops over each quantity, the passes that make them and the passes that ask for them.
+//! [`PASSES`](crate::passes::PASSES) gives the reason for the place of each pass and the shape of nest that it relies on.
+//! [`ROLES`](crate::passes::ROLES) gives, for the loops over each quantity, the passes that make them and the passes that
+//! ask for them.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod align;
 mod divide;
 mod fold;
+mod gather;
 mod hoist;
 mod interchange;
 mod interleave;
@@ -29,6 +31,8 @@ mod reorder;
 mod share_folds;
 mod short;
 mod side_by_side;
+mod spread;
+mod spreads;
 mod squares;
 mod state;
 mod stream;
@@ -117,6 +121,14 @@ pub const PASSES: &[Pass] = &[
         run: side_by_side::side_by_side,
     },
     Pass {
+        name: "spread",
+        summary: "spread values of slices over the rows that lanes walk",
+        because: "after reorder, which brings a tile's loops inside those over lanes; before merge_loops, which makes one loop of both",
+        relies_on: "loops over lanes or positions directly around one over outputs, with a straight body",
+        runs_on: RunsOn::Lowered,
+        run: spread::spread,
+    },
+    Pass {
         name: "merge_loops",
         summary: "join loops that walk memory as one",
         because: "after the passes that bring loops directly inside one another; before those that count a loop's iterations",
@@ -187,6 +199,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "loops over blocks or outputs directly around loops over steps; a carry made of blocks alone",
         runs_on: RunsOn::Lowered,
         run: interleave::interleave,
+    },
+    Pass {
+        name: "gather",
+        summary: "bring elements into order a stretch of a slice at a time",
+        because: "after stream and interleave, whose loops read the stretches; before squares, which copies each of them",
+        relies_on: "parallel loops over positions that copy elements of inputs in row-major order, beside the loops that read them",
+        runs_on: RunsOn::Lowered,
+        run: gather::gather,
     },
     Pass {
         name: "squares",
@@ -282,7 +302,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Output,
         means: "an output dim; the schedule names tiles by such loops",
         made_by: &["lower"],
-        asked_by: &["interchange", "interleave", "stream", "unroll", "vectorize"],
+        asked_by: &["interchange", "interleave", "spread", "stream", "unroll", "vectorize"],
     },
     Role {
         over: Over::Block,
@@ -312,6 +332,7 @@ pub const ROLES: &[Role] = &[
             "prefetch",
             "reorder",
             "side_by_side",
+            "spread",
             "tile",
             "unroll",
         ],
@@ -326,7 +347,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Lane,
         means: "lanes of a step, which a fold combines",
         made_by: &["lower"],
-        asked_by: &["neighbours", "unroll"],
+        asked_by: &["neighbours", "spread", "unroll"],
     },
     Role {
         over: Over::Element,
@@ -343,8 +364,8 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Position,
         means: "positions of a slice, each of which has its own outputs",
-        made_by: &["lower", "squares"],
-        asked_by: &["codegen", "interleave", "squares", "unroll", "vectorize"],
+        made_by: &["lower", "spread", "squares"],
+        asked_by: &["codegen", "gather", "interleave", "spread", "squares", "unroll", "vectorize"],
     },
     Role {
         over: Over::Start,

@@ -1,11 +1,10 @@
 //! Puts the lanes of neighbouring slices side by side.
 
 use super::positions::lies_inside;
+use super::spreads::{Fixed, Spreads};
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{
-    Access, Band, map_elements, partition, rewrite, split_block, visit_accesses, visit_exprs,
-};
+use cranefold_ir::analysis::{Access, Band, map_elements, rewrite, split_block, visit_accesses, visit_exprs};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -85,19 +84,6 @@ enum Part {
     Declared(Stmt),
 }
 
-/// Values of slices that lanes read, each spread over the lanes.
-#[derive(Default)]
-struct Spreads {
-    found: Vec<Spread>,
-}
-
-struct Spread {
-    value: Expr,
-    acc: AccId,
-    /// The lanes of a slice.
-    lanes: u64,
-}
-
 fn moved(l: &Loop, names: &mut Names) -> Option<Vec<Stmt>> {
     let (band, body) = Band::of(l.clone())?;
     let own = own(&body)?;
@@ -173,7 +159,7 @@ impl Moved<'_> {
                 l.body.iter().for_each(|s| visit_accesses(s, &mut see));
                 let mut spreads = Spreads::default();
                 let l = self.steps(l, &set, &mut spreads)?;
-                let mut out = self.spread(spreads);
+                let mut out = spreads.stmts(self.names);
                 out.push(Stmt::For(l));
                 Some(Part::Outside(out))
             }
@@ -272,48 +258,12 @@ impl Moved<'_> {
     /// The loop over lanes with spread values in place of those that all lanes of a slice read alike.
     fn reading_spreads(&mut self, l: Loop, set: &FxHashSet<AccId>, spreads: &mut Spreads) -> Loop {
         let Extent::Const(lanes) = l.extent else { return l };
-        let is_of_slice = |index: &Index| {
-            let (_, rest) = partition(index, |var| self.band.loops.iter().any(|&(v, _)| v == var));
-            rest.is_constant()
-        };
-        let at = self.band.position().times(lanes as i64).plus(l.var, 1);
-        let (own, names) = (&self.own, &mut *self.names);
-        let mut spread = |e: Expr| {
-            let Expr::Read(acc, dtype, index) = &e else { return e };
-            if !own.contains_key(acc) || set.contains(acc) || !is_of_slice(index) {
-                return e;
-            }
-            let dtype = *dtype;
-            Expr::Read(spreads.of(e, lanes, names), dtype, at.clone())
-        };
-        let body = l.body.into_iter().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut spread))).collect();
+        let row = Band { loops: self.band.loops.iter().copied().chain([(l.var, lanes)]).collect() };
+        let own = &self.own;
+        let fixed =
+            Fixed { acc: &|acc| own.contains_key(&acc) && !set.contains(&acc), buffer: &|_| false, around: &|_| false };
+        let body = spreads.replace(l.body, &row, &fixed, self.names);
         Loop { body, ..l }
-    }
-
-    /// The statements that spread values over lanes.
-    fn spread(&mut self, spreads: Spreads) -> Vec<Stmt> {
-        let mut out = vec![];
-        for Spread { value, acc, lanes } in spreads.found {
-            let dtype = value.dtype();
-            out.push(Stmt::Acc { acc, dtype, len: self.band.count() * lanes, init: Scalar::zero(dtype) });
-            let start = self.band.position().times(lanes as i64);
-            let set = |e: &Index| vec![Stmt::Set { acc, index: start.add(e), value: value.clone() }];
-            let var = self.names.loop_over(Over::Element);
-            out.extend(self.band.around(elements(var, lanes, set)));
-        }
-        out
-    }
-}
-
-impl Spreads {
-    /// The accumulator of a value spread over so many lanes.
-    fn of(&mut self, value: Expr, lanes: u64, names: &mut Names) -> AccId {
-        if let Some(known) = self.found.iter().find(|known| known.value == value && known.lanes == lanes) {
-            return known.acc;
-        }
-        let acc = names.acc();
-        self.found.push(Spread { value, acc, lanes });
-        acc
     }
 }
 

@@ -15,6 +15,9 @@ const PARALLEL_OPS: u64 = 80;
 /// The most iterations of an unrolled loop over elements that runs seldom.
 const COLD: u64 = 2;
 
+/// The most operations of a loop over lanes of which each line of memory is read once where it is unrolled.
+const LINE_OPS: u64 = 512;
+
 /// The most operations in a step of a wide function whose steps are unrolled in groups.
 const LIGHT_OPS: u64 = 8;
 
@@ -72,6 +75,8 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
             in_groups(l, n, GROUP, &mut names, out)
         } else if zone == Zone::Wide && crosses_lanes(&l) && n > SHORT {
             in_groups(l, n, SHORT, &mut names, out)
+        } else if zone == Zone::Wide && crosses_lanes(&l) && n.saturating_mul(ops(&l.body, &nest.defs)) <= LINE_OPS {
+            write_out(l, n, &mut names, out)
         } else {
             out.push(Stmt::For(l))
         }
@@ -158,15 +163,12 @@ fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
 
 /// Returns true if the lanes of this loop are neighbours in an input in which the vectors inside it lie apart.
 fn crosses_lanes(l: &Loop) -> bool {
-    let inner: Option<Vec<LoopVar>> = l
-        .body
-        .iter()
-        .map(|s| {
-            let Stmt::For(inner) = s else { return None };
-            (inner.kind == LoopKind::Lanes).then_some(inner.var)
-        })
-        .collect();
-    let Some(inner) = inner else { return false };
+    let loops = l.body.iter().filter(|s| !matches!(s, Stmt::Let { .. }));
+    let lanes = |s: &Stmt| {
+        let Stmt::For(inner) = s else { return None };
+        (inner.kind == LoopKind::Lanes).then_some(inner.var)
+    };
+    let Some(inner) = loops.map(lanes).collect::<Option<Vec<LoopVar>>>() else { return false };
     let mut crosses = false;
     visit_exprs(&l.body, &mut |e| {
         if let Expr::Load(_, _, index) = e {

@@ -49,14 +49,21 @@ impl<'a> VectorForms<'a> {
         })
     }
 
-    /// The bytes of the widest element type computed in a straight body, which limits the lanes.
+    /// The bytes of the widest element type computed in a straight body, which limits the lanes. No lane computes a number
+    /// that a definition does not use; an element that it does not use is read all the same.
     pub(super) fn widest_bytes(&mut self, body: &[Stmt]) -> u64 {
         let mut widest = 1;
         for stmt in body {
+            let mut unused = None;
             if let Stmt::Call { def, .. } = stmt {
                 widest = widest.max(self.of_def(*def).widest_bytes);
+                unused = Some(&self.defs[def.0 as usize]);
             }
-            stmt.exprs().iter().for_each(|e| {
+            stmt.exprs().iter().enumerate().for_each(|(n, e)| {
+                let is_number = matches!(e, Expr::Var(..) | Expr::At(..) | Expr::Const(_));
+                if is_number && lane_bytes(e.dtype()) > widest && unused.is_some_and(|def| def.is_hint(n)) {
+                    return;
+                }
                 e.visit(&mut |e| {
                     widest = widest.max(lane_bytes(e.dtype()));
                     if let Expr::Call(def, ..) = e {

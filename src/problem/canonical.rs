@@ -5,7 +5,7 @@ use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Order, Spec};
 use cranefold_ir::DType;
-use cranefold_ir::ops::in_memory;
+use cranefold_ir::ops::{Form, OpCall, in_memory};
 use cranefold_ir::region::{Body, BodyInput, Definition, Reach, Totals, Value};
 use std::cmp::Reverse;
 
@@ -186,7 +186,7 @@ impl Problem {
         let boxes = axes.boxes(true, false, axes.nowhere());
         let is_cut = boxes.len() > 1;
         let elements: Vec<IndexBox> = boxes.into_iter().map(|b| of_elements(b, reads)).collect();
-        if axes.spec.order() == Order::Logical {
+        if axes.spec.order() == Order::Logical && !self.has_any_order() {
             return self.logical_walk(axes, elements, takes_position);
         }
         let commutative = self.is_commutative();
@@ -204,6 +204,14 @@ impl Problem {
         let inside = slices.as_ref().map_or(&[][..], |slices| dims_inside(&slices.dims, &elements, inputs));
         let beside = inside.iter().map(|d| d.extent).fold(1, u64::saturating_mul);
         SliceWalk { beside, elements, gathered, reductions: vec![] }
+    }
+
+    /// Returns true if the results are the same in whatever order elements are combined, so that a walk may follow memory.
+    fn has_any_order(&self) -> bool {
+        let Work::Reduce(recipe) = &self.work else { return false };
+        let is_own = recipe.calls.iter().any(|call| matches!(call, OpCall::Own(_)));
+        let computation = recipe.computation(&self.types(), Form::Plain, &|_, _, _| true);
+        !is_own && computation.is_ok_and(|c| c.groups().all(|group| group.reducer.method.has_any_order()))
     }
 
     /// The walk in the order of the shape: each run of neighbouring reduced axes is one dim, whatever lies between them

@@ -14,7 +14,7 @@
 //! # Blocked layouts
 //! An axis in layout blocks is a dim over blocks and a dim over the positions in a block, so that a layout affects the
 //! order of a reduction by its strides alone. An axis that is no multiple of its block is cut into the whole blocks and
-//! the rest. Slices are then several [boxes](IndexBox), each with its own dims, which are reduced as one sequence: first
+//! the rest. Slices are then several [boxes](crate::problem::IndexBox), each with its own dims, which are reduced as one sequence: first
 //! the box of whole blocks along all axes; the axis written last moves on to its rest first. Boxes that walk memory as
 //! one are merged. Only mapped inputs cut slices, so the order does not depend on outputs; outputs are cut by all
 //! operands. A combiner that is not commutative, over an axis that is cut, takes the elements in the order of the
@@ -218,6 +218,20 @@ pub struct Padding {
 }
 
 impl Problem {
+    /// The same problem in no more memory than it takes: kernels are kept with theirs.
+    pub(crate) fn without_spare_memory(mut self) -> Problem {
+        let walks = self.walks.iter_mut().map(|walk| &mut walk.elements);
+        for boxes in [&mut self.slices, &mut self.positions].into_iter().chain(walks) {
+            boxes.iter_mut().for_each(|one| one.dims.shrink_to_fit());
+            boxes.shrink_to_fit();
+        }
+        self.inputs.shrink_to_fit();
+        self.outputs.shrink_to_fit();
+        self.walks.shrink_to_fit();
+        self.padding.shrink_to_fit();
+        self
+    }
+
     /// The computation in its plain form; `None` if the work is a conversion.
     pub fn computation(&self) -> Option<Computation> {
         self.computation_in(Form::Plain)

@@ -12,6 +12,7 @@
 
 mod columns;
 mod contiguous;
+mod gather;
 mod later;
 pub(super) mod positions;
 mod runs;
@@ -101,14 +102,16 @@ impl Strategy {
             Columns => columns::cost(facts, schedule),
         };
         let later = later::visits(facts, schedule).into_iter().chain(positions::visit(facts, schedule));
-        Cost { later_ns: later.map(|visit| visit.ns).sum(), ..cost }
+        let reading_ns = cost.reading_ns + gather::ns(facts);
+        Cost { reading_ns, later_ns: later.map(|visit| visit.ns).sum(), ..cost }
     }
 }
 
 /// Every schedule that may be the fastest on vectors of `width` bits, at least one.
 pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
     let nontemporal = positions::pass_caches(facts, width);
-    let plain = Schedule { width, form: facts.form, nontemporal, ..Schedule::default() };
+    let plain =
+        Schedule { width, form: facts.form, nontemporal, gather: gather::stretch(facts), ..Schedule::default() };
     let mut all: Vec<Schedule> = ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect();
     let loads_lines = |s: &&Schedule| line_loops(facts, s).is_some();
     let aligned: Vec<Schedule> =

@@ -36,7 +36,7 @@ impl Words {
             .output_layout(Layout::strides(kept.collect::<Vec<i64>>()))
             .axes(reduced);
         if self.keep_dims {
-            builder = builder.keep_dims();
+            builder = builder.keep_dims(true);
         }
         builder.build().expect("a valid spec")
     }

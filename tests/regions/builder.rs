@@ -16,7 +16,7 @@ type Built = (&'static str, fn(&mut RegionBuilder));
 
 /// The maximum and the sum of exponentials.
 fn sum_exp(r: &mut RegionBuilder, x: impl Into<Expression>) -> (Expression, Expression) {
-    let [m, s] = r.results("sum_exp", x, &[]).try_into().expect("two results");
+    let [m, s] = r.results("sum_exp", x).try_into().expect("two results");
     (m, s)
 }
 

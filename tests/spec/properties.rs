@@ -35,10 +35,11 @@ fn builders() -> impl Strategy<Value = Builder> {
                 builder = builder.param(param.name, value);
             }
             if let Some(axes) = axes {
-                builder = builder.axes(axes.into_iter().map(|axis| if negative { axis - rank } else { axis }));
+                let counted = axes.into_iter().map(|axis| if negative { axis - rank } else { axis });
+                builder = builder.axes(counted.collect::<Vec<i64>>());
             }
             if keep {
-                builder = builder.keep_dims();
+                builder = builder.keep_dims(true);
             }
             builder = match lift {
                 None => builder,

@@ -37,13 +37,16 @@ fn texts() {
         ("sum f32[2] axes=x", "column 17: expected an axis, found `x`".into()),
         ("sum f32[2] axes=[-]", "column 18: expected an axis or `]`, found `-`".into()),
         ("sum f32[2] acc=", "column 16: expected a dtype, found the end".into()),
-        ("sum f32[2] acc=f33", format!("column 16: `f33` is no dtype; the dtypes are {DTYPES}")),
+        ("sum f32[2] acc=f33", format!("column 16: `f33` is no dtype: did you mean `f32`?; the dtypes are {DTYPES}")),
         ("sum flt[2]", format!("column 5: `flt` is no dtype; the dtypes are {DTYPES}")),
         ("sum f32[2] empty_axes=all", "column 23: expected `identity` or `lift`, found `all`".into()),
         ("sum f32[2] ->", "column 14: expected a dtype or `@` and a layout, found the end".into()),
         ("sum f32[2] -> f64[2]", "column 18: expected a space, found `[`".into()),
         ("sum f32[2] ; max", "column 12: expected a word, found `;`".into()),
-        ("sum f32[2] keepdims", format!("column 12: unknown word `keepdims`; the words are {WORDS}")),
+        (
+            "sum f32[2] keepdims",
+            format!("column 12: unknown word `keepdims`: did you mean `keep_dims`?; the words are {WORDS}"),
+        ),
         ("sum f32[2] axes=0 axes=0", "column 19: `axes` is given twice".into()),
         ("sum f32[2] keep_dims keep_dims", "column 22: `keep_dims` is given twice".into()),
         ("sum f32[2] acc=f64 acc=f64", "column 20: `acc` is given twice".into()),
@@ -287,7 +290,10 @@ fn texts() {
         ("sum f32[2] -> f32,", "column 19: expected a dtype or `@` and a layout, found the end".into()),
         ("sum f32[2] scalar 2:f32", "column 19: expected the name of a scalar, found `2`".into()),
         ("sum f32[2] scalar e", "column 20: expected `:`, found the end".into()),
-        ("sum f32[2] scalar e:f33", format!("column 21: `f33` is no dtype; the dtypes are {DTYPES}")),
+        (
+            "sum f32[2] scalar e:f33",
+            format!("column 21: `f33` is no dtype: did you mean `f32`?; the dtypes are {DTYPES}"),
+        ),
         ("sum f32[2] scalar e:f32 scalar e:i32 then=\"r0*e\"", "the scalar `e` is given twice".into()),
         // What is not used.
         ("sum f32[2] scalar eps:f32", "scalar `eps` is not used".into()),
@@ -298,13 +304,79 @@ fn texts() {
         ("layer_norm f32[2,3], f32[2] axes=[1]", "x1 of shape [2] does not broadcast to x0 of shape [2,3]".into()),
     ] {
         let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
-        assert_eq!(error.to_string(), message, "{text}");
+        assert_eq!(error.kind().to_string(), message, "{text}");
+        // The whole error has the text and a caret under the place besides.
+        let place = error.place().unwrap_or_else(|| panic!("`{text}`: no place"));
+        let indent = text[..place].chars().count();
+        if text.len() > 60 {
+            assert!(error.to_string().starts_with(&message) && error.to_string().ends_with('^'), "{error}");
+            continue;
+        }
+        assert_eq!(error.to_string(), format!("{message}\n  {text}\n  {:indent$}^", ""), "{text}");
+    }
+}
+
+/// The place of an error that only the build finds is the word, the op or the operand that is wrong.
+#[test]
+fn carets() {
+    for (text, under) in [
+        ("max,wish f32[2]", "wish"),
+        ("max,lp(q=2) f32[2]", "lp(q=2)"),
+        ("max,ReduceSum(p=2) f32[2]", "ReduceSum"),
+        ("sum f32[2] f64[3]", "sum"),
+        ("sum f32[2] -> f32, f64", "f64"),
+        ("sum f32[2,-3]", "f32[2,-3]"),
+        ("sum f32[2,3] -> f32@(1)", "f32@(1)"),
+        ("sum f32[2,3] axes=[2]", "axes="),
+        ("sum f32[2,3] keep_dims axes=[0,0]", "axes="),
+        ("softmax bool[2]", "softmax"),
+        ("sum f32[2] acc=f16", "acc="),
+        ("sum f32[2] saturate", "saturate"),
+        ("mean f32[2] trunc", "trunc"),
+        ("sum f32[2] -> i8", "i8"),
+        ("sum f32[2] scalar eps:f32", "eps"),
+        ("sum f32[2] scalar x0:f32 then=\"r0*x0\"", "x0:f32"),
+        ("sum f32[2], f32[]:then", "f32[]"),
+        ("sum f32[2], f32[2] map=\"x0\"", "f32[2] map"),
+        ("sum f32[2] then=\"r0\" apply=\"x0/r0\"", "apply"),
+        ("sum f32[2] map=\"x0*z\"", "z"),
+        ("min,max f32[2] axes=[] empty_axes=identity", "empty_axes"),
+        ("sum f32[2] axis=0", "axis"),
+        ("sum\n  float32[2]", "float32"),
+        ("region x:f32[2] axes=[1] { sum(x) }", "axes="),
+    ] {
+        let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
+        let place = error.place().unwrap_or_else(|| panic!("`{text}`: no place"));
+        assert!(text[place..].starts_with(under), "`{text}` at `{}`: {error}", &text[place..]);
+        assert!(error.to_string().trim_end().ends_with('^'), "{error}");
+    }
+}
+
+/// The name that was meant: of ops by all their spellings, of dtypes also by those of other libraries.
+#[test]
+fn nearest_names() {
+    for (text, meant) in [
+        ("meen f32[2]", "mean"),
+        ("summ f32[2]", "sum"),
+        ("ReduceMaen f32[2]", "ReduceMean"),
+        ("softmx f32[2]", "softmax"),
+        ("sum float32[2]", "f32"),
+        ("sum uint8[2]", "u8"),
+        ("sum bfloat16[2]", "bf16"),
+        ("sum double[2]", "f64"),
+        ("sum f32[2] axis=0", "axes"),
+        ("sum f32[2] keepdim", "keep_dims"),
+        ("region x:f32[2] axis=0 { sum(x) }", "axes"),
+        ("region x:half[2] { sum(x) }", "f16"),
+    ] {
+        let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted")).to_string();
+        assert!(error.contains(&format!("did you mean `{meant}`?")), "{text}: {error}");
     }
 }
 
 #[test]
 fn limits_are_reached_in_bounded_time() {
-    let refuse = |text: &str| text.parse::<Spec>().unwrap_err().to_string();
+    let refuse = |text: &str| text.parse::<Spec>().unwrap_err().kind().to_string();
     let ones = |n: usize| format!("sum f32[{}]", vec!["1"; n].join(","));
     assert!(ones(64).parse::<Spec>().is_ok());
     assert_eq!(refuse(&ones(65)), "rank 65 is above the limit of 64");
@@ -381,7 +453,7 @@ fn dims_in_the_manner_of_onednn() {
         refuse("norm_lp_max", &[("p", 2.0)], DType::I8, &[2, 3], &[2, 1]),
         "`lp_max` does not take i8; it takes floats"
     );
-    let error = |text: &str| text.parse::<Spec>().unwrap_err().to_string();
+    let error = |text: &str| text.parse::<Spec>().unwrap_err().kind().to_string();
     assert_eq!(
         error("sum f32[2,3]@any"),
         "input 0: layout `any` is the layout of input 0, kept by an output, and of nothing else"
@@ -416,7 +488,7 @@ fn names_of_scalars() {
     for name in taken {
         let error = format!("sum f32[2] scalar {name}:f32").parse::<Spec>().unwrap_err();
         assert_eq!(
-            error.to_string(),
+            error.kind().to_string(),
             format!(
                 "`{name}` cannot name a scalar: a name is a word without a meaning in expressions, where x0, y0, r0, \
                  a0, b0 and the like, d, i and n have one"

@@ -41,7 +41,7 @@ fn examples_of_the_openvino_specs() {
             let reduced = |axis: usize| axes.contains(&(axis as i64)) || axes.contains(&(axis as i64 - 4));
             let kept: Vec<u64> = (0..4).map(|axis| if reduced(axis) { 1 } else { shape[axis] }).collect();
             let dropped: Vec<u64> = (0..4).filter(|&axis| !reduced(axis)).map(|axis| shape[axis]).collect();
-            let with = builder.clone().keep_dims().build().unwrap();
+            let with = builder.clone().keep_dims(true).build().unwrap();
             let without = builder.build().unwrap();
             assert_eq!((with.outputs()[0].shape(), without.outputs()[0].shape()), (&kept[..], &dropped[..]));
             let written = if case["keep_dims"] == true { &with } else { &without };
@@ -60,7 +60,7 @@ fn openvino_shape_inference() {
         let name = case["name"].as_str().expect("a name");
         let build = |op: &str, dtype: DType| {
             let builder = Spec::builder(op).input(dtype, &shape).axes(axes.clone());
-            if case["keep_dims"] == true { builder.keep_dims() } else { builder }.build()
+            if case["keep_dims"] == true { builder.keep_dims(true) } else { builder }.build()
         };
         let nine =
             "ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceLogicalAnd ReduceLogicalOr";

@@ -136,7 +136,7 @@ fn the_builder_says_all_that_text_says() {
     let spec = Spec::builder("mean")
         .input_at(DType::F16, &[4, 5, 6], Layout::strides([-30, 6, 1]))
         .axes([-1, 0])
-        .keep_dims()
+        .keep_dims(true)
         .accumulator(DType::F64)
         .round(Rounding::HalfEven)
         .output(DType::U8)
@@ -158,9 +158,9 @@ fn the_builder_says_all_that_text_says() {
         (Some(DType::F64), Rounding::HalfEven, false)
     );
 
-    let lifted = Spec::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_lift().saturate().build().unwrap();
+    let lifted = Spec::builder("l2").input(DType::I32, &[3]).no_axes().empty_axes_lift().saturate().build().unwrap();
     assert_eq!(lifted.to_string(), "l2 i32[3] axes=[] empty_axes=lift saturate");
-    let copied = Spec::builder("l2").input(DType::I32, &[3]).axes([]).empty_axes_identity().build().unwrap();
+    let copied = Spec::builder("l2").input(DType::I32, &[3]).no_axes().empty_axes_identity().build().unwrap();
     assert!(copied.is_identity() && !lifted.is_identity());
     assert_eq!((copied.reduced_count(), copied.accumulator(), copied.reducers()[0].params()), (1, None, vec![]));
     let norm: Spec = "lp_sum(p=3) f32[2]".parse().unwrap();

@@ -59,7 +59,7 @@ pub fn check_onnx(execute: Execute) {
             builder = builder.axes(list(&case["axes"], |v| v.as_i64().expect("an axis")));
         }
         if case["keepdims"] == 1 {
-            builder = builder.keep_dims();
+            builder = builder.keep_dims(true);
         }
         if case["select_last_index"] == 1 {
             builder = builder.param("last", 1.0);
@@ -84,7 +84,7 @@ pub fn check_openvino(execute: Execute) {
         let axes = list(&case["axes"], |v| v.as_i64().expect("an axis"));
         let mut builder = Spec::builder(op).input(DType::F32, &shape(&case["shape"])).axes(axes);
         if case["keep_dims"] == true {
-            builder = builder.keep_dims();
+            builder = builder.keep_dims(true);
         }
         let spec = builder.build().expect("a spec");
         assert_eq!(spec.outputs()[0].shape(), shape(&case["out_shape"]), "{spec}");

@@ -1,14 +1,11 @@
 //! The comparison of the chosen schedule with all its candidates, timed in turn.
 
 use super::cases::{Case, Entry};
-use crate::arrays::Arrays;
-use crate::buffer::Buffer;
-use crate::execute::native;
 use crate::failure::Failure;
 use crate::figures;
-use crate::timing::{self, Timed};
+use crate::side_by_side::medians_ns;
 use cranefold::schedule::{Cost, consider};
-use cranefold::{Compiler, Kernel, Options, Problem, Schedule};
+use cranefold::{Compiler, Problem, Schedule, Serial};
 use std::io::Write;
 
 /// The least and the most rounds of samples; between them, sampling ends after [`BUDGET_NS`] for each candidate.
@@ -85,30 +82,11 @@ fn measure(case: &Case, width: u32) -> Result<Vec<Candidate>, Failure> {
         return Ok(vec![]);
     }
     let priced: Vec<(Schedule, Cost)> = [(choice.schedule, cost)].into_iter().chain(choice.others).collect();
-    let compiler = Compiler::host()?;
-    let kernel = |(schedule, _): &(Schedule, Cost)| {
-        Ok(compiler.compile_with(&case.spec, &Options { schedule: Some(schedule.clone()), width: None })?)
-    };
-    let kernels = priced.iter().map(kernel).collect::<Result<Vec<Kernel>, Failure>>()?;
-    let inputs = Arrays::random(&case.spec, 1)?.inputs;
-    let mut outputs = kernels.iter().map(|_| crate::arrays::outputs(&case.spec)).collect::<Result<Vec<_>, _>>()?;
-    for (kernel, outputs) in kernels.iter().zip(&mut outputs) {
-        native(kernel, &cranefold::Serial, &inputs, outputs)()?;
-    }
-    let bits = |outputs: &[Buffer]| outputs.iter().map(|b| b.bytes().to_vec()).collect::<Vec<_>>();
-    if let Some(n) = (1..outputs.len()).find(|&n| bits(&outputs[n]) != bits(&outputs[0])) {
-        let wrong = format!("`{}` gives other bits by `{}` than by `{}`", case.spec, priced[n].0, priced[0].0);
-        return Err(Failure::WrongAnswer { wrong });
-    }
-    let mut calls: Vec<Box<Timed>> = vec![];
-    for (kernel, outputs) in kernels.iter().zip(&mut outputs) {
-        calls.push(Box::new(native(kernel, &cranefold::Serial, &inputs, outputs)));
-    }
-    let budget_ns = BUDGET_NS * calls.len() as f64;
-    let mut calls: Vec<&mut Timed> = calls.iter_mut().map(|call| &mut **call as &mut Timed).collect();
-    let samples = timing::in_turn(&mut calls, ROUNDS, budget_ns)?;
-    let measured = priced.into_iter().zip(samples);
-    Ok(measured.map(|((schedule, cost), s)| Candidate { schedule, cost, median_ns: s.median_ns() }).collect())
+    let schedules: Vec<Schedule> = priced.iter().map(|(schedule, _)| schedule.clone()).collect();
+    let budget_ns = BUDGET_NS * schedules.len() as f64;
+    let medians = medians_ns(&case.spec, &schedules, &Compiler::host()?, &Serial, ROUNDS, budget_ns)?;
+    let measured = priced.into_iter().zip(medians);
+    Ok(measured.map(|((schedule, cost), median_ns)| Candidate { schedule, cost, median_ns }).collect())
 }
 
 fn line_of_json(case: &Case, candidate: &Candidate) -> String {

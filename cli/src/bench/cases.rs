@@ -108,7 +108,7 @@ fn peers_spec(
     let builder = Spec::builder(op).input_at(dtype, &shape, layout).axes(axes);
     let widened = op == "sum" && matches!(dtype, DType::I8 | DType::U8);
     let builder = if widened { builder.output(DType::I32) } else { builder };
-    Ok(if blocked { builder.keep_dims().output_layout(Layout::any()) } else { builder }.build())
+    Ok(if blocked { builder.keep_dims(true).output_layout(Layout::any()) } else { builder }.build())
 }
 
 /// The first 80 characters of a word or line.

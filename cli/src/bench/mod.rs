@@ -6,6 +6,7 @@ mod ceiling;
 mod measure;
 mod memory;
 mod report;
+mod scan;
 
 use crate::args::Bench;
 use crate::failure::Failure;
@@ -23,6 +24,9 @@ use std::io::Write;
 /// If an argument is wrong, before any case is timed; [`Failure::WrongAnswer`], after all cases, if an answer was
 /// wrong.
 pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
+    if args.scan {
+        return scan::scan(args.limit, args.seed, out);
+    }
     let entries = match &args.file {
         Some(path) => cases::read(path)?,
         None if args.specs.is_empty() => return Err(Failure::NothingToTime),

@@ -30,6 +30,39 @@ fn apply(operation: Operation, args: impl IntoIterator<Item = Expression>) -> Ex
     Expression { root, text: None }
 }
 
+impl Expression {
+    /// An operation of these operands.
+    ///
+    /// [`Expression::build`] refuses a wrong number of operands, and one that nests too deep.
+    ///
+    /// ```
+    /// use cranefold_ir::expression::{Expression, Operation, name};
+    ///
+    /// assert_eq!(Expression::of(Operation::Add, [name("a"), 1.into()]).to_string(), "a + 1");
+    /// ```
+    pub fn of(operation: Operation, operands: impl IntoIterator<Item = Expression>) -> Expression {
+        let operands: Vec<Expression> = operands.into_iter().collect();
+        if operands.len() != operation.arity() {
+            let message =
+                format!("`{}` takes {} operands, {} given", operation.text(), operation.arity(), operands.len());
+            return leaf(Kind::Invalid(message));
+        }
+        apply(operation, operands)
+    }
+
+    /// An integer as it is written, without a type.
+    ///
+    /// ```
+    /// use cranefold_ir::expression::Expression;
+    ///
+    /// assert_eq!(Expression::number(-3).to_string(), "-3");
+    /// ```
+    pub fn number(value: i128) -> Expression {
+        let magnitude = leaf(Kind::Number(Literal::Int(value.checked_abs().unwrap_or(i128::MAX))));
+        if value < 0 { -magnitude } else { magnitude }
+    }
+}
+
 /// Numbers are written as they are; a negative one is the negation of its magnitude, as in text.
 macro_rules! from_integers {
     ($($int:ty)*) => {

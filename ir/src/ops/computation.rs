@@ -92,10 +92,11 @@ impl Computation {
         Computation { stages: vec![Stage { groups: vec![group], end: None }], outputs: None, apply, kept: vec![] }
     }
 
-    /// The number of values of the slice.
+    /// One more than the greatest number of a value of the slice; some numbers may have no value.
     pub fn values(&self) -> usize {
-        let results = self.groups().map(|g| g.results.len()).sum::<usize>();
-        results + self.stages.iter().filter_map(|s| s.end.as_ref()).map(|e| e.results.len()).sum::<usize>()
+        let of_groups = self.groups().flat_map(|group| &group.results);
+        let of_ends = self.stages.iter().filter_map(|stage| stage.end.as_ref()).flat_map(|end| &end.results);
+        of_groups.chain(of_ends).max().map_or(0, |&greatest| greatest + 1)
     }
 
     /// The groups of all stages.

@@ -165,6 +165,13 @@ fn mean_of(lets: &mut Lets, total: Total, count: u64, types: &RowTypes) -> Expr 
         let canon = crate::math::canon(DType::F64);
         return lets.splice(&canon, &[mean]).remove(0).cast(types.output);
     }
+    if let Some(small) = &total.small {
+        // Numbers of 31 bits: a quotient that is no integer, nor half way between two, lies further from one than an f64
+        // rounds it.
+        let quotient = small.clone().cast(DType::F64);
+        let quotient = quotient.clone().div(quotient.float(count.max(1) as f64));
+        return if types.half_even { quotient.nearest() } else { quotient }.cast(types.output);
+    }
     let divide = if types.half_even { limbs::divide_half_even } else { limbs::divide };
     // A spec without elements is refused, unless it writes nothing.
     let quotient = divide(lets, &total.limbs, count.max(1), total.signed);

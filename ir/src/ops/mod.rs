@@ -407,6 +407,17 @@ impl Method {
         self.phases().iter().all(Phase::is_exact)
     }
 
+    /// Returns true if elements may be combined in any order and tree to the same bits: of integers, and the least or
+    /// greatest of floats.
+    pub fn has_any_order(&self) -> bool {
+        let of_states = |args: &[Expr]| args.iter().all(|arg| matches!(arg, Expr::Var(..)));
+        let is_extreme = |e: &Expr| matches!(e, Expr::Op(Op::Min | Op::Max, _, args) if of_states(args));
+        let are_extremes = |phase: &Phase| {
+            phase.update.is_none() && phase.combine.lets.is_empty() && phase.combine.results.iter().all(is_extreme)
+        };
+        self.phases().iter().all(|phase| phase.is_exact() || are_extremes(phase))
+    }
+
     /// Returns true if the lanes stay apart while blocks merge: with several phases they fold at the end of each block.
     pub fn keeps_lanes(&self) -> bool {
         matches!(self.phases(), [phase] if phase.close.is_none())

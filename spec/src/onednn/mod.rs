@@ -183,7 +183,7 @@ impl<'a> Primitive<'a> {
         if own_product {
             builder = builder.map(name("x0").cast(F64));
         }
-        builder = builder.input_at(src, &self.src.extents()?, self.src.layout.clone()).axes(axes).keep_dims();
+        builder = builder.input_at(src, &self.src.extents()?, self.src.layout.clone()).axes(axes).keep_dims(true);
         builder = builder.output_parts(Some(dst), Some(self.dst.layout.clone()));
         if dst.is_int() {
             builder = builder.round(Rounding::HalfEven);

@@ -3,8 +3,9 @@
 use super::Order;
 use super::check::default_accumulator;
 use crate::build::{Builder, Given, Named};
+use crate::extent::{self, Integer, IntoAxes};
 use crate::layout::list;
-use crate::{Layout, MAX_TEXT, Operand, Spec, SpecError};
+use crate::{Layout, MAX_TEXT, NamedOp, Operand, Spec, SpecError};
 use cranefold_ir::DType;
 use cranefold_ir::expression::{Expression, name};
 use cranefold_ir::ops::OpCall;
@@ -157,7 +158,7 @@ struct Definition {
 
 impl Default for RegionBuilder {
     fn default() -> RegionBuilder {
-        let builder = Builder::of(Named::Op { op: String::new(), params: vec![] });
+        let builder = Builder::of(Named::Op("".into()));
         RegionBuilder { builder, names: vec![], definitions: vec![], outputs: vec![], faults: vec![] }
     }
 }
@@ -167,13 +168,14 @@ const MADE: &str = "__made_";
 
 impl RegionBuilder {
     /// Adds an operand in row-major layout.
-    pub fn input(&mut self, name: &str, dtype: DType, shape: &[u64]) -> Expression {
+    pub fn input(&mut self, name: &str, dtype: DType, shape: &[impl Integer]) -> Expression {
         self.input_at(name, dtype, shape, Layout::row_major())
     }
 
     /// Adds an operand in a layout.
-    pub fn input_at(&mut self, name: &str, dtype: DType, shape: &[u64], layout: Layout) -> Expression {
-        self.builder.inputs.push(Given { dtype, shape: shape.into(), layout });
+    pub fn input_at(&mut self, name: &str, dtype: DType, shape: &[impl Integer], layout: Layout) -> Expression {
+        let given = self.builder.given(dtype, shape, layout);
+        self.builder.inputs.push(given);
         self.names.push(name.into());
         self.named(name)
     }
@@ -185,13 +187,13 @@ impl RegionBuilder {
     }
 
     /// Sets the axes to reduce, negative ones counted from the end. The default is all axes.
-    pub fn axes(&mut self, axes: impl IntoIterator<Item = i64>) {
-        self.builder.axes = Some(axes.into_iter().collect());
+    pub fn axes(&mut self, axes: impl IntoAxes) {
+        self.builder.axes = Some(extent::axes(axes));
     }
 
-    /// Keeps the reduced axes in the outputs' shapes, with extent 1.
-    pub fn keep_dims(&mut self) {
-        self.builder.keep_dims = true;
+    /// Sets whether the reduced axes stay in the outputs' shapes, with extent 1.
+    pub fn keep_dims(&mut self, keep: bool) {
+        self.builder.keep_dims = keep;
     }
 
     /// Sets the accumulator type of floats, `F32` or `F64`.
@@ -212,25 +214,32 @@ impl RegionBuilder {
     }
 
     /// The reduction of a value by an op with one result.
-    pub fn reduce(&mut self, op: &str, value: impl Into<Expression>) -> Expression {
-        let value = self.text(&value.into());
-        self.call(format!("{op}({value})"))
+    pub fn reduce(&mut self, op: impl Into<NamedOp>, value: impl Into<Expression>) -> Expression {
+        let text = self.reduction(&op.into(), value);
+        self.call(text)
     }
 
-    /// The results of an op with parameters, such as `("ddof", 1.0)`; an op has as many as it has.
-    pub fn results(&mut self, op: &str, value: impl Into<Expression>, params: &[(&str, f64)]) -> Vec<Expression> {
-        let params: Vec<String> = params.iter().map(|(name, value)| format!(", {name}={value:?}")).collect();
-        let text = format!("{op}({}{})", self.text(&value.into()), params.concat());
-        let results = cranefold_ir::ops::find(op).map_or(1, |row| OpCall::row(row, &[]).results().len());
+    /// The results of an op; an op has as many as it has.
+    pub fn results(&mut self, op: impl Into<NamedOp>, value: impl Into<Expression>) -> Vec<Expression> {
+        let op = op.into();
+        let text = self.reduction(&op, value);
+        let results = cranefold_ir::ops::find(&op.name).map_or(1, |row| OpCall::row(row, &[]).results().len());
         let names: Vec<String> = (0..results).map(|i| format!("{MADE}{}_{i}", self.definitions.len())).collect();
         self.definitions.push(Definition { names: names.clone(), value: text });
         names.iter().map(name).collect()
     }
 
+    /// The text of a reduction of a value.
+    fn reduction(&mut self, op: &NamedOp, value: impl Into<Expression>) -> String {
+        let params: String = op.params.iter().map(|(name, value)| format!(", {name}={value:?}")).collect();
+        format!("{}({}{params})", op.name, self.text(&value.into()))
+    }
+
     /// The reduction of a value of slices over kept axes.
-    pub fn total(&mut self, op: &str, value: impl Into<Expression>, axes: &[i64]) -> Expression {
-        let value = self.text(&value.into());
-        self.call(format!("{op}({value}, axes={})", list(axes, '[', ']')))
+    pub fn total(&mut self, op: impl Into<NamedOp>, value: impl Into<Expression>, axes: impl IntoAxes) -> Expression {
+        let mut text = self.reduction(&op.into(), value);
+        text.pop();
+        self.call(format!("{text}, axes={})", list(&extent::axes(axes), '[', ']')))
     }
 
     /// A value less its mean over the slice, which is subtracted as a pair of floats.

@@ -5,13 +5,13 @@ use crate::build::Given;
 use crate::layout::Layout;
 use crate::text::Parser;
 use crate::{Spec, SpecError};
-use cranefold_ir::DType;
 use cranefold_ir::region::RegionError;
+use cranefold_ir::{DType, nearest};
 use std::str::FromStr;
 
 /// Reads a text that begins with the word `region`.
 pub(crate) fn read(text: &str) -> Result<Spec, SpecError> {
-    let mut reader = Reader { parser: Parser { text, at: 0, seen: vec![], comments: true }, head: Head::default() };
+    let mut reader = Reader { parser: Parser::new(text, true), head: Head::default() };
     // Errors of a part without a place of their own are the part's.
     let mut start = 0;
     let head = reader.head(&mut start).map_err(|error| placed(text, start, error))?;
@@ -138,9 +138,10 @@ impl<'a> Reader<'a> {
             }
             word => {
                 let message = format!(
-                    "unknown word `{}`; the words of a region are `axes=`, `scalar NAME:DTYPE`, `keep_dims`, `acc=` and \
+                    "unknown word `{}`{}; the words of a region are `axes=`, `scalar NAME:DTYPE`, `keep_dims`, `acc=` and \
                      `order=`, and its body stands in braces",
-                    crate::check::shorten(word)
+                    crate::check::shorten(word),
+                    nearest::meant(word, ["axes", "scalar", "keep_dims", "acc", "order"])
                 );
                 return Err(SpecError::Region(RegionError::at(parser.text, start, message)));
             }

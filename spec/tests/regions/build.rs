@@ -3,7 +3,7 @@
 use super::spec;
 use cranefold_ir::expression::name;
 use cranefold_spec::DType::{Bf16, Bool, F32, F64, I64};
-use cranefold_spec::{Layout, Order, RegionBuilder, Spec, SpecError};
+use cranefold_spec::{Layout, Order, RegionBuilder, Spec, SpecError, op};
 
 #[test]
 fn a_builder_makes_the_spec_of_a_text() {
@@ -30,14 +30,14 @@ fn every_call_of_the_builder() {
     let keep = r.input("keep", Bool, &[6]);
     let k = r.scalar("k", F64);
     r.axes([1]);
-    r.keep_dims();
+    r.keep_dims(true);
     r.accumulator(F64);
     r.order(Order::Logical);
     let masked = r.define("masked", keep.select(x * k, f64::NEG_INFINITY));
     let m = r.reduce("max", masked.clone());
-    let results = r.results("mode", masked.clone(), &[]);
-    let [v] = &r.results("var", masked.clone(), &[("ddof", 1.0)])[..] else { panic!("one result") };
-    let total = r.total("sum", m.clone(), &[0]);
+    let results = r.results("mode", masked.clone());
+    let [v] = &r.results(op::var().ddof(1), masked.clone())[..] else { panic!("one result") };
+    let total = r.total("sum", m.clone(), [0]);
     let p = r.position(-1);
     let n = r.extent(1);
     let old = r.old(0);

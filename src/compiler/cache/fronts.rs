@@ -5,12 +5,13 @@
 //! code stands the list of its holders, by which an evicted code is removed from the fronts.
 
 use super::Kept;
+use crate::executor::Cores;
 use crate::kernel::Kernel;
 use crate::keyed::{Asked, KeyedSpec};
 use crate::spec::Spec;
 use quick_cache::unsync;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
 /// The most kernels of each front.
@@ -59,9 +60,10 @@ impl Holders {
 
 impl Fronts {
     pub fn new(most_kernels: usize) -> Fronts {
-        // The number of processors is read from files of the system, in some 60 us.
-        static PROCESSORS: OnceLock<usize> = OnceLock::new();
-        let count = FRONTS * PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from));
+        // Where Linux tells the cores, that takes a microsecond; the standard library also reads files, in some 60.
+        let processors = Cores::allowed().map(|cores| cores.count());
+        let processors = processors.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+        let count = FRONTS * processors.max(1);
         let kernels = || Mutex::new(unsync::Cache::new(most_kernels.min(MOST_KERNELS)));
         Fronts((0..count).map(|_| Front { kernels: kernels(), hits: 0.into() }).collect())
     }

@@ -287,8 +287,8 @@ const HITS_TOLD: u64 = 64;
 /// Scatters counts over all numbers (2^64 by the golden ratio).
 const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The least bytes of a code, which are one page.
-const LEAST_CODE_BYTES: u64 = 4096;
+/// The bytes of a small code.
+const LEAST_CODE_BYTES: u64 = 512;
 
 /// The least codes of a shard, and their bytes; each shard evicts by itself.
 const SHARD_KERNELS: usize = 256;

@@ -67,7 +67,7 @@ fn lack_of_memory_is_an_error_and_the_next_caller_tries_again() {
     let compiler = Compiler::host().expect("this machine");
     let spec: Spec = "sum f32[64,65] axes=[1]".parse().expect("a spec");
     let keyed = compiler.keyed(&spec);
-    let refused = compiler.0.cache.get_or_make(&keyed, || Err(Error::Memory("none".into())));
+    let refused = compiler.0.kept().cache.get_or_make(&keyed, || Err(Error::Memory("none".into())));
     assert_eq!(refused.map(drop), Err(Error::Memory("none".into())));
     compiler.compile(&spec).expect("a kernel");
     let told = compiler.statistics();

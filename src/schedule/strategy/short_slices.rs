@@ -10,6 +10,10 @@ use crate::vectors::Vectors;
 /// 55 GB/s, one by one at 27; with 256 bits at 19 and 43.
 pub(super) const SHORT: u64 = 16;
 
+/// The same where an element takes many operations, or is visited several times, and no position is written:
+/// log_sum_exp of rows of 28 took 84 us that way, one by one 132.
+const HEAVY: u64 = 32;
+
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
 }
@@ -20,10 +24,12 @@ const FEWEST: u64 = 3;
 /// The tile of a box of short slices.
 pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let vector = vector_outputs(width);
+    let is_heavy = facts.phases > 1 || facts.written.is_none();
     let by = match facts.problem.count {
         2..=4 if facts.is_light => LANES,
         2..=8 => vector,
-        9..=SHORT if facts.is_light && vector == LANES => vector,
+        9..=SHORT if vector == LANES && (facts.is_light || is_heavy) => vector,
+        9..=HEAVY if vector == LANES && is_heavy && facts.written.is_none() => vector,
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;

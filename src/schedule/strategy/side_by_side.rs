@@ -18,7 +18,7 @@ const RUN_BYTES: u64 = 2 * Machine::LINE_BYTES;
 
 /// Rows whose states stay in registers, and whole rows.
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
-    if plain.width <= Vectors::BASE.bits || facts.problem.takes_position {
+    if plain.width <= Vectors::BASE.bits {
         return vec![];
     }
     let of = |bytes| tiled(facts, plain, |number| tile(facts, number, bytes));

@@ -29,8 +29,8 @@ fn cross_entropy(r: &mut RegionBuilder) {
     let picked = r.reduce("sum", at.eq(label.clone()).select(x, 0));
     let valid = r.define("valid", label.ne(-100));
     let loss = r.define("loss", valid.clone().select(m + s.log() - picked, 0));
-    let total = r.total("sum", loss.clone(), &[0]);
-    let count = r.total("sum", valid.cast(F32), &[0]);
+    let total = r.total("sum", loss.clone(), [0]);
+    let count = r.total("sum", valid.cast(F32), [0]);
     r.output(loss);
     r.output(total / count);
 }
@@ -100,6 +100,6 @@ fn accuracy(r: &mut RegionBuilder) {
     let (x, label) = scores_and_labels(r, [8, 100]);
     r.axes([1]);
     let hit = r.reduce("argmax", x).eq(label);
-    let mean = r.total("mean", hit.cast(F32), &[0]);
+    let mean = r.total("mean", hit.cast(F32), [0]);
     r.output(mean);
 }

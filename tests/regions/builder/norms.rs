@@ -34,7 +34,7 @@ fn scaled(r: &mut RegionBuilder, x: Expression) -> Expression {
 /// A normalisation over some axes, with weights and biases of a shape.
 fn affine(r: &mut RegionBuilder, shape: &[u64], weights: &[u64], axes: &[i64]) {
     let [x, w, b] = inputs(r, [("x", shape), ("w", weights), ("b", weights)]);
-    r.axes(axes.iter().copied());
+    r.axes(axes);
     let scaled = scaled(r, x);
     r.output(scaled * w + b);
 }
@@ -131,7 +131,7 @@ fn batch_nchw(r: &mut RegionBuilder) {
     let m = r.reduce("mean", x.clone());
     let c = r.centered(x.clone());
     let v = mean_square(r, &c);
-    let [unbiased] = r.results("var", x, &[("ddof", 1.0)]).try_into().expect("one result");
+    let [unbiased] = r.results(cranefold::op::var().ddof(1), x).try_into().expect("one result");
     r.output(c / (v.clone() + 1e-5).sqrt() * w + b);
     r.output(m.clone());
     r.output(1 / (v + 1e-5).sqrt());

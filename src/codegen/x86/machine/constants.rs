@@ -5,7 +5,6 @@ use super::live::{Interval, LoopSpan, intervals, loops};
 use super::row::Memory;
 use super::table::Opcode;
 use super::tier::Tier;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// The constants in memory, and the offset of each.
@@ -25,6 +24,15 @@ impl Pool {
     }
 }
 
+/// The number of the constant that a register stands for.
+struct Numbers(Vec<Option<usize>>);
+
+impl Numbers {
+    fn of(&self, reg: Reg) -> Option<usize> {
+        self.0.get(reg.0 as usize).copied().flatten()
+    }
+}
+
 /// A constant in a register of its own around a loop.
 struct Home {
     constant: usize,
@@ -40,7 +48,8 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
         return pool;
     }
     let constants = std::mem::take(&mut program.constants);
-    let index: FxHashMap<Reg, usize> = constants.iter().enumerate().map(|(n, (reg, _))| (*reg, n)).collect();
+    let mut index = Numbers(vec![None; program.classes.len()]);
+    constants.iter().enumerate().for_each(|(n, (reg, _))| index.0[reg.0 as usize] = Some(n));
     let spans = loops(program);
     let live = intervals(program, &spans, fixed);
     let around = around(program, constants.len(), &index);
@@ -71,7 +80,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
 }
 
 /// The loops around the uses of each constant, in order of their starts: outer ones come before inner ones.
-fn around(program: &MachineProgram, constants: usize, index: &FxHashMap<Reg, usize>) -> Vec<Vec<usize>> {
+fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Vec<usize>> {
     let mut around = vec![BTreeSet::new(); constants];
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
@@ -87,7 +96,9 @@ fn around(program: &MachineProgram, constants: usize, index: &FxHashMap<Reg, usi
             _ => {}
         }
         item.uses(|r| {
-            if let Some(&n) = index.get(&r) {
+            if let Some(n) = index.of(r)
+                && !open.is_empty()
+            {
                 around[n].extend(&open);
             }
         });
@@ -102,12 +113,12 @@ struct Pressure {
 }
 
 impl Pressure {
-    fn new(program: &MachineProgram, live: &[Interval], constants: &FxHashMap<Reg, usize>) -> Pressure {
+    fn new(program: &MachineProgram, live: &[Interval], constants: &Numbers) -> Pressure {
         let len = program.items.len() + 1;
         let mut pressure = Pressure { vector: vec![0; len], mask: vec![0; len] };
         for (n, interval) in live.iter().enumerate() {
             let class = program.classes[n];
-            if interval.used && class != Class::General && !constants.contains_key(&Reg(n as u32)) {
+            if interval.used && class != Class::General && constants.of(Reg(n as u32)).is_none() {
                 let counts = pressure.of(class);
                 counts[interval.start as usize..=interval.end as usize].iter_mut().for_each(|c| *c += 1);
             }
@@ -133,7 +144,7 @@ fn rewrite(
     program: &mut MachineProgram,
     tier: Tier,
     constants: &[(Reg, Constant)],
-    index: &FxHashMap<Reg, usize>,
+    index: &Numbers,
     homes: &[Home],
     pool: &mut Pool,
 ) {
@@ -149,13 +160,13 @@ fn rewrite(
         }
         let mut used: Vec<Reg> = vec![];
         item.uses(|r| {
-            if index.contains_key(&r) && !used.contains(&r) {
+            if index.of(r).is_some() && !used.contains(&r) {
                 used.push(r);
             }
         });
         let mut item = item;
         for reg in used {
-            let n = index[&reg];
+            let n = index.of(reg).expect("the register of a constant");
             let holds = |home: &&Home| home.constant == n && (home.span.start..=home.span.end).contains(&(at as u32));
             if let Some(home) = homes.iter().find(holds) {
                 item = renamed(item, reg, home.reg);

@@ -10,7 +10,6 @@
 use super::code::{Address, Class, Item, MachineProgram, Reg};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -42,6 +41,7 @@ const WIDTH: u32 = 3;
 pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
+    let mut registers = Registers::of(program);
     for at in 0..=program.items.len() {
         let ends = match program.items.get(at) {
             None => true,
@@ -53,9 +53,9 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
             let run: Vec<Item> = program.items[start..at].to_vec();
-            let (order, cycles) = chosen_order(&run, program, tier);
+            let (order, cycles) = chosen_order(&run, program, tier, &mut registers);
             let order: Vec<Item> = order.into_iter().map(|from| run[from]).collect();
-            if !is_too_wide(&order, &run, cycles, program, tier) {
+            if !is_too_wide(&order, &run, (cycles, tier), program, &mut registers) {
                 program.items[start..at].copy_from_slice(&order);
             }
         }
@@ -70,43 +70,58 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
 
 /// Returns true if the new order needs more registers than there are and the old one does not: for masks, and for
 /// vectors if chains are short enough for a core to look beyond them.
-fn is_too_wide(order: &[Item], run: &[Item], cycles: u32, program: &MachineProgram, tier: Tier) -> bool {
-    let overflows = |class, most: usize| at_once(order, class, program) > most && at_once(run, class, program) <= most;
+fn is_too_wide(
+    order: &[Item],
+    run: &[Item],
+    (cycles, tier): (u32, Tier),
+    program: &MachineProgram,
+    registers: &mut Registers,
+) -> bool {
+    let mut overflows = |class, most: usize| {
+        at_once(order, class, program, registers) > most && at_once(run, class, program, registers) <= most
+    };
     overflows(Class::Mask, MASKS) || (cycles <= SHORT && overflows(Class::Vector, tier.registers()))
 }
 
 /// The most values of a class that are live at once in a run. A register that is read before it is written is live from
 /// the start, and at the end for the next iteration.
-fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
+fn at_once(run: &[Item], class: Class, program: &MachineProgram, registers: &mut Registers) -> usize {
     let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
-    let mut last_use: FxHashMap<Reg, usize> = FxHashMap::default();
-    let mut written: FxHashSet<Reg> = FxHashSet::default();
+    let (written, last_use) = (&mut registers.writer, &mut registers.last_use);
     for item in run {
         item.uses(|reg| {
-            if is_of_class(reg) && !written.contains(&reg) {
-                last_use.insert(reg, run.len());
+            if is_of_class(reg) && written[reg.0 as usize].is_none() {
+                last_use[reg.0 as usize] = Some(run.len());
             }
         });
-        written.extend(item.def().map(|(reg, _)| reg));
+        if let Some((reg, _)) = item.def() {
+            written[reg.0 as usize] = Some(0);
+        }
     }
     // A value lives until its last use; a register that is written again holds another value.
     let mut change = vec![0i32; run.len() + 1];
     for (at, item) in run.iter().enumerate().rev() {
-        if let Some((reg, false)) = item.def()
-            && let Some(end) = last_use.remove(&reg)
-        {
-            change[at] += 1;
-            change[end] -= 1;
+        if let Some((reg, is_changed)) = item.def() {
+            written[reg.0 as usize] = None;
+            if let Some(end) = last_use[reg.0 as usize].filter(|_| !is_changed) {
+                last_use[reg.0 as usize] = None;
+                change[at] += 1;
+                change[end] -= 1;
+            }
         }
         item.uses(|reg| {
             if is_of_class(reg) {
-                last_use.entry(reg).or_insert(at);
+                last_use[reg.0 as usize].get_or_insert(at);
             }
         });
     }
-    for end in last_use.into_values() {
-        change[0] += 1;
-        change[end] -= 1;
+    for item in run {
+        item.uses(|reg| {
+            if let Some(end) = last_use[reg.0 as usize].take() {
+                change[0] += 1;
+                change[end] -= 1;
+            }
+        });
     }
     let held = change.into_iter().scan(0, |held, by| {
         *held += by;
@@ -118,14 +133,31 @@ fn at_once(run: &[Item], class: Class, program: &MachineProgram) -> usize {
 /// The new order of a run, and the cycles of its longest chain. Long chains begin before the stores of others; loads of
 /// short ones stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took
 /// twice as long with their loads together.
-fn chosen_order(run: &[Item], program: &MachineProgram, tier: Tier) -> (Vec<usize>, u32) {
+fn chosen_order(run: &[Item], program: &MachineProgram, tier: Tier, registers: &mut Registers) -> (Vec<usize>, u32) {
     let kinds = run.iter().filter_map(|item| item.memory().map(|(_, stores)| stores));
     if kinds.is_sorted() {
         // No load stands behind a store.
-        return ordered(run, program, tier, false);
+        return ordered(run, program, (tier, false), registers);
     }
-    let (order, cycles) = ordered(run, program, tier, true);
-    if cycles > LONG { (order, cycles) } else { ordered(run, program, tier, false) }
+    let (order, cycles) = ordered(run, program, (tier, true), registers);
+    if cycles > LONG { (order, cycles) } else { ordered(run, program, (tier, false), registers) }
+}
+
+/// Facts of each register in a run; none between runs.
+struct Registers {
+    /// The last item that wrote it.
+    writer: Vec<Option<usize>>,
+    /// The items that have read it since.
+    readers: Vec<Vec<usize>>,
+    /// The last item that reads its value.
+    last_use: Vec<Option<usize>>,
+}
+
+impl Registers {
+    fn of(program: &MachineProgram) -> Registers {
+        let count = program.classes.len();
+        Registers { writer: vec![None; count], readers: vec![vec![]; count], last_use: vec![None; count] }
+    }
 }
 
 /// A store of a run.
@@ -137,16 +169,19 @@ struct Store {
 }
 
 /// The order in which a load waits for the last store to the same object, or to any: to those elements, as far as is known.
-fn ordered(run: &[Item], program: &MachineProgram, tier: Tier, by_object: bool) -> (Vec<usize>, u32) {
+fn ordered(
+    run: &[Item],
+    program: &MachineProgram,
+    (tier, by_object): (Tier, bool),
+    registers: &mut Registers,
+) -> (Vec<usize>, u32) {
     let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
     let mut edge = |from: usize, to: usize, latency: u32| {
         after[from].push((to, latency));
         waits[to] += 1;
     };
-    // For each register, the last item that wrote it, and the items that have read it since.
-    let mut writer: Vec<Option<usize>> = vec![None; program.classes.len()];
-    let mut readers: Vec<Vec<usize>> = vec![vec![]; program.classes.len()];
+    let Registers { writer, readers, .. } = registers;
     // Stores keep their order, and come after the loads before them.
     let (mut stores, mut loads): (Vec<Store>, Vec<usize>) = (vec![], vec![]);
     let mut last_general: Option<usize> = None;
@@ -196,6 +231,12 @@ fn ordered(run: &[Item], program: &MachineProgram, tier: Tier, by_object: bool) 
                 edge(before, at, 0);
             }
             last_general = Some(at);
+        }
+    }
+    for item in run {
+        item.uses(|r| readers[r.0 as usize].clear());
+        if let Some((r, _)) = item.def() {
+            writer[r.0 as usize] = None;
         }
     }
     let mut length = vec![0u32; run.len()];

@@ -1,0 +1,159 @@
+//! The extension module of the Python package `cranefold`.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`function`] | the functions as regions: text by the element types of a call |
+//! | [`call`] | keys and plans of calls, and the path of a warm one |
+//! | [`kernel`] | kernels of specs and regions, `reduce` without shapes |
+//! | [`view`], [`dtype`], [`dlpack`] | arrays of NumPy and of what speaks DLPack |
+//! | [`engine`] | the compiler of this process and its threads |
+//! | [`error`] | exceptions |
+//! | [`door`] | the unsafe code |
+//!
+//! The package's Python files give these functions their signatures and documentation.
+
+mod call;
+mod dlpack;
+mod door;
+mod dtype;
+mod engine;
+mod error;
+mod function;
+mod kernel;
+mod view;
+
+use call::Arguments;
+use engine::Engine;
+use function::Function;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Calls a function by its number. `order` is "logical" or "memory".
+#[pyfunction]
+#[pyo3(signature = (function, x, axis, keepdims, order, dtype=None, out=None, initial=None, r#where=None,
+                    parameter=0.0, second=2.0, skips_nan=false, weight=None, bias=None, /))]
+#[allow(clippy::too_many_arguments, reason = "Python's arguments are passed on as they come")]
+fn apply<'py>(
+    py: Python<'py>,
+    function: usize,
+    x: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    keepdims: bool,
+    order: &str,
+    dtype: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    initial: Option<&Bound<'py, PyAny>>,
+    r#where: Option<&Bound<'py, PyAny>>,
+    parameter: f64,
+    second: f64,
+    skips_nan: bool,
+    weight: Option<&Bound<'py, PyAny>>,
+    bias: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = *Function::ALL.get(function).ok_or_else(|| PyValueError::new_err("no function of that number"))?;
+    let in_memory_order = order_of(order)?;
+    let others = [weight, bias];
+    let given = Arguments {
+        function,
+        skips_nan,
+        x,
+        axis,
+        keepdims,
+        dtype,
+        out,
+        initial,
+        mask: r#where,
+        parameter,
+        second,
+        in_memory_order,
+        others,
+    };
+    error::guarded(|| call::call(py, &given))
+}
+
+/// Returns true for "memory", false for "logical".
+fn order_of(order: &str) -> PyResult<bool> {
+    match order {
+        "logical" => Ok(false),
+        "memory" => Ok(true),
+        other => Err(PyValueError::new_err(format!("order is {other:?}, not \"logical\" or \"memory\""))),
+    }
+}
+
+/// The number of threads that calls use.
+#[pyfunction]
+fn get_num_threads() -> PyResult<usize> {
+    error::guarded(|| Ok(Engine::current().map_err(error::of_compile)?.threads()))
+}
+
+/// Sets the number of threads; 0 is the default.
+#[pyfunction]
+#[pyo3(signature = (threads, /))]
+fn set_num_threads(threads: usize) -> PyResult<()> {
+    if threads > 4096 {
+        return Err(PyValueError::new_err(format!("{threads} threads are above the limit of 4096")));
+    }
+    error::guarded(|| {
+        let width = Engine::current().map_err(error::of_compile)?.width();
+        engine::set(threads, width).map_err(error::of_compile)
+    })
+}
+
+/// Sets the bits of the widest vector, for tests; 0 is the machine's.
+#[pyfunction]
+#[pyo3(signature = (bits, /))]
+fn set_width(bits: u32) -> PyResult<()> {
+    if ![0, 128, 256, 512].contains(&bits) {
+        return Err(PyValueError::new_err(format!("vectors of {bits} bits; the widths are 128, 256 and 512, or 0")));
+    }
+    let threads = get_num_threads()?;
+    error::guarded(|| engine::set(threads, bits).map_err(error::of_compile))
+}
+
+/// The facts of this build and machine.
+#[pyfunction]
+fn config<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    error::guarded(|| {
+        let engine = Engine::current().map_err(error::of_compile)?;
+        let facts = PyDict::new(py);
+        facts.set_item("version", env!("CARGO_PKG_VERSION"))?;
+        facts.set_item("target", engine.compiler().target().to_string())?;
+        let width = engine.compiler().vectors().bits;
+        facts.set_item("vector_bits", if engine.width() == 0 { width } else { width.min(engine.width()) })?;
+        facts.set_item("threads", engine.threads())?;
+        facts.set_item("processors", engine::processors())?;
+        facts.set_item("results_version", cranefold::results::RESULTS_VERSION)?;
+        facts.set_item("kernels", engine.compiler().statistics().kernels)?;
+        Ok(facts)
+    })
+}
+
+/// Panics, for the test of `InternalError`.
+#[pyfunction]
+fn fail() -> PyResult<()> {
+    error::guarded(|| panic!("a panic on purpose"))
+}
+
+#[pymodule(gil_used = false)]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::{apply, config, fail, get_num_threads, kernel::compile, kernel::reduce, set_num_threads, set_width};
+    #[pymodule_export]
+    use crate::dlpack::Answer;
+    #[pymodule_export]
+    use crate::kernel::PyKernel;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("SpecError", module.py().get_type::<error::SpecError>())?;
+        module.add("InternalError", module.py().get_type::<error::InternalError>())?;
+        let numbers = PyDict::new(module.py());
+        for (number, function) in Function::ALL.iter().enumerate() {
+            numbers.set_item(function.name(), number)?;
+        }
+        module.add("FUNCTIONS", numbers)
+    }
+}

@@ -1,0 +1,186 @@
+//! Lets lanes and the outputs of a tile inside them be walked as one row.
+
+#![allow(clippy::wildcard_enum_match_arm, reason = "the pass asks for loops; all else stays as it is")]
+
+use super::spreads::{Fixed, Spreads};
+use crate::schedule::Schedule;
+use crate::vectors::Vectors;
+use cranefold_ir::analysis::{Access, Band, is_straight, partition, renamed, substitute, visit_accesses};
+use cranefold_ir::{AccId, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
+use rustc_hash::FxHashSet;
+
+/// The outputs that fill a vector of f32: multiples of them need no rows.
+const FILLED: u64 = 16;
+
+/// The outputs from which on a last vector that is not full costs little.
+const MANY: u64 = 64;
+
+/// The positions of a row: rows of f32 end with a full vector, whatever the number of slices.
+const POSITIONS: u64 = 16;
+
+/// Spreads what lanes read of the values of a few neighbouring slices, and the numbers of their positions, over rows: an
+/// element for each lane and each slice. All else walks memory as one loop does, and `merge_loops` makes one of both:
+///
+/// ```text
+/// for k1 in 0..64 seq {
+///   for l2 in 0..16 parallel { for i0 in 0..3 parallel { a1[3*l2 + i0] = add(a1[3*l2 + i0], sub(x0[48*k1 + 3*l2 + i0], a0[i0])) } }
+/// }
+/// ->
+/// acc a2: f32[48] = 0.0
+/// for e3 in 0..16 parallel { for e4 in 0..3 parallel { a2[3*e3 + e4] = a0[e4] } }
+/// for k1 in 0..64 seq {
+///   for l2 in 0..16 parallel { for i0 in 0..3 parallel { a1[3*l2 + i0] = add(a1[3*l2 + i0], sub(x0[48*k1 + 3*l2 + i0], a2[3*l2 + i0])) } }
+/// }
+/// ```
+///
+/// A loop that writes positions is split first, so that sixteen positions of all slices are a row.
+///
+/// Legal because nothing changes these values while the loop around the rows runs.
+pub fn spread(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
+    if !vectors.are_wide() {
+        return nest;
+    }
+    let mut names = Names::after(&nest);
+    let body = std::mem::take(&mut nest.body);
+    nest.body = in_body(body, &nest, &mut names);
+    nest
+}
+
+fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
+    let mut out = vec![];
+    for stmt in body {
+        match stmt {
+            Stmt::For(l) if l.var.over == Over::Step => {
+                let mut rows = Rows::of(&l, nest, names);
+                let l = rows.in_loop(l);
+                out.extend(rows.stmts());
+                out.push(Stmt::For(l));
+            }
+            Stmt::For(l) if l.var.over == Over::Position => {
+                let mut rows = Rows::of(&l, nest, names);
+                let loops = rows.in_positions(l);
+                out.extend(rows.stmts());
+                out.extend(loops);
+            }
+            other => out.push(other.with_body(|body| in_body(body, nest, names))),
+        }
+    }
+    out
+}
+
+/// The rows that a loop walks.
+struct Rows<'n> {
+    spreads: Spreads,
+    nest: &'n Nest,
+    names: &'n mut Names,
+    /// Accumulators that the loop changes or declares.
+    changed: FxHashSet<AccId>,
+    /// The variables of the loop and of those in it.
+    inside: Vec<LoopVar>,
+}
+
+impl<'n> Rows<'n> {
+    fn of(l: &Loop, nest: &'n Nest, names: &'n mut Names) -> Rows<'n> {
+        let mut changed = FxHashSet::default();
+        let mut inside = vec![l.var];
+        for stmt in &l.body {
+            visit_accesses(stmt, &mut |acc, access| match access {
+                Access::Read(_) => {}
+                Access::Declared | Access::Set(_) | Access::Combined => _ = changed.insert(acc),
+                Access::Transposed | Access::Selected => _ = changed.insert(acc),
+            });
+            stmt.visit(&mut |s| inside.extend(s.bound_loop_var()));
+        }
+        Rows { spreads: Spreads::default(), nest, names, changed, inside }
+    }
+
+    fn stmts(self) -> Vec<Stmt> {
+        self.spreads.stmts(self.names)
+    }
+
+    /// The loop with spread values in the rows that it walks.
+    fn in_loop(&mut self, l: Loop) -> Loop {
+        let mut body = vec![];
+        for stmt in l.body {
+            body.push(match stmt {
+                Stmt::For(inner) if is_row(&inner) => Stmt::For(self.row(inner)),
+                Stmt::For(inner) => Stmt::For(self.in_loop(inner)),
+                other => other,
+            });
+        }
+        Loop { body, ..l }
+    }
+
+    /// The loops over positions of a loop around a few neighbouring slices: over rows of several positions, and over
+    /// those that are left.
+    fn in_positions(&mut self, l: Loop) -> Vec<Stmt> {
+        let Extent::Const(extent) = l.extent else { return vec![Stmt::For(l)] };
+        match l.body.as_slice() {
+            [Stmt::For(inner)] if inner.var.over == Over::Position && !is_row(&l) => {
+                let body = l.body.into_iter().flat_map(|s| match s {
+                    Stmt::For(inner) => self.in_positions(inner),
+                    other => vec![other],
+                });
+                vec![Stmt::For(Loop { body: body.collect(), ..l })]
+            }
+            [Stmt::For(_)] if is_row(&l) && extent > POSITIONS => {
+                let (rows, rest) = (extent / POSITIONS, extent % POSITIONS);
+                let (var, outer) = (l.var, self.names.loop_over(Over::Position));
+                self.inside.push(outer);
+                let within = substitute(l.body.clone(), var, &Index::term(outer, POSITIONS as i64).plus(var, 1));
+                let row = self.row(Loop::new(var, POSITIONS, LoopKind::Parallel, within));
+                let mut out = vec![Stmt::For(Loop::new(outer, rows, LoopKind::Parallel, vec![Stmt::For(row)]))];
+                if rest > 0 {
+                    let start = (rows * POSITIONS) as i64;
+                    let body = substitute(l.body, var, &Index::term(var, 1).offset_by(start));
+                    let body = renamed(body, self.names);
+                    out.push(Stmt::For(Loop::new(var, rest, LoopKind::Parallel, body)));
+                }
+                out
+            }
+            _ => vec![Stmt::For(l)],
+        }
+    }
+
+    /// The two loops of a row with spread values inside.
+    fn row(&mut self, mut l: Loop) -> Loop {
+        let (Extent::Const(lanes), [Stmt::For(inner)]) = (l.extent, l.body.as_mut_slice()) else { return l };
+        let Extent::Const(outputs) = inner.extent else { return l };
+        let row = Band { loops: vec![(l.var, lanes), (inner.var, outputs)] };
+        let fixed = Fixed {
+            acc: &|acc| !self.changed.contains(&acc),
+            buffer: &|buffer| self.nest.buffers[buffer.0 as usize].role == BufferRole::In,
+            around: &|var| !self.inside.contains(&var),
+        };
+        let body = std::mem::take(&mut inner.body).into_iter().map(|s| without_unused(s, &row, self.nest)).collect();
+        inner.body = self.spreads.replace(body, &row, &fixed, self.names);
+        l
+    }
+}
+
+/// The statement with one number in place of the positions of a row where a definition uses none.
+fn without_unused(stmt: Stmt, row: &Band, nest: &Nest) -> Stmt {
+    let Stmt::Call { vars, def, args } = stmt else { return stmt };
+    let of_row = |var: LoopVar| row.loops.iter().any(|&(v, _)| v == var);
+    let one = |(n, arg): (usize, Expr)| match arg {
+        Expr::At(dtype, index) if nest.def(def).is_hint(n) => Expr::At(dtype, partition(&index, of_row).1),
+        other => other,
+    };
+    Stmt::Call { vars, def, args: args.into_iter().enumerate().map(one).collect() }
+}
+
+/// Returns true if a loop over lanes or positions is directly around one over neighbouring outputs, too few for vectors of
+/// their own, with a straight body that writes the elements of a row one behind the other.
+fn is_row(l: &Loop) -> bool {
+    let [Stmt::For(inner)] = l.body.as_slice() else { return false };
+    let Extent::Const(outputs) = inner.extent else { return false };
+    let are_parallel = l.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
+    let few = outputs < MANY && !outputs.is_multiple_of(FILLED);
+    let loops = matches!(l.var.over, Over::Lane | Over::Position) && inner.var.over == Over::Output;
+    let walks_on = |index: &Index| index.coefficient(l.var) == outputs as i64 * index.coefficient(inner.var);
+    let are_written = inner.body.iter().all(|s| match s {
+        Stmt::Set { index, .. } | Stmt::Store { index, .. } => walks_on(index),
+        _ => true,
+    });
+    are_parallel && few && loops && is_straight(&inner.body) && are_written
+}
