@@ -93,6 +93,21 @@ fn what_no_cache_holds_is_written_past_the_caches() {
     assert!(!chosen("sum f32[8192,4096] axes=[1]", 512).nontemporal);
 }
 
+/// Rows that end within a line keep to the caches, unless they are long; columns follow one another.
+#[test]
+fn rows_that_end_within_a_line_are_written_through_the_caches() {
+    let chosen = |shape: &str, axis: usize, ending: &str| -> bool {
+        let text = format!("region x:{shape} axes=[{axis}] {{ m = max(x); {ending} }}");
+        schedule::choose(&Problem::of(&text.parse::<Spec>().expect("a spec")), 512).nontemporal
+    };
+    assert!(chosen("f32[60000,208]", 1, "x - m"));
+    assert!(!chosen("f32[60000,200]", 1, "x - m"));
+    assert!(!chosen("f64[120000,12]", 1, "x - m"));
+    assert!(!chosen("f32[60000,208]", 1, "x - m, bf16(x + m)"), "each output counts: rows of 416 bytes");
+    assert!(chosen("f32[1500,8004]", 1, "x - m"));
+    assert!(chosen("f32[64,3000,36]", 1, "x - m"));
+}
+
 /// Whole vectors alone are stored that way, after a test of the address, and before a fence.
 #[test]
 fn machine_code_tests_addresses_and_ends_with_a_fence() {

@@ -74,6 +74,8 @@ pub(super) struct Written {
     pub read_bytes: u64,
     /// Operations on an element.
     pub operations: u64,
+    /// The fewest bytes of an output that are written in order.
+    pub run_bytes: u64,
 }
 
 impl Written {
@@ -82,8 +84,30 @@ impl Written {
         let out: u64 = apply.outputs.iter().map(|&o| problem.outputs[o].dtype.bytes()).sum();
         let read_bytes = apply.inputs.iter().map(|&i| input_bytes(problem, i)).fold(0, u64::saturating_add);
         let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
-        Written { bytes: elements.saturating_mul(out), read_bytes, operations: work.def(&apply.def) }
+        let runs = apply.outputs.iter().map(|&o| run_bytes(problem, o));
+        Written {
+            bytes: elements.saturating_mul(out),
+            read_bytes,
+            operations: work.def(&apply.def),
+            run_bytes: runs.min().unwrap_or(0),
+        }
     }
+}
+
+/// Bytes of an output that are written one after the other: along the positions of a slice, or across slices side by side
+/// and then along their positions.
+pub(super) fn run_bytes(problem: &Problem, output: usize) -> u64 {
+    let longer = |run: u64, b: &IndexBox| {
+        let follow = |run: u64, dim: &Dim| match dim.stride.outputs[output] == run as i64 {
+            true => run.saturating_mul(dim.extent),
+            false => run,
+        };
+        b.dims.iter().rev().fold(run, follow)
+    };
+    let along = |run: u64| problem.positions.iter().map(|b| longer(run, b)).min().unwrap_or(run);
+    let across = problem.slices.iter().map(|b| longer(1, b)).min().unwrap_or(1);
+    let run = if across > 1 { along(across) } else { along(1) };
+    run.saturating_mul(problem.outputs[output].dtype.bytes())
 }
 
 /// The number of a tile's states that live at once: one for each block in flight, a level of the stack for each
