@@ -19,7 +19,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// ```
 ///
 /// The halves of a state whose number of elements is no power of two start at odd places, which vectors over several
-/// lanes do not. Where a loop sets the elements of one lane, each lane has vectors of its own:
+/// lanes do not. Where a loop sets the elements of one lane, each lane has vectors of its own, unless a loop over several
+/// lanes has other vectors:
 ///
 /// ```text
 /// fold a0 by sum over 4 of 4 by 12
@@ -44,18 +45,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// ```
 ///
 /// Legal because these are the pairs that `merge` combines, and of two such that share a state the first comes first.
-pub fn fold(mut nest: Nest, _: &Schedule, _: Vectors) -> Nest {
+pub fn fold(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let declared = accumulators(&nest);
     let mut kept = FxHashSet::default();
     read_beyond(&nest.body, &mut kept);
-    let by_lane = set_by_lane(&nest);
+    let side_by_side = set_side_by_side(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt, out| {
         let values = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
         match stmt {
             Stmt::Fold { accs, def, present, lanes, elems } => {
-                let by_lane = !elems.is_power_of_two() && accs.iter().all(|acc| by_lane.contains(&(*acc, elems)));
+                let has_vectors = |acc: &AccId| {
+                    let Some(&(fewest, most)) = side_by_side.get(acc) else { return false };
+                    let vector = u64::from(vectors.bits / 8) / declared[acc].dtype.bytes();
+                    fewest == elems && (most == elems || elems.is_multiple_of(vector.max(1)))
+                };
+                let by_lane = !elems.is_power_of_two() && accs.iter().all(has_vectors);
                 let fold = Fold { def: nest.def(def).clone(), present, lanes, elems, by_lane };
                 out.extend(fold.write_out(&values(&accs), &kept, &mut nest, &mut names));
             }
@@ -95,16 +101,17 @@ fn merged(
     out
 }
 
-/// The accumulators of which a loop sets elements that lie side by side, with the number of its iterations.
-fn set_by_lane(nest: &Nest) -> FxHashSet<(AccId, u64)> {
-    let mut found = FxHashSet::default();
+/// The accumulators of which loops set elements that lie side by side, with the fewest and the most iterations of one.
+fn set_side_by_side(nest: &Nest) -> FxHashMap<AccId, (u64, u64)> {
+    let mut found = FxHashMap::default();
     nest.visit(&mut |s| {
         let Stmt::For(Loop { var, extent: Extent::Const(n), body, .. }) = s else { return };
         for stmt in body {
             if let Stmt::Set { acc, index, .. } = stmt
                 && index.coefficient(*var) == 1
             {
-                found.insert((*acc, *n));
+                let (fewest, most) = found.entry(*acc).or_insert((*n, *n));
+                (*fewest, *most) = ((*n).min(*fewest), (*n).max(*most));
             }
         }
     });
