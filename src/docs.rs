@@ -11,6 +11,7 @@ macro_rules! pages {
         #[doc = "[results]: self::results"]
         #[doc = "[threads-and-cache]: self::threads_and_cache"]
         #[doc = "[python]: self::python"]
+        #[doc = "[python-speed]: self::python_speed"]
         #[doc = "[partial-results]: self::partial_results"]
         #[doc = "[c]: self::c"]
         #[doc = "[ahead-of-time]: self::ahead_of_time"]
@@ -37,6 +38,7 @@ pages! {
     results "results.md";
     threads_and_cache "threads-and-cache.md";
     python "python.md";
+    python_speed "python-speed.md";
     partial_results "partial-results.md";
     c "c.md";
     ahead_of_time "ahead-of-time.md";

@@ -316,6 +316,28 @@ def _stack(arrays: list[Any]) -> Any:
     return sys.modules[type(arrays[0]).__module__.partition(".")[0]].stack(arrays)
 
 
+def _quantiles(x: Array, q: float | Sequence[float], axis: Axis, out: Array | None, keepdims: bool, order: Order,
+               skips_nan: bool) -> Any:
+    """The quantile of one q, or those of several along a new first axis."""
+    if isinstance(q, (int, float)) or getattr(q, "shape", None) == ():
+        return _apply(_QUANTILE, x, axis, keepdims, order, None, out, None, None, float(q),  # type: ignore[arg-type]
+                      2.0, skips_nan)
+    each = [float(one) for one in q]
+    if not each:
+        raise ValueError("q has no element")
+    found = [_apply(_QUANTILE, x, axis, keepdims, order, None, None, None, None, one, 2.0, skips_nan) for one in each]
+    if out is None:
+        return _stack(found)
+    shape = (len(each), *found[0].shape)
+    if out.dtype != found[0].dtype:
+        raise TypeError(f"out is {out.dtype}, and the result is {found[0].dtype}")
+    if tuple(out.shape) != shape:
+        raise ValueError(f"out has shape {list(out.shape)}, and the result has shape {list(shape)}")
+    for number, one in enumerate(found):
+        out[number, ...] = one
+    return out
+
+
 def quantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Array | None = None, *,
              keepdims: bool = False, order: Order = "logical") -> Any:
     """The quantile: the sorted elements at q * (n - 1), linear between the two nearest; NaN if there is one.
@@ -332,14 +354,7 @@ def quantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Ar
     >>> cf.quantile(np.array([0.0, 1.0, 2.0, 10.0]), [0.25, 0.5])
     array([0.75, 1.5 ])
     """
-    if isinstance(q, (int, float)) or getattr(q, "shape", None) == ():
-        return _apply(_QUANTILE, x, axis, keepdims, order, None, out, None, None, float(q))  # type: ignore[arg-type]
-    if out is not None:
-        raise TypeError("out= with several q is not supported")
-    each = [_apply(_QUANTILE, x, axis, keepdims, order, None, None, None, None, float(one)) for one in q]
-    if not each:
-        raise ValueError("q has no element")
-    return _stack(each)
+    return _quantiles(x, q, axis, out, keepdims, order, False)
 
 
 def logsumexp(x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
@@ -544,3 +559,29 @@ def nanargmin(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepd
     np.int64(1)
     """
     return _apply(_ARGMIN, x, axis, keepdims, order, None, out, None, None, 0.0, 2.0, True)
+
+
+def nanmedian(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False,
+              order: Order = "logical") -> Any:
+    """The median of the elements that are not NaN, or NaN if all are; otherwise as :func:`median`.
+
+    Examples
+    --------
+    >>> import cranefold as cf, numpy as np
+    >>> cf.nanmedian(np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, 7.0]]), axis=1)
+    array([1.5, 7. ])
+    """
+    return _apply(_MEDIAN, x, axis, keepdims, order, None, out, None, None, 0.0, 2.0, True)
+
+
+def nanquantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Array | None = None, *,
+                keepdims: bool = False, order: Order = "logical") -> Any:
+    """The quantile of the elements that are not NaN, or NaN if all are; otherwise as :func:`quantile`.
+
+    Examples
+    --------
+    >>> import cranefold as cf, numpy as np
+    >>> cf.nanquantile(np.array([0.0, np.nan, 2.0, 10.0]), 0.25)
+    np.float64(1.0)
+    """
+    return _quantiles(x, q, axis, out, keepdims, order, True)

@@ -5,8 +5,9 @@
 
 use crate::engine::{self, Engine};
 use crate::error::{of_call, of_compile, of_spec};
-use crate::function::{Asked, Function};
-use crate::view::{Dims, New, View};
+use crate::function::{Asked, Function, check_q};
+use crate::select::{self, Place, Selection};
+use crate::view::{Dims, New, View, row_major};
 use crate::{door, dtype};
 use cranefold::{DType, Input, Kernel, Output, Spec};
 use numpy::npyffi::npy_intp;
@@ -168,12 +169,22 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
     let axes = axes_of(given.axis, rank)?;
     let asked = given.dtype.map(dtype::asked).transpose()?;
     let further = |object: Option<&Bound<'py, PyAny>>| object.map(View::of).transpose();
-    let mut mask = further(given.mask)?;
-    if mask.is_some() && matches!(given.function, Function::Var | Function::Std) && !given.skips_nan {
-        mask = only_if_it_hides(py, given, &x, mask)?;
+    let operands = Operands {
+        x,
+        mask: further(given.mask)?,
+        others: [further(given.others[0])?, further(given.others[1])?],
+        out: further(given.out)?,
+    };
+    if given.skips_nan && operands.x.dtype.is_float() {
+        match given.function {
+            Function::Median => return selected(py, given, &operands, axes, Selection::Median),
+            Function::Quantile => {
+                check_q(given.parameter)?;
+                return selected(py, given, &operands, axes, Selection::Quantile(given.parameter));
+            }
+            _ => {}
+        }
     }
-    let operands =
-        Operands { x, mask, others: [further(given.others[0])?, further(given.others[1])?], out: further(given.out)? };
 
     let mut key = Key::new();
     let flags = [
@@ -203,35 +214,45 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
     run(py, given, &operands, &plan)
 }
 
-/// The mask of a variance, unless it is all true.
-///
-/// The library has no masked form of its variance, so that one with a mask is computed in another way; and a mask that is
-/// all true changes no bit.
+/// Calls a median or quantile that leaves NaN out.
 #[cold]
-fn only_if_it_hides<'py>(
+fn selected<'py>(
     py: Python<'py>,
     given: &Arguments<'_, 'py>,
-    x: &View<'py>,
-    mask: Option<View<'py>>,
-) -> PyResult<Option<View<'py>>> {
-    let (Some(object), Some(mask)) = (given.mask, mask) else { return Ok(None) };
-    check_mask(&mask)?;
-    placed("where", &mask, x, &[], false)?;
-    let others = [None; 2];
-    let function = Function::All;
-    let all = Arguments {
-        function,
-        x: object,
-        axis: None,
-        keepdims: false,
-        dtype: None,
-        out: None,
-        initial: None,
-        mask: None,
-        others,
-        ..*given
-    };
-    Ok(if call(py, &all)?.is_truthy()? { None } else { Some(mask) })
+    arrays: &Operands<'py>,
+    axes: u64,
+    selection: Selection,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (x, dtype) = (&arrays.x, arrays.x.dtype);
+    let shape = shape_of(x, axes, given.keepdims);
+    let (lowest, bytes) = x.span();
+    let first = x.data.addr() - lowest.addr();
+    let from = Place { bytes: door::bytes(lowest, bytes), first, shape: x.shape.clone(), strides: x.strides.clone() };
+    if let (Some(out), Some(given)) = (&arrays.out, given.out) {
+        check_out(out, &shape, dtype)?;
+        check_memory(out, [x])?;
+        let (lowest, bytes) = out.span();
+        let (first, strides) = (out.data.addr() - lowest.addr(), out.strides.clone());
+        let mut to = Place { bytes: door::bytes_mut(lowest, bytes), first, shape, strides };
+        py.detach(|| select::write(selection, dtype, &from, axes, &mut to));
+        return Ok(given.clone());
+    }
+    let extents: SmallVec<[npy_intp; 6]> = shape.iter().map(|&extent| extent as npy_intp).collect();
+    let new = x.kind.new_array(py, dtype, &extents)?;
+    let bytes = shape.iter().product::<i64>() as usize * dtype.bytes() as usize;
+    let strides = row_major(&shape);
+    let mut to = Place { bytes: door::bytes_mut(new.data, bytes), first: 0, shape, strides };
+    py.detach(|| select::write(selection, dtype, &from, axes, &mut to));
+    new.finish(py)
+}
+
+/// The shape of a result without the reduced axes, or with extents of 1 for them.
+fn shape_of(x: &View<'_>, axes: u64, keepdims: bool) -> Dims {
+    let extents = x.shape.iter().enumerate().map(|(axis, &extent)| (axes >> axis & 1 != 0, extent));
+    match keepdims {
+        true => extents.map(|(is_reduced, extent)| if is_reduced { 1 } else { extent }).collect(),
+        false => extents.filter(|&(is_reduced, _)| !is_reduced).map(|(_, extent)| extent).collect(),
+    }
 }
 
 /// Refuses a mask that is not bool.
@@ -268,6 +289,9 @@ fn plan(
 ) -> PyResult<Plan> {
     let (function, x) = (given.function, &arrays.x);
     arrays.mask.as_ref().map_or(Ok(()), check_mask)?;
+    let is_reduced = |axis: usize| axes >> axis & 1 != 0;
+    let extents = || x.shape.iter().copied().enumerate();
+    let reduced: i64 = extents().filter(|&(axis, _)| is_reduced(axis)).map(|(_, extent)| extent).product();
     let text = Asked {
         function,
         skips_nan: given.skips_nan,
@@ -278,18 +302,12 @@ fn plan(
         parameter: given.parameter,
         second: given.second,
         others: [0, 1].map(|n| arrays.others[n].as_ref().map(|view| view.dtype)),
+        count: reduced,
     }
     .text()?;
 
-    let is_reduced = |axis: usize| axes >> axis & 1 != 0;
-    let extents = || x.shape.iter().copied().enumerate();
-    let reduced: i64 = extents().filter(|&(axis, _)| is_reduced(axis)).map(|(_, extent)| extent).product();
-    let kept: Dims = extents().filter(|&(axis, _)| !is_reduced(axis)).map(|(_, extent)| extent).collect();
-    let shape: Dims = match (function.writes_elements(), given.keepdims) {
-        (true, _) => x.shape.clone(),
-        (false, false) => kept.clone(),
-        (false, true) => extents().map(|(axis, extent)| if is_reduced(axis) { 1 } else { extent }).collect(),
-    };
+    let kept = shape_of(x, axes, false);
+    let shape = if function.writes_elements() { x.shape.clone() } else { shape_of(x, axes, given.keepdims) };
     let is_empty = shape.contains(&0);
     if reduced == 0 && !is_empty && function.needs_elements() && given.initial.is_none() {
         return Err(PyValueError::new_err(format!(

@@ -3,6 +3,7 @@
 //! The layouts are those of `dlpack.h`, version 1.
 
 use crate::door;
+use crate::view::row_major;
 use cranefold::DType;
 use pyo3::exceptions::{PyBufferError, PyMemoryError};
 use pyo3::prelude::*;
@@ -123,11 +124,7 @@ impl Owned {
         let refused = |_| PyMemoryError::new_err(format!("there is no memory for an array of shape {shape:?}"));
         lines.try_reserve_exact(lines_needed).map_err(refused)?;
         lines.resize(lines_needed, Line { _bytes: [0; 64] });
-        let mut strides = vec![1; shape.len()];
-        for axis in (1..shape.len()).rev() {
-            strides[axis - 1] = strides[axis] * shape[axis].max(1);
-        }
-        Ok(Owned { lines, shape: shape.to_vec(), strides, dtype })
+        Ok(Owned { lines, shape: shape.to_vec(), strides: row_major(shape).to_vec(), dtype })
     }
 
     /// The address of the first element.

@@ -8,7 +8,7 @@ use crate::dlpack::{
     CPU, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, EXCHANGE, ExchangeApi, LEGACY,
     USED_LEGACY, VERSIONED,
 };
-use crate::view::Dims;
+use crate::view::{Dims, row_major};
 use cranefold::{CallError, DType, Executor, Input, Kernel, Output};
 use numpy::PY_ARRAY_API;
 use numpy::npyffi::{NpyTypes, PyArrayObject, get_type_object, npy_intp};
@@ -165,16 +165,9 @@ fn tensor_of(tensor: &DLTensor, writable: bool) -> Lent {
         false => Some(Dims::from_slice(unsafe { std::slice::from_raw_parts(start, rank) })),
     };
     let shape = list(tensor.shape).unwrap_or_default();
-    let row_major = || {
-        let mut strides = Dims::from_elem(1, rank);
-        for axis in (1..rank).rev() {
-            strides[axis - 1] = strides[axis] * shape[axis].max(1);
-        }
-        strides
-    };
     Lent {
         data: tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize),
-        strides: list(tensor.strides).unwrap_or_else(row_major),
+        strides: list(tensor.strides).unwrap_or_else(|| row_major(&shape)),
         shape,
         device: tensor.device.device_type,
         dtype: (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes),
@@ -342,23 +335,35 @@ pub unsafe extern "C" fn free_tensor(tensor: *mut DLManagedTensor) {
     }
 }
 
+/// The bytes at the address of an array that is read.
+#[inline]
+pub fn bytes<'a>(lowest: *const u8, bytes: usize) -> &'a [u8] {
+    let start = if bytes == 0 { std::ptr::NonNull::dangling().as_ptr() } else { lowest };
+    // SAFETY: the span was computed from the shape and strides of an array that the caller holds, and starts at its lowest
+    // element. That nobody writes into it meanwhile is up to the caller's threads, as with NumPy; what reads then finds some
+    // value, as no operation depends on one being valid.
+    unsafe { std::slice::from_raw_parts(start, bytes) }
+}
+
+/// The bytes at the address of an array that is written.
+#[inline]
+pub fn bytes_mut<'a>(lowest: *mut u8, bytes: usize) -> &'a mut [u8] {
+    let start = if bytes == 0 { std::ptr::NonNull::dangling().as_ptr() } else { lowest };
+    // SAFETY: as above, of an array that may be written; it overlaps no other buffer, which `call` checks for arrays of
+    // callers, and others are new.
+    unsafe { std::slice::from_raw_parts_mut(start, bytes) }
+}
+
 /// The elements at an address as an input.
 #[inline]
 pub fn input<'a>(dtype: DType, lowest: *const u8, bytes: usize) -> Input<'a> {
-    let start = if bytes == 0 { std::ptr::NonNull::dangling().as_ptr() } else { lowest };
-    // SAFETY: the span was computed from the shape and strides of an array that the caller holds, and starts at its lowest
-    // element. That nobody writes into it meanwhile is up to the caller's threads, as with NumPy; the kernel then reads
-    // some value, as no operation of it depends on one being valid.
-    Input::from_bytes(dtype, unsafe { std::slice::from_raw_parts(start, bytes) })
+    Input::from_bytes(dtype, self::bytes(lowest, bytes))
 }
 
 /// The elements at an address as an output.
 #[inline]
 pub fn output<'a>(dtype: DType, lowest: *mut u8, bytes: usize) -> Output<'a> {
-    let start = if bytes == 0 { std::ptr::NonNull::dangling().as_ptr() } else { lowest };
-    // SAFETY: as above, of an array that may be written; it overlaps no other buffer, which `call` checks for arrays of
-    // callers, and others are new.
-    Output::from_bytes(dtype, unsafe { std::slice::from_raw_parts_mut(start, bytes) })
+    Output::from_bytes(dtype, bytes_mut(lowest, bytes))
 }
 
 /// A value that goes along while the interpreter is detached.

@@ -81,6 +81,8 @@ pub struct Asked {
     pub second: f64,
     /// The element types of weight and bias.
     pub others: [Option<DType>; 2],
+    /// The number of elements of a slice.
+    pub count: i64,
 }
 
 /// The text of a call's body, and what stands before it.
@@ -266,11 +268,8 @@ impl Asked {
                 match mask {
                     None => out(&format!("{op}({x}, ddof={parameter})")),
                     Some(mask) => {
-                        text.definitions = format!(
-                            "kept = {mask}; count = {wide}(sum(i64(kept))); value = {x}; \
-                             centre = sum(select(kept, value, 0)) / count; apart = select(kept, value - centre, 0); "
-                        );
-                        let value = format!("sum(apart * apart) / max(count - {parameter}, 0)");
+                        text.definitions = self.masked_moments(mask, &x, wide);
+                        let value = format!("m2 / max(count - {parameter}, 0)");
                         out(&if op == "std" { format!("sqrt({value})") } else { value })
                     }
                 }
@@ -304,9 +303,7 @@ impl Asked {
             Ptp => format!("{dtype}(max(x0) - min(x0))"),
             Median => out(&format!("median({x})")),
             Quantile => {
-                if !(0.0..=1.0).contains(&self.parameter) {
-                    return Err(PyValueError::new_err(format!("q must be between 0 and 1, {} given", self.parameter)));
-                }
+                check_q(self.parameter)?;
                 out(&format!("quantile({x}, q={parameter})"))
             }
             LogSumExp => out(&format!("log_sum_exp({x})")),
@@ -346,6 +343,28 @@ impl Asked {
         Ok(text)
     }
 
+    /// Definitions of `count` and `m2`: how many elements a mask keeps, and the sum of their squared deviations.
+    ///
+    /// Hidden elements are filled with the rounded mean of the others, and the whole slice goes through the variance
+    /// without a mask, which an all-true mask therefore has to the bit. With n kept and h hidden elements the fill adds
+    /// δ² n h / (n + h), where δ is the mean less the fill; the mean of the filled slice is n δ / (n + h) above the fill.
+    fn masked_moments(&self, mask: &str, x: &str, wide: DType) -> String {
+        // The variance is divided by n - ddof: by 1, or by a power of two where n - 1 is no float.
+        let rounded = |count: f64| if wide == DType::F64 { count } else { f64::from(count as f32) };
+        let below =
+            |count: f64| if wide == DType::F64 { count.next_down() } else { f64::from((count as f32).next_down()) };
+        let all = rounded(self.count.max(1) as f64);
+        let ddof = if rounded(all - 1.0) == all { below(all) } else { rounded(all - 1.0) };
+        let freedom = all - ddof;
+        format!(
+            "kept = {mask}; value = {x}; count = {wide}(sum(i64(kept))); hidden = {wide}(sum(i64(not kept))); \
+             fill = sum(select(kept, value, 0)) / count; filled = select(kept, value, fill); \
+             whole = var(filled, ddof={ddof:?}) * {freedom:?}; centre, rest = mean_pair(filled); \
+             above = centre - fill + rest; excess = above * above * hidden / count * {all:?}; \
+             m2 = select(hidden > 0, max(whole - excess, 0), whole); "
+        )
+    }
+
     /// The normalised element times the weight, plus the bias.
     fn scaled(&self, out: &impl Fn(&str) -> String, value: &str, wide: DType) -> String {
         let weighted = match self.others[0] {
@@ -374,6 +393,17 @@ impl Asked {
             true => format!("{result}(x0)"),
             false => "x0".into(),
         }
+    }
+}
+
+/// Refuses a q that is NaN or out of range.
+///
+/// # Errors
+/// `ValueError`.
+pub fn check_q(q: f64) -> PyResult<()> {
+    match (0.0..=1.0).contains(&q) {
+        true => Ok(()),
+        false => Err(PyValueError::new_err(format!("q must be between 0 and 1, {q} given"))),
     }
 }
 

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`function`] | the functions as regions: text by the element types of a call |
 //! | [`call`] | keys and plans of calls, and the path of a warm one |
+//! | [`select`] | medians and quantiles that leave NaN out |
 //! | [`kernel`] | kernels of specs and regions, `reduce` without shapes |
 //! | [`view`], [`dtype`], [`dlpack`] | arrays of NumPy and of what speaks DLPack |
 //! | [`engine`] | the compiler of this process and its threads |
@@ -20,6 +21,7 @@ mod engine;
 mod error;
 mod function;
 mod kernel;
+mod select;
 mod view;
 
 use call::Arguments;

@@ -16,6 +16,15 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// Extents or strides, of up to 6 axes without memory on the heap.
 pub type Dims = SmallVec<[i64; 6]>;
 
+/// The strides of an array in row-major order.
+pub fn row_major(shape: &[i64]) -> Dims {
+    let mut strides = Dims::from_elem(1, shape.len());
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis].max(1);
+    }
+    strides
+}
+
 /// The library whose array a caller has given, and takes an answer from.
 #[derive(Clone)]
 pub enum Kind<'py> {

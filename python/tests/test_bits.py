@@ -26,7 +26,16 @@ REDUCTIONS = {
     "median": cf.median,
     "nansum": cf.nansum,
     "nanvar": cf.nanvar,
+    "nanmedian": lambda x, axis, **rest: cf.nanmedian(with_nan(x), axis, **rest),
+    "masked var": lambda x, axis, **rest: cf.var(x, axis, where=x > 0, **rest),
 }
+
+
+def with_nan(x):
+    """The array, in its own layout, with NaN in place of what is negative."""
+    x = x.copy(order="K")
+    x[x < 0] = np.nan
+    return x
 
 
 def data(shape, dtype, seed=0):
@@ -75,15 +84,30 @@ def test_layouts(name, dtype, shape, axis):
 @pytest.mark.parametrize(("shape", "axis"), [((1 << 21,), 0), ((1500, 1100), 1), ((1500, 1100), 0), ((1500, 1100), (0, 1))])
 def test_threads_and_widths(name, shape, axis):
     function, x = REDUCTIONS[name], data(shape, np.float32)
+    same = [(layout, array) for layout, array in layouts(x) if layout in ("C", "F", "slice 0", "reversed 0")]
     expected = None
     for threads in (1, 2, 4):
         for width in (0, 128, 256):
             cf.set_num_threads(threads)
             _core.set_width(width)
-            for array in (x, np.asfortranarray(x)):
+            for layout, array in same:
                 found = bits(function(array, axis))
                 expected = expected or found
-                assert found == expected, (threads, width)
+                assert found == expected, (threads, width, layout)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_layouts_on_threads_and_widths(name):
+    """Every function, in every layout, on 1, 2 and 4 threads, by vectors of 128 bits and of the machine."""
+    function, x = REDUCTIONS[name], data((300, 431), np.float32)
+    same = list(layouts(x))
+    for axis in (0, 1):
+        expected = bits(function(x, axis))
+        for threads, width in ((1, 128), (2, 0), (4, 0), (4, 256)):
+            cf.set_num_threads(threads)
+            _core.set_width(width)
+            for layout, array in same:
+                assert bits(function(array, axis)) == expected, (axis, threads, width, layout)
 
 
 def test_several_threads_have_several_parts():
@@ -94,7 +118,9 @@ def test_several_threads_have_several_parts():
     assert "parts=" not in cf.compile("sum f32[1500,1100] axes=[1]").schedule
 
 
-@pytest.mark.parametrize("name", ["sum", "softmax", "log_softmax", "layer_norm", "rms_norm", "normalize", "var"])
+@pytest.mark.parametrize(
+    "name", ["sum", "softmax", "log_softmax", "layer_norm", "rms_norm", "normalize", "vector_norm", "var", "mean", "logsumexp"]
+)
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 def test_batches(name, dtype):
     """A row has the bits that it has alone, in a batch of any size."""
@@ -103,6 +129,7 @@ def test_batches(name, dtype):
     for batch in range(1, 66):
         part = function(x[:batch], 1)
         assert bits(part) == bits(whole[:batch]), batch
+        assert bits(function(np.asfortranarray(x[65 - batch :]), 1)) == bits(whole[65 - batch :]), batch
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std"])
@@ -117,6 +144,43 @@ def test_an_all_true_mask_changes_no_bit(name, dtype, axis):
         assert bits(function(x, axis, where=mask)) == expected
     with_initial = cf.max(x, axis, initial=x.min(), where=np.ones(x.shape, bool))
     assert bits(with_initial) == bits(cf.max(x, axis))
+    assert bits(getattr(cf, "nan" + name)(x, axis)) == expected
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 2.5])
+def test_an_all_true_mask_of_a_long_slice(ddof):
+    """Where n - 1 is no float32, and with several blocks and parts."""
+    x = data((1 << 24) + 3, np.float32)
+    assert bits(cf.var(x, ddof=ddof, where=np.array(True))) == bits(cf.var(x, ddof=ddof))
+    x = data((700, 900), np.float32)
+    for axis in (0, 1, None):
+        for name in ("var", "std"):
+            function = getattr(cf, name)
+            assert bits(function(x, axis, ddof=ddof, where=np.ones(x.shape, bool))) == bits(function(x, axis, ddof=ddof))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("kept", [0.02, 0.5, 0.999])
+def test_a_masked_variance_is_as_exact_as_another(mean, kept):
+    """Within the 64 additions of a lane, also where the mean is large beside the deviations and few elements are left."""
+    random = np.random.default_rng(0)
+    x = (random.standard_normal((20, 3000)) + mean).astype(np.float32)
+    mask = random.random(x.shape) < kept
+    expected = np.var(x.astype(np.float64), axis=1, ddof=1, where=mask)
+    np.testing.assert_allclose(cf.var(x, 1, ddof=1, where=mask), expected, rtol=64 * 2.0**-24)
+    np.testing.assert_allclose(cf.nanvar(np.where(mask, x, np.nan), 1, ddof=1), expected, rtol=64 * 2.0**-24)
+
+
+def test_masked_variances_of_few():
+    """One element is left, or fewer than ddof; infinities that are hidden and seen."""
+    x = np.array([[1, 7, np.inf], [2, 4, 9], [3, 5, 5]], np.float32)
+    mask = np.array([[True, True, False], [False, True, False], [False, False, False]])
+    np.testing.assert_array_equal(cf.var(x, 1, where=mask), [9, 0, np.nan])
+    np.testing.assert_array_equal(cf.var(x, 1, ddof=1, where=mask), [18, np.nan, np.nan])
+    np.testing.assert_array_equal(cf.var(x, 1, ddof=2, where=mask), [np.inf, np.nan, np.nan])
+    assert np.isnan(cf.var(x, where=x > 5)) and cf.std(x, where=x < 3) == 0.5
+    huge = np.array([3e38, 3e38, -3e38, 1], np.float32)
+    assert bits(cf.var(huge, where=np.ones(4, bool))) == bits(cf.var(huge))
 
 
 def test_nothing_selected():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cranefold as cf
+from cranefold import _core
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 jax = pytest.importorskip("jax", reason="JAX is not installed")
@@ -46,6 +47,44 @@ def test_same_bits_of_elements(name):
     assert isinstance(found, torch.Tensor) and raw(found) == expected
     assert raw(function(torch.from_numpy(x.T.copy()).t())) == expected
     assert raw(function(jnp.asarray(x))) == expected
+
+
+def tensors(x):
+    """The values of an array as tensors of torch and arrays of JAX, in places that differ."""
+    yield "torch", torch.from_numpy(x.copy())
+    yield "torch, F", torch.from_numpy(x.T.copy()).t()
+    yield "torch, slice", torch.from_numpy(x.copy()).repeat_interleave(2, 1)[:, ::2]
+    yield "NumPy, reversed", np.flip(np.flip(x, 0).copy(), 0)
+    yield "JAX", jnp.asarray(x)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "argmax", "vector_norm", "logsumexp", *ELEMENTS])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_same_bits_on_threads_and_widths(name, axis):
+    """1, 2 and 4 threads x widths x libraries x layouts, of arrays with several parts."""
+    x, function = data((600, 900)), getattr(cf, name)
+    cf.set_num_threads(1)
+    expected = raw(function(x, axis=axis))
+    with jax.enable_x64(True):
+        same = list(tensors(x))
+        for threads in (1, 2, 4):
+            for width in (128, 0):
+                cf.set_num_threads(threads)
+                _core.set_width(width)
+                for kind, tensor in same:
+                    assert raw(function(tensor, axis=axis)) == expected, (threads, width, kind)
+
+
+@pytest.mark.parametrize("name", ["sum", "vector_norm", *ELEMENTS])
+def test_batches(name):
+    """A row has the bits that it has alone, in a batch of any size, in every library."""
+    x, function = data((65, 300)), getattr(cf, name)
+    whole = np.asarray(function(x, axis=1))
+    tensor, array = torch.from_numpy(x), jnp.asarray(x)
+    for batch in range(1, 66):
+        assert raw(function(tensor[:batch], axis=1)) == whole[:batch].tobytes(), batch
+        if batch % 8 == 1:
+            assert raw(function(array[:batch], axis=1)) == whole[:batch].tobytes(), batch
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64"])
@@ -94,6 +133,10 @@ def test_several_outputs():
     k = cf.compile("softmax f32[3,4] axes=[1]")
     assert k(torch.zeros(3, 4)).tolist() == [[0.25] * 4] * 3
     assert cf.quantile(torch.arange(5.0), [0.0, 0.5]).tolist() == [0.0, 2.0]
+    out = torch.zeros(2)
+    assert cf.quantile(torch.arange(5.0), [0.0, 0.5], None, out) is out and out.tolist() == [0.0, 2.0]
+    assert cf.nanmedian(torch.tensor([[1.0, torch.nan], [3.0, 5.0]]), 1).tolist() == [1.0, 4.0]
+    assert isinstance(cf.nanquantile(jnp.arange(5.0), 0.25), jax.Array)
     assert isinstance(cf.average(jnp.arange(4.0), weights=jnp.ones(4)), jax.Array)
 
 
@@ -121,6 +164,27 @@ def test_masks():
 def test_refused(make, text):
     with pytest.raises(TypeError, match=text):
         cf.sum(make())
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda pandas: pandas.Series([1.0, 2.0]), r"Series is no array.*pass x.to_numpy\(\)"),
+        (lambda pandas: pandas.DataFrame({"a": [1.0, 2.0]}), r"DataFrame is no array.*pass x.to_numpy\(\)"),
+        (lambda pandas: pandas.Index([1.0, 2.0]), r"Index is no array.*pass x.to_numpy\(\)"),
+        (lambda pandas: pandas.array([1, None], dtype="Int64"), r"IntegerArray is no array.*pass x.to_numpy\(\)"),
+    ],
+)
+def test_pandas_is_refused(make, text):
+    with pytest.raises(TypeError, match=text):
+        cf.sum(make(pytest.importorskip("pandas", reason="pandas is not installed")))
+
+
+@pytest.mark.parametrize("name", ["csr_matrix", "csc_array", "coo_array", "bsr_array"])
+def test_sparse_arrays_are_refused(name):
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    with pytest.raises(TypeError, match=r"is no array.*pass x.toarray\(\)"):
+        cf.sum(getattr(sparse, name)(np.eye(4)))
 
 
 def test_tracers_are_refused():

@@ -209,6 +209,61 @@ def test_variants_without_nan(case, name):
     )
 
 
+@SETTINGS
+@given(arrays(FLOATS), st.sampled_from([0.0, 0.25, 0.3, 0.9, 1.0]))
+def test_quantiles_without_nan(case, q):
+    x, axis, keepdims = case
+    x = np.where(np.isinf(x), x.dtype.type(2), x)
+    axis = None if axis == () else axis
+    wide = x.astype(np.float64)
+    if x.size == 0:
+        expected = np.full(np.sum(x, axis=axis, keepdims=keepdims).shape, np.nan)
+        same(cf.nanmedian(x, axis, keepdims=keepdims), expected.astype(x.dtype))
+        return
+    expected = quiet(np.nanquantile, wide, q, axis=axis, keepdims=keepdims)
+    close(cf.nanquantile(x, q, axis, keepdims=keepdims), expected, x.dtype.type, 10)
+    expected = quiet(np.nanmedian, wide, axis=axis, keepdims=keepdims)
+    close(cf.nanmedian(x, axis, keepdims=keepdims), expected, x.dtype.type, 10)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, ml_dtypes.bfloat16])
+def test_quantiles_without_nan_are_those_of_the_rest(dtype):
+    """The bits of `median` and `quantile` over the elements that are not NaN, infinities and zeros among them."""
+    random = np.random.default_rng(0)
+    most = float(ml_dtypes.finfo(dtype).max)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, most, -most, 1, 2], dtype)
+    for count in range(1, 40):
+        row = np.where(random.random(count) < 0.4, random.choice(special, count), random.standard_normal(count).astype(dtype))
+        row = row.astype(dtype)
+        x = np.full(57, np.nan, dtype)
+        x[np.sort(random.permutation(57)[:count])] = row
+        for q in (0.0, 0.25, 1 / 3, 0.5, 0.77, 1.0):
+            found, expected = cf.nanquantile(x, q), cf.quantile(row, q)
+            assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes()), (row, q)
+        assert cf.nanmedian(x).tobytes() == cf.median(row).tobytes(), row
+    assert np.isnan(cf.nanmedian(np.full((2, 3), np.nan, dtype), 1).astype(np.float64)).all()
+
+
+def test_quantiles_of_integers_have_no_nan():
+    x = np.array([[1, 9, 2], [4, 8, 6]])
+    same(cf.nanmedian(x, 1), cf.median(x, 1))
+    same(cf.nanquantile(x, [0.1, 0.5], 0), cf.quantile(x, [0.1, 0.5], 0))
+
+
+def test_out_of_quantiles():
+    x = np.array([[1.0, np.nan, 3.0, 2.0], [5.0, 6.0, np.nan, np.nan]])
+    wide = np.zeros((2, 2))
+    assert cf.nanmedian(x, 1, out=wide[:, 1]) is not None
+    same(wide, np.array([[0, 2], [0, 5.5]]))
+    kept = np.zeros((2, 1))
+    assert cf.nanquantile(x, 1.0, 1, kept, keepdims=True) is kept
+    same(kept, np.array([[3.0], [6.0]]))
+    several = np.zeros((3, 2))[::-1]
+    assert cf.quantile(np.nan_to_num(x), [0.0, 0.5, 1.0], 1, several) is several
+    same(several, cf.quantile(np.nan_to_num(x), [0.0, 0.5, 1.0], 1))
+    same(cf.nanquantile(x, [0.0, 1.0]), np.array([1.0, 6.0]))
+
+
 def test_positions_without_nan():
     x = np.array([[np.nan, -np.inf, -np.inf], [3, np.nan, 5]])
     same(cf.nanargmax(x, 1), np.array([1, 2]))

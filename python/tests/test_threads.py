@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -114,6 +116,13 @@ def test_calls_from_many_threads():
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+def test_no_lock_of_the_interpreter():
+    """In a free-threaded Python the package leaves the lock off; a module that does not say so turns it on."""
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("this Python has the lock")
+    assert not sys._is_gil_enabled()
 
 
 def test_other_threads_run_meanwhile():
