@@ -13,12 +13,17 @@ use cranefold_ir::expression::{Expression, Folded, Operation, name};
 use cranefold_ir::ops::{OpCall, Row, find};
 use cranefold_ir::region::{Body, BodyInput, Definition, Reach, Value};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::rc::Rc;
 
 type Result<T> = std::result::Result<T, GraphError>;
 
 /// The graph without composites, and its value for each value of the given graph.
-pub(crate) fn expanded(graph: &Graph) -> Result<(Graph, Vec<ValueId>)> {
-    let mut b = Builder::new();
+pub(crate) fn expanded(graph: &Graph) -> Result<(Cow<'_, Graph>, Vec<ValueId>)> {
+    if !graph.nodes().iter().any(|node| matches!(node.op, Op::Normalize { .. } | Op::Composite { .. })) {
+        return Ok((Cow::Borrowed(graph), (0..graph.values().len() as u32).map(ValueId).collect()));
+    }
+    let mut e = Expander { b: Builder::new(), bodies: FxHashMap::default() };
     let mut to: Vec<ValueId> = vec![];
     for node in graph.nodes() {
         let inputs: Vec<ValueId> = node.inputs.iter().map(|id| to[id.index()]).collect();
@@ -26,30 +31,30 @@ pub(crate) fn expanded(graph: &Graph) -> Result<(Graph, Vec<ValueId>)> {
         let outputs = match &node.op {
             Op::Normalize { call, axes } => {
                 let dtype = graph.value(node.outputs[0]).dtype;
-                vec![Expander { b: &mut b }.row(call, axes, &inputs, dtype)?]
+                vec![e.row(call, axes, &inputs, dtype)?]
             }
-            Op::Composite { row, axes, params } => {
-                Expander { b: &mut b }.composite(row, axes, params, &inputs, node)?
-            }
+            Op::Composite { row, axes, params } => e.composite(row, axes, params, &inputs, node)?,
             op => {
                 let types = own().map(|value| (value.dtype, value.shape.clone())).collect();
-                b.unchecked(op.clone(), &inputs, types)
+                e.b.unchecked(op.clone(), &inputs, types)
             }
         };
         to.extend(outputs);
     }
     for output in graph.outputs() {
-        b.output(&output.name, to[output.value.index()])?;
+        e.b.output(&output.name, to[output.value.index()])?;
     }
-    Ok((b.finish()?, to))
+    Ok((Cow::Owned(e.b.finish()?), to))
 }
 
 /// Builds the primitives of a composite.
-struct Expander<'b> {
-    b: &'b mut Builder,
+struct Expander {
+    b: Builder,
+    /// The texts of rows that were read, with the types of their floats.
+    bodies: FxHashMap<(String, DType), Rc<Body>>,
 }
 
-impl Expander<'_> {
+impl Expander {
     fn map(&mut self, formula: &str, inputs: &[ValueId], dtype: DType) -> Result<ValueId> {
         let formula: Expression = formula.parse().map_err(|e| GraphError::Call(format!("{e}")))?;
         self.b.add_typed("", Op::Map(formula), inputs, dtype)
@@ -80,8 +85,16 @@ impl Expander<'_> {
 
     /// The last value of a region's body over `x`, of this float type.
     fn text(&mut self, text: &str, axes: &[usize], x: ValueId, float: DType) -> Result<ValueId> {
-        let input = BodyInput { name: "x".into(), dtype: float, reach: Reach::Element };
-        let body = Body::parse(text, vec![input], &[true], float).map_err(|e| GraphError::Call(e.to_string()))?;
+        let body = match self.bodies.get(&(text.to_string(), float)) {
+            Some(body) => body.clone(),
+            None => {
+                let input = BodyInput { name: "x".into(), dtype: float, reach: Reach::Element };
+                let body = Body::parse(text, vec![input], &[true], float);
+                let body = Rc::new(body.map_err(|error| GraphError::Call(error.to_string()))?);
+                self.bodies.insert((text.to_string(), float), body.clone());
+                body
+            }
+        };
         let mut names: FxHashMap<String, ValueId> = FxHashMap::default();
         names.insert("x".into(), x);
         for Definition { names: defined, value } in &body.definitions {

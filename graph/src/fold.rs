@@ -32,14 +32,17 @@ impl Known {
                 self.values.insert(next, Some(data.clone()));
                 continue;
             }
+            let is_dead = node.inputs.iter().any(|input| matches!(self.values.get(input), Some(None)));
+            if is_dead || matches!(node.op, Op::Input | Op::Opaque { .. } | Op::Normalize { .. } | Op::Composite { .. })
+            {
+                self.values.extend(node.outputs.iter().map(|&id| (id, None)));
+                continue;
+            }
             let types: Vec<(DType, &[u64])> =
                 node.outputs.iter().map(|&id| (graph.value(id).dtype, graph.value(id).shape.as_slice())).collect();
             let is_small = types.iter().all(|(_, shape)| shape.iter().product::<u64>() <= MAX_FOLDED);
-            let is_primitive =
-                !matches!(node.op, Op::Input | Op::Opaque { .. } | Op::Normalize { .. } | Op::Composite { .. });
             let missing = node.inputs.iter().find(|input| !self.values.contains_key(input));
-            let is_dead = node.inputs.iter().any(|input| matches!(self.values.get(input), Some(None)));
-            if let Some(&missing) = missing.filter(|_| is_small && is_primitive && !is_dead) {
+            if let Some(&missing) = missing.filter(|_| is_small) {
                 open.push(missing);
                 continue;
             }
@@ -52,7 +55,7 @@ impl Known {
                     (data.len() as u64 <= 16 * MAX_FOLDED).then(|| Tensor::of(data))
                 })
                 .collect();
-            let results = given.filter(|_| is_small && is_primitive).and_then(|given| {
+            let results = given.filter(|_| is_small).and_then(|given| {
                 let given: Vec<&Tensor> = given.iter().collect();
                 node_values(&node.op, &given, &types).ok()
             });

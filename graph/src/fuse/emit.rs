@@ -1,7 +1,8 @@
 //! The text of a kernel: the region of its terms.
 
-use super::place::{Access, Kernel, Placement};
-use super::space::Index;
+use super::kernel::{Access, Kernel};
+use super::place::Placement;
+use super::space::{Index, seen_through};
 use super::terms::{T, TermOp};
 use crate::shape::row_major;
 use cranefold_ir::DType::{self, F32, F64};
@@ -220,13 +221,7 @@ impl Emitter<'_, '_> {
         }
         let (value, depth) = match &term.op {
             TermOp::View(from) => {
-                let inner = terms.get(term.args[0]);
-                let mut own = vec![vec![]; inner.shape.len()];
-                for (axis, atoms) in from.iter().zip(index) {
-                    if let Some(axis) = axis {
-                        own[*axis] = atoms.clone();
-                    }
-                }
+                let own = seen_through(from, index, terms.shape(term.args[0]));
                 return self.value(term.args[0], &own);
             }
             TermOp::Reshape => {
@@ -365,7 +360,7 @@ impl Emitter<'_, '_> {
         (strides, offset)
     }
 
-    fn output_layout(&self, placed: &super::place::Placed) -> Result<String, String> {
+    fn output_layout(&self, placed: &super::kernel::Placed) -> Result<String, String> {
         let terms = self.placement.terms;
         let (into, axis, start) = placed.into;
         let index = self.kernel.space.resolved(&placed.index);
@@ -376,7 +371,8 @@ impl Emitter<'_, '_> {
         // The axes of the output: all, those that are kept, or those that no total reduces.
         let space = &self.kernel.space;
         let is_element = self.is_one_element || depends.iter().any(|&atom| space.is_reduced(atom));
-        let total = self.kernel.totals.as_ref().map(|totals| space.atoms_of(&vec![totals.clone()])).unwrap_or_default();
+        let total =
+            self.kernel.totals.as_ref().map(|totals| space.atoms_of(&[totals.clone()].into())).unwrap_or_default();
         let is_total = !is_element && total.iter().any(|atom| space.extent(*atom) != 1 && !depends.contains(atom));
         let stays = |atom: usize| is_element || !(space.is_reduced(atom) || is_total && total.contains(&atom));
         let axes: Vec<usize> = (0..self.atoms.len()).filter(|&place| stays(self.atoms[place])).collect();

@@ -1,29 +1,42 @@
 //! The fuser: a graph becomes a plan.
+//!
+//! | stage | files |
+//! | --- | --- |
+//! | composites are written out in primitives | `expand`, beside this folder |
+//! | primitives become terms, equal ones once, after the rewrites | `translate`, `terms`, `rewrite` |
+//! | each reduction goes into a kernel, with what it is computed from | `place`, `join`, `pull` |
+//! | each value between kernels gets the kernel that writes it | `settle`, `outputs`, `maps` |
+//! | each kernel becomes the text of a region | `emit` |
+//! | kernels, buffers and the host's steps become a plan | `assemble` |
+//!
+//! A `Kernel` has a `Space` of axes, in which `locate` finds the index of a term; `Waits` keep steps from following
+//! themselves. A new rewrite is a row of [`REWRITES`] and a function in `rewrite`, and nothing else.
 
+mod assemble;
 mod emit;
+mod join;
+mod kernel;
+mod locate;
+mod maps;
+mod outputs;
 mod place;
+mod pull;
 mod rewrite;
+mod settle;
 mod space;
 mod terms;
 mod translate;
+mod waits;
 
 pub use rewrite::{REWRITES, Rewrite};
 
-use crate::data::Data;
 use crate::error::GraphError;
 use crate::expand::expanded;
-use crate::fold::Known;
-use crate::graph::{Graph, ValueId};
-use crate::op::Op;
-use crate::plan::{Buffer, Plan, PlanKernel, PlanOpaque, PlanOutput, PlanStep};
-use crate::shape::elements;
-use cranefold_ir::{DType, Scalar};
-use cranefold_spec::{Order, Spec};
-use emit::emitted;
-use place::{Placement, Unit, Why};
-use rustc_hash::{FxHashMap, FxHashSet};
-use terms::{T, TermOp};
-use translate::{Translated, translated};
+use crate::graph::Graph;
+use crate::plan::Plan;
+use assemble::Assembly;
+use cranefold_spec::Order;
+use translate::translated;
 
 /// The choices of the fuser.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,422 +84,5 @@ impl Default for FuseOptions {
 pub fn fuse(graph: &Graph, options: &FuseOptions) -> Result<Plan, GraphError> {
     let (primitive, to) = expanded(graph)?;
     let translated = translated(&primitive);
-    Fuser { graph, primitive: &primitive, to: &to, translated: &translated, options }.plan()
+    Assembly { graph, primitive: &primitive, to: &to, translated: &translated, options }.plan()
 }
-
-struct Fuser<'g> {
-    graph: &'g Graph,
-    primitive: &'g Graph,
-    /// The value of the primitive graph for each value of the graph.
-    to: &'g [ValueId],
-    translated: &'g Translated,
-    options: &'g FuseOptions,
-}
-
-/// The buffers of a plan, as they are found.
-struct Buffers {
-    all: Vec<Buffer>,
-    of: FxHashMap<(T, DType), usize>,
-    names: FxHashSet<String>,
-}
-
-impl Buffers {
-    fn add(&mut self, name: &str, dtype: DType, shape: &[u64], data: Option<Data>) -> usize {
-        let mut own = name.to_string();
-        let mut number = 1;
-        while !self.names.insert(own.clone()) {
-            own = format!("{name}.{number}");
-            number += 1;
-        }
-        self.all.push(Buffer { name: own, dtype, shape: shape.to_vec(), data });
-        self.all.len() - 1
-    }
-}
-
-impl Fuser<'_> {
-    fn plan(&self) -> Result<Plan, GraphError> {
-        let terms = &self.translated.terms;
-        let of = |id: ValueId| self.translated.of[id.index()];
-        let needed = self.needed_nodes();
-        let mut opaque: Vec<(usize, Vec<T>, Vec<T>)> = vec![];
-        for (number, node) in self.primitive.nodes().iter().enumerate() {
-            if matches!(node.op, Op::Opaque { .. }) && needed[number] {
-                let all = |ids: &[ValueId]| ids.iter().map(|&id| of(id)).collect();
-                opaque.push((number, all(&node.inputs), all(&node.outputs)));
-            }
-        }
-        let outputs: Vec<T> = self.primitive.outputs().iter().map(|output| of(output.value)).collect();
-        let placement = Placement::new(terms, &opaque, &outputs, self.options.elementwise);
-
-        let wanted = self.wanted(&opaque);
-        let memory = self.memory(&placement, &wanted);
-        let mut buffers = Buffers { all: vec![], of: FxHashMap::default(), names: FxHashSet::default() };
-        let mut plan = Plan::default();
-        let inputs = self.graph.inputs();
-        for &id in &inputs {
-            let value = self.graph.value(id);
-            let buffer = buffers.add(&value.name, value.dtype, &value.shape, None);
-            buffers.of.insert((of(self.to[id.index()]), value.dtype), buffer);
-            plan.inputs.push(buffer);
-        }
-        let names = self.names();
-        let mut notes = self.notes(&placement, &names);
-        let mut computed: Vec<(usize, FxHashSet<T>)> = vec![];
-        for step in placement.order() {
-            match &placement.units[step] {
-                Unit::Opaque(node) => self.opaque(*node, &placement, &memory, &names, &mut buffers, &mut plan)?,
-                Unit::Kernel(kernel) => {
-                    let own: FxHashSet<T> = kernel
-                        .computed
-                        .keys()
-                        .map(|(t, _)| *t)
-                        .chain(kernel.reductions.iter().copied())
-                        .chain(kernel.outputs.iter().map(|placed| placed.term))
-                        .collect();
-                    let left = kernel.outputs.iter().any(|placed| placement.left.contains(&placed.into.0));
-                    let made = self.kernel(&placement, kernel, &memory, &names, &mut buffers);
-                    match made {
-                        Ok(mut made) if !left => {
-                            made.notes = notes.remove(&step).unwrap_or_default();
-                            plan.steps.push(PlanStep::Kernel(made));
-                            computed.push((plan.steps.len() - 1, own));
-                        }
-                        Ok(made) => {
-                            let name = buffers.all[made.outputs[0]].name.clone();
-                            let why = "element-wise nodes without a reduction".to_string();
-                            let attributes = vec![("spec".into(), crate::Attribute::Text(made.spec.to_string()))];
-                            let (inputs, outputs) = (made.inputs, made.outputs);
-                            let step = PlanOpaque { name, op: "map".into(), attributes, inputs, outputs, why };
-                            plan.steps.push(PlanStep::Opaque(step));
-                        }
-                        Err(why) => self.unmade(&placement, kernel, why, &memory, &names, &mut buffers, &mut plan)?,
-                    }
-                }
-            }
-        }
-        if placement.order().len() < placement.units.len() {
-            return Err(GraphError::Call("the plan's steps wait for one another; this is a bug of the fuser".into()));
-        }
-        for output in self.primitive.outputs() {
-            let value = self.primitive.value(output.value);
-            let buffer =
-                self.buffer_as(of(output.value), value.dtype, &placement, &memory, &names, &mut buffers, &mut plan)?;
-            plan.outputs.push(PlanOutput { name: output.name.clone(), buffer, shape: value.shape.clone() });
-        }
-        plan.buffers = buffers.all;
-        self.count(&mut plan, &computed);
-        Ok(plan)
-    }
-
-    /// The nodes from which outputs follow.
-    fn needed_nodes(&self) -> Vec<bool> {
-        let graph = self.primitive;
-        let mut needed = vec![false; graph.nodes().len()];
-        graph.outputs().iter().for_each(|output| needed[graph.value(output.value).node] = true);
-        for number in (0..graph.nodes().len()).rev() {
-            if needed[number] {
-                graph.nodes()[number].inputs.iter().for_each(|&id| needed[graph.value(id).node] = true);
-            }
-        }
-        needed
-    }
-
-    /// The element types in which values are wanted by the caller and the host.
-    fn wanted(&self, opaque: &[(usize, Vec<T>, Vec<T>)]) -> FxHashMap<T, Vec<DType>> {
-        let mut wanted: FxHashMap<T, Vec<DType>> = FxHashMap::default();
-        let mut note = |id: ValueId| {
-            let dtypes = wanted.entry(self.translated.of[id.index()]).or_default();
-            let dtype = self.primitive.value(id).dtype;
-            if !dtypes.contains(&dtype) {
-                dtypes.push(dtype);
-            }
-        };
-        self.primitive.outputs().iter().for_each(|output| note(output.value));
-        opaque.iter().for_each(|(node, ..)| self.primitive.nodes()[*node].inputs.iter().for_each(|&id| note(id)));
-        wanted
-    }
-
-    /// The type in memory of each written term and each leaf.
-    fn memory(&self, placement: &Placement, wanted: &FxHashMap<T, Vec<DType>>) -> FxHashMap<T, DType> {
-        let terms = &self.translated.terms;
-        let mut memory: FxHashMap<T, DType> = FxHashMap::default();
-        let mut first: FxHashMap<T, DType> = FxHashMap::default();
-        for &id in self.to {
-            first.entry(self.translated.of[id.index()]).or_insert(self.primitive.value(id).dtype);
-        }
-        for t in 0..terms.len() as T {
-            if let TermOp::Leaf(id) = terms.get(t).op {
-                memory.insert(t, self.primitive.value(id).dtype);
-            }
-        }
-        for &t in placement.written.keys() {
-            let widest = wanted.get(&t).and_then(|dtypes| dtypes.iter().copied().max_by_key(|dtype| dtype.bytes()));
-            let own = widest.or(first.get(&t).copied()).unwrap_or(terms.get(t).dtype);
-            memory.insert(t, own);
-        }
-        // An alias has the elements of its source.
-        for (&t, written) in &placement.written {
-            if let Some(source) = written.alias {
-                let own = memory.get(&source).copied().unwrap_or(terms.get(source).dtype);
-                memory.insert(t, own);
-            }
-        }
-        memory
-    }
-
-    /// The names of terms: of the first value of the graph that each is.
-    fn names(&self) -> FxHashMap<T, String> {
-        let mut names = FxHashMap::default();
-        for (value, &id) in self.graph.values().iter().zip(self.to) {
-            names.entry(self.translated.of[id.index()]).or_insert_with(|| value.name.clone());
-        }
-        names
-    }
-
-    fn name_of(&self, t: T, names: &FxHashMap<T, String>) -> String {
-        names.get(&t).cloned().unwrap_or_else(|| format!("t{t}"))
-    }
-
-    /// The buffer of a term in its type in memory.
-    fn buffer(
-        &self,
-        t: T,
-        placement: &Placement,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, String>,
-        buffers: &mut Buffers,
-    ) -> Result<usize, GraphError> {
-        let terms = &self.translated.terms;
-        let mut source = t;
-        while let Some(alias) = placement.written.get(&source).and_then(|written| written.alias) {
-            source = alias;
-        }
-        let dtype = memory.get(&source).copied().unwrap_or(terms.get(source).dtype);
-        if let Some(&buffer) = buffers.of.get(&(source, dtype)) {
-            return Ok(buffer);
-        }
-        let data = match terms.get(source).op {
-            TermOp::Leaf(id) => Known::default().of(self.primitive, id),
-            _ => None,
-        };
-        let buffer = buffers.add(&self.name_of(source, names), dtype, terms.shape(source), data);
-        buffers.of.insert((source, dtype), buffer);
-        Ok(buffer)
-    }
-
-    /// The buffer of a value that the caller or the host sees, in the type that it sees.
-    #[allow(clippy::too_many_arguments, reason = "the state of one plan")]
-    fn buffer_as(
-        &self,
-        t: T,
-        dtype: DType,
-        placement: &Placement,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, String>,
-        buffers: &mut Buffers,
-        plan: &mut Plan,
-    ) -> Result<usize, GraphError> {
-        let terms = &self.translated.terms;
-        if let Some(value) = terms.number(t) {
-            let shape: Vec<u64> = self.shape_of_number(t, dtype);
-            let scalar = match value.as_int() {
-                Some(int) if dtype != DType::Bool => Scalar::int(dtype, int),
-                Some(int) => Scalar::bool(int != 0),
-                None => crate::data::scalar(dtype, value.as_f64()),
-            };
-            let count = elements(&shape).map_err(GraphError::Call)?;
-            if count > MAX_FILLED {
-                return Err(GraphError::Limit { what: "equal elements of an output", given: count, limit: MAX_FILLED });
-            }
-            let data = Data::of(dtype, &shape, &vec![scalar; count as usize]).map_err(GraphError::Call)?;
-            return Ok(buffers.add(&self.name_of(t, names), dtype, &shape, Some(data)));
-        }
-        let own = self.buffer(t, placement, memory, names, buffers)?;
-        let in_memory = buffers.all[own].dtype;
-        if in_memory == dtype {
-            return Ok(own);
-        }
-        if let Some(&known) = buffers.of.get(&(t, dtype)) {
-            return Ok(known);
-        }
-        let count = elements(terms.shape(t)).map_err(GraphError::Call)?;
-        let text = format!("region x0:{in_memory}[{count}] axes=[] {{ {dtype}(x0) }}");
-        let spec: Spec = text.parse().map_err(|error| GraphError::Call(format!("{error}")))?;
-        let name = format!("{}.{dtype}", buffers.all[own].name);
-        let result = buffers.add(&name, dtype, &terms.get(t).shape, None);
-        buffers.of.insert((t, dtype), result);
-        let bytes = count * (in_memory.bytes() + dtype.bytes());
-        let (inputs, outputs) = (vec![own], vec![result]);
-        let notes = vec![format!("{name} is wanted in another type")];
-        let kernel = PlanKernel { spec, inputs, outputs, nodes: vec![], bytes, bytes_before: 0, notes };
-        plan.steps.push(PlanStep::Kernel(kernel));
-        Ok(result)
-    }
-
-    /// The shape of the first value that is this number; a number has none of its own.
-    fn shape_of_number(&self, t: T, dtype: DType) -> Vec<u64> {
-        let is = |id: &ValueId| self.translated.of[id.index()] == t && self.primitive.value(*id).dtype == dtype;
-        let of_output = self.primitive.outputs().iter().map(|output| output.value).find(is);
-        let all = (0..self.primitive.values().len() as u32).map(ValueId);
-        of_output.or_else(|| all.into_iter().find(is)).map_or(vec![], |id| self.primitive.value(id).shape.clone())
-    }
-
-    fn opaque(
-        &self,
-        number: usize,
-        placement: &Placement,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, String>,
-        buffers: &mut Buffers,
-        plan: &mut Plan,
-    ) -> Result<(), GraphError> {
-        let node = &self.primitive.nodes()[number];
-        let Op::Opaque { op, attributes } = &node.op else { return Ok(()) };
-        let mut inputs = vec![];
-        for &id in &node.inputs {
-            let (t, dtype) = (self.translated.of[id.index()], self.primitive.value(id).dtype);
-            inputs.push(self.buffer_as(t, dtype, placement, memory, names, buffers, plan)?);
-        }
-        let mut outputs = vec![];
-        for &id in &node.outputs {
-            outputs.push(self.buffer(self.translated.of[id.index()], placement, memory, names, buffers)?);
-        }
-        let name = outputs.first().map_or(String::new(), |&buffer| buffers.all[buffer].name.clone());
-        let why = "an operation of the host".to_string();
-        let (op, attributes) = (op.clone(), attributes.clone());
-        plan.steps.push(PlanStep::Opaque(PlanOpaque { name, op, attributes, inputs, outputs, why }));
-        Ok(())
-    }
-
-    fn kernel(
-        &self,
-        placement: &Placement,
-        kernel: &place::Kernel,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, String>,
-        buffers: &mut Buffers,
-    ) -> Result<PlanKernel, String> {
-        let terms = &self.translated.terms;
-        let in_memory = |t: T| {
-            let mut source = t;
-            while let Some(alias) = placement.written.get(&source).and_then(|written| written.alias) {
-                source = alias;
-            }
-            memory.get(&source).copied().unwrap_or(terms.get(source).dtype)
-        };
-        let order = if self.options.order == Order::Logical { "logical" } else { "" };
-        let made = |is_one_element| {
-            let emitted = emitted(placement, kernel, &in_memory, order, is_one_element)?;
-            let spec: Spec = emitted.text.parse().map_err(|error| format!("{error}"))?;
-            Ok::<_, String>((emitted, spec))
-        };
-        // Slices of one element are elements or not by the shapes of the operands.
-        let (emitted, spec) = made(false).or_else(|error| made(true).map_err(|_| error))?;
-        let mut all = |ts: &[T]| -> Result<Vec<usize>, String> {
-            ts.iter()
-                .map(|&t| self.buffer(t, placement, memory, names, buffers).map_err(|error| error.to_string()))
-                .collect()
-        };
-        let (inputs, outputs) = (all(&emitted.operands)?, all(&emitted.outputs)?);
-        let read: u64 = emitted.operands.iter().zip(&emitted.read).map(|(&t, n)| n * in_memory(t).bytes()).sum();
-        let written: u64 = kernel
-            .outputs
-            .iter()
-            .map(|placed| terms.shape(placed.term).iter().product::<u64>() * in_memory(placed.into.0).bytes())
-            .sum();
-        let bytes = read + written;
-        Ok(PlanKernel { spec, inputs, outputs, nodes: vec![], bytes, bytes_before: 0, notes: vec![] })
-    }
-
-    /// A step for terms that could not be made a kernel.
-    #[allow(clippy::too_many_arguments, reason = "the state of one plan")]
-    fn unmade(
-        &self,
-        placement: &Placement,
-        kernel: &place::Kernel,
-        why: String,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, String>,
-        buffers: &mut Buffers,
-        plan: &mut Plan,
-    ) -> Result<(), GraphError> {
-        let mut all = |ts: Vec<T>| -> Result<Vec<usize>, GraphError> {
-            ts.into_iter().map(|t| self.buffer(t, placement, memory, names, buffers)).collect()
-        };
-        let inputs = all(kernel.operands.iter().map(|(t, _)| *t).collect())?;
-        let outputs = all(kernel.outputs.iter().map(|placed| placed.into.0).collect())?;
-        let name = outputs.first().map_or(String::new(), |&buffer| buffers.all[buffer].name.clone());
-        let step = PlanOpaque { name, op: "fused".into(), attributes: vec![], inputs, outputs, why };
-        plan.steps.push(PlanStep::Opaque(step));
-        Ok(())
-    }
-
-    /// The reasons that values are written for other steps, by the kernels that write them.
-    fn notes(&self, placement: &Placement, names: &FxHashMap<T, String>) -> FxHashMap<usize, Vec<String>> {
-        let mut notes: FxHashMap<usize, Vec<String>> = FxHashMap::default();
-        for (&t, written) in &placement.written {
-            let reason = match written.why.iter().find(|why| !matches!(why, Why::Output | Why::Opaque)) {
-                Some(Why::OtherAxes) => "a kernel over other axes reads it",
-                Some(Why::Shared) => "several kernels read it",
-                Some(Why::Layout) => "no strides lead from its elements to where they are read",
-                Some(Why::Long) => "the kernel that reads it is long enough",
-                _ => continue,
-            };
-            if let Some(home) = written.home {
-                notes.entry(home).or_default().push(format!("{} is written: {reason}", self.name_of(t, names)));
-            }
-        }
-        notes
-    }
-
-    /// Gives each node to the kernel that computes it, and counts its bytes.
-    fn count(&self, plan: &mut Plan, computed: &[(usize, FxHashSet<T>)]) {
-        let graph = self.graph;
-        let mut kernel_of_term: FxHashMap<T, usize> = FxHashMap::default();
-        for (step, terms) in computed {
-            terms.iter().for_each(|&t| {
-                let known = kernel_of_term.entry(t).or_insert(*step);
-                *known = (*known).min(*step);
-            });
-        }
-        let mut of_node: Vec<Option<usize>> = vec![None; graph.nodes().len()];
-        let mut of_value: Vec<Option<usize>> = vec![None; graph.values().len()];
-        for (number, node) in graph.nodes().iter().enumerate().rev() {
-            if matches!(node.op, Op::Input | Op::Constant(_) | Op::Opaque { .. }) {
-                continue;
-            }
-            let own = node.outputs.iter().filter_map(|id| {
-                let t = self.translated.of[self.to[id.index()].index()];
-                kernel_of_term.get(&t).copied()
-            });
-            // A node that a rewrite made needless belongs to its user.
-            let user = node.outputs.iter().filter_map(|id| of_value[id.index()]);
-            let Some(step) = own.min().or_else(|| user.min()) else { continue };
-            of_node[number] = Some(step);
-            for id in &node.inputs {
-                let known = of_value[id.index()].get_or_insert(step);
-                *known = (*known).min(step);
-            }
-        }
-        for (number, node) in graph.nodes().iter().enumerate() {
-            let Some(step) = of_node[number] else { continue };
-            let PlanStep::Kernel(kernel) = &mut plan.steps[step] else { continue };
-            kernel.nodes.push(graph.name(number).to_string());
-            // A view moves nothing by itself.
-            let is_view = matches!(
-                node.op,
-                Op::Reshape(_) | Op::Transpose(_) | Op::Broadcast(_) | Op::Slice(_) | Op::Position { .. }
-            );
-            let bytes = |id: &ValueId| {
-                let value = graph.value(*id);
-                value.shape.iter().product::<u64>() * value.dtype.bytes()
-            };
-            if !is_view {
-                kernel.bytes_before += node.inputs.iter().chain(&node.outputs).map(bytes).sum::<u64>();
-            }
-        }
-    }
-}
-
-/// The most elements of an output that is one number.
-const MAX_FILLED: u64 = 1 << 24;

@@ -3,8 +3,10 @@
 //! An axis of the space is an *atom*. A reshape inside a kernel splits atoms, so that each axis of each value is a row-major
 //! run of whole atoms. Reductions keep their trees: neighbouring reduced axes count as one.
 
+use std::rc::Rc;
+
 /// For each axis of a value, its atoms, outermost first; none for an extent of 1.
-pub(crate) type Index = Vec<Vec<usize>>;
+pub(crate) type Index = Rc<[Vec<usize>]>;
 
 #[derive(Clone, Debug)]
 struct Atom {
@@ -53,6 +55,9 @@ impl Space {
 
     /// The atoms of an index after later splits.
     pub(crate) fn resolved(&self, index: &Index) -> Index {
+        if self.atoms.len() == self.roots {
+            return index.clone();
+        }
         let parts = |atoms: &Vec<usize>| {
             let mut parts = vec![];
             atoms.iter().for_each(|&atom| self.push_parts(atom, &mut parts));
@@ -63,7 +68,7 @@ impl Space {
 
     /// All atoms of an index.
     pub(crate) fn atoms_of(&self, index: &Index) -> Vec<usize> {
-        let mut atoms: Vec<usize> = self.resolved(index).into_iter().flatten().collect();
+        let mut atoms: Vec<usize> = self.resolved(index).iter().flatten().copied().collect();
         atoms.sort_unstable();
         atoms.dedup();
         atoms
@@ -71,7 +76,7 @@ impl Space {
 
     /// The index of the same elements in row-major order in another shape; none where its axes are no runs of atoms.
     pub(crate) fn reshaped(&mut self, index: &Index, to: &[u64]) -> Option<Index> {
-        let mut rest: Vec<usize> = self.resolved(index).into_iter().flatten().rev().collect();
+        let mut rest: Vec<usize> = self.resolved(index).iter().flatten().rev().copied().collect();
         let mut result = vec![];
         for &extent in to {
             let (mut need, mut atoms) = (extent, vec![]);
@@ -98,7 +103,7 @@ impl Space {
             }
             result.push(atoms);
         }
-        rest.is_empty().then_some(result)
+        rest.is_empty().then(|| result.into())
     }
 
     /// Splits an atom into an outer part of an extent and an inner one.
@@ -111,4 +116,15 @@ impl Space {
         self.atoms[atom].split = Some(parts);
         parts
     }
+}
+
+/// The index of what a view shows.
+pub(super) fn seen_through(from: &[Option<usize>], index: &Index, inner: &[u64]) -> Index {
+    let mut result = vec![vec![]; inner.len()];
+    for (axis, atoms) in from.iter().zip(index.iter()) {
+        if let Some(axis) = axis {
+            result[*axis] = atoms.clone();
+        }
+    }
+    result.into()
 }

@@ -9,7 +9,8 @@ use crate::op::Range;
 use cranefold_ir::expression::{Expression, Operation, name};
 use cranefold_ir::ops::OpCall;
 use cranefold_ir::{DType, Scalar};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 
 /// The number of a term.
 pub(crate) type T = u32;
@@ -54,7 +55,8 @@ pub(crate) struct Term {
 pub(crate) struct Terms {
     all: Vec<Term>,
     depth: Vec<u32>,
-    known: FxHashMap<Term, T>,
+    /// The terms by their hashes; one whose hash is taken has the next that is free.
+    known: FxHashMap<u64, T>,
     /// The rewrites that were applied, by their names, and how often.
     pub(crate) applied: std::collections::BTreeMap<&'static str, usize>,
 }
@@ -117,12 +119,16 @@ impl Terms {
     }
 
     pub(super) fn make(&mut self, term: Term) -> T {
-        if let Some(&known) = self.known.get(&term) {
-            return known;
+        let mut hash = FxBuildHasher.hash_one(&term);
+        while let Some(&known) = self.known.get(&hash) {
+            if *self.get(known) == term {
+                return known;
+            }
+            hash = hash.wrapping_add(1);
         }
         let t = self.all.len() as T;
         self.depth.push(term.args.iter().map(|&arg| self.depth[arg as usize] + 1).max().unwrap_or(0));
-        self.known.insert(term.clone(), t);
+        self.known.insert(hash, t);
         self.all.push(term);
         t
     }
