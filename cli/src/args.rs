@@ -29,10 +29,42 @@ pub enum Verb {
     Tune(Tune),
     /// Compile ahead of time: write an object file and the C header that declares its function
     Emit(Emit),
-    /// List the ops: aliases, formulas, element types, parameters, identities
-    List,
+    /// List the ops, or one: aliases, formulas, element types, parameters, identities
+    List(List),
+    /// Tell what this machine gives to kernels, and what is missing
+    Doctor,
+    /// Print the completions of a shell, to be sourced by it
+    Completions(Completions),
+    /// Print the manual page, in roff
+    Man,
     /// Read a model, print its graph or its plan of kernels, or run it
     Model(Model),
+}
+
+/// The arguments of `list`.
+#[derive(Debug, clap::Args)]
+pub struct List {
+    /// An op, by its name or an alias; all, if none is given
+    pub op: Option<String>,
+}
+
+/// The arguments of `completions`.
+#[derive(Debug, clap::Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// A shell with completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    /// `source <(cranefold completions bash)`
+    Bash,
+    /// `cranefold completions zsh > ~/.zfunc/_cranefold`
+    Zsh,
+    /// `cranefold completions fish | source`
+    Fish,
 }
 
 /// The arguments of `model`.
@@ -90,13 +122,15 @@ pub struct Run {
     #[arg(long, value_enum)]
     pub from: Option<From>,
     /// A file for each input that is no scalar, in order: --input A.npy --input B.npy, first the elements, then
-    /// what is marked `:then`; random data if there is none
+    /// what is marked `:then`; `-` is the standard input, F.npz or F.npz:NAME an array of an archive; random data if there
+    /// is none
     #[arg(long, value_name = "F.npy", conflicts_with = "random")]
     pub input: Vec<PathBuf>,
     /// The value of a scalar of the spec; a random one if it is not given and the inputs are random too
     #[arg(long, value_name = "NAME=VALUE")]
     pub scalar: Vec<String>,
-    /// A file for each output, in order; it is overwritten, never read
+    /// A file for each output, in order; it is overwritten, never read; `-` is the standard output, and the report then goes
+    /// to the standard error
     #[arg(long, value_name = "F.npy")]
     pub output: Vec<PathBuf>,
     /// A file for each output whose expression reads its old element `d`, in order; with --raw for each output; zeros
@@ -110,6 +144,15 @@ pub struct Run {
     /// The seed of the random data; 0 if not given
     #[arg(long, value_name = "SEED")]
     pub random: Option<u64>,
+    /// How much is held against the reference
+    #[arg(long, value_enum, default_value_t = Check::Sample)]
+    pub check: Check,
+    /// Print one JSON object in place of the report; docs/shell.md has its schema
+    #[arg(long, conflicts_with = "quiet")]
+    pub json: bool,
+    /// Print no report and no notes
+    #[arg(long)]
+    pub quiet: bool,
     /// The way to evaluate the reduction
     #[arg(long, value_enum, default_value_t = ExecutorName::Native)]
     pub executor: ExecutorName,
@@ -122,6 +165,17 @@ pub struct Run {
     /// A file of measured schedules, as `tune` writes it
     #[arg(long, value_name = "F")]
     pub schedules: Option<PathBuf>,
+}
+
+/// The part of the results that is held against the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Check {
+    /// Nothing
+    None,
+    /// As much as two seconds allow
+    Sample,
+    /// All, however long that takes
+    All,
 }
 
 /// The text that is read in place of a spec.
@@ -177,6 +231,13 @@ pub struct Explain {
     /// Time it as well, in turn with the nearest hand-written loop over the same data
     #[arg(long, conflicts_with = "from")]
     pub measure: bool,
+    /// Measure it, and write a page of pictures to FILE: tree, layouts, loops beside code, roofline, schedules; the page
+    /// needs no network
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub html: Option<PathBuf>,
+    /// A file for each input, as of `run`, on which it is timed; random data if there is none
+    #[arg(long, value_name = "F.npy", conflicts_with = "from")]
+    pub input: Vec<PathBuf>,
     /// The number of threads that the kernel is for
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
@@ -250,13 +311,25 @@ pub struct Bench {
     /// A file of specs or of cases as peers/cases.py writes them, one a line; `#` starts a comment
     #[arg(long, value_name = "F")]
     pub file: Option<PathBuf>,
+    /// A file for each input, as of `run`, of the one SPEC; random data if there is none
+    #[arg(long, value_name = "F.npy", conflicts_with_all = ["file", "candidates", "scan", "svg"])]
+    pub input: Vec<PathBuf>,
+    /// Time each SPEC at sizes of 16 KB to 64 MB, by its first extent, and draw GB/s over size to FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "candidates", "scan", "offset", "schedule", "json"])]
+    pub svg: Option<PathBuf>,
+    /// With --scan: write a page with the map of ops and shapes, by the share of the time that is due
+    #[arg(long, value_name = "FILE", requires = "scan")]
+    pub html: Option<PathBuf>,
+    /// The number of shapes that `--scan` draws
+    #[arg(long, value_name = "N", default_value_t = 40, requires = "scan", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub shapes: u32,
     /// Milliseconds of sampling for a case; at least 7 samples are taken
     #[arg(long, value_name = "MS", default_value_t = 120)]
     pub budget_ms: u32,
     /// Time every candidate schedule, and print by how much the chosen one is slower than the fastest
     #[arg(long, conflicts_with_all = ["threads", "budget_ms", "offset", "schedule"])]
     pub candidates: bool,
-    /// Draw 40 shapes that people have, and print each of 17 ops and 5 dtypes that takes more than the limit times its cost
+    /// Draw shapes that people have, and print each of 17 ops and 5 dtypes that takes more than the limit times its cost
     /// on wide rows of as many bytes, in each of four measurements
     #[arg(long, conflicts_with_all = ["specs", "file", "threads", "budget_ms", "offset", "schedule", "candidates", "json"])]
     pub scan: bool,

@@ -1,7 +1,7 @@
 //! The check of results against the reference.
 //!
-//! The reference takes from 20 ns an element to some microseconds. It is timed on a few elements and then given
-//! [`BUDGET_NS`]: for all slices if that is enough, else for as many as fit, evenly spread, the first and the last
+//! The reference takes from 20 ns an element to some microseconds. It is timed on a few elements and then given a budget,
+//! [`BUDGET_NS`] where no other is asked for: for all slices if that is enough, else for as many as fit, evenly spread, the first and the last
 //! among them. A slice is the elements that one element of each output is reduced from; if an output is written at each
 //! position of a slice, all positions are checked together.
 
@@ -68,13 +68,13 @@ pub struct Given<'a> {
     pub old: &'a [&'a [u8]],
 }
 
-/// Checks outputs against the reference.
+/// Checks outputs against the reference, as many as `budget_ns` allows.
 ///
 /// # Errors
 /// If the buffers do not fit the spec; [`Failure::Check`] if the check cannot be made, which is a fault of ours.
-pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
+pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]], budget_ns: f64) -> Result<Verdict, Failure> {
     if let Some(body) = spec.body() {
-        return of_region(spec, body.definitions.len() + body.outputs.len(), given, outputs);
+        return of_region(spec, body.definitions.len() + body.outputs.len(), given, outputs, budget_ns);
     }
     let kept: Vec<u64> = extents(spec, |(reduced, extent)| if reduced { 1 } else { extent });
     let slices = kept.iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
@@ -83,14 +83,14 @@ pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]]) -> Result
         return Ok(Verdict::Wrong(wrong));
     }
     let each_ns = if slices == 0 { 0.0 } else { time_of_one(spec, given)? };
-    if each_ns * slices as f64 <= BUDGET_NS {
+    if each_ns * slices as f64 <= budget_ns {
         return Ok(tally.add_all(&reference::reduce_over(spec, given.inputs, given.old)?, &vec![0; spec.rank()], spec));
     }
-    if each_ns > BUDGET_NS {
+    if each_ns > budget_ns {
         return Ok(Verdict::NotChecked { needed_ns: each_ns });
     }
     let one = spec_of_one(spec, u64::MAX).map_err(Failure::check)?;
-    let samples = ((BUDGET_NS / each_ns) as u64).clamp(1, slices);
+    let samples = ((budget_ns / each_ns) as u64).clamp(1, slices);
     for sample in 0..samples {
         let number = u128::from(sample) * u128::from(slices - 1) / u128::from(samples.max(2) - 1);
         let at = indices(&kept, number as u64);
@@ -104,14 +104,14 @@ pub fn against_reference(spec: &Spec, given: Given, outputs: &[&[u8]]) -> Result
 
 /// Checks all outputs of a region, which computes so many values of an element, or none where that takes too long: a total
 /// follows from all slices.
-fn of_region(spec: &Spec, values: usize, given: Given, outputs: &[&[u8]]) -> Result<Verdict, Failure> {
+fn of_region(spec: &Spec, values: usize, given: Given, outputs: &[&[u8]], budget_ns: f64) -> Result<Verdict, Failure> {
     let mut tally = Tally::of(spec, outputs);
     if let Some(wrong) = tally.padding() {
         return Ok(Verdict::Wrong(wrong));
     }
     let elements = spec.shape().iter().map(|&extent| extent as f64).product::<f64>();
     let needed_ns = elements * values as f64 * VALUE_NS;
-    if needed_ns > BUDGET_NS {
+    if needed_ns > budget_ns {
         return Ok(Verdict::NotChecked { needed_ns });
     }
     for (output, exact) in reference::reduce_over(spec, given.inputs, given.old)?.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `explain`: the page of a kernel, and its measured speed.
+//! `explain`: the page of a kernel, its measured speed, and its pictures.
 
 use crate::args::Explain;
 use crate::arrays::moved_bytes;
@@ -7,7 +7,10 @@ use crate::check::broken_law;
 use crate::failure::Failure;
 use crate::figures;
 use crate::given::Given;
+use crate::output_files::{OutputFiles, STDOUT};
+use crate::progress::Progress;
 use crate::threads::{pool, tuned_compiler};
+use crate::{notes, page};
 use cranefold::Spec;
 use std::io::Write;
 use std::path::Path;
@@ -29,19 +32,41 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Spec = args.spec.parse()?;
     let options = args.forced.options()?;
     let compiler = tuned_compiler(args.threads, args.schedules.as_deref())?;
-    let page = compiler.compile_with(&spec, &options)?.explain()?;
-    write!(out, "{page}").map_err(Failure::Stdout)?;
+    notes::print(&spec);
+    if !args.input.is_empty() && !args.measure && args.html.is_none() {
+        return Err(Failure::Usage("--input is for what is timed: --measure or --html".into()));
+    }
+    let places = args.html.iter().map(|path| (path.clone(), "the page".to_string())).collect::<Vec<_>>();
+    let read: Vec<_> = args.input.iter().enumerate().map(|(n, path)| (path.clone(), format!("input {n}"))).collect();
+    let places = OutputFiles::of(&places, &read)?;
+    let kernel = compiler.compile_with(&spec, &options)?;
+    if args.html.is_none() {
+        write!(out, "{}", kernel.explain()?).map_err(Failure::Stdout)?;
+    }
     if let Some(law) = broken_law(&spec) {
         writeln!(out, "{:<10} broken, as `Combiner::check` finds: {law}", "contract").map_err(Failure::Stdout)?;
     }
-    if !args.measure {
+    if !args.measure && args.html.is_none() {
         return Ok(());
     }
     // The measurement takes a while, so the page is shown before.
     out.flush().map_err(Failure::Stdout)?;
-    let case = Case { name: spec.to_string(), spec };
+    let case = Case { input: args.input.clone(), ..Case::of(spec) };
     let pool = pool(args.threads)?;
+    let progress = Progress::start("measuring", true);
     let measured = measure(&case, compiler.target(), &options, &pool, BUDGET_NS, Order::Alone, 0)?;
+    if let Some(path) = &args.html {
+        progress.stage("drawing");
+        let page = page::of_kernel(&case.spec, &kernel, &measured)?;
+        drop(progress);
+        let written = |error| Failure::Write { path: path.clone(), error };
+        places.write(|_, _, file| file.write_all(page.as_bytes()).map_err(written))?;
+        return match path.as_os_str() == STDOUT {
+            true => Ok(()),
+            false => writeln!(out, "{} has the pictures of {}", path.display(), case.spec).map_err(Failure::Stdout),
+        };
+    }
+    drop(progress);
     writeln!(out, "{:<10} {}", "measured", speed(&case.spec, &measured, args.threads)).map_err(Failure::Stdout)
 }
 

@@ -37,6 +37,12 @@ pub enum Failure {
     NothingToTime,
     #[error(transparent)]
     Scalar(#[from] ScalarError),
+    #[error("`-` is the standard input, which is read once, and {given} files are to come from it")]
+    Stdin { given: usize },
+    #[error("`--input` is of one spec, {given} given")]
+    InputsOfOne { given: usize },
+    #[error("{option} scales the first extent, which `{spec}` does not have in row-major order")]
+    NotScaled { option: &'static str, spec: String },
     #[error("{given} old files for a spec that reads {expected} old outputs")]
     Old { given: usize, expected: usize },
     #[error("{given} {role} files for a spec with {expected}")]

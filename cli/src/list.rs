@@ -9,12 +9,15 @@ use std::io::{self, Write};
 /// The element type that stands for each kind.
 const KINDS: [DType; 3] = [DType::Bool, DType::I32, DType::F32];
 
-/// Prints the op table.
+/// Prints the op table, or the op of this name or alias.
 ///
 /// # Errors
-/// [`Failure::Stdout`].
-pub fn list(out: &mut dyn Write) -> Result<(), Failure> {
-    print(out).map_err(Failure::Stdout)
+/// [`SpecError::UnknownOp`]; [`Failure::Stdout`].
+pub fn list(name: Option<&str>, out: &mut dyn Write) -> Result<(), Failure> {
+    let Some(name) = name else { return print(out).map_err(Failure::Stdout) };
+    let row =
+        ops::find(name).ok_or_else(|| Failure::Spec(SpecError::UnknownOp { name: name.chars().take(40).collect() }))?;
+    op(row, out).map_err(Failure::Stdout)
 }
 
 fn print(out: &mut dyn Write) -> io::Result<()> {
@@ -25,7 +28,10 @@ fn print(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "bool      one byte, non-zero reads true")?;
     writeln!(out, "integers  {}", of_kind(DType::is_int))?;
     writeln!(out, "floats    {}", of_kind(DType::is_float))?;
-    ops::ROWS.iter().try_for_each(|row| op(row, out))
+    ops::ROWS.iter().try_for_each(|row| {
+        writeln!(out)?;
+        op(row, out)
+    })
 }
 
 fn op(row: &'static Row, out: &mut dyn Write) -> io::Result<()> {
@@ -36,7 +42,7 @@ fn op(row: &'static Row, out: &mut dyn Write) -> io::Result<()> {
     });
     let params = names.collect::<Vec<_>>();
     let params = if params.is_empty() { String::new() } else { format!("({})", params.join(",")) };
-    writeln!(out, "\n{}{params} = {}", row.name, row.formula)?;
+    writeln!(out, "{}{params} = {}", row.name, row.formula)?;
     if !row.aliases.is_empty() {
         writeln!(out, "  aliases   {}", row.aliases.join(" "))?;
     }

@@ -1,4 +1,4 @@
-//! The command `cranefold`: runs, dumps, explains, times, tunes, emits and lists tensor reductions.
+//! The command `cranefold`: runs, dumps, explains, draws, times, tunes, emits and lists tensor reductions.
 //!
 //! It exits with 0 on success. It exits with 2 and a line on stderr if an argument is wrong, with the place below if
 //! that is in an expression. It exits with 1 and a line if cranefold is wrong: an answer out of its bound or one that
@@ -9,6 +9,7 @@ mod arrays;
 mod bench;
 mod buffer;
 mod check;
+mod doctor;
 mod dump;
 mod emit;
 mod execute;
@@ -16,15 +17,23 @@ mod explain;
 mod failure;
 mod figures;
 mod given;
+mod interrupt;
 mod list;
 mod model;
+mod notes;
 mod npy;
+mod npz;
 mod output_files;
+mod page;
+mod progress;
 mod random;
+mod report;
 mod run;
 mod run_given;
 mod scalars;
+mod shells;
 mod side_by_side;
+mod style;
 mod threads;
 mod timing;
 mod tune;
@@ -44,7 +53,12 @@ fn main() -> ExitCode {
         Err(failure) => {
             // Output printed before the failure comes first. If neither stream can be written, there is nobody to tell.
             let _ = out.flush();
-            let _ = writeln!(io::stderr(), "error: {}", without_controls(&failure.to_string(), true));
+            let _ = writeln!(
+                io::stderr(),
+                "{} {}",
+                style::Style::of_stderr().error(),
+                without_controls(&failure.to_string(), true)
+            );
             ExitCode::from(failure.exit_code())
         }
     }
@@ -59,7 +73,10 @@ fn command(out: &mut dyn Write) -> Result<(), Failure> {
         Verb::Bench(args) => bench::bench(&args, out),
         Verb::Tune(args) => tune::tune(&args, out),
         Verb::Emit(args) => emit::emit(&args),
-        Verb::List => list::list(out),
+        Verb::List(args) => list::list(args.op.as_deref(), out),
+        Verb::Doctor => doctor::doctor(out),
+        Verb::Completions(args) => shells::completions(args.shell, out),
+        Verb::Man => shells::man(out),
         Verb::Model(args) => model::model(&args, out),
     }
 }

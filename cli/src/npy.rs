@@ -7,12 +7,13 @@
 
 use crate::buffer::Buffer;
 use crate::failure::Failure;
+use crate::npz;
 use cranefold::layout::Places;
 use cranefold::spec::Operand;
 use cranefold::{DType, Layout};
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 /// The longest header that is read, in bytes. NumPy writes some 30 bytes an axis. The parser is recursive, so a longer
@@ -25,6 +26,10 @@ const MAX_HEADER: u64 = 4096;
 pub enum NpyError {
     #[error("not a .npy file: {}", first_line(.0))]
     Header(io::Error),
+    #[error("not a .npy file: {0}")]
+    NoHeader(String),
+    #[error("{0}")]
+    Archive(String),
     #[error("the file holds `{given}`, {operand} is {dtype}, which is `{expected}` in a file")]
     DType { given: String, operand: String, dtype: DType, expected: TypeStr },
     #[error("the file has shape {given}, {operand} has shape {expected}")]
@@ -138,12 +143,12 @@ fn read_array(
 ) -> Result<(Buffer, Order), Failure> {
     let unreadable = |error| Failure::Read { path: path.into(), error };
     let refused = |error| Failure::Npy { path: path.into(), error };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
-    let header = NpyHeader::from_reader(file.by_ref().take(MAX_HEADER)).map_err(|error| match error.kind() {
-        // A folder opens as a file, and fails here.
-        io::ErrorKind::IsADirectory => unreadable(error),
-        _ => refused(NpyError::Header(error)),
-    })?;
+    let bytes = shape.iter().fold(dtype.bytes(), |bytes, &extent| bytes.saturating_mul(extent));
+    let mut file = open(path, bytes.saturating_add(MAX_HEADER))?;
+    // A folder opens as a file, and fails here.
+    let start = file.fill_buf().map_err(unreadable)?.to_vec();
+    let header = NpyHeader::from_reader(file.by_ref().take(MAX_HEADER))
+        .map_err(|error| refused(no_header(&start).map_or(NpyError::Header(error), NpyError::NoHeader)))?;
     let swapped = check(&header, form, (dtype, shape), name).map_err(refused)?;
 
     let elements_bytes = shape.iter().product::<u64>() * dtype.bytes();
@@ -158,6 +163,45 @@ fn read_array(
         elements.bytes_mut().chunks_exact_mut(dtype.bytes() as usize).for_each(<[u8]>::reverse);
     }
     Ok((elements, header.order()))
+}
+
+/// Opens a file, the standard input where the path is `-`, or an array of at most so many bytes of a `.npz` file.
+fn open(path: &Path, most: u64) -> Result<BufReader<Box<dyn Read>>, Failure> {
+    let unreadable = |error| Failure::Read { path: path.into(), error };
+    if path.as_os_str() == "-" {
+        return Ok(BufReader::new(Box::new(io::stdin().lock())));
+    }
+    Ok(BufReader::new(match path.to_str().and_then(npz::split) {
+        Some((archive, name)) => {
+            let file = File::open(archive).map_err(unreadable)?;
+            let array = npz::read(BufReader::new(file), name, most);
+            Box::new(io::Cursor::new(array.map_err(|error| Failure::Npy { path: path.into(), error })?))
+        }
+        None => Box::new(File::open(path).map_err(unreadable)?),
+    }))
+}
+
+/// The reason why a file that begins with these bytes has no header; `None` if its header is there, and wrong.
+fn no_header(start: &[u8]) -> Option<String> {
+    let magic = b"\x93NUMPY";
+    if start.is_empty() {
+        return Some("it is empty".into());
+    }
+    if start.starts_with(b"PK\x03\x04") {
+        return Some("it is an archive; the name of one ends in .npz".into());
+    }
+    if !start.starts_with(&magic[..magic.len().min(start.len())]) {
+        return Some("it does not begin as `numpy.save` begins a file".into());
+    }
+    let (bytes, length) = match *start.get(6)? {
+        1 => (2, u64::from(u16::from_le_bytes(start.get(8..10)?.try_into().ok()?))),
+        _ => (4, u64::from(u32::from_le_bytes(start.get(8..12)?.try_into().ok()?))),
+    };
+    let whole = 8 + bytes + length;
+    if whole > MAX_HEADER {
+        return Some(format!("its header of {length} bytes is above the limit of {MAX_HEADER}"));
+    }
+    ((start.len() as u64) < whole).then(|| format!("it ends in its header, after {} of {whole} bytes", start.len()))
 }
 
 /// Returns true if the buffer is the elements in row-major order, and nothing else.

@@ -1,9 +1,13 @@
 //! Files to be written: all of them, or none.
 
 use crate::failure::Failure;
+use crate::interrupt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::{io, process};
+
+/// The path that stands for the standard output.
+pub const STDOUT: &str = "-";
 
 /// A path, and the name of its file in messages.
 pub type Named = (PathBuf, String);
@@ -51,6 +55,7 @@ impl OutputFiles {
     /// # Errors
     /// The first error of `write`; no file is replaced then, unless the system fails to rename a written one.
     pub fn write(&self, mut write: impl FnMut(usize, &Path, &mut File) -> Result<(), Failure>) -> Result<(), Failure> {
+        interrupt::remove_on_signal(self.0.iter().map(|place| place.beside.clone()).collect());
         let mut create = |streams: bool| {
             let mut places = self.0.iter().enumerate().filter(|(_, place)| place.is_stream() == streams);
             places.try_for_each(|(n, place)| write(n, &place.given, &mut place.create()?))
@@ -60,7 +65,8 @@ impl OutputFiles {
             create(false).and_then(|()| create(true)).and_then(|()| self.0.iter().try_for_each(OutputFile::put));
         if written.is_err() {
             // A file that cannot be removed was not written.
-            self.0.iter().for_each(|place| drop(fs::remove_file(&place.beside)));
+            let files = self.0.iter().filter(|place| !place.is_stdout());
+            files.for_each(|place| drop(fs::remove_file(&place.beside)));
         }
         written
     }
@@ -69,6 +75,10 @@ impl OutputFiles {
 impl OutputFile {
     /// The place of a path; `number` tells the file beside it apart from those of other places.
     fn of(given: &Path, name: &str, number: usize) -> Result<OutputFile, Failure> {
+        if given.as_os_str() == STDOUT {
+            let [given, path, beside] = [given, given, given].map(PathBuf::from);
+            return Ok(OutputFile { given, name: name.into(), path, beside });
+        }
         let refused = |error| Failure::Write { path: given.into(), error };
         let path = match given.canonicalize() {
             Ok(path) if path.is_dir() => return Err(refused(io::ErrorKind::IsADirectory.into())),
@@ -90,12 +100,20 @@ impl OutputFile {
 
     /// Returns true if the path is no file that may be replaced, but for example a terminal.
     fn is_stream(&self) -> bool {
-        self.path.exists() && !self.path.is_file()
+        self.is_stdout() || self.path.exists() && !self.path.is_file()
+    }
+
+    /// Returns true of the standard output.
+    fn is_stdout(&self) -> bool {
+        self.given.as_os_str() == STDOUT
     }
 
     /// Opens the stream, or the file beside the place, with the permissions of the present file.
     fn create(&self) -> Result<File, Failure> {
         let refused = |error| Failure::Write { path: self.given.clone(), error };
+        if self.is_stdout() {
+            return stdout().map_err(refused);
+        }
         if self.is_stream() {
             return OpenOptions::new().write(true).open(&self.path).map_err(refused);
         }
@@ -112,6 +130,20 @@ impl OutputFile {
         }
         fs::rename(&self.beside, &self.path).map_err(|error| Failure::Write { path: self.given.clone(), error })
     }
+}
+
+/// The standard output as a file.
+#[cfg(unix)]
+fn stdout() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// The standard output as a file.
+#[cfg(windows)]
+fn stdout() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
 }
 
 /// Returns true if two paths without links are the same file, which may have several names.

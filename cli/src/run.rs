@@ -1,13 +1,16 @@
 //! `run`: a reduction on files or random data, how fast it is and how exact.
 
-use crate::args::{ExecutorName, Run};
-use crate::arrays::{Arrays, check_count, input_bytes, moved_bytes};
+use crate::args::{Check, ExecutorName, Run};
+use crate::arrays::{Arrays, Old, check_count, input_bytes, moved_bytes};
 use crate::check::{self, Found, Verdict, Worst};
 use crate::execute::Executor;
 use crate::failure::Failure;
 use crate::figures;
+use crate::notes;
 use crate::npy::Form;
 use crate::output_files::OutputFiles;
+use crate::progress::Progress;
+use crate::report::{self, Checked, NotChecked, budget_ns, print_json, print_lines};
 use crate::run_given::run_given;
 use crate::scalars::{self, ScalarError};
 use crate::threads::tuned_compiler;
@@ -36,39 +39,42 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         return run_given(args, from, out);
     }
     let spec: Spec = args.spec.parse()?;
+    if !args.quiet && !args.json {
+        notes::print(&spec);
+    }
     let compiler = tuned_compiler(args.threads, args.schedules.as_deref())?;
     let scalars = check_args(args, &spec)?;
     let options = args.forced.options()?;
     let places = places(args)?;
     let seed = args.random.unwrap_or(0);
     let form = if args.raw { Form::Raw } else { Form::Logical };
+    let progress = Progress::start(if args.input.is_empty() { "drawing data" } else { "reading data" }, !args.quiet);
     let mut arrays = match args.input.as_slice() {
         [] => Arrays::random(&spec, seed)?,
         paths => Arrays::read(&spec, form, paths)?,
     };
     arrays.set_scalars(&spec, &scalars);
     let old = Arrays::old(&spec, form, &args.old)?;
+    progress.stage("compiling");
     let (executor, prepare_ns) = timing::once_ns(|| Executor::prepare(&spec, args.executor, &options, &compiler))?;
+    progress.stage("running");
     let times = time(&mut *executor.call(&spec, &mut arrays))?;
     if !old.is_empty() {
         // The timed calls have read the results of the calls before them.
         arrays.restore(&old);
         executor.call(&spec, &mut arrays)()?;
     }
-    let verdict = match args.executor {
-        ExecutorName::Reference => None,
-        _ => {
-            let given = check::Given { inputs: &arrays.input_bytes(), old: &arrays.old_bytes(&old) };
-            Some(check::against_reference(&spec, given, &arrays.output_bytes())?)
-        }
-    };
-    let found = match verdict {
-        Some(Verdict::Wrong(wrong)) => return Err(check::blame(&spec, wrong)),
-        Some(Verdict::Right(found)) => Ok(found),
-        Some(Verdict::NotChecked { needed_ns }) => Err(unchecked(needed_ns)),
-        None => Err("none: this is the reference".into()),
-    };
+    progress.stage("checking");
+    let found = checked(args, &spec, &arrays, &old)?;
+    progress.stage("writing");
     arrays.write(&spec, form, &places)?;
+    drop(progress);
+    if args.quiet {
+        return Ok(());
+    }
+    if args.json {
+        return print_json((args, &spec), &arrays, &executor, &times, &found, out);
+    }
     let mut lines = vec![("spec".to_string(), spec.to_string()), ("input".into(), data(args, &spec, &arrays, seed))];
     let several = spec.outputs().len() > 1;
     let numbered = |name: &str, n: usize| if several { format!("{name} {n}") } else { name.into() };
@@ -78,9 +84,25 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     lines.push(("run".into(), speed(moved_bytes(&spec), &times)));
     match &found {
         Ok(found) => lines.extend(found.iter().enumerate().map(|(n, found)| (numbered("error", n), exactness(found)))),
-        Err(why) => lines.push(("error".into(), why.clone())),
+        Err(why) => lines.push(("error".into(), unchecked(why, args))),
     }
-    lines.iter().try_for_each(|(name, text)| writeln!(out, "{name:<8} {text}")).map_err(Failure::Stdout)
+    print_lines(&lines, &args.output, out)
+}
+
+/// Holds the outputs against the reference, as far as is wanted.
+fn checked(args: &Run, spec: &Spec, arrays: &Arrays, old: &[Old]) -> Result<Checked, Failure> {
+    if args.executor == ExecutorName::Reference {
+        return Ok(Err(NotChecked::IsReference));
+    }
+    if args.check == Check::None {
+        return Ok(Err(NotChecked::NotWanted));
+    }
+    let given = check::Given { inputs: &arrays.input_bytes(), old: &arrays.old_bytes(old) };
+    match check::against_reference(spec, given, &arrays.output_bytes(), budget_ns(args.check))? {
+        Verdict::Wrong(wrong) => Err(check::blame(spec, wrong)),
+        Verdict::Right(found) => Ok(Ok(found)),
+        Verdict::NotChecked { needed_ns } => Ok(Err(NotChecked::TooLong { needed_ns })),
+    }
 }
 
 /// The description of the inputs.
@@ -104,6 +126,10 @@ fn check_args(args: &Run, spec: &Spec) -> Result<Vec<Option<Scalar>>, Failure> {
     if args.executor == ExecutorName::Reference && args.forced.is_any() {
         let option = if args.forced.schedule.is_some() { "schedule" } else { "width" };
         return Err(Failure::NoSchedule { option });
+    }
+    let from_stdin = args.input.iter().chain(&args.old).filter(|path| path.as_os_str() == "-").count();
+    if from_stdin > 1 {
+        return Err(Failure::Stdin { given: from_stdin });
     }
     let values = scalars::given(spec, &args.scalar)?;
     let names = spec.inputs().iter().filter_map(scalars::name);
@@ -206,9 +232,12 @@ fn exactness(found: &Found) -> String {
     format!("{error} ({of} {elements} outputs checked{overflow})")
 }
 
-fn unchecked(needed_ns: f64) -> String {
-    let (needed, limit) = (figures::time(needed_ns), figures::time(check::BUDGET_NS));
-    format!("not checked: the reference would take about {needed}, the limit is {limit}")
+fn unchecked(why: &NotChecked, args: &Run) -> String {
+    match why {
+        NotChecked::IsReference => "none: this is the reference".into(),
+        NotChecked::NotWanted => report::unchecked("reference", 0.0, budget_ns(args.check)),
+        NotChecked::TooLong { needed_ns } => report::unchecked("reference", *needed_ns, budget_ns(args.check)),
+    }
 }
 
 fn magnitude(error: f64) -> String {

@@ -3,11 +3,11 @@
 use crate::args::{ExecutorName, From, Run};
 use crate::arrays::check_count;
 use crate::buffer::Buffer;
-use crate::check::BUDGET_NS;
 use crate::execute::native;
 use crate::failure::{Failure, without_controls};
 use crate::figures;
 use crate::given::{Flat, Given, interpret};
+use crate::report::{budget_ns, print_lines};
 use crate::run::{self, code};
 use crate::threads::{pool, tuned_compiler};
 use cranefold::ir::Nest;
@@ -38,9 +38,10 @@ pub fn run_given(args: &Run, from: From, out: &mut dyn Write) -> Result<(), Fail
     }
     let nest = given.meaning();
     let is_native = args.executor == ExecutorName::Native;
+    let budget_ns = budget_ns(args.check);
     let needed_ns = VISIT_NS * visits(&nest) as f64;
     let mut expected = flat.copy_of_outputs()?;
-    if !is_native || needed_ns <= BUDGET_NS {
+    if !is_native || needed_ns <= budget_ns {
         interpret(&nest, &flat.inputs, &mut expected);
     }
     let pool = pool(compiler.threads())?;
@@ -49,7 +50,7 @@ pub fn run_given(args: &Run, from: From, out: &mut dyn Write) -> Result<(), Fail
         let before = flat.copy_of_outputs()?;
         let Flat { inputs, outputs, .. } = &mut flat;
         native(&kernel, &pool, inputs, outputs)()?;
-        check(&flat, &nest, (&expected, needed_ns))?;
+        check(&flat, &nest, (&expected, needed_ns <= budget_ns))?;
         // The calls that are timed read what the ones before them wrote.
         let mut timed = before.iter().map(|buffer| buffer.moved(0)).collect::<Result<Vec<_>, _>>()?;
         times = Some(run::time(&mut native(&kernel, &pool, &flat.inputs, &mut timed))?);
@@ -76,13 +77,13 @@ pub fn run_given(args: &Run, from: From, out: &mut dyn Write) -> Result<(), Fail
     }
     lines.push((
         "error".into(),
-        match (is_native, needed_ns <= BUDGET_NS) {
+        match (is_native, needed_ns <= budget_ns) {
             (false, _) => "none: this is the interpreter".into(),
             (true, true) => "none: equal to the interpreter".into(),
-            (true, false) => unchecked(needed_ns),
+            (true, false) => unchecked(needed_ns, budget_ns),
         },
     ));
-    lines.iter().try_for_each(|(name, text)| writeln!(out, "{name:<8} {text}")).map_err(Failure::Stdout)
+    if args.quiet { Ok(()) } else { print_lines(&lines, &args.output, out) }
 }
 
 /// Checks what needs neither data nor code.
@@ -90,6 +91,9 @@ fn check_args(args: &Run) -> Result<(), Failure> {
     let refused = |option| Err(Failure::OfSpec { option });
     if args.executor == ExecutorName::Reference {
         return refused("--executor reference");
+    }
+    if args.json {
+        return refused("--json");
     }
     if !args.scalar.is_empty() {
         return refused("--scalar");
@@ -109,8 +113,8 @@ fn name(given: &Given, kernel: &Kernel) -> String {
 }
 
 /// Holds the outputs against those of the interpreter, where it has run.
-fn check(flat: &Flat, nest: &Nest, (expected, needed_ns): (&[Buffer], f64)) -> Result<(), Failure> {
-    if needed_ns > BUDGET_NS {
+fn check(flat: &Flat, nest: &Nest, (expected, is_checked): (&[Buffer], bool)) -> Result<(), Failure> {
+    if !is_checked {
         return Ok(());
     }
     let buffers = flat.outputs.iter().zip(expected);
@@ -134,7 +138,6 @@ fn shown((dtype, len): (DType, u64), bytes: &[u8]) -> String {
     format!("{dtype}[{len}]{}{more}", elements.collect::<String>())
 }
 
-fn unchecked(needed_ns: f64) -> String {
-    let (needed, limit) = (figures::time(needed_ns), figures::time(BUDGET_NS));
-    format!("not checked: the interpreter would take about {needed}, the limit is {limit}")
+fn unchecked(needed_ns: f64, budget_ns: f64) -> String {
+    crate::report::unchecked("interpreter", needed_ns, budget_ns)
 }

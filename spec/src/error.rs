@@ -22,12 +22,9 @@ pub enum SpecError {
     Syntax { column: usize, expected: &'static str, found: String },
     #[error("column {column}: `{word}` is given twice")]
     RepeatedWord { column: usize, word: &'static str },
-    #[error(
-        "column {column}: unknown word `{word}`{}; the words are an operand as `f32[2,3]`, `axes=`, `keep_dims`, \
-         `empty_axes=`, `scalar NAME:DTYPE`, `map=`, `then=`, `apply=`, `acc=`, `order=`, `saturate`, `trunc`, \
-         `round_half_even` and `->`",
-        nearest::meant(word, WORDS)
-    )]
+    #[error("column {column}: {message}")]
+    Misplaced { column: usize, message: String },
+    #[error("column {column}: unknown word `{word}`{}", meant_or(word, &WORDS, "words", WORDS_SHOWN))]
     UnknownWord { column: usize, word: String },
     #[error("column {column}: {error}")]
     UnknownDType { column: usize, error: UnknownDType },
@@ -36,7 +33,7 @@ pub enum SpecError {
     #[error("column {column}: `{text}` does not fit 64 bits")]
     IntegerTooLarge { column: usize, text: String },
 
-    #[error("unknown op `{name}`{}; the ops are {}", nearest::meant(name, all_op_names()), op_names())]
+    #[error("unknown op `{name}`{}", meant_or(name, &all_op_names(), "ops", &op_names()))]
     UnknownOp { name: String },
     #[error("{0}")]
     Param(ParamError),
@@ -189,9 +186,21 @@ const WORDS: [&str; 13] = [
     "region",
 ];
 
+/// The words as a message lists them.
+const WORDS_SHOWN: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `scalar NAME:DTYPE`, `map=`, \
+                           `then=`, `apply=`, `acc=`, `order=`, `saturate`, `trunc`, `round_half_even` and `->`";
+
+/// The nearest of the names, or all of them where none is near.
+fn meant_or(word: &str, names: &[&'static str], what: &str, all: &str) -> String {
+    match nearest::meant(word, names.iter().copied()) {
+        none if none.is_empty() => format!("; the {what} are {all}"),
+        meant => meant,
+    }
+}
+
 /// Every name of an op, aliases too.
-fn all_op_names() -> impl Iterator<Item = &'static str> {
-    ops::ROWS.iter().flat_map(|row| [row.name].into_iter().chain(row.aliases.iter().copied()))
+fn all_op_names() -> Vec<&'static str> {
+    ops::ROWS.iter().flat_map(|row| [row.name].into_iter().chain(row.aliases.iter().copied())).collect()
 }
 
 fn op_names() -> String {

@@ -13,6 +13,7 @@ pub mod op;
 mod place;
 mod print;
 mod region;
+mod spellings;
 pub mod text;
 
 pub use boxes::MAX_BOXES;

@@ -115,7 +115,7 @@ impl Parser<'_> {
         self.marks.iter().filter(move |(is, _)| *is == mark).map(|&(_, at)| at)
     }
 
-    fn first(&self, mark: Mark) -> Option<usize> {
+    pub(super) fn first(&self, mark: Mark) -> Option<usize> {
         self.all(mark).next()
     }
 
@@ -163,6 +163,7 @@ impl Parser<'_> {
             Syntax { column: at, .. }
             | RepeatedWord { column: at, .. }
             | UnknownWord { column: at, .. }
+            | Misplaced { column: at, .. }
             | UnknownDType { column: at, .. }
             | LayoutText { column: at, .. }
             | IntegerTooLarge { column: at, .. }

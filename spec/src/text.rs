@@ -11,8 +11,9 @@
 //! word    = operand { "," operand }         each input, in order
 //!         | "scalar" NAME ":" DTYPE         each after the inputs, in order
 //!         | ( "map" | "then" | "apply" ) "=" QUOTED
-//!         | "axes" "=" ( INT | "[" [ INT { "," INT } ] "]" )
-//!         | "keep_dims"
+//!         | "axes" "=" ( INT { "," INT } | "[" [ INT { "," INT } ] "]" | "all" )
+//!         | "keep_dims" [ "=" ( "true" | "false" ) ]
+//!         | NAME [ "=" NUMBER ]             a parameter of the ops that have it, as in `ddof=1`
 //!         | "empty_axes" "=" ( "identity" | "lift" )
 //!         | "acc" "=" DTYPE
 //!         | "order" "=" ( "memory" | "logical" )
@@ -29,10 +30,16 @@
 //! ([`layout`](crate::layout) defines it), BLOCKS is its end after the letters; INT is decimal
 //! with an optional `-`; NUMBER is an `f64` as Rust parses it. White space may stand between any
 //! two tokens and must stand between two words. Words come in any order, each at most once, but for
-//! operands and scalars. Names of ops are read without regard to case.
+//! operands and scalars. Names of ops are read without regard to case. From `#` to the end of its line a text is a comment.
+//!
+//! Spellings of other libraries are read too, and print as the canonical ones: `axis`, `dim` and `dims` for `axes`, with
+//! parentheses for brackets; `keepdims` and `keepdim` for `keep_dims`; the types `float32`, `int8`, `uint8`, `bfloat16`,
+//! `half`, `double` and the like, in any case. `dtype=T` is NumPy's: the type of the output, and where that is `f64` also of
+//! the accumulator of narrower floats.
 
 use super::build::Named;
 use super::place::{self, Mark};
+use super::spellings::{self, ParamWord};
 use super::{Builder, MAX_TEXT, NamedOp, Order, Rounding, Spec, SpecError};
 use crate::layout::Layout;
 use cranefold_ir::DType;
@@ -50,7 +57,7 @@ impl FromStr for Spec {
         if text.len() > MAX_TEXT {
             return Err(SpecError::TextTooLong { given: text.len(), limit: MAX_TEXT }.in_text("", 0));
         }
-        let mut parser = Parser::new(text, false);
+        let mut parser = Parser::new(text);
         if parser.is_region() {
             return super::region::read(text).map_err(|error| {
                 let at = place::in_region(text, &error);
@@ -78,7 +85,7 @@ impl FromStr for Layout {
     /// # Errors
     /// If the text is no layout, with its place.
     fn from_str(text: &str) -> Result<Layout, SpecError> {
-        let mut parser = Parser::new(text, false);
+        let mut parser = Parser::new(text);
         let layout = parser.layout().and_then(|layout| {
             parser.skip_space();
             if parser.rest().is_empty() { Ok(layout) } else { Err(parser.expected("`+` or the end")) }
@@ -92,7 +99,7 @@ impl FromStr for Layout {
 /// # Errors
 /// If the text is outside the grammar or an op is refused.
 pub fn calls(text: &str) -> Result<Vec<OpCall>, SpecError> {
-    let mut parser = Parser::new(text, false);
+    let mut parser = Parser::new(text);
     let mut calls = vec![parser.op()?.resolve()?];
     while parser.eat(',') {
         calls.push(parser.op()?.resolve()?);
@@ -107,8 +114,10 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     /// The words read so far that may come once.
     pub(super) seen: Vec<&'static str>,
-    /// True if `#` begins a comment.
-    pub(super) comments: bool,
+    /// The parameters that stand as words, with their places.
+    pub(super) params: Vec<ParamWord<'a>>,
+    /// The type of NumPy's `dtype=`, and its place.
+    pub(super) dtype: Option<(DType, usize)>,
     /// The places passed so far, for errors that are found later.
     pub(super) marks: Vec<(Mark, usize)>,
     /// The place at which the part that is read begins.
@@ -116,8 +125,8 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, comments: bool) -> Parser<'a> {
-        Parser { text, at: 0, seen: vec![], comments, marks: vec![], begun: 0 }
+    pub(super) fn new(text: &'a str) -> Parser<'a> {
+        Parser { text, at: 0, seen: vec![], params: vec![], dtype: None, marks: vec![], begun: 0 }
     }
 
     /// Notes what stands at a place.
@@ -135,7 +144,7 @@ impl<'a> Parser<'a> {
             self.skip_space();
             let start = self.at;
             if self.rest().is_empty() {
-                return Ok(builder);
+                return self.finished(builder);
             }
             if self.at > 0 && !self.text[..start].ends_with(|c: char| c.is_ascii_whitespace()) {
                 return Err(self.expected("a space"));
@@ -153,11 +162,29 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The builder with what only holds for the whole text.
+    fn finished(&mut self, builder: Builder) -> Result<Builder, SpecError> {
+        let params = std::mem::take(&mut self.params);
+        let builder = params.into_iter().try_fold(builder, |builder, param| self.with_param(builder, param))?;
+        match self.dtype {
+            None => Ok(builder),
+            Some((_, at)) if self.seen.contains(&"->") => {
+                let message = "`dtype=` and `->` both name the type of the output: one of them is enough".into();
+                Err(SpecError::Misplaced { column: self.column(at), message })
+            }
+            Some((dtype, _)) => Ok(builder.numpy_dtype(dtype)),
+        }
+    }
+
     /// Parses an op with its parameters, or a combiner.
     fn op(&mut self) -> Result<Named, SpecError> {
         self.skip_space();
-        self.mark(Mark::Op, self.at);
+        let start = self.at;
+        self.mark(Mark::Op, start);
         let op = self.name("the name of an op")?.to_string();
+        if spellings::dtype(&op).is_ok() && self.next_is('[') {
+            return Err(self.type_for_op(&op, start));
+        }
         if op.eq_ignore_ascii_case("combiner") {
             return self.combiner().map(Named::Own);
         }
@@ -166,19 +193,18 @@ impl<'a> Parser<'a> {
             return Ok(Named::Op(NamedOp { name: op, params }));
         }
         loop {
+            self.skip_space();
+            let start = self.at;
             let name = self.name("the name of a parameter")?.to_string();
+            if spellings::dtype(&name).is_ok() && self.next_is('[') {
+                return Err(self.type_for_op(&name, start));
+            }
             let flag = self.eat(',') || self.eat(')');
             if flag {
                 params.push((name, 1.0));
             } else {
                 self.expect('=', "`=`")?;
-                self.skip_space();
-                let start = self.at;
-                let digits = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-'));
-                let Ok(value) = digits.parse() else {
-                    self.at = start;
-                    return Err(self.expected("a number"));
-                };
+                let value = self.number()?;
                 params.push((name, value));
                 if !self.eat(',') && !self.eat(')') {
                     return Err(self.expected("`,` or `)`"));
@@ -205,7 +231,7 @@ impl<'a> Parser<'a> {
                 }
             } else {
                 self.expect('=', "`=`")?;
-                let list = self.quoted()?;
+                let list = self.quoted(word)?;
                 let refused = |error| SpecError::CombinerText { column: self.column(at), error };
                 combiner.add(word, list).map_err(refused)?;
             }
@@ -217,9 +243,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes text between two quotes.
-    fn quoted(&mut self) -> Result<&'a str, SpecError> {
-        self.expect('"', "`\"`")?;
+    /// Takes the text of an expression, which stands between two quotes after `word=`.
+    fn quoted(&mut self, word: &str) -> Result<&'a str, SpecError> {
+        if !self.eat('"') {
+            return Err(self.not_quoted(word));
+        }
         let rest = self.rest();
         let Some(end) = rest.find('"') else {
             self.at = self.text.len();
@@ -232,15 +260,15 @@ impl<'a> Parser<'a> {
     fn word(&mut self, builder: Builder) -> Result<Builder, SpecError> {
         let start = self.at;
         let name = self.name("a word")?;
-        let (at, bracket) = (self.at, self.eat('['));
-        self.at = at;
-        match name {
-            _ if bracket || DType::from_str(name).is_ok() => self.operands(builder, name, start),
+        match spellings::word(name) {
+            _ if self.next_is('[') || spellings::dtype(name).is_ok() => self.operands(builder, name, start),
             "axes" => {
                 self.once("axes", start)?;
                 self.expect('=', "`=`")?;
-                let axes = if self.eat('[') { self.ints(']', "an axis or `]`")? } else { vec![self.int("an axis")?] };
-                Ok(builder.axes(axes))
+                Ok(match self.axes()? {
+                    Some(axes) => builder.axes(axes),
+                    None => builder,
+                })
             }
             "scalar" => {
                 self.skip_space();
@@ -253,7 +281,7 @@ impl<'a> Parser<'a> {
                 let word = ["map", "then", "apply"].into_iter().find(|&w| w == name).expect("one of them");
                 self.once(word, start)?;
                 self.expect('=', "`=`")?;
-                let text = self.quoted()?;
+                let text = self.quoted(word)?;
                 self.mark(Mark::Quoted(word), self.at - 1 - text.len());
                 Ok(match word {
                     "map" => builder.map(text),
@@ -261,7 +289,16 @@ impl<'a> Parser<'a> {
                     _ => builder.apply(text),
                 })
             }
-            "keep_dims" => self.once("keep_dims", start).map(|()| builder.keep_dims(true)),
+            "keep_dims" => {
+                self.once("keep_dims", start)?;
+                Ok(builder.keep_dims(self.flag()?))
+            }
+            "dtype" => {
+                self.once("dtype", start)?;
+                self.expect('=', "`=`")?;
+                self.dtype = Some((self.dtype()?, start));
+                Ok(builder)
+            }
             "saturate" => self.once("saturate", start).map(|()| builder.saturate()),
             "trunc" => self.once("trunc", start).map(|()| builder.round(Rounding::Trunc)),
             "round_half_even" => self.once("round_half_even", start).map(|()| builder.round(Rounding::HalfEven)),
@@ -289,6 +326,8 @@ impl<'a> Parser<'a> {
                     }
                 }
             }
+            name if spellings::ops_with(name).next().is_some() => self.param_word(name, start).map(|()| builder),
+            name if cranefold_ir::ops::find(name).is_some() => Err(self.op_for_word(name, start)),
             _ => Err(SpecError::UnknownWord { column: self.column(start), word: shorten(name) }),
         }
     }
@@ -306,8 +345,11 @@ impl<'a> Parser<'a> {
     }
 
     fn input(&mut self, builder: Builder, dtype: &str, start: usize) -> Result<Builder, SpecError> {
-        let dtype =
-            DType::from_str(dtype).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })?;
+        let dtype = match spellings::dtype(dtype) {
+            Ok(dtype) => dtype,
+            Err(_) if cranefold_ir::ops::find(dtype).is_some() => return Err(self.op_for_word(dtype, start)),
+            Err(error) => return Err(SpecError::UnknownDType { column: self.column(start), error }),
+        };
         self.begun = start;
         self.expect('[', "`[`")?;
         let mut shape = vec![];
@@ -371,7 +413,7 @@ impl<'a> Parser<'a> {
         self.skip_space();
         let start = self.at;
         let name = self.name("a dtype")?;
-        DType::from_str(name).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })
+        spellings::dtype(name).map_err(|error| SpecError::UnknownDType { column: self.column(start), error })
     }
 
     /// Parses integers separated by commas, and the closing bracket.
@@ -426,7 +468,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn skip_space(&mut self) {
         self.run(|c| c.is_ascii_whitespace());
-        while self.comments && self.rest().starts_with('#') {
+        while self.rest().starts_with('#') {
             self.run(|c| c != '\n');
             self.run(|c| c.is_ascii_whitespace());
         }
@@ -452,7 +494,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the characters, all of them ASCII, that `is` accepts.
-    fn run(&mut self, is: impl Fn(char) -> bool) -> &'a str {
+    pub(super) fn run(&mut self, is: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !is(c)).unwrap_or(rest.len());
         self.at += end;
@@ -465,6 +507,14 @@ impl<'a> Parser<'a> {
         self.skip_space();
         let found = self.rest().starts_with(c);
         self.at = if found { self.at + c.len_utf8() } else { start };
+        found
+    }
+
+    /// Returns true if this character comes next, after white space if there is any.
+    fn next_is(&mut self, c: char) -> bool {
+        let start = self.at;
+        let found = self.eat(c);
+        self.at = start;
         found
     }
 
@@ -484,11 +534,11 @@ impl<'a> Parser<'a> {
     }
 
     /// The column, in characters from 1, of a byte offset.
-    fn column(&self, at: usize) -> usize {
+    pub(super) fn column(&self, at: usize) -> usize {
         self.text[..at].chars().count() + 1
     }
 }
 
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -18,6 +18,7 @@
 mod work;
 
 use crate::error::Error;
+use crate::inspect::CountedWork;
 use crate::kernel::Facts;
 use crate::kernel::code::Compiled;
 use crate::pipeline;
@@ -62,6 +63,14 @@ pub(crate) fn explain(spec: Option<&Spec>, compiled: &Compiled, facts: &Facts) -
     page.line("predicted", &predicted(compiled, facts));
     visits(compiled).iter().enumerate().for_each(|(n, visit)| page.line(if n == 0 { "visits" } else { "" }, visit));
     Ok(page.0)
+}
+
+/// The operations of a call, and the loop that holds most of them.
+pub(crate) fn counted(compiled: &Compiled) -> Result<CountedWork, Error> {
+    let program = pipeline::legal(&compiled.decided)?;
+    let Work { operations, executed: vector_operations, main, .. } = Work::of(&program);
+    let hot_loop = main.loops.last().map(|l| l.var.to_string());
+    Ok(CountedWork { operations, vector_operations, hot_loop })
 }
 
 struct Page(String);

@@ -34,7 +34,7 @@ fn texts() {
         ("sum f32[2]@(x)", "column 13: expected a stride or `)`, found `x`".into()),
         ("sum f32[2]axes=[0]", "column 11: expected a space, found `axes`".into()),
         ("sum f32[2] axes", "column 16: expected `=`, found the end".into()),
-        ("sum f32[2] axes=x", "column 17: expected an axis, found `x`".into()),
+        ("sum f32[2] axes=x", "column 17: expected an axis, a list such as `[0,2]`, or `all`, found `x`".into()),
         ("sum f32[2] axes=[-]", "column 18: expected an axis or `]`, found `-`".into()),
         ("sum f32[2] acc=", "column 16: expected a dtype, found the end".into()),
         ("sum f32[2] acc=f33", format!("column 16: `f33` is no dtype: did you mean `f32`?; the dtypes are {DTYPES}")),
@@ -43,10 +43,36 @@ fn texts() {
         ("sum f32[2] ->", "column 14: expected a dtype or `@` and a layout, found the end".into()),
         ("sum f32[2] -> f64[2]", "column 18: expected a space, found `[`".into()),
         ("sum f32[2] ; max", "column 12: expected a word, found `;`".into()),
+        ("sum f32[2] keep_dimz", "column 12: unknown word `keep_dimz`: did you mean `keep_dims`?".into()),
+        ("sum f32[2] wishes", format!("column 12: unknown word `wishes`; the words are {WORDS}")),
+        ("sum f32[2] keepdims=maybe", "column 21: expected `true` or `false`, found `maybe`".into()),
+        // The order of things.
+        ("f32[64,512] mean", "column 1: the op comes first: `mean f32[64,512]`".into()),
+        ("float32[64,512]", "column 1: the op comes first: `sum float32[64,512]`".into()),
         (
-            "sum f32[2] keepdims",
-            format!("column 12: unknown word `keepdims`: did you mean `keep_dims`?; the words are {WORDS}"),
+            "mean(f32[64,512], axes=1)",
+            "column 6: operands stand after the op, not in its parentheses: `mean f32[64,512]`".into(),
         ),
+        (
+            "sum, f32[2]",
+            "column 6: `f32` is a type, and no comma stands between the ops and the operands".into(),
+        ),
+        (
+            "sum f32[2] max",
+            "column 12: `max` is an op, and the ops come first, with commas between them: `sum, max f32[2,3]`".into(),
+        ),
+        (
+            "sum f32[2] ddof=1",
+            "column 12: no op of this spec has the parameter `ddof`; var, std, standardize have it".into(),
+        ),
+        ("var f32[2] ddof=one", "column 17: expected a number, found `one`".into()),
+        ("var(ddof=1) f32[2] ddof=1", "parameter `ddof` of `var` is given twice".into()),
+        (
+            "sum f32[2] dtype=f64 -> f64",
+            "column 12: `dtype=` and `->` both name the type of the output: one of them is enough".into(),
+        ),
+        ("max,argmax f32[2] dtype=f64", "`max, argmax` gives 2 outputs, 1 given".into()),
+        ("sum f32[2] axis=0 axes=0", "column 19: `axes` is given twice".into()),
         ("sum f32[2] axes=0 axes=0", "column 19: `axes` is given twice".into()),
         ("sum f32[2] keep_dims keep_dims", "column 22: `keep_dims` is given twice".into()),
         ("sum f32[2] acc=f64 acc=f64", "column 20: `acc` is given twice".into()),
@@ -277,7 +303,12 @@ fn texts() {
             "`empty_axes=identity` is not for `min`, which reduces groups of one over no axes".into(),
         ),
         // Words of expressions.
-        ("sum f32[2] map=x0", "column 16: expected `\"`, found `x0`".into()),
+        (
+            "sum f32[2] map=x0",
+            "column 16: expected `\"`, found `x0`: an expression stands in double quotes, and in a shell the whole spec in \
+             single ones, as in 'map=\"..\"'"
+                .into(),
+        ),
         ("sum f32[2] map=\"x0", "column 19: expected `\"`, found the end".into()),
         ("sum f32[2] map=\"x0\" map=\"x0\"", "column 21: `map` is given twice".into()),
         ("sum f32[2] then=\"r0\" then=\"r0\"", "column 22: `then` is given twice".into()),
@@ -286,7 +317,10 @@ fn texts() {
         ("sum f32[2] apply=\"x0, x0/r0\"", "`apply` is one expression, 2 given".into()),
         ("sum f32[2]:wish", "column 12: expected `then`, found `wish`".into()),
         ("sum f32[2],", "column 12: expected an operand, found the end".into()),
-        ("sum f32[2],max f32[2]", format!("column 12: `max` is no dtype; the dtypes are {DTYPES}")),
+        (
+            "sum f32[2],max f32[2]",
+            "column 12: `max` is an op, and the ops come first, with commas between them: `sum, max f32[2,3]`".into(),
+        ),
         ("sum f32[2] -> f32,", "column 19: expected a dtype or `@` and a layout, found the end".into()),
         ("sum f32[2] scalar 2:f32", "column 19: expected the name of a scalar, found `2`".into()),
         ("sum f32[2] scalar e", "column 20: expected `:`, found the end".into()),

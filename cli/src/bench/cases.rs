@@ -1,9 +1,12 @@
 //! The cases to time: specs, and the lines that `peers/cases.py` writes.
 
+use crate::arrays::Arrays;
 use crate::failure::Failure;
-use cranefold::{DType, Layout, Spec, SpecError};
+use crate::npy::Form;
+use crate::scalars;
+use cranefold::{DType, Layout, Scalar, Spec, SpecError};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most bytes of a file of cases.
 const MAX_FILE: u64 = 64 << 20;
@@ -33,18 +36,51 @@ pub struct Case {
     pub name: String,
     /// The reduction.
     pub spec: Spec,
+    /// Files of the inputs; none for random data.
+    pub input: Vec<PathBuf>,
 }
 
-/// The cases of specs as text.
+impl Case {
+    /// The case of a spec on random data, named by itself.
+    pub fn of(spec: Spec) -> Case {
+        Case { name: spec.to_string(), spec, input: vec![] }
+    }
+
+    /// The data: of the files with scalars that are 1, or random.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not the operand; [`Failure::Memory`].
+    pub fn arrays(&self) -> Result<Arrays, Failure> {
+        if self.input.is_empty() {
+            return Arrays::random(&self.spec, 1);
+        }
+        let mut arrays = Arrays::read(&self.spec, Form::Logical, &self.input)?;
+        let scalars = self.spec.inputs().iter().filter(|operand| scalars::name(operand).is_some());
+        let ones: Vec<_> = scalars.map(|operand| Some(one(operand.dtype()))).collect();
+        arrays.set_scalars(&self.spec, &ones);
+        Ok(arrays)
+    }
+}
+
+/// The number 1 of a type, or true.
+fn one(dtype: DType) -> Scalar {
+    match dtype {
+        DType::Bool => Scalar::bool(true),
+        dtype if dtype.is_int() => Scalar::int(dtype, 1),
+        dtype => Scalar::float(dtype, 1.0),
+    }
+}
+
+/// The cases of specs as text, on these files if there are any.
 ///
 /// # Errors
-/// If one spec is wrong.
-pub fn specs(texts: &[String]) -> Result<Vec<Entry>, Failure> {
-    texts.iter().map(|text| Ok(Entry::Case(Box::new(named_by_itself(text.parse()?))))).collect()
-}
-
-fn named_by_itself(spec: Spec) -> Case {
-    Case { name: spec.to_string(), spec }
+/// If one spec is wrong; [`Failure::InputsOfOne`] if there are files and several specs.
+pub fn specs(texts: &[String], input: &[PathBuf]) -> Result<Vec<Entry>, Failure> {
+    if !input.is_empty() && texts.len() > 1 {
+        return Err(Failure::InputsOfOne { given: texts.len() });
+    }
+    let case = |text: &String| Ok(Case { input: input.into(), ..Case::of(text.parse()?) });
+    texts.iter().map(|text| case(text).map(|case| Entry::Case(Box::new(case)))).collect()
 }
 
 /// The cases of a file, one a line: a spec, or `id op dtype shape axes layout tag`. A `#` begins a comment.
@@ -78,8 +114,8 @@ fn entry(line: &str) -> Result<Entry, Failure> {
         _ => (None, line.parse()),
     };
     match (spec, name) {
-        (Ok(spec), Some(id)) => Ok(Entry::Case(Box::new(Case { name: id.into(), spec }))),
-        (Ok(spec), None) => Ok(Entry::Case(Box::new(named_by_itself(spec)))),
+        (Ok(spec), Some(id)) => Ok(Entry::Case(Box::new(Case { name: id.into(), ..Case::of(spec) }))),
+        (Ok(spec), None) => Ok(Entry::Case(Box::new(Case::of(spec)))),
         (Err(SpecError::UnknownOp { name: op }), Some(id)) => {
             Ok(Entry::Skipped { name: id.into(), reason: format!("there is no op `{op}` yet") })
         }

@@ -66,7 +66,7 @@ pub fn measure(
     order: Order,
     offset: u64,
 ) -> Result<Measured, Failure> {
-    let mut arrays = Arrays::random(&case.spec, 1)?;
+    let mut arrays = case.arrays()?;
     if offset > 0 {
         arrays.inputs = arrays.inputs.iter().map(|input| input.moved(offset)).collect::<Result<_, _>>()?;
     }

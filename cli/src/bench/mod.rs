@@ -4,9 +4,10 @@ mod candidates;
 mod cases;
 mod ceiling;
 mod measure;
-mod memory;
+pub mod memory;
 mod report;
 mod scan;
+mod sizes;
 
 use crate::args::Bench;
 use crate::failure::Failure;
@@ -25,13 +26,17 @@ use std::io::Write;
 /// wrong.
 pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     if args.scan {
-        return scan::scan(args.limit, args.seed, out);
+        let drawn = scan::Drawn { seed: args.seed, shapes: args.shapes as usize };
+        return scan::scan(args.limit, drawn, args.html.as_deref(), out);
     }
     let entries = match &args.file {
         Some(path) => cases::read(path)?,
         None if args.specs.is_empty() => return Err(Failure::NothingToTime),
-        None => cases::specs(&args.specs)?,
+        None => cases::specs(&args.specs, &args.input)?,
     };
+    if let Some(path) = &args.svg {
+        return sizes::draw(&entries, path, args, out);
+    }
     let options = args.forced.options()?;
     if args.candidates {
         return candidates::candidates(&entries, options.width, args.json, out);

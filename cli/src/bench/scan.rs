@@ -4,10 +4,14 @@ use crate::arrays::Arrays;
 use crate::execute::native;
 use crate::failure::Failure;
 use crate::figures;
+use crate::output_files::OutputFiles;
+use crate::page::Map;
+use crate::progress::Progress;
 use crate::timing::Samples;
 use cranefold::{Compiler, Serial, Spec};
 use std::collections::HashMap;
 use std::io::Write;
+use std::path::Path;
 
 /// The ops; those that a dtype does not have are left out.
 const OPS: [&str; 17] = [
@@ -32,9 +36,6 @@ const OPS: [&str; 17] = [
 
 /// The dtypes, each with what its limit is multiplied by: conversions of narrow elements are paid for each element.
 const DTYPES: [(&str, f64); 5] = [("f32", 1.0), ("bf16", 1.0), ("f64", 1.0), ("f16", 1.2), ("i8", 1.2)];
-
-/// The number of shapes that are drawn.
-const SHAPES: usize = 40;
 
 /// Elements of a shape: the least and the most, as powers of two.
 const ELEMENTS: (f64, f64) = (11.0, 22.5);
@@ -108,17 +109,31 @@ impl Shape {
     }
 }
 
+/// The shapes of a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn {
+    /// The seed that they are drawn from.
+    pub seed: u64,
+    /// Their number.
+    pub shapes: usize,
+}
+
 /// Prints the cases that take more than `limit` times the op's cost on wide rows of as many bytes, in a first measurement
-/// and in each of three more.
+/// and in each of three more; draws the map of all to a page if there is a path.
 ///
 /// # Errors
 /// If a kernel cannot be made, or memory is short.
-pub fn scan(limit: f64, seed: u64, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn scan(limit: f64, drawn: Drawn, html: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
+    let Drawn { seed, shapes } = drawn;
+    let places: Vec<_> = html.iter().map(|path| (path.to_path_buf(), "the page".to_string())).collect();
+    let places = OutputFiles::of(&places, &[])?;
+    let mut map = Map::default();
+    let progress = Progress::start("scanning", html.is_some());
     let compiler = Compiler::host()?;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut wide: HashMap<String, f64> = HashMap::new();
     let (mut cases, mut over) = (0, 0);
-    for _ in 0..SHAPES {
+    for number in 0..shapes {
         let shape = Shape::draw(&mut random);
         for (dtype, factor) in DTYPES {
             for op in OPS {
@@ -141,6 +156,10 @@ pub fn scan(limit: f64, seed: u64, out: &mut dyn Write) -> Result<(), Failure> {
                         break;
                     }
                 }
+                if html.is_some() {
+                    let least = ratios.iter().map(|r| r.0).fold(f64::INFINITY, f64::min);
+                    map.add(number, &format!("{op} {dtype}"), &spec, 1.0 / least);
+                }
                 if ratios.len() > AGAIN {
                     let &(ratio, ns) = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("measured");
                     over += 1;
@@ -150,6 +169,12 @@ pub fn scan(limit: f64, seed: u64, out: &mut dyn Write) -> Result<(), Failure> {
                 }
             }
         }
+    }
+    drop(progress);
+    if let Some(path) = html {
+        let page = map.page(seed);
+        let unwritten = |error| Failure::Write { path: path.into(), error };
+        places.write(|_, _, file| file.write_all(page.as_bytes()).map_err(unwritten))?;
     }
     eprintln!("{over} of {cases} cases over {limit} times the cost of wide rows, seed {seed}");
     Ok(())

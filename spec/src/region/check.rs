@@ -186,7 +186,7 @@ fn closed(text: &str, end: usize) -> Result<(), SpecError> {
     if !rest.starts_with('}') {
         return Err(SpecError::Region(RegionError::at(text, end, "expected `}`, found the end")));
     }
-    let mut parser = Parser { at: end + 1, ..Parser::new(text, true) };
+    let mut parser = Parser { at: end + 1, ..Parser::new(text) };
     parser.skip_space();
     if parser.rest().is_empty() { Ok(()) } else { Err(placed(text, end, parser.expected("the end"))) }
 }
@@ -261,7 +261,7 @@ fn outputs(
         let given = match bytes {
             None => Layout::row_major(),
             Some(bytes) => {
-                let mut parser = Parser { at: bytes.start, ..Parser::new(&text[..bytes.end], false) };
+                let mut parser = Parser { at: bytes.start, ..Parser::new(&text[..bytes.end]) };
                 let layout = parser.layout().and_then(|layout| match parser.rest() {
                     "" => Ok(layout),
                     _ => Err(parser.expected("the end of the layout")),

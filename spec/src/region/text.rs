@@ -3,15 +3,15 @@
 use super::check::{self, Head, Operands};
 use crate::build::Given;
 use crate::layout::Layout;
+use crate::spellings;
 use crate::text::Parser;
 use crate::{Spec, SpecError};
 use cranefold_ir::region::RegionError;
 use cranefold_ir::{DType, nearest};
-use std::str::FromStr;
 
 /// Reads a text that begins with the word `region`.
 pub(crate) fn read(text: &str) -> Result<Spec, SpecError> {
-    let mut reader = Reader { parser: Parser::new(text, true), head: Head::default() };
+    let mut reader = Reader { parser: Parser::new(text), head: Head::default() };
     // Errors of a part without a place of their own are the part's.
     let mut start = 0;
     let head = reader.head(&mut start).map_err(|error| placed(text, start, error))?;
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
     }
 
     fn dtype(&self, name: &str, at: usize) -> Result<DType, SpecError> {
-        DType::from_str(name).map_err(|error| {
+        spellings::dtype(name).map_err(|error| {
             let message = match check::is_fp8(name) {
                 true => format!("`{}`: floats of 8 bits are not supported", crate::check::shorten(name)),
                 false => error.to_string(),
@@ -101,13 +101,11 @@ impl<'a> Reader<'a> {
     fn word(&mut self) -> Result<(), SpecError> {
         let parser = &mut self.parser;
         let start = parser.at;
-        match parser.name("a word or `{`")? {
+        match spellings::word(parser.name("a word or `{`")?) {
             "axes" => {
                 parser.once("axes", start)?;
                 parser.expect('=', "`=`")?;
-                let axes =
-                    if parser.eat('[') { parser.ints(']', "an axis or `]`")? } else { vec![parser.int("an axis")?] };
-                self.head.axes = Some((axes, start));
+                self.head.axes = parser.axes()?.map(|axes| (axes, start));
             }
             "scalar" => {
                 parser.skip_space();
@@ -122,7 +120,7 @@ impl<'a> Reader<'a> {
             }
             "keep_dims" => {
                 parser.once("keep_dims", start)?;
-                self.head.keep_dims = true;
+                self.head.keep_dims = parser.flag()?;
             }
             "acc" => {
                 parser.once("acc", start)?;
