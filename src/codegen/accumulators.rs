@@ -102,6 +102,13 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     fn read_run(&mut self, out: &mut E, acc: AccId, index: &Index) -> Result<E::Value, Refused> {
         let Some(part) = self.part(acc, index) else { return self.load(out, Base::Acc(acc), index) };
         let register = self.register(acc, &part)?;
+        let (cell, end) = (part.cell, index.offset as u64 + part.lanes.unwrap_or(1));
+        if end > cell.end() && self.storage.joining.contains(&acc) {
+            let next = cell_of(&self.storage.cells[&acc], cell.end());
+            let second = self.register(acc, &RegisterElements { cell: next, ..part })?;
+            self.start_cells_where(out, |&key| key == (acc, cell) || key == (acc, next));
+            return out.read_joined([register, second], part);
+        }
         match self.initial((acc, part.cell)) {
             Some(init) => Ok(out.constant(init)),
             None => Ok(out.read(register, part)),

@@ -122,6 +122,11 @@ pub trait Accumulators: Handles {
     /// The value of elements in a register.
     fn read(&mut self, register: Self::Register, part: RegisterElements) -> Self::Value;
 
+    /// The value of elements that begin in a register of a whole vector and end in the next one.
+    fn read_joined(&mut self, _: [Self::Register; 2], part: RegisterElements) -> Result<Self::Value, Refused> {
+        Err(Refused(format!("{:?} elements from {} on, in two registers", part.lanes, part.at)))
+    }
+
     /// The lower and the upper halves, of `half` lanes, in each group of two adjacent vectors.
     fn halves(&mut self, vectors: [Self::Value; 2], half: u64) -> Result<[Self::Value; 2], Refused>;
 

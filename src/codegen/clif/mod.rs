@@ -98,7 +98,7 @@ pub fn function(
     builder.switch_to_block(entry);
     builder.seal_block(entry);
     let buffers = builder.block_params(entry)[0];
-    let storage = Storage::of(nest).map_err(|e| Refused(e.to_string()))?;
+    let storage = Storage::of(nest, vectors).map_err(|e| Refused(e.to_string()))?;
     let mut generator = Generator {
         target,
         builder,

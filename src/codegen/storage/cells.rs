@@ -1,15 +1,17 @@
 //! The accumulators that live in registers.
 //!
 //! An accumulator whose indices are all constant (except for lanes) is cut into cells: runs of elements that are read
-//! and written together, one register each. A smaller access inside a cell takes lanes out of the register.
-//! Accumulators live in memory if they have other indices, accesses that overlap without nesting, more cells than
+//! and written together, one register each. A smaller access inside a cell takes lanes out of the register, and where
+//! vectors join, a read may begin in a register of a whole vector and end in the next one.
+//! Accumulators live in memory if they have other indices, other accesses that overlap without nesting, more cells than
 //! [`MOST_CELLS`], or selections, and if a wide function shares them with the code around it.
 //!
 //! The lanes of two loops are one run if the outer loop moves by the lanes of the inner one; if it moves by twice as
 //! many, they are halves of two adjacent runs.
 
 use crate::transposes::MOST_COLUMNS;
-use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
+use crate::vectors::Vectors;
+use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Nest, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -25,29 +27,61 @@ pub struct Cell {
     pub lanes: u64,
 }
 
-/// The cells of each accumulator that lives in registers.
-pub fn cells(nest: &Nest) -> FxHashMap<AccId, Vec<Cell>> {
+impl Cell {
+    /// The element after the last.
+    pub fn end(self) -> u64 {
+        self.start + self.lanes
+    }
+}
+
+/// The longest runs that begin at an element.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    /// Elements that are read or written.
+    lanes: u64,
+    /// Elements that are written.
+    written: u64,
+}
+
+/// The cells of each accumulator that lives in registers, and the accumulators of which reads join two.
+pub fn cells(nest: &Nest, vectors: Vectors) -> (FxHashMap<AccId, Vec<Cell>>, FxHashSet<AccId>) {
     let mut accesses = Accesses::default();
     accesses.body(&nest.body, None);
-    let in_registers = |(acc, runs): (AccId, BTreeMap<u64, u64>)| {
+    let mut joining = FxHashSet::default();
+    let in_registers = |(acc, runs): (AccId, BTreeMap<u64, Run>)| {
         if accesses.dynamic.contains(&acc) {
             return None;
         }
+        let &(in_function, dtype) = accesses.declared.get(&acc)?;
+        let joined = vectors.joined_lanes(dtype.bytes()).filter(|_| in_function != OUTSIDE);
         let mut cells: Vec<Cell> = vec![];
-        // Runs are sorted by start, with the longest run of each start.
-        for (start, lanes) in runs {
-            match cells.last() {
-                Some(c) if start < c.start + c.lanes => {
-                    if start + lanes > c.start + c.lanes {
-                        return None;
-                    }
+        // The elements of the next cell that a read needs.
+        let mut needed: Vec<Cell> = vec![];
+        // Runs are sorted by start.
+        for (start, run) in runs {
+            let Some(cell) = cells.last().filter(|cell| start < cell.end()) else {
+                cells.push(Cell { start, lanes: run.lanes });
+                continue;
+            };
+            let end = start + run.lanes;
+            if end > cell.end() {
+                if start + run.written > cell.end() || joined != Some(cell.lanes) {
+                    return None;
                 }
-                _ => cells.push(Cell { start, lanes }),
+                needed.push(Cell { start: cell.end(), lanes: end - cell.end() });
             }
         }
-        (cells.len() <= MOST_CELLS).then_some((acc, cells))
+        let has = |part: &Cell| cells.iter().any(|cell| cell.start == part.start && cell.lanes >= part.lanes);
+        if !needed.iter().all(has) || cells.len() > MOST_CELLS {
+            return None;
+        }
+        if !needed.is_empty() {
+            joining.insert(acc);
+        }
+        Some((acc, cells))
     };
-    accesses.runs.into_iter().filter_map(in_registers).collect()
+    let cells = accesses.runs.into_iter().filter_map(in_registers).collect();
+    (cells, joining)
 }
 
 /// The cell that holds an element.
@@ -120,12 +154,15 @@ impl Vector {
     }
 }
 
+/// The number of the code around wide functions.
+const OUTSIDE: u32 = 0;
+
 #[derive(Default)]
 struct Accesses {
-    runs: FxHashMap<AccId, BTreeMap<u64, u64>>,
+    runs: FxHashMap<AccId, BTreeMap<u64, Run>>,
     dynamic: FxHashSet<AccId>,
-    /// The wide function that declares each accumulator; 0 is none.
-    declared: FxHashMap<AccId, u32>,
+    /// The wide function that declares each accumulator, and its type.
+    declared: FxHashMap<AccId, (u32, DType)>,
     wide_functions: u32,
     wide_function: u32,
 }
@@ -136,23 +173,23 @@ impl Accesses {
             for e in stmt.exprs() {
                 e.visit(&mut |e| {
                     if let Expr::Read(acc, _, index) = e {
-                        self.access(*acc, index, lane);
+                        self.access(*acc, index, lane, Way::Read);
                     }
                 });
             }
             match stmt {
-                Stmt::Acc { acc, .. } => {
-                    self.declared.insert(*acc, self.wide_function);
+                Stmt::Acc { acc, dtype, .. } => {
+                    self.declared.insert(*acc, (self.wide_function, *dtype));
                 }
                 Stmt::Wide { body } => {
                     self.wide_functions += 1;
                     self.wide_function = self.wide_functions;
                     self.body(body, lane);
-                    self.wide_function = 0;
+                    self.wide_function = OUTSIDE;
                 }
-                Stmt::Set { acc, index, .. } => self.access(*acc, index, lane),
+                Stmt::Set { acc, index, .. } => self.access(*acc, index, lane, Way::Written),
                 Stmt::Transpose(t) => {
-                    (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes))
+                    (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes, Way::Written))
                 }
                 Stmt::Select { acc, .. } => {
                     self.dynamic.insert(*acc);
@@ -166,13 +203,14 @@ impl Accesses {
         }
     }
 
-    fn access(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
+    fn access(&mut self, acc: AccId, index: &Index, lane: Option<Vector>, way: Way) {
         match lane.map(|vector| (vector, vector.place(index))) {
-            None => self.run(acc, index, None),
-            Some((vector, Some(CellLanes::Run(start)))) => self.run(acc, &start, Some(vector)),
+            None => self.run(acc, index, None, way),
+            Some((vector, Some(CellLanes::Run(start)))) => self.run(acc, &start, Some(vector), way),
             Some((vector, Some(CellLanes::Halves { start, .. }))) => {
-                self.run(acc, &start, Some(vector));
-                self.run(acc, &start.offset_by(vector.lanes as i64), Some(vector));
+                // The two vectors are registers of their own.
+                self.run(acc, &start, Some(vector), Way::Written);
+                self.run(acc, &start.offset_by(vector.lanes as i64), Some(vector), Way::Written);
             }
             Some((_, None)) => {
                 self.dynamic.insert(acc);
@@ -181,20 +219,30 @@ impl Accesses {
     }
 
     /// Records an access to one element or to a run of elements.
-    fn run(&mut self, acc: AccId, index: &Index, lane: Option<Vector>) {
+    fn run(&mut self, acc: AccId, index: &Index, lane: Option<Vector>, way: Way) {
         let stride = lane.map_or(0, |vector| index.coefficient(vector.var));
         let others = index.terms().filter(|&(v, _)| lane.is_none_or(|vector| v != vector.var)).count();
-        let shared = self.declared.get(&acc) != Some(&self.wide_function);
+        let shared = self.declared.get(&acc).is_none_or(|(function, _)| *function != self.wide_function);
         if others > 0 || !matches!(stride, 0 | 1) || shared {
             self.dynamic.insert(acc);
             return;
         }
         let lanes = if stride == 1 { lane.expect("a lane variable").lanes } else { 1 };
-        self.elements(acc, index.offset as u64, lanes);
+        self.elements(acc, index.offset as u64, lanes, way);
     }
 
-    fn elements(&mut self, acc: AccId, start: u64, lanes: u64) {
-        let run = self.runs.entry(acc).or_default().entry(start).or_insert(0);
-        *run = (*run).max(lanes);
+    fn elements(&mut self, acc: AccId, start: u64, lanes: u64, way: Way) {
+        let run = self.runs.entry(acc).or_default().entry(start).or_default();
+        run.lanes = run.lanes.max(lanes);
+        if way == Way::Written {
+            run.written = run.written.max(lanes);
+        }
     }
+}
+
+/// A way to use elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Read,
+    Written,
 }

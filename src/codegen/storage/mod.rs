@@ -8,13 +8,14 @@ mod frame;
 mod initial;
 mod scratch;
 
+use crate::vectors::Vectors;
 use cells::cells;
 pub use cells::{Cell, CellLanes, Edge, Vector, cell_of};
 use cranefold_ir::{AccId, Nest};
 pub use dead::is_dead;
 pub use frame::Frame;
 pub use initial::set_before_read;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 pub use scratch::{SCRATCH_ALIGN, Scratch, TooLarge};
 
 /// The place of every accumulator of a nest.
@@ -22,6 +23,8 @@ pub use scratch::{SCRATCH_ALIGN, Scratch, TooLarge};
 pub struct Storage {
     /// Accumulators in registers.
     pub cells: FxHashMap<AccId, Vec<Cell>>,
+    /// Those of which a read may begin in one register and end in the next.
+    pub joining: FxHashSet<AccId>,
     /// Accumulators in scratch memory.
     pub scratch: Scratch,
     /// The part of the frame that wide functions share with the code around them.
@@ -33,10 +36,10 @@ impl Storage {
     ///
     /// # Errors
     /// An error if an accumulator has more bytes than an address space.
-    pub fn of(nest: &Nest) -> Result<Storage, TooLarge> {
-        let cells = cells(nest);
+    pub fn of(nest: &Nest, vectors: Vectors) -> Result<Storage, TooLarge> {
+        let (cells, joining) = cells(nest, vectors);
         let scratch = Scratch::of(nest, |acc| !cells.contains_key(&acc))?;
         let frame = Frame::of(nest, &cells, &scratch);
-        Ok(Storage { cells, scratch, frame })
+        Ok(Storage { cells, joining, scratch, frame })
     }
 }

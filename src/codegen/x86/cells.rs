@@ -77,6 +77,18 @@ impl Accumulators for Generator<'_> {
         if lanes.is_some() { val } else { self.broadcast(val) }
     }
 
+    fn read_joined(&mut self, [first, second]: [Reg; 2], part: RegisterElements) -> Result<Val, Refused> {
+        let (bytes, lanes) = (part.dtype.bytes(), part.lanes.unwrap_or(1));
+        let start = part.at * bytes;
+        if !self.tier.is_512() || part.cell.lanes * bytes != self.tier.bytes() || !start.is_multiple_of(4) {
+            return Err(Refused(format!("{lanes} elements from {} on, in two registers", part.at)));
+        }
+        let to = self.vector();
+        let args = [self.full(to), self.full(second), self.full(first), Arg::Imm(start as i64 / 4)];
+        self.emit(Inst::new(Opcode::Valignd, &args));
+        Ok(self.value(to, part.dtype, ActiveLanes::First(lanes)))
+    }
+
     fn halves(&mut self, vectors: [Val; 2], half: u64) -> Result<[Val; 2], Refused> {
         let (dtype, bytes) = (vectors[0].dtype, vectors[0].bytes);
         let lanes = self.tier.bytes() / bytes;
