@@ -25,7 +25,7 @@ fn texts() {
         ("lp(p=x) f32[2]", "column 6: expected a number, found `x`".into()),
         ("lp(p=3 f32[2]", "column 8: expected `,` or `)`, found `f32`".into()),
         ("lp(3) f32[2]", "column 4: expected the name of a parameter, found `3`".into()),
-        ("sum f32", "column 8: expected `[`, found the end".into()),
+        ("sum f32", "column 8: expected `[` and a shape, as in `f32[2,3]`, found the end".into()),
         ("sum f32[2", "column 10: expected `,` or `]`, found the end".into()),
         ("sum f32[2,]", "column 11: expected an extent or `]`, found `]`".into()),
         ("sum f32[é]", "column 9: expected an extent or `]`, found `é`".into()),
