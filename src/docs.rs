@@ -4,6 +4,7 @@
 macro_rules! pages {
     ($($name:ident $file:literal;)*) => {$(
         #[doc = "[specs]: self::specs"]
+        #[doc = "[shell]: self::shell"]
         #[doc = "[layouts]: self::layouts"]
         #[doc = "[expressions-and-combiners]: self::expressions_and_combiners"]
         #[doc = "[regions]: self::regions"]
@@ -31,6 +32,7 @@ macro_rules! pages {
 
 pages! {
     specs "specs.md";
+    shell "shell.md";
     layouts "layouts.md";
     expressions_and_combiners "expressions-and-combiners.md";
     regions "regions.md";

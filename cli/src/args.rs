@@ -144,7 +144,7 @@ pub struct Run {
     /// The seed of the random data; 0 if not given
     #[arg(long, value_name = "SEED")]
     pub random: Option<u64>,
-    /// How much is held against the reference
+    /// The part of the results that is held against the reference
     #[arg(long, value_enum, default_value_t = Check::Sample)]
     pub check: Check,
     /// Print one JSON object in place of the report; docs/shell.md has its schema
@@ -172,7 +172,7 @@ pub struct Run {
 pub enum Check {
     /// Nothing
     None,
-    /// As much as two seconds allow
+    /// The part that two seconds allow
     Sample,
     /// All, however long that takes
     All,
@@ -385,7 +385,11 @@ impl Args {
 fn summary(message: &str) -> String {
     let lines = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let text = lines.collect::<Vec<_>>().join(" ");
-    text.strip_prefix("error: ").unwrap_or(&text).to_string()
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    match text.strip_prefix("unexpected argument '").is_some_and(|given| !given.starts_with('-')) {
+        true => format!("{text}: a spec is one argument, in quotes"),
+        false => text.to_string(),
+    }
 }
 
 impl Forced {

@@ -32,7 +32,6 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     let spec: Spec = args.spec.parse()?;
     let options = args.forced.options()?;
     let compiler = tuned_compiler(args.threads, args.schedules.as_deref())?;
-    notes::print(&spec);
     if !args.input.is_empty() && !args.measure && args.html.is_none() {
         return Err(Failure::Usage("--input is for what is timed: --measure or --html".into()));
     }
@@ -40,6 +39,7 @@ pub fn explain(args: &Explain, out: &mut dyn Write) -> Result<(), Failure> {
     let read: Vec<_> = args.input.iter().enumerate().map(|(n, path)| (path.clone(), format!("input {n}"))).collect();
     let places = OutputFiles::of(&places, &read)?;
     let kernel = compiler.compile_with(&spec, &options)?;
+    notes::print(&spec);
     if args.html.is_none() {
         write!(out, "{}", kernel.explain()?).map_err(Failure::Stdout)?;
     }

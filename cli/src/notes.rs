@@ -27,13 +27,13 @@ fn names(spec: &Spec) -> impl Iterator<Item = &'static str> {
     spec.reducers().iter().filter_map(|call| if let OpCall::Row { name, .. } = call { Some(*name) } else { None })
 }
 
-/// A sum or product of narrow integers in their own type.
+/// A sum or product of integers of 8 or 16 bits in their own type.
 fn wraps(spec: &Spec) -> Option<String> {
     let (dtype, count) = (spec.inputs()[0].dtype(), spec.reduced_count());
     let output = spec.outputs()[0].dtype();
     let grows = names(spec).find(|name| matches!(*name, "sum" | "prod" | "l1" | "sum_squares"))?;
     let (_, most) = output.int_range()?;
-    let is_own = output == dtype && dtype.is_int() && dtype.bits() < 64 && !spec.saturate();
+    let is_own = output == dtype && dtype.is_int() && dtype.bits() <= 16 && !spec.saturate();
     let may_wrap = count > 1 && spec.map().is_none() && spec.then().is_empty() && spec.apply().is_none();
     (is_own && may_wrap).then(|| {
         let wider = if dtype.is_signed() { "i64" } else { "u64" };
@@ -101,6 +101,7 @@ mod tests {
     fn what_surprises_nobody_is_not_noted() {
         for spec in [
             "sum f32[64,512] axes=[1]",
+            "sum i32[64,512] axes=[1]",
             "max i8[64]",
             "sum i64[8]",
             "sum i8[64] -> i32",

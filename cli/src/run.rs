@@ -39,9 +39,6 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
         return run_given(args, from, out);
     }
     let spec: Spec = args.spec.parse()?;
-    if !args.quiet && !args.json {
-        notes::print(&spec);
-    }
     let compiler = tuned_compiler(args.threads, args.schedules.as_deref())?;
     let scalars = check_args(args, &spec)?;
     let options = args.forced.options()?;
@@ -71,6 +68,9 @@ pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
     drop(progress);
     if args.quiet {
         return Ok(());
+    }
+    if !args.json {
+        notes::print(&spec);
     }
     if args.json {
         return print_json((args, &spec), &arrays, &executor, &times, &found, out);

@@ -351,7 +351,7 @@ impl<'a> Parser<'a> {
             Err(error) => return Err(SpecError::UnknownDType { column: self.column(start), error }),
         };
         self.begun = start;
-        self.expect('[', "`[`")?;
+        self.expect('[', "`[` and a shape, as in `f32[2,3]`")?;
         let mut shape = vec![];
         for (axis, extent) in self.ints(']', "an extent or `]`")?.into_iter().enumerate() {
             shape.push(u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent })?);

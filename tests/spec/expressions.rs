@@ -135,7 +135,12 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
     (r#"combiner f32[2]"#, &["column 10: expected `(`, found `f32`"]),
     (r#"combiner() f32[2]"#, &["column 10: expected a field of the combiner, found `)`"]),
-    (r#"combiner(identity=0) f32[2]"#, &["column 19: expected `\"`, found `0`"]),
+    (
+        r#"combiner(identity=0) f32[2]"#,
+        &[
+            "column 19: expected `\"`, found `0`: an expression stands in double quotes, and in a shell the whole spec in single ones, as in 'identity=\"..\"'",
+        ],
+    ),
     (r#"combiner(lift="x0", combine="a0+b0") f32[2]"#, &["column 10: the combiner has no `identity`"]),
     (r#"combiner(finish="1") f32[2]"#, &["column 10: the combiner has no `identity`"]),
     (r#"combiner(identity="0", combine="a0+b0") f32[2]"#, &["column 24: the combiner has no `lift`"]),

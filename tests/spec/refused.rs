@@ -25,7 +25,7 @@ fn texts() {
         ("lp(p=x) f32[2]", "column 6: expected a number, found `x`".into()),
         ("lp(p=3 f32[2]", "column 8: expected `,` or `)`, found `f32`".into()),
         ("lp(3) f32[2]", "column 4: expected the name of a parameter, found `3`".into()),
-        ("sum f32", "column 8: expected `[`, found the end".into()),
+        ("sum f32", "column 8: expected `[` and a shape, as in `f32[2,3]`, found the end".into()),
         ("sum f32[2", "column 10: expected `,` or `]`, found the end".into()),
         ("sum f32[2,]", "column 11: expected an extent or `]`, found `]`".into()),
         ("sum f32[é]", "column 9: expected an extent or `]`, found `é`".into()),
@@ -375,8 +375,8 @@ fn carets() {
         ("sum f32[2] then=\"r0\" apply=\"x0/r0\"", "apply"),
         ("sum f32[2] map=\"x0*z\"", "z"),
         ("min,max f32[2] axes=[] empty_axes=identity", "empty_axes"),
-        ("sum f32[2] axis=0", "axis"),
-        ("sum\n  float32[2]", "float32"),
+        ("sum f32[2] axis=3", "axis"),
+        ("sum\n  float[2]", "float"),
         ("region x:f32[2] axes=[1] { sum(x) }", "axes="),
     ] {
         let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted"));
@@ -386,7 +386,7 @@ fn carets() {
     }
 }
 
-/// The name that was meant: of ops by all their spellings, of dtypes also by those of other libraries.
+/// The name that was meant: of ops by all their spellings, of dtypes also by those that differ between languages.
 #[test]
 fn nearest_names() {
     for (text, meant) in [
@@ -394,14 +394,15 @@ fn nearest_names() {
         ("summ f32[2]", "sum"),
         ("ReduceMaen f32[2]", "ReduceMean"),
         ("softmx f32[2]", "softmax"),
-        ("sum float32[2]", "f32"),
-        ("sum uint8[2]", "u8"),
-        ("sum bfloat16[2]", "bf16"),
-        ("sum double[2]", "f64"),
-        ("sum f32[2] axis=0", "axes"),
-        ("sum f32[2] keepdim", "keep_dims"),
-        ("region x:f32[2] axis=0 { sum(x) }", "axes"),
-        ("region x:half[2] { sum(x) }", "f16"),
+        ("sum float[2]", "f32"),
+        ("sum f23[2]", "f32"),
+        ("sum byte[2]", "u8"),
+        ("sum bf61[2]", "bf16"),
+        ("sum long[2]", "i64"),
+        ("sum f32[2] axs=0", "axes"),
+        ("sum f32[2] keep_dim", "keep_dims"),
+        ("region x:f32[2] axs=0 { sum(x) }", "axes"),
+        ("region x:float[2] { sum(x) }", "f32"),
     ] {
         let error = text.parse::<Spec>().err().unwrap_or_else(|| panic!("`{text}` is accepted")).to_string();
         assert!(error.contains(&format!("did you mean `{meant}`?")), "{text}: {error}");

@@ -29,6 +29,11 @@ pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
         let drawn = scan::Drawn { seed: args.seed, shapes: args.shapes as usize };
         return scan::scan(args.limit, drawn, args.html.as_deref(), out);
     }
+    // clap drops what an argument requires where that conflicts with another.
+    if args.html.is_some() {
+        let message = "--html is for --scan; the page of one kernel is that of `explain SPEC --html FILE`";
+        return Err(Failure::Usage(message.into()));
+    }
     let entries = match &args.file {
         Some(path) => cases::read(path)?,
         None if args.specs.is_empty() => return Err(Failure::NothingToTime),

@@ -56,7 +56,7 @@ pub struct Roofline {
 
 /// The roofline: operations per second over operations per byte, on axes of powers.
 pub fn roofline(of: &Roofline) -> Svg {
-    let (width, height) = (720.0, 380.0);
+    let (width, height) = (1020.0, 380.0);
     let rate = |ns: f64| of.operations_per_byte * of.bytes / ns;
     let points = [of.times_ns.0.map(rate), Some(rate(of.times_ns.1))];
     let slowest = of.levels.iter().map(|l| l.1).fold(f64::INFINITY, f64::min);
@@ -71,11 +71,11 @@ pub fn roofline(of: &Roofline) -> Svg {
     let y = Axis::over(rates.chain([x.values.0 * fastest]), 10.0, (320.0, 24.0));
     let mut svg = Svg::new(width, height);
     for value in x.ticks(10.0) {
-        svg.line(&[(x.at(value), 320.0), (x.at(value), 24.0)], "line", false);
+        svg.grid([(x.at(value), 320.0), (x.at(value), 24.0)]);
         svg.words((x.at(value), 338.0), "middle", "small mute", &tick(value));
     }
     for value in y.ticks(10.0) {
-        svg.line(&[(64.0, y.at(value)), (700.0, y.at(value))], "line", false);
+        svg.grid([(64.0, y.at(value)), (700.0, y.at(value))]);
         svg.words((58.0, y.at(value) + 4.0), "end", "small mute", &tick(value));
     }
     svg.words((382.0, 360.0), "middle", "mute", "operations for each byte moved");
@@ -90,8 +90,8 @@ pub fn roofline(of: &Roofline) -> Svg {
         }
         let ends = [(x.at(start), y.at(start * bytes_per_ns)), (x.at(end), y.at(end * bytes_per_ns))];
         svg.line(&ends, COLOURS[number % COLOURS.len()], number != of.level);
-        // The names stand below one another beside the chart's right end, each in the colour of a stroke.
-        let at = (430.0, 246.0 + 18.0 * number as f64);
+        // The names stand below one another beside the chart, each after a stroke of its line.
+        let at = (716.0, 98.0 + 20.0 * number as f64);
         svg.line(&[(at.0, at.1 - 4.0), (at.0 + 26.0, at.1 - 4.0)], COLOURS[number % COLOURS.len()], number != of.level);
         let here = if number == of.level { ", where the data lie" } else { "" };
         svg.words((at.0 + 32.0, at.1), "start", "small", &format!("{name}: {bytes_per_ns:.0} GB/s{here}"));
@@ -103,10 +103,10 @@ pub fn roofline(of: &Roofline) -> Svg {
     }
     let legend = [(points[0], "predicted", false), (points[1], "measured", true)];
     for (number, (rate, name, full)) in legend.into_iter().enumerate() {
-        let row = 208.0 + 18.0 * number as f64;
-        svg.dot((443.0, row - 4.0), "red", full, name);
+        let row = 44.0 + 20.0 * number as f64;
+        svg.dot((729.0, row - 4.0), "red", full, name);
         let words = rate.map_or(format!("{name}: no model"), |rate| format!("{name}: {rate:.1}"));
-        svg.words((462.0, row), "start", "small", &words);
+        svg.words((748.0, row), "start", "small", &words);
     }
     svg
 }
@@ -116,7 +116,7 @@ pub fn bars(rows: &[(String, f64)]) -> Svg {
     let most = rows.iter().map(|(_, ns)| *ns).fold(1e-9, f64::max);
     let longest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) as f64;
     let left = (longest * 7.3 + 20.0).clamp(120.0, 520.0);
-    let mut svg = Svg::new(left + 420.0, 26.0 * rows.len() as f64 + 12.0);
+    let mut svg = Svg::new(left + 500.0, 26.0 * rows.len() as f64 + 12.0);
     for (number, (name, ns)) in rows.iter().enumerate() {
         let y = 8.0 + 26.0 * number as f64;
         let length = (300.0 * ns / most).max(2.0);
@@ -148,12 +148,12 @@ pub fn rates(series: &[Series]) -> Svg {
     let top = (most / step).ceil() * step;
     let y = |rate: f64| 336.0 - 306.0 * rate / top;
     for size in x.ticks(4.0) {
-        svg.line(&[(x.at(size), 336.0), (x.at(size), 30.0)], "line", false);
+        svg.grid([(x.at(size), 336.0), (x.at(size), 30.0)]);
         svg.words((x.at(size), 354.0), "middle", "small mute", &figures::size(size as u64));
     }
     for n in 0..=(top / step) as u32 {
         let rate = f64::from(n) * step;
-        svg.line(&[(64.0, y(rate)), (740.0, y(rate))], "line", false);
+        svg.grid([(64.0, y(rate)), (740.0, y(rate))]);
         svg.words((58.0, y(rate) + 4.0), "end", "small mute", &format!("{rate:.0}"));
     }
     svg.words((8.0, 18.0), "start", "mute", "GB/s read and written");

@@ -40,14 +40,15 @@ nav a { margin-right: 1rem; } a { color: var(--blue); } a:focus-visible, .scroll
 .skip { position: absolute; left: -999px; } .skip:focus { position: static; }
 .scroll { overflow-x: auto; max-width: 100%; } figure { margin: .5rem 0; }
 svg { display: block; max-width: none; } svg text { fill: var(--ink); font: 12px ui-monospace, 'DejaVu Sans Mono', monospace; }
-svg .small { font-size: 10.5px; } svg .mute { fill: var(--mute); } svg .on { fill: #10161c; }
+svg .mute { fill: var(--mute); font-size: 12px; } svg .small { font-size: 10.5px; } svg .on { fill: #10161c; }
 table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; }
 th { font-weight: 600; white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
 .code { width: 100%; border-collapse: collapse; table-layout: auto; } .code td, .code th { padding: .3rem .6rem;
   border-top: 1px solid var(--line); } .code pre { margin: 0; white-space: pre; }
-.code tr.hot td { background: var(--hot); } .badge { background: var(--orange); color: #10161c; padding: 0 .4rem;
+.code tr.hot td, .code tr.hot th { background: var(--hot); } .badge { background: var(--orange); color: #10161c; padding: 0 .4rem;
   border-radius: .3rem; font-size: .75rem; font-weight: 600; }
 details pre { background: var(--soft); padding: .8rem; overflow-x: auto; } summary { cursor: pointer; }
+@media (max-width: 52rem) { .code thead { display: none; } .code td, .code th { display: block; } }
 @media print { body { font-size: 11px; } .scroll { overflow: visible; } nav { display: none; } svg { max-width: 100%;
   height: auto; } .code pre, details pre { white-space: pre-wrap; } h2 { break-after: avoid; } figure { break-inside: avoid; } }
 ";
@@ -128,6 +129,13 @@ impl Svg {
         let text = escape(text);
         self.add(format_args!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>"
+        ));
+    }
+
+    /// A line of a grid.
+    pub fn grid(&mut self, [(x1, y1), (x2, y2)]: [(f64, f64); 2]) {
+        self.add(format_args!(
+            "<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"var(--line)\" stroke-width=\"0.8\"/>"
         ));
     }
 

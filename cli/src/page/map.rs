@@ -17,11 +17,11 @@ pub struct Map {
 
 /// The shares from which a cell has each colour and mark, from the best.
 const BANDS: [(f64, &str, &str); 5] = [
-    (0.9, "blue", "as due"),
-    (0.66, "sky", "to two thirds"),
-    (0.4, "yellow", "to 0.4"),
-    (0.25, "orange", "to a quarter"),
-    (0.0, "red", "less"),
+    (0.9, "#2fc197", "as due"),
+    (0.66, "#8accf3", "to two thirds"),
+    (0.4, "#f0e442", "to 0.4"),
+    (0.25, "#f0b42d", "to a quarter"),
+    (0.0, "#f08136", "less"),
 ];
 
 fn band(share: f64) -> (&'static str, &'static str) {
@@ -55,7 +55,7 @@ impl Map {
                     Some((spec, share)) => {
                         let (colour, words) = band(*share);
                         format!(
-                            "<td class=\"cell\" style=\"background:var(--{colour})\" title=\"{}: {share:.2} of the due cost, \
+                            "<td class=\"cell\" style=\"background:{colour}\" title=\"{}: {share:.2} of the due cost, \
                              {words}\">{:.1}</td>",
                             escape(spec),
                             share.min(9.9)
@@ -68,7 +68,7 @@ impl Map {
         let shapes =
             self.shapes.iter().map(|(n, name)| format!("<li value=\"{n}\"><code>{}</code></li>", escape(name)));
         let legend = BANDS.map(|(least, colour, words)| {
-            format!("<span class=\"cell\" style=\"background:var(--{colour})\">{least:.2}</span> {words} &nbsp; ")
+            format!("<span class=\"cell\" style=\"background:{colour}\">{least:.2}</span> {words} &nbsp; ")
         });
         let body = format!(
             "<style>.cell {{ color: #10161c; text-align: right; padding: .1rem .3rem; font-size: .72rem; border: 1px solid \

@@ -30,11 +30,13 @@ pub fn picture(tree: &Tree) -> Svg {
     let fold_top = merge_top + merge_height + 36.0;
     let fold_height = 24.0 * f64::from(folds.min(8) + 1);
     let mut svg = Svg::new(width, fold_top + fold_height + 34.0);
+    let several = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (lanes_all, steps_all) = (several(tree.lanes, "lane"), several(all_steps, "step"));
     svg.words(
         (8.0, 18.0),
         "start",
         "",
-        &format!("{} lanes across, {} steps down, {blocks} blocks", tree.lanes, all_steps),
+        &format!("{lanes_all} across, {steps_all} down, in {}", several(blocks, "block")),
     );
     let lefts: Vec<f64> = (0..shown).map(|b| 70.0 + b as f64 * (block_width + GAP)).collect();
     for (number, &left) in lefts.iter().enumerate() {
@@ -79,16 +81,17 @@ pub fn picture(tree: &Tree) -> Svg {
     }
     svg.words((8.0, fold_top - 10.0), "start", "small mute", "lanes fold, half onto half:");
     let widest = (width - 300.0).min(420.0);
+    let centre = result.max(8.0 + widest / 2.0);
     for level in 0..=folds.min(8) {
         let left = tree.lanes >> level;
         let bar = (widest / f64::from(1u32 << level)).max(6.0);
         let y = fold_top + 24.0 * f64::from(level);
-        svg.rect((result - bar / 2.0, y), (bar, 17.0), if left == 1 { "orange" } else { "green" });
+        svg.rect((centre - bar / 2.0, y), (bar, 17.0), if left == 1 { "orange" } else { "green" });
         let words = match left {
             1 => "1: the total of the slice, which `finish` turns into the result".to_string(),
             lanes => format!("{lanes} lanes"),
         };
-        svg.words((result + bar / 2.0 + 8.0, y + 13.0), "start", "small mute", &words);
+        svg.words((centre + bar / 2.0 + 8.0, y + 13.0), "start", "small mute", &words);
     }
     svg
 }

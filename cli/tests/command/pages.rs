@@ -14,7 +14,7 @@ fn pages() -> Vec<String> {
 }
 
 /// The words of a line as a shell splits it: by spaces, but for those between quotes.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (vec![], None::<String>, None);
     for c in line.chars() {
         match (quote, c) {
@@ -88,7 +88,7 @@ fn commands_shown_work() {
         }
         write_npy(&folder.join("w.npy"), "<f4", Order::C, &[512], &bytes!(floats(512)));
         write_npy(&folder.join("out.npy"), "<f4", Order::C, &[64], &bytes!(floats(64)));
-        let is_file = |word: &str| [".npy", ".o", ".h"].iter().any(|end| word.ends_with(end));
+        let is_file = |word: &str| [".npy", ".o", ".h", ".html", ".svg"].iter().any(|end| word.ends_with(end));
         let place = |word: String| if is_file(&word) { folder.join(word).display().to_string() } else { word };
         works(&command.into_iter().map(place).collect::<Vec<_>>());
     }
@@ -103,7 +103,10 @@ fn the_first_run_is_as_shown() {
         let line = block.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no line {name}"));
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let run = commands().into_iter().find(|words| words[0] == "run" && words.len() == 2).expect("a run");
+    let run = commands()
+        .into_iter()
+        .find(|words| words[0] == "run" && words.len() == 2 && block.trim_start().starts_with(&words[1]))
+        .expect("a run");
     let out = works(&run);
     for name in ["input", "output"] {
         let printed = out.lines().find(|line| line.starts_with(name)).expect("a line");

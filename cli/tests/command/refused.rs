@@ -10,11 +10,11 @@ fn command_lines() {
     let cases: [(&[&str], &str); 10] = [
         (
             &[],
-            "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, explain, bench, tune, emit, list, model]",
+            "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, explain, bench, tune, emit, list, doctor, completions, man, model]",
         ),
         (&["walk"], "unrecognized subcommand 'walk'"),
         (&["run"], "the following required arguments were not provided: <SPEC>"),
-        (&["run", "sum", "f32[2]"], "unexpected argument 'f32[2]' found"),
+        (&["run", "sum", "f32[2]"], "unexpected argument 'f32[2]' found: a spec is one argument, in quotes"),
         (&["run", "sum f32[2]", "--fast"], "unexpected argument '--fast' found"),
         (
             &["run", "sum f32[2]", "--executor", "gpu"],
