@@ -25,6 +25,7 @@ mod run;
 mod run_given;
 mod scalars;
 mod side_by_side;
+mod stream;
 mod threads;
 mod timing;
 mod tune;

@@ -12,7 +12,7 @@ use cranefold::spec::Operand;
 use cranefold::{DType, Layout};
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 
 /// The longest header that is read, in bytes. NumPy writes some 30 bytes an axis. The parser is recursive, so a longer
@@ -35,6 +35,10 @@ pub enum NpyError {
     Length { given: String, expected: u64, shape: String },
     #[error("{operand} keeps elements of the file in one place by its strides, but the file's are different")]
     Repeated { operand: String },
+    #[error(
+        "a file is streamed in C order and the machine's byte order alone: save it so, or read it without --memory"
+    )]
+    NotStreamed,
 }
 
 /// The form of an operand in a file.
@@ -158,6 +162,30 @@ fn read_array(
         elements.bytes_mut().chunks_exact_mut(dtype.bytes() as usize).for_each(<[u8]>::reverse);
     }
     Ok((elements, header.order()))
+}
+
+/// Opens the file of a row-major operand, whose elements lie in it as in memory, from the returned byte on.
+///
+/// # Errors
+/// As [`read`]; also if the file is in Fortran order or has the other byte order.
+pub fn open(path: &Path, operand: &Operand, name: &str) -> Result<(File, u64), Failure> {
+    let unreadable = |error| Failure::Read { path: path.into(), error };
+    let refused = |error| Failure::Npy { path: path.into(), error };
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let header =
+        NpyHeader::from_reader(file.by_ref().take(MAX_HEADER)).map_err(|error| refused(NpyError::Header(error)))?;
+    let swapped = check(&header, Form::Logical, (operand.dtype(), operand.shape()), name).map_err(refused)?;
+    if swapped || (header.order() != Order::C && operand.shape().len() > 1) {
+        return Err(refused(NpyError::NotStreamed));
+    }
+    let start = file.stream_position().map_err(unreadable)?;
+    let length = file.get_ref().metadata().map_err(unreadable)?.len().saturating_sub(start);
+    let expected = operand.span_bytes();
+    if length != expected {
+        let given = if length > expected { format!("more than {expected}") } else { length.to_string() };
+        return Err(refused(NpyError::Length { given, expected, shape: list(operand.shape()) }));
+    }
+    Ok((file.into_inner(), start))
 }
 
 /// Returns true if the buffer is the elements in row-major order, and nothing else.
