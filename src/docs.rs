@@ -12,6 +12,7 @@ macro_rules! pages {
         #[doc = "[threads-and-cache]: self::threads_and_cache"]
         #[doc = "[python]: self::python"]
         #[doc = "[partial-results]: self::partial_results"]
+        #[doc = "[distributed]: self::distributed"]
         #[doc = "[c]: self::c"]
         #[doc = "[ahead-of-time]: self::ahead_of_time"]
         #[doc = "[wide-vectors]: self::wide_vectors"]
@@ -38,6 +39,7 @@ pages! {
     threads_and_cache "threads-and-cache.md";
     python "python.md";
     partial_results "partial-results.md";
+    distributed "distributed.md";
     c "c.md";
     ahead_of_time "ahead-of-time.md";
     wide_vectors "wide-vectors.md";

@@ -178,7 +178,7 @@ fn pieces(spec: &Spec, whole: &Partial, most_bytes: u64) -> Result<Vec<Piece>, F
     Ok(pieces)
 }
 
-/// What the threads share.
+/// The facts that all threads read.
 struct Streaming<'s> {
     spec: &'s Spec,
     compiler: &'s Compiler,

@@ -5,6 +5,7 @@
 //! | [`function`] | the functions as regions: text by the element types of a call |
 //! | [`call`] | keys and plans of calls, and the path of a warm one |
 //! | [`kernel`] | kernels of specs and regions, `reduce` without shapes |
+//! | [`partial`] | states of chunks of larger arrays |
 //! | [`view`], [`dtype`], [`dlpack`] | arrays of NumPy and of what speaks DLPack |
 //! | [`engine`] | the compiler of this process and its threads |
 //! | [`error`] | exceptions |
@@ -20,6 +21,7 @@ mod engine;
 mod error;
 mod function;
 mod kernel;
+mod partial;
 mod view;
 
 use call::Arguments;
@@ -145,6 +147,8 @@ mod _core {
     use crate::dlpack::Answer;
     #[pymodule_export]
     use crate::kernel::PyKernel;
+    #[pymodule_export]
+    use crate::partial::PyPartial;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
