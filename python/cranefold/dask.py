@@ -14,6 +14,7 @@ brought together first by ``rechunk``, with a warning that says so.
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import re
 import warnings
@@ -37,18 +38,22 @@ _NAMES = {
 }
 
 
-@functools.lru_cache(maxsize=1024)
+# The partial results of boxes, which each process makes for itself, and the most that it keeps.
+_PARTIALS: dict[tuple[str, tuple[tuple[int, int], ...]], _core.Partial] = {}
+_MOST_PARTIALS = 1024
+
+
 def _partial(spec: str, kept: tuple[tuple[int, int], ...]) -> _core.Partial:
-    """The partial results of a box; each process compiles its own."""
-    return _core.Partial(spec, list(kept))
+    found = _PARTIALS.get((spec, kept))
+    if found is None:
+        if len(_PARTIALS) >= _MOST_PARTIALS:
+            _PARTIALS.clear()
+        found = _PARTIALS[spec, kept] = _core.Partial(spec, list(kept))
+    return found
 
 
-def _dtype(name: str) -> np.dtype[Any]:
-    if name == "bfloat16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(name)
+def _dtype(name: str) -> Any:
+    return np.dtype(importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name)
 
 
 def _row(x: Any) -> Any:
@@ -113,10 +118,9 @@ def reduce(op: str, x: Any, axis: int | Sequence[int] | None = None, *, keepdims
     >>> mean.compute(), most.compute()
     (array([5., 6.], dtype=float32), array([10., 11.], dtype=float32))
     """
-    import dask.array as da
-    from dask.base import tokenize
-    from dask.highlevelgraph import HighLevelGraph
-
+    da: Any = importlib.import_module("dask.array")
+    tokenize: Any = importlib.import_module("dask.base").tokenize
+    layers: Any = importlib.import_module("dask.highlevelgraph").HighLevelGraph
     if split_every < 2:
         raise ValueError(f"split_every is {split_every}, the least is 2")
     if any(np.isnan(extent) for extent in x.shape):
@@ -184,7 +188,7 @@ def reduce(op: str, x: Any, axis: int | Sequence[int] | None = None, *, keepdims
             key = (name, *(own.get(a, 0) for a in _range(x.ndim) if keepdims or a not in axes))
             layer[key] = (_take, (finish, *places), number)
         dtype = _dtype(dtype_name)
-        collection = HighLevelGraph.from_collections(name, layer, dependencies=[x])
+        collection = layers.from_collections(name, layer, dependencies=[x])
         meta = np.empty((0,) * len(chunks), dtype)
         results.append(da.Array(collection, name, chunks, dtype=dtype, meta=meta))
     return results[0] if len(results) == 1 else tuple(results)
