@@ -11,6 +11,7 @@ mod pages;
 mod photograph;
 mod refused;
 mod several;
+mod stream;
 mod tune;
 mod verbs;
 
