@@ -14,6 +14,7 @@ macro_rules! pages {
         #[doc = "[python]: self::python"]
         #[doc = "[python-speed]: self::python_speed"]
         #[doc = "[partial-results]: self::partial_results"]
+        #[doc = "[distributed]: self::distributed"]
         #[doc = "[c]: self::c"]
         #[doc = "[ahead-of-time]: self::ahead_of_time"]
         #[doc = "[wide-vectors]: self::wide_vectors"]
@@ -42,6 +43,7 @@ pages! {
     python "python.md";
     python_speed "python-speed.md";
     partial_results "partial-results.md";
+    distributed "distributed.md";
     c "c.md";
     ahead_of_time "ahead-of-time.md";
     wide_vectors "wide-vectors.md";

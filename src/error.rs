@@ -99,6 +99,24 @@ pub enum Error {
         /// The number of blocks.
         blocks: u64,
     },
+    /// Ranges of elements have no states of their own.
+    #[error("there are no shards of elements of this reduction: {why}")]
+    NotInShards {
+        /// The reason, and the remedy if there is one.
+        why: String,
+    },
+    /// The range of an axis of a shard is not one.
+    #[error("axis {axis} of a shard is {given:?} of {extent}: {why}")]
+    NoShard {
+        /// The axis.
+        axis: usize,
+        /// The range asked for.
+        given: Range<u64>,
+        /// The extent of the axis.
+        extent: u64,
+        /// The reason, and the remedy.
+        why: String,
+    },
     /// The range of blocks would be split into too many pieces.
     #[error("pieces that read at most {most_bytes} bytes are more than {limit}")]
     TooManyPieces {
@@ -254,7 +272,8 @@ impl fmt::Display for CalledOperand {
     }
 }
 
-/// A wrong call over partial results. Nothing was written, except that [`CallError::Scratch`] may leave some written.
+/// A wrong call over partial results. Nothing was written, except that [`CallError::Scratch`]
+/// and [`NoCode`](PartialError::NoCode) may leave some of several states written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
@@ -268,20 +287,21 @@ pub enum PartialError {
     NoState { state: usize },
     #[error("state {state} is of a combination that failed")]
     Poisoned { state: usize },
-    #[error("state {state} is of a machine with the other byte order")]
-    ByteOrder { state: usize },
     #[error("state {state} is laid out as version {given} has it, and not as version {expected}")]
     LayoutVersion { state: usize, given: u32, expected: u32 },
     #[error("state {state} is of version {given} of the results, and not of {expected}")]
     ResultsVersion { state: usize, given: u32, expected: u32 },
     #[error("state {state} is of problem {given:032x}, and not of {expected:032x}")]
     Problem { state: usize, given: u128, expected: u128 },
-    #[error("state {state} says it has {count} blocks from {first} on, of {blocks} blocks")]
-    Blocks { state: usize, first: u64, count: u64, blocks: u64 },
-    #[error("of state {state}, blocks {one:?} and {other:?} do not follow one another")]
-    Apart { state: usize, one: Range<u64>, other: Range<u64> },
-    #[error("state {state} has blocks {given:?}, and to finish takes all, 0..{blocks}")]
-    Unfinished { state: usize, given: Range<u64>, blocks: u64 },
+    #[error("state {state} says it has {count} {unit} from {first} on, of {blocks} {unit}")]
+    Blocks { state: usize, first: u64, count: u64, blocks: u64, unit: &'static str },
+    #[error("of state {state}, {unit} {one:?} and {other:?} do not follow one another")]
+    Apart { state: usize, one: Range<u64>, other: Range<u64>, unit: &'static str },
+    #[error("state {state} has {unit} {given:?}, and to finish takes all, 0..{blocks}")]
+    Unfinished { state: usize, given: Range<u64>, blocks: u64, unit: &'static str },
+    /// The code of a block that two ranges complete together cannot be made.
+    #[error("the block that two ranges complete has no code: {0}")]
+    NoCode(String),
 }
 
 /// The message of a panic.

@@ -257,6 +257,11 @@ cranefold_error *cranefold_partial_dump(const cranefold_partial *partial, char *
 /* The code for the blocks from `first` to before `end`. */
 cranefold_error *cranefold_partial_shard(const cranefold_partial *partial, uint64_t first, uint64_t end,
                                          cranefold_shard **shard);
+/* The code for a chunk of the array: `bounds` has `axes` pairs, the first index and the end along each axis. It is any range
+ * of the first reduced axis of extent above 1, and whole along all others; the spec has `order=logical` and no layouts. The
+ * inputs of the shard are row-major arrays of the chunk. docs/distributed.md has the rules. */
+cranefold_error *cranefold_partial_shard_of(const cranefold_partial *partial, const uint64_t *bounds, size_t axes,
+                                            cranefold_shard **shard);
 void cranefold_shard_free(cranefold_shard *shard);
 
 /* The elements of an input that a shard reads: `first` to before `end`, counted from the start of the input's span. */
@@ -277,7 +282,7 @@ cranefold_error *cranefold_shard_run(const cranefold_shard *shard, const cranefo
 /* Writes `count` states of no blocks, one after the other; `bytes` is `count` times the bytes of a state. */
 cranefold_error *cranefold_partial_identity(const cranefold_partial *partial, void *states, size_t bytes,
                                             size_t count);
-/* Combines each of `count` states with the state at the same place of `into`, which must have neighbouring blocks. */
+/* Combines each of `count` states with the state at the same place of `into`, which must have a neighbouring range. */
 cranefold_error *cranefold_partial_combine(const cranefold_partial *partial, const void *from, void *into,
                                            size_t bytes, size_t count);
 /* The blocks of one state; its first 64 bytes are enough. */

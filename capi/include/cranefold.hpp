@@ -246,6 +246,17 @@ class partial {
         for (std::size_t n = 0; n < count; n++) all.emplace_back(bounds[2 * n], bounds[2 * n + 1]);
         return all;
     }
+    // The shard of a chunk: the first index and the end along each axis.
+    [[nodiscard]] cranefold::shard shard_of(const std::vector<std::pair<std::uint64_t, std::uint64_t>> &chunk) const {
+        std::vector<std::uint64_t> bounds;
+        for (const auto &[first, end] : chunk) {
+            bounds.push_back(first);
+            bounds.push_back(end);
+        }
+        cranefold_shard *made = nullptr;
+        check(cranefold_partial_shard_of(handle_.get(), bounds.data(), chunk.size(), &made));
+        return cranefold::shard(made);
+    }
     [[nodiscard]] cranefold::shard shard(std::uint64_t first, std::uint64_t end) const {
         cranefold_shard *made = nullptr;
         check(cranefold_partial_shard(handle_.get(), first, end, &made));

@@ -113,7 +113,7 @@ pub unsafe extern "C" fn cranefold_partial_ranges(
     })
 }
 
-/// The blocks from `first` to before `end`. A range that is backwards is refused by the library.
+/// The blocks or indices from `first` to before `end`. A range that is backwards is refused by the library.
 fn blocks(first: u64, end: u64) -> Range<u64> {
     first..end
 }
@@ -133,6 +133,31 @@ pub unsafe extern "C" fn cranefold_partial_shard(
         // SAFETY: the caller keeps the header's contract.
         let (into, partial) = unsafe { (place(shard, "shard")?, given(partial, "partial")?) };
         let shard = partial.partial.shard(blocks(first, end))?;
+        let operands = partial.partial.spec().inputs();
+        let dtypes = shard.inputs().iter().map(|span| operands[span.input].dtype()).collect();
+        give(into, Shard { shard, dtypes });
+        Ok(())
+    })
+}
+
+/// Compiles the shard of a chunk: `bounds` has the first index and the end along each axis.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cranefold_partial_shard_of(
+    partial: *const Partial,
+    bounds: *const u64,
+    axes: usize,
+    shard: *mut *mut Shard,
+) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (into, partial) = unsafe { (place(shard, "shard")?, given(partial, "partial")?) };
+        // SAFETY: as above.
+        let bounds = unsafe { list(bounds.cast::<[u64; 2]>(), axes, "bounds")? };
+        let chunk: Vec<Range<u64>> = bounds.iter().map(|&[first, end]| blocks(first, end)).collect();
+        let shard = partial.partial.shard_of(&chunk)?;
         let operands = partial.partial.spec().inputs();
         let dtypes = shard.inputs().iter().map(|span| operands[span.input].dtype()).collect();
         give(into, Shard { shard, dtypes });

@@ -408,6 +408,48 @@ static void texts(const cranefold_compiler *compiler) {
 
 #define STATE CRANEFOLD_ERROR_STATE
 
+/* Chunks of any range: their states combine to the bits of the kernel. */
+static void chunks(const cranefold_compiler *compiler, float *x, int64_t count) {
+    const char *spec = "mean f32[100000] order=logical";
+    float whole, mean = -7;
+    cranefold_tensor in = cranefold_tensor_of(x, CRANEFOLD_F32, 1, &count), out = cranefold_tensor_of(&whole, CRANEFOLD_F32, 0, NULL);
+    cranefold_kernel *kernel = kernel_of(compiler, spec);
+    DONE(cranefold_run(kernel, &in, 1, &out, 1));
+    cranefold_kernel_free(kernel);
+    cranefold_partial *partial = NULL, *ordered = NULL;
+    cranefold_shard *shard = NULL;
+    DONE(cranefold_partial_new(compiler, spec, &partial));
+    DONE(cranefold_partial_new(compiler, "mean f32[100000]", &ordered));
+    uint64_t bounds[2] = {0, 5};
+    REFUSED(cranefold_partial_shard_of(NULL, bounds, 1, &shard), ARGUMENT, "`partial` is null");
+    REFUSED(cranefold_partial_shard_of(partial, NULL, 1, &shard), ARGUMENT, "`bounds` is null");
+    REFUSED(cranefold_partial_shard_of(partial, bounds, 1, NULL), ARGUMENT, "`shard` is null");
+    REFUSED(cranefold_partial_shard_of(partial, bounds, 0, &shard), CRANEFOLD_ERROR_COMPILE, "0 ranges are given");
+    REFUSED(cranefold_partial_shard_of(ordered, bounds, 1, &shard), CRANEFOLD_ERROR_COMPILE, "order=logical");
+    bounds[1] = UINT64_MAX;
+    REFUSED(cranefold_partial_shard_of(partial, bounds, 1, &shard), CRANEFOLD_ERROR_COMPILE, "within the axis");
+    const uint64_t ends[] = {1, 1, 4097, 99999, 100000};
+    const size_t bytes = cranefold_partial_state_bytes(partial);
+    char *state = calloc(2, bytes), *all = state + bytes;
+    DONE(cranefold_partial_identity(partial, all, bytes, 1));
+    for (size_t n = 0; n < sizeof ends / sizeof *ends; n++) {
+        bounds[0] = n ? ends[n - 1] : 0;
+        bounds[1] = ends[n];
+        int64_t elems = (int64_t)(bounds[1] - bounds[0]);
+        DONE(cranefold_partial_shard_of(partial, bounds, 1, &shard));
+        cranefold_tensor part = cranefold_tensor_of(x + bounds[0], CRANEFOLD_F32, 1, &elems);
+        DONE(cranefold_shard_run(shard, &part, 1, state, bytes));
+        DONE(cranefold_partial_combine(partial, state, all, bytes, 1));
+        cranefold_shard_free(shard);
+    }
+    out = cranefold_tensor_of(&mean, CRANEFOLD_F32, 0, NULL);
+    DONE(cranefold_partial_finish(partial, all, bytes, 1, NULL, 0, &out, 1));
+    CHECK(memcmp(&mean, &whole, sizeof mean) == 0);
+    free(state);
+    cranefold_partial_free(ordered);
+    cranefold_partial_free(partial);
+}
+
 static void partials(const cranefold_compiler *compiler) {
     const char *spec = "mean f32[100000], f32[]:then scalar k:f32 then=\"r0 * y0 + k\"";
     const int64_t count = 100000;
@@ -490,6 +532,7 @@ static void partials(const cranefold_compiler *compiler) {
         cranefold_shard_free(shard);
     }
     cranefold_shard_free(NULL);
+    chunks(compiler, x, count);
 
     /* MPI's function: the left operand comes first in rank order, whatever the grouping. */
     memcpy(saved, states + bytes, bytes);

@@ -33,6 +33,7 @@ mod run_given;
 mod scalars;
 mod shells;
 mod side_by_side;
+mod stream;
 mod style;
 mod threads;
 mod timing;

@@ -13,7 +13,7 @@ use cranefold::spec::Operand;
 use cranefold::{DType, Layout};
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::Path;
 
 /// The longest header that is read, in bytes. NumPy writes some 30 bytes an axis. The parser is recursive, so a longer
@@ -40,6 +40,10 @@ pub enum NpyError {
     Length { given: String, expected: u64, shape: String },
     #[error("{operand} keeps elements of the file in one place by its strides, but the file's are different")]
     Repeated { operand: String },
+    #[error(
+        "a file is streamed in C order and the machine's byte order alone: save it so, or read it without --memory"
+    )]
+    NotStreamed,
 }
 
 /// The form of an operand in a file.
@@ -145,10 +149,7 @@ fn read_array(
     let refused = |error| Failure::Npy { path: path.into(), error };
     let bytes = shape.iter().fold(dtype.bytes(), |bytes, &extent| bytes.saturating_mul(extent));
     let mut file = open(path, bytes.saturating_add(MAX_HEADER))?;
-    // A folder opens as a file, and fails here.
-    let start = file.fill_buf().map_err(unreadable)?.to_vec();
-    let header = NpyHeader::from_reader(file.by_ref().take(MAX_HEADER))
-        .map_err(|error| refused(no_header(&start).map_or(NpyError::Header(error), NpyError::NoHeader)))?;
+    let header = read_header(&mut file, path)?;
     let swapped = check(&header, form, (dtype, shape), name).map_err(refused)?;
 
     let elements_bytes = shape.iter().product::<u64>() * dtype.bytes();
@@ -181,6 +182,16 @@ fn open(path: &Path, most: u64) -> Result<BufReader<Box<dyn Read>>, Failure> {
     }))
 }
 
+/// Reads the header of a file.
+fn read_header(file: &mut impl BufRead, path: &Path) -> Result<NpyHeader, Failure> {
+    // A folder opens as a file, and fails here.
+    let start = file.fill_buf().map_err(|error| Failure::Read { path: path.into(), error })?.to_vec();
+    NpyHeader::from_reader(file.by_ref().take(MAX_HEADER)).map_err(|error| Failure::Npy {
+        path: path.into(),
+        error: no_header(&start).map_or(NpyError::Header(error), NpyError::NoHeader),
+    })
+}
+
 /// The reason why a file that begins with these bytes has no header; `None` if its header is there, and wrong.
 fn no_header(start: &[u8]) -> Option<String> {
     let magic = b"\x93NUMPY";
@@ -202,6 +213,29 @@ fn no_header(start: &[u8]) -> Option<String> {
         return Some(format!("its header of {length} bytes is above the limit of {MAX_HEADER}"));
     }
     ((start.len() as u64) < whole).then(|| format!("it ends in its header, after {} of {whole} bytes", start.len()))
+}
+
+/// Opens the file of a row-major operand, whose elements lie in it as in memory, from the returned byte on.
+///
+/// # Errors
+/// As [`read`]; also if the file is in Fortran order or has the other byte order.
+pub fn open_elements(path: &Path, operand: &Operand, name: &str) -> Result<(File, u64), Failure> {
+    let unreadable = |error| Failure::Read { path: path.into(), error };
+    let refused = |error| Failure::Npy { path: path.into(), error };
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let header = read_header(&mut file, path)?;
+    let swapped = check(&header, Form::Logical, (operand.dtype(), operand.shape()), name).map_err(refused)?;
+    if swapped || (header.order() != Order::C && operand.shape().len() > 1) {
+        return Err(refused(NpyError::NotStreamed));
+    }
+    let start = file.stream_position().map_err(unreadable)?;
+    let length = file.get_ref().metadata().map_err(unreadable)?.len().saturating_sub(start);
+    let expected = operand.span_bytes();
+    if length != expected {
+        let given = if length > expected { format!("more than {expected}") } else { length.to_string() };
+        return Err(refused(NpyError::Length { given, expected, shape: list(operand.shape()) }));
+    }
+    Ok((file.into_inner(), start))
 }
 
 /// Returns true if the buffer is the elements in row-major order, and nothing else.

@@ -13,6 +13,7 @@ use crate::progress::Progress;
 use crate::report::{self, Checked, NotChecked, budget_ns, print_json, print_lines};
 use crate::run_given::run_given;
 use crate::scalars::{self, ScalarError};
+use crate::stream::stream;
 use crate::threads::tuned_compiler;
 use crate::timing::{self, Samples, Timed};
 use cranefold::kernel::Facts;
@@ -35,6 +36,9 @@ const SLOW_NS: f64 = 5e8;
 /// If an argument is wrong, and then nothing is written; [`Failure::WrongAnswer`] if the result is wrong, or
 /// [`Failure::Contract`] if a combiner is the cause.
 pub fn run(args: &Run, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(memory) = &args.memory {
+        return stream(args, memory, out);
+    }
     if let Some(from) = args.from {
         return run_given(args, from, out);
     }
@@ -154,7 +158,7 @@ pub fn time(call: &mut Timed) -> Result<Samples, Failure> {
 }
 
 /// An output's type, shape and layout, and its first elements.
-fn shown(spec: &Spec, output: usize, arrays: &Arrays) -> String {
+pub fn shown(spec: &Spec, output: usize, arrays: &Arrays) -> String {
     let operand = &spec.outputs()[output];
     let extents: Vec<String> = operand.shape().iter().map(u64::to_string).collect();
     let mut text = format!("{}[{}]", operand.dtype(), extents.join(","));

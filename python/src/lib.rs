@@ -6,6 +6,7 @@
 //! | [`call`] | keys and plans of calls, and the path of a warm one |
 //! | [`select`] | medians and quantiles that leave NaN out |
 //! | [`kernel`] | kernels of specs and regions, `reduce` without shapes |
+//! | [`partial`] | states of chunks of larger arrays |
 //! | [`view`], [`dtype`], [`dlpack`] | arrays of NumPy and of what speaks DLPack |
 //! | [`engine`] | the compiler of this process and its threads |
 //! | [`error`] | exceptions |
@@ -21,6 +22,7 @@ mod engine;
 mod error;
 mod function;
 mod kernel;
+mod partial;
 mod select;
 mod view;
 
@@ -147,6 +149,8 @@ mod _core {
     use crate::dlpack::Answer;
     #[pymodule_export]
     use crate::kernel::PyKernel;
+    #[pymodule_export]
+    use crate::partial::PyPartial;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -188,6 +188,15 @@ impl<'a> Input<'a> {
         };
         Input { bytes: bytes.min(self.bytes - start), source, ..*self }
     }
+
+    /// Copies the bytes from `start` on, as many as `into` has.
+    pub(crate) fn copy_to(&self, start: usize, into: &mut [u8]) {
+        assert!(start.checked_add(into.len()).is_some_and(|end| end <= self.bytes), "bytes of the input");
+        let Some(own) = self.own_start().filter(|_| !into.is_empty()) else { return };
+        // SAFETY: the input has these bytes, which are borrowed for 'a; `into` is borrowed alone, so that they do not
+        // overlap.
+        unsafe { std::ptr::copy_nonoverlapping(own.add(start), into.as_mut_ptr(), into.len()) }
+    }
 }
 
 /// An output of a call.

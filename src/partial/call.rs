@@ -23,7 +23,8 @@ impl Partial {
     }
 
     /// Combines each of `states` states with the state at the same place of `into`, and stores the result there. The
-    /// ranges of blocks of the two must be adjacent, in either order, or one of them empty.
+    /// ranges of the two must be adjacent, in either order, or one of them empty. The elements of a block that the two
+    /// complete are reduced, by code that is compiled for it or from the compiler's cache.
     ///
     /// # Errors
     /// [`PartialError`] if some bytes are no states of this problem, or a pair is not adjacent: nothing is written
@@ -40,7 +41,7 @@ impl Partial {
             let (one, other) = pair(state, into)?;
             let follow = one.end == other.start || other.end == one.start;
             if !one.is_empty() && !other.is_empty() && !follow {
-                return Err(PartialError::Apart { state, one, other });
+                return Err(PartialError::Apart { state, one, other, unit: layout.unit() });
             }
         }
         for state in 0..states {
@@ -51,24 +52,120 @@ impl Partial {
         Ok(())
     }
 
-    /// Combines two adjacent states, of these blocks.
+    /// Combines two adjacent states, of these units.
     fn combine_one(
+        &self,
+        from: &[u8],
+        from_units: &Range<u64>,
+        into: &mut [u8],
+        into_units: &Range<u64>,
+    ) -> Result<(), PartialError> {
+        let layout = &self.inner.layout;
+        if from_units.is_empty() {
+            return Ok(());
+        }
+        if into_units.is_empty() {
+            let used = self.used(from_units);
+            into[..used].copy_from_slice(&from[..used]);
+            return Ok(());
+        }
+        let (units, of_from) = (layout.units(), layout.units().split(from_units).blocks);
+        let mut blocks = units.split(into_units).blocks;
+        let joined = from_units.start.min(into_units.start)..from_units.end.max(into_units.end);
+        // What is allocated or compiled comes before anything is written.
+        let mut raw = self.fragments(into, into_units)?;
+        let given = self.fragments(from, from_units)?;
+        let at = if into_units.start < from_units.start { raw.len() } else { 0 };
+        raw.splice(at..at, given);
+        self.join(&mut raw)?;
+        let whole = raw.iter().position(|fragment| units.is_block(&fragment.units));
+        if let Some(whole) = whole.map(|at| raw.remove(at)) {
+            let block = units.block_of(&whole.units);
+            let made = self.reduce_block(block, &whole)?;
+            self.combine_entries(&made, &(block..block + 1), into, &mut blocks)?;
+        }
+        self.combine_entries(from, &of_from, into, &mut blocks)?;
+        let split = units.split(&joined);
+        debug_assert_eq!(blocks, split.blocks);
+        for (range, place) in [split.head, split.tail].iter().zip(layout.raw_places(&joined)) {
+            if let Some(fragment) = raw.iter().find(|fragment| fragment.units == *range) {
+                into[place].copy_from_slice(&fragment.bytes);
+            }
+        }
+        layout.write_header(into, &joined);
+        Ok(())
+    }
+
+    /// The raw elements of a state: of its head and of its tail, as far as it has them.
+    fn fragments(&self, state: &[u8], units: &Range<u64>) -> Result<Vec<Fragment>, PartialError> {
+        let layout = &self.inner.layout;
+        let split = layout.units().split(units);
+        let parts = [split.head, split.tail].into_iter().zip(layout.raw_places(units));
+        let some = parts.filter(|(units, _)| layout.block_units > 1 && !units.is_empty());
+        some.map(|(units, place)| {
+            let mut bytes = room(place.len())?;
+            bytes.extend_from_slice(&state[place]);
+            Ok(Fragment { units, bytes })
+        })
+        .collect()
+    }
+
+    /// Joins the two neighbours of one block, if there are any.
+    fn join(&self, raw: &mut Vec<Fragment>) -> Result<(), PartialError> {
+        let layout = &self.inner.layout;
+        let block = |fragment: &Fragment| layout.units().block_of(&fragment.units);
+        let Some(at) = raw.windows(2).position(|pair| block(&pair[0]) == block(&pair[1])) else { return Ok(()) };
+        let newer = raw.remove(at + 1);
+        let units = raw[at].units.start..newer.units.end;
+        let mut bytes = room(layout.raw_bytes(&units))?;
+        bytes.resize(layout.raw_bytes(&units), 0);
+        for part in [&raw[at], &newer] {
+            let of_part = layout.raw(part.units.end - part.units.start);
+            for ((input, from), (_, to)) in of_part.zip(layout.raw(units.end - units.start)) {
+                for (read, written) in input.runs(&part.units, &part.units).zip(input.runs(&part.units, &units)) {
+                    bytes[to.clone()][written].copy_from_slice(&part.bytes[from.clone()][read]);
+                }
+            }
+        }
+        raw[at] = Fragment { units, bytes };
+        Ok(())
+    }
+
+    /// The bytes of a state with the entry of one block, made of its elements; they have no header.
+    fn reduce_block(&self, block: u64, elements: &Fragment) -> Result<Vec<u8>, PartialError> {
+        let inner = &self.inner;
+        let code = self.block_code(block).map_err(|error| PartialError::NoCode(error.to_string()))?;
+        let mut made = room(inner.layout.entry(1).start)?;
+        made.resize(inner.layout.entry(1).start, 0);
+        let (mut numbers, mut given) = (vec![], vec![]);
+        for (raw, bytes) in inner.layout.raw(elements.units.end - elements.units.start) {
+            numbers.push(raw.input);
+            given.push(Input::from_bytes(inner.spec.inputs()[raw.input].dtype(), &elements.bytes[bytes]));
+        }
+        code.run(self, numbers.into_iter(), &given, &mut made[inner.layout.entry(0)])?;
+        Ok(made)
+    }
+
+    /// Combines the entries of two states of adjacent blocks.
+    fn combine_entries(
         &self,
         from: &[u8],
         from_blocks: &Range<u64>,
         into: &mut [u8],
-        into_blocks: &Range<u64>,
+        blocks: &mut Range<u64>,
     ) -> Result<(), PartialError> {
         let layout = &self.inner.layout;
+        let into_blocks = blocks.clone();
         if from_blocks.is_empty() {
             return Ok(());
         }
         if into_blocks.is_empty() {
-            let used = self.used(from_blocks);
-            into[..used].copy_from_slice(&from[..used]);
+            let used = layout.entry(0).start..layout.entry(entries(from_blocks).len()).start;
+            into[used.clone()].copy_from_slice(&from[used]);
+            *blocks = from_blocks.clone();
             return Ok(());
         }
-        let (given, mut kept) = (entries(from_blocks), entries(into_blocks));
+        let (given, mut kept) = (entries(from_blocks), entries(&into_blocks));
         if into_blocks.end == from_blocks.start {
             let mut taken = 0;
             loop {
@@ -89,7 +186,7 @@ impl Partial {
             let rest = layout.entry(taken).start..layout.entry(given.len()).start;
             let at = layout.entry(kept.len()).start;
             into[at..at + rest.len()].copy_from_slice(&from[rest]);
-            layout.write_header(into, &(into_blocks.start..from_blocks.end));
+            *blocks = into_blocks.start..from_blocks.end;
         } else {
             // The first entry left of `kept`, and the number of entries left of `given`.
             let (mut first, mut left) = (0, given.len());
@@ -112,7 +209,7 @@ impl Partial {
             into.copy_within(stay, layout.entry(left).start);
             let front = layout.entry(0).start..layout.entry(left).start;
             into[front.clone()].copy_from_slice(&from[front]);
-            layout.write_header(into, &(from_blocks.start..into_blocks.end));
+            *blocks = from_blocks.start..into_blocks.end;
         }
         Ok(())
     }
@@ -151,8 +248,9 @@ impl Partial {
         check(&inner.spec, "output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
         for state in 0..states {
             let given = inner.layout.read_header(&from[state * bytes..], state)?;
-            if given != (0..blocks) {
-                return Err(PartialError::Unfinished { state, given, blocks });
+            if given != (0..inner.layout.units) {
+                let (blocks, unit) = (inner.layout.units, inner.layout.unit());
+                return Err(PartialError::Unfinished { state, given, blocks, unit });
             }
         }
         let count = entries(&(0..blocks)).len();
@@ -202,11 +300,24 @@ impl Partial {
         Ok(inner.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
     }
 
-    /// The range of blocks of a state. Its header is enough.
+    /// The range of the axis of shards ([`axis`](Partial::axis)) that a state has. Its header is enough.
+    ///
+    /// # Errors
+    /// [`PartialError`] if the bytes are no state of this problem.
+    pub fn range_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
+        let units = self.units_of(state)?;
+        Ok(self.inner.along.as_ref().map_or(units.clone(), |along| along.indices(&units)))
+    }
+
+    /// The whole blocks of a state's range. Its header is enough.
     ///
     /// # Errors
     /// [`PartialError`] if the bytes are no state of this problem.
     pub fn blocks_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
+        Ok(self.inner.layout.units().split(&self.units_of(state)?).blocks)
+    }
+
+    fn units_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
         let expected = self.inner.layout.header_bytes;
         if state.len() < expected {
             return Err(PartialError::Length { given: state.len(), states: 1, expected });
@@ -219,11 +330,11 @@ impl Partial {
     /// # Errors
     /// [`PartialError`] if the bytes are no state of this problem.
     pub fn used_bytes(&self, state: &[u8]) -> Result<usize, PartialError> {
-        Ok(self.used(&self.blocks_of(state)?))
+        Ok(self.used(&self.units_of(state)?))
     }
 
-    fn used(&self, blocks: &Range<u64>) -> usize {
-        self.inner.layout.entry(entries(blocks).len()).start
+    fn used(&self, units: &Range<u64>) -> usize {
+        self.inner.layout.raw_places(units)[1].end
     }
 
     pub(super) fn check_length(&self, given: &[u8], states: usize) -> Result<(), PartialError> {
@@ -233,6 +344,19 @@ impl Partial {
             false => Err(PartialError::Length { given: given.len(), states, expected }),
         }
     }
+}
+
+/// Elements of a block that is not whole.
+struct Fragment {
+    units: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+/// Memory for so many bytes.
+fn room(bytes: usize) -> Result<Vec<u8>, CallError> {
+    let mut room = vec![];
+    room.try_reserve_exact(bytes).map_err(|_| CallError::Scratch { bytes: bytes as u64 })?;
+    Ok(room)
 }
 
 /// Bytes of a state that a routine reads.

@@ -1,4 +1,4 @@
-//! Partial results: states of some blocks of a reduction, which other processes and machines merge and finish.
+//! Partial results: states of parts of a reduction, which other processes and machines merge and finish.
 //!
 //! A slice is reduced in blocks (see [`tree`](crate::problem::tree)), whose states merge pairwise. The state of the
 //! blocks `a..b` of all slices is the states of the largest aligned subtrees in that range, in order, at most two of
@@ -12,13 +12,27 @@
 //! 0..7 is ((0 1) (2 3)) (4 5) 6      finished: ((0 1) (2 3)) ((4 5) 6)
 //! ```
 //!
+//! # Ranges that end inside blocks
+//! Under `order=logical` a shard is also any range of the first reduced axis of extent above 1, with all other reduced axes
+//! whole ([`Partial::shard_of`]), of any box of the kept axes ([`Compiler::partial_of`]). Its state counts positions of that
+//! axis and the reduced ones right after it. The elements of a block that the range begins or ends inside travel raw:
+//!
+//! ```text
+//! block      0         1         2         3
+//!        |---------|---------|---------|------|
+//! shards |-----|-----------------|------------|
+//!         tail  head  1     tail  head  3
+//! ```
+//!
+//! Combining neighbours completes blocks and reduces them. Again the bytes of a state depend on its range alone.
+//!
 //! # Four functions
 //!
 //! | | |
 //! | --- | --- |
 //! | [`Partial::identity`] | writes states of no block, which combine with any |
-//! | [`Shard::partial`] | writes the state of a range of blocks, from the part of the inputs that these read |
-//! | [`Partial::combine`] | combines each state with one of adjacent blocks, as an associative `MPI_Op` does |
+//! | [`Shard::partial`] | writes the state of a range, from the part of the inputs that it reads |
+//! | [`Partial::combine`] | combines each state with one of an adjacent range, as an associative `MPI_Op` does |
 //! | [`Partial::finish`] | writes the outputs of states of all blocks |
 //!
 //! All but the second work on several states at once, which lie one after the other. An empty range is allowed wherever
@@ -26,8 +40,8 @@
 //!
 //! # The bytes of a state
 //! A state has a fixed number of bytes, [`Partial::state_bytes`], of which [`Partial::used_bytes`] are used: a header,
-//! and an entry for each subtree of its range, in order. It has no pointers, needs no alignment, and may be sent
-//! unchanged. Its numbers have the byte order of the machine; a state of the other order is refused.
+//! an entry for each subtree of its range, in order, and raw elements. It has no pointers, needs no alignment, and may be
+//! sent unchanged. Its numbers are little-endian on all machines; a machine of the other order has no partial results.
 //!
 //! | byte | contents |
 //! | --- | --- |
@@ -35,21 +49,23 @@
 //! | 8 | u32: the version of this layout |
 //! | 12 | u32: [`RESULTS_VERSION`](crate::results::RESULTS_VERSION) |
 //! | 16 | u128: a hash of the problem; specs of one problem have the same states |
-//! | 32 | u64: the first block |
-//! | 40 | u64: the number of blocks |
+//! | 32 | u64: the first unit: a position if raw elements may follow, else a block |
+//! | 40 | u64: the number of units |
 //! | 48 | zeros |
 //! | 64 | the entries |
 //!
 //! An entry holds an array for each value of a state, ordered by slice and then by lane. Where reductions of one tree
 //! keep their states apart, as a sum and a variance do, those of one follow those of the other. Every array begins at a
-//! multiple of 64 bytes, with zeros before the next. [`StateLayout`] gives the places, and prints. Every NaN in a state
-//! is the canonical one, so that states are the same on all machines of one byte order.
+//! multiple of 64 bytes, with zeros before the next. [`StateLayout`] gives the places, and prints. Every NaN in an entry
+//! is the canonical one, so that states are the same on all machines. After the entries the head's elements follow, then
+//! the tail's: each input that the range reads as a row-major array of the fragment, from a multiple of 64 bytes on.
 //!
 //! The header and the length are checked whenever a state is read. A state with other numbers in its entries gives
 //! other results, and nothing worse.
 
 mod call;
 mod nests;
+mod ragged;
 mod ranges;
 mod shard;
 mod state;
@@ -65,10 +81,11 @@ use crate::pipeline;
 use crate::problem::blocks::{Stored, common_tree};
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Schedule};
-use crate::spec::Spec;
+use crate::spec::{Order, Spec};
 use cranefold_ir::Nest;
 use cranefold_ir::ops::{Form, Group, Method, Reducer, Source};
 use nests::Keep;
+use ragged::{Along, Units};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,6 +130,10 @@ pub struct Partial {
 
 struct Inner {
     spec: Spec,
+    /// The elements of the array along each kept axis that the slices are of.
+    kept: Vec<Range<u64>>,
+    /// The axis that shards are ranges of, or the reason why there are none.
+    along: Result<Along, String>,
     layout: StateLayout,
     maker: Maker,
     /// The routine that merges two states into the older one.
@@ -185,13 +206,94 @@ impl Compiler {
     /// memory's; if its ops have several trees, or it has stages or totals; [`Error::StateTooLarge`];
     /// [`Error::Target`] if the target is not this machine.
     pub fn partial(&self, spec: &Spec) -> Result<Partial, Error> {
-        if !self.target().is_host() {
-            let reason = "partial results are made on this machine alone".into();
-            return Err(Error::Target { target: self.target().to_string(), reason });
+        let kept: Vec<Range<u64>> = spec.axes_kept().into_iter().map(|axis| 0..spec.shape()[axis]).collect();
+        let by_shape = spec.order() == Order::Logical && ragged::is_dense(spec);
+        let problem = if by_shape { Problem::of_shape(spec) } else { Problem::of(spec) };
+        self.partial_on(spec.clone(), problem, kept, "")
+    }
+
+    /// The partial results of a box of the kept axes of a reduction, given as a range of each in order: of the part of an
+    /// array that one chunk of them has. Operands are row-major arrays of the box; the spec of the partial results,
+    /// [`Partial::spec`], has their shapes. The results are the bits of the whole reduction's at these places.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Input, Output, Spec};
+    ///
+    /// let spec: Spec = "sum f32[1000,6] axes=[0] order=logical".parse()?;
+    /// let partial = Compiler::host()?.partial_of(&spec, &[2..5])?;
+    /// assert_eq!(partial.spec().to_string(), "sum f32[1000,3] axes=[0] order=logical");
+    ///
+    /// let chunk = vec![0.5f32; 1000 * 3];
+    /// let mut state = vec![0; partial.state_bytes()];
+    /// partial.shard_of(&[0..1000, 2..5])?.partial(&[Input::from(&chunk)], &mut state)?;
+    /// let mut sums = [0.0f32; 3];
+    /// partial.finish(&state, &[], &mut [Output::from(&mut sums)], 1)?;
+    /// assert_eq!(sums, [500.0; 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`partial`](Compiler::partial); [`Error::NotInShards`] unless the spec has `order=logical` and operands without
+    /// layouts; [`Error::NoShard`] if a range is empty or not within its axis, or there is not one for each kept axis.
+    pub fn partial_of(&self, spec: &Spec, kept: &[Range<u64>]) -> Result<Partial, Error> {
+        let axes = spec.axes_kept();
+        if kept.len() != axes.len() {
+            let why = format!("{} ranges are given for the {} kept axes", kept.len(), axes.len());
+            return Err(Error::NotInShards { why });
         }
-        let problem = Arc::new(Problem::of(spec));
+        if spec.order() != Order::Logical || !ragged::is_dense(spec) {
+            let why = "it takes `order=logical`, and operands without layouts".into();
+            return Err(Error::NotInShards { why });
+        }
+        for (&axis, given) in axes.iter().zip(kept) {
+            let extent = spec.shape()[axis];
+            if given.is_empty() || given.end > extent {
+                let why = "a range of a kept axis has elements, all within the axis".into();
+                return Err(Error::NoShard { axis, given: given.clone(), extent, why });
+            }
+        }
+        if axes.iter().zip(kept).all(|(&axis, range)| *range == (0..spec.shape()[axis])) {
+            return self.partial(spec);
+        }
+        let shape_of = |input: usize| {
+            let mut shape = spec.inputs()[input].shape().to_vec();
+            for (&axis, range) in axes.iter().zip(kept) {
+                if let Some(own) = spec.input_axis(input, axis) {
+                    shape[own] = range.end - range.start;
+                }
+            }
+            shape
+        };
+        let part = spec.to_builder().reshape(shape_of).build()?;
+        let (whole, mut problem) = (Problem::of_shape(spec), Problem::of_shape(&part));
+        // The tree is that of all slices.
+        let beside = spec.shape().iter().zip(spec.reduced()).rev().take_while(|(_, reduced)| !**reduced);
+        let beside = beside.map(|(&extent, _)| extent).fold(1, u64::saturating_mul);
+        problem.walks.iter_mut().for_each(|walk| walk.beside = beside);
+        problem.begin_at(spec, |axis| axes.iter().position(|&kept| kept == axis).map(|n| kept[n].start));
+        let of = format!("{whole}of {kept:?}");
+        self.partial_on(part, problem, kept.to_vec(), &of)
+    }
+
+    /// The partial results of a problem, of which `of` says what part of an array it is.
+    fn partial_on(&self, spec: Spec, problem: Problem, kept: Vec<Range<u64>>, of: &str) -> Result<Partial, Error> {
+        let refused = |reason: &str| Error::Target { target: self.target().to_string(), reason: reason.into() };
+        if !self.target().is_host() {
+            return Err(refused("partial results are made on this machine alone"));
+        }
+        if cfg!(target_endian = "big") {
+            return Err(refused("the bytes of states are little-endian"));
+        }
+        let problem = Arc::new(problem);
         let blocks = blocks(&problem).map_err(|why| Error::NotInBlocks { why })?;
-        let layout = StateLayout::of(&problem, Stored::of(&problem, Form::Plain).as_ref(), blocks)?;
+        let tree = problem.computation().filter(|_| blocks > 0).and_then(|c| common_tree(&problem, &c));
+        let along = ragged::along(&spec, &problem, tree.as_ref());
+        let (units, raw) = match &along {
+            Ok((along, units)) if units.block > 1 => (*units, along.raw(&problem)),
+            Ok((_, units)) => (*units, vec![]),
+            Err(_) => (Units { all: blocks, block: 1 }, vec![]),
+        };
+        let layout = StateLayout::of(&problem, Stored::of(&problem, Form::Plain).as_ref(), blocks, (units, raw), of)?;
         let schedule = schedule::choose_in(&problem, Form::Plain, self.vectors().bits);
         let maker = Maker { compiler: self.clone(), name: pipeline::name(&problem), problem, schedule };
         let [older, newer, finish] = maker.nests(&layout);
@@ -202,8 +304,11 @@ impl Compiler {
         let mut finish_inputs: Vec<usize> = computation.iter().flat_map(|c| c.reads()).filter_map(read).collect();
         finish_inputs.sort_unstable();
         finish_inputs.dedup();
-        let spec = spec.clone();
-        let inner = Inner { spec, layout, maker, merge_into_older, merge_into_newer, finish, finish_inputs };
+        // The numbers of indices follow those of inputs.
+        finish_inputs.retain(|&input| input < spec.inputs().len());
+        let along = along.map(|(along, _)| along);
+        let inner =
+            Inner { spec, kept, along, layout, maker, merge_into_older, merge_into_newer, finish, finish_inputs };
         Ok(Partial { inner: Arc::new(inner) })
     }
 }
@@ -262,6 +367,18 @@ impl Partial {
     /// The number of blocks of each slice; 0 if slices have no elements.
     pub fn blocks(&self) -> u64 {
         self.inner.layout.blocks
+    }
+
+    /// The axis that shards of elements are ranges of: the first reduced axis of extent above 1.
+    ///
+    /// # Errors
+    /// [`Error::NotInShards`] if there are none, as without `order=logical`.
+    pub fn axis(&self) -> Result<usize, Error> {
+        Ok(self.along()?.axis)
+    }
+
+    fn along(&self) -> Result<&Along, Error> {
+        self.inner.along.as_ref().map_err(|why| Error::NotInShards { why: why.clone() })
     }
 
     /// The bytes of a state.

@@ -1,7 +1,8 @@
-//! A range of blocks: the inputs that it reads, and its code.
+//! A range of blocks or of elements: the inputs that it reads, and its code.
 
 use super::call::write_bytes;
-use super::{Partial, nests, subtrees};
+use super::ragged::Along;
+use super::{Inner, Partial, nests, subtrees};
 use crate::error::{Error, PartialError};
 use crate::kernel::{Input, Memory, Routine};
 use cranefold_ir::DType;
@@ -18,21 +19,45 @@ pub struct InputSpan {
     pub elems: Range<u64>,
 }
 
-/// A range of blocks of every slice, and the code that reduces it. Cheap to clone; threads may share it.
+/// A range of every slice, and the code that reduces it. Cheap to clone; threads may share it.
 #[derive(Clone, Debug)]
 pub struct Shard {
     partial: Partial,
-    blocks: Range<u64>,
+    units: Range<u64>,
+    /// The positions that the arrays of inputs hold, if they do not hold all.
+    positions: Option<Range<u64>>,
     inputs: Vec<InputSpan>,
     parts: Arc<[SubtreeCode]>,
 }
 
 /// The code of a subtree.
 #[derive(Debug)]
-struct SubtreeCode {
+pub(super) struct SubtreeCode {
     code: Routine,
     /// For each input of the shard, the number of elements of its span before those that the code reads.
     starts: Vec<u64>,
+}
+
+impl SubtreeCode {
+    /// Reduces the subtree to an entry. The inputs have these numbers in the spec, which are those that blocks read.
+    pub fn run(
+        &self,
+        partial: &Partial,
+        inputs: impl Iterator<Item = usize>,
+        given: &[Input<'_>],
+        entry: &mut [u8],
+    ) -> Result<(), PartialError> {
+        let inner = &partial.inner;
+        inner.layout.clear_gaps(entry);
+        // The blocks do not read all of the problem's inputs.
+        let mut all = vec![Input::from_bytes(DType::U8, &[]); inner.spec.inputs().len()];
+        for ((number, input), &start) in inputs.zip(given).zip(&self.starts) {
+            all[number] = input.part((start * input.dtype().bytes()) as usize, usize::MAX);
+        }
+        let outputs = inner.spec.outputs().iter().map(|_| write_bytes(&mut []));
+        let values = inner.layout.values_mut(entry).into_iter().map(write_bytes);
+        Ok(self.code.run(all.into_iter().map(Memory::Read).chain(outputs).chain(values))?)
+    }
 }
 
 impl Partial {
@@ -54,7 +79,103 @@ impl Partial {
             Ok(SubtreeCode { code: self.inner.maker.code(nest, &self.inner.maker.schedule)?, starts })
         };
         let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
-        Ok(Shard { partial: self.clone(), blocks, inputs, parts })
+        let units = self.inner.layout.units().of_blocks(&blocks);
+        Ok(Shard { partial: self.clone(), units, positions: None, inputs, parts })
+    }
+
+    /// Compiles the shard of a chunk of the array, which is given as a range of each axis: any range of the first reduced
+    /// axis of extent above 1 ([`axis`](Partial::axis)), all of the other reduced axes, and along kept axes the ranges that
+    /// these partial results are of. The inputs of the shard are row-major arrays of the chunk; one that is broadcast
+    /// along an axis has extent 1 there, or lacks it.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Input, Output, Spec};
+    ///
+    /// let spec: Spec = "mean f32[1000000] order=logical".parse()?;
+    /// let compiler = Compiler::host()?;
+    /// let partial = compiler.partial(&spec)?;
+    /// let x: Vec<f32> = (0..1_000_000).map(|i| (i % 777) as f32 * 0.1).collect();
+    ///
+    /// // Each of these may be in another process. Their ends are no ends of blocks.
+    /// let mut states = vec![];
+    /// for (start, end) in [(0, 1), (1, 333_333), (333_333, 1_000_000)] {
+    ///     let chunk = &x[start..end];
+    ///     let mut state = vec![0; partial.state_bytes()];
+    ///     partial.shard_of(&[start as u64..end as u64])?.partial(&[Input::from(chunk)], &mut state)?;
+    ///     states.push(state);
+    /// }
+    ///
+    /// let mut all = states.remove(2);
+    /// partial.combine(&states[1], &mut all, 1)?;
+    /// partial.combine(&states[0], &mut all, 1)?;
+    /// let (mut mean, mut whole) = ([0.0f32], [0.0f32]);
+    /// partial.finish(&all, &[], &mut [Output::from(&mut mean)], 1)?;
+    /// compiler.compile(&spec)?.run_one(&x, &mut whole)?;
+    /// assert_eq!(mean[0].to_bits(), whole[0].to_bits());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotInShards`] unless the spec has `order=logical` and operands without layouts; [`Error::NoShard`] if there is
+    /// not a range for each axis, or one of them is not as above; else as [`compile`](crate::Compiler::compile).
+    pub fn shard_of(&self, chunk: &[Range<u64>]) -> Result<Shard, Error> {
+        let inner = &self.inner;
+        let along = self.along()?;
+        let range = self.range_in(chunk)?;
+        let (problem, name) = (&inner.maker.problem, &inner.maker.name);
+        let (units, positions) = (along.units(&range), along.positions(&range));
+        let reduced = problem.reduced_inputs().into_iter();
+        let span = |input| InputSpan { input, elems: 0..along.elems(problem, input, &positions) };
+        let inputs: Vec<InputSpan> = reduced.map(span).collect();
+        let split = inner.layout.units().split(&units);
+        let on_chunk = along.on(problem, &positions);
+        let part = |subtree| {
+            let (nest, starts) = nests::of_blocks(&on_chunk, name, subtree);
+            let starts = inputs.iter().map(|span| starts[span.input]).collect();
+            Ok(SubtreeCode { code: inner.maker.code(nest, &inner.maker.schedule)?, starts })
+        };
+        let parts = subtrees(split.blocks).map(part).collect::<Result<_, Error>>()?;
+        Ok(Shard { partial: self.clone(), units, positions: Some(positions), inputs, parts })
+    }
+
+    /// The range of the cut axis in a chunk.
+    fn range_in(&self, chunk: &[Range<u64>]) -> Result<Range<u64>, Error> {
+        let Along { axis: cut, extent, .. } = *self.along()?;
+        let spec = self.spec();
+        if chunk.len() != spec.rank() {
+            let why = format!("{} ranges are given for {} axes", chunk.len(), spec.rank());
+            return Err(Error::NotInShards { why });
+        }
+        let mut kept = self.inner.kept.iter();
+        for (axis, given) in chunk.iter().enumerate() {
+            let refused = |extent, why| Err(Error::NoShard { axis, given: given.clone(), extent, why });
+            if !spec.reduced()[axis] {
+                let own = kept.next().expect("a range of each kept axis");
+                if given != own {
+                    let why = format!("these partial results are of {own:?}, and others of other ranges");
+                    return refused(spec.shape()[axis], why);
+                }
+            } else if axis != cut && *given != (0..spec.shape()[axis]) {
+                let why = format!(
+                    "of reduced axes only the first of extent above 1, axis {cut}, is cut: bring the chunks of the others \
+                     together, or reduce axis by axis"
+                );
+                return refused(spec.shape()[axis], why);
+            } else if axis == cut && (given.start > given.end || given.end > extent) {
+                return refused(extent, "the range is not within the axis".into());
+            }
+        }
+        Ok(chunk[cut].clone())
+    }
+
+    /// The code of one block whose elements are raw.
+    pub(super) fn block_code(&self, block: u64) -> Result<SubtreeCode, Error> {
+        let Inner { maker, layout, .. } = &*self.inner;
+        let positions = layout.units().of_blocks(&(block..block + 1));
+        let on_block = self.along()?.on(&maker.problem, &positions);
+        let (nest, starts) = nests::of_blocks(&on_block, &maker.name, block..block + 1);
+        let starts = maker.problem.reduced_inputs().into_iter().map(|input| starts[input]).collect();
+        Ok(SubtreeCode { code: maker.code(nest, &maker.schedule)?, starts })
     }
 
     /// The elements that a range of blocks reads of each input; nothing is compiled. Inputs that only the finish reads
@@ -86,9 +207,9 @@ impl Partial {
 }
 
 impl Shard {
-    /// The blocks.
+    /// The whole blocks of the range.
     pub fn blocks(&self) -> Range<u64> {
-        self.blocks.clone()
+        self.partial.inner.layout.units().split(&self.units).blocks
     }
 
     /// The nests of the shard's subtrees, before the first and after the last pass: text that reads back.
@@ -99,18 +220,23 @@ impl Shard {
         let inner = &self.partial.inner;
         let one = |subtree: Range<u64>| {
             let what = format!("blocks {}..{}", subtree.start, subtree.end);
-            let (naive, _) = nests::of_blocks(&inner.maker.problem, &inner.maker.name, subtree);
+            let problem = match (&self.positions, &inner.along) {
+                (Some(positions), Ok(along)) => &along.on(&inner.maker.problem, positions),
+                _ => &*inner.maker.problem,
+            };
+            let (naive, _) = nests::of_blocks(problem, &inner.maker.name, subtree);
             inner.maker.dump(&what, naive, &inner.maker.schedule)
         };
         subtrees(self.blocks()).map(one).collect()
     }
 
-    /// The inputs of [`partial`](Shard::partial): the part of each input that the blocks read.
+    /// The inputs of [`partial`](Shard::partial): the part of each input that blocks read, or the elements of each array of
+    /// a chunk.
     pub fn inputs(&self) -> &[InputSpan] {
         &self.inputs
     }
 
-    /// Reduces the blocks, and writes their state.
+    /// Reduces the range, and writes its state.
     ///
     /// Each input in `inputs` is the part that [`inputs`](Shard::inputs) gives, and nothing else.
     ///
@@ -125,17 +251,31 @@ impl Shard {
         self.partial.check_length(state, 1)?;
         for (number, part) in self.parts.iter().enumerate() {
             let entry = &mut state[inner.layout.entry(number)];
-            inner.layout.clear_gaps(entry);
-            // The blocks do not read all of the problem's inputs.
-            let mut given = vec![Input::from_bytes(DType::U8, &[]); operands.len()];
-            for ((span, input), &start) in self.inputs.iter().zip(inputs).zip(&part.starts) {
-                given[span.input] = input.part((start * input.dtype().bytes()) as usize, usize::MAX);
-            }
-            let outputs = inner.spec.outputs().iter().map(|_| write_bytes(&mut []));
-            let values = inner.layout.values_mut(entry).into_iter().map(write_bytes);
-            part.code.run(given.into_iter().map(Memory::Read).chain(outputs).chain(values))?;
+            part.run(&self.partial, self.inputs.iter().map(|span| span.input), inputs, entry)?;
         }
-        inner.layout.write_header(state, &self.blocks);
+        if let Some(positions) = &self.positions {
+            self.keep_raw(positions, inputs, state);
+        }
+        inner.layout.write_header(state, &self.units);
         Ok(())
+    }
+
+    /// Stores the elements of the blocks that the range begins or ends inside.
+    fn keep_raw(&self, positions: &Range<u64>, inputs: &[Input<'_>], state: &mut [u8]) {
+        let layout = &self.partial.inner.layout;
+        let split = layout.units().split(&self.units);
+        for (fragment, place) in [split.head, split.tail].iter().zip(layout.raw_places(&self.units)) {
+            let into = &mut state[place];
+            into.fill(0);
+            if fragment.is_empty() {
+                continue;
+            }
+            for ((raw, bytes), input) in layout.raw(fragment.end - fragment.start).zip(inputs) {
+                let into = &mut into[bytes];
+                for (to, from) in raw.runs(fragment, fragment).zip(raw.runs(fragment, positions)) {
+                    input.copy_to(from.start, &mut into[to]);
+                }
+            }
+        }
     }
 }

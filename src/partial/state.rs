@@ -1,6 +1,7 @@
 //! The bytes of a state, and the check of bytes that claim to be one.
 
-use super::ranges::most_subtrees;
+use super::ragged::{RawInput, Units};
+use super::ranges::{most_subtrees, subtrees};
 use crate::error::{Error, PartialError};
 use crate::keyed::hash;
 use crate::problem::blocks::Stored;
@@ -23,7 +24,7 @@ const HEADER_BYTES: usize = 64;
 const ALIGN: u64 = 64;
 
 /// The version of the layout in this file.
-const LAYOUT_VERSION: u32 = 1;
+const LAYOUT_VERSION: u32 = 2;
 
 /// The places of the header's fields, in bytes.
 const LAYOUT_AT: usize = 8;
@@ -40,6 +41,11 @@ pub struct StateLayout {
     pub fingerprint: u128,
     /// The number of blocks of each slice.
     pub blocks: u64,
+    /// The number of units of each slice: of positions of the first reduced dim where a range may end inside a block, else
+    /// of blocks.
+    pub units: u64,
+    /// The units of a block; the last may have fewer.
+    pub block_units: u64,
     /// The number of slices. Every entry holds a state of each.
     pub slices: u64,
     /// The values of a state.
@@ -50,8 +56,12 @@ pub struct StateLayout {
     pub entry_bytes: usize,
     /// The most entries.
     pub most_entries: usize,
-    /// Bytes of a state: of the header and the most entries.
+    /// The most bytes of raw elements, which follow the entries.
+    pub most_raw_bytes: usize,
+    /// Bytes of a state: of the header, the most entries and the most raw elements.
     pub bytes: usize,
+    /// The inputs whose elements are raw.
+    raw: Vec<RawInput>,
 }
 
 /// A value of each state in an entry: an array, ordered by slice and then by lane.
@@ -69,8 +79,15 @@ pub struct StateValue {
 }
 
 impl StateLayout {
-    /// The layout for a problem with these states; `None` if it has no elements.
-    pub(super) fn of(problem: &Problem, stored: Option<&Stored>, blocks: u64) -> Result<StateLayout, Error> {
+    /// The layout for a problem with these states, `None` if it has no elements, and with these units. `of` says which
+    /// part of an array the slices are.
+    pub(super) fn of(
+        problem: &Problem,
+        stored: Option<&Stored>,
+        blocks: u64,
+        (units, raw): (Units, Vec<RawInput>),
+        of: &str,
+    ) -> Result<StateLayout, Error> {
         let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
         let most_entries = most_subtrees(blocks);
         let mut end = 0u64;
@@ -80,7 +97,10 @@ impl StateLayout {
             starts.push((dtype, lanes, end, bytes));
             end = end.saturating_add(bytes).checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
         }
-        let bytes = end.saturating_mul(most_entries).saturating_add(HEADER_BYTES as u64);
+        let (head, tail) = units.most_raw();
+        let most_raw = bytes_of(&raw, head).saturating_add(bytes_of(&raw, tail));
+        let entries = end.saturating_mul(most_entries);
+        let bytes = entries.saturating_add(most_raw).saturating_add(HEADER_BYTES as u64);
         // No slice has more bytes, and all other numbers are less.
         if isize::try_from(bytes).is_err() {
             return Err(Error::StateTooLarge { bytes });
@@ -88,15 +108,52 @@ impl StateLayout {
         let value =
             |(dtype, lanes, start, bytes)| StateValue { dtype, lanes, start: start as usize, bytes: bytes as usize };
         Ok(StateLayout {
-            fingerprint: hash(format_args!("{problem}")),
+            fingerprint: hash(format_args!("{problem}{of} in {} of {}", units.all, units.block)),
             blocks,
+            units: units.all,
+            block_units: units.block,
             slices,
             values: starts.into_iter().map(value).collect(),
             header_bytes: HEADER_BYTES,
             entry_bytes: end as usize,
             most_entries: most_entries as usize,
+            most_raw_bytes: most_raw as usize,
             bytes: bytes as usize,
+            raw,
         })
+    }
+
+    pub(super) fn units(&self) -> Units {
+        Units { all: self.units, block: self.block_units }
+    }
+
+    /// The word for units in errors.
+    pub(super) fn unit(&self) -> &'static str {
+        if self.block_units > 1 { "positions" } else { "blocks" }
+    }
+
+    /// The raw inputs, and the bytes of each in a fragment of so many units: one follows the other.
+    pub(super) fn raw(&self, units: u64) -> impl Iterator<Item = (&RawInput, Range<usize>)> {
+        let mut end = 0;
+        self.raw.iter().map(move |raw| {
+            let bytes = end..end + raw.bytes(units) as usize;
+            end = bytes.end.next_multiple_of(ALIGN as usize);
+            (raw, bytes)
+        })
+    }
+
+    /// Bytes of a fragment.
+    pub(super) fn raw_bytes(&self, fragment: &Range<u64>) -> usize {
+        if fragment.is_empty() { 0 } else { bytes_of(&self.raw, fragment.end - fragment.start) as usize }
+    }
+
+    /// The bytes of the head and of the tail of a range of units; the state ends with them.
+    pub(super) fn raw_places(&self, units: &Range<u64>) -> [Range<usize>; 2] {
+        let split = self.units().split(units);
+        let start = self.entry(subtrees(split.blocks).count()).start;
+        let head = start..start + self.raw_bytes(&split.head);
+        let tail = head.end..head.end + self.raw_bytes(&split.tail);
+        [head, tail]
     }
 
     /// The bytes of an entry in a state.
@@ -129,47 +186,45 @@ impl StateLayout {
         }
     }
 
-    /// Writes the header of the state of a range of blocks.
-    pub(super) fn write_header(&self, state: &mut [u8], blocks: &Range<u64>) {
+    /// Writes the header of the state of a range of units.
+    pub(super) fn write_header(&self, state: &mut [u8], units: &Range<u64>) {
         let header = &mut state[..HEADER_BYTES];
         header.fill(0);
         let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, &MARK.to_ne_bytes());
-        put(LAYOUT_AT, &LAYOUT_VERSION.to_ne_bytes());
-        put(VERSION_AT, &RESULTS_VERSION.to_ne_bytes());
-        put(FINGERPRINT_AT, &self.fingerprint.to_ne_bytes());
+        put(0, &MARK.to_le_bytes());
+        put(LAYOUT_AT, &LAYOUT_VERSION.to_le_bytes());
+        put(VERSION_AT, &RESULTS_VERSION.to_le_bytes());
+        put(FINGERPRINT_AT, &self.fingerprint.to_le_bytes());
         // An empty range begins at 0, so that its bytes are always the same.
-        put(FIRST_AT, &if blocks.is_empty() { 0 } else { blocks.start }.to_ne_bytes());
-        put(COUNT_AT, &(blocks.end - blocks.start).to_ne_bytes());
+        put(FIRST_AT, &if units.is_empty() { 0 } else { units.start }.to_le_bytes());
+        put(COUNT_AT, &(units.end - units.start).to_le_bytes());
     }
 
-    /// The blocks of a state; `state` is its number in errors.
+    /// The units of a state; `state` is its number in errors.
     pub(super) fn read_header(&self, bytes: &[u8], state: usize) -> Result<Range<u64>, PartialError> {
-        let mark = u64::from_ne_bytes(field(bytes, 0));
-        if mark == MARK.swap_bytes() {
-            return Err(PartialError::ByteOrder { state });
-        }
+        let mark = u64::from_le_bytes(field(bytes, 0));
         if mark == POISON {
             return Err(PartialError::Poisoned { state });
         }
         if mark != MARK {
             return Err(PartialError::NoState { state });
         }
-        let given = u32::from_ne_bytes(field(bytes, LAYOUT_AT));
+        let given = u32::from_le_bytes(field(bytes, LAYOUT_AT));
         if given != LAYOUT_VERSION {
             return Err(PartialError::LayoutVersion { state, given, expected: LAYOUT_VERSION });
         }
-        let given = u32::from_ne_bytes(field(bytes, VERSION_AT));
+        let given = u32::from_le_bytes(field(bytes, VERSION_AT));
         if given != RESULTS_VERSION {
             return Err(PartialError::ResultsVersion { state, given, expected: RESULTS_VERSION });
         }
-        let given = u128::from_ne_bytes(field(bytes, FINGERPRINT_AT));
+        let given = u128::from_le_bytes(field(bytes, FINGERPRINT_AT));
         if given != self.fingerprint {
             return Err(PartialError::Problem { state, given, expected: self.fingerprint });
         }
-        let (first, count) = (u64::from_ne_bytes(field(bytes, FIRST_AT)), u64::from_ne_bytes(field(bytes, COUNT_AT)));
-        let within = first.checked_add(count).filter(|&end| end <= self.blocks && (count > 0 || first == 0));
-        let end = within.ok_or(PartialError::Blocks { state, first, count, blocks: self.blocks })?;
+        let (first, count) = (u64::from_le_bytes(field(bytes, FIRST_AT)), u64::from_le_bytes(field(bytes, COUNT_AT)));
+        let within = first.checked_add(count).filter(|&end| end <= self.units && (count > 0 || first == 0));
+        let (units, unit) = (self.units, self.unit());
+        let end = within.ok_or(PartialError::Blocks { state, first, count, blocks: units, unit })?;
         Ok(first..end)
     }
 }
@@ -189,8 +244,8 @@ impl StateLayout {
 /// ```
 pub fn fingerprint_of(state: &[u8]) -> Option<u128> {
     let header = state.get(..HEADER_BYTES)?;
-    let is_state = [MARK, POISON].contains(&u64::from_ne_bytes(field(header, 0)));
-    is_state.then(|| u128::from_ne_bytes(field(header, FINGERPRINT_AT)))
+    let is_state = [MARK, POISON].contains(&u64::from_le_bytes(field(header, 0)));
+    is_state.then(|| u128::from_le_bytes(field(header, FINGERPRINT_AT)))
 }
 
 /// Makes bytes unusable as a state: every function that reads them returns [`PartialError::Poisoned`]. It is for callers
@@ -209,8 +264,15 @@ pub fn fingerprint_of(state: &[u8]) -> Option<u128> {
 /// ```
 pub fn poison(state: &mut [u8]) {
     if let Some(header) = state.get_mut(..HEADER_BYTES) {
-        header[..8].copy_from_slice(&POISON.to_ne_bytes());
+        header[..8].copy_from_slice(&POISON.to_le_bytes());
     }
+}
+
+/// Bytes of a fragment of so many units, each input from a multiple of the alignment on.
+fn bytes_of(raw: &[RawInput], units: u64) -> u64 {
+    let aligned = |bytes: u64| bytes.checked_next_multiple_of(ALIGN).unwrap_or(u64::MAX);
+    let all = raw.iter().filter(|_| units > 0).map(|input| aligned(input.bytes(units)));
+    all.fold(0, u64::saturating_add)
 }
 
 fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
@@ -226,10 +288,15 @@ impl fmt::Display for StateLayout {
         writeln!(f, "  {LAYOUT_AT}: u32 version {LAYOUT_VERSION} of this layout")?;
         writeln!(f, "  {VERSION_AT}: u32 version {RESULTS_VERSION} of the results")?;
         writeln!(f, "  {FINGERPRINT_AT}: u128 the problem")?;
-        writeln!(f, "  {FIRST_AT}: u64 first block")?;
-        writeln!(f, "  {COUNT_AT}: u64 blocks")?;
+        let unit = self.unit();
+        writeln!(f, "  {FIRST_AT}: u64 first of {} {unit}", self.units)?;
+        writeln!(f, "  {COUNT_AT}: u64 {unit}")?;
         writeln!(f, "  {header_bytes}: at most {most} entries of {entry_bytes} bytes, in each")?;
         let mut values = self.values.iter();
-        values.try_for_each(|v| writeln!(f, "    {}: {}[{slices} slices, {} lanes]", v.start, v.dtype, v.lanes))
+        values.try_for_each(|v| writeln!(f, "    {}: {}[{slices} slices, {} lanes]", v.start, v.dtype, v.lanes))?;
+        match self.most_raw_bytes {
+            0 => Ok(()),
+            most => writeln!(f, "  after them: at most {most} bytes of raw elements"),
+        }
     }
 }

@@ -12,6 +12,28 @@ use std::cmp::Reverse;
 impl Problem {
     /// The problem of a reduction.
     pub fn of(spec: &Spec) -> Problem {
+        Problem::made(spec, false)
+    }
+
+    /// The problem of a reduction whose walks all follow the shape, also where the results are the same in any order:
+    /// the blocks of a range of an axis then follow from the shape alone.
+    pub(crate) fn of_shape(spec: &Spec) -> Problem {
+        Problem::made(spec, true)
+    }
+
+    /// Counts the indices that a region reads along kept axes from `start` of the axis on, in an axis of the extent in
+    /// `whole`: for the problem of a part of an array.
+    pub(crate) fn begin_at(&mut self, whole: &Spec, start: impl Fn(usize) -> Option<u64>) {
+        let Work::Region(body) = &self.work else { return };
+        for (number, axis) in body.positions().into_iter().enumerate() {
+            self.indices[number] = whole.shape()[axis];
+            let index = self.inputs.len() + number;
+            let at = start(axis).unwrap_or(0) as i64;
+            self.slices.iter_mut().for_each(|slices| slices.start.inputs[index] += at);
+        }
+    }
+
+    fn made(spec: &Spec, by_shape: bool) -> Problem {
         let work = if let Some(body) = spec.body() {
             let body = body.canonical();
             body.row_alone().map_or_else(|| Work::Region(body), Work::Reduce)
@@ -58,7 +80,7 @@ impl Problem {
             padding: vec![],
         };
         if spec.outputs().iter().any(|o| o.span_elems() > 0) {
-            problem.split(spec);
+            problem.split(spec, by_shape);
         }
         if let Work::Region(body) = &problem.work
             && let Some(totals) = body.totals()
@@ -137,8 +159,8 @@ impl Problem {
     }
 
     /// Finds the boxes of slices, elements and positions.
-    fn split(&mut self, spec: &Spec) {
-        let axes = Axes::of(spec, &self.work);
+    fn split(&mut self, spec: &Spec, by_shape: bool) {
+        let axes = Axes::of(spec, &self.work, by_shape);
         let mapped = axes.by_size((0..self.inputs.len()).filter(|&i| self.inputs[i].mapped).collect());
         match &self.work {
             Work::Convert { .. } => {}
@@ -186,7 +208,7 @@ impl Problem {
         let boxes = axes.boxes(true, false, axes.nowhere());
         let is_cut = boxes.len() > 1;
         let elements: Vec<IndexBox> = boxes.into_iter().map(|b| of_elements(b, reads)).collect();
-        if axes.spec.order() == Order::Logical && !self.has_any_order() {
+        if axes.spec.order() == Order::Logical && (axes.by_shape || !self.has_any_order()) {
             return self.logical_walk(axes, elements, takes_position);
         }
         let commutative = self.is_commutative();
@@ -383,10 +405,12 @@ struct Axes<'a> {
     /// The strides in the values of the slice that totals reduce, and their number.
     values: (Vec<i64>, usize),
     is_region: bool,
+    /// True if walks follow the shape even where any order will do.
+    by_shape: bool,
 }
 
 impl<'a> Axes<'a> {
-    fn of(spec: &'a Spec, work: &Work) -> Axes<'a> {
+    fn of(spec: &'a Spec, work: &Work, by_shape: bool) -> Axes<'a> {
         let shape = spec.shape();
         let mut positions = vec![0; spec.rank()];
         let mut next: i64 = 1;
@@ -406,6 +430,7 @@ impl<'a> Axes<'a> {
             indices,
             values,
             is_region: matches!(work, Work::Region(_)),
+            by_shape,
         }
     }
 

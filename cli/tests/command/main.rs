@@ -13,6 +13,7 @@ mod photograph;
 mod refused;
 mod several;
 mod shell;
+mod stream;
 mod tune;
 mod verbs;
 
