@@ -294,8 +294,7 @@ def main() -> None:
         rows.append((function, case, x.nbytes, times))
         print(function, case, {name: f"{seconds * 1e6:.1f}" for name, seconds in times.items()}, flush=True)
     (given.out / "pictures").mkdir(parents=True, exist_ok=True)
-    words = [*(["--quick"] if given.quick else []), f"--threads {given.threads}", f"--out {given.out}"]
-    command = f"python python/bench/run.py {' '.join(words)}"
+    command = f"python python/bench/run.py {'--quick ' if given.quick else ''}--threads {given.threads}"
     page = text_page(rows, given.threads, command, (load, os.getloadavg()[0]))
     (given.out / "python-speed.md").write_text(page)
     (given.out / "pictures" / "python-speed.svg").write_text(svg_page(rows))
