@@ -145,9 +145,11 @@ impl Reader<'_> {
         self.of.get(&name).copied().ok_or_else(unknown)
     }
 
+    /// Refuses a buffer with elements that nothing wrote.
     fn is_ready(&self, buffer: usize, at: usize) -> Result<()> {
         let name = || cut(&self.plan.buffers[buffer].name);
-        self.ready.contains(&buffer).then_some(()).ok_or_else(|| self.error(at, format!("nothing writes `{}`", name())))
+        let holds_all = self.ready.contains(&buffer) || self.plan.buffers[buffer].bytes() == 0;
+        holds_all.then_some(()).ok_or_else(|| self.error(at, format!("nothing writes `{}`", name())))
     }
 
     /// `NAME: TYPE = input`, or `NAME, … = kernel(NAME, …) "SPEC" WORDS`.
