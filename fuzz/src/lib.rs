@@ -16,6 +16,8 @@
 //! | `run_region` | the numbers of a [`regions::RegionCase`] | the same |
 //! | `onnx` | a model | it is refused with a short message, or its graph prints and reads back |
 //! | `openvino` | the XML of a model | the same |
+//! | `graph` | text | the law of texts; a plan of it prints and reads back |
+//! | `plan` | text | the law of texts |
 //!
 //! [`Inputs`](inputs::Inputs) makes endless inputs from a seed: the texts of the golden files and of the lists of
 //! specs, cut, spliced and with numbers at the ends of their ranges, and some plain bytes. `corpus/TARGET/` keeps the
@@ -92,6 +94,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "run_region", run: runs::run_region, inputs: Origin::Numbers(regions::RegionCase::BYTES) },
     Target { name: "onnx", run: models::onnx, inputs: Origin::Files },
     Target { name: "openvino", run: models::openvino, inputs: Origin::Texts(Vec::new) },
+    Target { name: "graph", run: models::graph, inputs: Origin::Texts(seeds::graphs) },
+    Target { name: "plan", run: models::plan, inputs: Origin::Texts(seeds::plans) },
 ];
 
 /// The target with this name.

@@ -1,7 +1,7 @@
 //! The law of models: the bytes of a file are refused with a short message, or become a graph that prints and reads back.
 
-use crate::texts::{reads_back, short};
-use cranefold_graph::{Graph, MAX_TEXT, ReadOptions, onnx, openvino};
+use crate::texts::{reads_back, refused, short, text};
+use cranefold_graph::{FuseOptions, Graph, MAX_TEXT, Plan, ReadOptions, fuse, onnx, openvino};
 
 /// The most bytes that a model's external data has here.
 const MOST_EXTERNAL: u64 = 1 << 20;
@@ -13,7 +13,7 @@ pub fn onnx(bytes: &[u8]) -> bool {
         bytes => Err(format!("{bytes} bytes")),
     });
     match read {
-        Ok(model) => graph(&model.graph),
+        Ok(model) => prints(&model.graph),
         Err(error) => short(&error),
     }
 }
@@ -22,7 +22,7 @@ pub fn onnx(bytes: &[u8]) -> bool {
 pub fn openvino(bytes: &[u8]) -> bool {
     let constants: Vec<u8> = 1i64.to_le_bytes().repeat(1000);
     match openvino::read(bytes, &constants, &options()) {
-        Ok(found) => graph(&found),
+        Ok(found) => prints(&found),
         Err(error) => short(&error),
     }
 }
@@ -34,9 +34,43 @@ fn options() -> ReadOptions {
     options
 }
 
-fn graph(graph: &Graph) -> bool {
+fn prints(graph: &Graph) -> bool {
     if graph.to_string().len() <= MAX_TEXT {
         reads_back(graph);
     }
     true
+}
+
+/// The most elements of all values of a graph that is fused here.
+const MOST_ELEMENTS: u64 = 1 << 20;
+
+/// The law of a [`Graph`]'s text, and of the plan of one that is small.
+pub fn graph(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    match text.parse::<Graph>() {
+        Err(error) => refused(&error, &text),
+        Ok(graph) => {
+            prints(&graph);
+            let elements = |value: &cranefold_graph::Value| value.shape.iter().product::<u64>();
+            if graph.values().iter().map(elements).fold(0, u64::saturating_add) < MOST_ELEMENTS {
+                match fuse(&graph, &FuseOptions::default()) {
+                    Ok(plan) => reads_back(&plan),
+                    Err(error) => _ = short(&error),
+                }
+            }
+            true
+        }
+    }
+}
+
+/// The law of a [`Plan`]'s text.
+pub fn plan(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    match text.parse::<Plan>() {
+        Err(error) => refused(&error, &text),
+        Ok(plan) => {
+            reads_back(&plan);
+            true
+        }
+    }
 }

@@ -263,3 +263,32 @@ pub fn compilations() -> Vec<String> {
     let problems = problems().into_iter().step_by(8);
     unique(specs.iter().cloned().chain(forced).chain(problems))
 }
+
+/// Graphs of every kind of node.
+pub fn graphs() -> Vec<String> {
+    let bodies = [
+        "y = softmax(x) axes=[1]",
+        "y = layer_norm(x, w) eps=1e-5 axes=[1]",
+        "m = mean(x) axes=[1] keep_dims; y = map(x, m) \"(x0 - x1) * 2\"",
+        "t = transpose(x) perm=[1,0]; r: f32[2,12] = reshape(t); y = sum(r) axes=[0]",
+        "l: f32[2,3] = slice(x) start=[0,5] step=[2,-2]; y = concat(l, l) axis=0",
+        "i: i64[4,1] = const [0, 1, -1, 7]; y = pick(x, i) axis=1",
+        "p: i64[4,6] = position axis=1; y = map(x, p) \"select(x1 > 2, x0, -inf)\"",
+        "b: f32[2,4,6] = broadcast(x); c: f16[2,4,6] = cast(b); y = max(c) axes=[0,2]",
+        "a: i32[6] = argmax(x) last=1.0 axes=[0]; s: u8[6] = cast(a) saturate; y = sum(s) axes=[0]",
+        "o: f32[4,3] = opaque(x, w) op=\"Mat\\\"Mul\" alpha=1.5 k.1=[1,2] name=\"x\" n=3; y = group_norm(o) groups=1.0",
+        "i: i32[4] = const splat 1; y = cross_entropy_mean(x, i) ignore=0.0",
+    ];
+    let graph = |body: &&str| format!("graph {{ x: f32[4,6] = input; w: f32[6] = input; {body}; return y, w }}");
+    bodies.iter().map(graph).collect()
+}
+
+/// The plans of these graphs.
+pub fn plans() -> Vec<String> {
+    let plan = |text: String| {
+        let graph: cranefold_graph::Graph = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
+        let plan = cranefold_graph::fuse(&graph, &cranefold_graph::FuseOptions::default());
+        plan.unwrap_or_else(|error| panic!("{error}: {text}")).to_string()
+    };
+    graphs().into_iter().map(plan).collect()
+}

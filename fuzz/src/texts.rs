@@ -56,7 +56,7 @@ fn points_inside(message: &str, text: &str) {
 }
 
 /// Checks that the message of a refusal points into the text; returns false, as the text is not accepted.
-fn refused(error: &impl Display, text: &str) -> bool {
+pub(crate) fn refused(error: &impl Display, text: &str) -> bool {
     points_inside(&error.to_string(), text);
     false
 }

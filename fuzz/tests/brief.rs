@@ -58,4 +58,6 @@ targets! {
     run_region 300
     onnx 20_000
     openvino 20_000
+    graph 20_000
+    plan 20_000
 }

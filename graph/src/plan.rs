@@ -8,7 +8,28 @@ use cranefold_spec::Spec;
 
 /// An ordered list of steps over buffers: what a graph became.
 ///
-/// [`fuse`](crate::fuse) makes it. Its text reads back to an equal plan.
+/// [`fuse`](crate::fuse) makes it. Its text reads back to an equal plan, and is checked: a kernel fits its buffers, and a
+/// step reads what is given, known, or written before it.
+///
+/// ```text
+/// plan   = "plan" "{" { buffer LINE } { step LINE } "return" output { "," output } "}"
+/// buffer = NAME ":" DTYPE "[" [ INT { "," INT } ] "]" "=" ( "input" | "buffer" | "const" DATA )
+/// step   = NAME { "," NAME } "=" ( kernel | opaque )
+/// kernel = "kernel" "(" NAMES ")" SPEC "bytes=" INT "before=" INT "nodes=" TEXTS "notes=" TEXTS
+/// opaque = "opaque" "(" NAMES ")" "name=" TEXT "op=" TEXT "why=" TEXT { NAME "=" VALUE }
+/// output = NAME "=" NAME "[" [ INT { "," INT } ] "]"
+/// ```
+///
+/// SPEC is the text of a spec in quotes; DATA, NAME and VALUE are those of the text of [graphs](crate).
+///
+/// ```
+/// use cranefold_graph::{FuseOptions, Graph, Plan, fuse};
+///
+/// let graph: Graph = "graph { x: f32[2,3] = input; y = softmax(x) axes=[1]; return y }".parse()?;
+/// let plan = fuse(&graph, &FuseOptions::default())?;
+/// assert_eq!(plan.to_string().parse::<Plan>()?, plan);
+/// # Ok::<(), cranefold_graph::GraphError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub(crate) buffers: Vec<Buffer>,

@@ -1,6 +1,6 @@
 //! Graphs as text: what is written reads back, and what breaks a rule is refused with its place or node.
 
-use cranefold_graph::{Attribute, Builder, DType, Data, Graph, Op, Range};
+use cranefold_graph::{Attribute, Builder, DType, Data, FuseOptions, Graph, Op, Plan, Range, fuse};
 
 const EVERY_OP: &str = r#"graph {
   x: f32[4,6] = input
@@ -114,4 +114,53 @@ fn constants_hold_bits() {
     let text = graph.to_string();
     assert!(text.contains("hex \"000001000200"));
     assert_eq!(text.parse::<Graph>().unwrap(), graph);
+}
+
+#[test]
+fn a_plan_reads_back() {
+    let graph: Graph = EVERY_OP.parse().unwrap();
+    let plan = fuse(&graph, &FuseOptions::default()).unwrap();
+    let text = plan.to_string();
+    assert!(plan.opaque().count() == 1 && text.contains("alpha=1.5"), "{text}");
+    assert_eq!(text.parse::<Plan>().unwrap(), plan);
+    assert_eq!(text.parse::<Plan>().unwrap().to_string(), text);
+}
+
+#[test]
+fn a_plan_that_does_not_fit_is_refused() {
+    let plan = |buffers: &str, steps: &str| format!("plan {{\n{buffers}\n{steps}\nreturn y = y [2]\n}}");
+    let both = "x: f32[2] = input\ny: f32[2] = buffer";
+    let kernel = |text: &str| format!("{text} bytes=1 before=1 nodes=[] notes=[]");
+    let whole = kernel("y = kernel(x) \"region x0:f32[2] axes=[] { x0 + x0 }\"");
+    assert!(plan(both, &whole).parse::<Plan>().is_ok());
+    let cases = [
+        ("".to_string(), "line 1, column 1: a plan begins with `plan {`"),
+        (plan(both, ""), "line 5, column 12: nothing writes `y`"),
+        (
+            plan("x: f32[1] = input\ny: f32[2] = buffer", &whole),
+            "line 4, column 1: the kernel takes 8 bytes of f32, and `x` has f32, 4 bytes",
+        ),
+        (
+            plan("x: f16[2] = input\ny: f32[2] = buffer", &whole),
+            "line 4, column 1: the kernel takes 8 bytes of f32, and `x` has f16, 4 bytes",
+        ),
+        (
+            plan("x: f32[2] = input\ny: f32[2] = input", &whole),
+            "line 4, column 1: `y` is no buffer that a step may write",
+        ),
+        (plan("y: f32[2] = buffer\nx: f32[2] = buffer", &whole), "line 4, column 12: nothing writes `x`"),
+        (plan(both, &whole.replace("(x)", "(x, x)")), "line 4, column 1: 2 inputs for a kernel with 1"),
+        (plan(both, &whole.replace("(x)", "(z)")), "line 4, column 12: there is no buffer `z` before this line"),
+        (plan(both, &whole.replace("kernel", "colonel")), "line 4, column 1: a step is `kernel` or `opaque`"),
+        (plan("x: f32[2] = input\nx: f32[2] = buffer", ""), "line 3, column 1: another buffer has the name `x`"),
+        (
+            plan(both, &whole).replace("y = y [2]", "y = y [3]"),
+            "line 5, column 12: a buffer of shape [2] is no output of shape [3]",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(text.parse::<Plan>().unwrap_err().to_string(), message, "{text}");
+    }
+    let wrong = plan(both, &whole.replace("x0 + x0", "x0 +")).parse::<Plan>().unwrap_err().to_string();
+    assert!(wrong.starts_with("line 4, column 15: ") && wrong.contains('^'), "{wrong}");
 }

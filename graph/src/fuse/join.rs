@@ -111,7 +111,11 @@ impl Placement<'_> {
         both.sort_unstable();
         let is_slice = reduced == over && all == both && !over.is_empty();
         let is_centered = matches!(self.terms.get(t).op, TermOp::Centered(_));
-        let is_total = !is_slice && !is_centered && all == kept && !reduced.is_empty() && !over.is_empty();
+        // Positions of totals are a kernel of their own: a region would give 0 for them.
+        let is_position = matches!(&self.terms.get(t).op, TermOp::Reduce { call, .. }
+            if call.as_row().is_some_and(|row| row.takes_position));
+        let is_total =
+            !is_slice && !is_centered && !is_position && all == kept && !reduced.is_empty() && !over.is_empty();
         let totals_agree = attempt.kernel.totals.as_ref().is_none_or(|totals| {
             let parts = space.atoms_of(&[totals.clone()].into());
             parts == reduced

@@ -20,26 +20,22 @@ impl FromStr for Graph {
     type Err = GraphError;
 
     fn from_str(text: &str) -> Result<Graph> {
-        if text.len() > MAX_TEXT {
-            let (given, limit) = (text.len() as u64, MAX_TEXT as u64);
-            return Err(GraphError::Limit { what: "bytes of a graph's text", given, limit });
-        }
-        Parser { lexer: Lexer::new(text)?, builder: Builder::new() }.graph()
+        Parser::new(text, "bytes of a graph's text")?.graph()
     }
 }
 
-struct Parser<'a> {
-    lexer: Lexer<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
     builder: Builder,
 }
 
-type Result<T> = std::result::Result<T, GraphError>;
+pub(super) type Result<T> = std::result::Result<T, GraphError>;
 
 /// The name of a result, and its type if it is written.
 type Declared = (String, Option<(DType, Vec<u64>)>);
 
 /// The value of a word.
-enum Word {
+pub(super) enum Word {
     Flag,
     Number(String),
     Quoted(String),
@@ -47,7 +43,14 @@ enum Word {
     Floats(Vec<String>),
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, what: &'static str) -> Result<Parser<'a>> {
+        if text.len() > MAX_TEXT {
+            return Err(GraphError::Limit { what, given: text.len() as u64, limit: MAX_TEXT as u64 });
+        }
+        Ok(Parser { lexer: Lexer::new(text)?, builder: Builder::new() })
+    }
+
     fn graph(mut self) -> Result<Graph> {
         while self.lexer.next.0 == Token::Line {
             self.lexer.take()?;
@@ -90,14 +93,14 @@ impl Parser<'_> {
         }
     }
 
-    fn expect(&mut self, sign: char) -> Result<()> {
+    pub(super) fn expect(&mut self, sign: char) -> Result<()> {
         match self.lexer.eat(sign)? {
             true => Ok(()),
             false => Err(self.lexer.error(format!("`{sign}` is expected"))),
         }
     }
 
-    fn name(&mut self) -> Result<String> {
+    pub(super) fn name(&mut self) -> Result<String> {
         let at = self.lexer.next.1;
         match self.lexer.take()? {
             Token::Word(word) => Ok(word.to_string()),
@@ -180,7 +183,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn dtype_and_shape(&mut self) -> Result<(DType, Vec<u64>)> {
+    pub(super) fn dtype_and_shape(&mut self) -> Result<(DType, Vec<u64>)> {
         let at = self.lexer.next.1;
         let Token::Word(dtype) = self.lexer.take()? else { return Err(self.lexer.error_at(at, "a dtype is expected")) };
         let dtype =
@@ -190,7 +193,7 @@ impl Parser<'_> {
     }
 
     /// `[ITEM, …]` of numbers and words, which are read later.
-    fn list(&mut self) -> Result<Vec<String>> {
+    pub(super) fn list(&mut self) -> Result<Vec<String>> {
         self.expect('[')?;
         let mut items = vec![];
         if self.lexer.eat(']')? {
@@ -207,7 +210,7 @@ impl Parser<'_> {
     }
 
     /// A number, `inf`, `true` and the like, or `bits(0x…)`.
-    fn item(&mut self) -> Result<String> {
+    pub(super) fn item(&mut self) -> Result<String> {
         let at = self.lexer.next.1;
         match self.lexer.take()? {
             Token::Number("-") => match self.lexer.take()? {
@@ -228,7 +231,7 @@ impl Parser<'_> {
         }
     }
 
-    fn numbers<T: FromStr>(&self, at: usize, items: &[String]) -> Result<Vec<T>> {
+    pub(super) fn numbers<T: FromStr>(&self, at: usize, items: &[String]) -> Result<Vec<T>> {
         let number = |item: &String| {
             item.parse().map_err(|_| self.lexer.error_at(at, format!("`{}` is no such number", cut(item))))
         };
@@ -236,7 +239,7 @@ impl Parser<'_> {
     }
 
     /// The words of an operation up to the end of the line.
-    fn words(&mut self) -> Result<Vec<(String, Word)>> {
+    pub(super) fn words(&mut self) -> Result<Vec<(String, Word)>> {
         let mut words: Vec<(String, Word)> = vec![];
         while !matches!(self.lexer.next.0, Token::Line | Token::End) {
             let at = self.lexer.next.1;
@@ -271,6 +274,22 @@ impl Parser<'_> {
             Some((name, Word::Quoted(op))) if name == "op" => op,
             _ => return Err(self.lexer.error_at(at, "an opaque node begins with `op=\"NAME\"`")),
         };
+        let attributes = self.attributes(at, words)?;
+        let mut outputs: Vec<(&str, DType, &[u64])> = vec![];
+        for (name, declared) in results {
+            let missing = || self.lexer.error_at(at, format!("`{}` needs a type", cut(name)));
+            let (dtype, shape) = declared.as_ref().ok_or_else(missing)?;
+            outputs.push((name, *dtype, shape));
+        }
+        self.builder.opaque(&op, attributes, inputs, &outputs).map(|_| ())
+    }
+
+    /// The attributes of a host's operation.
+    pub(super) fn attributes(
+        &self,
+        at: usize,
+        words: impl Iterator<Item = (String, Word)>,
+    ) -> Result<Vec<(String, Attribute)>> {
         let mut attributes = vec![];
         for (name, value) in words {
             let value = match value {
@@ -285,13 +304,7 @@ impl Parser<'_> {
             };
             attributes.push((name, value));
         }
-        let mut outputs: Vec<(&str, DType, &[u64])> = vec![];
-        for (name, declared) in results {
-            let missing = || self.lexer.error_at(at, format!("`{}` needs a type", cut(name)));
-            let (dtype, shape) = declared.as_ref().ok_or_else(missing)?;
-            outputs.push((name, *dtype, shape));
-        }
-        self.builder.opaque(&op, attributes, inputs, &outputs).map(|_| ())
+        Ok(attributes)
     }
 
     /// The operation of a node, from its word and the words after its inputs.
@@ -362,7 +375,7 @@ impl Parser<'_> {
         })
     }
 
-    fn constant(&mut self, (dtype, shape): (DType, Vec<u64>), at: usize) -> Result<Data> {
+    pub(super) fn constant(&mut self, (dtype, shape): (DType, Vec<u64>), at: usize) -> Result<Data> {
         let scalar = |parser: &Self, item: &String| {
             Scalar::parse(dtype, item)
                 .ok_or_else(|| parser.lexer.error_at(at, format!("`{}` is no {dtype}", cut(item))))

@@ -88,7 +88,7 @@ fn params(f: &mut fmt::Formatter<'_>, call: &cranefold_ir::ops::OpCall) -> fmt::
     row.params.iter().zip(call.params()).try_for_each(|(param, value)| write!(f, " {}={value:?}", param.name))
 }
 
-fn constant(f: &mut fmt::Formatter<'_>, data: &Data) -> fmt::Result {
+pub(super) fn constant(f: &mut fmt::Formatter<'_>, data: &Data) -> fmt::Result {
     if data.len() <= NUMBERS {
         let numbers: Vec<String> = (0..data.len()).map(|i| data.at(i).to_string()).collect();
         return write!(f, " [{}]", numbers.join(", "));
@@ -150,7 +150,7 @@ impl fmt::Display for Text<'_> {
 }
 
 /// An attribute's value.
-struct Shown<'a>(&'a Attribute);
+pub(super) struct Shown<'a>(pub(super) &'a Attribute);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
