@@ -1,6 +1,7 @@
 //! Graphs as text: what is written reads back, and what breaks a rule is refused with its place or node.
 
-use cranefold_graph::{Attribute, Builder, DType, Data, Graph, Op, Range};
+use cranefold_graph::{Attribute, Builder, DType, Data, Graph, MAX_NODES, Op, Range};
+use std::time::{Duration, Instant};
 
 const EVERY_OP: &str = r#"graph {
   x: f32[4,6] = input
@@ -114,4 +115,13 @@ fn constants_hold_bits() {
     let text = graph.to_string();
     assert!(text.contains("hex \"000001000200"));
     assert_eq!(text.parse::<Graph>().unwrap(), graph);
+}
+
+#[test]
+fn a_million_nodes_are_refused_soon() {
+    let nodes: String = (0..1_000_000).map(|n| format!("v{n} = map(x) \"-x0\"\n")).collect();
+    let start = Instant::now();
+    let error = format!("graph {{\nx: f32[4] = input\n{nodes}return x\n}}\n").parse::<Graph>().expect_err("a refusal");
+    assert_eq!(error.to_string(), format!("{} nodes, and the limit is {MAX_NODES}", MAX_NODES + 1));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
