@@ -1,6 +1,8 @@
 //! Shards of any range: random specs, cuts and brackets give the bytes of the whole, from any code; what is no range is
 //! refused.
 
+#![allow(clippy::single_range_in_vec_init, reason = "boxes are lists of ranges, of one axis too")]
+
 use cranefold::ops::Combiner;
 use cranefold::{Compiler, DType, Error, Input, Output, Partial, PartialError, Problem, Spec, Target, lower};
 use cranefold_fuzz::data::{Buffer, Random};

@@ -37,7 +37,7 @@ pub enum Verb {
     Completions(Completions),
     /// Print the manual page, in roff
     Man,
-    /// Read a model, print its graph or its plan of kernels, or run it
+    /// Read a model, print its graph or its plan of kernels, run it, or time its kernels
     Model(Model),
 }
 
@@ -111,6 +111,27 @@ pub enum ModelVerb {
         #[arg(long, value_name = "[NAME=]F.npy")]
         output: Vec<String>,
     },
+    /// Time each distinct kernel of its plan; opaque nodes are named and left out
+    Bench(ModelBench),
+}
+
+/// The arguments of `model bench`.
+#[derive(Debug, clap::Args)]
+pub struct ModelBench {
+    /// The model: `.onnx`, `.xml` of OpenVINO beside its `.bin`, or the text of a graph
+    pub file: PathBuf,
+    /// The extent of a symbolic dim; axis 0 of the input x without a name is x.0
+    #[arg(long, value_name = "NAME=EXTENT")]
+    pub bind: Vec<String>,
+    /// Milliseconds of sampling for a kernel; at least 7 samples are taken
+    #[arg(long, value_name = "MS", default_value_t = 120)]
+    pub budget_ms: u32,
+    /// The number of threads that run the kernels
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+    /// Print one JSON object: kernels, opaque, and the times and bytes of one run
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `run`.
@@ -275,7 +296,17 @@ pub struct Tune {
 #[command(after_help = EMIT_EXAMPLES)]
 pub struct Emit {
     /// The reduction
-    pub spec: String,
+    #[arg(required_unless_present = "model", conflicts_with = "model")]
+    pub spec: Option<String>,
+    /// A model in place of a reduction: a function for each distinct kernel of its plan
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// The extent of a symbolic dim of the model
+    #[arg(long, value_name = "NAME=EXTENT", requires = "model")]
+    pub bind: Vec<String>,
+    /// Leave out the model's opaque nodes, which are refused otherwise
+    #[arg(long, requires = "model")]
+    pub kernels_only: bool,
     /// The path of the object file, which is overwritten
     #[arg(long, value_name = "K.o")]
     pub object: PathBuf,
@@ -290,7 +321,8 @@ pub struct Emit {
     /// for s390x arch13, ...; without them the target is the least of its kind
     #[arg(long, value_name = "F,F", requires = "target")]
     pub features: Option<String>,
-    /// The name of the function; if not given, it is made of the spec
+    /// The name of the function; if not given, it is made of the spec. Functions of a model are NAME_0, NAME_1, ... by
+    /// the numbers of their kernels in `model plan`
     #[arg(long, value_name = "NAME")]
     pub symbol: Option<String>,
     /// The forced choices.
@@ -304,7 +336,8 @@ Examples:
   cranefold emit \"mean f32[4,10] axes=[1]\" --object mean.o --header mean.h
   cranefold emit \"softmax f32[8,128] axes=[1]\" --symbol softmax8 --object s.o --header s.h \\
       --target riscv64gc-unknown-linux-gnu --features has_v
-  riscv64-linux-gnu-gcc main.c s.o -lm";
+  riscv64-linux-gnu-gcc main.c s.o -lm
+  cranefold emit --model block.onnx --symbol block --object block.o --header block.h";
 
 /// The arguments of `bench`.
 #[derive(Debug, clap::Args)]

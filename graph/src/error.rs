@@ -25,6 +25,14 @@ pub enum GraphError {
         /// The rule.
         reason: String,
     },
+    /// The extent of a symbolic dim is not given.
+    #[error("{place}: the extent `{dim}` is not static: bind it to a number")]
+    Unbound {
+        /// The place in the text or the model.
+        place: String,
+        /// The name of the dim.
+        dim: String,
+    },
     /// There is more of something than the limit allows.
     #[error("{given} {what}, and the limit is {limit}")]
     Limit {

@@ -10,13 +10,14 @@
 //! ```text
 //! graph  = "graph" "{" { node LINE } "return" output { "," output } "}"
 //! node   = result { "," result } "=" OP [ "(" NAME { "," NAME } ")" ] { word }
-//! result = NAME [ ":" DTYPE "[" [ INT { "," INT } ] "]" ]
+//! result = NAME [ ":" DTYPE "[" [ EXTENT { "," EXTENT } ] "]" ]
 //! word   = NAME "=" ( NUMBER | QUOTED | "[" [ NUMBER { "," NUMBER } ] "]" ) | NAME
 //! output = [ NAME "=" ] NAME
 //! ```
 //!
 //! LINE is the end of a line outside brackets, or `;`. `#` begins a comment. NAME is a word of letters, digits, `_` and `.`,
-//! or any text in quotes, with `\"`, `\\`, `\n` and `\u{HEX}`. A result needs its type where the operation does not give it.
+//! or any text in quotes, with `\"`, `\\`, `\n` and `\u{HEX}`. EXTENT is a number, or a symbolic dim: a word that
+//! [`Graph::bound`] replaces by one. A result needs its type where the operation does not give it.
 //!
 //! | op | result |
 //! | --- | --- |
@@ -43,6 +44,7 @@
 
 mod build;
 mod data;
+mod dims;
 mod error;
 mod eval;
 mod expand;

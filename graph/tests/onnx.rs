@@ -246,7 +246,7 @@ fn dims_are_bound() {
         let graph = message().message(1, node("Neg", &["x"], &["y"])).message(12, message().text(1, "y"));
         model(graph.message(11, value("x", &[Err("batch"), Ok(3)])))
     };
-    let reason = "node `x`: the extent of axis 0, `batch`, is not static: bind it to a number";
+    let reason = "node `x`, axis 0: the extent `batch` is not static: bind it to a number";
     assert_eq!(refusal(symbolic()), reason);
     for name in ["batch", "x.0"] {
         let mut options = ReadOptions::default();
@@ -254,6 +254,42 @@ fn dims_are_bound() {
         let graph = read_with(symbolic(), &options).expect("a model").graph;
         assert_eq!(graph.value(graph.outputs()[0].value).shape, [5, 3]);
     }
+}
+
+#[test]
+fn each_dim_has_its_name_and_each_name_its_dim() {
+    let two = || {
+        let graph = message().message(1, node("Add", &["x", "z"], &["y"])).message(12, message().text(1, "y"));
+        let x = value("x", &[Err("batch"), Ok(3), Err("past + 1")]);
+        model(graph.message(11, x).message(11, value("z", &[Err("batch"), Ok(1), Err("past + 1")])))
+    };
+    let bound = |dims: &[(&str, u64)]| {
+        let options =
+            ReadOptions { dims: dims.iter().map(|(n, e)| (n.to_string(), *e)).collect(), ..Default::default() };
+        let found = read_with(two(), &options);
+        found.map(|model| model.graph.value(model.graph.outputs()[0].value).shape.clone()).map_err(|e| e.to_string())
+    };
+    assert_eq!(bound(&[("batch", 5), ("past + 1", 7)]), Ok(vec![5, 3, 7]));
+    // A dim by its place is that of one input alone.
+    let refused = |dims: &[(&str, u64)]| bound(dims).expect_err("a refusal");
+    let missing = "node `x`, axis 2: the extent `past + 1` is not static: bind it to a number";
+    assert_eq!(refused(&[("batch", 5)]), missing);
+    assert_eq!(
+        refused(&[("x.0", 5), ("past + 1", 7)]),
+        "node `z`, axis 0: the extent `batch` is not static: bind it to a number"
+    );
+    assert_eq!(
+        refused(&[("batch", 5), ("N", 7)]),
+        "there is no symbolic dim `N`: there are `batch`, `past + 1`, `x.0`, `x.2`, `z.0`, `z.2`"
+    );
+    assert_eq!(refused(&[("x.1", 5)]), "node `x`: the extent of axis 1 is 3, so `x.1` cannot be bound");
+    let both = "node `x`: axis 0 is bound as `batch` and, to another number, as `x.0`";
+    assert_eq!(refused(&[("batch", 5), ("x.0", 6), ("past + 1", 7)]), both);
+    assert_eq!(bound(&[("batch", 0), ("x.0", 0), ("past + 1", 7)]), Ok(vec![0, 3, 7]));
+    assert!(refused(&[("batch", u64::MAX), ("past + 1", 7)]).contains("has more than"));
+    let (none, nothing) = (model(graph(&[node("Neg", &["x"], &["y"])])), [("N".to_string(), 1)].into());
+    let refusal = read_with(none, &ReadOptions { dims: nothing, ..Default::default() }).expect_err("a refusal");
+    assert_eq!(refusal.to_string(), "there is no symbolic dim `N`: all dims are static");
 }
 
 #[test]

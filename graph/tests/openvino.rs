@@ -51,7 +51,7 @@ fn constants_of_wrong_length() {
     assert!(error.ends_with("4 bytes of data, and i64 of shape [1] needs 8"), "{error}");
     assert!(
         refusal(&with("shape=\"2,3\"", "shape=\"2,?\""))
-            .contains("axis 1 is \"?\", not static: bind `x.1` to a number")
+            .contains("node `x`, axis 1: the extent `x.1` is not static: bind it to a number")
     );
 }
 

@@ -1,6 +1,7 @@
 //! Graphs as text: what is written reads back, and what breaks a rule is refused with its place or node.
 
-use cranefold_graph::{Attribute, Builder, DType, Data, FuseOptions, Graph, Op, Plan, Range, fuse};
+use cranefold_graph::{Attribute, Builder, DType, Data, FuseOptions, Graph, MAX_NODES, Op, Plan, Range, fuse};
+use std::time::{Duration, Instant};
 
 const EVERY_OP: &str = r#"graph {
   x: f32[4,6] = input
@@ -163,4 +164,13 @@ fn a_plan_that_does_not_fit_is_refused() {
     }
     let wrong = plan(both, &whole.replace("x0 + x0", "x0 +")).parse::<Plan>().unwrap_err().to_string();
     assert!(wrong.starts_with("line 4, column 15: ") && wrong.contains('^'), "{wrong}");
+}
+
+#[test]
+fn a_million_nodes_are_refused_soon() {
+    let nodes: String = (0..1_000_000).map(|n| format!("v{n} = map(x) \"-x0\"\n")).collect();
+    let start = Instant::now();
+    let error = format!("graph {{\nx: f32[4] = input\n{nodes}return x\n}}\n").parse::<Graph>().expect_err("a refusal");
+    assert_eq!(error.to_string(), format!("{} nodes, and the limit is {MAX_NODES}", MAX_NODES + 1));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

@@ -81,7 +81,7 @@ fn two_at(elements: &mut [f64], low: usize) -> (f64, f64) {
 fn median(dtype: DType, elements: &mut [f64]) -> f64 {
     let count = elements.len();
     let (low, next) = two_at(elements, (count - 1) / 2);
-    let high = if count % 2 == 0 { next } else { low };
+    let high = if count.is_multiple_of(2) { next } else { low };
     let sum = rounded(dtype, low + high);
     match low == high {
         true => low,

@@ -1,4 +1,4 @@
-//! The C header: the function's parameters, its contract and its spec.
+//! The C header: each function's parameters, its contract and its spec.
 
 use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::layout::list;
@@ -184,26 +184,52 @@ fn paragraph(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     writeln!(f, " * {line}")
 }
 
-impl fmt::Display for Header<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// The contents of the header of several functions; displayed, it is the header's text.
+pub struct Several<'a> {
+    /// The name of which the guard is made.
+    pub name: &'a str,
+    pub about: &'a str,
+    pub target: &'a Target,
+    /// Each function, and a sentence about it.
+    pub functions: Vec<(Header<'a>, &'a str)>,
+}
+
+/// The lines that say who made the header and for which target.
+fn made(f: &mut fmt::Formatter<'_>, target: &Target) -> fmt::Result {
+    let features = match target.features() {
+        features if features.is_empty() => "with no features beyond the least".into(),
+        features => format!("with {}", features.join(" ")),
+    };
+    let (made, triple) = (env!("CARGO_PKG_VERSION"), target.triple());
+    paragraph(
+        f,
+        &format!("Made by cranefold {made}, version {RESULTS_VERSION} of the results, for {triple} {features}."),
+    )
+}
+
+/// The lines between the first comment and the functions.
+fn open(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    let name = name.to_uppercase();
+    writeln!(f, " */\n#ifndef {name}_H\n#define {name}_H\n\n#include <stdint.h>\n")?;
+    writeln!(f, "#ifdef __cplusplus\n#define CRANEFOLD_RESTRICT __restrict\nextern \"C\" {{")?;
+    writeln!(f, "#else\n#define CRANEFOLD_RESTRICT restrict\n#endif\n")
+}
+
+/// The lines after the functions.
+fn close(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "#undef CRANEFOLD_RESTRICT\n#ifdef __cplusplus\n}}\n#endif\n\n#endif")
+}
+
+/// A text inside of a comment, which `*/` would end. No expression of a spec has `*` and `/` side by side.
+fn commented(text: &str) -> String {
+    text.replace("*/", "* /")
+}
+
+impl Header<'_> {
+    /// The sizes, the contract and the declaration.
+    fn function(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (symbol, prefix) = (self.symbol, self.symbol.to_uppercase());
         let parameters = self.parameters();
-        // No expression has `*` and `/` side by side, and they would end the comment.
-        let spec = self.spec.to_string().replace("*/", "* /");
-        writeln!(f, "/*\n * {spec}\n *")?;
-        let features = match self.target.features() {
-            features if features.is_empty() => "with no features beyond the least".into(),
-            features => format!("with {}", features.join(" ")),
-        };
-        let made = env!("CARGO_PKG_VERSION");
-        let triple = self.target.triple();
-        let made =
-            format!("Made by cranefold {made}, version {RESULTS_VERSION} of the results, for {triple} {features}.");
-        paragraph(f, &made)?;
-        writeln!(f, " */\n#ifndef {prefix}_H\n#define {prefix}_H\n\n#include <stdint.h>\n")?;
-        writeln!(f, "#ifdef __cplusplus\n#define CRANEFOLD_RESTRICT __restrict\nextern \"C\" {{")?;
-        writeln!(f, "#else\n#define CRANEFOLD_RESTRICT restrict\n#endif\n")?;
-
         writeln!(f, "/* Elements of each buffer, and bytes of scratch memory. */")?;
         for p in &parameters {
             writeln!(f, "#define {prefix}_{}_ELEMS {}", p.name.to_uppercase(), p.operand.span_elems())?;
@@ -229,10 +255,39 @@ impl fmt::Display for Header<'_> {
         let list: Vec<String> = declared.collect();
         let line = format!("void {symbol}({});", list.join(", "));
         match line.len() > LINE + " * ".len() {
-            true => writeln!(f, "void {symbol}(\n    {});\n", list.join(",\n    "))?,
-            false => writeln!(f, "{line}\n")?,
+            true => writeln!(f, "void {symbol}(\n    {});\n", list.join(",\n    ")),
+            false => writeln!(f, "{line}\n"),
         }
-        writeln!(f, "#undef CRANEFOLD_RESTRICT\n#ifdef __cplusplus\n}}\n#endif\n\n#endif")
+    }
+}
+
+impl fmt::Display for Header<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "/*\n * {}\n *", commented(&self.spec.to_string()))?;
+        made(f, self.target)?;
+        open(f, self.symbol)?;
+        self.function(f)?;
+        close(f)
+    }
+}
+
+impl fmt::Display for Several<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "/*")?;
+        paragraph(f, &commented(self.about))?;
+        writeln!(f, " *")?;
+        made(f, self.target)?;
+        open(f, self.name)?;
+        for (function, about) in &self.functions {
+            writeln!(f, "/*\n * {}", commented(&function.spec.to_string()))?;
+            if !about.is_empty() {
+                writeln!(f, " *")?;
+                paragraph(f, &commented(about))?;
+            }
+            writeln!(f, " */\n")?;
+            function.function(f)?;
+        }
+        close(f)
     }
 }
 

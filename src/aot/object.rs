@@ -1,4 +1,4 @@
-//! CLIF and wide functions -> an object file.
+//! CLIF and wide functions of one function or several -> an object file.
 
 use crate::codegen::clif::{Generated, HostFunction, WideName};
 use crate::codegen::x86;
@@ -16,51 +16,64 @@ use target_lexicon::BinaryFormat;
 
 use super::pshufb;
 
-/// An object file, and the names of the C library's functions that it needs.
+/// A function to be put into an object: its loops, the pointers that it takes but for scratch, and its name.
+pub struct Wanted<'a> {
+    pub generated: Generated,
+    pub buffers: usize,
+    pub symbol: &'a str,
+}
+
+/// An object file, and for each function the names of the C library's functions that it needs.
 pub struct Linked {
     pub bytes: Vec<u8>,
-    pub needs: Vec<String>,
+    pub needs: Vec<Vec<String>>,
 }
 
 fn internal(error: impl std::fmt::Debug) -> Error {
     Error::Internal { stage: "object", message: format!("{error:?}") }
 }
 
-/// The object of a generated function, which takes `buffers` pointers, and one to scratch memory if it needs any.
+/// The object `name` of generated functions, each of which takes its pointers, and one to scratch memory if it needs any.
 ///
 /// # Errors
-/// [`Error::Object`] if the target's objects are not ELF; [`Error::Internal`] if Cranelift refuses the function.
-pub fn object(generated: Generated, buffers: usize, symbol: &str, isa: OwnedTargetIsa) -> Result<Linked, Error> {
+/// [`Error::Object`] if the target's objects are not ELF; [`Error::Internal`] if Cranelift refuses a function.
+pub fn object(functions: Vec<Wanted>, name: &str, isa: OwnedTargetIsa) -> Result<Linked, Error> {
     if isa.triple().binary_format != BinaryFormat::Elf {
         let what = format!("the target `{}`", isa.triple());
         return Err(Error::Object { what, reason: "its objects are not ELF".into() });
     }
-    let pshufb = format!("{symbol}_pshufb");
+    let pshufb = format!("{name}_pshufb");
     let own = pshufb.clone();
     let names = move |call| if call == LibCall::X86Pshufb { own.clone() } else { default_libcall_names()(call) };
-    let builder = ObjectBuilder::new(isa, symbol, Box::new(names)).map_err(internal)?;
+    let builder = ObjectBuilder::new(isa, name, Box::new(names)).map_err(internal)?;
     let mut module = ObjectModule::new(builder);
-
-    let Generated { function, scratch_bytes, wide_functions, .. } = generated;
-    let mut context = Context::for_function(function);
-    link_wide(&mut module, &mut context.func, &wide_functions, symbol)?;
-    let loops = declare(&mut module, &format!("{symbol}_loops"), Linkage::Local, &context.func.signature)?;
-    module.define_function(loops, &mut context).map_err(internal)?;
-    let calls = libcalls(&context);
-    if calls.contains(&LibCall::X86Pshufb) {
+    let mut calls = vec![];
+    for wanted in functions {
+        calls.push(define(&mut module, wanted)?);
+    }
+    if calls.iter().flatten().any(|&call| call == LibCall::X86Pshufb) {
         let function = pshufb::function(module.target_config());
         let id = declare(&mut module, &pshufb, Linkage::Local, &function.signature)?;
         module.define_function(id, &mut Context::for_function(function)).map_err(internal)?;
     }
-
-    let pointers = buffers + usize::from(scratch_bytes > 0);
-    let function = entry(&mut module, loops, pointers);
-    let id = declare(&mut module, symbol, Linkage::Export, &function.signature)?;
-    module.define_function(id, &mut Context::for_function(function)).map_err(internal)?;
-
     let bytes = module.finish().emit().map_err(internal)?;
-    let needs = calls.into_iter().filter(|&call| call != LibCall::X86Pshufb).map(default_libcall_names()).collect();
-    Ok(Linked { bytes, needs })
+    let named = |calls: Vec<LibCall>| {
+        calls.into_iter().filter(|&call| call != LibCall::X86Pshufb).map(default_libcall_names()).collect()
+    };
+    Ok(Linked { bytes, needs: calls.into_iter().map(named).collect() })
+}
+
+/// Puts a function, its loops and its wide functions into the module. Returns the library functions that it calls.
+fn define(module: &mut ObjectModule, wanted: Wanted) -> Result<Vec<LibCall>, Error> {
+    let Wanted { generated: Generated { function, scratch_bytes, wide_functions, .. }, buffers, symbol } = wanted;
+    let mut context = Context::for_function(function);
+    link_wide(module, &mut context.func, &wide_functions, symbol)?;
+    let loops = declare(module, &format!("{symbol}_loops"), Linkage::Local, &context.func.signature)?;
+    module.define_function(loops, &mut context).map_err(internal)?;
+    let function = entry(module, loops, buffers + usize::from(scratch_bytes > 0));
+    let id = declare(module, symbol, Linkage::Export, &function.signature)?;
+    module.define_function(id, &mut Context::for_function(function)).map_err(internal)?;
+    Ok(libcalls(&context))
 }
 
 fn declare(module: &mut ObjectModule, name: &str, linkage: Linkage, signature: &Signature) -> Result<FuncId, Error> {

@@ -78,6 +78,7 @@ fn commands_shown_work() {
     let folder = folder("commands_shown_work");
     let commands = commands();
     assert!(commands.len() >= 5, "{commands:?}");
+    fs::write(folder.join("norm.txt"), model()).expect("a file");
     for command in commands {
         let raw = command.iter().any(|word| word == "--raw");
         let floats = |n: usize| vec![1.0f32; n];
@@ -89,10 +90,30 @@ fn commands_shown_work() {
         write_npy(&folder.join("w.npy"), "<f4", Order::C, &[512], &bytes!(floats(512)));
         write_npy(&folder.join("big.npy"), "<f4", Order::C, &[1_000_000], &bytes!(floats(1_000_000)));
         write_npy(&folder.join("out.npy"), "<f4", Order::C, &[64], &bytes!(floats(64)));
-        let is_file = |word: &str| [".npy", ".o", ".h", ".html", ".svg"].iter().any(|end| word.ends_with(end));
+        let is_file =
+            |word: &str| [".npy", ".o", ".h", ".html", ".svg", "norm.txt"].iter().any(|end| word.ends_with(end));
         let place = |word: String| if is_file(&word) { folder.join(word).display().to_string() } else { word };
         works(&command.into_iter().map(place).collect::<Vec<_>>());
     }
+}
+
+/// The graph that the page of models begins with.
+fn model() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/models.md");
+    let page = fs::read_to_string(page).expect("a page");
+    let (_, block) = page.split_once("```text\ngraph {\n").expect("a graph");
+    let (text, _) = block.split_once("```").expect("the end of the block");
+    format!("graph {{\n{text}")
+}
+
+/// The plan that the page of models shows is that of its graph.
+#[test]
+fn the_plan_shown_is_made() {
+    let file = folder("the_plan_shown_is_made").join("norm.txt");
+    fs::write(&file, model()).expect("a file");
+    let plan = works(&["model", "plan", file.to_str().expect("a path in UTF-8"), "--bind", "N=64"]);
+    let shown = pages().into_iter().any(|page| page.contains(&format!("```text\n{plan}```\n")));
+    assert!(shown, "{plan}");
 }
 
 /// The run in the first screen of the README: its lines that no machine changes.

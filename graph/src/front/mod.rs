@@ -58,7 +58,8 @@ impl From<crate::GraphError> for Stop {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadOptions {
-    /// The extents of symbolic dims by their names; an axis without a name is `INPUT.AXIS`, such as `x.0`.
+    /// The extents of symbolic dims by their names; an axis without a name is `INPUT.AXIS`, such as `x.0`. A name that no
+    /// dim of the model has is an error.
     pub dims: std::collections::BTreeMap<String, u64>,
     /// The inputs that become constants, by their names: shapes and axes may depend on these.
     pub values: std::collections::BTreeMap<String, crate::Data>,

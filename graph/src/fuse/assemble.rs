@@ -10,7 +10,7 @@ use crate::data::Data;
 use crate::error::GraphError;
 use crate::fold::Known;
 use crate::graph::{Graph, ValueId};
-use crate::op::Op;
+use crate::op::{Attribute, Op};
 use crate::plan::{Buffer, Plan, PlanKernel, PlanOpaque, PlanOutput, PlanStep};
 use crate::shape::elements;
 use cranefold_ir::{DType, Scalar};
@@ -101,7 +101,7 @@ impl<'g> Assembly<'g> {
                         Ok(made) => {
                             let name = buffers.all[made.outputs[0]].name.clone();
                             let why = "element-wise nodes without a reduction".to_string();
-                            let attributes = vec![("spec".into(), crate::Attribute::Text(made.spec.to_string()))];
+                            let attributes = vec![("spec".into(), Attribute::Text(made.spec.to_string()))];
                             let (inputs, outputs) = (made.inputs, made.outputs);
                             let step = PlanOpaque { name, op: "map".into(), attributes, inputs, outputs, why };
                             plan.steps.push(PlanStep::Opaque(step));
@@ -116,8 +116,7 @@ impl<'g> Assembly<'g> {
         }
         for output in self.primitive.outputs() {
             let value = self.primitive.value(output.value);
-            let buffer =
-                self.buffer_as(of(output.value), value.dtype, &placement, &memory, &names, &mut buffers, &mut plan)?;
+            let buffer = self.buffer_as(output.value, &placement, &memory, &names, &mut buffers, &mut plan)?;
             plan.outputs.push(PlanOutput { name: output.name.clone(), buffer, shape: value.shape.clone() });
         }
         plan.buffers = buffers.all;
@@ -187,6 +186,15 @@ impl<'g> Assembly<'g> {
         for (value, &id) in self.graph.values().iter().zip(self.to) {
             names.entry(self.translated.of[id.index()]).or_insert(value.name.as_str());
         }
+        // What has no value of its own but a view has that one's name.
+        let terms = &self.translated.terms;
+        for (value, &id) in self.graph.values().iter().zip(self.to) {
+            let mut t = self.translated.of[id.index()];
+            while matches!(terms.get(t).op, TermOp::Reshape | TermOp::View(_)) {
+                t = terms.get(t).args[0];
+                names.entry(t).or_insert(value.name.as_str());
+            }
+        }
         names
     }
 
@@ -221,12 +229,11 @@ impl<'g> Assembly<'g> {
         Ok(buffer)
     }
 
-    /// The buffer of a value that the caller or the host sees, in the type that it sees.
-    #[allow(clippy::too_many_arguments, reason = "the state of one plan")]
+    /// The buffer of a value that the caller or the host sees, in the type that it sees. A number is the same term in every
+    /// shape, so each value has a buffer of its own; what is too large for a constant the host fills.
     fn buffer_as(
         &self,
-        t: T,
-        dtype: DType,
+        id: ValueId,
         placement: &Placement,
         memory: &FxHashMap<T, DType>,
         names: &FxHashMap<T, &str>,
@@ -234,19 +241,34 @@ impl<'g> Assembly<'g> {
         plan: &mut Plan,
     ) -> Result<usize, GraphError> {
         let terms = &self.translated.terms;
+        let (t, dtype) = (self.translated.of[id.index()], self.primitive.value(id).dtype);
         if let Some(value) = terms.number(t) {
-            let shape: Vec<u64> = self.shape_of_number(t, dtype);
+            let shape = &self.primitive.value(id).shape;
             let scalar = match value.as_int() {
                 Some(int) if dtype != DType::Bool => Scalar::int(dtype, int),
                 Some(int) => Scalar::bool(int != 0),
                 None => crate::data::scalar(dtype, value.as_f64()),
             };
-            let count = elements(&shape).map_err(GraphError::Call)?;
+            let one = Data::of(dtype, &[], &[scalar]).map_err(GraphError::Call)?;
+            let count = elements(shape).map_err(GraphError::Call)?;
             if count > MAX_FILLED {
-                return Err(GraphError::Limit { what: "equal elements of an output", given: count, limit: MAX_FILLED });
+                let buffer = buffers.add(&self.name_of(t, names), dtype, shape, None);
+                let value = match value.as_int() {
+                    Some(int) => Attribute::Int(int as i64),
+                    None => Attribute::Float(value.as_f64()),
+                };
+                plan.steps.push(PlanStep::Opaque(PlanOpaque {
+                    name: buffers.all[buffer].name.clone(),
+                    op: "fill".into(),
+                    attributes: vec![("value".into(), value)],
+                    inputs: vec![],
+                    outputs: vec![buffer],
+                    why: format!("{count} equal elements, and a plan keeps at most {MAX_FILLED}"),
+                }));
+                return Ok(buffer);
             }
-            let data = Data::of(dtype, &shape, &vec![scalar; count as usize]).map_err(GraphError::Call)?;
-            return Ok(buffers.add(&self.name_of(t, names), dtype, &shape, Some(data)));
+            let data = Data::new(dtype, shape, one.bytes().repeat(count as usize)).map_err(GraphError::Call)?;
+            return Ok(buffers.add(&self.name_of(t, names), dtype, shape, Some(data)));
         }
         let own = self.buffer(t, placement, memory, names, buffers)?;
         let in_memory = buffers.all[own].dtype;
@@ -270,14 +292,6 @@ impl<'g> Assembly<'g> {
         Ok(result)
     }
 
-    /// The shape of the first value that is this number; a number has none of its own.
-    fn shape_of_number(&self, t: T, dtype: DType) -> Vec<u64> {
-        let is = |id: &ValueId| self.translated.of[id.index()] == t && self.primitive.value(*id).dtype == dtype;
-        let of_output = self.primitive.outputs().iter().map(|output| output.value).find(is);
-        let all = (0..self.primitive.values().len() as u32).map(ValueId);
-        of_output.or_else(|| all.into_iter().find(is)).map_or(vec![], |id| self.primitive.value(id).shape.clone())
-    }
-
     fn opaque(
         &self,
         number: usize,
@@ -291,15 +305,18 @@ impl<'g> Assembly<'g> {
         let Op::Opaque { op, attributes } = &node.op else { return Ok(()) };
         let mut inputs = vec![];
         for &id in &node.inputs {
-            let (t, dtype) = (self.translated.of[id.index()], self.primitive.value(id).dtype);
-            inputs.push(self.buffer_as(t, dtype, placement, memory, names, buffers, plan)?);
+            inputs.push(self.buffer_as(id, placement, memory, names, buffers, plan)?);
         }
         let mut outputs = vec![];
         for &id in &node.outputs {
             outputs.push(self.buffer(self.translated.of[id.index()], placement, memory, names, buffers)?);
         }
         let name = outputs.first().map_or(String::new(), |&buffer| buffers.all[buffer].name.clone());
-        let why = "an operation of the host".to_string();
+        let said = attributes.iter().find(|(name, _)| name == "why");
+        let why = match said {
+            Some((_, Attribute::Text(why))) => why.clone(),
+            _ => "an operation of the host".to_string(),
+        };
         let (op, attributes) = (op.clone(), attributes.clone());
         plan.steps.push(PlanStep::Opaque(PlanOpaque { name, op, attributes, inputs, outputs, why }));
         Ok(())
@@ -437,5 +454,5 @@ impl<'g> Assembly<'g> {
     }
 }
 
-/// The most elements of an output that is one number.
+/// The most elements of a constant that is one number.
 const MAX_FILLED: u64 = 1 << 24;

@@ -6,9 +6,12 @@ use super::opaque::opaque;
 use super::table::{How, MAX_OPSET, OpRow, by_name, is_passed_through, is_reduction};
 use super::tensor::{External, dtype};
 use super::{OnnxError, OnnxModel};
+use crate::dims;
+use crate::error::cut;
 use crate::front::{Lower, Operand, ReadOptions, Stop, native};
 use crate::{DType, Data, GraphError, MAX_NODES};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
 /// The greatest depth of calls of functions.
 const MAX_CALLS: usize = 64;
@@ -43,6 +46,7 @@ pub(super) fn read<'a>(
     load: &mut dyn FnMut(&External) -> Result<Vec<u8>, String>,
 ) -> Result<OnnxModel, OnnxError> {
     check_versions(model)?;
+    check_bound(&model.graph, options)?;
     let functions = model.functions.iter().map(|f| ((f.domain, f.name, f.overload), f)).collect();
     let mut reader = Reader {
         options,
@@ -70,6 +74,38 @@ fn check_versions(model: &Model) -> Result<(), OnnxError> {
         }
     }
     Ok(())
+}
+
+/// Refuses extents that are given to no dim.
+fn check_bound(graph: &Graph, options: &ReadOptions) -> Result<(), OnnxError> {
+    if options.dims.is_empty() {
+        return Ok(());
+    }
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let values = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_info);
+    let symbols = values.flat_map(|value| value.dims.iter().flatten());
+    names.extend(symbols.filter_map(|dim| if let Dim::Symbol(name) = dim { Some(name.to_string()) } else { None }));
+    for input in &graph.inputs {
+        for (axis, dim) in input.dims.iter().flatten().enumerate() {
+            let by_place = format!("{}.{axis}", input.name);
+            match (dim, options.dims.get(&by_place)) {
+                (Dim::Known(extent), Some(_)) => {
+                    let reason = format!("the extent of axis {axis} is {extent}, so `{by_place}` cannot be bound");
+                    return Err(GraphError::node(input.name, reason).into());
+                }
+                (Dim::Symbol(name), Some(given)) if options.dims.get(*name).is_some_and(|other| other != given) => {
+                    let reason =
+                        format!("axis {axis} is bound as `{}` and, to another number, as `{by_place}`", cut(name));
+                    return Err(GraphError::node(input.name, reason).into());
+                }
+                (Dim::Known(_), None) => {}
+                (Dim::Symbol(_) | Dim::Unknown, _) => {
+                    names.insert(by_place);
+                }
+            }
+        }
+    }
+    Ok(dims::check_bound(&options.dims, &names)?)
 }
 
 /// The error of a node of the file.
@@ -184,8 +220,8 @@ impl<'m, 'a> Reader<'m, 'a> {
             let by_place = format!("{}.{axis}", input.name);
             let bound = |name: &str| self.options.dims.get(name).or_else(|| self.options.dims.get(&by_place)).copied();
             let unbound = |name: &str| {
-                let name: String = name.chars().take(80).collect();
-                wrong(format!("the extent of axis {axis}, `{name}`, is not static: bind it to a number"))
+                let place = format!("node `{}`, axis {axis}", cut(input.name));
+                OnnxError::from(GraphError::Unbound { place, dim: cut(name) })
             };
             shape.push(match *dim {
                 Dim::Known(extent) => {

@@ -6,9 +6,12 @@ use super::layer::{Cx, dtype};
 use super::net::{Layer, Net, shortened};
 use super::opaque::opaque;
 use super::table::{How, MAX_OPSET, by_type, is_passed_through, is_reduction};
+use crate::dims::check_bound;
+use crate::error::cut;
 use crate::front::{Lower, Operand, ReadOptions, Stop};
 use crate::{DType, Data, Graph, GraphError};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The results of the layers that were lowered, by the places of the layers.
 type Done = FxHashMap<usize, Vec<Operand>>;
@@ -17,6 +20,7 @@ pub(super) fn read(net: &Net, bin: &[u8], options: &ReadOptions) -> Result<Graph
     let order = order(net)?;
     let table = by_type();
     let feeds = feeds_reductions(net, &order, &table);
+    check_bound(&options.dims, &symbolic(net))?;
     let mut lower = Lower::default();
     let mut done: Done = FxHashMap::default();
     // Inputs have the order of the file.
@@ -161,6 +165,18 @@ fn operands(net: &Net, place: usize, done: &Done) -> Result<Vec<Operand>, Stop> 
     layer.inputs.iter().map(|port| operand(port.id).ok_or_else(|| missing(port.id))).collect()
 }
 
+/// The names of the axes that can be bound, and of those whose extents are known, which are refused by their parameters.
+fn symbolic(net: &Net) -> BTreeSet<String> {
+    let parameters = net.layers.iter().filter(|layer| layer.kind == "Parameter");
+    let named = |layer: &Layer| {
+        let shape = layer.data.get("shape").map_or("", String::as_str).to_string();
+        let name = name(layer).to_string();
+        let axes = shape.split(',').filter(|extent| !extent.trim().is_empty()).count();
+        (0..axes).map(move |axis| format!("{name}.{axis}"))
+    };
+    parameters.flat_map(named).collect()
+}
+
 fn parameter(layer: &Layer, options: &ReadOptions, lower: &mut Lower) -> Result<Operand, Stop> {
     let name = name(layer);
     if let Some(data) = options.values.get(name) {
@@ -175,14 +191,15 @@ fn parameter(layer: &Layer, options: &ReadOptions, lower: &mut Lower) -> Result<
     for (axis, extent) in text.split(',').map(str::trim).filter(|extent| !extent.is_empty()).enumerate() {
         let by_place = format!("{name}.{axis}");
         shape.push(match (extent.parse::<u64>(), options.dims.get(&by_place)) {
-            (Ok(extent), _) => extent,
+            (Ok(extent), None) => extent,
+            (Ok(extent), Some(_)) => {
+                return Err(Stop::Wrong(format!("axis {axis} is {extent}, so `{by_place}` cannot be bound")));
+            }
             (Err(_), Some(&extent)) => extent,
             (Err(_), None) if extent == "..." => return Err("the rank is dynamic".into()),
             (Err(_), None) => {
-                let extent = shortened(extent);
-                return Err(Stop::Wrong(format!(
-                    "axis {axis} is {extent:?}, not static: bind `{by_place}` to a number"
-                )));
+                let place = format!("node `{}`, axis {axis}", cut(name));
+                return Err(Stop::Graph(GraphError::Unbound { place, dim: cut(&by_place) }));
             }
         });
     }

@@ -3,12 +3,14 @@
 use super::lexer::{Lexer, Token, unquoted};
 use crate::build::Builder;
 use crate::data::Data;
+use crate::dims::check_bound;
 use crate::error::{GraphError, cut};
 use crate::graph::{Graph, ValueId};
 use crate::op::{Attribute, CompositeRow, Op, Range};
 use crate::shape::{elements, shown};
 use cranefold_ir::ops::{OpCall, find};
 use cranefold_ir::{DType, Scalar};
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 /// The most bytes of a graph's text.
@@ -20,13 +22,38 @@ impl FromStr for Graph {
     type Err = GraphError;
 
     fn from_str(text: &str) -> Result<Graph> {
-        Parser::new(text, "bytes of a graph's text")?.graph()
+        Graph::bound(text, &BTreeMap::new())
+    }
+}
+
+impl Graph {
+    /// The graph of a text whose symbolic dims, such as `N` in `f32[N,768]`, have these extents.
+    ///
+    /// ```
+    /// use cranefold_graph::Graph;
+    ///
+    /// let text = "graph { x: f32[N,768] = input; m = mean(x) axes=[1]; return m }";
+    /// let graph = Graph::bound(text, &[("N".to_string(), 8)].into())?;
+    /// assert_eq!(graph.value(graph.outputs()[0].value).shape, [8]);
+    /// let error = text.parse::<Graph>().expect_err("no number");
+    /// assert_eq!(error.to_string(), "line 1, column 12: the extent `N` is not static: bind it to a number");
+    /// # Ok::<(), cranefold_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`FromStr`]; also if a dim is not bound, or one is bound that the text does not have.
+    pub fn bound(text: &str, dims: &BTreeMap<String, u64>) -> Result<Graph> {
+        Parser::new(text, "bytes of a graph's text", dims)?.graph()
     }
 }
 
 pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     builder: Builder,
+    /// The extents of symbolic dims.
+    dims: &'a BTreeMap<String, u64>,
+    /// The symbolic dims of the text.
+    symbolic: BTreeSet<String>,
 }
 
 pub(super) type Result<T> = std::result::Result<T, GraphError>;
@@ -44,11 +71,11 @@ pub(super) enum Word {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, what: &'static str) -> Result<Parser<'a>> {
+    pub(super) fn new(text: &'a str, what: &'static str, dims: &'a BTreeMap<String, u64>) -> Result<Parser<'a>> {
         if text.len() > MAX_TEXT {
             return Err(GraphError::Limit { what, given: text.len() as u64, limit: MAX_TEXT as u64 });
         }
-        Ok(Parser { lexer: Lexer::new(text)?, builder: Builder::new() })
+        Ok(Parser { lexer: Lexer::new(text)?, builder: Builder::new(), dims, symbolic: BTreeSet::new() })
     }
 
     fn graph(mut self) -> Result<Graph> {
@@ -88,7 +115,10 @@ impl<'a> Parser<'a> {
             self.lexer.take()?;
         }
         match self.lexer.next.0 {
-            Token::End => self.builder.finish(),
+            Token::End => {
+                check_bound(self.dims, &self.symbolic)?;
+                self.builder.finish()
+            }
             _ => Err(self.lexer.error("the text goes on after the graph")),
         }
     }
@@ -188,8 +218,27 @@ impl<'a> Parser<'a> {
         let Token::Word(dtype) = self.lexer.take()? else { return Err(self.lexer.error_at(at, "a dtype is expected")) };
         let dtype =
             dtype.parse().map_err(|error: cranefold_ir::UnknownDType| self.lexer.error_at(at, error.to_string()))?;
+        let at = self.lexer.next.1;
         let shape = self.list()?;
-        Ok((dtype, self.numbers(at, &shape)?))
+        let mut extents = vec![];
+        for item in shape {
+            let is_name = item.starts_with(|c: char| c.is_alphabetic() || c == '_');
+            extents.push(match self.dims.get(&item) {
+                Some(&extent) if is_name => extent,
+                None if is_name => {
+                    let place = match self.lexer.error_at(at, "") {
+                        GraphError::Text { line, column, .. } => format!("line {line}, column {column}"),
+                        _ => String::new(),
+                    };
+                    return Err(GraphError::Unbound { place, dim: cut(&item) });
+                }
+                _ => self.numbers(at, std::slice::from_ref(&item))?[0],
+            });
+            if is_name {
+                self.symbolic.insert(item);
+            }
+        }
+        Ok((dtype, extents))
     }
 
     /// `[ITEM, …]` of numbers and words, which are read later.

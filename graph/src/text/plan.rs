@@ -8,6 +8,7 @@ use crate::plan::{Buffer, Plan, PlanKernel, PlanOpaque, PlanOutput, PlanStep};
 use crate::shape::{elements, shown};
 use cranefold_spec::Spec;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -67,7 +68,8 @@ impl FromStr for Plan {
     type Err = GraphError;
 
     fn from_str(text: &str) -> Result<Plan> {
-        let parser = Parser::new(text, "bytes of a plan's text")?;
+        let extents = BTreeMap::new();
+        let parser = Parser::new(text, "bytes of a plan's text", &extents)?;
         let mut reader =
             Reader { parser, plan: Plan::default(), of: FxHashMap::default(), ready: FxHashSet::default() };
         reader.plan()?;

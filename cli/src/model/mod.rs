@@ -1,4 +1,9 @@
-//! `model`: a graph of tensor operations, the plan of kernels that it becomes, and its results.
+//! `model`: a graph of tensor operations, the plan of kernels that it becomes, their times, and its results.
+
+mod bench;
+mod distinct;
+mod emit;
+mod load;
 
 use crate::args::{Model, ModelVerb};
 use crate::buffer::Buffer;
@@ -6,23 +11,14 @@ use crate::failure::Failure;
 use crate::npy;
 use crate::output_files::OutputFiles;
 use cranefold::Compiler;
-use cranefold_graph::{FuseOptions, Graph, Plan, ReadOptions, Value, fuse, onnx, openvino};
+use cranefold_graph::{Plan, Value};
+pub use emit::library;
+use load::{Loaded, beside, load, planned, wrong};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The longest file that is read, in bytes: that of ONNX's own format.
-const MAX_FILE: u64 = 1 << 31;
-
-/// A model that was read.
-struct Loaded {
-    graph: Graph,
-    /// The inputs of the graph that lie in files beside the model.
-    external: Vec<(String, onnx::External)>,
-}
-
-/// Prints a graph or its plan, or runs it.
+/// Prints a graph or its plan, runs it, or times its kernels.
 ///
 /// # Errors
 /// If a file cannot be read or written, is no model, or the model cannot run.
@@ -38,16 +34,14 @@ pub fn model(args: &Model, out: &mut dyn Write) -> Result<(), Failure> {
             out.write_all(text.as_bytes()).map_err(Failure::Stdout)
         }
         ModelVerb::Run { file, bind, input, output } => run(file, bind, input, output, out),
+        ModelVerb::Bench(args) => bench::bench(args, out),
     }
 }
 
 fn run(path: &Path, bind: &[String], given: &[String], wanted: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     let Loaded { graph, external } = load(path, bind)?;
     let plan = planned(&graph, path)?;
-    if let Some(opaque) = plan.opaque().next() {
-        let text = format!("node `{}` ({}) is not computed here: {}", opaque.name, opaque.op, opaque.why);
-        return Err(wrong(path, text));
-    }
+    refuse_opaque(&plan, path, "")?;
     let inputs: Vec<&Value> = graph.inputs().into_iter().map(|id| graph.value(id)).collect();
     let outside = |name: &str| external.iter().find(|(known, _)| known == name).map(|(_, at)| at);
     let asked: Vec<&str> = inputs.iter().map(|v| v.name.as_str()).filter(|name| outside(name).is_none()).collect();
@@ -90,6 +84,28 @@ fn run(path: &Path, bind: &[String], given: &[String], wanted: &[String], out: &
     }
     Ok(())
 }
+
+/// Refuses a plan with steps that no kernel computes; the message ends with the remedy.
+///
+/// # Errors
+/// If there is such a step: the first ones by name, with their number.
+pub fn refuse_opaque(plan: &Plan, path: &Path, remedy: &str) -> Result<(), Failure> {
+    let count = plan.opaque().count();
+    if count == 0 {
+        return Ok(());
+    }
+    let named = plan.opaque().take(MOST_NAMED).map(|step| format!("node `{}` ({}): {}", step.name, step.op, step.why));
+    let named = named.collect::<Vec<_>>().join("; ");
+    let more = if count > MOST_NAMED {
+        format!("; and {} more, which `model plan` shows", count - MOST_NAMED)
+    } else {
+        String::new()
+    };
+    Err(wrong(path, format!("no kernel computes {named}{more}{remedy}")))
+}
+
+/// The most opaque nodes that a message names.
+const MOST_NAMED: usize = 8;
 
 /// The elements of an input.
 enum Loading {
@@ -134,84 +150,6 @@ fn assigned(
     Ok(of)
 }
 
-fn planned(graph: &Graph, path: &Path) -> Result<Plan, Failure> {
-    fuse(graph, &FuseOptions::default()).map_err(|error| wrong(path, error))
-}
-
-/// Reads a model; the extension of the file says which format it has: `.onnx`, `.xml` beside its `.bin`, or the text of a
-/// graph.
-fn load(path: &Path, bind: &[String]) -> Result<Loaded, Failure> {
-    let mut options = ReadOptions::default();
-    for text in bind {
-        let bound = text.split_once('=').and_then(|(name, extent)| Some((name.to_string(), extent.parse().ok()?)));
-        let (name, extent) = bound.ok_or_else(|| wrong(path, format!("--bind {text}: write NAME=EXTENT")))?;
-        options.dims.insert(name, extent);
-    }
-    let bytes = read(path)?;
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("onnx") => {
-            let mut outside = |at: &onnx::External| beside(path, at);
-            let model = onnx::read(&bytes, &options, &mut outside).map_err(|error| wrong(path, error))?;
-            Ok(Loaded { graph: model.graph, external: model.external })
-        }
-        Some("xml") => {
-            let weights = path.with_extension("bin");
-            let bin = if weights.exists() { read(&weights)? } else { vec![] };
-            let graph = openvino::read(&bytes, &bin, &options).map_err(|error| wrong(path, error))?;
-            Ok(Loaded { graph, external: vec![] })
-        }
-        _ => {
-            let text = String::from_utf8(bytes).map_err(|_| wrong(path, "the text of a graph is UTF-8"))?;
-            let graph = text.parse().map_err(|error: cranefold_graph::GraphError| wrong(path, error))?;
-            Ok(Loaded { graph, external: vec![] })
-        }
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error| Failure::Read { path: path.into(), error };
-    let mut file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
-    if length > MAX_FILE {
-        return Err(wrong(path, format!("{length} bytes, and the limit is {MAX_FILE}")));
-    }
-    let mut bytes = vec![];
-    file.read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(bytes)
-}
-
-/// The bytes of a tensor in a file beside a model; links may not lead out of the model's folder either.
-fn beside(model: &Path, at: &onnx::External) -> Result<Vec<u8>, String> {
-    let folder = match model.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let told = |error: std::io::Error| format!("{}: {error}", at.location);
-    let (folder, file) =
-        (folder.canonicalize().map_err(told)?, folder.join(&at.location).canonicalize().map_err(told)?);
-    if !file.starts_with(&folder) {
-        return Err(format!("{} leads out of the model's folder", at.location));
-    }
-    let mut file = File::open(file).map_err(told)?;
-    let length = file.metadata().map_err(told)?.len();
-    if at.offset.checked_add(at.bytes).is_none_or(|end| end > length) {
-        return Err(format!(
-            "{}: bytes {} to {} of {length}",
-            at.location,
-            at.offset,
-            at.offset.saturating_add(at.bytes)
-        ));
-    }
-    file.seek(SeekFrom::Start(at.offset)).map_err(told)?;
-    let mut bytes = vec![];
-    file.take(at.bytes).read_to_end(&mut bytes).map_err(told)?;
-    Ok(bytes)
-}
-
-fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::Model { path: path.into(), message: error.to_string() }
-}
-
 /// The kernels and the decisions, for readers.
 fn shown(plan: &Plan) -> String {
     let kernels = plan.kernels().enumerate().map(|(number, kernel)| format!("kernel {number}: {}\n", kernel.spec));
@@ -222,9 +160,11 @@ fn shown(plan: &Plan) -> String {
 
 /// The plan as one JSON object.
 fn json_of(plan: &Plan) -> serde_json::Value {
-    let kernels = plan.kernels().map(
-        |kernel| serde_json::json!({ "spec": kernel.spec.to_string(), "nodes": kernel.nodes, "bytes": kernel.bytes }),
-    );
+    let kernels = plan.kernels().map(|kernel| {
+        serde_json::json!({
+            "spec": kernel.spec.to_string(), "nodes": kernel.nodes, "bytes": kernel.bytes, "notes": kernel.notes,
+        })
+    });
     let opaque = plan.opaque().map(|step| serde_json::json!({ "name": step.name, "op": step.op, "why": step.why }));
     serde_json::json!({
         "kernels": kernels.collect::<Vec<_>>(),
