@@ -371,6 +371,7 @@ impl Progress {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "runs are lists of ranges, of one too")]
 mod tests {
     use super::*;
 
