@@ -2,17 +2,20 @@
 
 use crate::texts::{reads_back, refused, short, text};
 use cranefold_graph::{FuseOptions, Graph, MAX_TEXT, Plan, ReadOptions, fuse, onnx, openvino};
+use std::fmt::Display;
 
 /// The most bytes that a model's external data has here.
 const MOST_EXTERNAL: u64 = 1 << 20;
 
 /// The law of an ONNX model. Its external data is zeros.
 pub fn onnx(bytes: &[u8]) -> bool {
-    let read = onnx::read(bytes, &options(), &mut |place| match place.bytes {
-        bytes @ ..=MOST_EXTERNAL => Ok(vec![0; bytes as usize]),
-        bytes => Err(format!("{bytes} bytes")),
-    });
-    match read {
+    let read = |options: &ReadOptions| {
+        onnx::read(bytes, options, &mut |place| match place.bytes {
+            bytes @ ..=MOST_EXTERNAL => Ok(vec![0; bytes as usize]),
+            bytes => Err(format!("{bytes} bytes")),
+        })
+    };
+    match bound(read) {
         Ok(model) => prints(&model.graph),
         Err(error) => short(&error),
     }
@@ -21,17 +24,22 @@ pub fn onnx(bytes: &[u8]) -> bool {
 /// The law of an OpenVINO model, whose constants are all 1 as `i64`.
 pub fn openvino(bytes: &[u8]) -> bool {
     let constants: Vec<u8> = 1i64.to_le_bytes().repeat(1000);
-    match openvino::read(bytes, &constants, &options()) {
+    match bound(|options| openvino::read(bytes, &constants, options)) {
         Ok(found) => prints(&found),
         Err(error) => short(&error),
     }
 }
 
-/// Some dims have a number, others are refused.
-fn options() -> ReadOptions {
-    let mut options = ReadOptions::default();
-    options.dims.insert("N".into(), 3);
-    options
+/// The model that is read, with a number for the dim `N` if that is asked for; other dims are refused.
+fn bound<T, E: Display>(read: impl Fn(&ReadOptions) -> Result<T, E>) -> Result<T, E> {
+    match read(&ReadOptions::default()) {
+        Err(error) if error.to_string().contains("the extent `N` is not static") => {
+            let mut options = ReadOptions::default();
+            options.dims.insert("N".into(), 3);
+            read(&options)
+        }
+        other => other,
+    }
 }
 
 fn prints(graph: &Graph) -> bool {

@@ -130,12 +130,19 @@ impl Problem {
         start.outputs.fill(0);
         start.inputs.fill(0);
         // Neighbours among the kept axes are one dim, and an axis between two separates them.
-        let elements = IndexBox { start, dims: over.iter().map(|&axis| dim(axis, false)).collect() };
+        let takes_position = totals.body.takes_position();
+        let mut elements = IndexBox { start, dims: over.iter().map(|&axis| dim(axis, false)).collect() };
+        if takes_position {
+            let mut inside = 1;
+            for dim in elements.dims.iter_mut().rev() {
+                dim.stride.position = inside;
+                inside *= dim.extent as i64;
+            }
+        }
         let beside = kept.iter().rev().take_while(|&&axis| over.last().is_none_or(|&last| axis > last));
         let beside = beside.map(|&axis| spec.shape()[axis]).fold(1, u64::saturating_mul);
         let reductions = (0..totals.reductions()).collect();
         let runs = runs(spec.axes_kept().into_iter().map(|axis| (spec.shape()[axis], totals.over.contains(&axis))));
-        let takes_position = totals.body.takes_position();
         let is_written = totals.outputs.iter().any(|&o| spec.outputs()[o].span_elems() > 0);
         let walk = (is_written && count > 0).then(|| {
             let elements = split_into(merged(sorted(elements, None)), &runs);

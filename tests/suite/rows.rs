@@ -159,6 +159,9 @@ pub fn check_counts(execute: Execute) {
 
 /// Specs with expressions, several reducers, several inputs and outputs.
 const COMPOSED: &[&str] = &[
+    "region x0:f32[16,4] axes=[1] { v0 = sum(x0); v1 = argmax(v0, axes=[0]); v1 }",
+    "region x0:f32[3,4,5,6] axes=[3] { v0 = max(x0); v1 = argmin(v0, axes=[0,2]); v1 }",
+    "region x0:f32[300,4] axes=[1] { v0 = sum(x0); v1 = argmax(v0, axes=[0]); v2 = mean(v0, axes=[0]); v1, v2 }",
     "max,argmax f32[33,100] axes=[1]",
     "mean,var f32[33,100] axes=[0]",
     "min,max f16[3,200] axes=[1] -> f32,f16",

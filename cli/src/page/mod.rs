@@ -82,10 +82,8 @@ fn trees(problem: &Problem, kernel: &Kernel, told: &str) -> String {
             continue;
         }
         let tree = Tree::of(&problem.walks[group.walk], &group.reducer.method);
-        let caption = format!(
-            "{}: {} of each slice. The order is part of the meaning, so the bits are the same on every machine.",
-            group.name, told
-        );
+        let caption =
+            format!("{}: the order is part of the meaning, so the bits are the same on every machine.", group.name);
         body += &figure(&tree::picture(&tree), &format!("The reduction tree of {}", group.name), &caption);
     }
     if body.is_empty() { format!("<p>{}</p>", escape(told)) } else { body }

@@ -90,8 +90,9 @@ fn commands_shown_work() {
         write_npy(&folder.join("w.npy"), "<f4", Order::C, &[512], &bytes!(floats(512)));
         write_npy(&folder.join("big.npy"), "<f4", Order::C, &[1_000_000], &bytes!(floats(1_000_000)));
         write_npy(&folder.join("out.npy"), "<f4", Order::C, &[64], &bytes!(floats(64)));
-        let is_file =
-            |word: &str| [".npy", ".o", ".h", ".html", ".svg", "norm.txt"].iter().any(|end| word.ends_with(end));
+        let is_file = |word: &str| {
+            [".npy", ".o", ".h", ".html", ".svg", "norm.txt", "schedules.txt"].iter().any(|end| word.ends_with(end))
+        };
         let place = |word: String| if is_file(&word) { folder.join(word).display().to_string() } else { word };
         works(&command.into_iter().map(place).collect::<Vec<_>>());
     }

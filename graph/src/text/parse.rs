@@ -36,7 +36,7 @@ impl Graph {
     /// let graph = Graph::bound(text, &[("N".to_string(), 8)].into())?;
     /// assert_eq!(graph.value(graph.outputs()[0].value).shape, [8]);
     /// let error = text.parse::<Graph>().expect_err("no number");
-    /// assert_eq!(error.to_string(), "line 1, column 12: the extent `N` is not static: bind it to a number");
+    /// assert_eq!(error.to_string(), "line 1, column 15: the extent `N` is not static: bind it to a number");
     /// # Ok::<(), cranefold_graph::GraphError>(())
     /// ```
     ///

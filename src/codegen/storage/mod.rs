@@ -23,7 +23,7 @@ pub use scratch::{SCRATCH_ALIGN, Scratch, TooLarge};
 pub struct Storage {
     /// Accumulators in registers.
     pub cells: FxHashMap<AccId, Vec<Cell>>,
-    /// Those of which a read may begin in one register and end in the next.
+    /// Accumulators of which a read may begin in one register and end in the next.
     pub joining: FxHashSet<AccId>,
     /// Accumulators in scratch memory.
     pub scratch: Scratch,
