@@ -12,6 +12,9 @@
 //! | `combine` | combining the states of two halves of the blocks |
 //! | `GB/s` | of that, counting both states read and one written |
 //! | `shard` | compiling the first shard, in microseconds |
+//!
+//! Then ragged shards, whose ends lie inside blocks, of several widths: what making, reducing, combining and finishing them
+//! take beside the whole, the first time (`first`, which compiles) and later (`ratio`).
 
 use cranefold::{Compiler, Input, Output, Spec};
 use std::hint::black_box;
@@ -28,6 +31,17 @@ const SPECS: [&str; 7] = [
 ];
 
 const SHARDS: usize = 4;
+
+/// Specs in ragged shards, with the first axis' extent and the elements of one of its indices.
+const RAGGED: [(&str, usize, usize); 4] = [
+    ("sum f32[67108864] order=logical", 67_108_864, 1),
+    ("var f32[67108864] order=logical", 67_108_864, 1),
+    ("sum f32[65536,1000] axes=[0] order=logical", 65_536, 1000),
+    ("argmax f32[67108864] order=logical", 67_108_864, 1),
+];
+
+/// The numbers of ragged shards.
+const CUTS: [usize; 4] = [16, 64, 256, 1024];
 
 const REPEATS: usize = 15;
 
@@ -95,6 +109,54 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             parts / whole,
             moved / merge_us / 1e3
         );
+    }
+    ragged()
+}
+
+/// Times ragged shards.
+fn ragged() -> Result<(), Box<dyn std::error::Error>> {
+    println!("\n{:46} {:>6} {:>10} {:>10} {:>6} {:>6}", "spec", "shards", "blocks", "whole us", "first", "ratio");
+    for (text, extent, inner) in RAGGED {
+        let spec: Spec = text.parse()?;
+        let compiler = Compiler::host()?;
+        let kernel = compiler.compile(&spec)?;
+        let x: Vec<f32> =
+            (0..(extent * inner) as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 9) as f32 / 8e6 - 0.5).collect();
+        let (bytes, dtype) = (spec.outputs()[0].span_bytes() as usize, spec.outputs()[0].dtype());
+        let (mut expected, mut got) = (vec![0u8; bytes], vec![1u8; bytes]);
+        for count in CUTS {
+            let partial = compiler.partial(&spec)?;
+            let (mut state, mut all) = (vec![0; partial.state_bytes()], vec![0; partial.state_bytes()]);
+            // Odd places, so that no cut is an end of a block.
+            let cut = |n: usize| if n == count { extent } else { (n * extent / count) | usize::from(n > 0) };
+            let mut samples: [Vec<f64>; 2] = Default::default();
+            for _ in 0..5 {
+                let start = Instant::now();
+                kernel.run(&[Input::from(&x[..])], &mut [Output::from_bytes(dtype, black_box(&mut expected))])?;
+                samples[0].push(us(start));
+                let start = Instant::now();
+                partial.identity(&mut all, 1)?;
+                for n in 0..count {
+                    let range = cut(n)..cut(n + 1);
+                    let kept = (inner > 1).then_some(0..inner as u64);
+                    let chunk: Vec<_> = std::iter::once(range.start as u64..range.end as u64).chain(kept).collect();
+                    let shard = partial.shard_of(&chunk)?;
+                    shard.partial(&[Input::from(&x[range.start * inner..range.end * inner])], &mut state)?;
+                    partial.combine(&state, &mut all, 1)?;
+                }
+                partial.finish(&all, &[], &mut [Output::from_bytes(dtype, black_box(&mut got))], 1)?;
+                samples[1].push(us(start));
+                assert!(got == expected, "{spec}: other bits");
+            }
+            let first = samples[1][0];
+            let [whole, parts] = samples.map(median);
+            println!(
+                "{text:46} {count:6} {:10.1} {whole:10.0} {:6.2} {:6.2}",
+                partial.blocks() as f64 / count as f64,
+                first / whole,
+                parts / whole
+            );
+        }
     }
     Ok(())
 }

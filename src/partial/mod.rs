@@ -64,6 +64,7 @@
 //! other results, and nothing worse.
 
 mod call;
+mod codes;
 mod nests;
 mod ragged;
 mod ranges;
@@ -82,6 +83,7 @@ use crate::problem::blocks::{Stored, common_tree};
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Schedule};
 use crate::spec::{Order, Spec};
+use codes::Codes;
 use cranefold_ir::Nest;
 use cranefold_ir::ops::{Form, Group, Method, Reducer, Source};
 use nests::Keep;
@@ -136,6 +138,7 @@ struct Inner {
     along: Result<Along, String>,
     layout: StateLayout,
     maker: Maker,
+    codes: Codes,
     /// The routine that merges two states into the older one.
     merge_into_older: Routine,
     merge_into_newer: Routine,
@@ -307,8 +310,18 @@ impl Compiler {
         // The numbers of indices follow those of inputs.
         finish_inputs.retain(|&input| input < spec.inputs().len());
         let along = along.map(|(along, _)| along);
-        let inner =
-            Inner { spec, kept, along, layout, maker, merge_into_older, merge_into_newer, finish, finish_inputs };
+        let inner = Inner {
+            spec,
+            kept,
+            along,
+            layout,
+            maker,
+            codes: Codes::default(),
+            merge_into_older,
+            merge_into_newer,
+            finish,
+            finish_inputs,
+        };
         Ok(Partial { inner: Arc::new(inner) })
     }
 }

@@ -165,6 +165,16 @@ impl Along {
         units.start / each..units.end.div_ceil(each)
     }
 
+    /// Returns true if the units are positions.
+    pub fn counts_positions(&self) -> bool {
+        self.per_position == 1
+    }
+
+    /// The elements of an input's array in so many positions of one outer position.
+    pub fn elems_before(&self, problem: &Problem, input: usize, positions: u64) -> u64 {
+        self.inner(problem, input).map_or(0, |inner| inner * positions)
+    }
+
     /// The number of all positions.
     fn all(&self) -> u64 {
         self.extent * self.per_index
@@ -228,6 +238,11 @@ impl Along {
 }
 
 impl RawInput {
+    /// Returns true if the input has several outer positions, which lie further apart in longer arrays.
+    pub fn is_apart(&self) -> bool {
+        self.moves && self.outer > 1
+    }
+
     /// Bytes of the input in a fragment of so many units.
     pub fn bytes(&self, units: u64) -> u64 {
         self.outer.saturating_mul(self.run_bytes).saturating_mul(if self.moves { units } else { 1 })

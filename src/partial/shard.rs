@@ -2,7 +2,7 @@
 
 use super::call::write_bytes;
 use super::ragged::Along;
-use super::{Inner, Partial, nests, subtrees};
+use super::{Partial, nests, subtrees};
 use crate::error::{Error, PartialError};
 use crate::kernel::{Input, Memory, Routine};
 use cranefold_ir::DType;
@@ -33,9 +33,9 @@ pub struct Shard {
 /// The code of a subtree.
 #[derive(Debug)]
 pub(super) struct SubtreeCode {
-    code: Routine,
+    pub code: Routine,
     /// For each input of the shard, the number of elements of its span before those that the code reads.
-    starts: Vec<u64>,
+    pub starts: Vec<u64>,
 }
 
 impl SubtreeCode {
@@ -122,19 +122,14 @@ impl Partial {
         let inner = &self.inner;
         let along = self.along()?;
         let range = self.range_in(chunk)?;
-        let (problem, name) = (&inner.maker.problem, &inner.maker.name);
+        let problem = &inner.maker.problem;
         let (units, positions) = (along.units(&range), along.positions(&range));
         let reduced = problem.reduced_inputs().into_iter();
         let span = |input| InputSpan { input, elems: 0..along.elems(problem, input, &positions) };
         let inputs: Vec<InputSpan> = reduced.map(span).collect();
         let split = inner.layout.units().split(&units);
-        let on_chunk = along.on(problem, &positions);
-        let part = |subtree| {
-            let (nest, starts) = nests::of_blocks(&on_chunk, name, subtree);
-            let starts = inputs.iter().map(|span| starts[span.input]).collect();
-            Ok(SubtreeCode { code: inner.maker.code(nest, &inner.maker.schedule)?, starts })
-        };
-        let parts = subtrees(split.blocks).map(part).collect::<Result<_, Error>>()?;
+        let parts = subtrees(split.blocks).map(|subtree| self.code_on(&positions, &subtree));
+        let parts = parts.collect::<Result<_, Error>>()?;
         Ok(Shard { partial: self.clone(), units, positions: Some(positions), inputs, parts })
     }
 
@@ -170,12 +165,8 @@ impl Partial {
 
     /// The code of one block whose elements are raw.
     pub(super) fn block_code(&self, block: u64) -> Result<SubtreeCode, Error> {
-        let Inner { maker, layout, .. } = &*self.inner;
-        let positions = layout.units().of_blocks(&(block..block + 1));
-        let on_block = self.along()?.on(&maker.problem, &positions);
-        let (nest, starts) = nests::of_blocks(&on_block, &maker.name, block..block + 1);
-        let starts = maker.problem.reduced_inputs().into_iter().map(|input| starts[input]).collect();
-        Ok(SubtreeCode { code: maker.code(nest, &maker.schedule)?, starts })
+        let block = block..block + 1;
+        self.code_on(&self.inner.layout.units().of_blocks(&block), &block)
     }
 
     /// The elements that a range of blocks reads of each input; nothing is compiled. Inputs that only the finish reads
