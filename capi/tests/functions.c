@@ -8,7 +8,7 @@
 static void errors(const cranefold_compiler *compiler) {
     CHECK(cranefold_abi_version() == CRANEFOLD_ABI_VERSION && strlen(cranefold_version()) >= 5);
     cranefold_kernel *kernel = (cranefold_kernel *)8;
-    cranefold_error *error = cranefold_compile(compiler, "sum f32[2,3] axis=1", &kernel);
+    cranefold_error *error = cranefold_compile(compiler, "sum f32[2,3] ases=[1]", &kernel);
     CHECK(error && kernel == (cranefold_kernel *)8);
     CHECK(cranefold_error_code(error) == CRANEFOLD_ERROR_SPEC && cranefold_error_item(error) == -1);
     CHECK(cranefold_error_place(error) == 13 && strstr(cranefold_error_message(error), "^"));
