@@ -17,7 +17,7 @@ struct Kind {
     blocks: u64,
     /// True if the last of all blocks, which may be shorter, is among them.
     is_last: bool,
-    /// The positions that the arrays hold.
+    /// The positions that the arrays hold, where slices are further apart in longer ones; else 0.
     positions: u64,
 }
 
@@ -37,9 +37,8 @@ pub(super) struct Codes(Mutex<FxHashMap<Kind, Kept>>);
 impl Partial {
     /// The code of a subtree on arrays that hold a range of positions.
     pub(super) fn code_on(&self, positions: &Range<u64>, subtree: &Range<u64>) -> Result<SubtreeCode, Error> {
-        let Inner { maker, layout, codes, .. } = &*self.inner;
+        let Inner { maker, layout, codes, reads: inputs, .. } = &*self.inner;
         let (along, problem) = (self.along()?, &maker.problem);
-        let inputs = problem.reduced_inputs();
         // Positions of elements are constants of the code.
         let is_anywhere = along.counts_positions() && !problem.takes_position && problem.indices.is_empty();
         let (first, kind) = match is_anywhere {
@@ -63,17 +62,15 @@ impl Partial {
             }
         };
         let start = |(start, &input): (&Option<i64>, &usize)| start.map_or(0, |start| (start + before(input)) as u64);
-        Ok(SubtreeCode { starts: kept.starts.iter().zip(&inputs).map(start).collect(), code: kept.code })
+        Ok(SubtreeCode { starts: kept.starts.iter().zip(inputs).map(start).collect(), code: kept.code })
     }
 
     fn kind(&self, positions: &Range<u64>, subtree: &Range<u64>) -> Kind {
-        let Inner { maker, layout, along, .. } = &*self.inner;
-        // Slices that do not lie side by side are as far apart as the arrays are long.
-        let is_apart = along.as_ref().is_ok_and(|along| along.raw(&maker.problem).iter().any(|raw| raw.is_apart()));
+        let Inner { layout, are_apart, .. } = &*self.inner;
         Kind {
             blocks: subtree.end - subtree.start,
             is_last: subtree.end == layout.blocks,
-            positions: if is_apart { positions.end - positions.start } else { 0 },
+            positions: if *are_apart { positions.end - positions.start } else { 0 },
         }
     }
 }

@@ -139,6 +139,10 @@ struct Inner {
     layout: StateLayout,
     maker: Maker,
     codes: Codes,
+    /// The numbers of the inputs that blocks read.
+    reads: Vec<usize>,
+    /// True if a longer array has its slices further apart.
+    are_apart: bool,
     /// The routine that merges two states into the older one.
     merge_into_older: Routine,
     merge_into_newer: Routine,
@@ -310,6 +314,8 @@ impl Compiler {
         // The numbers of indices follow those of inputs.
         finish_inputs.retain(|&input| input < spec.inputs().len());
         let along = along.map(|(along, _)| along);
+        let reads = maker.problem.reduced_inputs();
+        let are_apart = along.as_ref().is_ok_and(|along| along.raw(&maker.problem).iter().any(|raw| raw.is_apart()));
         let inner = Inner {
             spec,
             kept,
@@ -317,6 +323,8 @@ impl Compiler {
             layout,
             maker,
             codes: Codes::default(),
+            reads,
+            are_apart,
             merge_into_older,
             merge_into_newer,
             finish,

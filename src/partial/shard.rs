@@ -122,11 +122,9 @@ impl Partial {
         let inner = &self.inner;
         let along = self.along()?;
         let range = self.range_in(chunk)?;
-        let problem = &inner.maker.problem;
         let (units, positions) = (along.units(&range), along.positions(&range));
-        let reduced = problem.reduced_inputs().into_iter();
-        let span = |input| InputSpan { input, elems: 0..along.elems(problem, input, &positions) };
-        let inputs: Vec<InputSpan> = reduced.map(span).collect();
+        let span = |&input: &usize| InputSpan { input, elems: 0..along.elems(&inner.maker.problem, input, &positions) };
+        let inputs: Vec<InputSpan> = inner.reads.iter().map(span).collect();
         let split = inner.layout.units().split(&units);
         let parts = subtrees(split.blocks).map(|subtree| self.code_on(&positions, &subtree));
         let parts = parts.collect::<Result<_, Error>>()?;
@@ -182,11 +180,11 @@ impl Partial {
     fn spans(&self, blocks: Range<u64>) -> Vec<InputSpan> {
         let problem = &self.inner.maker.problem;
         let read = (!blocks.is_empty()).then(|| nests::of_blocks(problem, &self.inner.maker.name, blocks));
-        let span = |input: usize| {
+        let span = |&input: &usize| {
             let read = read.as_ref().map(|(nest, starts)| starts[input]..starts[input] + nest.buffers[input].len);
             InputSpan { input, elems: read.unwrap_or(0..0) }
         };
-        problem.reduced_inputs().into_iter().map(span).collect()
+        self.inner.reads.iter().map(span).collect()
     }
 
     /// Bytes of all inputs that a range of blocks reads.
