@@ -3,9 +3,10 @@
 use super::check::places::Record;
 use super::code::{Arg, Class, Inst, Item, Label, MachineProgram, Reg, View};
 use super::constants::Pool;
-use super::registers::{GENERAL, Home, Homes, SCRATCH};
+use super::registers::{GENERAL, Home, Homes};
 use super::row::Number;
-use super::table::{Fma, Opcode, fma};
+use super::spills::{Spilled, replacing};
+use super::table::Opcode;
 use super::tier::Tier;
 use crate::codegen::marks::Mark;
 use crate::codegen::x86::Refused;
@@ -166,78 +167,86 @@ impl Writer<'_> {
     }
 
     fn copy(&mut self, to: Reg, from: Reg) -> Result<(), Refused> {
-        if self.homes.of(to) == self.homes.of(from) || self.homes.of(to) == Home::None {
-            return Ok(());
-        }
         let class = self.program.classes[to.0 as usize];
+        match (self.homes.of(to), self.homes.of(from)) {
+            (Home::None, _) => Ok(()),
+            (to, from) if to == from => Ok(()),
+            (Home::Register(number), Home::Frame(_)) => self.frame_access(from, number, true),
+            (Home::Frame(_), Home::Register(number)) => self.frame_access(to, number, false),
+            (Home::Frame(_), _) => {
+                let number = last(class, self.tier) - 1;
+                self.frame_access(from, number, true)?;
+                self.frame_access(to, number, false)
+            }
+            (Home::Register(to), Home::Register(from)) => self.move_within(class, to, from),
+            (Home::Register(_), Home::None) => unreachable!("a register that is read has a home"),
+        }
+    }
+
+    /// Copies a register of the machine.
+    fn move_within(&mut self, class: Class, to: u8, from: u8) -> Result<(), Refused> {
         let opcode = match class {
             Class::General => Opcode::Mov,
             Class::Mask => Opcode::Kmovq,
             Class::Vector => Opcode::Vmovdqa,
         };
         let view = full_view(class, self.tier);
-        self.inst(Inst::new(opcode, &[Arg::Reg(to, view), Arg::Reg(from, view)]))
+        let mut i = self.bare(opcode)?;
+        for (n, number) in [(0, to), (1, from)] {
+            i.set_op_kind(n, OpKind::Register);
+            i.set_op_register(n, physical(class, number, view));
+        }
+        self.write(i)
     }
 
-    /// Writes the form whose replaced first operand is in the register of the result.
     fn fma(&mut self, to: Reg, a: Reg, b: Arg, c: Arg, double: bool) -> Result<(), Refused> {
-        let Fma { adds_to, multiplies, multiplies_by_last } = fma(double);
-        let view = self.tier.view();
-        let home = |arg: Arg| if let Arg::Reg(r, _) = arg { Some(self.homes.of(r)) } else { None };
-        let target = self.homes.of(to);
-        let (to_arg, a_arg) = (Arg::Reg(to, view), Arg::Reg(a, view));
-        let is_target = |arg: Arg| home(arg) == Some(target);
-        let three = |opcode, x: Arg, y: Arg| Inst::new(opcode, &[to_arg, x, y]);
-        if is_target(c) {
-            // to = a * b + to
-            return self.inst(three(adds_to, a_arg, b));
+        let factors = [Arg::Reg(a, self.tier.view()), b, c];
+        let (copied, inst) = replacing(to, factors, double, self.homes, self.tier);
+        match (copied, self.homes.of(to)) {
+            (Some(from), Home::Frame(_)) => self.inst_of(inst, Some(from)),
+            (Some(from), _) => {
+                self.copy(to, from)?;
+                self.inst(inst)
+            }
+            (None, _) => self.inst(inst),
         }
-        let as_memory = |arg: Arg| !matches!(arg, Arg::Reg(..));
-        if is_target(b) {
-            // to = a * to + c
-            return self.inst(three(multiplies, a_arg, c));
-        }
-        if is_target(a_arg) && !as_memory(b) {
-            return self.inst(three(multiplies, b, c));
-        }
-        if is_target(a_arg) {
-            // to = to * [b] + c
-            return self.inst(three(multiplies_by_last, c, b));
-        }
-        if as_memory(c) {
-            self.copy(to, a)?;
-            return self.inst(three(multiplies, b, c));
-        }
-        let Arg::Reg(c, _) = c else { unreachable!("a register") };
-        self.copy(to, c)?;
-        self.inst(three(adds_to, a_arg, b))
     }
 
-    /// Writes an instruction; operands in the frame pass through scratch registers.
     fn inst(&mut self, inst: Inst) -> Result<(), Refused> {
-        let mut scratch: [Vec<(Reg, u8)>; 3] = Default::default();
-        let mut stores: Vec<(Reg, u8)> = vec![];
-        let item = Item::Inst(inst);
-        let mut spilled: Vec<Reg> = vec![];
-        item.uses(|r| {
-            if matches!(self.homes.of(r), Home::Frame(_)) && !spilled.contains(&r) {
-                spilled.push(r);
-            }
-        });
-        for &reg in &spilled {
-            let register = self.scratch(reg, &mut scratch);
-            self.frame_access(reg, register, true)?;
+        self.inst_of(inst, None)
+    }
+
+    /// Writes an instruction; operands in the frame are memory or pass through scratch registers. If there is `first`, the
+    /// operand that the instruction replaces begins with its value.
+    fn inst_of(&mut self, inst: Inst, first: Option<Reg>) -> Result<(), Refused> {
+        if let Some((reg, _)) = Item::Inst(inst).def()
+            && self.homes.of(reg) == Home::None
+        {
+            // A result that is never read needs no instruction.
+            return Ok(());
         }
-        if let Some((reg, _)) = item.def() {
-            match self.homes.of(reg) {
-                Home::Frame(_) => {
-                    let known = scratch.iter().flatten().find(|(r, _)| *r == reg).map(|(_, n)| *n);
-                    let register = known.unwrap_or_else(|| self.scratch(reg, &mut scratch));
-                    stores.push((reg, register));
+        let spilled = Spilled::of(&inst, self.program, self.homes);
+        let mut scratch: [Vec<(Reg, u8)>; 3] = Default::default();
+        for &reg in &spilled.loaded {
+            let number = self.scratch(reg, &mut scratch);
+            let from = first.filter(|_| spilled.stored == Some(reg)).unwrap_or(reg);
+            match self.homes.of(from) {
+                Home::Register(held) => self.move_within(self.program.classes[reg.0 as usize], number, held)?,
+                _ => self.frame_access(from, number, true)?,
+            }
+        }
+        if let Some(to) = spilled.stored
+            && !spilled.loaded.contains(&to)
+        {
+            match spilled.shared {
+                Some(with) => {
+                    let of_class = &mut scratch[self.program.classes[to.0 as usize].number()];
+                    let number = of_class.iter().find(|(reg, _)| *reg == with).map(|&(_, number)| number);
+                    of_class.push((to, number.expect("a loaded register")));
                 }
-                // A result that is never read needs no instruction.
-                Home::None => return Ok(()),
-                Home::Register(_) => {}
+                None => {
+                    self.scratch(to, &mut scratch);
+                }
             }
         }
         let mut i = self.bare(inst.opcode)?;
@@ -246,6 +255,12 @@ impl Writer<'_> {
             let n = n as u32;
             match *arg {
                 Arg::None => break,
+                Arg::Reg(reg, _) if spilled.in_memory == Some(n as usize) => {
+                    i.set_op_kind(n, OpKind::Memory);
+                    i.set_memory_base(Register::RSI);
+                    i.set_memory_displacement64(self.slot(reg));
+                    i.set_memory_displ_size(1);
+                }
                 Arg::Reg(reg, view) => {
                     i.set_op_kind(n, OpKind::Register);
                     i.set_op_register(n, self.register(reg, view, &scratch));
@@ -293,30 +308,32 @@ impl Writer<'_> {
             let place = start + self.encoder.get_constant_offsets().displacement_offset();
             self.constants.push((place, self.at, entry));
         }
-        for (reg, register) in stores {
-            self.frame_access(reg, register, false)?;
+        match spilled.stored {
+            Some(to) => {
+                let number = scratch.iter().flatten().find(|(reg, _)| *reg == to).map(|&(_, number)| number);
+                self.frame_access(to, number.expect("a scratch register"), false)
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// A free scratch register for a virtual register in the frame.
     fn scratch(&self, reg: Reg, taken: &mut [Vec<(Reg, u8)>; 3]) -> u8 {
         let class = self.program.classes[reg.0 as usize];
-        let (n, last) = match class {
-            Class::General => (0, GENERAL.len()),
-            Class::Vector => (1, self.tier.registers()),
-            Class::Mask => (2, 7),
-        };
-        let nth = taken[n].len();
-        assert!(nth < usize::from(SCRATCH), "an instruction names four registers of a class at most");
-        let number = (last - 1 - nth) as u8;
-        taken[n].push((reg, number));
+        let of_class = &mut taken[class.number()];
+        let number = last(class, self.tier) - 1 - of_class.len() as u8;
+        of_class.push((reg, number));
         number
+    }
+
+    /// The place of a spilled register, in bytes into the frame.
+    fn slot(&self, reg: Reg) -> u64 {
+        let Home::Frame(offset) = self.homes.of(reg) else { unreachable!("it lies in the frame") };
+        self.frame + u64::from(offset)
     }
 
     /// Loads or stores a virtual register in the frame.
     fn frame_access(&mut self, reg: Reg, number: u8, load: bool) -> Result<(), Refused> {
-        let Home::Frame(offset) = self.homes.of(reg) else { unreachable!("it lies in the frame") };
         let opcode = match (self.program.classes[reg.0 as usize], self.tier, load) {
             (Class::General, _, true) => Opcode::Mov,
             (Class::General, _, false) => Opcode::MovStore,
@@ -334,7 +351,7 @@ impl Writer<'_> {
         i.set_op_register(at, physical(class, number, full_view(class, self.tier)));
         i.set_op_kind(memory, OpKind::Memory);
         i.set_memory_base(Register::RSI);
-        i.set_memory_displacement64(self.frame + u64::from(offset));
+        i.set_memory_displacement64(self.slot(reg));
         i.set_memory_displ_size(1);
         self.write(i)
     }
@@ -384,6 +401,15 @@ impl Writer<'_> {
 
 /// The register that holds the frame; it is `rsi` of the machine throughout.
 pub const FRAME: Reg = Reg(0);
+
+/// The number after the last register of a class.
+fn last(class: Class, tier: Tier) -> u8 {
+    match class {
+        Class::General => GENERAL.len() as u8,
+        Class::Vector => tier.registers() as u8,
+        Class::Mask => 7,
+    }
+}
 
 fn full_view(class: Class, tier: Tier) -> View {
     match class {

@@ -11,7 +11,7 @@
 //! | [`nontemporal`] | tests the addresses of stores past the caches |
 //! | [`constants`] | gives each constant a register around a loop, or a place in memory |
 //! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; the frame holds the rest |
-//! | [`encode`] | writes the bytes |
+//! | [`encode`] | writes the bytes; operands in the frame are those of [`spills`] |
 //!
 //! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass.
 
@@ -28,6 +28,7 @@ mod order;
 mod quotients;
 mod registers;
 mod row;
+mod spills;
 pub mod table;
 pub mod tier;
 

@@ -1,8 +1,9 @@
 //! Linear-scan register allocation over intervals.
 
-use super::code::{Arg, Class, Item, MachineProgram, Reg};
+use super::code::{Arg, Item, MachineProgram, Reg};
 use super::encode::FRAME;
 use super::live::{Interval, intervals, loops};
+use super::spills;
 use super::tier::Tier;
 use iced_x86::Register;
 
@@ -35,9 +36,6 @@ pub const GENERAL: [Register; 14] = [
     Register::R15,
 ];
 
-/// The number of scratch registers, which hold operands from the frame for one instruction, if some are spilled.
-pub const SCRATCH: u8 = 4;
-
 /// The homes of all registers.
 #[derive(Debug)]
 pub struct Homes {
@@ -58,33 +56,21 @@ impl Homes {
 /// The number in [`GENERAL`] of the register that holds the argument `buffers`.
 pub const BUFFERS: u8 = 7;
 
-/// Allocates registers; `buffers` is the register that holds a value from the start.
+/// Allocates registers; `buffers` is the register that holds a value from the start. If some are spilled, as many
+/// registers of their class are kept free as the operands of one instruction need.
 pub fn allocate(program: &MachineProgram, tier: Tier, buffers: Reg) -> Homes {
     let spans = loops(program);
     let live = intervals(program, &spans, &[buffers]);
     let all = [GENERAL.len() as u8, tier.registers() as u8, 7];
-    let homes = scan(program, &live, all, buffers);
-    let in_frame = |class: Class| {
-        let of_class = |(n, home): (usize, &Home)| matches!(home, Home::Frame(_)) && program.classes[n] == class;
-        homes.homes.iter().enumerate().any(of_class)
-    };
-    let classes = [Class::General, Class::Vector, Class::Mask];
-    let full: [bool; 3] = classes.map(in_frame);
-    if !full.contains(&true) {
-        return homes;
-    }
-    let kept: [u8; 3] = std::array::from_fn(|n| if full[n] { all[n] - SCRATCH } else { all[n] });
-    // With fewer registers of one class, the other classes are allocated as before.
-    let homes = scan(program, &live, kept, buffers);
-    let scratch = if full[0] { u16::MAX << kept[0] & ((1 << all[0]) - 1) } else { 0 };
-    Homes { general: homes.general | scratch, ..homes }
-}
-
-fn class_number(class: Class) -> usize {
-    match class {
-        Class::General => 0,
-        Class::Vector => 1,
-        Class::Mask => 2,
+    let mut kept = [0; 3];
+    loop {
+        let homes = scan(program, &live, std::array::from_fn(|n| all[n] - kept[n]), buffers);
+        let needed = spills::scratch(program, &homes, tier);
+        if (0..3).all(|n| needed[n] <= kept[n]) {
+            let scratch = u16::MAX << (all[0] - kept[0]) & ((1 << all[0]) - 1);
+            return Homes { general: homes.general | scratch, ..homes };
+        }
+        kept = std::array::from_fn(|n| kept[n].max(needed[n]));
     }
 }
 
@@ -96,7 +82,7 @@ fn scan(program: &MachineProgram, live: &[Interval], counts: [u8; 3], buffers: R
     let mut active: [Vec<usize>; 3] = Default::default();
     let (mut frame_bytes, mut general) = (0u32, 0u16);
     for n in order {
-        let class = class_number(program.classes[n]);
+        let class = program.classes[n].number();
         active[class].retain(|&a| {
             let ends = live[a].end <= live[n].start;
             if ends && let Home::Register(r) = homes[a] {

@@ -120,27 +120,27 @@ table! {
     Vrangepd = BINARY_BY, Merges(8), Each(8), [], [EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae: 1];
 
     // `to = a * b + c`, rounded once; the digits say which operands are the factors and which is added.
-    Vfmadd132ps = ONTO, Merges(4), Plain,
+    Vfmadd132ps = ONTO, Merges(4), Each(4),
         [VEX_Vfmadd132ps_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er: 4];
-    Vfmadd132pd = ONTO, Merges(8), Plain,
+    Vfmadd132pd = ONTO, Merges(8), Each(8),
         [VEX_Vfmadd132pd_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd132pd_zmm_k1z_zmm_zmmm512b64_er: 4];
-    Vfmadd213ps = ONTO, Merges(4), Plain,
+    Vfmadd213ps = ONTO, Merges(4), Each(4),
         [VEX_Vfmadd213ps_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er: 4];
-    Vfmadd213pd = ONTO, Merges(8), Plain,
+    Vfmadd213pd = ONTO, Merges(8), Each(8),
         [VEX_Vfmadd213pd_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er: 4];
-    Vfmadd231ps = ONTO, Merges(4), Plain,
+    Vfmadd231ps = ONTO, Merges(4), Each(4),
         [VEX_Vfmadd231ps_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er: 4];
-    Vfmadd231pd = ONTO, Merges(8), Plain,
+    Vfmadd231pd = ONTO, Merges(8), Each(8),
         [VEX_Vfmadd231pd_ymm_ymm_ymmm256: 4], [EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er: 4];
 
     // `to = to * a - b`, and `to = to - a * b`, rounded once.
-    Vfmsub213ps = ONTO, Merges(4), Plain,
+    Vfmsub213ps = ONTO, Merges(4), Each(4),
         [VEX_Vfmsub213ps_ymm_ymm_ymmm256: 4], [EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er: 4];
-    Vfmsub213pd = ONTO, Merges(8), Plain,
+    Vfmsub213pd = ONTO, Merges(8), Each(8),
         [VEX_Vfmsub213pd_ymm_ymm_ymmm256: 4], [EVEX_Vfmsub213pd_zmm_k1z_zmm_zmmm512b64_er: 4];
-    Vfnmadd231ps = ONTO, Merges(4), Plain,
+    Vfnmadd231ps = ONTO, Merges(4), Each(4),
         [VEX_Vfnmadd231ps_ymm_ymm_ymmm256: 4], [EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er: 4];
-    Vfnmadd231pd = ONTO, Merges(8), Plain,
+    Vfnmadd231pd = ONTO, Merges(8), Each(8),
         [VEX_Vfnmadd231pd_ymm_ymm_ymmm256: 4], [EVEX_Vfnmadd231pd_zmm_k1z_zmm_zmmm512b64_er: 4];
 
     // Sums of products of bytes and of halves, and of differences of bytes. `Vpsadbw` subtracts zeros, which cost no memory.
@@ -196,8 +196,8 @@ table! {
     Vpblendmd = BINARY, Picks, Each(4), [], [EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32: 1];
     Vpblendmq = BINARY, Picks, Each(8), [], [EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64: 1];
     Vpblendvb = TERNARY, Unmasked, Plain, [VEX_Vpblendvb_ymm_ymm_ymmm256_ymm: 1], [];
-    Vpblendw = BINARY_BY, Unmasked, Plain, [VEX_Vpblendw_ymm_ymm_ymmm256_imm8: 1], [];
-    Vpblendd = BINARY_BY, Unmasked, Plain, [VEX_Vpblendd_ymm_ymm_ymmm256_imm8: 1], [];
+    Vpblendw = BINARY_BY, Unmasked, Whole, [VEX_Vpblendw_ymm_ymm_ymmm256_imm8: 1], [];
+    Vpblendd = BINARY_BY, Unmasked, Whole, [VEX_Vpblendd_ymm_ymm_ymmm256_imm8: 1], [];
 
     // Conversions. A result of half a register takes no mask of whole ones.
     Vcvtps2pd = UNARY, Merges(8), Plain, [VEX_Vcvtps2pd_ymm_xmmm128: 1], [EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae: 1];

@@ -212,20 +212,21 @@ impl Step<'_> {
         }
     }
 
-    /// The slot that an instruction loads or stores.
+    /// The slot that an instruction moves from or to a register.
     fn slot(&self, instruction: &Instruction) -> Option<Place> {
+        use Opcode::{Kmovq, KmovqStore, Mov, MovStore, Vmovdqu32, Vmovdqu32Store, VmovdquYmm, VmovdquYmmStore};
+        let vector = if self.tier.is_512() { [Vmovdqu32, Vmovdqu32Store] } else { [VmovdquYmm, VmovdquYmmStore] };
+        let moves = [Mov, MovStore, Kmovq, KmovqStore, vector[0], vector[1]];
+        self.slot_of(instruction).filter(|_| self.is_one_of(instruction, &moves))
+    }
+
+    /// The slot that is an instruction's operand.
+    fn slot_of(&self, instruction: &Instruction) -> Option<Place> {
         let memory = (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory);
         let offset = instruction.memory_displacement64();
         let is_slot = memory && instruction.memory_base() == Register::RSI && offset >= self.frame.start;
-        let other = if instruction.op0_kind() == OpKind::Memory {
-            instruction.op1_register()
-        } else {
-            instruction.op0_register()
-        };
-        let bytes = match place(other) {
-            Ok(Place::Register(Class::Vector, _)) => self.tier.bytes(),
-            _ => 8,
-        };
+        let is_number = self.is_one_of(instruction, &[Opcode::Mov, Opcode::MovStore, Opcode::Kmovq, Opcode::KmovqStore]);
+        let bytes = if is_number { 8 } else { self.tier.bytes() };
         is_slot.then_some(Place::Slot(offset, bytes))
     }
 
@@ -330,6 +331,13 @@ impl Step<'_> {
         let is_memory = instruction.op_kind(n) == OpKind::Memory;
         let base = instruction.memory_base();
         match arg {
+            Arg::Reg(reg, _) if is_memory => {
+                let slot = self.slot_of(instruction).filter(|_| is_read && base == Register::RSI);
+                match slot.and_then(|slot| self.state.held.get(&slot)) {
+                    Some(held) if held.contains(&reg) => Ok(()),
+                    held => Err(format!("a slot that holds {held:?}, not register {}", reg.0)),
+                }
+            }
             Arg::Reg(reg, view) => {
                 let register = instruction.op_register(n);
                 let class = self.program.classes[reg.0 as usize];
