@@ -49,10 +49,9 @@ impl Vectors {
         self.set() == Set::Avx512
     }
 
-    /// The elements of `bytes` bytes in a vector, if one instruction joins the end of one vector and the beginning of
-    /// another.
+    /// The elements of `bytes` bytes in a vector, if instructions join the end of one vector and the beginning of another.
     pub(crate) fn joined_lanes(self, bytes: u64) -> Option<u64> {
-        (self.set() == Set::Avx512 && bytes >= 4).then(|| u64::from(self.bits / 8) / bytes)
+        (self.are_wide() && bytes >= 4).then(|| u64::from(self.bits / 8) / bytes)
     }
 
     /// Returns the number of vector registers; for targets of Cranelift's vectors, a lower bound.

@@ -80,8 +80,15 @@ impl Accumulators for Generator<'_> {
     fn read_joined(&mut self, [first, second]: [Reg; 2], part: RegisterElements) -> Result<Val, Refused> {
         let (bytes, lanes) = (part.dtype.bytes(), part.lanes.unwrap_or(1));
         let start = part.at * bytes;
-        if !self.tier.is_512() || part.cell.lanes * bytes != self.tier.bytes() || !start.is_multiple_of(4) {
+        if part.cell.lanes * bytes != self.tier.bytes() || !start.is_multiple_of(4) {
             return Err(Refused(format!("{lanes} elements from {} on, in two registers", part.at)));
+        }
+        if !self.tier.is_512() {
+            let [first, second] = [first, second].map(|reg| self.rotated(reg, start));
+            let kept = (self.tier.bytes() - start) / 4;
+            let joined = self.vector();
+            self.blend_fours(joined, [second, first], (1 << kept) - 1);
+            return Ok(self.value(joined, part.dtype, ActiveLanes::First(lanes)));
         }
         let to = self.vector();
         let args = [self.full(to), self.full(second), self.full(first), Arg::Imm(start as i64 / 4)];
@@ -165,10 +172,26 @@ impl Generator<'_> {
         if start.is_multiple_of(16) && len <= 16 {
             return self.group(reg, start / 16);
         }
+        if start.is_multiple_of(4) {
+            return self.rotated(reg, start);
+        }
         let slot = self.lane_slot();
         self.store_bytes(reg, FRAME, slot, self.tier.bytes());
         self.load_bytes(to, FRAME, slot + start as i32, self.tier.bytes());
         to
+    }
+
+    /// The vector that begins `start` bytes into another and goes on with its first ones, by groups of four bytes. AVX2 only.
+    fn rotated(&mut self, reg: Reg, start: u64) -> Reg {
+        let (fours, by) = (self.tier.bytes() / 4, start / 4);
+        let order: Vec<u64> = (0..fours).map(|n| (n + by) % fours).collect();
+        self.in_order(reg, &order, 4)
+    }
+
+    /// Writes groups of four bytes to a vector: those of `yes` where a bit is set, else those of `no`. AVX2 only.
+    fn blend_fours(&mut self, to: Reg, [no, yes]: [Reg; 2], bits: i64) {
+        let args = [self.full(to), self.full(no), self.full(yes), Arg::Imm(bits)];
+        self.emit(Inst::new(Opcode::Vpblendd, &args));
     }
 
     /// The place in the frame where lanes are moved, after the part that all wide functions share.
@@ -193,10 +216,21 @@ impl Generator<'_> {
             self.emit(Inst::new(code, &args).masked(mask, false));
             return;
         }
-        if !self.tier.is_512() && start == 0 && len.is_multiple_of(4) {
-            let lanes = len / 4;
-            let args = [self.full(reg), self.full(reg), self.full(from), Arg::Imm((1 << lanes) - 1)];
-            self.emit(Inst::new(Opcode::Vpblendd, &args));
+        if !self.tier.is_512() && start.is_multiple_of(4) && len.is_multiple_of(4) {
+            let moved = if start == 0 { from } else { self.rotated(from, self.tier.bytes() - start) };
+            self.blend_fours(reg, [reg, moved], ((1 << (len / 4)) - 1) << (start / 4));
+            return;
+        }
+        if !self.tier.is_512() && start + len <= 16 {
+            // Within the first 16 bytes, at any byte.
+            let byte = |at: u64| (at + 16 - start) as u8 % 16;
+            let order = self.bytes_constant((0..self.tier.bytes()).map(|at| byte(at % 16)).collect());
+            let moved = self.both(Opcode::Vpshufb, from, order);
+            let is_written = |at| (start..start + len).contains(&at);
+            let mask = (0..self.tier.bytes()).map(|at| if is_written(at) { 0xff } else { 0 }).collect();
+            let mask = self.bytes_constant(mask);
+            let args = [self.full(reg), self.full(reg), self.full(moved), self.full(mask)];
+            self.emit(Inst::new(Opcode::Vpblendvb, &args));
             return;
         }
         let slot = self.lane_slot();

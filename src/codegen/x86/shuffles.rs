@@ -187,7 +187,7 @@ impl Generator<'_> {
     }
 
     /// The lanes of `from` in this order.
-    fn in_order(&mut self, from: Reg, order: &[u64], bytes: u64) -> Reg {
+    pub(super) fn in_order(&mut self, from: Reg, order: &[u64], bytes: u64) -> Reg {
         let tier = self.tier;
         if order.len() as u64 * bytes == 16 {
             let byte = |at: u64| (order[(at / bytes) as usize % order.len()] * bytes + at % bytes) as u8;
