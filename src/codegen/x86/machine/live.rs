@@ -16,6 +16,13 @@ pub struct Interval {
     pub used: bool,
 }
 
+impl Interval {
+    /// The worth of a register for the interval: its weight, less for a long one, which keeps the register from many others.
+    pub fn worth(&self) -> f32 {
+        self.weight / ((self.end - self.start + 1) as f32).sqrt()
+    }
+}
+
 /// Returns for each item true if a later one reads the flags as they are after it.
 pub fn flags(program: &MachineProgram) -> Vec<bool> {
     let mut read = false;

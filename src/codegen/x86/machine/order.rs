@@ -8,10 +8,12 @@
 //! times as long in another order.
 
 use super::code::{Address, Class, Item, MachineProgram, Reg};
+use super::live::{Interval, intervals, loops};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
+use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// The instructions of a run that is too short to gain by an order, and of one that would take too long to order.
 const FEW: usize = 16;
@@ -35,13 +37,18 @@ const LOAD_CYCLES: u32 = 7;
 /// Instructions that begin in one cycle.
 const WIDTH: u32 = 3;
 
+/// Registers that are kept for values which live through a run without being named in it, if there are any: the frame
+/// holds them, and the instructions that need one load it.
+const FOR_OTHERS: usize = 2;
+
 /// Orders each run of instructions without jumps inside loops: of the instructions whose operands are ready, first the
-/// one with the longest chain of dependent instructions. A run whose new order would need too many registers keeps its
-/// order.
+/// one with the longest chain of dependent instructions. If that order needs too many registers, loads and
+/// copies of constants wait for the instructions that need them; if that order needs too many too, the run keeps its own.
 pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
     let mut registers = Registers::of(program);
+    let live = intervals(program, &loops(program), &[]);
     for at in 0..=program.items.len() {
         let ends = match program.items.get(at) {
             None => true,
@@ -53,9 +60,9 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
             let run: Vec<Item> = program.items[start..at].to_vec();
-            let (order, cycles) = chosen_order(&run, program, tier, &mut registers);
-            let order: Vec<Item> = order.into_iter().map(|from| run[from]).collect();
-            if !is_too_wide(&order, &run, (cycles, tier), program, &mut registers) {
+            let others = others(&run, (start, at), program, &live);
+            let room = tier.registers() - if others > 0 { FOR_OTHERS } else { 0 };
+            if let Some(order) = chosen_order(&run, program, (tier, room), &mut registers) {
                 program.items[start..at].copy_from_slice(&order);
             }
         }
@@ -68,19 +75,20 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
     }
 }
 
-/// Returns true if the new order needs more registers than there are and the old one does not: for masks, and for
-/// vectors if chains are short enough for a core to look beyond them.
-fn is_too_wide(
-    order: &[Item],
-    run: &[Item],
-    (cycles, tier): (u32, Tier),
-    program: &MachineProgram,
-    registers: &mut Registers,
-) -> bool {
-    let mut overflows = |class, most: usize| {
-        at_once(order, class, program, registers) > most && at_once(run, class, program, registers) <= most
+/// The vectors that live through a run and are not named in it.
+fn others(run: &[Item], (start, end): (usize, usize), program: &MachineProgram, live: &[Interval]) -> usize {
+    let mut named = FxHashSet::default();
+    for item in run {
+        item.uses(|reg| {
+            named.insert(reg);
+        });
+        named.extend(item.def().map(|(reg, _)| reg));
+    }
+    let lives_through = |&n: &usize| {
+        let through = live[n].used && (live[n].start as usize) < start && live[n].end as usize >= end;
+        through && program.classes[n] == Class::Vector && !named.contains(&Reg(n as u32))
     };
-    overflows(Class::Mask, MASKS) || (cycles <= SHORT && overflows(Class::Vector, tier.registers()))
+    (0..live.len()).filter(lives_through).count()
 }
 
 /// The most values of a class that are live at once in a run. A register that is read before it is written is live from
@@ -130,17 +138,64 @@ fn at_once(run: &[Item], class: Class, program: &MachineProgram, registers: &mut
     held.max().unwrap_or(0) as usize
 }
 
-/// The new order of a run, and the cycles of its longest chain. Long chains begin before the stores of others; loads of
-/// short ones stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took
-/// twice as long with their loads together.
-fn chosen_order(run: &[Item], program: &MachineProgram, tier: Tier, registers: &mut Registers) -> (Vec<usize>, u32) {
-    let kinds = run.iter().filter_map(|item| item.memory().map(|(_, stores)| stores));
-    if kinds.is_sorted() {
-        // No load stands behind a store.
-        return ordered(run, program, (tier, false), registers);
+/// The new order of a run, in which at most `room` vectors are live at once if there is one; `None` for its own order.
+fn chosen_order(
+    run: &[Item],
+    program: &MachineProgram,
+    (tier, room): (Tier, usize),
+    registers: &mut Registers,
+) -> Option<Vec<Item>> {
+    let in_order = |order: Vec<usize>| order.into_iter().map(|from| run[from]).collect::<Vec<Item>>();
+    let (way, order, cycles) = by_chains(run, program, tier, registers);
+    let order = in_order(order);
+    let masks = |order: &[Item], registers: &mut Registers| at_once(order, Class::Mask, program, registers);
+    let vectors = |order: &[Item], registers: &mut Registers| at_once(order, Class::Vector, program, registers);
+    let keeps_masks = |order: &[Item], registers: &mut Registers| masks(order, registers) <= MASKS;
+    let has_masks = keeps_masks(run, registers);
+    let may = |order: &[Item], registers: &mut Registers| !has_masks || keeps_masks(order, registers);
+    let width = vectors(&order, registers);
+    if width <= room && may(&order, registers) {
+        return Some(order);
     }
-    let (order, cycles) = ordered(run, program, (tier, true), registers);
-    if cycles > LONG { (order, cycles) } else { ordered(run, program, (tier, false), registers) }
+    let late = in_order(ordered(run, program, Way { late: true, ..way }, tier, registers).0);
+    let late_width = vectors(&late, registers);
+    let (order, width) = if late_width < width { (late, late_width) } else { (order, width) };
+    if !may(&order, registers) {
+        return None;
+    }
+    let own = vectors(run, registers);
+    (width <= room || cycles > SHORT || own > room.max(width)).then_some(order)
+}
+
+/// A way to order a run.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// A load waits for the last store to the same object; else for the last store.
+    by_object: bool,
+    /// Loads and copies of constants stand before the first instruction that needs them; else where their chain says.
+    late: bool,
+}
+
+/// The order by chains and the cycles of the longest. Long chains begin before the stores of others; loads of short ones
+/// stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took twice as
+/// long with their loads together.
+fn by_chains(
+    run: &[Item],
+    program: &MachineProgram,
+    tier: Tier,
+    registers: &mut Registers,
+) -> (Way, Vec<usize>, u32) {
+    let (apart, together) = (Way { by_object: true, late: false }, Way { by_object: false, late: false });
+    let kinds = run.iter().filter_map(|item| item.memory().map(|(_, stores)| stores));
+    // No load stands behind a store.
+    if !kinds.is_sorted() {
+        let (order, cycles) = ordered(run, program, apart, tier, registers);
+        if cycles > LONG {
+            return (apart, order, cycles);
+        }
+    }
+    let (order, cycles) = ordered(run, program, together, tier, registers);
+    (together, order, cycles)
 }
 
 /// Facts of each register in a run; none between runs.
@@ -168,17 +223,33 @@ struct Store {
     base_by: Option<usize>,
 }
 
-/// The order in which a load waits for the last store to the same object, or to any: to those elements, as far as is known.
+/// An item that waits for another.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    to: usize,
+    /// Cycles.
+    latency: u32,
+    /// True if it reads the other's result.
+    reads: bool,
+}
+
+/// The order of a run, and the cycles of its longest chain.
 fn ordered(
     run: &[Item],
     program: &MachineProgram,
-    (tier, by_object): (Tier, bool),
+    Way { by_object, late }: Way,
+    tier: Tier,
     registers: &mut Registers,
 ) -> (Vec<usize>, u32) {
-    let mut after: Vec<Vec<(usize, u32)>> = vec![vec![]; run.len()];
+    let mut after: Vec<Vec<Edge>> = vec![vec![]; run.len()];
+    let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; run.len()];
     let mut waits = vec![0u32; run.len()];
-    let mut edge = |from: usize, to: usize, latency: u32| {
-        after[from].push((to, latency));
+    let is_late: Vec<bool> = run.iter().map(|item| late && only_begins(item, program)).collect();
+    let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
+        after[from].push(Edge { to, latency, reads });
+        if reads && is_late[from] {
+            loaded_by[to].push(from);
+        }
         waits[to] += 1;
     };
     let Registers { writer, readers, .. } = registers;
@@ -189,10 +260,11 @@ fn ordered(
         let def = item.def();
         item.uses(|r| {
             if let Some(from) = writer[r.0 as usize] {
-                edge(from, at, latency(&run[from], tier));
+                edge_of(from, at, latency(&run[from], tier), true);
             }
             readers[r.0 as usize].push(at);
         });
+        let mut edge = |from: usize, to: usize, latency: u32| edge_of(from, to, latency, false);
         if let Some((r, _)) = def {
             let n = r.0 as usize;
             readers[n].iter().filter(|&&reader| reader != at).for_each(|&reader| edge(reader, at, 0));
@@ -241,7 +313,7 @@ fn ordered(
     }
     let mut length = vec![0u32; run.len()];
     for at in (0..run.len()).rev() {
-        length[at] = after[at].iter().map(|&(to, latency)| length[to] + latency).max().unwrap_or(0);
+        length[at] = after[at].iter().map(|edge| length[edge.to] + edge.latency).max().unwrap_or(0);
     }
     // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
     // ready.
@@ -251,6 +323,8 @@ fn ordered(
     (0..run.len()).filter(|&at| waits[at] == 0).for_each(|at| later.push(Reverse((0, at))));
     let (mut now, mut begun) = (0, 0);
     let mut out = Vec::with_capacity(run.len());
+    // Late items that may begin: what reads them is ready too.
+    let mut put_off: BTreeSet<usize> = BTreeSet::new();
     while out.len() < run.len() {
         while let Some(&Reverse((at_time, at))) = later.peek() {
             if at_time > now {
@@ -259,26 +333,51 @@ fn ordered(
             later.pop();
             ready.push((length[at], Reverse(at)));
         }
-        let Some((_, Reverse(at))) = ready.pop() else {
+        let next = ready.pop().map(|(_, Reverse(at))| at);
+        let Some(next) = next.or_else(|| put_off.first().copied().filter(|_| later.is_empty())) else {
             now += 1;
             begun = 0;
             continue;
         };
-        out.push(at);
-        begun += 1;
-        for &(to, latency) in &after[at] {
-            time[to] = time[to].max(now + latency);
-            waits[to] -= 1;
-            if waits[to] == 0 {
-                later.push(Reverse((time[to], to)));
+        let mut release = |at: usize, now: u32, is_released: &dyn Fn(&Edge) -> bool| {
+            for edge in after[at].iter().filter(|edge| is_released(edge)) {
+                time[edge.to] = time[edge.to].max(now + edge.latency);
+                waits[edge.to] -= 1;
+                if waits[edge.to] == 0 {
+                    later.push(Reverse((time[edge.to], edge.to)));
+                }
             }
+        };
+        if is_late[next] && put_off.insert(next) {
+            release(next, now, &|edge| edge.reads);
+            continue;
         }
-        if begun == WIDTH {
-            now += 1;
-            begun = 0;
+        for at in loaded_by[next].iter().copied().chain([next]) {
+            if is_late[at] && !put_off.remove(&at) {
+                continue;
+            }
+            out.push(at);
+            begun += 1;
+            release(at, now, &|edge| !is_late[at] || !edge.reads);
+            if begun == WIDTH {
+                now += 1;
+                begun = 0;
+            }
         }
     }
     (out, length.into_iter().max().unwrap_or(0))
+}
+
+/// Returns true if an item only begins the life of a vector: it loads one, or copies a constant.
+fn only_begins(item: &Item, program: &MachineProgram) -> bool {
+    let Some((to, false)) = item.def() else { return false };
+    if program.classes[to.0 as usize] != Class::Vector {
+        return false;
+    }
+    let mut others = 0;
+    let is_constant = |reg: Reg| program.constants.iter().any(|(constant, _)| *constant == reg);
+    item.uses(|reg| others += usize::from(program.classes[reg.0 as usize] != Class::General && !is_constant(reg)));
+    others == 0 && matches!(item, Item::Copy { .. } | Item::Inst(_)) && item.memory().is_none_or(|(_, stores)| !stores)
 }
 
 /// The approximate cycles until the result is ready.

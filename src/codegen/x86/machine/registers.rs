@@ -98,12 +98,12 @@ fn scan(program: &MachineProgram, live: &[Interval], counts: [u8; 3], buffers: R
             homes[n] = Home::Register(r);
             active[class].push(n);
         } else {
-            // The register that is named least is spilled to the frame.
-            let least = active[class].iter().copied().min_by(|&a, &b| live[a].weight.total_cmp(&live[b].weight));
+            // The register that is named least, for the time that it would be free, is spilled to the frame.
+            let least = active[class].iter().copied().min_by(|&a, &b| live[a].worth().total_cmp(&live[b].worth()));
             let bytes = if class == 1 { 64 } else { 8 };
             let place = Home::Frame(frame_bytes.next_multiple_of(bytes));
             frame_bytes = frame_bytes.next_multiple_of(bytes) + bytes;
-            match least.filter(|&l| live[l].weight < live[n].weight && Reg(l as u32) != buffers) {
+            match least.filter(|&l| live[l].worth() < live[n].worth() && Reg(l as u32) != buffers) {
                 Some(l) => {
                     homes[n] = homes[l];
                     homes[l] = place;
