@@ -120,7 +120,9 @@ impl Pressure {
             let class = program.classes[n];
             if interval.used && class != Class::General && constants.of(Reg(n as u32)).is_none() {
                 let counts = pressure.of(class);
-                counts[interval.start as usize..=interval.end as usize].iter_mut().for_each(|c| *c += 1);
+                // The last instruction that needs the register may write its result there.
+                let end = interval.end.max(interval.start + 1);
+                counts[interval.start as usize..end as usize].iter_mut().for_each(|c| *c += 1);
             }
         }
         pressure

@@ -37,6 +37,9 @@ const LOAD_CYCLES: u32 = 7;
 /// Instructions that begin in one cycle.
 const WIDTH: u32 = 3;
 
+/// Registers that are kept for a constant, and to load others, in a run that names any: what `constants` asks for.
+const FOR_CONSTANTS: usize = 2;
+
 /// Registers that are kept for values which live through a run without being named in it, if there are any: the frame
 /// holds them, and the instructions that need one load it.
 const FOR_OTHERS: usize = 2;
@@ -60,8 +63,7 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
             let run: Vec<Item> = program.items[start..at].to_vec();
-            let others = others(&run, (start, at), program, &live);
-            let room = tier.registers() - if others > 0 { FOR_OTHERS } else { 0 };
+            let room = room(&run, (start, at), program, (tier, &live));
             if let Some(order) = chosen_order(&run, program, (tier, room), &mut registers) {
                 program.items[start..at].copy_from_slice(&order);
             }
@@ -75,8 +77,13 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
     }
 }
 
-/// The vectors that live through a run and are not named in it.
-fn others(run: &[Item], (start, end): (usize, usize), program: &MachineProgram, live: &[Interval]) -> usize {
+/// The vector registers for a run: some are kept for constants, and some for values that live through it unnamed.
+fn room(
+    run: &[Item],
+    (start, end): (usize, usize),
+    program: &MachineProgram,
+    (tier, live): (Tier, &[Interval]),
+) -> usize {
     let mut named = FxHashSet::default();
     for item in run {
         item.uses(|reg| {
@@ -84,52 +91,47 @@ fn others(run: &[Item], (start, end): (usize, usize), program: &MachineProgram, 
         });
         named.extend(item.def().map(|(reg, _)| reg));
     }
-    let lives_through = |&n: &usize| {
+    let is_vector = |reg: Reg| program.classes[reg.0 as usize] == Class::Vector;
+    let has_constants = program.constants.iter().any(|&(reg, _)| is_vector(reg) && named.contains(&reg));
+    let lives_through = |n: usize| {
+        let reg = Reg(n as u32);
         let through = live[n].used && (live[n].start as usize) < start && live[n].end as usize >= end;
-        through && program.classes[n] == Class::Vector && !named.contains(&Reg(n as u32))
+        through && is_vector(reg) && !named.contains(&reg)
     };
-    (0..live.len()).filter(lives_through).count()
+    let has_others = (0..live.len()).any(lives_through);
+    let kept = [(has_constants, FOR_CONSTANTS), (has_others, FOR_OTHERS)];
+    tier.registers() - kept.into_iter().filter(|(is_kept, _)| *is_kept).map(|(_, count)| count).sum::<usize>()
 }
 
-/// The most values of a class that are live at once in a run. A register that is read before it is written is live from
-/// the start, and at the end for the next iteration.
+/// The most registers of a class that are live at once in a run, as the allocator counts: each from the first item that
+/// names it to the last, and through the whole run if it is read before it is written.
 fn at_once(run: &[Item], class: Class, program: &MachineProgram, registers: &mut Registers) -> usize {
     let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
-    let (written, last_use) = (&mut registers.writer, &mut registers.last_use);
-    for item in run {
-        item.uses(|reg| {
-            if is_of_class(reg) && written[reg.0 as usize].is_none() {
-                last_use[reg.0 as usize] = Some(run.len());
+    let (first, last) = (&mut registers.writer, &mut registers.last_use);
+    let mut named: Vec<Reg> = vec![];
+    for (at, item) in run.iter().enumerate() {
+        let mut name = |reg: Reg, whole: bool| {
+            let n = reg.0 as usize;
+            if !is_of_class(reg) {
+                return;
             }
-        });
+            if first[n].is_none() {
+                named.push(reg);
+                (first[n], last[n]) = if whole { (Some(0), Some(run.len())) } else { (Some(at), Some(at)) };
+            }
+            last[n] = last[n].max(Some(at));
+        };
+        item.uses(|reg| name(reg, true));
         if let Some((reg, _)) = item.def() {
-            written[reg.0 as usize] = Some(0);
+            name(reg, false);
         }
     }
-    // A value lives until its last use; a register that is written again holds another value.
     let mut change = vec![0i32; run.len() + 1];
-    for (at, item) in run.iter().enumerate().rev() {
-        if let Some((reg, is_changed)) = item.def() {
-            written[reg.0 as usize] = None;
-            if let Some(end) = last_use[reg.0 as usize].filter(|_| !is_changed) {
-                last_use[reg.0 as usize] = None;
-                change[at] += 1;
-                change[end] -= 1;
-            }
-        }
-        item.uses(|reg| {
-            if is_of_class(reg) {
-                last_use[reg.0 as usize].get_or_insert(at);
-            }
-        });
-    }
-    for item in run {
-        item.uses(|reg| {
-            if let Some(end) = last_use[reg.0 as usize].take() {
-                change[0] += 1;
-                change[end] -= 1;
-            }
-        });
+    for reg in named {
+        let start = first[reg.0 as usize].take().expect("a named register");
+        let end = last[reg.0 as usize].take().expect("a named register");
+        change[start] += 1;
+        change[end.max(start + 1)] -= 1;
     }
     let held = change.into_iter().scan(0, |held, by| {
         *held += by;
@@ -179,12 +181,7 @@ struct Way {
 /// The order by chains and the cycles of the longest. Long chains begin before the stores of others; loads of short ones
 /// stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took twice as
 /// long with their loads together.
-fn by_chains(
-    run: &[Item],
-    program: &MachineProgram,
-    tier: Tier,
-    registers: &mut Registers,
-) -> (Way, Vec<usize>, u32) {
+fn by_chains(run: &[Item], program: &MachineProgram, tier: Tier, registers: &mut Registers) -> (Way, Vec<usize>, u32) {
     let (apart, together) = (Way { by_object: true, late: false }, Way { by_object: false, late: false });
     let kinds = run.iter().filter_map(|item| item.memory().map(|(_, stores)| stores));
     // No load stands behind a store.

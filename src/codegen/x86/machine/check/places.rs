@@ -225,7 +225,8 @@ impl Step<'_> {
         let memory = (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory);
         let offset = instruction.memory_displacement64();
         let is_slot = memory && instruction.memory_base() == Register::RSI && offset >= self.frame.start;
-        let is_number = self.is_one_of(instruction, &[Opcode::Mov, Opcode::MovStore, Opcode::Kmovq, Opcode::KmovqStore]);
+        let is_number =
+            self.is_one_of(instruction, &[Opcode::Mov, Opcode::MovStore, Opcode::Kmovq, Opcode::KmovqStore]);
         let bytes = if is_number { 8 } else { self.tier.bytes() };
         is_slot.then_some(Place::Slot(offset, bytes))
     }

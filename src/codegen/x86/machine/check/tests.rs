@@ -314,8 +314,7 @@ fn is_spill(i: &Instruction) -> bool {
     i.op_count() == 2 && i.op0_kind() == OpKind::Memory && i.memory_base() == Register::RSI
 }
 
-fn remove(record: &mut places::Record, is: fn(&Instruction) -> bool) {
-    let at = record.written.iter().rposition(is).expect("the instruction");
+fn remove(record: &mut places::Record, at: usize) {
     record.written.remove(at);
     record.starts.iter_mut().filter(|start| **start > at).for_each(|start| *start -= 1);
 }
@@ -324,31 +323,40 @@ fn nth(record: &mut places::Record, n: usize, is: impl Fn(&Instruction) -> bool)
     record.written.iter_mut().filter(|i| is(i)).nth(n).expect("the instruction")
 }
 
-/// The last reload: the first ones are of registers that are zeroed, whatever they hold.
-fn last_reload(record: &mut places::Record) -> &mut Instruction {
-    record.written.iter_mut().rfind(|i| is_reload(i)).expect("a reload")
+/// The place of the last reload of a register that was not just stored: one that was still holds its value.
+fn last_reload(record: &places::Record) -> usize {
+    let is_needed = |at: &usize| is_reload(&record.written[*at]) && !is_spill(&record.written[at - 1]);
+    (1..record.written.len()).rev().find(is_needed).expect("a reload")
 }
 
 #[test]
 fn faults_of_the_frame_are_found() {
-    finds_written("holds", |record| remove(record, is_reload));
-    finds_written("holds", |record| remove(record, is_spill));
+    finds_written("holds", |record| remove(record, last_reload(record)));
     finds_written("holds", |record| {
-        let reload = last_reload(record);
+        let at = record.written.iter().rposition(is_spill).expect("a spill");
+        remove(record, at);
+    });
+    finds_written("holds", |record| {
+        let at = last_reload(record);
+        let reload = &mut record.written[at];
         reload.set_memory_displacement64(reload.memory_displacement64() - 64);
     });
-    // The scratch registers are a free one, and one that holds another operand.
-    finds_written("holds", |record| last_reload(record).set_op0_register(Register::YMM13));
-    finds_written("holds", |record| {
-        let clobbered = record.written.iter().rposition(is_reload).expect("a reload");
-        record.written[clobbered].set_op0_register(Register::YMM0);
-    });
+    // The register is a free one, and one that holds another operand.
+    for register in [Register::YMM13, Register::YMM0] {
+        finds_written("holds", |record| {
+            let at = last_reload(record);
+            record.written[at].set_op0_register(register);
+        });
+    }
 }
 
 #[test]
 fn faults_of_encoded_instructions_are_found() {
     let code = |opcode: Opcode| opcode.row().form(Tier::Avx2).expect("a form").code;
-    let is_difference = |i: &Instruction| i.code() == code(Opcode::Vsubps) && i.op1_register() != i.op2_register();
+    let is_difference = |i: &Instruction| {
+        let are_registers = i.op2_kind() == OpKind::Register && i.op1_register() != i.op2_register();
+        i.code() == code(Opcode::Vsubps) && are_registers
+    };
     finds_written("holds", |record| {
         let difference = nth(record, 0, is_difference);
         let [a, b] = [difference.op1_register(), difference.op2_register()];
