@@ -248,7 +248,7 @@ impl Expander {
         }
         let mut one = shape.clone();
         one[1] = 1;
-        let label = self.b.cast("", I64, inputs[1])?;
+        let label = self.b.add("", Op::Cast { to: I64, saturate: true }, &inputs[1..2])?;
         let label = self.b.reshape("", &one, label)?;
         let picked = self.b.add("", Op::Pick(1), &[x, label])?;
         let weight = match inputs.get(2) {
