@@ -9,7 +9,7 @@ use crate::graph::{Graph, Node, ValueId};
 use crate::infer::working_float;
 use crate::op::{CompositeRow, Op};
 use cranefold_ir::DType::{self, Bool, I64};
-use cranefold_ir::expression::{Expression, Folded, Operation, name};
+use cranefold_ir::expression::{Expression, name};
 use cranefold_ir::ops::{OpCall, Row, find};
 use cranefold_ir::region::{Body, BodyInput, Definition, Reach, Value};
 use rustc_hash::FxHashMap;
@@ -316,18 +316,5 @@ fn known(op: &str) -> Result<&'static Row> {
 fn row_text(row: &Row, call: &OpCall) -> String {
     row.params.iter().zip(call.params()).fold(row.text.to_string(), |text, (param, value)| {
         text.replace(&format!("{{{}}}", param.name), &format!("{value:?}"))
-    })
-}
-
-/// The formula with each conversion to a narrower float followed by one to `f64`, so that all floats are `f64`.
-pub(crate) fn in_f64(formula: &Expression) -> Expression {
-    formula.fold(&mut |folded: Folded<Expression>| match folded {
-        Folded::Int(value) => Expression::number(value),
-        Folded::Real(value) => Expression::from(value),
-        Folded::Name(text) => name(text),
-        Folded::Apply(Operation::Cast(dtype), args) if dtype.is_float() => {
-            Expression::of(Operation::Cast(DType::F64), [Expression::of(Operation::Cast(dtype), args)])
-        }
-        Folded::Apply(operation, args) => Expression::of(operation, args),
     })
 }
