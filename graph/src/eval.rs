@@ -1,16 +1,13 @@
-//! The evaluation of graphs in real arithmetic: floats in `f64`, integers and conversions as they are written.
+//! The evaluation of primitives in real arithmetic: floats in `f64`, integers and conversions as they are written.
 //!
-//! It walks indices straight from the definitions and is slow. It folds constants, and it is the oracle of plans.
+//! It walks indices straight from the definitions and is slow. It folds constants, and the oracle of plans stands on it.
 
 use crate::data::Data;
-use crate::error::GraphError;
-use crate::expand::{expanded, in_f64};
-use crate::graph::{Graph, ValueId};
 use crate::infer::seen;
 use crate::op::Op;
 use crate::shape::{row_major, shown};
 use cranefold_ir::DType::{self, Bool, F64, I64, U64};
-use cranefold_ir::expression::Expression;
+use cranefold_ir::expression::{Expression, Folded, Operation, name};
 use cranefold_ir::ops::Integers;
 use cranefold_ir::{Def, Scalar};
 
@@ -44,7 +41,7 @@ impl Tensor {
     }
 }
 
-fn wide(value: Scalar) -> Scalar {
+pub(crate) fn wide(value: Scalar) -> Scalar {
     if value.dtype().is_float() { Scalar::f64(value.as_f64()) } else { value }
 }
 
@@ -52,63 +49,18 @@ fn narrow(value: Scalar, dtype: DType) -> Scalar {
     if dtype.is_float() { Scalar::float(dtype, value.as_f64()) } else { value }
 }
 
-impl Graph {
-    /// The outputs of the graph in real arithmetic; none of its nodes may be opaque.
-    ///
-    /// ```
-    /// use cranefold_graph::{DType, Data, Graph};
-    ///
-    /// let graph: Graph = "graph { x: f32[2,3] = input; y = softmax(x) axes=[1]; return y }".parse()?;
-    /// let outputs = graph.evaluate(&[Data::splat(DType::F32, &[2, 3], 7.0).unwrap()])?;
-    /// assert_eq!(outputs[0].elements[0].as_f64(), 1.0 / 3.0);
-    /// # Ok::<(), cranefold_graph::GraphError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the inputs do not fit, a node is opaque, or a value is very large.
-    pub fn evaluate(&self, inputs: &[Data]) -> std::result::Result<Vec<Tensor>, GraphError> {
-        let (graph, _) = expanded(self)?;
-        let own = graph.inputs();
-        if own.len() != inputs.len() {
-            return Err(GraphError::Call(format!("{} inputs for a graph with {}", inputs.len(), own.len())));
-        }
-        let mut values: Vec<Option<Tensor>> = vec![None; graph.values().len()];
-        for (&id, (&named, data)) in own.iter().zip(self.inputs().iter().zip(inputs)) {
-            let value = graph.value(id);
-            if (value.dtype, value.shape.as_slice()) != (data.dtype(), data.shape()) {
-                let given = format!("{}{}", data.dtype(), shown(data.shape()));
-                let reason = format!("{given} given for {}{}", value.dtype, shown(&value.shape));
-                return Err(GraphError::node(&self.value(named).name, reason));
-            }
-            values[id.index()] = Some(Tensor::of(data));
-        }
-        for (number, node) in graph.nodes().iter().enumerate() {
-            if node.op == Op::Input {
-                continue;
-            }
-            let results = {
-                let of =
-                    |id: &ValueId| values[id.index()].as_ref().unwrap_or_else(|| unreachable!("nodes are in order"));
-                let given: Vec<&Tensor> = node.inputs.iter().map(of).collect();
-                let types: Vec<(DType, &[u64])> =
-                    node.outputs.iter().map(|&id| (graph.value(id).dtype, graph.value(id).shape.as_slice())).collect();
-                node_values(&node.op, &given, &types).map_err(|r| GraphError::node(graph.name(number), r))?
-            };
-            for (id, tensor) in node.outputs.iter().zip(results) {
-                values[id.index()] = Some(tensor);
-            }
-        }
-        let output = |output: &crate::Output| values[output.value.index()].clone();
-        graph.outputs().iter().map(output).collect::<Option<_>>().ok_or_else(|| GraphError::Call("no value".into()))
+/// Refuses results of more elements than are evaluated.
+pub(crate) fn too_large(types: &[(DType, &[u64])]) -> Result<()> {
+    match types.iter().find(|(_, shape)| shape.iter().product::<u64>() > MAX_EVALUATED) {
+        Some(large) => Err(format!("{} has more than {MAX_EVALUATED} elements", shown(large.1))),
+        None => Ok(()),
     }
 }
 
 /// The results of a primitive.
 pub(crate) fn node_values(op: &Op, given: &[&Tensor], types: &[(DType, &[u64])]) -> Result<Vec<Tensor>> {
     let (dtype, shape) = types[0];
-    if let Some(large) = types.iter().find(|(_, shape)| shape.iter().product::<u64>() > MAX_EVALUATED) {
-        return Err(format!("{} has more than {MAX_EVALUATED} elements", shown(large.1)));
-    }
+    too_large(types)?;
     let from = |f: &mut dyn FnMut(&[u64]) -> Scalar| {
         let mut elements = vec![];
         each(shape, &mut |index| elements.push(f(index)));
@@ -200,7 +152,7 @@ pub(crate) fn each(shape: &[u64], f: &mut dyn FnMut(&[u64])) {
 }
 
 /// The place of an index of a larger shape in one that broadcasts to it.
-fn stretched(index: &[u64], shape: &[u64]) -> usize {
+pub(crate) fn stretched(index: &[u64], shape: &[u64]) -> usize {
     let own = &index[index.len() - shape.len()..];
     let strides = row_major(shape);
     let at =
@@ -241,6 +193,19 @@ fn mapped(formula: &Expression, given: &[&Tensor], dtype: DType, shape: &[u64]) 
         });
     });
     Ok(Tensor { dtype, shape: shape.to_vec(), elements })
+}
+
+/// The formula with each conversion to a narrower float followed by one to `f64`, so that all floats are `f64`.
+fn in_f64(formula: &Expression) -> Expression {
+    formula.fold(&mut |folded: Folded<Expression>| match folded {
+        Folded::Int(value) => Expression::number(value),
+        Folded::Real(value) => Expression::from(value),
+        Folded::Name(text) => name(text),
+        Folded::Apply(Operation::Cast(dtype), args) if dtype.is_float() => {
+            Expression::of(Operation::Cast(DType::F64), [Expression::of(Operation::Cast(dtype), args)])
+        }
+        Folded::Apply(operation, args) => Expression::of(operation, args),
+    })
 }
 
 /// A formula over `x0`, `x1`, … of these types.
@@ -313,7 +278,7 @@ fn slice_values(row: &str, kind: Integers, params: &[f64], slice: &[Scalar], inp
     floats(row, params, &values).map(|values| values.into_iter().map(Scalar::f64).collect())
 }
 
-fn position(row: &str, params: &[f64], slice: &[Scalar]) -> Result<usize> {
+pub(crate) fn position(row: &str, params: &[f64], slice: &[Scalar]) -> Result<usize> {
     if row == "count_nonzero" {
         return Ok(slice.iter().filter(|v| v.as_int().map_or(v.as_f64() != 0.0, |int| int != 0)).count());
     }
@@ -358,7 +323,7 @@ fn integers(row: &str, slice: &[Scalar], input: DType) -> Result<Scalar> {
     })
 }
 
-fn floats(row: &str, params: &[f64], x: &[f64]) -> Result<Vec<f64>> {
+pub(crate) fn floats(row: &str, params: &[f64], x: &[f64]) -> Result<Vec<f64>> {
     let n = x.len() as f64;
     let sum = |f: &dyn Fn(f64) -> f64| {
         // Two floats hold the sum, so that its error is far below that of f32.

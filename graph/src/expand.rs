@@ -9,7 +9,7 @@ use crate::graph::{Graph, Node, ValueId};
 use crate::infer::working_float;
 use crate::op::{CompositeRow, Op};
 use cranefold_ir::DType::{self, Bool, I64};
-use cranefold_ir::expression::{Expression, Folded, Operation, name};
+use cranefold_ir::expression::{Expression, name};
 use cranefold_ir::ops::{OpCall, Row, find};
 use cranefold_ir::region::{Body, BodyInput, Definition, Reach, Value};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ pub(crate) fn expanded(graph: &Graph) -> Result<(Cow<'_, Graph>, Vec<ValueId>)> 
     if !graph.nodes().iter().any(|node| matches!(node.op, Op::Normalize { .. } | Op::Composite { .. })) {
         return Ok((Cow::Borrowed(graph), (0..graph.values().len() as u32).map(ValueId).collect()));
     }
-    let mut e = Expander { b: Builder::new(), bodies: FxHashMap::default() };
+    let mut e = Expander { b: Builder::new(), bodies: FxHashMap::default(), formulas: FxHashMap::default() };
     let mut to: Vec<ValueId> = vec![];
     for node in graph.nodes() {
         let inputs: Vec<ValueId> = node.inputs.iter().map(|id| to[id.index()]).collect();
@@ -51,12 +51,92 @@ pub(crate) fn expanded(graph: &Graph) -> Result<(Cow<'_, Graph>, Vec<ValueId>)> 
 struct Expander {
     b: Builder,
     /// The texts of rows that were read, with the types of their floats.
-    bodies: FxHashMap<(String, DType), Rc<Body>>,
+    bodies: FxHashMap<(String, DType), Rc<Lowered>>,
+    /// The formulas that were read.
+    formulas: FxHashMap<String, Expression>,
+}
+
+/// The body of a region over one input, as nodes in order: one list for all nodes of the row.
+struct Lowered {
+    steps: Vec<LoweredStep>,
+    /// The place of the result among the values: the input, then the results of the steps.
+    result: usize,
+}
+
+struct LoweredStep {
+    op: LoweredOp,
+    /// The places of its operands among the values.
+    inputs: Vec<usize>,
+    results: usize,
+}
+
+enum LoweredOp {
+    Map(Expression),
+    Reduce(OpCall),
+}
+
+impl Lowered {
+    fn of(text: &str, float: DType) -> Result<Lowered> {
+        let input = BodyInput { name: "x".into(), dtype: float, reach: Reach::Element };
+        let body = Body::parse(text, vec![input], &[true], float);
+        let body = body.map_err(|error| GraphError::Call(error.to_string()))?;
+        let mut lowered = Lowered { steps: vec![], result: 0 };
+        let mut places: FxHashMap<String, usize> = FxHashMap::from_iter([("x".to_string(), 0)]);
+        let mut count = 1;
+        for Definition { names, value } in &body.definitions {
+            match value {
+                Value::Expression(expression) => {
+                    let place = lowered.formula(expression, &places, &mut count)?;
+                    places.insert(names[0].clone(), place);
+                }
+                Value::Reduction(reduction) => {
+                    let of = lowered.formula(&reduction.of, &places, &mut count)?;
+                    let op = LoweredOp::Reduce(reduction.call.clone());
+                    lowered.steps.push(LoweredStep { op, inputs: vec![of], results: names.len() });
+                    places.extend(names.iter().cloned().zip(count..));
+                    count += names.len();
+                }
+                Value::Position(_) | Value::Old(_) => {
+                    return Err(GraphError::Call("a row reads neither positions nor old elements".into()));
+                }
+            }
+        }
+        lowered.result = lowered.formula(&body.outputs[0], &places, &mut count)?;
+        Ok(lowered)
+    }
+
+    /// The place of a formula over names; a name alone is its value.
+    fn formula(
+        &mut self,
+        expression: &Expression,
+        places: &FxHashMap<String, usize>,
+        count: &mut usize,
+    ) -> Result<usize> {
+        let used: Vec<String> = expression.names().into_iter().map(|(name, _)| name).collect();
+        let unknown = || GraphError::Call("a text names a value that it does not define".into());
+        let inputs: Vec<usize> =
+            used.iter().map(|name| places.get(name).copied().ok_or_else(unknown)).collect::<Result<_>>()?;
+        if let ([only], true) = (inputs.as_slice(), used.first().is_some_and(|used| *expression == name(used))) {
+            return Ok(*only);
+        }
+        let place = |name: &str| used.iter().position(|used| used == name).map(|i| format!("x{i}"));
+        let op = LoweredOp::Map(expression.renamed(place));
+        self.steps.push(LoweredStep { op, inputs, results: 1 });
+        *count += 1;
+        Ok(*count - 1)
+    }
 }
 
 impl Expander {
     fn map(&mut self, formula: &str, inputs: &[ValueId], dtype: DType) -> Result<ValueId> {
-        let formula: Expression = formula.parse().map_err(|e| GraphError::Call(format!("{e}")))?;
+        let formula = match self.formulas.get(formula) {
+            Some(known) => known.clone(),
+            None => {
+                let parsed: Expression = formula.parse().map_err(|e| GraphError::Call(format!("{e}")))?;
+                self.formulas.insert(formula.to_string(), parsed.clone());
+                parsed
+            }
+        };
         self.b.add_typed("", Op::Map(formula), inputs, dtype)
     }
 
@@ -85,54 +165,32 @@ impl Expander {
 
     /// The last value of a region's body over `x`, of this float type.
     fn text(&mut self, text: &str, axes: &[usize], x: ValueId, float: DType) -> Result<ValueId> {
-        let body = match self.bodies.get(&(text.to_string(), float)) {
-            Some(body) => body.clone(),
+        let lowered = match self.bodies.get(&(text.to_string(), float)) {
+            Some(lowered) => lowered.clone(),
             None => {
-                let input = BodyInput { name: "x".into(), dtype: float, reach: Reach::Element };
-                let body = Body::parse(text, vec![input], &[true], float);
-                let body = Rc::new(body.map_err(|error| GraphError::Call(error.to_string()))?);
-                self.bodies.insert((text.to_string(), float), body.clone());
-                body
+                let lowered = Rc::new(Lowered::of(text, float)?);
+                self.bodies.insert((text.to_string(), float), lowered.clone());
+                lowered
             }
         };
-        let mut names: FxHashMap<String, ValueId> = FxHashMap::default();
-        names.insert("x".into(), x);
-        for Definition { names: defined, value } in &body.definitions {
-            match value {
-                Value::Expression(expression) => {
-                    let value = self.formula(expression, &names, float)?;
-                    names.insert(defined[0].clone(), value);
+        let whole = self.b.shape(x).to_vec();
+        let mut slices = whole.clone();
+        axes.iter().for_each(|&axis| slices[axis] = 1);
+        // Each value with true for one of the slice.
+        let mut values = vec![(x, false)];
+        for LoweredStep { op, inputs, results } in &lowered.steps {
+            let given: Vec<ValueId> = inputs.iter().map(|&place| values[place].0).collect();
+            let (op, is_slice) = match op {
+                LoweredOp::Reduce(call) => {
+                    (Op::Reduce { call: call.clone(), axes: axes.to_vec(), keep_dims: true }, true)
                 }
-                Value::Reduction(reduction) => {
-                    let of = self.formula(&reduction.of, &names, float)?;
-                    let op = Op::Reduce { call: reduction.call.clone(), axes: axes.to_vec(), keep_dims: true };
-                    let values = self.b.add_all(&vec![""; defined.len()], op, &[of], Some(float))?;
-                    names.extend(defined.iter().cloned().zip(values));
-                }
-                Value::Position(_) | Value::Old(_) => {
-                    return Err(GraphError::Call("a row reads neither positions nor old elements".into()));
-                }
-            }
+                LoweredOp::Map(formula) => (Op::Map(formula.clone()), inputs.iter().all(|&place| values[place].1)),
+            };
+            let shape = if is_slice { &slices } else { &whole };
+            let made = self.b.unchecked(op, &given, vec![(float, shape.clone()); *results]);
+            values.extend(made.into_iter().map(|value| (value, is_slice)));
         }
-        self.formula(&body.outputs[0], &names, float)
-    }
-
-    /// A formula over names; a name alone is its value.
-    fn formula(
-        &mut self,
-        expression: &Expression,
-        names: &FxHashMap<String, ValueId>,
-        float: DType,
-    ) -> Result<ValueId> {
-        let used: Vec<String> = expression.names().into_iter().map(|(name, _)| name).collect();
-        let place = |name: &str| used.iter().position(|used| used == name).map(|i| format!("x{i}"));
-        let unknown = || GraphError::Call("a text names a value that it does not define".into());
-        let inputs =
-            used.iter().map(|name| names.get(name).copied().ok_or_else(unknown)).collect::<Result<Vec<ValueId>>>()?;
-        if let ([only], true) = (inputs.as_slice(), used.first().is_some_and(|used| *expression == name(used))) {
-            return Ok(*only);
-        }
-        self.b.add_typed("", Op::Map(expression.renamed(place)), &inputs, float)
+        Ok(values[lowered.result].0)
     }
 
     fn composite(
@@ -248,7 +306,7 @@ impl Expander {
         }
         let mut one = shape.clone();
         one[1] = 1;
-        let label = self.b.cast("", I64, inputs[1])?;
+        let label = self.b.add("", Op::Cast { to: I64, saturate: true }, &inputs[1..2])?;
         let label = self.b.reshape("", &one, label)?;
         let picked = self.b.add("", Op::Pick(1), &[x, label])?;
         let weight = match inputs.get(2) {
@@ -316,18 +374,5 @@ fn known(op: &str) -> Result<&'static Row> {
 fn row_text(row: &Row, call: &OpCall) -> String {
     row.params.iter().zip(call.params()).fold(row.text.to_string(), |text, (param, value)| {
         text.replace(&format!("{{{}}}", param.name), &format!("{value:?}"))
-    })
-}
-
-/// The formula with each conversion to a narrower float followed by one to `f64`, so that all floats are `f64`.
-pub(crate) fn in_f64(formula: &Expression) -> Expression {
-    formula.fold(&mut |folded: Folded<Expression>| match folded {
-        Folded::Int(value) => Expression::number(value),
-        Folded::Real(value) => Expression::from(value),
-        Folded::Name(text) => name(text),
-        Folded::Apply(Operation::Cast(dtype), args) if dtype.is_float() => {
-            Expression::of(Operation::Cast(DType::F64), [Expression::of(Operation::Cast(dtype), args)])
-        }
-        Folded::Apply(operation, args) => Expression::of(operation, args),
     })
 }

@@ -59,6 +59,8 @@ pub mod onnx;
 mod op;
 #[cfg(feature = "openvino")]
 pub mod openvino;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod plan;
 #[cfg(feature = "run")]
 mod run;
@@ -69,6 +71,7 @@ pub use build::{Builder, MAX_INPUTS, MAX_NAME, MAX_OUTPUTS};
 pub use cranefold_ir::DType;
 pub use data::Data;
 pub use error::GraphError;
+#[cfg(feature = "oracle")]
 pub use eval::Tensor;
 pub use fold::MAX_FOLDED;
 #[cfg(any(feature = "onnx", feature = "openvino"))]

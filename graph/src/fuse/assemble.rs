@@ -27,6 +27,9 @@ pub(super) struct Assembly<'g> {
     pub(super) options: &'g FuseOptions,
 }
 
+/// The name of each term that has one.
+type Names<'g> = Vec<Option<&'g str>>;
+
 /// The buffers of a plan, as they are found.
 struct Buffers {
     all: Vec<Buffer>,
@@ -78,25 +81,26 @@ impl<'g> Assembly<'g> {
         }
         let names = self.names();
         let mut notes = self.notes(&placement, &names);
-        let mut computed: Vec<(usize, FxHashSet<T>)> = vec![];
-        for step in placement.waits.order() {
+        // The first step that computes each term.
+        let mut computed: Vec<Option<usize>> = vec![None; terms.len()];
+        let order = placement.waits.order();
+        if order.len() < placement.units.len() {
+            return Err(GraphError::Call("the plan's steps wait for one another; this is a bug of the fuser".into()));
+        }
+        for step in order {
             match &placement.units[step] {
                 Unit::Opaque(node) => self.opaque(*node, &placement, &memory, &names, &mut buffers, &mut plan)?,
                 Unit::Kernel(kernel) => {
-                    let own: FxHashSet<T> = kernel
-                        .computed
-                        .keys()
-                        .map(|(t, _)| *t)
-                        .chain(kernel.reductions.iter().copied())
-                        .chain(kernel.outputs.iter().map(|placed| placed.term))
-                        .collect();
                     let left = kernel.outputs.iter().any(|placed| placement.left.contains(&placed.into.0));
                     let made = self.kernel(&placement, kernel, &memory, &names, &mut buffers);
                     match made {
                         Ok(mut made) if !left => {
                             made.notes = notes.remove(&step).unwrap_or_default();
+                            let own = kernel.computed.keys().map(|(t, _)| *t).chain(kernel.reductions.iter().copied());
+                            for t in own.chain(kernel.outputs.iter().map(|placed| placed.term)) {
+                                computed[t as usize].get_or_insert(plan.steps.len());
+                            }
                             plan.steps.push(PlanStep::Kernel(made));
-                            computed.push((plan.steps.len() - 1, own));
                         }
                         Ok(made) => {
                             let name = buffers.all[made.outputs[0]].name.clone();
@@ -110,9 +114,6 @@ impl<'g> Assembly<'g> {
                     }
                 }
             }
-        }
-        if placement.waits.order().len() < placement.units.len() {
-            return Err(GraphError::Call("the plan's steps wait for one another; this is a bug of the fuser".into()));
         }
         for output in self.primitive.outputs() {
             let value = self.primitive.value(output.value);
@@ -152,54 +153,54 @@ impl<'g> Assembly<'g> {
         wanted
     }
 
-    /// The type in memory of each written term and each leaf.
-    fn memory(&self, placement: &Placement, wanted: &FxHashMap<T, Vec<DType>>) -> FxHashMap<T, DType> {
+    /// The type in memory of each term, as far as it is written or a leaf.
+    fn memory(&self, placement: &Placement, wanted: &FxHashMap<T, Vec<DType>>) -> Vec<DType> {
         let terms = &self.translated.terms;
-        let mut memory: FxHashMap<T, DType> = FxHashMap::default();
-        let mut first: FxHashMap<T, DType> = FxHashMap::default();
+        let mut memory: Vec<DType> = (0..terms.len() as T).map(|t| terms.get(t).dtype).collect();
+        let mut first: Vec<Option<DType>> = vec![None; terms.len()];
         for &id in self.to {
-            first.entry(self.translated.of[id.index()]).or_insert(self.primitive.value(id).dtype);
+            first[self.translated.of[id.index()] as usize].get_or_insert(self.primitive.value(id).dtype);
         }
         for t in 0..terms.len() as T {
             if let TermOp::Leaf(id) = terms.get(t).op {
-                memory.insert(t, self.primitive.value(id).dtype);
+                memory[t as usize] = self.primitive.value(id).dtype;
             }
         }
         for &t in placement.written.keys() {
             let widest = wanted.get(&t).and_then(|dtypes| dtypes.iter().copied().max_by_key(|dtype| dtype.bytes()));
-            let own = widest.or(first.get(&t).copied()).unwrap_or(terms.get(t).dtype);
-            memory.insert(t, own);
+            if let Some(own) = widest.or(first[t as usize]) {
+                memory[t as usize] = own;
+            }
         }
         // An alias has the elements of its source.
         for (&t, written) in &placement.written {
             if let Some(source) = written.alias {
-                let own = memory.get(&source).copied().unwrap_or(terms.get(source).dtype);
-                memory.insert(t, own);
+                memory[t as usize] = memory[source as usize];
             }
         }
         memory
     }
 
     /// The names of terms: of the first value of the graph that each is.
-    fn names(&self) -> FxHashMap<T, &'g str> {
-        let mut names = FxHashMap::default();
+    fn names(&self) -> Names<'g> {
+        let terms = &self.translated.terms;
+        let mut names = vec![None; terms.len()];
         for (value, &id) in self.graph.values().iter().zip(self.to) {
-            names.entry(self.translated.of[id.index()]).or_insert(value.name.as_str());
+            names[self.translated.of[id.index()] as usize].get_or_insert(value.name.as_str());
         }
         // What has no value of its own but a view has that one's name.
-        let terms = &self.translated.terms;
         for (value, &id) in self.graph.values().iter().zip(self.to) {
             let mut t = self.translated.of[id.index()];
             while matches!(terms.get(t).op, TermOp::Reshape | TermOp::View(_)) {
                 t = terms.get(t).args[0];
-                names.entry(t).or_insert(value.name.as_str());
+                names[t as usize].get_or_insert(value.name.as_str());
             }
         }
         names
     }
 
-    fn name_of(&self, t: T, names: &FxHashMap<T, &str>) -> String {
-        names.get(&t).map_or_else(|| format!("t{t}"), |name| name.to_string())
+    fn name_of(&self, t: T, names: &Names) -> String {
+        names[t as usize].map_or_else(|| format!("t{t}"), |name| name.to_string())
     }
 
     /// The buffer of a term in its type in memory.
@@ -207,8 +208,8 @@ impl<'g> Assembly<'g> {
         &self,
         t: T,
         placement: &Placement,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, &str>,
+        memory: &[DType],
+        names: &Names,
         buffers: &mut Buffers,
     ) -> Result<usize, GraphError> {
         let terms = &self.translated.terms;
@@ -216,7 +217,7 @@ impl<'g> Assembly<'g> {
         while let Some(alias) = placement.written.get(&source).and_then(|written| written.alias) {
             source = alias;
         }
-        let dtype = memory.get(&source).copied().unwrap_or(terms.get(source).dtype);
+        let dtype = memory[source as usize];
         if let Some(&buffer) = buffers.of.get(&(source, dtype)) {
             return Ok(buffer);
         }
@@ -235,8 +236,8 @@ impl<'g> Assembly<'g> {
         &self,
         id: ValueId,
         placement: &Placement,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, &str>,
+        memory: &[DType],
+        names: &Names,
         buffers: &mut Buffers,
         plan: &mut Plan,
     ) -> Result<usize, GraphError> {
@@ -296,8 +297,8 @@ impl<'g> Assembly<'g> {
         &self,
         number: usize,
         placement: &Placement,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, &str>,
+        memory: &[DType],
+        names: &Names,
         buffers: &mut Buffers,
         plan: &mut Plan,
     ) -> Result<(), GraphError> {
@@ -326,8 +327,8 @@ impl<'g> Assembly<'g> {
         &self,
         placement: &Placement,
         kernel: &Kernel,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, &str>,
+        memory: &[DType],
+        names: &Names,
         buffers: &mut Buffers,
     ) -> Result<PlanKernel, String> {
         let terms = &self.translated.terms;
@@ -336,7 +337,7 @@ impl<'g> Assembly<'g> {
             while let Some(alias) = placement.written.get(&source).and_then(|written| written.alias) {
                 source = alias;
             }
-            memory.get(&source).copied().unwrap_or(terms.get(source).dtype)
+            memory[source as usize]
         };
         let order = if self.options.order == Order::Logical { "logical" } else { "" };
         let mut made = |is_one_element| {
@@ -371,8 +372,8 @@ impl<'g> Assembly<'g> {
         placement: &Placement,
         kernel: &Kernel,
         why: String,
-        memory: &FxHashMap<T, DType>,
-        names: &FxHashMap<T, &str>,
+        memory: &[DType],
+        names: &Names,
         buffers: &mut Buffers,
         plan: &mut Plan,
     ) -> Result<(), GraphError> {
@@ -388,7 +389,7 @@ impl<'g> Assembly<'g> {
     }
 
     /// The reasons that values are written for other steps, by the kernels that write them.
-    fn notes(&self, placement: &Placement, names: &FxHashMap<T, &str>) -> FxHashMap<usize, Vec<String>> {
+    fn notes(&self, placement: &Placement, names: &Names) -> FxHashMap<usize, Vec<String>> {
         let mut notes: FxHashMap<usize, Vec<String>> = FxHashMap::default();
         for (&t, written) in &placement.written {
             let reason = match written.why.iter().find(|why| !matches!(why, Why::Output | Why::Opaque)) {
@@ -406,15 +407,8 @@ impl<'g> Assembly<'g> {
     }
 
     /// Gives each node to the kernel that computes it, and counts its bytes.
-    fn count(&self, plan: &mut Plan, computed: &[(usize, FxHashSet<T>)]) {
+    fn count(&self, plan: &mut Plan, computed: &[Option<usize>]) {
         let graph = self.graph;
-        let mut kernel_of_term: FxHashMap<T, usize> = FxHashMap::default();
-        for (step, terms) in computed {
-            terms.iter().for_each(|&t| {
-                let known = kernel_of_term.entry(t).or_insert(*step);
-                *known = (*known).min(*step);
-            });
-        }
         let mut of_node: Vec<Option<usize>> = vec![None; graph.nodes().len()];
         let mut of_value: Vec<Option<usize>> = vec![None; graph.values().len()];
         for (number, node) in graph.nodes().iter().enumerate().rev() {
@@ -423,7 +417,7 @@ impl<'g> Assembly<'g> {
             }
             let own = node.outputs.iter().filter_map(|id| {
                 let t = self.translated.of[self.to[id.index()].index()];
-                kernel_of_term.get(&t).copied()
+                computed[t as usize]
             });
             // A node that a rewrite made needless belongs to its user.
             let user = node.outputs.iter().filter_map(|id| of_value[id.index()]);

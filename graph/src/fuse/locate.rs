@@ -33,21 +33,17 @@ impl Placement<'_> {
 
     /// The index of a term in a kernel, from the terms there that it follows from.
     pub(super) fn forward(&self, step: Step, kernel: &mut Kernel, t: T) -> Option<Index> {
-        self.forward_from(step, kernel, t, 0, &mut FxHashSet::default())
+        // Operands stand before their users: a term before all that has an index follows from none.
+        let known = kernel.index.keys().next().into_iter().chain(kernel.operands.iter().map(|(source, _)| source));
+        let first = known.min().copied().unwrap_or(T::MAX);
+        self.forward_from(step, kernel, t, first, &mut FxHashSet::default())
     }
 
-    fn forward_from(
-        &self,
-        step: Step,
-        kernel: &mut Kernel,
-        t: T,
-        depth: usize,
-        tried: &mut FxHashSet<T>,
-    ) -> Option<Index> {
+    fn forward_from(&self, step: Step, kernel: &mut Kernel, t: T, first: T, tried: &mut FxHashSet<T>) -> Option<Index> {
         if let Some(index) = kernel.index.get(&t) {
             return Some(index.clone());
         }
-        if depth > MAX_TERMS || !tried.insert(t) || tried.len() > MAX_TERMS {
+        if t < first || !tried.insert(t) || tried.len() > MAX_TERMS {
             return None;
         }
         let term = self.terms.get(t);
@@ -58,7 +54,7 @@ impl Placement<'_> {
             }
             TermOp::Centered(_) if self.home.get(&t) == Some(&step) => kernel.index.get(&term.args[0]).cloned(),
             TermOp::View(from) => {
-                let inner = self.forward_from(step, kernel, term.args[0], depth + 1, tried)?;
+                let inner = self.forward_from(step, kernel, term.args[0], first, tried)?;
                 let at = |(i, axis): (usize, &Option<usize>)| match axis {
                     Some(axis) => Some(inner[*axis].clone()),
                     None => (term.shape[i] == 1).then(Vec::new),
@@ -66,7 +62,7 @@ impl Placement<'_> {
                 from.iter().enumerate().map(at).collect()
             }
             TermOp::Reshape => {
-                let inner = self.forward_from(step, kernel, term.args[0], depth + 1, tried)?;
+                let inner = self.forward_from(step, kernel, term.args[0], first, tried)?;
                 let mut space = kernel.space.clone();
                 let index = space.reshaped(&inner, &term.shape)?;
                 kernel.space = space;
@@ -74,7 +70,7 @@ impl Placement<'_> {
             }
             TermOp::Apply(_) => {
                 let real = |arg: &&T| self.terms.number(**arg).is_none();
-                term.args.iter().filter(real).find_map(|&arg| self.forward_from(step, kernel, arg, depth + 1, tried))
+                term.args.iter().filter(real).find_map(|&arg| self.forward_from(step, kernel, arg, first, tried))
             }
             TermOp::Leaf(_) | TermOp::Reduce { .. } | TermOp::Concat(_) | TermOp::Slice(_) | TermOp::Centered(_) => {
                 let whole = |(source, access): &&(T, Access)| {

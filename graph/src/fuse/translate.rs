@@ -209,7 +209,8 @@ impl Translated {
     fn pick(&mut self, graph: &Graph, node: &Node, axis: usize) -> T {
         let (x, index) = (self.of[node.inputs[0].index()], self.of[node.inputs[1].index()]);
         let (from, picks) = (graph.value(node.inputs[0]), graph.value(node.inputs[1]));
-        let index = self.cast(index, picks.dtype, I64, false);
+        // Beyond the limits of i64 no element is picked, from either end.
+        let index = self.cast(index, picks.dtype, I64, true);
         // Along a new last axis stand the candidates; along the axis itself the picks.
         let rank = from.shape.len();
         let one = picks.shape[axis] == 1;

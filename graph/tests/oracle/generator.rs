@@ -84,7 +84,7 @@ fn random_node(rng: &mut Rng, b: &mut Builder, x: ValueId, values: &[ValueId]) -
         let axes: Vec<i64> = (0..rank as i64).filter(|_| rng.below(2) == 0).collect();
         if axes.is_empty() && rank > 0 { vec![rng.below(rank) as i64] } else { axes }
     };
-    match rng.below(12) {
+    match rng.below(13) {
         0 | 1 => {
             let formulas: &[&str] = match dtype {
                 DType::Bool => &["not x0", "select(x0, 1.5, 0.25)"],
@@ -162,6 +162,21 @@ fn random_node(rng: &mut Rng, b: &mut Builder, x: ValueId, values: &[ValueId]) -
         11 if rank > 0 => {
             let small = shape.iter().product::<u64>() < 10_000;
             if small { b.concat("", rng.below(rank) as i64, &[x, x]).ok() } else { None }
+        }
+        12 if dtype.is_float() && rank > 1 => {
+            let (axes, along) = (axes(rng), rng.below(rank) as i64);
+            let outside = f64::from(u8::from(rng.below(2) == 0));
+            let results = match rng.below(5) {
+                0 => b.composite(&[""], "hardmax", &[], &[along], &[x]),
+                1 => b.composite(&[""], "mvn", &[("eps", 0.5), ("outside", outside)], &axes, &[x]),
+                2 => b.composite(&[""], "instance_norm", &[("eps", 0.5)], &[], &[x]),
+                3 => {
+                    let groups = if shape[1] % 2 == 0 { 2.0 } else { 1.0 };
+                    b.composite(&[""], "group_norm", &[("eps", 0.5), ("groups", groups)], &[], &[x])
+                }
+                _ => b.composite(&["", "", ""], "layer_norm_stats", &[("eps", 0.5)], &axes, &[x]),
+            };
+            results.ok().and_then(|results| rng.pick(&[results.first().copied(), results.last().copied()]))
         }
         _ => None,
     }
