@@ -344,3 +344,29 @@ fn hostile_bytes_do_no_harm() {
         }
     }
 }
+
+/// A block that two shards share is reduced by one code wherever it lies, also where code reads positions.
+#[test]
+fn equal_blocks_share_their_code() {
+    let region = "region x:f32[9000,6] axes=[0] order=logical { sum(x * f32(position(0))) }";
+    for text in ["sum f32[90000] order=logical", "argmax f32[90000] order=logical", region] {
+        let (compiler, whole) = (Compiler::host().expect("this machine"), spec(text));
+        let partial = compiler.partial(&whole).expect("partial results");
+        let memory = Memory::of(&whole, 0, 1, (0, 0));
+        let block = partial.layout().block_units;
+        let mut compiles = vec![];
+        for number in [1, 2, 7] {
+            let part = |range: Range<u64>| {
+                let mut chunk: Vec<Range<u64>> = whole.shape().iter().map(|&extent| 0..extent).collect();
+                chunk[0] = range;
+                state(&partial, &whole, &memory, &chunk)
+            };
+            let (start, middle, end) = (number * block, number * block + 10, (number + 1) * block);
+            let (older, mut newer) = (part(start..middle), part(middle..end));
+            partial.combine(&older, &mut newer, 1).expect("neighbours");
+            assert!(used(&partial, &newer) == used(&partial, &part(start..end)), "{text}");
+            compiles.push(compiler.statistics().compiles);
+        }
+        assert!(compiles.iter().all(|&count| count == compiles[0]), "{text}: {compiles:?}");
+    }
+}

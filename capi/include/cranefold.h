@@ -245,10 +245,21 @@ typedef struct cranefold_shard cranefold_shard;
 /* An error of the code CRANEFOLD_ERROR_COMPILE if slices are not reduced in blocks. */
 cranefold_error *cranefold_partial_new(const cranefold_compiler *compiler, const char *spec,
                                        cranefold_partial **partial);
+/* The partial results of a box of the kept axes: `bounds` has `kept` pairs, the first index and the end along each of them in
+ * order. The spec has `order=logical` and no layouts, and operands are row-major arrays of the box. */
+cranefold_error *cranefold_partial_of(const cranefold_compiler *compiler, const char *spec, const uint64_t *bounds,
+                                      size_t kept, cranefold_partial **partial);
 void cranefold_partial_free(cranefold_partial *partial);
+/* The axis that chunks are ranges of: the first reduced axis of extent above 1. An error without `order=logical`. */
+cranefold_error *cranefold_partial_axis(const cranefold_partial *partial, size_t *axis);
 uint64_t cranefold_partial_blocks(const cranefold_partial *partial);
 /* Bytes of a state: plain bytes without pointers, which need no alignment and may be sent. */
 size_t cranefold_partial_state_bytes(const cranefold_partial *partial);
+/* The bytes of a state that have to be sent: of one, by its first 64 bytes, and of the state of a range of the axis. */
+cranefold_error *cranefold_partial_used_bytes(const cranefold_partial *partial, const void *state, size_t bytes,
+                                              size_t *used);
+cranefold_error *cranefold_partial_range_bytes(const cranefold_partial *partial, uint64_t first, uint64_t end,
+                                               size_t *used);
 /* Writes 2 * `count` numbers, the first block and the end of each of `count` ranges of nearly the same length. */
 cranefold_error *cranefold_partial_ranges(const cranefold_partial *partial, size_t count, uint64_t *bounds);
 /* The nests that merge and finish states, as text. */
@@ -288,6 +299,9 @@ cranefold_error *cranefold_partial_combine(const cranefold_partial *partial, con
 /* The blocks of one state; its first 64 bytes are enough. */
 cranefold_error *cranefold_partial_blocks_of(const cranefold_partial *partial, const void *state, size_t bytes,
                                              uint64_t *first, uint64_t *end);
+/* The range of the axis that one state has; its first 64 bytes are enough. */
+cranefold_error *cranefold_partial_range_of(const cranefold_partial *partial, const void *state, size_t bytes,
+                                            uint64_t *first, uint64_t *end);
 /* The inputs of `cranefold_partial_finish` (scalars, and inputs of `then`): how many, and the number in the spec of each,
  * or -1. */
 size_t cranefold_partial_finish_inputs(const cranefold_partial *partial);

@@ -108,6 +108,12 @@ inline std::vector<cranefold_tensor> all(std::span<const tensor> tensors) {
     return list;
 }
 
+inline std::vector<std::uint64_t> bounds(const std::vector<std::pair<std::uint64_t, std::uint64_t>> &ranges) {
+    std::vector<std::uint64_t> all;
+    for (const auto &[first, end] : ranges) all.insert(all.end(), {first, end});
+    return all;
+}
+
 template <auto free> struct freed {
     template <class T> void operator()(T *handle) const noexcept { free(handle); }
 };
@@ -238,6 +244,24 @@ class partial {
     explicit partial(cranefold_partial *given) : handle_(given) {}
     [[nodiscard]] std::uint64_t blocks() const { return cranefold_partial_blocks(handle_.get()); }
     [[nodiscard]] std::size_t state_bytes() const { return cranefold_partial_state_bytes(handle_.get()); }
+    // The axis that chunks are ranges of.
+    [[nodiscard]] std::size_t axis() const {
+        std::size_t axis = 0;
+        check(cranefold_partial_axis(handle_.get(), &axis));
+        return axis;
+    }
+    // The bytes of a state that have to be sent.
+    [[nodiscard]] std::size_t used_bytes(std::span<const std::byte> state) const {
+        std::size_t used = 0;
+        check(cranefold_partial_used_bytes(handle_.get(), state.data(), state.size(), &used));
+        return used;
+    }
+    // Those of the state of a range of the axis.
+    [[nodiscard]] std::size_t range_bytes(std::uint64_t first, std::uint64_t end) const {
+        std::size_t used = 0;
+        check(cranefold_partial_range_bytes(handle_.get(), first, end, &used));
+        return used;
+    }
     // The first block and the end of each of `count` ranges.
     [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges(std::size_t count) const {
         std::vector<std::uint64_t> bounds(2 * count);
@@ -248,11 +272,7 @@ class partial {
     }
     // The shard of a chunk: the first index and the end along each axis.
     [[nodiscard]] cranefold::shard shard_of(const std::vector<std::pair<std::uint64_t, std::uint64_t>> &chunk) const {
-        std::vector<std::uint64_t> bounds;
-        for (const auto &[first, end] : chunk) {
-            bounds.push_back(first);
-            bounds.push_back(end);
-        }
+        const std::vector<std::uint64_t> bounds = detail::bounds(chunk);
         cranefold_shard *made = nullptr;
         check(cranefold_partial_shard_of(handle_.get(), bounds.data(), chunk.size(), &made));
         return cranefold::shard(made);
@@ -281,6 +301,12 @@ class partial {
     [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> blocks_of(std::span<const std::byte> state) const {
         std::pair<std::uint64_t, std::uint64_t> range;
         check(cranefold_partial_blocks_of(handle_.get(), state.data(), state.size(), &range.first, &range.second));
+        return range;
+    }
+    // The range of the axis that a state has.
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> range_of(std::span<const std::byte> state) const {
+        std::pair<std::uint64_t, std::uint64_t> range;
+        check(cranefold_partial_range_of(handle_.get(), state.data(), state.size(), &range.first, &range.second));
         return range;
     }
     // The numbers in the spec of the inputs that `finish` takes.
@@ -338,6 +364,14 @@ class compiler {
     [[nodiscard]] cranefold::partial partial(const std::string &spec) const {
         cranefold_partial *made = nullptr;
         check(cranefold_partial_new(handle_.get(), spec.c_str(), &made));
+        return cranefold::partial(made);
+    }
+    // The partial results of a box of the kept axes: the first index and the end along each of them.
+    [[nodiscard]] cranefold::partial
+    partial_of(const std::string &spec, const std::vector<std::pair<std::uint64_t, std::uint64_t>> &kept) const {
+        const std::vector<std::uint64_t> bounds = detail::bounds(kept);
+        cranefold_partial *made = nullptr;
+        check(cranefold_partial_of(handle_.get(), spec.c_str(), bounds.data(), kept.size(), &made));
         return cranefold::partial(made);
     }
     [[nodiscard]] cranefold_statistics statistics() const {

@@ -56,6 +56,31 @@ pub unsafe extern "C" fn cranefold_partial_new(
     })
 }
 
+/// Makes the partial results of a box of the kept axes: `bounds` has the first index and the end along each of them.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cranefold_partial_of(
+    compiler: *const Compiler,
+    spec: *const c_char,
+    bounds: *const u64,
+    kept: usize,
+    partial: *mut *mut Partial,
+) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (into, compiler, spec) =
+            unsafe { (place(partial, "partial")?, given(compiler, "compiler")?, text(spec, "spec")?) };
+        // SAFETY: as above.
+        let bounds = unsafe { list(bounds.cast::<[u64; 2]>(), kept, "bounds")? };
+        let kept: Vec<Range<u64>> = bounds.iter().map(|&[first, end]| range(first, end)).collect();
+        let partial = compiler.compiler.partial_of(&spec.parse::<Spec>()?, &kept)?;
+        give(into, Partial { _registered: mpi::register(&partial), partial });
+        Ok(())
+    })
+}
+
 /// Frees partial results; their shards stay.
 ///
 /// # Safety
@@ -86,6 +111,39 @@ pub unsafe extern "C" fn cranefold_partial_state_bytes(partial: *const Partial) 
     unsafe { partial.as_ref() }.map_or(0, |partial| partial.partial.state_bytes())
 }
 
+/// Writes the axis that shards are ranges of.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cranefold_partial_axis(partial: *const Partial, axis: *mut usize) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (into, partial) = unsafe { (place(axis, "axis")?, given(partial, "partial")?) };
+        into.write(partial.partial.axis()?);
+        Ok(())
+    })
+}
+
+/// Writes the bytes that the state of a range of the axis of shards uses.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cranefold_partial_range_bytes(
+    partial: *const Partial,
+    first: u64,
+    end: u64,
+    used: *mut usize,
+) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (into, partial) = unsafe { (place(used, "used")?, given(partial, "partial")?) };
+        into.write(partial.partial.range_bytes(&range(first, end))?);
+        Ok(())
+    })
+}
+
 /// Writes the first and the end of each of `count` ranges, nearly even, that all blocks are in.
 ///
 /// # Safety
@@ -114,7 +172,7 @@ pub unsafe extern "C" fn cranefold_partial_ranges(
 }
 
 /// The blocks or indices from `first` to before `end`. A range that is backwards is refused by the library.
-fn blocks(first: u64, end: u64) -> Range<u64> {
+fn range(first: u64, end: u64) -> Range<u64> {
     first..end
 }
 
@@ -132,7 +190,7 @@ pub unsafe extern "C" fn cranefold_partial_shard(
     guard(|| {
         // SAFETY: the caller keeps the header's contract.
         let (into, partial) = unsafe { (place(shard, "shard")?, given(partial, "partial")?) };
-        let shard = partial.partial.shard(blocks(first, end))?;
+        let shard = partial.partial.shard(range(first, end))?;
         let operands = partial.partial.spec().inputs();
         let dtypes = shard.inputs().iter().map(|span| operands[span.input].dtype()).collect();
         give(into, Shard { shard, dtypes });
@@ -156,7 +214,7 @@ pub unsafe extern "C" fn cranefold_partial_shard_of(
         let (into, partial) = unsafe { (place(shard, "shard")?, given(partial, "partial")?) };
         // SAFETY: as above.
         let bounds = unsafe { list(bounds.cast::<[u64; 2]>(), axes, "bounds")? };
-        let chunk: Vec<Range<u64>> = bounds.iter().map(|&[first, end]| blocks(first, end)).collect();
+        let chunk: Vec<Range<u64>> = bounds.iter().map(|&[first, end]| range(first, end)).collect();
         let shard = partial.partial.shard_of(&chunk)?;
         let operands = partial.partial.spec().inputs();
         let dtypes = shard.inputs().iter().map(|span| operands[span.input].dtype()).collect();
@@ -333,6 +391,51 @@ pub unsafe extern "C" fn cranefold_partial_blocks_of(
         let blocks = partial.partial.blocks_of(state)?;
         first.write(blocks.start);
         end.write(blocks.end);
+        Ok(())
+    })
+}
+
+/// Writes the range of the axis of shards that a state has.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cranefold_partial_range_of(
+    partial: *const Partial,
+    state: *const c_void,
+    bytes: usize,
+    first: *mut u64,
+    end: *mut u64,
+) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (partial, state) = unsafe { (given(partial, "partial")?, list(state.cast::<u8>(), bytes, "state")?) };
+        // SAFETY: as above.
+        let (first, end) = unsafe { (place(first, "first")?, place(end, "end")?) };
+        let range = partial.partial.range_of(state)?;
+        first.write(range.start);
+        end.write(range.end);
+        Ok(())
+    })
+}
+
+/// Writes the bytes that a state uses.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cranefold_partial_used_bytes(
+    partial: *const Partial,
+    state: *const c_void,
+    bytes: usize,
+    used: *mut usize,
+) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (partial, state) = unsafe { (given(partial, "partial")?, list(state.cast::<u8>(), bytes, "state")?) };
+        // SAFETY: as above.
+        let into = unsafe { place(used, "used")? };
+        into.write(partial.partial.used_bytes(state)?);
         Ok(())
     })
 }

@@ -408,6 +408,45 @@ static void texts(const cranefold_compiler *compiler) {
 
 #define STATE CRANEFOLD_ERROR_STATE
 
+/* The last column of a matrix, in two chunks of rows. */
+static void boxes(const cranefold_compiler *compiler, float *x) {
+    const char *spec = "sum f32[700,3] axes=[0] order=logical";
+    const int64_t shape[2] = {700, 3}, three = 3;
+    float whole[3], last = -7, column[700];
+    for (int row = 0; row < 700; row++) column[row] = x[3 * row + 2];
+    cranefold_tensor in = cranefold_tensor_of(x, CRANEFOLD_F32, 2, shape), out = cranefold_tensor_of(whole, CRANEFOLD_F32, 1, &three);
+    cranefold_kernel *kernel = kernel_of(compiler, spec);
+    DONE(cranefold_run(kernel, &in, 1, &out, 1));
+    cranefold_kernel_free(kernel);
+    cranefold_partial *partial = NULL;
+    cranefold_shard *shard = NULL;
+    uint64_t box[2] = {2, 3};
+    REFUSED(cranefold_partial_of(NULL, spec, box, 1, &partial), ARGUMENT, "`compiler` is null");
+    REFUSED(cranefold_partial_of(compiler, NULL, box, 1, &partial), ARGUMENT, "`spec` is null");
+    REFUSED(cranefold_partial_of(compiler, spec, NULL, 1, &partial), ARGUMENT, "`bounds` is null");
+    REFUSED(cranefold_partial_of(compiler, spec, box, 1, NULL), ARGUMENT, "`partial` is null");
+    REFUSED(cranefold_partial_of(compiler, spec, box, 0, &partial), CRANEFOLD_ERROR_COMPILE, "0 ranges are given");
+    REFUSED(cranefold_partial_of(compiler, "sum f32[700,3] axes=[0]", box, 1, &partial), CRANEFOLD_ERROR_COMPILE, "order=logical");
+    CHECK(!partial);
+    DONE(cranefold_partial_of(compiler, spec, box, 1, &partial));
+    const size_t bytes = cranefold_partial_state_bytes(partial);
+    char *state = calloc(2, bytes);
+    for (int n = 0; n < 2; n++) {
+        const uint64_t bounds[4] = {n ? 333 : 0, n ? 700 : 333, 2, 3};
+        const int64_t elems = (int64_t)(bounds[1] - bounds[0]);
+        cranefold_tensor part = cranefold_tensor_of(column + bounds[0], CRANEFOLD_F32, 1, &elems);
+        DONE(cranefold_partial_shard_of(partial, bounds, 2, &shard));
+        DONE(cranefold_shard_run(shard, &part, 1, state + (size_t)n * bytes, bytes));
+        cranefold_shard_free(shard);
+    }
+    DONE(cranefold_partial_combine(partial, state + bytes, state, bytes, 1));
+    out = cranefold_tensor_of(&last, CRANEFOLD_F32, 0, NULL);
+    DONE(cranefold_partial_finish(partial, state, bytes, 1, NULL, 0, &out, 1));
+    CHECK(memcmp(&last, &whole[2], sizeof last) == 0);
+    free(state);
+    cranefold_partial_free(partial);
+}
+
 /* Chunks of any range: their states combine to the bits of the kernel. */
 static void chunks(const cranefold_compiler *compiler, float *x, int64_t count) {
     const char *spec = "mean f32[100000] order=logical";
@@ -439,15 +478,42 @@ static void chunks(const cranefold_compiler *compiler, float *x, int64_t count) 
         DONE(cranefold_partial_shard_of(partial, bounds, 1, &shard));
         cranefold_tensor part = cranefold_tensor_of(x + bounds[0], CRANEFOLD_F32, 1, &elems);
         DONE(cranefold_shard_run(shard, &part, 1, state, bytes));
+        uint64_t first, end;
+        size_t used, expected;
+        DONE(cranefold_partial_range_of(partial, state, 64, &first, &end));
+        CHECK(end - first == bounds[1] - bounds[0] && (first == end || first == bounds[0]));
+        DONE(cranefold_partial_used_bytes(partial, state, 64, &used));
+        DONE(cranefold_partial_range_bytes(partial, bounds[0], bounds[1], &expected));
+        CHECK(used == expected && used <= bytes);
         DONE(cranefold_partial_combine(partial, state, all, bytes, 1));
         cranefold_shard_free(shard);
     }
+    uint64_t first;
+    size_t used, axis;
+    DONE(cranefold_partial_axis(partial, &axis));
+    CHECK(axis == 0);
+    REFUSED(cranefold_partial_axis(NULL, &axis), ARGUMENT, "`partial` is null");
+    REFUSED(cranefold_partial_axis(partial, NULL), ARGUMENT, "`axis` is null");
+    REFUSED(cranefold_partial_axis(ordered, &axis), CRANEFOLD_ERROR_COMPILE, "order=logical");
+    REFUSED(cranefold_partial_range_of(NULL, all, bytes, &first, &first), ARGUMENT, "`partial` is null");
+    REFUSED(cranefold_partial_range_of(partial, all, bytes, NULL, &first), ARGUMENT, "`first` is null");
+    REFUSED(cranefold_partial_range_of(partial, all, bytes, &first, NULL), ARGUMENT, "`end` is null");
+    REFUSED(cranefold_partial_range_of(partial, all, 63, &first, &bounds[0]), CRANEFOLD_ERROR_STATE, "63 bytes");
+    REFUSED(cranefold_partial_used_bytes(NULL, all, bytes, &used), ARGUMENT, "`partial` is null");
+    REFUSED(cranefold_partial_used_bytes(partial, NULL, bytes, &used), ARGUMENT, "`state` is null");
+    REFUSED(cranefold_partial_used_bytes(partial, all, bytes, NULL), ARGUMENT, "`used` is null");
+    REFUSED(cranefold_partial_used_bytes(ordered, all, bytes, &used), CRANEFOLD_ERROR_STATE, "of problem");
+    REFUSED(cranefold_partial_range_bytes(NULL, 0, 1, &used), ARGUMENT, "`partial` is null");
+    REFUSED(cranefold_partial_range_bytes(partial, 0, 1, NULL), ARGUMENT, "`used` is null");
+    REFUSED(cranefold_partial_range_bytes(partial, 0, 100001, &used), CRANEFOLD_ERROR_COMPILE, "within the axis");
+    REFUSED(cranefold_partial_range_bytes(ordered, 0, 1, &used), CRANEFOLD_ERROR_COMPILE, "order=logical");
     out = cranefold_tensor_of(&mean, CRANEFOLD_F32, 0, NULL);
     DONE(cranefold_partial_finish(partial, all, bytes, 1, NULL, 0, &out, 1));
     CHECK(memcmp(&mean, &whole, sizeof mean) == 0);
     free(state);
     cranefold_partial_free(ordered);
     cranefold_partial_free(partial);
+    boxes(compiler, x);
 }
 
 static void partials(const cranefold_compiler *compiler) {

@@ -108,6 +108,34 @@ int main() {
     partial.finish(all, {}, {cranefold::tensor(total)});
     CHECK(total == 0.5 && partial.dump().find("finish") != std::string::npos);
     CHECK(thrown([&] { partial.finish(partial.identity(), {}, {cranefold::tensor(total)}); }, "takes all") == CRANEFOLD_ERROR_STATE);
+
+    // Chunks of columns 1 and 2 of an array, which end anywhere.
+    std::vector<float> table(3 * 1000), chunk;
+    for (std::size_t i = 0; i < table.size(); i++) table[i] = static_cast<float>(i) * 0.37f;
+    float means[3], some[2];
+    compiler.compile("mean f32[1000,3] axes=[0] order=logical").run({{table.data(), {1000, 3}}}, {{means, {3}}});
+    const auto columns = compiler.partial_of("mean f32[1000,3] axes=[0] order=logical", {{1, 3}});
+    CHECK(columns.axis() == 0);
+    all = columns.identity();
+    for (const auto &[first, end] : {std::pair{0, 1}, std::pair{1, 1}, std::pair{1, 700}, std::pair{700, 1000}}) {
+        chunk.clear();
+        for (int row = first; row < end; row++) chunk.insert(chunk.end(), {table[3 * row + 1], table[3 * row + 2]});
+        const auto shard = columns.shard_of({{first, end}, {1, 3}});
+        std::vector<std::byte> state(columns.state_bytes());
+        shard.run({cranefold::tensor(std::span<const float>(chunk))}, state);
+        const auto [from, to] = columns.range_of(state);
+        CHECK(first == end || (from == std::uint64_t(first) && to == std::uint64_t(end)));
+        CHECK(columns.used_bytes(state) == columns.range_bytes(first, end) && columns.used_bytes(state) <= state.size());
+        columns.combine(state, all);
+    }
+    columns.finish(all, {}, {{some, {2}}});
+    CHECK(some[0] == means[1] && some[1] == means[2]);
+    CHECK(thrown([&] { static_cast<void>(columns.shard_of({{0, 1001}, {1, 3}})); }, "within the axis") == CRANEFOLD_ERROR_COMPILE);
+    CHECK(thrown([&] { static_cast<void>(columns.shard_of({{0, 1}, {0, 3}})); }, "these partial results are of 1..3") ==
+          CRANEFOLD_ERROR_COMPILE);
+    CHECK(thrown([&] { static_cast<void>(partial.axis()); }, "order=logical") == CRANEFOLD_ERROR_COMPILE);
+    CHECK(thrown([&] { static_cast<void>(compiler.partial_of("sum f32[4]", {})); }, "order=logical") == CRANEFOLD_ERROR_COMPILE);
+
     compiler.clear();
     CHECK(compiler.statistics().kernels == 0);
     std::puts("C++: every class did its work");

@@ -6,7 +6,7 @@
 //! the blocks from `c * 2^k` on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the
 //! parts' states like blocks, is merging all blocks.
 
-use super::{Share, lower_keeping};
+use super::{Counted, Share, lower_keeping};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{IndexBox, Offsets, Problem};
@@ -109,6 +109,9 @@ fn of_blocks(problem: &Problem, form: Form, count: u64) -> Vec<Share> {
     let Some(blocks) = blocks(problem, form) else { return vec![] };
     let each = blocks_of_part(blocks, count);
     let parts = blocks.div_ceil(each);
-    let share = |part: u64| Share::Blocks { blocks: part * each..((part + 1) * each).min(blocks), part, parts };
+    let share = |part: u64| {
+        let blocks = part * each..((part + 1) * each).min(blocks);
+        Share::Blocks { blocks, part, parts, counted: Counted::default() }
+    };
     (0..parts).map(share).collect()
 }

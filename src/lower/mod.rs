@@ -42,7 +42,7 @@ use crate::problem::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Proble
 use at::At;
 use cranefold_ir::ops::{Computation, Form, Group, Method, Phase, in_memory};
 use cranefold_ir::{
-    AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over,
+    AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over,
     Scalar, Stmt,
 };
 use std::ops::Range;
@@ -68,12 +68,41 @@ pub enum Share {
         part: u64,
         /// The number of parts.
         parts: u64,
+        /// The numbers that the problem counts from the first of the blocks on.
+        counted: Counted,
     },
     /// The finish after all parts of blocks: their states are merged and finished.
     Finish {
         /// The number of parts.
         parts: u64,
     },
+}
+
+/// The positions and indices that a problem counts from the start of a part, and not of the slice. The number at the
+/// start is added when the nest runs: it is the one element of a buffer, one buffer for each after those of the states,
+/// the position's first. Parts that differ in these numbers alone have one nest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// True if the position in the slice is counted so.
+    pub position: bool,
+    /// The indices, by their numbers among inputs.
+    pub indices: Vec<usize>,
+}
+
+impl Counted {
+    /// The buffers of the numbers at the start.
+    pub fn buffers(&self, problem: &Problem) -> Vec<Buffer> {
+        let position = self.position.then(|| problem.types().position());
+        let indices = self.indices.iter().map(|_| problem.index_type());
+        let buffer = |dtype| Buffer { role: BufferRole::In, dtype, len: 1 };
+        position.into_iter().chain(indices).map(buffer).collect()
+    }
+
+    /// The place of an index among the buffers.
+    fn of_index(&self, input: usize) -> Option<usize> {
+        let at = self.indices.iter().position(|&index| index == input)?;
+        Some(at + usize::from(self.position))
+    }
 }
 
 /// The naive nest of a problem in its plain form, named `name`.
@@ -541,7 +570,8 @@ impl<'p> Lowering<'p> {
 
     fn load(&self, input: usize, at: &At) -> Expr {
         let Some(Input { operand, .. }) = self.problem.inputs.get(input) else {
-            return Expr::At(self.problem.index_type(), at.input(input));
+            let index = Expr::At(self.problem.index_type(), at.input(input));
+            return self.past_start(index, |counted| counted.of_index(input));
         };
         let dtype = in_memory(operand.dtype);
         match self.operands.inputs[input] {
@@ -550,10 +580,21 @@ impl<'p> Lowering<'p> {
         }
     }
 
+    /// A position or an index, with the number at the start of the part added if the problem counts it from there on.
+    fn past_start(&self, number: Expr, of: impl Fn(&Counted) -> Option<usize>) -> Expr {
+        let Share::Blocks { counted, .. } = self.share else { return number };
+        let Some(at) = of(counted) else { return number };
+        let (buf, dtype) = (self.start_buffer(at), number.dtype());
+        Expr::Op(Op::Add, dtype, vec![number, Expr::Load(buf, dtype, Index::default())])
+    }
+
     /// The first arguments of lifts, after statements that compute some: the element of each input that they read, the
     /// values of earlier stages, and the position of the element if lifts take it.
     fn loads(&mut self, at: &At) -> (Vec<Stmt>, Vec<Expr>) {
-        let position = self.visit.takes_position.then(|| Expr::At(self.problem.types().position(), at.position()));
+        let position = self.visit.takes_position.then(|| {
+            let position = Expr::At(self.problem.types().position(), at.position());
+            self.past_start(position, |counted| counted.position.then_some(0))
+        });
         let (stmts, mut args) = match &self.visit.gathered {
             Some(gathered) => (vec![], gathered.read(&at.position())),
             None => {

@@ -35,7 +35,7 @@ impl Share {
     }
 }
 
-/// The buffers of states that the share stores or reads.
+/// The buffers of states that the share stores or reads, and of the numbers at its start.
 pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffer> {
     let (role, parts) = match *share {
         Share::Blocks { parts, .. } => (BufferRole::Out, parts),
@@ -44,7 +44,8 @@ pub(super) fn buffers(problem: &Problem, form: Form, share: &Share) -> Vec<Buffe
     };
     let stored = Stored::of(problem, form).expect("only blocks are shared out so");
     let buffer = |(dtype, lanes)| Buffer { role, dtype, len: parts * slices(problem) * lanes };
-    stored.values().map(buffer).collect()
+    let starts = if let Share::Blocks { counted, .. } = share { counted.buffers(problem) } else { vec![] };
+    stored.values().map(buffer).chain(starts).collect()
 }
 
 fn slices(problem: &Problem) -> u64 {
@@ -61,9 +62,15 @@ impl Lowering<'_> {
         BufId((self.problem.inputs.len() + self.problem.outputs.len() + self.first_state + value) as u32)
     }
 
+    /// The buffer of a number at the start of the share.
+    pub(super) fn start_buffer(&self, number: usize) -> BufId {
+        let states = self.nest.buffers.iter().rposition(|b| b.role != BufferRole::In).map_or(0, |last| last + 1);
+        BufId((states + number) as u32)
+    }
+
     /// Stores a merged state if the share is a part of the blocks.
     pub(super) fn given(&mut self, state: &State, lanes: u64, at: &At) -> Vec<Stmt> {
-        let Share::Blocks { part, .. } = *self.share else { return vec![] };
+        let &Share::Blocks { part, .. } = self.share else { return vec![] };
         let start = self.place(Index::constant(part as i64), lanes, at);
         self.repeat(Over::Element, lanes, LoopKind::Parallel, |this, e| {
             let store = |(n, value)| Stmt::Store { buf: this.state_buffer(n), index: start.add(&e), value };

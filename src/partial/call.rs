@@ -3,7 +3,7 @@
 use super::nests::Keep;
 use super::ranges::are_halves;
 use super::{Partial, subtrees};
-use crate::error::{CallError, CalledOperand, PartialError};
+use crate::error::{CallError, CalledOperand, Error, PartialError};
 use crate::kernel::{Input, Memory, Output};
 use crate::keyed::title;
 use crate::spec::Spec;
@@ -331,6 +331,28 @@ impl Partial {
     /// [`PartialError`] if the bytes are no state of this problem.
     pub fn used_bytes(&self, state: &[u8]) -> Result<usize, PartialError> {
         Ok(self.used(&self.units_of(state)?))
+    }
+
+    /// The used bytes of the state of a range of the axis of shards ([`axis`](Partial::axis)), raw ends included. A message
+    /// of this size holds it.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Spec};
+    ///
+    /// let spec: Spec = "sum f32[1000000] order=logical".parse()?;
+    /// let partial = Compiler::host()?.partial(&spec)?;
+    /// // A header and 64 lanes; a range that ends in the next block has its elements too.
+    /// assert_eq!(partial.range_bytes(&(0..4096))?, 64 + 256);
+    /// assert_eq!(partial.range_bytes(&(0..4196))?, 64 + 256 + 448);
+    /// # Ok::<(), cranefold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotInShards`] if there are no shards of elements, [`Error::NoShard`] if the range is not within the axis.
+    pub fn range_bytes(&self, range: &Range<u64>) -> Result<usize, Error> {
+        let along = self.along()?;
+        along.check(range)?;
+        Ok(self.used(&along.units(range)))
     }
 
     fn used(&self, units: &Range<u64>) -> usize {

@@ -4,7 +4,7 @@
 //! bits differ between instruction sets, and the bytes of a state must not.
 
 use crate::lower::program::from_start;
-use crate::lower::{Share, lower_share};
+use crate::lower::{Counted, Share, lower_share};
 use crate::problem::Problem;
 use crate::problem::blocks::{Stored, StoredGroup};
 use cranefold_ir::ops::Form;
@@ -19,9 +19,11 @@ pub enum Keep {
 }
 
 /// The nest that stores the state of a range of blocks, on buffers cut to the elements that it touches, and the starts
-/// of those. The buffers are those of the problem, then one for each value of the state.
-pub fn of_blocks(problem: &Problem, name: &str, blocks: Range<u64>) -> (Nest, Vec<u64>) {
-    let mut nest = lower_share(problem, Form::Plain, name, &Share::Blocks { blocks, part: 0, parts: 1 });
+/// of those. The buffers are those of the problem, then one for each value of the state, then one for each number that is
+/// counted from the first block on.
+pub fn of_blocks(problem: &Problem, name: &str, blocks: Range<u64>, counted: Counted) -> (Nest, Vec<u64>) {
+    let share = Share::Blocks { blocks, part: 0, parts: 1, counted };
+    let mut nest = lower_share(problem, Form::Plain, name, &share);
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
     nest.body = body.into_iter().map(|stmt| canonical(stmt, &mut nest, &mut names)).collect();

@@ -14,9 +14,13 @@
 //! In a fragment an input is a row-major array like that of the shard: its outer dims, so many positions, its inner dims. An
 //! input that is broadcast along the axis is whole in every fragment.
 
-use crate::problem::Problem;
+use crate::error::Error;
+use crate::kernel::Input;
+use crate::lower::Counted;
 use crate::problem::tree::Tree;
+use crate::problem::{Offsets, Problem};
 use crate::spec::{Order, Spec};
+use cranefold_ir::{Buffer, DType};
 use std::ops::Range;
 
 /// The first reduced axis of extent above 1, and the dim of the problem that it lies in.
@@ -148,6 +152,20 @@ pub(super) fn is_dense(spec: &Spec) -> bool {
 }
 
 impl Along {
+    /// Checks that a range is within the axis.
+    pub fn check(&self, range: &Range<u64>) -> Result<(), Error> {
+        let Along { axis, extent, .. } = *self;
+        match range.start <= range.end && range.end <= extent {
+            true => Ok(()),
+            false => Err(Error::NoShard {
+                axis,
+                given: range.clone(),
+                extent,
+                why: "the range is not within the axis".into(),
+            }),
+        }
+    }
+
     /// The positions of the dim in a range of the axis.
     pub fn positions(&self, range: &Range<u64>) -> Range<u64> {
         range.start * self.per_index..range.end * self.per_index
@@ -165,9 +183,10 @@ impl Along {
         units.start / each..units.end.div_ceil(each)
     }
 
-    /// Returns true if the units are positions.
-    pub fn counts_positions(&self) -> bool {
-        self.per_position == 1
+    /// The position that a unit lies in, and the units of that before it.
+    pub fn position_of(&self, unit: u64) -> (u64, u64) {
+        let each = self.per_position.max(1);
+        (unit / each, unit % each)
     }
 
     /// The elements of an input's array in so many positions of one outer position.
@@ -182,19 +201,54 @@ impl Along {
 
     /// The elements that an input has inside one position; `None` if it is broadcast along the axis.
     fn inner(&self, problem: &Problem, input: usize) -> Option<u64> {
-        let dim = problem.elements().first()?.dims.first().filter(|_| self.all() > 1);
-        match dim {
-            Some(dim) => Some(dim.stride.inputs[input].unsigned_abs()).filter(|&stride| stride > 0),
+        problem.elements().first()?;
+        match self.stride(problem) {
+            Some(stride) => Some(stride.inputs[input].unsigned_abs()).filter(|&stride| stride > 0),
             // A dim of one position may count as the outermost.
             None => Some(problem.inputs[input].operand.len),
         }
     }
 
-    /// The problem on arrays that hold a range of positions, and not all.
-    pub fn on(&self, problem: &Problem, positions: &Range<u64>) -> Problem {
+    /// The distance from a position to the next; `None` if there is but one.
+    fn stride<'p>(&self, problem: &'p Problem) -> Option<&'p Offsets> {
+        let dim = problem.elements().first()?.dims.first().filter(|_| self.all() > 1);
+        dim.map(|dim| &dim.stride)
+    }
+
+    /// The numbers that count along the positions: those of elements, and indices that a region reads.
+    pub fn counted(&self, problem: &Problem) -> Counted {
+        let Some(stride) = self.stride(problem) else { return Counted::default() };
+        let indices = problem.inputs.len()..problem.inputs.len() + problem.indices.len();
+        Counted {
+            position: problem.takes_position && stride.position != 0,
+            indices: indices.filter(|&index| stride.inputs[index] != 0).collect(),
+        }
+    }
+
+    /// The values of these numbers at a position, in the order of their buffers.
+    pub fn numbers_at(&self, problem: &Problem, counted: &Counted, position: u64) -> Vec<Input<'static>> {
+        let Some(stride) = self.stride(problem) else { return vec![] };
+        let position_stride = counted.position.then_some(stride.position);
+        let strides = position_stride.into_iter().chain(counted.indices.iter().map(|&index| stride.inputs[index]));
+        let number = |(buffer, stride): (Buffer, i64)| match stride * position as i64 {
+            number if buffer.dtype == DType::I32 => Input::scalar(number as i32),
+            number => Input::scalar(number),
+        };
+        counted.buffers(problem).into_iter().zip(strides).map(number).collect()
+    }
+
+    /// The problem on arrays that hold a range of positions, and not all, with the numbers that count along them counted
+    /// from the position `first` on.
+    pub fn on(&self, problem: &Problem, positions: &Range<u64>, first: u64) -> Problem {
         let mut part = problem.clone();
         if self.all() <= 1 {
             return part;
+        }
+        let counted = self.counted(problem);
+        for elements in part.walks.iter_mut().flat_map(|walk| &mut walk.elements) {
+            let (start, stride) = (&mut elements.start, &elements.dims[0].stride);
+            start.position -= stride.position * first as i64;
+            counted.indices.iter().for_each(|&index| start.inputs[index] -= stride.inputs[index] * first as i64);
         }
         let count = (positions.end - positions.start) as i64;
         for input in 0..problem.inputs.len() {

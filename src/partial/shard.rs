@@ -1,10 +1,10 @@
 //! A range of blocks or of elements: the inputs that it reads, and its code.
 
 use super::call::write_bytes;
-use super::ragged::Along;
-use super::{Partial, nests, subtrees};
+use super::{Maker, Partial, nests, subtrees};
 use crate::error::{Error, PartialError};
 use crate::kernel::{Input, Memory, Routine};
+use crate::lower::Counted;
 use cranefold_ir::DType;
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub(super) struct SubtreeCode {
     pub code: Routine,
     /// For each input of the shard, the number of elements of its span before those that the code reads.
     pub starts: Vec<u64>,
+    /// The positions and indices at the start of the subtree, which the code counts on from.
+    pub numbers: Vec<Input<'static>>,
 }
 
 impl SubtreeCode {
@@ -56,7 +58,8 @@ impl SubtreeCode {
         }
         let outputs = inner.spec.outputs().iter().map(|_| write_bytes(&mut []));
         let values = inner.layout.values_mut(entry).into_iter().map(write_bytes);
-        Ok(self.code.run(all.into_iter().map(Memory::Read).chain(outputs).chain(values))?)
+        let numbers = self.numbers.iter().copied().map(Memory::Read);
+        Ok(self.code.run(all.into_iter().map(Memory::Read).chain(outputs).chain(values).chain(numbers))?)
     }
 }
 
@@ -70,13 +73,15 @@ impl Partial {
     pub fn shard(&self, blocks: Range<u64>) -> Result<Shard, Error> {
         let inputs = self.inputs_of(blocks.clone())?;
         let part = |subtree| {
-            let (nest, starts) = nests::of_blocks(&self.inner.maker.problem, &self.inner.maker.name, subtree);
+            let Maker { problem, name, .. } = &self.inner.maker;
+            let (nest, starts) = nests::of_blocks(problem, name, subtree, Counted::default());
             let before = |span: &InputSpan| match nest.buffers[span.input].len {
                 0 => 0,
                 _ => starts[span.input] - span.elems.start,
             };
             let starts = inputs.iter().map(before).collect();
-            Ok(SubtreeCode { code: self.inner.maker.code(nest, &self.inner.maker.schedule)?, starts })
+            let code = self.inner.maker.code(nest, &self.inner.maker.schedule)?;
+            Ok(SubtreeCode { code, starts, numbers: vec![] })
         };
         let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
         let units = self.inner.layout.units().of_blocks(&blocks);
@@ -133,29 +138,29 @@ impl Partial {
 
     /// The range of the cut axis in a chunk.
     fn range_in(&self, chunk: &[Range<u64>]) -> Result<Range<u64>, Error> {
-        let Along { axis: cut, extent, .. } = *self.along()?;
-        let spec = self.spec();
+        let along = self.along()?;
+        let (cut, spec) = (along.axis, self.spec());
         if chunk.len() != spec.rank() {
             let why = format!("{} ranges are given for {} axes", chunk.len(), spec.rank());
             return Err(Error::NotInShards { why });
         }
         let mut kept = self.inner.kept.iter();
         for (axis, given) in chunk.iter().enumerate() {
-            let refused = |extent, why| Err(Error::NoShard { axis, given: given.clone(), extent, why });
+            let refused = |why| Err(Error::NoShard { axis, given: given.clone(), extent: spec.shape()[axis], why });
             if !spec.reduced()[axis] {
                 let own = kept.next().expect("a range of each kept axis");
                 if given != own {
                     let why = format!("these partial results are of {own:?}, and others of other ranges");
-                    return refused(spec.shape()[axis], why);
+                    return refused(why);
                 }
             } else if axis != cut && *given != (0..spec.shape()[axis]) {
                 let why = format!(
                     "of reduced axes only the first of extent above 1, axis {cut}, is cut: bring the chunks of the others \
                      together, or reduce axis by axis"
                 );
-                return refused(spec.shape()[axis], why);
-            } else if axis == cut && (given.start > given.end || given.end > extent) {
-                return refused(extent, "the range is not within the axis".into());
+                return refused(why);
+            } else if axis == cut {
+                along.check(given)?;
             }
         }
         Ok(chunk[cut].clone())
@@ -179,7 +184,8 @@ impl Partial {
 
     fn spans(&self, blocks: Range<u64>) -> Vec<InputSpan> {
         let problem = &self.inner.maker.problem;
-        let read = (!blocks.is_empty()).then(|| nests::of_blocks(problem, &self.inner.maker.name, blocks));
+        let nest = |blocks| nests::of_blocks(problem, &self.inner.maker.name, blocks, Counted::default());
+        let read = (!blocks.is_empty()).then(|| nest(blocks));
         let span = |&input: &usize| {
             let read = read.as_ref().map(|(nest, starts)| starts[input]..starts[input] + nest.buffers[input].len);
             InputSpan { input, elems: read.unwrap_or(0..0) }
@@ -209,11 +215,11 @@ impl Shard {
         let inner = &self.partial.inner;
         let one = |subtree: Range<u64>| {
             let what = format!("blocks {}..{}", subtree.start, subtree.end);
-            let problem = match (&self.positions, &inner.along) {
-                (Some(positions), Ok(along)) => &along.on(&inner.maker.problem, positions),
-                _ => &*inner.maker.problem,
+            let Maker { problem, name, .. } = &inner.maker;
+            let (naive, _) = match &self.positions {
+                Some(positions) => self.partial.nest_on(positions, &subtree)?,
+                None => nests::of_blocks(problem, name, subtree, Counted::default()),
             };
-            let (naive, _) = nests::of_blocks(problem, &inner.maker.name, subtree);
             inner.maker.dump(&what, naive, &inner.maker.schedule)
         };
         subtrees(self.blocks()).map(one).collect()
