@@ -1,0 +1,218 @@
+"""Reductions of Dask arrays on a cluster of processes: the bits of any chunks, and the time and memory beside Dask's own.
+
+A file of random numbers is read lazily in random chunks, or lies in a Zarr store. Each case runs over all chunkings, and its
+bits are compared with one kernel's over the whole array. Then Dask's own reduction and ours take turns over one array, in
+chunks of each width, that the workers hold.
+
+    python python/bench/dask_bits.py                                      # 64 MB, 30 chunkings of 12 cases
+    python python/bench/dask_bits.py --megabytes 2048 --chunkings 3 --cases 3 --times
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import distributed
+import numpy as np
+
+import cranefold as cf
+import cranefold.dask as cfd
+
+
+class Case(NamedTuple):
+    """A reduction of an array of this many columns, or of one axis."""
+
+    name: str
+    columns: int
+    axis: int | tuple[int, ...]
+    dtype: str
+    given: dict[str, Any]
+
+
+CASES = [
+    Case("sum", 0, 0, "float32", {}),
+    Case("var", 512, 0, "float32", {}),
+    Case("softmax", 256, 0, "float32", {}),
+    Case("mean", 4096, 0, "float32", {}),
+    Case("max", 512, 1, "float32", {}),
+    Case("argmax", 64, 0, "float32", {}),
+    Case("logsumexp", 0, 0, "float32", {}),
+    Case("std", 100, (0, 1), "float64", {"correction": 1}),
+    Case("sum", 1000, 0, "float16", {}),
+    Case("sum", 300, 0, "int16", {}),
+    Case("vector_norm", 2048, 1, "float32", {}),
+    Case("layer_norm", 512, 1, "float32", {}),
+]
+"""The first three are those of a large run."""
+
+
+def base_of(case: Case, numbers: np.ndarray) -> np.ndarray:
+    """The file's numbers in the case's shape."""
+    return numbers[:len(numbers) // case.columns * case.columns].reshape(-1, case.columns) if case.columns else numbers
+
+
+def converted(case: Case, x: np.ndarray) -> np.ndarray:
+    """Elements in the case's dtype."""
+    return (x * 1000).astype(case.dtype) if case.dtype == "int16" else x.astype(case.dtype, copy=False)
+
+
+def chunk_of_file(path: str, case: Case, block_info: Any = None) -> np.ndarray:
+    """A chunk, read from the file."""
+    place = tuple(slice(*ends) for ends in block_info[None]["array-location"])
+    numbers = np.load(path, mmap_mode="r")
+    return converted(case, np.array(base_of(case, numbers)[place]))
+
+
+def lazily(path: str, case: Case, shape: tuple[int, ...], chunks: Any) -> Any:
+    """The case's array, read when its tasks run."""
+    meta = np.empty((0,) * len(shape), case.dtype)
+    return da.map_blocks(chunk_of_file, path, case, chunks=chunks, dtype=meta.dtype, meta=meta)
+
+
+def of_zarr(path: str, case: Case, shape: tuple[int, ...], chunks: Any) -> Any:
+    """The case's array, read from the Zarr store beside the file."""
+    import zarr
+
+    numbers = da.from_array(zarr.open(path + ".zarr", mode="r"), chunks=1 << 20)
+    columns = case.columns or 1
+    numbers = numbers[:numbers.shape[0] // columns * columns].reshape(shape)
+    return numbers.map_blocks(lambda x: converted(case, x), dtype=case.dtype).rechunk(chunks)
+
+
+def chunkings(case: Case, shape: tuple[int, ...], count: int, pieces: int) -> list[Any]:
+    """Random chunks along the first axis, some of one element or none, and along the second where it is kept."""
+    random = np.random.default_rng(7)
+
+    def cut(extent: int, most: int) -> tuple[int, ...]:
+        near = random.integers(0, extent + 1, random.integers(1, most))
+        ends = sorted([0, extent, *near.tolist(), *(near[:1] + 1).clip(0, extent).tolist()])
+        return tuple(np.diff(ends).tolist())
+
+    reduced = np.atleast_1d(case.axis)
+    first_is_cut = 0 in reduced
+    found = []
+    for _ in range(count):
+        chunks = [cut(shape[0], pieces)]
+        if len(shape) > 1:
+            whole = first_is_cut and 1 in reduced
+            chunks.append((shape[1],) if whole else cut(shape[1], 3))
+        found.append(tuple(chunks))
+    return found
+
+
+def unequal(ours: Any, path: str, block_info: Any = None) -> np.ndarray:
+    """The number of elements of a chunk whose bits are not those of a file."""
+    place = tuple(slice(*ends) for ends in block_info[0]["array-location"])
+    whole = np.array(np.load(path, mmap_mode="r")[place])
+    bits = f"u{whole.dtype.itemsize}"
+    different = np.ascontiguousarray(ours).view(bits) != whole.view(bits)
+    return np.full((1,) * ours.ndim, np.count_nonzero(different))
+
+
+def check(client: Any, case: Case, path: str, count: int, pieces: int, with_zarr: bool) -> int:
+    """Reduces an array in `count` chunkings; returns how many have other bits than one kernel."""
+    x = converted(case, base_of(case, np.load(path, mmap_mode="r")))
+    want = np.asarray(getattr(cf, case.name)(x, axis=case.axis, **case.given))
+    elements = case.name in ("softmax", "layer_norm")
+    answers = path + ".answers.npy"
+    np.save(answers, want)
+    tasks = []
+    for n, chunks in enumerate(chunkings(case, x.shape, count, pieces)):
+        source = of_zarr if with_zarr and n % 5 == 4 else lazily
+        ours = getattr(cfd, case.name)(source(path, case, x.shape, chunks), axis=case.axis, **case.given)
+        if elements:
+            ours = da.map_blocks(unequal, ours, answers, dtype=np.int64, chunks=tuple((1,) * n for n in ours.numblocks)).sum()
+        tasks.append(ours)
+    wrong = 0
+    for start in range(0, count, 5):
+        for found in client.gather(client.compute(tasks[start:start + 5])):
+            wrong += bool(found) if elements else np.asarray(found).tobytes() != want.tobytes()
+    return wrong
+
+
+def times(client: Any, name: str, shape: tuple[int, ...], axis: int, widths: list[int], rounds: int) -> None:
+    """Prints the rates of Dask's own reduction and of ours, in turns, over chunks of each width along the axis."""
+    print("| reduction | chunk | chunks | dask.array GB/s | cranefold GB/s | ratio |\n| --- | --- | --- | --- | --- | --- |")
+    for width in widths:
+        chunks = tuple(width if a == axis else extent for a, extent in enumerate(shape))
+        x = da.random.default_rng(1).standard_normal(shape, chunks=chunks, dtype=np.float32).persist()
+        distributed.wait(x)
+        pair = [lambda x=x: getattr(x, name)(axis=axis), lambda x=x: getattr(cfd, name)(x, axis=axis)]
+        taken: list[list[float]] = [[], []]
+        for turn in range(rounds + 1):
+            for own, make in zip(taken, pair, strict=True):
+                start = time.perf_counter()
+                make().compute()
+                if turn:
+                    own.append(time.perf_counter() - start)
+        rates = [x.nbytes / statistics.median(own) / 1e9 for own in taken]
+        ratio = statistics.median(a / b for a, b in zip(*taken, strict=True))
+        text = "x".join(map(str, shape))
+        print(f"| `{name}` {text}, axis {axis} | {width} | {x.npartitions} | {rates[0]:.2f} | {rates[1]:.2f} | {ratio:.2f} |",
+              flush=True)
+        del x, pair
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=64)
+    parser.add_argument("--chunkings", type=int, default=30)
+    parser.add_argument("--cases", type=int, default=len(CASES))
+    parser.add_argument("--pieces", type=int, default=0, help="the most chunks along an axis; 8, or one for each 64 MB")
+    parser.add_argument("--times", action="store_true", help="times beside those of dask.array")
+    parser.add_argument("--rounds", type=int, default=5)
+    asked = parser.parse_args(arguments)
+    pieces = asked.pieces or max(8, 2 * asked.megabytes // 64)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(pathlib.Path(folder) / "numbers.npy")
+        count = asked.megabytes << 18
+        numbers = np.lib.format.open_memmap(path, "w+", np.float32, (count,))
+        random = np.random.default_rng(3)
+        for start in range(0, count, 1 << 22):
+            part = numbers[start:start + (1 << 22)]
+            part[:] = random.standard_normal(len(part), np.float32)
+        del numbers
+        try:
+            import zarr
+
+            store = zarr.create_array(path + ".zarr", shape=(count,), chunks=(1 << 20,), dtype="float32", compressors=None)
+            store[:] = np.load(path, mmap_mode="r")
+            with_zarr = True
+        except ImportError:
+            with_zarr = False
+        quiet = {"distributed.worker.daemon": False}
+        with dask.config.set(quiet), distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+        ) as cluster, distributed.Client(cluster) as client:
+            def peak() -> float:
+                most = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+                return max(most.values()) / 1024
+
+            before = peak()
+            for case in CASES[:asked.cases]:
+                start = time.perf_counter()
+                differ = check(client, case, path, asked.chunkings, pieces, with_zarr)
+                wrong += differ
+                print(f"{case.name:12} {case.columns:5} columns, axis {case.axis!s:6} {case.dtype:8} {asked.chunkings} chunkings: "
+                      f"{differ} with other bits, {time.perf_counter() - start:.1f} s; peak of a worker {peak():.0f} MB, "
+                      f"{before:.0f} at the start", flush=True)
+            if asked.times:
+                count = asked.megabytes << 18
+                times(client, "sum", (count,), 0, [count // n for n in (8, 64, 512)], asked.rounds)
+                times(client, "var", (count // 1024, 1024), 0, [count // 1024 // n for n in (4, 16, 64)], asked.rounds)
+                times(client, "max", (count // 1024, 1024), 1, [1024, 256], asked.rounds)
+    return min(wrong, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
