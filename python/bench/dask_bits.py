@@ -1,8 +1,8 @@
 """Reductions of Dask arrays on a cluster of processes: the bits of any chunks, and the time and memory beside Dask's own.
 
-A file of random numbers is read lazily in random chunks, or lies in a Zarr store. Each case runs over all chunkings, and its
-bits are compared with one kernel's over the whole array. Then Dask's own reduction and ours take turns over one array, in
-chunks of each width, that the workers hold.
+A file of random numbers is read lazily in random chunks, each fifth time from a Zarr store. Each case runs over all
+chunkings, and its bits are compared with one kernel's over the whole array. Then Dask's own reduction and ours take turns
+over one array, in chunks of each width, that the workers hold.
 
     python python/bench/dask_bits.py                                      # 64 MB, 30 chunkings of 12 cases
     python python/bench/dask_bits.py --megabytes 2048 --chunkings 3 --cases 3 --times
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import resource
 import statistics
 import sys
 import tempfile
@@ -89,24 +88,27 @@ def of_zarr(path: str, case: Case, shape: tuple[int, ...], chunks: Any) -> Any:
 
 
 def chunkings(case: Case, shape: tuple[int, ...], count: int, pieces: int) -> list[Any]:
-    """Random chunks along the first axis, some of one element or none, and along the second where it is kept."""
-    random = np.random.default_rng(7)
+    """Random chunks: along the first reduced axis of any lengths, along kept ones at a few places.
 
-    def cut(extent: int, most: int) -> tuple[int, ...]:
-        near = random.integers(0, extent + 1, random.integers(1, most))
-        ends = sorted([0, extent, *near.tolist(), *(near[:1] + 1).clip(0, extent).tolist()])
+    The box of each chunk of the kept axes is compiled once in each worker, which takes longer than to reduce 64 MB.
+    """
+    random = np.random.default_rng(7)
+    reduced = np.atleast_1d(case.axis).tolist()
+    places = [np.array([1, *random.integers(0, extent + 1, 2)]) for extent in shape]
+
+    def cut(axis: int) -> tuple[int, ...]:
+        extent = shape[axis]
+        if axis in reduced[1:]:
+            return (extent,)
+        if axis in reduced:
+            near = random.integers(0, extent + 1, random.integers(1, pieces))
+            near = [*near, *(near[:1] + 1).clip(0, extent)]
+        else:
+            near = random.choice(places[axis], random.integers(0, 2))
+        ends = sorted([0, extent, *map(int, near)])
         return tuple(np.diff(ends).tolist())
 
-    reduced = np.atleast_1d(case.axis)
-    first_is_cut = 0 in reduced
-    found = []
-    for _ in range(count):
-        chunks = [cut(shape[0], pieces)]
-        if len(shape) > 1:
-            whole = first_is_cut and 1 in reduced
-            chunks.append((shape[1],) if whole else cut(shape[1], 3))
-        found.append(tuple(chunks))
-    return found
+    return [tuple(cut(axis) for axis in range(len(shape))) for _ in range(count)]
 
 
 def unequal(ours: Any, path: str, block_info: Any = None) -> np.ndarray:
@@ -130,7 +132,8 @@ def check(client: Any, case: Case, path: str, count: int, pieces: int, with_zarr
         source = of_zarr if with_zarr and n % 5 == 4 else lazily
         ours = getattr(cfd, case.name)(source(path, case, x.shape, chunks), axis=case.axis, **case.given)
         if elements:
-            ours = da.map_blocks(unequal, ours, answers, dtype=np.int64, chunks=tuple((1,) * n for n in ours.numblocks)).sum()
+            counts = tuple((1,) * n for n in ours.numblocks)
+            ours = da.map_blocks(unequal, ours, answers, dtype=np.int64, chunks=counts).sum()
         tasks.append(ours)
     wrong = 0
     for start in range(0, count, 5):
@@ -139,7 +142,15 @@ def check(client: Any, case: Case, path: str, count: int, pieces: int, with_zarr
     return wrong
 
 
-def times(client: Any, name: str, shape: tuple[int, ...], axis: int, widths: list[int], rounds: int) -> None:
+def peak_megabytes() -> float:
+    """The most memory that this process had since it began; `getrusage` counts that of its parent, too."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def times(name: str, shape: tuple[int, ...], axis: int, widths: list[int], rounds: int) -> None:
     """Prints the rates of Dask's own reduction and of ours, in turns, over chunks of each width along the axis."""
     print("| reduction | chunk | chunks | dask.array GB/s | cranefold GB/s | ratio |\n| --- | --- | --- | --- | --- | --- |")
     for width in widths:
@@ -157,8 +168,8 @@ def times(client: Any, name: str, shape: tuple[int, ...], axis: int, widths: lis
         rates = [x.nbytes / statistics.median(own) / 1e9 for own in taken]
         ratio = statistics.median(a / b for a, b in zip(*taken, strict=True))
         text = "x".join(map(str, shape))
-        print(f"| `{name}` {text}, axis {axis} | {width} | {x.npartitions} | {rates[0]:.2f} | {rates[1]:.2f} | {ratio:.2f} |",
-              flush=True)
+        row = [f"`{name}` {text}, axis {axis}", width, x.npartitions, *(f"{rate:.2f}" for rate in (*rates, ratio))]
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)
         del x, pair
 
 
@@ -192,25 +203,22 @@ def main(arguments: list[str]) -> int:
             with_zarr = False
         quiet = {"distributed.worker.daemon": False}
         with dask.config.set(quiet), distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
         ) as cluster, distributed.Client(cluster) as client:
-            def peak() -> float:
-                most = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-                return max(most.values()) / 1024
-
-            before = peak()
+            before = max(client.run(peak_megabytes).values())
             for case in CASES[:asked.cases]:
                 start = time.perf_counter()
                 differ = check(client, case, path, asked.chunkings, pieces, with_zarr)
                 wrong += differ
-                print(f"{case.name:12} {case.columns:5} columns, axis {case.axis!s:6} {case.dtype:8} {asked.chunkings} chunkings: "
-                      f"{differ} with other bits, {time.perf_counter() - start:.1f} s; peak of a worker {peak():.0f} MB, "
-                      f"{before:.0f} at the start", flush=True)
+                took, peak = time.perf_counter() - start, max(client.run(peak_megabytes).values())
+                print(f"{case.name:12} {case.columns:5} columns, axis {case.axis!s:6} {case.dtype:8} "
+                      f"{asked.chunkings} chunkings: {differ} with other bits, {took:.1f} s; "
+                      f"peak of a worker {peak:.0f} MB, {before:.0f} at the start", flush=True)
             if asked.times:
                 count = asked.megabytes << 18
-                times(client, "sum", (count,), 0, [count // n for n in (8, 64, 512)], asked.rounds)
-                times(client, "var", (count // 1024, 1024), 0, [count // 1024 // n for n in (4, 16, 64)], asked.rounds)
-                times(client, "max", (count // 1024, 1024), 1, [1024, 256], asked.rounds)
+                times("sum", (count,), 0, [count // n for n in (8, 64, 512)], asked.rounds)
+                times("var", (count // 1024, 1024), 0, [count // 1024 // n for n in (4, 16, 64)], asked.rounds)
+                times("max", (count // 1024, 1024), 1, [1024, 256], asked.rounds)
     return min(wrong, 1)
 
 

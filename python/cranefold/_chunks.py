@@ -1,8 +1,8 @@
 """Graphs of tasks that reduce chunks to states, combine them in order, and finish them.
 
-A graph has a task for each chunk (`shard`), a tree of tasks that combine neighbouring states (`combine`), and a task for each
-chunk of the result (`finish`). The functions of the tasks are at the head of this file: they take text, numbers, bytes and
-arrays, and compile what they need once in each process.
+A graph has a task for each chunk (`shard`), a tree of tasks that combine neighbouring states (`combine`), and a task for
+each chunk of the result (`finish`). The functions of the tasks are at the head of this file: they take text, numbers, bytes
+and arrays, and compile what they need once in each process.
 """
 
 from __future__ import annotations
@@ -136,22 +136,19 @@ class _Graph:
         da: Any = importlib.import_module("dask.array")
         names = {step: f"cranefold-{label}-{step}-{token}" for step in ("shard", "combine", "finish")}
         layers = self.layers(names, outputs, split_every)
-        depends = {name: set(below) for name, below in [
-            (names["shard"], [layer for x in self.operands for layer in x.__dask_layers__()]),
-            (names["combine"], [names["shard"]]),
-            (names["finish"], [names["shard"], names["combine"], *(
-                layer for x in self.operands for layer in x.__dask_layers__())]),
-        ]}
-        results = [names["finish"]]
+        below = {layer for x in self.operands for layer in x.__dask_layers__()}
+        shard, combine, finish = names.values()
+        depends = {shard: below, combine: {shard}, finish: {shard, combine, *below}}
+        results = [finish]
         if len(outputs) > 1:
             results = [f"cranefold-{label}-output-{n}-{token}" for n in range(len(outputs))]
             for n, name in enumerate(results):
-                layers[name] = {(name, *key[1:]): (operator.getitem, key, n) for key in layers[names["finish"]]}
-                depends[name] = {names["finish"]}
+                layers[name] = {(name, *key[1:]): (operator.getitem, key, n) for key in layers[finish]}
+                depends[name] = {finish}
         chunks = self.result_of({axis: self.chunks[axis] for axis in self.kept}, (1,))
         found = []
         for dtype, name in zip(outputs, results, strict=True):
-            graph = self.graph(layers, depends, [n for n in names.values()] + [name])
+            graph = self.graph(layers, depends, [shard, combine, finish, name])
             meta = np.empty((0,) * len(chunks), _dtype(dtype))
             found.append(da.Array(graph, name, chunks, dtype=meta.dtype, meta=meta))
         return tuple(found)

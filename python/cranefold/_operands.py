@@ -42,7 +42,8 @@ def checked(x: Any, name: str = "x") -> Any:
     if x.dtype.name not in NAMES:
         raise TypeError(f"{x.dtype} has no reductions: the dtypes are {', '.join(NAMES)}")
     if type(x._meta) is not np.ndarray:
-        raise TypeError(f"the chunks of {name} are {type(x._meta).__module__}.{type(x._meta).__qualname__}, not numpy.ndarray")
+        kind = f"{type(x._meta).__module__}.{type(x._meta).__qualname__}"
+        raise TypeError(f"the chunks of {name} are {kind}, not numpy.ndarray")
     return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 

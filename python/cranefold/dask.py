@@ -16,8 +16,9 @@ back, and its tasks are named for the function and their step, as ``cranefold-su
 
 Raises
 ------
-All functions raise, before any task runs: TypeError for what is no Dask array and for dtypes or chunks that are not supported,
-`numpy.exceptions.AxisError` for an axis out of range, and ValueError for shapes that are not known and parameters out of range.
+All functions raise, before any task runs: TypeError for what is no Dask array and for dtypes or chunks that are not
+supported, `numpy.exceptions.AxisError` for an axis out of range, and ValueError for shapes that are not known and parameters
+out of range.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def reduce(op: str, x: Any, axis: Axis = None, *, keepdims: bool = False, split_
     ----------
     op : ops as in a spec, such as ``"var(ddof=1)"``, with words such as ``map=``, or a region of one stage whose outputs are
         values of the slice. Several outputs give a tuple of arrays in one pass.
-    x : a Dask array, or a tuple of arrays that broadcast as the operands of the text do. The first is a Dask array; arrays of
-        NumPy are taken in the chunks of those before.
+    x : a Dask array, or a tuple of arrays that broadcast as the operands of the text do. The first is a Dask array; arrays
+        of NumPy are taken in the chunks of it.
     axis : an axis, a tuple of axes, or None for all, of the shape to which the operands broadcast
     keepdims : keep reduced axes with extent 1
     split_every : how many states a task combines, at least 2
@@ -413,7 +414,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1,
     """(x - mean) / sqrt(var + eps) * weight + bias, with mean and variance over some axes.
 
     ``weight`` and ``bias`` are arrays of NumPy or Dask that have the shape of the reduced axes, or one that broadcasts to
-    ``x``. The result has the shape, chunks and dtype of ``x``, which is read three times.
+    ``x``. The result has the shape, chunks and dtype of ``x``, which is read twice.
 
     Examples
     --------
@@ -422,8 +423,8 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1,
     array([[-2.,  1.],
            [nan, nan]])
     """
-    stages = [("c, d", "c, d = mean_pair($); c, d"), ("r", f"1 / sqrt(var($) + {float(eps)!r})")]
-    return _normalised("layer_norm", x, axis, stages, "($ - c - d) * r", weight, bias)
+    moments = f"c, d = mean_pair($); c, d, 1 / sqrt(var($) + {float(eps)!r})"
+    return _normalised("layer_norm", x, axis, [("c, d, r", moments)], "($ - c - d) * r", weight, bias)
 
 
 def rms_norm(x: Any, weight: Any = None, *, axis: Axis = -1, eps: float = 1e-5) -> Any:

@@ -199,6 +199,8 @@ def test_graphs_go_through_what_dask_does_with_them(capsys):
     assert "100% Completed" in capsys.readouterr().out
     want = (*expected("mean,max", x, 0), cf.softmax(x, 0))
     assert [one.tobytes() for one in found] == [one.tobytes() for one in want]
+    with dask.config.set(scheduler="threads", num_workers=4):
+        same(cfd.var(da.from_array(x, chunks=(11, 1)), 0), cf.var(x, 0))
     same(dask.optimize(mean)[0], want[0])
     same(most.persist(), want[1])
     # Parts of an array cull the graph, and results go on in Dask.
