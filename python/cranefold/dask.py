@@ -5,110 +5,69 @@ states combine in order in a tree of tasks, and the finish gives the bits of ``c
 Chunks are any along the first reduced axis of extent above 1, and any along kept axes. Along the other reduced axes they are
 brought together first by ``rechunk``, with a warning that says so.
 
+The functions have the names, results and dtypes of those of ``cranefold``; ``reduce`` takes any spec or region of one stage.
+All of them take an ``axis`` (an integer, a tuple of integers, or None for all axes) and are lazy: a `dask.array.Array` comes
+back, and its tasks are named for the function and their step, as ``cranefold-sum-shard``.
+
 >>> import cranefold.dask as cfd, dask.array as da, numpy as np
 >>> x = da.from_array(np.arange(10, dtype=np.float32), chunks=(3, 6, 1))
 >>> float(cfd.sum(x).compute())
 45.0
+
+Raises
+------
+All functions raise, before any task runs: TypeError for what is no Dask array and for dtypes or chunks that are not
+supported, `numpy.exceptions.AxisError` for an axis out of range, and ValueError for shapes that are not known and parameters
+out of range.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import itertools
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cranefold import _core
+from cranefold._chunks import applied, reduced
+from cranefold._operands import NAMES, axes_of, beside, checked, joined, scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["argmax", "argmin", "logsumexp", "max", "mean", "min", "prod", "reduce", "std", "sum", "var"]
+    from cranefold._types import Axis
 
-# The builtins whose names the functions below take.
-_zip, _range = zip, range
-
-_NAMES = {
-    "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
-    "uint32": "u32", "uint64": "u64", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16",
-}
+__all__ = [
+    "all", "any", "argmax", "argmin", "count_nonzero", "layer_norm", "log_softmax", "logsumexp", "max", "mean", "min",
+    "nanmax", "nanmean", "nanmin", "nanprod", "nansum", "normalize", "prod", "ptp", "reduce", "rms_norm", "softmax", "std",
+    "sum", "var", "vector_norm",
+]
 
 
-# The partial results of boxes, which each process makes for itself, and the most that it keeps.
-_PARTIALS: dict[tuple[str, tuple[tuple[int, int], ...]], _core.Partial] = {}
-_MOST_PARTIALS = 1024
+def reduce(op: str, x: Any, axis: Axis = None, *, keepdims: bool = False, split_every: int = 8) -> Any:
+    """The reduction of Dask arrays by the text of a spec or region, without its operands and axes.
 
+    Parameters
+    ----------
+    op : ops as in a spec, such as ``"var(ddof=1)"``, with words such as ``map=``, or a region of one stage whose outputs are
+        values of the slice. Several outputs give a tuple of arrays in one pass.
+    x : a Dask array, or a tuple of arrays that broadcast as the operands of the text do. The first is a Dask array; arrays
+        of NumPy are taken in the chunks of it.
+    axis : an axis, a tuple of axes, or None for all, of the shape to which the operands broadcast
+    keepdims : keep reduced axes with extent 1
+    split_every : how many states a task combines, at least 2
 
-def _partial(spec: str, kept: tuple[tuple[int, int], ...]) -> _core.Partial:
-    found = _PARTIALS.get((spec, kept))
-    if found is None:
-        if len(_PARTIALS) >= _MOST_PARTIALS:
-            _PARTIALS.clear()
-        found = _PARTIALS[spec, kept] = _core.Partial(spec, list(kept))
-    return found
-
-
-def _dtype(name: str) -> Any:
-    return np.dtype(importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name)
-
-
-def _row(x: Any) -> Any:
-    """The bytes of an array in row-major order."""
-    return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-
-
-def _shard(spec: str, kept: tuple[tuple[int, int], ...], chunk: tuple[tuple[int, int], ...], x: Any) -> bytes:
-    return _partial(spec, kept).shard(list(chunk), [_row(x)])
-
-
-def _combine(spec: str, kept: tuple[tuple[int, int], ...], states: Sequence[bytes]) -> bytes:
-    return functools.reduce(_partial(spec, kept).combine, states)
-
-
-def _finish(spec: str, kept: tuple[tuple[int, int], ...], state: bytes) -> tuple[Any, ...]:
-    partial = _partial(spec, kept)
-    outputs = _zip(partial.outputs, partial.finish(state))
-    return tuple(np.frombuffer(row, _dtype(dtype)).reshape(shape).copy() for (dtype, shape), row in outputs)
-
-
-def _nothing(outputs: Sequence[str], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    return tuple(np.empty(shape, _dtype(dtype)) for dtype in outputs)
-
-
-def _take(outputs: tuple[Any, ...], number: int) -> Any:
-    return outputs[number]
-
-
-def _axes(axis: int | Sequence[int] | None, rank: int) -> list[int]:
-    given = _range(rank) if axis is None else [axis] if isinstance(axis, (int, np.integer)) else axis
-    axes = []
-    for one in given:
-        if not -rank <= one < rank:
-            raise np.exceptions.AxisError(one, rank)
-        axes.append(int(one) % rank)
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"axis {tuple(given)} names an axis twice")
-    return sorted(axes)
-
-
-def reduce(op: str, x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False,
-           split_every: int = 8) -> Any:
-    """The reduction of a Dask array by an op as in the text of a spec, such as ``"var(ddof=1)"``.
-
-    Several ops with commas between them give a tuple of arrays in one pass. The bits are those of the spec
-    ``op dtype[shape] axes=[axis] order=logical`` in memory, whatever the chunks and ``split_every``, the number of states
-    that a task combines.
+    Returns
+    -------
+    An array of the kept axes, in the chunks of ``x``. Dtypes are those of the text: ``sum`` of float16 is float16. The bits
+    are those of the spec with ``order=logical`` in memory, whatever the chunks and ``split_every``.
 
     Raises
     ------
     cranefold.SpecError
-        If the op is unknown or does not take the type.
+        If the text is wrong or does not take the dtypes.
     ValueError
-        If the array has an unknown shape or no elements to reduce in blocks, as for ``"median"``.
+        If the text has no partial results, as for ``"median"``, or a region has several stages.
 
     Examples
     --------
@@ -117,128 +76,379 @@ def reduce(op: str, x: Any, axis: int | Sequence[int] | None = None, *, keepdims
     >>> mean, most = cfd.reduce("mean,max", x, axis=0)
     >>> mean.compute(), most.compute()
     (array([5., 6.], dtype=float32), array([10., 11.], dtype=float32))
+    >>> weight = np.array([[0], [0], [0], [0], [1], [3]], dtype=np.float32)
+    >>> cfd.reduce("region x, w { sum(x * w) / sum(w) }", (x, weight), axis=0).compute()
+    array([ 9.5, 10.5], dtype=float32)
     """
-    da: Any = importlib.import_module("dask.array")
-    tokenize: Any = importlib.import_module("dask.base").tokenize
-    layers: Any = importlib.import_module("dask.highlevelgraph").HighLevelGraph
-    if split_every < 2:
-        raise ValueError(f"split_every is {split_every}, the least is 2")
-    if any(np.isnan(extent) for extent in x.shape):
-        raise ValueError(f"the shape {x.shape} is not known: call compute_chunk_sizes() first")
-    axes = _axes(axis, x.ndim)
-    if not axes:
-        raise ValueError("no axis is reduced")
-    if x.dtype.name not in _NAMES:
-        raise TypeError(f"{x.dtype} has no reductions")
-    shape = ",".join(str(extent) for extent in x.shape)
-    keep = " keep_dims" if keepdims else ""
-    spec = f"{op} {_NAMES[x.dtype.name]}[{shape}] axes=[{','.join(map(str, axes))}]{keep} order=logical"
-    whole = _core.Partial(spec)
-    cut = whole.axis
-    several = [a for a in axes if a != cut and x.numblocks[a] > 1]
-    if several:
-        warnings.warn(f"chunks along the reduced axes {several} are brought together: of reduced axes only the first, "
-                      f"axis {cut}, may be in several chunks", stacklevel=2)
-        x = x.rechunk({a: -1 for a in several})
-
-    token = tokenize("cranefold.dask", spec, x.name, split_every)
-    label = re.sub(r"[^a-z0-9_]+", "-", op.lower()).strip("-")
-    shard, combine, finish = (f"cranefold-{label}-{step}-{token}" for step in ("shard", "combine", "finish"))
-    bounds = [[0, *itertools.accumulate(sizes)] for sizes in x.chunks]
-    kept_axes = [a for a in _range(x.ndim) if a not in axes]
-    graph: dict[Any, Any] = {}
-
-    def block(at: dict[int, int]) -> tuple[int, ...]:
-        return tuple(at.get(a, 0) for a in _range(x.ndim))
-
-    def within(at: dict[int, int]) -> tuple[tuple[int, int], ...]:
-        return tuple((bounds[a][i], bounds[a][i + 1]) for a, i in enumerate(block(at)))
-
-    for places in itertools.product(*(_range(x.numblocks[a]) for a in kept_axes)):
-        kept_at = dict(_zip(kept_axes, places))
-        kept = tuple(within(kept_at)[a] for a in kept_axes)
-        if any(start == end for start, end in kept):
-            sizes = tuple(1 if a in axes else end - start
-                          for a, (start, end) in enumerate(within(kept_at)) if keepdims or a not in axes)
-            graph[(finish, *places)] = (_nothing, [dtype for dtype, _ in whole.outputs], sizes)
-            continue
-        row: list[Any] = []
-        for i in _range(x.numblocks[cut]):
-            at = {**kept_at, cut: i}
-            graph[(shard, *block(at))] = (_shard, spec, kept, within(at), (x.name, *block(at)))
-            row.append((shard, *block(at)))
-        level = 0
-        while len(row) > 1:
-            groups = [row[n:n + split_every] for n in _range(0, len(row), split_every)]
-            row = []
-            for n, group in enumerate(groups):
-                key = (f"{combine}-{level}", *places, n)
-                graph[key] = (_combine, spec, kept, group)
-                row.append(key)
-            level += 1
-        graph[(finish, *places)] = (_finish, spec, kept, row[0])
-
-    results = []
-    for number, (dtype_name, _) in enumerate(whole.outputs):
-        name = f"cranefold-{label}-{number}-{token}"
-        chunks = tuple((1,) if a in axes else x.chunks[a] for a in _range(x.ndim) if keepdims or a not in axes)
-        layer = dict(graph)
-        for places in itertools.product(*(_range(x.numblocks[a]) for a in kept_axes)):
-            own = dict(_zip(kept_axes, places))
-            key = (name, *(own.get(a, 0) for a in _range(x.ndim) if keepdims or a not in axes))
-            layer[key] = (_take, (finish, *places), number)
-        dtype = _dtype(dtype_name)
-        collection = layers.from_collections(name, layer, dependencies=[x])
-        meta = np.empty((0,) * len(chunks), dtype)
-        results.append(da.Array(collection, name, chunks, dtype=dtype, meta=meta))
-    return results[0] if len(results) == 1 else tuple(results)
+    if not isinstance(split_every, int) or split_every < 2:
+        raise ValueError(f"split_every is {split_every!r}, and the least is 2")
+    given = list(x) if isinstance(x, (tuple, list)) else [x]
+    if not given:
+        raise ValueError("no array is given")
+    first = checked(given[0])
+    operands = [first, *(beside(one, first, f"operand {n}") for n, one in enumerate(given[1:], 1))]
+    axes = axes_of(axis, sorted(one.ndim for one in operands)[-1])
+    found = reduced(op, operands, axes, keepdims=keepdims, split_every=split_every)
+    return found[0] if len(found) == 1 else found
 
 
-def sum(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The sum, of the type that the op's text gives: that of ``x`` for floats."""
-    return reduce("sum", x, axis, keepdims=keepdims)
+def _function(name: str, x: Any, axis: Axis, keepdims: bool, parameter: float = 0.0, skips_nan: bool = False,
+              dtype: Any = None) -> Any:
+    """A function of the package over an array in chunks."""
+    x = checked(x)
+    axes = axes_of(axis, x.ndim)
+    body, in_f64 = _core.body(_core.FUNCTIONS[name], x.dtype, parameter, skips_nan, dtype)
+    text = f"region x0 {{ {body} }}" if "x0" in body else body
+    label = ("nan" if skips_nan else "") + name.replace("_", "-")
+    words = "acc=f64" if in_f64 else ""
+    return reduced(text, [x], axes, keepdims=keepdims, words=words, label=label)[0]
 
 
-def prod(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The product."""
-    return reduce("prod", x, axis, keepdims=keepdims)
+def sum(x: Any, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+    """The sum, with the dtypes of `cranefold.sum`: that of ``x`` for floats, int64 or uint64 for integers.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.sum(da.ones((1000, 3), chunks=(77, 2), dtype="int8"), axis=0).compute()
+    array([1000, 1000, 1000])
+    """
+    return _function("sum", x, axis, keepdims, dtype=dtype)
 
 
-def mean(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The mean."""
-    return reduce("mean", x, axis, keepdims=keepdims)
+def prod(x: Any, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+    """The product, with the dtypes of `cranefold.prod`.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> int(cfd.prod(da.arange(1, 6, chunks=2)).compute())
+    120
+    """
+    return _function("prod", x, axis, keepdims, dtype=dtype)
 
 
-def var(x: Any, axis: int | Sequence[int] | None = None, *, correction: float = 0, keepdims: bool = False) -> Any:
-    """The variance: the sum of squared distances from the mean over the count less ``correction``."""
-    return reduce(f"var(ddof={correction})" if correction else "var", x, axis, keepdims=keepdims)
+def mean(x: Any, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
+    """The mean; of integers and bool in float64.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.mean(da.arange(8, chunks=3)).compute())
+    3.5
+    """
+    return _function("mean", x, axis, keepdims, dtype=dtype)
 
 
-def std(x: Any, axis: int | Sequence[int] | None = None, *, correction: float = 0, keepdims: bool = False) -> Any:
-    """The square root of the variance."""
-    return reduce(f"std(ddof={correction})" if correction else "std", x, axis, keepdims=keepdims)
+def var(x: Any, axis: Axis = None, *, dtype: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
+    """The variance: the sum of squared distances from the mean over the count less ``correction``, at least 0.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.var(da.arange(4, chunks=3), correction=1).compute())
+    1.6666666666666667
+    """
+    return _function("var", x, axis, keepdims, float(correction), dtype=dtype)
 
 
-def max(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The greatest element; NaN if there is one."""
-    return reduce("max", x, axis, keepdims=keepdims)
+def std(x: Any, axis: Axis = None, *, dtype: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
+    """The square root of the variance; otherwise as :func:`var`.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.std(da.from_array([1.0, 3.0], chunks=1)).compute())
+    1.0
+    """
+    return _function("std", x, axis, keepdims, float(correction), dtype=dtype)
 
 
-def min(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The least element; NaN if there is one."""
-    return reduce("min", x, axis, keepdims=keepdims)
+def max(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The greatest element, in the dtype of ``x``; NaN if there is one.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.max(da.from_array([[1, 5], [7, 3]], chunks=1), axis=1).compute()
+    array([5, 7])
+    """
+    return _function("max", x, axis, keepdims)
 
 
-def argmax(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The position of the first greatest element in the whole array's reduced axes."""
-    return reduce("argmax", x, axis, keepdims=keepdims)
+def min(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The least element, in the dtype of ``x``; NaN if there is one.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.min(da.from_array([[1, 5], [7, 3]], chunks=1), axis=1).compute()
+    array([1, 3])
+    """
+    return _function("min", x, axis, keepdims)
 
 
-def argmin(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The position of the first least element in the whole array's reduced axes."""
-    return reduce("argmin", x, axis, keepdims=keepdims)
+def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The greatest element less the least one.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.ptp(da.from_array([2.0, 7.0, 3.0], chunks=2)).compute())
+    5.0
+    """
+    return _function("ptp", x, axis, keepdims)
 
 
-def logsumexp(x: Any, axis: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Any:
-    """The logarithm of the sum of the exponentials."""
-    return reduce("log_sum_exp", x, axis, keepdims=keepdims)
+def argmax(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The position of the first greatest element in the whole array's reduced axes, in row-major order; int64.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> int(cfd.argmax(da.from_array([2.0, 7.0, 3.0, 7.0], chunks=3)).compute())
+    1
+    """
+    return _function("argmax", x, axis, keepdims)
+
+
+def argmin(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The position of the first least element; otherwise as :func:`argmax`.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> int(cfd.argmin(da.from_array([2.0, 7.0, 1.0, 7.0], chunks=2)).compute())
+    2
+    """
+    return _function("argmin", x, axis, keepdims)
+
+
+def any(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """True where an element is not 0.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.any(da.from_array([[0, 1], [0, 0]], chunks=1), axis=1).compute()
+    array([ True, False])
+    """
+    return _function("any", x, axis, keepdims)
+
+
+def all(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """True where no element is 0.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.all(da.from_array([[0, 1], [1, 1]], chunks=1), axis=1).compute()
+    array([False,  True])
+    """
+    return _function("all", x, axis, keepdims)
+
+
+def count_nonzero(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The number of elements that are not 0; int64.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> int(cfd.count_nonzero(da.from_array([0, 3, 0, 4], chunks=3)).compute())
+    2
+    """
+    return _function("count_nonzero", x, axis, keepdims)
+
+
+def vector_norm(x: Any, axis: Axis = None, *, ord: float = 2, keepdims: bool = False) -> Any:
+    """The norm of an order: the root of the sum of squares for 2, the greatest absolute value for inf.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.vector_norm(da.from_array([3.0, 4.0], chunks=1)).compute())
+    5.0
+    """
+    return _function("vector_norm", x, axis, keepdims, float(ord))
+
+
+def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The logarithm of the sum of the exponentials, without overflow.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.logsumexp(da.from_array([1000.0, 1000.0], chunks=1)).compute())
+    1000.6931471805599
+    """
+    return _function("logsumexp", x, axis, keepdims)
+
+
+def nansum(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The sum of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.nansum(da.from_array([1.0, float("nan"), 2.0], chunks=2)).compute())
+    3.0
+    """
+    return _function("sum", x, axis, keepdims, skips_nan=True)
+
+
+def nanprod(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The product of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.nanprod(da.from_array([3.0, float("nan"), 2.0], chunks=2)).compute())
+    6.0
+    """
+    return _function("prod", x, axis, keepdims, skips_nan=True)
+
+
+def nanmax(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The greatest element that is not NaN, or NaN if all are.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.nanmax(da.from_array([1.0, float("nan"), 2.0], chunks=2)).compute())
+    2.0
+    """
+    return _function("max", x, axis, keepdims, skips_nan=True)
+
+
+def nanmin(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The least element that is not NaN, or NaN if all are.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.nanmin(da.from_array([1.0, float("nan"), 2.0], chunks=2)).compute())
+    1.0
+    """
+    return _function("min", x, axis, keepdims, skips_nan=True)
+
+
+def nanmean(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The mean of the elements that are not NaN, or NaN if all are.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> float(cfd.nanmean(da.from_array([1.0, float("nan"), 2.0], chunks=2)).compute())
+    1.5
+    """
+    return _function("mean", x, axis, keepdims, skips_nan=True)
+
+
+def _normalised(name: str, x: Any, axis: Axis, stages: Sequence[tuple[str, str]], value: str,
+                weight: Any = None, bias: Any = None) -> Any:
+    """An element for each of `x`: reductions, whose results are named, then a value of the element and the results.
+
+    This is the region of `cranefold`'s function, stage by stage. `$` stands for the element in the type of floats.
+    """
+    x = checked(x)
+    axes = axes_of(axis, x.ndim)
+    x = joined(x, axes)
+    others = {name: scale(name, one, x, axes) for name, one in (("weight", weight), ("bias", bias)) if one is not None}
+    is_float = x.dtype.name in ("float16", "bfloat16", "float32", "float64")
+    in_f64 = not is_float or "float64" in (x.dtype.name, *(one.dtype.name for one in others.values()))
+    wide = "f64" if in_f64 else "f32"
+
+    def written(text: str, names: dict[str, Any]) -> tuple[str, list[Any], str]:
+        """A region of the element and of the names that its text has, with these operands, and the words for its type."""
+        used = {name: one for name, one in names.items() if re.search(rf"\b{name}\b", text)}
+        operands = [x, *used.values()]
+        text = text.replace("$", "x" if is_float else f"{wide}(x)")
+        acc = "acc=f64" if in_f64 and "float64" not in [one.dtype.name for one in operands] else ""
+        return f"region {', '.join(['x', *used])} %s {{ {text} }}", operands, acc
+
+    label = name.replace("_", "-")
+    found: dict[str, Any] = {}
+    for results, text in stages:
+        region, operands, acc = written(text, found)
+        name = f"{label}-{results.replace(', ', '-')}"
+        arrays = reduced(region % "", operands, axes, keepdims=True, words=acc, label=name)
+        found.update(zip(results.split(", "), arrays, strict=True))
+    for name, sign in (("weight", "*"), ("bias", "+")):
+        if name in others:
+            value += f" {sign} " + (f"{wide}({name})" if others[name].dtype.kind in "biu" else name)
+    result = x.dtype.name if is_float else "float64"
+    value = value if NAMES[result] == wide else f"{NAMES[result]}({value})"
+    region, operands, acc = written(value, {**found, **others})
+    return applied(region % f"{acc} axes=[]", operands[0], operands[1:], result, label)
+
+
+def softmax(x: Any, axis: Axis = -1) -> Any:
+    """exp(x - max) divided by the sum of it over some axes; the result has the shape and chunks of ``x``.
+
+    The array is read three times: for the greatest elements, for the sums, and for the result. Chunks that are made by tasks
+    are held, or spilled to disk by Dask, until the last pass.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.softmax(da.from_array([[0.0, 0.0], [1.0, float("-inf")]], chunks=1)).compute()
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    return _normalised("softmax", x, axis, [("m", "max($)"), ("s", "sum(exp($ - m))")], "exp($ - m) / s")
+
+
+def log_softmax(x: Any, axis: Axis = -1) -> Any:
+    """x - max - log(sum(exp(x - max))) over some axes; otherwise as :func:`softmax`.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.log_softmax(da.from_array([0.0, 0.0], chunks=1)).compute()
+    array([-0.69314718, -0.69314718])
+    """
+    return _normalised("log_softmax", x, axis, [("m", "max($)"), ("s", "log(sum(exp($ - m)))")], "$ - m - s")
+
+
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, eps: float = 1e-5) -> Any:
+    """(x - mean) / sqrt(var + eps) * weight + bias, with mean and variance over some axes.
+
+    ``weight`` and ``bias`` are arrays of NumPy or Dask that have the shape of the reduced axes, or one that broadcasts to
+    ``x``. The result has the shape, chunks and dtype of ``x``, which is read twice.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da, numpy as np
+    >>> cfd.layer_norm(da.from_array([[1.0, 3.0], [5.0, 5.0]], chunks=1), np.array([2.0, 1.0]), eps=0).compute()
+    array([[-2.,  1.],
+           [nan, nan]])
+    """
+    moments = f"c, d = mean_pair($); c, d, 1 / sqrt(var($) + {float(eps)!r})"
+    return _normalised("layer_norm", x, axis, [("c, d, r", moments)], "($ - c - d) * r", weight, bias)
+
+
+def rms_norm(x: Any, weight: Any = None, *, axis: Axis = -1, eps: float = 1e-5) -> Any:
+    """x / sqrt(mean(x * x) + eps) * weight, with the mean over some axes; otherwise as :func:`layer_norm`.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.rms_norm(da.from_array([3.0, -3.0], chunks=1), eps=0).compute()
+    array([ 1., -1.])
+    """
+    return _normalised("rms_norm", x, axis, [("r", f"1 / sqrt(mean($ * $) + {float(eps)!r})")], "$ * r", weight)
+
+
+def normalize(x: Any, axis: Axis = -1, *, ord: float = 2, eps: float = 1e-12) -> Any:
+    """x / max(norm, eps), with the norm of :func:`vector_norm` over some axes; the result has the shape of ``x``.
+
+    Examples
+    --------
+    >>> import cranefold.dask as cfd, dask.array as da
+    >>> cfd.normalize(da.from_array([3.0, 4.0], chunks=1)).compute()
+    array([0.6, 0.8])
+    """
+    wide = np.float32 if checked(x).dtype.name in ("float16", "bfloat16", "float32") else np.float64
+    norm, _ = _core.body(_core.FUNCTIONS["vector_norm"], np.dtype(wide), float(ord))
+    stages = [("n", f"max({norm.replace('x0', '$')}, {float(eps)!r})")]
+    return _normalised("normalize", x, axis, stages, "$ / n")

@@ -167,7 +167,9 @@ impl Asked {
         use Function::*;
         let (dtype, result) = (self.dtype, self.result()?);
         let is_float = dtype.is_float();
-        let wide = if dtype == DType::F64 || result == DType::F64 { DType::F64 } else { DType::F32 };
+        // One operand of f64 makes f64 of the accumulators of all.
+        let has_f64 = dtype == DType::F64 || result == DType::F64 || self.others.contains(&Some(DType::F64));
+        let wide = if has_f64 { DType::F64 } else { DType::F32 };
         let skips_nan = self.skips_nan && is_float;
         if dtype == DType::Bool && matches!(self.function, Ptp) {
             return Err(PyTypeError::new_err("ptp of bool is refused: truth values are not subtracted"));

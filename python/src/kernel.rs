@@ -370,11 +370,11 @@ fn without_quotes(text: &str) -> String {
     text.chars().map(blank).collect()
 }
 
-/// The text of a spec or region with its operands, and with `order` among its words.
+/// The text of a spec or region with its operands, and with `order` (words after a blank) among its words.
 ///
 /// # Errors
 /// `ValueError` if a region names another number of operands.
-fn with_operands(text: &str, operands: &[String], order: &str) -> PyResult<String> {
+pub fn with_operands(text: &str, operands: &[String], order: &str) -> PyResult<String> {
     // In Python's strings single quotes are at hand.
     let text = if text.contains('"') { text.to_string() } else { text.replace('\'', "\"") };
     let trimmed = text.trim_start();

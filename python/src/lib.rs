@@ -76,6 +76,36 @@ fn apply<'py>(
     error::guarded(|| call::call(py, &given))
 }
 
+/// The text of a function for elements of a dtype, without operands: an op, or the body of a region; and true if floats
+/// accumulate in float64 though no element is one.
+#[pyfunction]
+#[pyo3(signature = (function, dtype, parameter=0.0, skips_nan=false, result=None, /))]
+fn body(
+    function: usize,
+    dtype: &Bound<'_, PyAny>,
+    parameter: f64,
+    skips_nan: bool,
+    result: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(String, bool)> {
+    let function = *Function::ALL.get(function).ok_or_else(|| PyValueError::new_err("no function of that number"))?;
+    let asked = function::Asked {
+        function,
+        skips_nan,
+        dtype: dtype::asked(dtype)?,
+        result: result.map(dtype::asked).transpose()?,
+        has_mask: false,
+        has_initial: false,
+        parameter,
+        second: 2.0,
+        others: [None, None],
+        count: 1,
+    };
+    let text = asked.text()?;
+    let outputs: Vec<&str> = text.outputs.iter().map(|(value, _)| value.as_str()).collect();
+    let region = || format!("{}{}", text.definitions, outputs.join(", "));
+    Ok((text.row.map_or_else(region, |row| row.to_string()), text.in_f64))
+}
+
 /// Returns true for "memory", false for "logical".
 fn order_of(order: &str) -> PyResult<bool> {
     match order {
@@ -144,13 +174,15 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::{apply, config, fail, get_num_threads, kernel::compile, kernel::reduce, set_num_threads, set_width};
+    use super::{
+        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, set_num_threads, set_width,
+    };
     #[pymodule_export]
     use crate::dlpack::Answer;
     #[pymodule_export]
     use crate::kernel::PyKernel;
     #[pymodule_export]
-    use crate::partial::PyPartial;
+    use crate::partial::{PyPartial, PyReduction};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,6 +3,7 @@
 use crate::dtype;
 use crate::engine::Engine;
 use crate::error::{guarded, of_compile, of_spec};
+use crate::kernel::with_operands;
 use cranefold::{Error, Input, Output, Partial, Spec};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
@@ -29,6 +30,56 @@ fn of_partial(error: cranefold::PartialError) -> PyErr {
 fn bytes<'a>(rows: &'a [Row<'_>]) -> PyResult<Vec<&'a [u8]>> {
     let one = |row: &'a Row<'_>| row.as_slice().map_err(|_| PyValueError::new_err("a row of bytes has gaps"));
     rows.iter().map(one).collect()
+}
+
+/// The spec of a text without operands, and what a graph of chunks needs to know of it.
+#[pyclass(name = "Reduction", module = "cranefold", frozen)]
+pub struct PyReduction(Spec);
+
+#[pymethods]
+impl PyReduction {
+    /// Puts operands such as `f32[3,4]` and words such as `axes=[0]` into the text of a spec or region.
+    #[new]
+    #[pyo3(signature = (text, operands, words, /))]
+    fn new(text: &str, operands: Vec<String>, words: &str) -> PyResult<PyReduction> {
+        guarded(|| {
+            let text = with_operands(text, &operands, &format!(" {words}"))?;
+            let spec: Spec = text.parse().map_err(|error| of_spec(&error))?;
+            if spec.inputs().len() != operands.len() {
+                return Err(PyValueError::new_err(format!(
+                    "the spec takes {} inputs, {} arrays are given; write numbers in place of scalars",
+                    spec.inputs().len(),
+                    operands.len()
+                )));
+            }
+            Ok(PyReduction(spec))
+        })
+    }
+
+    /// The text with its operands.
+    #[getter]
+    fn spec(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// The shape that the operands broadcast to.
+    #[getter]
+    fn shape(&self) -> Vec<u64> {
+        self.0.shape().to_vec()
+    }
+
+    /// For each input, its axis at each axis of the shape, or none where it is broadcast.
+    #[getter]
+    fn places(&self) -> Vec<Vec<Option<usize>>> {
+        let of = |input| (0..self.0.rank()).map(|axis| self.0.input_axis(input, axis)).collect();
+        (0..self.0.inputs().len()).map(of).collect()
+    }
+
+    /// The names of the outputs' dtypes.
+    #[getter]
+    fn outputs(&self) -> Vec<&'static str> {
+        self.0.outputs().iter().map(|o| dtype::name(o.dtype())).collect()
+    }
 }
 
 impl PyPartial {
@@ -73,6 +124,20 @@ impl PyPartial {
     #[getter]
     fn axis(&self) -> PyResult<usize> {
         self.0.axis().map_err(of_compile)
+    }
+
+    /// The numbers of the inputs that `shard` takes for a chunk.
+    fn reads(&self, chunk: Vec<(u64, u64)>) -> PyResult<Vec<usize>> {
+        guarded(|| {
+            let shard = self.0.shard_of(&ranges(chunk)).map_err(of_compile)?;
+            Ok(shard.inputs().iter().map(|span| span.input).collect())
+        })
+    }
+
+    /// The numbers of the inputs that `finish` takes.
+    #[getter]
+    fn finish_reads(&self) -> Vec<usize> {
+        self.0.finish_inputs().to_vec()
     }
 
     /// The most bytes of a state.

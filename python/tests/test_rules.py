@@ -394,6 +394,10 @@ def test_norms_over_elements():
     alone = centred / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(cf.layer_norm(x), alone, atol=1e-5)
     np.testing.assert_allclose(cf.layer_norm(x, None, b), alone + 1, atol=1e-5)
+    for given in (np.float64, np.int32):
+        mixed = cf.layer_norm(x, w.astype(given), b)
+        assert mixed.dtype == x.dtype
+        np.testing.assert_allclose(mixed, alone * w.astype(given) + b, atol=1e-5)
     np.testing.assert_allclose(
         cf.rms_norm(x, w), wide / np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5) * w, atol=1e-5
     )
