@@ -8,6 +8,7 @@ use crate::error::{of_call, of_compile, of_spec};
 use crate::function::{Asked, Function, check_q};
 use crate::select::{self, Place, Selection};
 use crate::view::{Dims, New, View, row_major};
+use crate::work::Work;
 use crate::{door, dtype};
 use cranefold::{DType, Input, Kernel, Output, Spec};
 use numpy::npyffi::npy_intp;
@@ -20,12 +21,6 @@ use std::rc::Rc;
 
 /// The most axes of an array.
 const MOST_AXES: usize = 63;
-
-/// The bytes of elements from which on other Python threads run during a call: an estimate of 5 us of work.
-const DETACHED_BYTES: u64 = 128 << 10;
-
-/// A reduction of these bytes takes as long as one of so many times as many, where it computes an exponential or sorts.
-const SLOW: u64 = 16;
 
 /// The sets of the table; each has two plans.
 const SETS: usize = 512;
@@ -41,8 +36,7 @@ struct Plan {
     outputs: SmallVec<[(DType, SmallVec<[npy_intp; 6]>); 2]>,
     initial: Option<DType>,
     tells_nothing: bool,
-    /// True if other Python threads run meanwhile.
-    detached: bool,
+    work: Work,
     has_parts: bool,
 }
 
@@ -371,14 +365,12 @@ fn plan(
         outputs,
         initial: text.initial,
         tells_nothing: text.tells_nothing,
-        detached: false,
+        work: Work::new(),
         has_parts: false,
     };
     if !is_empty {
         let spec: Spec = spec.unwrap_or(region).parse().map_err(|error| of_spec(&error))?;
         let kernel = compiled(py, &spec)?;
-        let bytes = kernel.facts().bytes.saturating_mul(if function.is_slow() { SLOW } else { 1 });
-        plan.detached = bytes >= DETACHED_BYTES;
         plan.has_parts = kernel.parts() > 1;
         plan.kernel = Some(kernel);
     }
@@ -545,7 +537,7 @@ fn run<'py>(
             true => Some(Engine::current().map_err(of_compile)?.executor()),
             false => None,
         };
-        door::run(py, plan.detached, kernel, executor, &inputs, &mut outputs).map_err(of_call)?;
+        door::run(py, &plan.work, kernel, executor, &inputs, &mut outputs).map_err(of_call)?;
     }
     drop(outputs);
     if hidden.contains(&1) {

@@ -56,12 +56,6 @@ impl Function {
         use Function::*;
         matches!(self, Sum | Prod | Mean | Var | Std)
     }
-
-    /// Returns true if the work for an element is many times that of a sum.
-    pub fn is_slow(self) -> bool {
-        use Function::*;
-        matches!(self, Median | Quantile | LogSumExp | Softmax | LogSoftmax | Norm)
-    }
 }
 
 /// A call, as far as its text depends on it.
