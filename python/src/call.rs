@@ -14,7 +14,7 @@ use cranefold::{DType, Input, Kernel, Output, Spec};
 use numpy::npyffi::npy_intp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyTuple};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -119,10 +119,11 @@ fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> PyResult<u64> {
 #[inline]
 fn one_axis(axis: &Bound<'_, PyAny>, rank: usize) -> PyResult<usize> {
     let number: i64 = axis.extract().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "axis is {}, not an integer, a tuple of integers or None",
-            axis.repr().map_or("?".into(), |text| text.to_string())
-        ))
+        let shown = axis.repr().map_or("?".into(), |text| text.to_string());
+        match axis.is_instance_of::<PyInt>() {
+            true => axis_error(axis.py(), &format!("axis {shown} is out of range for rank {rank}")),
+            false => PyTypeError::new_err(format!("axis is {shown}, not an integer, a tuple of integers or None")),
+        }
     })?;
     let at = if number < 0 { number + rank as i64 } else { number };
     if (0..rank as i64).contains(&at) {
@@ -439,7 +440,13 @@ fn check_out(out: &View<'_>, shape: &[i64], dtype: DType) -> PyResult<()> {
             out.shape.as_slice()
         )));
     }
-    Ok(())
+    match out.shape.iter().zip(&out.strides).position(|(&extent, &stride)| extent > 1 && stride == 0) {
+        Some(axis) if !out.shape.contains(&0) => Err(PyValueError::new_err(format!(
+            "out has stride 0 along axis {axis}, where {} results would go to one element",
+            out.shape[axis]
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses an output that may not be written, or shares memory with an array that is read.
