@@ -181,8 +181,30 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
         }
     }
 
+    let positions =
+        given.skips_nan && operands.x.dtype.is_float() && matches!(given.function, Function::ArgMax | Function::ArgMin);
+    let plan = planned(py, given, &operands, axes, asked, false)?;
+    let result = run(py, given, &operands, &plan)?;
+    if !positions || are_found(py, &operands.x, axes, &result)? {
+        return Ok(result);
+    }
+    let plan = planned(py, given, &operands, axes, asked, true)?;
+    run(py, given, &operands, &plan)
+}
+
+/// The plan of a call: that of the table, or a new one.
+#[inline]
+fn planned(
+    py: Python<'_>,
+    given: &Arguments<'_, '_>,
+    operands: &Operands<'_>,
+    axes: u64,
+    asked: Option<DType>,
+    finds_infinities: bool,
+) -> PyResult<Rc<Plan>> {
     let mut key = Key::new();
     let flags = [
+        finds_infinities,
         given.skips_nan,
         given.keepdims,
         given.in_memory_order,
@@ -194,19 +216,36 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
     ];
     let flags = flags.iter().fold(0, |all, &flag| all << 1 | u64::from(flag));
     let result = asked.map_or(255, |dtype| dtype as u64);
-    key.push(given.function as u64 | flags << 8 | result << 16 | u64::from(engine::changes()) << 32);
+    key.push(given.function as u64 | flags << 8 | result << 20 | u64::from(engine::changes()) << 32);
     key.extend([axes, given.parameter.to_bits(), given.second.to_bits()]);
     describe(&mut key, &operands.x);
     operands.further().chain(&operands.out).for_each(|view| describe(&mut key, view));
-    let plan = match known(&key) {
-        Some(plan) => plan,
+    match known(&key) {
+        Some(plan) => Ok(plan),
         None => {
-            let plan = Rc::new(plan(py, given, &operands, axes, asked)?);
+            let plan = Rc::new(plan(py, given, operands, axes, asked, finds_infinities)?);
             keep(key, plan.clone());
-            plan
+            Ok(plan)
         }
-    };
-    run(py, given, &operands, &plan)
+    }
+}
+
+/// The elements of an array as bytes.
+fn place_of<'a>(view: &'a View<'_>) -> Place<&'a [u8]> {
+    let (lowest, bytes) = view.span();
+    let first = view.data.addr() - lowest.addr();
+    Place { bytes: door::bytes(lowest, bytes), first, shape: view.shape.clone(), strides: view.strides.clone() }
+}
+
+/// Returns true if positions found without NaN are right in every slice: none is that of a NaN.
+fn are_found(py: Python<'_>, x: &View<'_>, axes: u64, found: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let found = View::of(found)?;
+    // JAX may have narrowed the positions.
+    if found.dtype != DType::I64 {
+        return Ok(false);
+    }
+    let (dtype, from, places) = (x.dtype, place_of(x), place_of(&found));
+    Ok(py.detach(|| !select::names_nan(dtype, &from, axes, &places)))
 }
 
 /// Calls a median or quantile that leaves NaN out.
@@ -220,9 +259,7 @@ fn selected<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, dtype) = (&arrays.x, arrays.x.dtype);
     let shape = shape_of(x, axes, given.keepdims);
-    let (lowest, bytes) = x.span();
-    let first = x.data.addr() - lowest.addr();
-    let from = Place { bytes: door::bytes(lowest, bytes), first, shape: x.shape.clone(), strides: x.strides.clone() };
+    let from = place_of(x);
     if let (Some(out), Some(given)) = (&arrays.out, given.out) {
         check_out(out, &shape, dtype)?;
         check_memory(out, [x])?;
@@ -281,6 +318,7 @@ fn plan(
     arrays: &Operands<'_>,
     axes: u64,
     asked: Option<DType>,
+    finds_infinities: bool,
 ) -> PyResult<Plan> {
     let (function, x) = (given.function, &arrays.x);
     arrays.mask.as_ref().map_or(Ok(()), check_mask)?;
@@ -298,6 +336,7 @@ fn plan(
         second: given.second,
         others: [0, 1].map(|n| arrays.others[n].as_ref().map(|view| view.dtype)),
         count: reduced,
+        finds_infinities,
     }
     .text()?;
 

@@ -77,6 +77,8 @@ pub struct Asked {
     pub others: [Option<DType>; 2],
     /// The number of elements of a slice.
     pub count: i64,
+    /// True for positions that are right also where the greatest element is -inf, or the least inf, and a NaN is before it.
+    pub finds_infinities: bool,
 }
 
 /// The text of a call's body, and what stands before it.
@@ -274,6 +276,7 @@ impl Asked {
                     if self.function == ArgMax { ("argmax", "max", "-inf") } else { ("argmin", "min", "inf") };
                 match mask {
                     None => format!("{op}(x0)"),
+                    Some(mask) if !self.finds_infinities => format!("{op}(select({mask}, x0, {worst}))"),
                     Some(mask) => {
                         text.definitions = format!("best = {best}(select({mask}, x0, {worst})); ");
                         text.outputs = vec![("argmax(x0 == best)".into(), DType::I64)];
