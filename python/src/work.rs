@@ -11,8 +11,8 @@ const TIMED: u32 = 4;
 
 /// The times of a kernel's first calls.
 ///
-/// The bytes of a call do not tell: on one machine the longest of calls that read 128 KiB worked 400 times as long as the
-/// shortest.
+/// The bytes of a call do not tell: on a Zen 3 a masked variance of 128 KiB of int8 worked for up to 1.2 ms, and a maximum of
+/// 128 KiB of float32 for 5 us.
 pub struct Work {
     calls: AtomicU32,
     least: AtomicU32,
