@@ -129,6 +129,15 @@ def mean(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | N
     return _apply(_MEAN, x, axis, keepdims, order, dtype, out, None, where)
 
 
+def _ddof(ddof: float, correction: float | None) -> float:
+    """The correction by either of its names."""
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ValueError(f"ddof={ddof} and correction={correction} are two names of one argument; pass one of them")
+    return correction
+
+
 def var(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, ddof: float = 0.0,
         keepdims: bool = False, *, where: Array | None = None, correction: float | None = None,
         order: Order = "logical") -> Any:
@@ -143,7 +152,7 @@ def var(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | No
     >>> cf.var(np.array([1.0, 2.0, 3.0, 4.0]), ddof=1)
     np.float64(1.6666666666666667)
     """
-    ddof = ddof if correction is None else correction
+    ddof = _ddof(ddof, correction)
     return _apply(_VAR, x, axis, keepdims, order, dtype, out, None, where, ddof)
 
 
@@ -158,7 +167,7 @@ def std(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | No
     >>> cf.std(np.array([[1.0, 3.0], [2.0, 6.0]]), axis=1)
     array([1., 2.])
     """
-    ddof = ddof if correction is None else correction
+    ddof = _ddof(ddof, correction)
     return _apply(_STD, x, axis, keepdims, order, dtype, out, None, where, ddof)
 
 
@@ -322,6 +331,9 @@ def _quantiles(x: Array, q: float | Sequence[float], axis: Axis, out: Array | No
     if isinstance(q, (int, float)) or getattr(q, "shape", None) == ():
         return _apply(_QUANTILE, x, axis, keepdims, order, None, out, None, None, float(q),  # type: ignore[arg-type]
                       2.0, skips_nan)
+    rank = getattr(q, "ndim", 1)
+    if rank > 1:
+        raise ValueError(f"q has {rank} axes; it is a number, or numbers along one axis")
     each = [float(one) for one in q]
     if not each:
         raise ValueError("q has no element")
@@ -506,7 +518,8 @@ def nanmean(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array 
 
 
 def nanvar(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, ddof: float = 0.0,
-           keepdims: bool = False, *, where: Array | None = None, order: Order = "logical") -> Any:
+           keepdims: bool = False, *, where: Array | None = None, correction: float | None = None,
+           order: Order = "logical") -> Any:
     """The variance of the elements that are not NaN; otherwise as :func:`var`.
 
     Examples
@@ -515,11 +528,13 @@ def nanvar(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array |
     >>> cf.nanvar(np.array([1.0, np.nan, 3.0]))
     np.float64(1.0)
     """
+    ddof = _ddof(ddof, correction)
     return _apply(_VAR, x, axis, keepdims, order, dtype, out, None, where, ddof, 2.0, True)
 
 
 def nanstd(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, ddof: float = 0.0,
-           keepdims: bool = False, *, where: Array | None = None, order: Order = "logical") -> Any:
+           keepdims: bool = False, *, where: Array | None = None, correction: float | None = None,
+           order: Order = "logical") -> Any:
     """The standard deviation of the elements that are not NaN; otherwise as :func:`std`.
 
     Examples
@@ -528,6 +543,7 @@ def nanstd(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array |
     >>> cf.nanstd(np.array([1.0, np.nan, 5.0]))
     np.float64(2.0)
     """
+    ddof = _ddof(ddof, correction)
     return _apply(_STD, x, axis, keepdims, order, dtype, out, None, where, ddof, 2.0, True)
 
 

@@ -8,24 +8,19 @@ use crate::error::{of_call, of_compile, of_spec};
 use crate::function::{Asked, Function, check_q};
 use crate::select::{self, Place, Selection};
 use crate::view::{Dims, New, View, row_major};
+use crate::work::Work;
 use crate::{door, dtype};
 use cranefold::{DType, Input, Kernel, Output, Spec};
 use numpy::npyffi::npy_intp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyTuple};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The most axes of an array.
 const MOST_AXES: usize = 63;
-
-/// The bytes of elements from which on other Python threads run during a call: an estimate of 5 us of work.
-const DETACHED_BYTES: u64 = 128 << 10;
-
-/// A reduction of these bytes takes as long as one of so many times as many, where it computes an exponential or sorts.
-const SLOW: u64 = 16;
 
 /// The sets of the table; each has two plans.
 const SETS: usize = 512;
@@ -41,8 +36,7 @@ struct Plan {
     outputs: SmallVec<[(DType, SmallVec<[npy_intp; 6]>); 2]>,
     initial: Option<DType>,
     tells_nothing: bool,
-    /// True if other Python threads run meanwhile.
-    detached: bool,
+    work: Work,
     has_parts: bool,
 }
 
@@ -125,10 +119,11 @@ fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> PyResult<u64> {
 #[inline]
 fn one_axis(axis: &Bound<'_, PyAny>, rank: usize) -> PyResult<usize> {
     let number: i64 = axis.extract().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "axis is {}, not an integer, a tuple of integers or None",
-            axis.repr().map_or("?".into(), |text| text.to_string())
-        ))
+        let shown = axis.repr().map_or("?".into(), |text| text.to_string());
+        match axis.is_instance_of::<PyInt>() {
+            true => axis_error(axis.py(), &format!("axis {shown} is out of range for rank {rank}")),
+            false => PyTypeError::new_err(format!("axis is {shown}, not an integer, a tuple of integers or None")),
+        }
     })?;
     let at = if number < 0 { number + rank as i64 } else { number };
     if (0..rank as i64).contains(&at) {
@@ -186,8 +181,30 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
         }
     }
 
+    let positions =
+        given.skips_nan && operands.x.dtype.is_float() && matches!(given.function, Function::ArgMax | Function::ArgMin);
+    let plan = planned(py, given, &operands, axes, asked, false)?;
+    let result = run(py, given, &operands, &plan)?;
+    if !positions || are_found(py, &operands.x, axes, &result)? {
+        return Ok(result);
+    }
+    let plan = planned(py, given, &operands, axes, asked, true)?;
+    run(py, given, &operands, &plan)
+}
+
+/// The plan of a call: that of the table, or a new one.
+#[inline]
+fn planned(
+    py: Python<'_>,
+    given: &Arguments<'_, '_>,
+    operands: &Operands<'_>,
+    axes: u64,
+    asked: Option<DType>,
+    finds_infinities: bool,
+) -> PyResult<Rc<Plan>> {
     let mut key = Key::new();
     let flags = [
+        finds_infinities,
         given.skips_nan,
         given.keepdims,
         given.in_memory_order,
@@ -199,19 +216,36 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
     ];
     let flags = flags.iter().fold(0, |all, &flag| all << 1 | u64::from(flag));
     let result = asked.map_or(255, |dtype| dtype as u64);
-    key.push(given.function as u64 | flags << 8 | result << 16 | u64::from(engine::changes()) << 32);
+    key.push(given.function as u64 | flags << 8 | result << 20 | u64::from(engine::changes()) << 32);
     key.extend([axes, given.parameter.to_bits(), given.second.to_bits()]);
     describe(&mut key, &operands.x);
     operands.further().chain(&operands.out).for_each(|view| describe(&mut key, view));
-    let plan = match known(&key) {
-        Some(plan) => plan,
+    match known(&key) {
+        Some(plan) => Ok(plan),
         None => {
-            let plan = Rc::new(plan(py, given, &operands, axes, asked)?);
+            let plan = Rc::new(plan(py, given, operands, axes, asked, finds_infinities)?);
             keep(key, plan.clone());
-            plan
+            Ok(plan)
         }
-    };
-    run(py, given, &operands, &plan)
+    }
+}
+
+/// The elements of an array as bytes.
+fn place_of<'a>(view: &'a View<'_>) -> Place<&'a [u8]> {
+    let (lowest, bytes) = view.span();
+    let first = view.data.addr() - lowest.addr();
+    Place { bytes: door::bytes(lowest, bytes), first, shape: view.shape.clone(), strides: view.strides.clone() }
+}
+
+/// Returns true if positions found without NaN are right in every slice: none is that of a NaN.
+fn are_found(py: Python<'_>, x: &View<'_>, axes: u64, found: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let found = View::of(found)?;
+    // JAX may have narrowed the positions.
+    if found.dtype != DType::I64 {
+        return Ok(false);
+    }
+    let (dtype, from, places) = (x.dtype, place_of(x), place_of(&found));
+    Ok(py.detach(|| !select::names_nan(dtype, &from, axes, &places)))
 }
 
 /// Calls a median or quantile that leaves NaN out.
@@ -225,9 +259,7 @@ fn selected<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, dtype) = (&arrays.x, arrays.x.dtype);
     let shape = shape_of(x, axes, given.keepdims);
-    let (lowest, bytes) = x.span();
-    let first = x.data.addr() - lowest.addr();
-    let from = Place { bytes: door::bytes(lowest, bytes), first, shape: x.shape.clone(), strides: x.strides.clone() };
+    let from = place_of(x);
     if let (Some(out), Some(given)) = (&arrays.out, given.out) {
         check_out(out, &shape, dtype)?;
         check_memory(out, [x])?;
@@ -286,6 +318,7 @@ fn plan(
     arrays: &Operands<'_>,
     axes: u64,
     asked: Option<DType>,
+    finds_infinities: bool,
 ) -> PyResult<Plan> {
     let (function, x) = (given.function, &arrays.x);
     arrays.mask.as_ref().map_or(Ok(()), check_mask)?;
@@ -303,6 +336,7 @@ fn plan(
         second: given.second,
         others: [0, 1].map(|n| arrays.others[n].as_ref().map(|view| view.dtype)),
         count: reduced,
+        finds_infinities,
     }
     .text()?;
 
@@ -371,14 +405,12 @@ fn plan(
         outputs,
         initial: text.initial,
         tells_nothing: text.tells_nothing,
-        detached: false,
+        work: Work::new(),
         has_parts: false,
     };
     if !is_empty {
         let spec: Spec = spec.unwrap_or(region).parse().map_err(|error| of_spec(&error))?;
         let kernel = compiled(py, &spec)?;
-        let bytes = kernel.facts().bytes.saturating_mul(if function.is_slow() { SLOW } else { 1 });
-        plan.detached = bytes >= DETACHED_BYTES;
         plan.has_parts = kernel.parts() > 1;
         plan.kernel = Some(kernel);
     }
@@ -447,7 +479,13 @@ fn check_out(out: &View<'_>, shape: &[i64], dtype: DType) -> PyResult<()> {
             out.shape.as_slice()
         )));
     }
-    Ok(())
+    match out.shape.iter().zip(&out.strides).position(|(&extent, &stride)| extent > 1 && stride == 0) {
+        Some(axis) if !out.shape.contains(&0) => Err(PyValueError::new_err(format!(
+            "out has stride 0 along axis {axis}, where {} results would go to one element",
+            out.shape[axis]
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses an output that may not be written, or shares memory with an array that is read.
@@ -545,7 +583,7 @@ fn run<'py>(
             true => Some(Engine::current().map_err(of_compile)?.executor()),
             false => None,
         };
-        door::run(py, plan.detached, kernel, executor, &inputs, &mut outputs).map_err(of_call)?;
+        door::run(py, &plan.work, kernel, executor, &inputs, &mut outputs).map_err(of_call)?;
     }
     drop(outputs);
     if hidden.contains(&1) {

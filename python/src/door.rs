@@ -9,6 +9,7 @@ use crate::dlpack::{
     USED_LEGACY, VERSIONED,
 };
 use crate::view::{Dims, row_major};
+use crate::work::Work;
 use cranefold::{CallError, DType, Executor, Input, Kernel, Output};
 use numpy::PY_ARRAY_API;
 use numpy::npyffi::{NpyTypes, PyArrayObject, get_type_object, npy_intp};
@@ -372,11 +373,11 @@ struct Along<T>(T);
 // SAFETY: the value is used by the thread that made it; detaching moves it to no other.
 unsafe impl<T> Send for Along<T> {}
 
-/// Runs a kernel; other Python threads run meanwhile if `detached`.
+/// Runs a kernel; other Python threads run meanwhile if the work may be long.
 #[inline]
 pub fn run(
     py: Python<'_>,
-    detached: bool,
+    work: &Work,
     kernel: &Kernel,
     executor: Option<&dyn Executor>,
     inputs: &[Input<'_>],
@@ -386,13 +387,13 @@ pub fn run(
         Some(executor) => kernel.run_on(executor, inputs, outputs),
         None => kernel.run(inputs, outputs),
     };
-    if !detached {
+    if !work.is_long() {
         return run(inputs, outputs);
     }
     let along = Along((inputs, outputs));
     py.detach(move || {
         let along = along;
         let Along((inputs, outputs)) = along;
-        run(inputs, outputs)
+        work.note(|| run(inputs, outputs))
     })
 }

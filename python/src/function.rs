@@ -56,12 +56,6 @@ impl Function {
         use Function::*;
         matches!(self, Sum | Prod | Mean | Var | Std)
     }
-
-    /// Returns true if the work for an element is many times that of a sum.
-    pub fn is_slow(self) -> bool {
-        use Function::*;
-        matches!(self, Median | Quantile | LogSumExp | Softmax | LogSoftmax | Norm)
-    }
 }
 
 /// A call, as far as its text depends on it.
@@ -83,6 +77,8 @@ pub struct Asked {
     pub others: [Option<DType>; 2],
     /// The number of elements of a slice.
     pub count: i64,
+    /// True for positions that are right also where the greatest element is -inf, or the least inf, and a NaN is before it.
+    pub finds_infinities: bool,
 }
 
 /// The text of a call's body, and what stands before it.
@@ -170,6 +166,7 @@ impl Asked {
         // One operand of f64 makes f64 of the accumulators of all.
         let has_f64 = dtype == DType::F64 || result == DType::F64 || self.others.contains(&Some(DType::F64));
         let wide = if has_f64 { DType::F64 } else { DType::F32 };
+        self.check_parameters(wide)?;
         let skips_nan = self.skips_nan && is_float;
         if dtype == DType::Bool && matches!(self.function, Ptp) {
             return Err(PyTypeError::new_err("ptp of bool is refused: truth values are not subtracted"));
@@ -281,6 +278,7 @@ impl Asked {
                     if self.function == ArgMax { ("argmax", "max", "-inf") } else { ("argmin", "min", "inf") };
                 match mask {
                     None => format!("{op}(x0)"),
+                    Some(mask) if !self.finds_infinities => format!("{op}(select({mask}, x0, {worst}))"),
                     Some(mask) => {
                         text.definitions = format!("best = {best}(select({mask}, x0, {worst})); ");
                         text.outputs = vec![("argmax(x0 == best)".into(), DType::I64)];
@@ -300,7 +298,7 @@ impl Asked {
                 }
             }
             CountNonzero => "count_nonzero(x0)".into(),
-            Norm => out(&norm(&x, self.parameter, wide)?),
+            Norm => out(&norm(&x, self.parameter, wide)),
             Ptp if is_float => out("ptp(x0)"),
             Ptp => format!("{dtype}(max(x0) - min(x0))"),
             Median => out(&format!("median({x})")),
@@ -333,7 +331,7 @@ impl Asked {
                 self.scaled(&out, "x * r", wide)
             }
             Normalize => {
-                let norm = norm("x", self.second, wide)?;
+                let norm = norm("x", self.second, wide);
                 text.definitions = format!("x = {x}; ");
                 out(&format!("x / max({norm}, {parameter})"))
             }
@@ -343,6 +341,33 @@ impl Asked {
         }
         text.outputs = vec![(value, result)];
         Ok(text)
+    }
+
+    /// Refuses parameters that are NaN, or beyond the type that the function computes in.
+    fn check_parameters(&self, wide: DType) -> PyResult<()> {
+        use Function::*;
+        let most = if wide == DType::F64 { f64::MAX } else { f64::from(f32::MAX) };
+        let refused = |text: String| Err(PyValueError::new_err(text));
+        let within = |name: &str, value: f64| match value {
+            _ if value.is_nan() => refused(format!("{name} is NaN")),
+            _ if value.is_finite() && value.abs() > most => {
+                refused(format!("{name} is {value:e}, beyond the greatest {}, {most:e}", self::name(wide)))
+            }
+            _ => Ok(()),
+        };
+        let order = |value: f64| match value.recip().abs() > most && value != 0.0 {
+            true => refused(format!("ord is {value:e}, and 1 / ord is beyond the greatest {}", self::name(wide))),
+            false => within("ord", value),
+        };
+        match self.function {
+            Var | Std if !(0.0..=most).contains(&self.parameter) => {
+                refused(format!("ddof must be between 0 and {most:e}, {:?} given", self.parameter))
+            }
+            Norm => order(self.parameter),
+            LayerNorm | RmsNorm => within("eps", self.parameter),
+            Normalize => within("eps", self.parameter).and_then(|()| order(self.second)),
+            _ => Ok(()),
+        }
     }
 
     /// Definitions of `count` and `m2`: how many elements a mask keeps, and the sum of their squared deviations.
@@ -418,10 +443,8 @@ fn other(operand: &str, dtype: Option<DType>, wide: DType) -> String {
 }
 
 /// The norm of an order.
-fn norm(x: &str, order: f64, wide: DType) -> PyResult<String> {
-    Ok(if order.is_nan() {
-        return Err(PyValueError::new_err("ord is NaN"));
-    } else if order == f64::INFINITY {
+fn norm(x: &str, order: f64, wide: DType) -> String {
+    if order == f64::INFINITY {
         format!("linf({x})")
     } else if order == f64::NEG_INFINITY {
         format!("min(abs({x}))")
@@ -435,5 +458,5 @@ fn norm(x: &str, order: f64, wide: DType) -> PyResult<String> {
         format!("lp({x}, p={order:?})")
     } else {
         format!("pow(sum(pow(abs({x}), {order:?})), 1 / ({order:?}))")
-    })
+    }
 }

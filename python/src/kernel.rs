@@ -4,6 +4,7 @@ use crate::call::{check_memory, compiled, operand, scalar_bytes};
 use crate::engine::Engine;
 use crate::error::{guarded, of_call, of_compile, of_spec};
 use crate::view::{Kind, New, View};
+use crate::work::Work;
 use crate::{door, dtype, order_of};
 use cranefold::spec::{Operand, OutputDesc, Role};
 use cranefold::{DType, Input, Kernel, Options, Output, Spec};
@@ -18,26 +19,17 @@ use std::rc::Rc;
 /// The most kernels that a thread keeps by the texts of `reduce`.
 const MOST_TEXTS: usize = 1000;
 
-/// The bytes of elements from which on other Python threads run during a call.
-const DETACHED_BYTES: u64 = 32 << 10;
-
 /// A kernel with the facts that a call needs.
 struct Callable {
     kernel: Kernel,
     outputs: Vec<OutputDesc>,
     has_parts: bool,
-    detached: bool,
+    work: Work,
 }
 
 impl Callable {
     fn new(kernel: Kernel) -> Callable {
-        let facts = kernel.facts();
-        Callable {
-            outputs: kernel.output_desc(),
-            has_parts: kernel.parts() > 1,
-            detached: facts.bytes >= DETACHED_BYTES,
-            kernel,
-        }
+        Callable { outputs: kernel.output_desc(), has_parts: kernel.parts() > 1, work: Work::new(), kernel }
     }
 
     fn spec(&self) -> PyResult<&Spec> {
@@ -187,7 +179,7 @@ fn run<'py>(
         true => Some(Engine::current().map_err(of_compile)?.executor()),
         false => None,
     };
-    door::run(py, kernel.detached, &kernel.kernel, executor, &inputs, &mut outputs).map_err(of_call)?;
+    door::run(py, &kernel.work, &kernel.kernel, executor, &inputs, &mut outputs).map_err(of_call)?;
     drop(outputs);
     let mut results = outs;
     for (new, desc) in news.into_iter().zip(&kernel.outputs) {

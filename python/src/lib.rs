@@ -9,6 +9,7 @@
 //! | [`partial`] | states of chunks of larger arrays |
 //! | [`view`], [`dtype`], [`dlpack`] | arrays of NumPy and of what speaks DLPack |
 //! | [`engine`] | the compiler of this process and its threads |
+//! | [`work`] | the time of a kernel's first calls, by which other Python threads run meanwhile |
 //! | [`error`] | exceptions |
 //! | [`door`] | the unsafe code |
 //!
@@ -25,6 +26,7 @@ mod kernel;
 mod partial;
 mod select;
 mod view;
+mod work;
 
 use call::Arguments;
 use engine::Engine;

@@ -1,4 +1,4 @@
-//! Medians and quantiles of the elements that are not NaN.
+//! Medians, quantiles and positions of the elements that are not NaN.
 //!
 //! A kernel selects at places of the sorted slice that its shape decides. Here the number of elements that take part decides
 //! them, and it differs from slice to slice. The value has the bits of the kernel of `median` or `quantile` over the elements
@@ -64,6 +64,24 @@ pub fn write(selection: Selection, dtype: DType, x: &Place<&[u8]>, axes: u64, ou
         let value = if value.is_nan() { Scalar::nan(dtype) } else { Scalar::float(dtype, value) };
         value.write(&mut out.bytes[(out.first as i64 + place) as usize..], 0);
     }
+}
+
+/// Returns true if one of the positions that `found` has for the slices of `x` is that of a NaN. A position counts the
+/// elements of the reduced axes, which have a bit each, in row-major order.
+pub fn names_nan(dtype: DType, x: &Place<&[u8]>, axes: u64, found: &Place<&[u8]>) -> bool {
+    let size = dtype.bytes() as i64;
+    let (reduced, kept): (Vec<usize>, Vec<usize>) = (0..x.shape.len()).partition(|&axis| axes >> axis & 1 != 0);
+    let places = found.offsets(8, &(0..found.shape.len()).collect::<Vec<_>>());
+    x.offsets(size, &kept).into_iter().zip(places).any(|(slice, place)| {
+        let position = &found.bytes[(found.first as i64 + place) as usize..];
+        let mut left = position.first_chunk().map_or(0, |bytes| i64::from_ne_bytes(*bytes));
+        let mut at = x.first as i64 + slice;
+        for &axis in reduced.iter().rev() {
+            at += left % x.shape[axis] * x.strides[axis] * size;
+            left /= x.shape[axis];
+        }
+        Scalar::read(dtype, &x.bytes[at as usize..], 0).as_f64().is_nan()
+    })
 }
 
 /// A value in the accumulator's type, f64 of f64 and f32 of all others. Sums and products of two floats of f32 are first

@@ -48,6 +48,11 @@ def read_only(x):
     return x
 
 
+def strided(shape, strides):
+    """A writable array whose elements share memory."""
+    return np.lib.stride_tricks.as_strided(np.zeros(16, np.float32), np.atleast_1d(shape), np.atleast_1d(strides))
+
+
 CASES = [
     # The array.
     (lambda: cf.sum(np.array([1, None])), TypeError, "dtype object is not supported; the dtypes are bool, int8 to"),
@@ -84,6 +89,7 @@ CASES = [
     (lambda: cf.sum(X, "1"), TypeError, "axis is '1', not an integer"),
     (lambda: cf.sum(X, (0, 0.5)), TypeError, "axis is 0.5, not an integer"),
     (lambda: cf.sum(X, [0]), TypeError, r"axis is \[0\], not an integer, a tuple"),
+    (lambda: cf.sum(X, 1 << 70), IndexError, "axis 1180591620717411303424 is out of range for rank 2"),
     # Nothing.
     (lambda: cf.max(X[:0]), ValueError, r"max of nothing: .*\[0, 4\] have no element and no initial= is given"),
     (lambda: cf.argmin(X[:, :0], 1), ValueError, "argmin of nothing"),
@@ -108,6 +114,8 @@ CASES = [
     (lambda: cf.sum(X, 0, out=read_only(X[0])), ValueError, "out is read-only"),
     (lambda: cf.sum(X, 0, out=X[0]), ValueError, "out shares memory with an array that is read"),
     (lambda: cf.softmax(X, out=X), ValueError, "out shares memory"),
+    (lambda: cf.sum(X, 0, out=strided(4, 0)), ValueError, "out has stride 0 along axis 0, where 4 results would go to"),
+    (lambda: cf.softmax(X, out=strided((3, 4), (4, 4))), ValueError, "write one element"),
     (lambda: cf.sum(X, 0, out=np.broadcast_to(np.float32(0), (4,))), ValueError, ""),
     (lambda: cf.sum(X, 0, out=[0, 0, 0, 0]), TypeError, "out is int64"),
     (lambda: cf.sum(X.astype(float), 0, out=[0.0, 0, 0, 0]), TypeError, "out is no array"),
@@ -134,8 +142,18 @@ CASES = [
     (lambda: cf.nanmedian(X, 0, out=read_only(X[0])), ValueError, "out is read-only"),
     (lambda: cf.nanmedian(X, order="C"), ValueError, 'order is "C"'),
     (lambda: cf.vector_norm(X, ord=float("nan")), ValueError, "ord is NaN"),
-    (lambda: cf.var(X, ddof=-1), ValueError, "ddof` of `var` must be finite and at least 0, -1"),
+    (lambda: cf.quantile(X, np.ones((1, 2))), ValueError, "q has 2 axes; it is a number, or numbers along one axis"),
+    (lambda: cf.vector_norm(X, ord=1e300), ValueError, "ord is 1e300, beyond the greatest float32, 3.4028234"),
+    (lambda: cf.vector_norm(X, ord=1e-300), ValueError, "ord is 1e-300, and 1 / ord is beyond the greatest float32"),
+    (lambda: cf.var(X, ddof=-1), ValueError, r"ddof must be between 0 and 3.4\d*e38, -1.0 given"),
+    (lambda: cf.std(X, ddof=float("nan")), ValueError, "ddof must be between 0 and .*, NaN given"),
+    (lambda: cf.nanvar(X, ddof=1e300), ValueError, "ddof must be between 0 and .*, 1e300 given"),
+    (lambda: cf.var(X, ddof=1, correction=2), ValueError, "ddof=1 and correction=2 are two names of one argument"),
     (lambda: cf.var(X, ddof="1"), TypeError, ""),
+    (lambda: cf.layer_norm(X, eps=float("nan")), ValueError, "eps is NaN"),
+    (lambda: cf.rms_norm(X, eps=-1e300), ValueError, "eps is -1e300, beyond the greatest float32"),
+    (lambda: cf.normalize(X, eps=float("nan")), ValueError, "eps is NaN"),
+    (lambda: cf.normalize(X, ord=float("nan")), ValueError, "ord is NaN"),
     (lambda: cf.ptp(X > 0), TypeError, "ptp of bool is refused"),
     (lambda: cf.sum(X, order="C"), ValueError, 'order is "C", not "logical" or "memory"'),
     (lambda: cf.layer_norm(X, np.ones(3)), ValueError, r"weight of shape \[3\] does not broadcast"),

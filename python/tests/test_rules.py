@@ -272,6 +272,29 @@ def test_positions_without_nan():
         cf.nanargmax(np.array([[np.nan, np.nan], [1, 2]]), 1)
 
 
+@pytest.mark.parametrize("name", ["nanargmax", "nanargmin"])
+@pytest.mark.parametrize("dtype", [*FLOATS, ml_dtypes.bfloat16])
+def test_positions_among_infinities(name, dtype):
+    """Where the best element is the infinity that others exceed, and NaN stand before it, which NumPy gets wrong."""
+    function, worst, choose = (cf.nanargmax, -np.inf, max) if name == "nanargmax" else (cf.nanargmin, np.inf, min)
+    random = np.random.default_rng(0)
+    for shape, axes in (((40, 9), (1,)), ((40, 9), (0,)), ((6, 5, 7), (0, 2)), ((300,), (0,)), ((3, 1100), (1,)), ((0, 3), (1,))):
+        x = random.choice(np.array([np.nan, worst, 1], dtype), shape, p=[0.7, 0.28, 0.02])
+        last = tuple(slice(-1, None) if axis in axes else slice(None) for axis in range(x.ndim))
+        x[last] = np.where(np.isnan(x[last]), np.array(worst, dtype), x[last])
+        kept = [axis for axis in range(x.ndim) if axis not in axes]
+        rows = np.transpose(x, kept + list(axes)).reshape(math.prod(x.shape[axis] for axis in kept), -1).tolist() if x.size else []
+        best = [choose(float(one) for one in row if one == one) for row in rows]
+        expected = np.array([row.index(one) for row, one in zip(rows, best, strict=True)], np.int64)
+        expected = expected.reshape([x.shape[axis] for axis in kept])
+        for same_values in (x, np.asfortranarray(x), np.flip(np.flip(x, 0).copy(), 0)):
+            same(function(same_values, axes), expected)
+            kept_shape = [1 if axis in axes else n for axis, n in enumerate(shape)]
+            out = np.zeros([2 * n for n in kept_shape], np.int64)[tuple(slice(None, None, 2) for _ in shape)]
+            assert function(same_values, axes, out, keepdims=True) is out
+            same(out, expected.reshape(kept_shape))
+
+
 @SETTINGS
 @given(arrays([np.float32, np.float64, np.int16]), st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]))
 def test_quantiles(case, q):

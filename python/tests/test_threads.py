@@ -5,6 +5,7 @@ import os
 import sys
 import sysconfig
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -146,6 +147,53 @@ def test_other_threads_run_meanwhile():
     finally:
         stop.set()
         counter.join()
+
+
+def counted(call, calls, seconds):
+    """How often a thread that only yields runs during warm calls of a thread that gives the lock up for nothing else."""
+    before, counts, stop = sys.getswitchinterval(), [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counts[0] += 1
+            time.sleep(0)
+
+    for _ in range(8):
+        call()
+    counter = threading.Thread(target=count)
+    sys.setswitchinterval(seconds)
+    try:
+        counter.start()
+        while counts[0] == 0:
+            time.sleep(0.001)
+        start = counts[0]
+        for _ in range(calls):
+            call()
+            if counts[0] > start:
+                break
+        return counts[0] - start
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        counter.join()
+
+
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="this Python has no lock to give up")
+@pytest.mark.parametrize("name", ["normalize", "masked var", "kernel", "sum"])
+def test_the_lock_is_given_up_by_the_work_of_a_call(name):
+    """Calls of some 100 us give it up, over few bytes too; those under a microsecond keep it."""
+    cf.set_num_threads(1)
+    x = np.random.default_rng(0).standard_normal((60, 120)).astype(np.float32)
+    mask, kernel = x > 0, cf.compile("median f32[60,120] axes=[1]")
+    call = {
+        "normalize": lambda: cf.normalize(x, ord=3),
+        "masked var": lambda: cf.var(x, 0, where=mask),
+        "kernel": lambda: kernel(x),
+        "sum": lambda: cf.sum(x[:8, :8]),
+    }[name]
+    # The interpreter itself would take the lock away after these seconds.
+    found = counted(call, 2000, 60)
+    assert (found == 0) == (name == "sum")
 
 
 def test_settings_of_threads():
