@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::failure::Failure;
+use crate::usage;
 use cranefold::{Options, Schedule};
 use std::io::Write;
 use std::path::PathBuf;
@@ -413,19 +414,8 @@ impl Args {
                 write!(out, "{error}").map_err(Failure::Stdout)?;
                 Ok(None)
             }
-            Err(error) => Err(Failure::Usage(summary(&error.to_string()))),
+            Err(error) => Err(Failure::Usage(usage::message(&error.to_string()))),
         }
-    }
-}
-
-/// The first paragraph of clap's message, as one line.
-fn summary(message: &str) -> String {
-    let lines = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-    let text = lines.collect::<Vec<_>>().join(" ");
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    match text.strip_prefix("unexpected argument '").is_some_and(|given| !given.starts_with('-')) {
-        true => format!("{text}: a spec is one argument, in quotes"),
-        false => text.to_string(),
     }
 }
 

@@ -38,6 +38,7 @@ mod style;
 mod threads;
 mod timing;
 mod tune;
+mod usage;
 
 use args::{Args, Verb};
 use failure::{Failure, without_controls};

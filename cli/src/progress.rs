@@ -5,9 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time before the line shows, and between its changes.
-const FIRST: Duration = Duration::from_secs(1);
-const NEXT: Duration = Duration::from_millis(250);
+/// The time before the line shows, and between its changes, which tell the seconds.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// The line. It shows on a terminal alone, and is gone when this is dropped.
 #[derive(Debug)]
@@ -21,13 +20,13 @@ impl Progress {
         }
         let (sender, stages) = mpsc::channel();
         let show = move || {
-            let (mut stage, mut begun, mut wait, mut shown) = (stage, Instant::now(), FIRST, false);
+            let (mut stage, mut begun, mut shown) = (stage, Instant::now(), false);
             loop {
-                match stages.recv_timeout(wait) {
-                    Ok(next) => (stage, begun, wait) = (next, Instant::now(), FIRST),
+                match stages.recv_timeout(WAIT) {
+                    Ok(next) => (stage, begun) = (next, Instant::now()),
                     Err(RecvTimeoutError::Timeout) => {
                         let _ = write!(io::stderr(), "\r\u{1b}[K{}", line(stage, begun.elapsed()));
-                        (wait, shown) = (NEXT, true);
+                        shown = true;
                     }
                     Err(RecvTimeoutError::Disconnected) => break,
                 }

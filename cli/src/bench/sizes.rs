@@ -61,7 +61,8 @@ pub fn draw(entries: &[Entry], path: &Path, args: &Bench, out: &mut dyn Write) -
     Ok(())
 }
 
-/// The spec at each size, by its first extent.
+/// The spec at each size, by its first extent. Another input grows with the first where it has that extent; an extent of 1
+/// is broadcast, and stays.
 fn sizes(spec: &Spec) -> Result<Vec<Spec>, Failure> {
     let refused = || Failure::NotScaled { option: "--svg", spec: spec.to_string() };
     let operands = || spec.inputs().iter().chain(spec.outputs());
@@ -75,7 +76,7 @@ fn sizes(spec: &Spec) -> Result<Vec<Spec>, Failure> {
         let extent = ((LEAST << (2 * power)) / row).max(1);
         let shape = |input: usize| {
             let mut shape = spec.inputs()[input].shape().to_vec();
-            if shape.len() == spec.rank() && shape[0] == *first && *first > 1 {
+            if input == 0 || shape.len() == spec.rank() && shape[0] == *first && *first > 1 {
                 shape[0] = extent;
             }
             shape
@@ -100,6 +101,15 @@ mod tests {
         assert_eq!(texts.len(), 7);
         assert_eq!(texts[0], "sum f32[4,1024], f32[1024] axes=[1] map=\"x0 * x1\"");
         assert_eq!(texts[6], "sum f32[16384,1024], f32[1024] axes=[1] map=\"x0 * x1\"");
+        // The first extent may be 1 as well.
+        let texts = |spec: &str| {
+            let sized = sizes(&spec.parse().expect("a spec")).expect("sizes");
+            sized.iter().map(Spec::to_string).collect::<Vec<_>>()
+        };
+        let one = texts("sum f32[1,1024] axes=[1]");
+        assert_eq!((one.len(), one[6].as_str()), (7, "sum f32[16384,1024] axes=[1]"));
+        let broadcast = texts("sum f32[1,1024], f32[1,1024] axes=[1] map=\"x0*x1\"");
+        assert_eq!(broadcast[6], "sum f32[16384,1024], f32[1,1024] axes=[1] map=\"x0 * x1\"");
         for spec in ["sum f32[]", "sum f32[8,8]@ba", "region x:f32[8] { sum(x) }", "sum f32[4,0]"] {
             assert!(sizes(&spec.parse().expect("a spec")).is_err(), "{spec}");
         }

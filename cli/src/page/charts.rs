@@ -4,7 +4,7 @@ use super::html::Svg;
 use crate::figures;
 
 /// The colours of lines, in order.
-const COLOURS: [&str; 5] = ["blue", "red", "green", "pink", "orange"];
+const COLOURS: [&str; 5] = super::html::LINES;
 
 /// An axis of powers: values from the least to the greatest, at pixels from one end to the other.
 struct Axis {

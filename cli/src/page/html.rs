@@ -25,10 +25,10 @@ pub fn escape(text: &str) -> String {
 pub const STYLE: &str = "
 :root { --ink: #1c2733; --paper: #ffffff; --soft: #f2f5f8; --line: #c6ced6; --mute: #56616c;
   --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --orange: #e69f00; --red: #d55e00; --pink: #cc79a7; --yellow: #f0e442;
-  --hot: #fdf0cf; }
+  --leaf: #025322; --wine: #a4006c; --hot: #fdf0cf; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6ebf0; --paper: #14191f; --soft: #1e252d; --line: #414c57;
   --mute: #a3afba; --blue: #4aa8e0; --sky: #8accf3; --green: #2fc197; --orange: #f0b42d; --red: #f08136; --pink: #df9dc1;
-  --hot: #4a3a10; } }
+  --leaf: #26e1a9; --wine: #f12b8e; --hot: #4a3a10; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; }
 main, header { max-width: 74rem; margin: 0 auto; padding: 1rem 1.25rem; }
@@ -43,15 +43,20 @@ svg { display: block; max-width: none; } svg text { fill: var(--ink); font: 12px
 svg .mute { fill: var(--mute); font-size: 12px; } svg .small { font-size: 10.5px; } svg .on { fill: #10161c; }
 table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; }
 th { font-weight: 600; white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
-.code { width: 100%; border-collapse: collapse; table-layout: auto; } .code td, .code th { padding: .3rem .6rem;
-  border-top: 1px solid var(--line); } .code pre { margin: 0; white-space: pre; }
+.code { width: 100%; border-collapse: collapse; table-layout: fixed; } .code td, .code th { padding: .3rem .6rem .3rem 0;
+  border-top: 1px solid var(--line); } .code thead th:first-child { width: 7rem; } .code th { white-space: normal; }
+.code pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
+.code span.line { display: block; padding-left: calc(var(--in) * 1ch + 4ch); text-indent: calc(var(--in) * -1ch - 4ch); }
 .code tr.hot td, .code tr.hot th { background: var(--hot); } .badge { background: var(--orange); color: #10161c; padding: 0 .4rem;
   border-radius: .3rem; font-size: .75rem; font-weight: 600; }
 details pre { background: var(--soft); padding: .8rem; overflow-x: auto; } summary { cursor: pointer; }
 @media (max-width: 52rem) { .code thead { display: none; } .code td, .code th { display: block; } }
 @media print { body { font-size: 11px; } .scroll { overflow: visible; } nav { display: none; } svg { max-width: 100%;
-  height: auto; } .code pre, details pre { white-space: pre-wrap; } h2 { break-after: avoid; } figure { break-inside: avoid; } }
+  height: auto; } details pre { white-space: pre-wrap; } h2 { break-after: avoid; } figure { break-inside: avoid; } }
 ";
+
+/// The colours of lines, which stand alone on the background: nobody has two of them alike.
+pub const LINES: [&str; 5] = ["blue", "red", "leaf", "wine", "ink"];
 
 /// A section of a page: its anchor, title and content.
 pub struct Section {

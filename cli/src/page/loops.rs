@@ -114,7 +114,7 @@ pub fn table(nest: &str, code: &str, hot: Option<&str>) -> String {
     for (l, r) in pairs(&left, &right) {
         let inside = l.map(|l| &left[l]).or(r.map(|r| &right[r])).map_or("", |stretch| stretch.inside.as_str());
         let is_hot = hot == Some(inside);
-        let cell = |stretch: Option<&Stretch>| stretch.map_or(String::new(), |s| escape(&s.lines.join("\n")));
+        let cell = |stretch: Option<&Stretch>| stretch.map_or(String::new(), |s| s.lines.iter().map(line).collect());
         let name = match inside {
             "" => "<span class=\"mute\">outside</span>".to_string(),
             var => format!("<code>{}</code>", escape(var)),
@@ -132,6 +132,12 @@ pub fn table(nest: &str, code: &str, hot: Option<&str>) -> String {
          class=\"code\">\n<thead><tr><th scope=\"col\">loop</th><th scope=\"col\">statements</th><th scope=\"col\">machine \
          code</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>"
     )
+}
+
+/// A line that wraps where its column is narrow, further in than it begins.
+fn line(text: &&str) -> String {
+    let indent = text.len() - text.trim_start().len();
+    format!("<span class=\"line\" style=\"--in:{indent}\">{}</span>", escape(text))
 }
 
 #[cfg(test)]

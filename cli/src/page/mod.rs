@@ -1,6 +1,8 @@
 //! `explain --html`: a kernel as a page of pictures, in one file that needs no network.
 
 mod charts;
+#[cfg(test)]
+mod colours;
 mod html;
 mod layout;
 mod loops;

@@ -4,6 +4,7 @@ mod absurd;
 mod emit;
 mod explain;
 mod files;
+mod flags;
 mod from;
 mod layouts;
 mod mistakes;
@@ -14,6 +15,8 @@ mod refused;
 mod several;
 mod shell;
 mod stream;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod tune;
 mod verbs;
 

@@ -158,7 +158,7 @@ fn each_distinct_kernel_is_timed() {
     assert_eq!((mean[0], mean[1], mean[mean.len() - 1]), ("2", "1", "m"), "{found}");
     assert!(found.contains("\ntotal: 3 kernels, 2 of them distinct: "), "{found}");
     assert!(found.ends_with("left out: c, Conv: it is the host's\nleft out: d, Conv: it is the host's\n"), "{found}");
-    let found = works(&["model", "bench", path, "--budget-ms", "1", "--json"]);
+    let found = works(&["model", "bench", path, "--budget-ms", "1", "--threads", "2", "--json"]);
     let found: serde_json::Value = serde_json::from_str(&found).expect("one object");
     let of = |key: &str| found[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {found}"));
     let kernels = found["kernels"].as_array().expect("kernels");

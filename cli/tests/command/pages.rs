@@ -28,7 +28,7 @@ pub fn words(line: &str) -> Vec<String> {
 }
 
 /// The commands in blocks of code, without `cranefold`; lines that end in `\` go on.
-fn commands() -> Vec<Vec<String>> {
+pub fn commands() -> Vec<Vec<String>> {
     let mut all = vec![];
     for page in pages() {
         let page = page.replace("\\\n", " ");

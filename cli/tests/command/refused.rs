@@ -12,7 +12,7 @@ fn command_lines() {
             &[],
             "'cranefold' requires a subcommand but one was not provided [subcommands: run, dump, explain, bench, tune, emit, list, doctor, completions, man, model]",
         ),
-        (&["walk"], "unrecognized subcommand 'walk'"),
+        (&["walk"], "unrecognized subcommand 'walk': `cranefold --help` lists the commands"),
         (&["run"], "the following required arguments were not provided: <SPEC>"),
         (&["run", "sum", "f32[2]"], "unexpected argument 'f32[2]' found: a spec is one argument, in quotes"),
         (&["run", "sum f32[2]", "--fast"], "unexpected argument '--fast' found"),
@@ -22,7 +22,7 @@ fn command_lines() {
         ),
         (
             &["run", "sum f32[2]", "--random", "-"],
-            "invalid value '-' for '--random <SEED>': invalid digit found in string",
+            "invalid value '-' for '--random <SEED>': a whole number is expected",
         ),
         (
             &["run", "sum f32[2]", "--input", "a.npy", "--random", "1"],

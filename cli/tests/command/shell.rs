@@ -240,8 +240,9 @@ fn charts_are_drawn() {
     assert!(svg.starts_with("<svg xmlns") && svg.matches("<circle").count() == 7 && svg.ends_with("</svg>\n"), "{svg}");
     let path = folder.join("map.html");
     let name = path.to_str().expect("text");
-    let done = cranefold(&["bench", "--scan", "--shapes", "1", "--limit", "1000", "--html", name]);
+    let done = cranefold(&["bench", "--scan", "--shapes", "1", "--seed", "3", "--limit", "1000", "--html", name]);
     assert_eq!((done.code, done.out.as_str()), (Some(0), ""), "{}", done.err);
+    assert!(done.err.ends_with("seed 3\n"), "{}", done.err);
     let page = fs::read_to_string(&path).expect("the map");
     assert!(page.contains("softmax bf16") && page.matches("class=\"cell\"").count() > 60, "{page}");
 }
