@@ -187,7 +187,7 @@ pub struct Run {
     /// A file of measured schedules, as `tune` writes it
     #[arg(long, value_name = "F")]
     pub schedules: Option<PathBuf>,
-    /// Read the files piece by piece, in at most about so many bytes of memory beside the outputs, such as 256M; the
+    /// Read the files piece by piece, in at most about so many bytes of memory, outputs included, such as 256M; the
     /// spec has order=logical, and the result the bits of one kernel
     #[arg(long, value_name = "BYTES")]
     pub memory: Option<String>,

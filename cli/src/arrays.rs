@@ -178,6 +178,11 @@ pub fn input_bytes(spec: &Spec) -> u64 {
     spec.inputs().iter().map(bytes).sum()
 }
 
+/// Bytes of the elements of all outputs.
+pub fn output_bytes(spec: &Spec) -> u64 {
+    spec.outputs().iter().map(bytes).fold(0, u64::saturating_add)
+}
+
 /// Bytes of the elements that a call reads and writes, each counted once; outputs that it also reads count twice.
 pub fn moved_bytes(spec: &Spec) -> u64 {
     let written: u64 = spec.outputs().iter().map(bytes).sum();

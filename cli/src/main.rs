@@ -9,6 +9,7 @@ mod arrays;
 mod bench;
 mod buffer;
 mod check;
+mod cut;
 mod doctor;
 mod dump;
 mod emit;

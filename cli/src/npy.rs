@@ -41,7 +41,8 @@ pub enum NpyError {
     #[error("{operand} keeps elements of the file in one place by its strides, but the file's are different")]
     Repeated { operand: String },
     #[error(
-        "a file is streamed in C order and the machine's byte order alone: save it so, or read it without --memory"
+        "the file is in Fortran order, and a file is streamed in C order: save it after \
+         `numpy.ascontiguousarray`, or read it without --memory"
     )]
     NotStreamed,
 }
@@ -215,17 +216,18 @@ fn no_header(start: &[u8]) -> Option<String> {
     ((start.len() as u64) < whole).then(|| format!("it ends in its header, after {} of {whole} bytes", start.len()))
 }
 
-/// Opens the file of a row-major operand, whose elements lie in it as in memory, from the returned byte on.
+/// Opens the file of a row-major operand, whose elements lie in it as in memory, from the returned byte on. The bytes of
+/// each are in the other order if the last result is true.
 ///
 /// # Errors
-/// As [`read`]; also if the file is in Fortran order or has the other byte order.
-pub fn open_elements(path: &Path, operand: &Operand, name: &str) -> Result<(File, u64), Failure> {
+/// As [`read`]; also if the file is in Fortran order.
+pub fn open_elements(path: &Path, operand: &Operand, name: &str) -> Result<(File, u64, bool), Failure> {
     let unreadable = |error| Failure::Read { path: path.into(), error };
     let refused = |error| Failure::Npy { path: path.into(), error };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
     let header = read_header(&mut file, path)?;
     let swapped = check(&header, Form::Logical, (operand.dtype(), operand.shape()), name).map_err(refused)?;
-    if swapped || (header.order() != Order::C && operand.shape().len() > 1) {
+    if header.order() != Order::C && operand.shape().len() > 1 {
         return Err(refused(NpyError::NotStreamed));
     }
     let start = file.stream_position().map_err(unreadable)?;
@@ -235,7 +237,7 @@ pub fn open_elements(path: &Path, operand: &Operand, name: &str) -> Result<(File
         let given = if length > expected { format!("more than {expected}") } else { length.to_string() };
         return Err(refused(NpyError::Length { given, expected, shape: list(operand.shape()) }));
     }
-    Ok((file.into_inner(), start))
+    Ok((file.into_inner(), start, swapped))
 }
 
 /// Returns true if the buffer is the elements in row-major order, and nothing else.

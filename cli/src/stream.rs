@@ -1,11 +1,14 @@
 //! `run --memory`: a reduction of files larger than memory, in shards that are read one after the other.
 //!
-//! The array is cut into boxes of its first kept axis, if that stands before the reduced one, and each box into ranges of
-//! the first reduced axis. Each thread reads a shard and reduces it to its state while it is in the cache. The states of a
-//! box combine in order, and its outputs are the bits of the kernel of the whole.
+//! The array is cut into boxes of its kept axes, and each box into ranges of the first reduced axis ([`cut`]). Each thread
+//! reads a shard and reduces it to its state while it is in the cache. The states of a box combine in order, and its outputs
+//! are the bits of the kernel of the whole.
+//!
+//! [`cut`]: crate::cut
 
 use crate::args::{ExecutorName, Run};
 use crate::arrays::{self, Arrays, check_count, input_bytes};
+use crate::cut::{Cut, Piece, within};
 use crate::failure::Failure;
 use crate::npy::{self, Form};
 use crate::run::{places, shown};
@@ -19,31 +22,18 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// The most bytes that a shard reads: those that stay in the cache from their reading to their reduction.
-const MOST_SHARD_BYTES: u64 = 4 << 20;
 
 /// The least bound of memory.
 const LEAST_MEMORY: u64 = 1 << 20;
 
-/// The states that wait for an older one, for each thread.
-const WAITING: usize = 2;
-
-/// An input: its file and the place of its first element, or the bytes of a scalar.
+/// An input: its file, the place of its first element and whether the bytes of each are in the other order, or the bytes of a
+/// scalar.
 enum Source {
-    File { path: PathBuf, file: File, start: u64 },
+    File { path: PathBuf, file: File, start: u64, swapped: bool },
     Value(Vec<u8>),
-}
-
-/// A shard, by the number of its box, with its box.
-#[derive(Clone, Debug)]
-struct Piece {
-    kept: Vec<Range<u64>>,
-    chunk: Vec<Range<u64>>,
-    /// True for the last piece of a box.
-    ends_box: bool,
 }
 
 /// Runs a reduction of files in shards.
@@ -57,11 +47,11 @@ pub fn stream(args: &Run, memory: &str, out: &mut dyn Write) -> Result<(), Failu
     let places = places(args)?;
     let compiler = compiler(args.threads)?;
     let sources = sources(args, &spec)?;
-    let whole = compiler.partial(&spec)?;
-    let pieces = pieces(&spec, &whole, (memory / 4 / args.threads as u64).min(MOST_SHARD_BYTES))?;
+    let cut = Cut::choose(&spec, &compiler, memory, args.threads)?;
+    let pieces = cut.pieces();
     let mut outputs = arrays::outputs(&spec)?;
     let began = Instant::now();
-    let streaming = Streaming { spec: &spec, compiler: &compiler, sources: &sources, memory };
+    let streaming = Streaming { spec: &spec, compiler: &compiler, sources: &sources };
     let mut results: Vec<&mut [u8]> = outputs.iter_mut().map(|output| output.bytes_mut()).collect();
     streaming.run(&pieces, args.threads, &mut results)?;
     let ns = began.elapsed().as_nanos() as f64;
@@ -133,49 +123,11 @@ fn sources(args: &Run, spec: &Spec) -> Result<Vec<Source>, Failure> {
         }
         None => {
             let (n, path) = paths.next().expect("as many as are counted");
-            let (file, start) = npy::open_elements(path, operand, &format!("input {n}"))?;
-            Ok(Source::File { path: path.clone(), file, start })
+            let (file, start, swapped) = npy::open_elements(path, operand, &format!("input {n}"))?;
+            Ok(Source::File { path: path.clone(), file, start, swapped })
         }
     };
     spec.inputs().iter().map(source).collect()
-}
-
-/// The shards of an array, each of which reads at most about so many bytes.
-fn pieces(spec: &Spec, whole: &Partial, most_bytes: u64) -> Result<Vec<Piece>, Failure> {
-    let axis = whole.axis()?;
-    let (shape, kept) = (spec.shape(), spec.axes_kept());
-    let all: Vec<Range<u64>> = shape.iter().map(|&extent| 0..extent).collect();
-    let each = |axis: usize, of: u64| (of / shape[axis].max(1)).max(1);
-    let greatest = |count: u64, extent: u64| count.clamp(1, extent.max(1));
-    let total = input_bytes(spec);
-    // Results of a box are neighbours only if the first kept axis is the outermost that counts.
-    let cut = kept.first().copied().filter(|&first| first < axis && shape[first] > 1);
-    let rows = cut.map_or(1, |first| greatest(most_bytes / each(first, total), shape[first]));
-    let count = cut.map_or(1, |first| shape[first].div_ceil(rows));
-    let of_box = cut.map_or(total, |first| each(first, total) * rows);
-    // A power of two of indices begins at ends of blocks where rows are whole.
-    let indices = 1 << greatest(most_bytes / each(axis, of_box), shape[axis]).ilog2();
-    let mut pieces = vec![];
-    for number in 0..count {
-        let mut within = all.clone();
-        if let Some(first) = cut {
-            within[first] = number * rows..((number + 1) * rows).min(shape[first]);
-        }
-        let mut start = 0;
-        loop {
-            let end = (start + indices).min(shape[axis]);
-            let end = if most_bytes >= of_box { shape[axis] } else { end };
-            let mut chunk = within.clone();
-            chunk[axis] = start..end;
-            let kept = kept.iter().map(|&axis| within[axis].clone()).collect();
-            pieces.push(Piece { kept, chunk, ends_box: end == shape[axis] });
-            start = end;
-            if start >= shape[axis] {
-                break;
-            }
-        }
-    }
-    Ok(pieces)
 }
 
 /// The facts that all threads read.
@@ -183,31 +135,36 @@ struct Streaming<'s> {
     spec: &'s Spec,
     compiler: &'s Compiler,
     sources: &'s [Source],
-    memory: u64,
+}
+
+/// The memory of a thread from one piece to the next.
+struct Worker {
+    /// The elements of each input.
+    buffers: Vec<Vec<u8>>,
+    /// The partial results of the last box.
+    last: Option<(Vec<Range<u64>>, Partial)>,
 }
 
 impl Streaming<'_> {
     /// Reduces all pieces to the outputs.
     fn run(&self, pieces: &[Piece], threads: usize, outputs: &mut [&mut [u8]]) -> Result<(), Failure> {
-        let first = self.compiler.partial_of(self.spec, &pieces[0].kept)?;
-        let held = first.state_bytes() as u64 * ((WAITING + 1) * threads + 2) as u64;
-        if held > self.memory / 2 {
-            let (needed, state) = (figures::size(2 * held), figures::size(first.state_bytes() as u64));
-            let why = format!("the states of {threads} threads take half of {needed}, {state} each");
-            return Err(Failure::Usage(format!("--memory is too small: {why}")));
-        }
         let next = AtomicUsize::new(0);
-        // Each piece that is taken waits for those before it, of which there are less than this many.
-        let (send, receive) = sync_channel(WAITING * threads);
+        // As many pieces are taken that are not yet combined with those before them.
+        let (give, permits) = channel();
+        (0..Cut::open_pieces(threads)).for_each(|_| give.send(()).expect("the receiver is here"));
+        let permits = Mutex::new(permits);
+        let (send, receive) = channel();
         std::thread::scope(|scope| {
+            // A failure drops this, and no thread takes a further piece.
+            let give = give;
             for _ in 0..threads {
-                let (send, next) = (send.clone(), &next);
+                let (send, next, permits) = (send.clone(), &next, &permits);
                 scope.spawn(move || {
-                    let mut buffers = vec![vec![]; self.sources.len()];
-                    loop {
+                    let mut worker = Worker { buffers: vec![vec![]; self.sources.len()], last: None };
+                    while permits.lock().unwrap_or_else(PoisonError::into_inner).recv().is_ok() {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         let Some(piece) = pieces.get(number) else { break };
-                        let made = self.reduce(piece, &mut buffers);
+                        let made = self.reduce(piece, &mut worker);
                         let failed = made.is_err();
                         // Nobody receives after a failure.
                         if send.send((number, made)).is_err() || failed {
@@ -223,7 +180,8 @@ impl Streaming<'_> {
             let mut done = 0;
             for (number, made) in receive {
                 waiting.insert(number, made?);
-                while let Some((partial, state)) = waiting.remove(&done) {
+                while let Some((partial, mut state)) = waiting.remove(&done) {
+                    state.resize(partial.state_bytes(), 0);
                     let (partial, all) = match open.take() {
                         None => (partial, state),
                         Some((partial, mut all)) => {
@@ -237,16 +195,23 @@ impl Streaming<'_> {
                     }
                     done += 1;
                     progress.show(done);
+                    // The threads have ended if nobody takes it.
+                    let _ = give.send(());
                 }
             }
             Ok(())
         })
     }
 
-    /// Reads a piece and reduces it to its state.
-    fn reduce(&self, piece: &Piece, buffers: &mut [Vec<u8>]) -> Result<(Partial, Vec<u8>), Failure> {
-        let partial = self.compiler.partial_of(self.spec, &piece.kept)?;
+    /// Reads a piece and reduces it to the used bytes of its state.
+    fn reduce(&self, piece: &Piece, worker: &mut Worker) -> Result<(Partial, Vec<u8>), Failure> {
+        let partial = match worker.last.take().filter(|(kept, _)| *kept == piece.kept) {
+            Some((_, partial)) => partial,
+            None => self.compiler.partial_of(self.spec, &piece.kept)?,
+        };
+        worker.last = Some((piece.kept.clone(), partial.clone()));
         let shard = partial.shard_of(&piece.chunk)?;
+        let buffers = &mut worker.buffers;
         for span in shard.inputs() {
             self.read(span.input, &piece.chunk, &mut buffers[span.input])?;
         }
@@ -255,46 +220,49 @@ impl Streaming<'_> {
         let inputs: Vec<Input<'_>> = shard.inputs().iter().map(|span| input(span.input)).collect();
         let mut state = vec![0; partial.state_bytes()];
         shard.partial(&inputs, &mut state).map_err(cranefold::Error::from)?;
+        state.truncate(partial.used_bytes(&state).map_err(cranefold::Error::from)?);
+        state.shrink_to_fit();
         Ok((partial, state))
     }
 
-    /// Writes the outputs of a box, which are neighbours in the whole outputs.
+    /// Writes the outputs of a box to their places in the whole outputs.
     fn finish(&self, partial: &Partial, state: &[u8], piece: &Piece, outputs: &mut [&mut [u8]]) -> Result<(), Failure> {
         let mut buffers = vec![vec![]; self.sources.len()];
-        let all: Vec<Range<u64>> = piece.chunk.clone();
         for &input in partial.finish_inputs() {
-            self.read(input, &all, &mut buffers[input])?;
+            self.read(input, &piece.chunk, &mut buffers[input])?;
         }
         let operands = self.spec.inputs();
         let input = |&n: &usize| Input::from_bytes(operands[n].dtype(), &buffers[n]);
         let inputs: Vec<Input<'_>> = partial.finish_inputs().iter().map(input).collect();
-        let operands = partial.spec().outputs().iter().zip(self.spec.outputs()).zip(outputs.iter_mut());
-        let places = operands.map(|((own, whole), output)| {
-            let before = piece.kept.first().filter(|_| own.elems() < whole.elems()).map_or(0, |rows| rows.start);
-            let extent = own.elems() / piece.kept.first().map_or(1, |rows| rows.end - rows.start);
-            let start = (before * extent * own.dtype().bytes()) as usize;
-            Output::from_bytes(own.dtype(), &mut output[start..start + own.span_bytes() as usize])
-        });
-        let mut places: Vec<Output<'_>> = places.collect();
-        Ok(partial.finish(state, &inputs, &mut places, 1).map_err(cranefold::Error::from)?)
+        let own = partial.spec().outputs();
+        let mut results: Vec<Vec<u8>> = own.iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
+        let places = own.iter().zip(&mut results);
+        let mut places: Vec<Output<'_>> = places.map(|(o, bytes)| Output::from_bytes(o.dtype(), bytes)).collect();
+        partial.finish(state, &inputs, &mut places, 1).map_err(cranefold::Error::from)?;
+        for (o, (result, output)) in results.iter().zip(outputs).enumerate() {
+            let operand = &self.spec.outputs()[o];
+            let within = within(operand.shape(), &piece.chunk, |axis| self.spec.output_axis(o, axis));
+            let mut at = 0;
+            for run in runs(operand.shape(), &within) {
+                let [from, to] = [run.start, run.end].map(|elem| (elem * operand.dtype().bytes()) as usize);
+                output[from..to].copy_from_slice(&result[at..at + to - from]);
+                at += to - from;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the part of an input in a chunk.
     fn read(&self, input: usize, chunk: &[Range<u64>], into: &mut Vec<u8>) -> Result<(), Failure> {
-        let (path, file, start) = match &self.sources[input] {
+        let (path, file, start, swapped) = match &self.sources[input] {
             Source::Value(bytes) => {
                 into.clone_from(bytes);
                 return Ok(());
             }
-            Source::File { path, file, start } => (path, file, *start),
+            Source::File { path, file, start, swapped } => (path, file, *start, *swapped),
         };
         let operand = &self.spec.inputs()[input];
-        let mut within: Vec<Range<u64>> = operand.shape().iter().map(|&extent| 0..extent).collect();
-        for (axis, range) in chunk.iter().enumerate() {
-            if let Some(own) = self.spec.input_axis(input, axis) {
-                within[own] = range.clone();
-            }
-        }
+        let within = within(operand.shape(), chunk, |axis| self.spec.input_axis(input, axis));
         let elems: u64 = within.iter().map(|range| range.end - range.start).product();
         into.resize((elems * operand.dtype().bytes()) as usize, 0);
         let mut at = 0;
@@ -304,6 +272,9 @@ impl Streaming<'_> {
             let place = start + from;
             read_at(file, &mut into[at..until], place).map_err(|error| Failure::Read { path: path.clone(), error })?;
             at = until;
+        }
+        if swapped {
+            into.chunks_exact_mut(operand.dtype().bytes() as usize).for_each(<[u8]>::reverse);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@
 //! | `given` | text of a problem or a nest | what verifies compiles, or has no form, and native code gives the bits of the interpreter |
 //! | `run` | the numbers of a [`specs::Case`] | the same, and the reference allows the results |
 //! | `run_region` | the numbers of a [`regions::RegionCase`] | the same |
+//! | `state` | the numbers of a range and of changes to its state | an error and nothing written, or the same state from either side |
 //! | `onnx` | a model | it is refused with a short message, or its graph prints and reads back |
 //! | `openvino` | the XML of a model | the same |
 //! | `graph` | text | the law of texts; a plan of it prints and reads back |
@@ -47,6 +48,7 @@ pub mod regions;
 pub mod runs;
 mod seeds;
 pub mod specs;
+mod states;
 pub mod texts;
 
 use std::path::{Path, PathBuf};
@@ -92,6 +94,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "given", run: runs::given, inputs: Origin::Texts(seeds::texts) },
     Target { name: "run", run: runs::run, inputs: Origin::Numbers(specs::Case::BYTES) },
     Target { name: "run_region", run: runs::run_region, inputs: Origin::Numbers(regions::RegionCase::BYTES) },
+    Target { name: "state", run: states::state, inputs: Origin::Numbers(states::BYTES) },
     Target { name: "onnx", run: models::onnx, inputs: Origin::Files },
     Target { name: "openvino", run: models::openvino, inputs: Origin::Texts(Vec::new) },
     Target { name: "graph", run: models::graph, inputs: Origin::Texts(seeds::graphs) },

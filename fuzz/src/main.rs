@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 #[command(name = "cranefold-fuzz")]
 struct Args {
     /// The target: spec, region, problem, schedule, nest, program, expression, combiner, layout, value, isa, onednn,
-    /// stages, compile, given, run, run_region, onnx, openvino, graph or plan
+    /// stages, compile, given, run, run_region, state, onnx, openvino, graph or plan
     target: String,
     /// The number of inputs, after the corpus
     #[arg(long, default_value_t = u64::MAX)]

@@ -56,6 +56,7 @@ targets! {
     given 6_000
     run 600
     run_region 300
+    state 20_000
     onnx 20_000
     openvino 20_000
     graph 20_000

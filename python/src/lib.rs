@@ -93,6 +93,8 @@ fn body(
     let asked = function::Asked {
         function,
         skips_nan,
+        // Nothing looks at the positions afterwards.
+        finds_infinities: true,
         dtype: dtype::asked(dtype)?,
         result: result.map(dtype::asked).transpose()?,
         has_mask: false,
