@@ -21,6 +21,34 @@ pub fn meant<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String
     nearest.map_or(String::new(), |(_, name)| format!(": did you mean `{name}`?"))
 }
 
+/// Words of other libraries that have no meaning here, and what takes their place.
+const REMEDIES: [(&[&str], &str); 8] = [
+    (&["where", "if_else", "ifelse"], "write `select(condition, yes, no)`"),
+    (&["relu"], "write `max(x0, 0)`"),
+    (&["unbiased"], "write `ddof=1` for true and `ddof=0` for false"),
+    (&["np", "numpy", "jnp", "torch", "tf"], "names stand without that of a library: `sum f32[4,5]`"),
+    (&["tensor", "array", "ndarray"], "an operand is its type and its shape: `f32[4,5]`"),
+    (&["percentile"], "write `quantile(q=0.5)`, with q from 0 to 1"),
+    (&["cumsum", "cumprod", "cummax", "cummin"], "an op gives one value of a slice; running values are not supported"),
+    (
+        &["dot", "matmul", "einsum"],
+        "a sum of products is `sum f32[4,1,8], f32[1,5,8] axes=[2] map=\"x0*x1\"`, much slower than a library of matrices",
+    ),
+];
+
+/// The words that take the place of a word that other libraries have and specs have not.
+///
+/// ```
+/// use cranefold_ir::nearest::remedy;
+///
+/// assert_eq!(remedy("relu"), Some("write `max(x0, 0)`"));
+/// assert_eq!(remedy("sum"), None);
+/// ```
+pub fn remedy(word: &str) -> Option<&'static str> {
+    let lower = word.to_ascii_lowercase();
+    REMEDIES.iter().find(|(words, _)| words.contains(&lower.as_str())).map(|&(_, remedy)| remedy)
+}
+
 /// The words of [`meant`] for a misspelt element type, of which the names in other libraries are known too.
 ///
 /// ```

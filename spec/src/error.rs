@@ -190,8 +190,11 @@ const WORDS: [&str; 13] = [
 const WORDS_SHOWN: &str = "an operand as `f32[2,3]`, `axes=`, `keep_dims`, `empty_axes=`, `scalar NAME:DTYPE`, `map=`, \
                            `then=`, `apply=`, `acc=`, `order=`, `saturate`, `trunc`, `round_half_even` and `->`";
 
-/// The nearest of the names, or all of them where none is near.
+/// The words that take the word's place here; else the nearest of the names, or all of them where none is near.
 fn meant_or(word: &str, names: &[&'static str], what: &str, all: &str) -> String {
+    if let Some(remedy) = nearest::remedy(word) {
+        return format!(": {remedy}");
+    }
     match nearest::meant(word, names.iter().copied()) {
         none if none.is_empty() => format!("; the {what} are {all}"),
         meant => meant,

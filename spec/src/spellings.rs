@@ -31,8 +31,14 @@ const DTYPES: [(&str, DType); 16] = [
 ];
 
 /// Words by other names.
-const WORDS: [(&str, &str); 5] =
-    [("axis", "axes"), ("dim", "axes"), ("dims", "axes"), ("keepdims", "keep_dims"), ("keepdim", "keep_dims")];
+const WORDS: [(&str, &str); 6] = [
+    ("axis", "axes"),
+    ("dim", "axes"),
+    ("dims", "axes"),
+    ("keepdims", "keep_dims"),
+    ("keepdim", "keep_dims"),
+    ("correction", "ddof"),
+];
 
 /// The element type of a name, canonical or not, in any case.
 pub(crate) fn dtype(name: &str) -> Result<DType, UnknownDType> {
@@ -62,7 +68,7 @@ pub(super) struct ParamWord<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Parses the axes after `axes=`: `1`, `1,0`, `[1,0]`, `(1,0)`, `all`.
+    /// Parses the axes after `axes=`: `1`, `1,0`, `[1,0]`, `(1,0)`, `all`, and NumPy's `None`.
     pub(super) fn axes(&mut self) -> Result<Option<Vec<i64>>, SpecError> {
         if self.eat('[') {
             return self.ints(']', "an axis or `]`").map(Some);
@@ -80,10 +86,12 @@ impl<'a> Parser<'a> {
             return Ok(Some(axes));
         }
         let before = self.at;
-        if self.word_is("all") {
-            return Ok(None);
+        for all in ["all", "None"] {
+            if self.word_is(all) {
+                return Ok(None);
+            }
+            self.at = before;
         }
-        self.at = before;
         let mut axes = vec![self.int("an axis, a list such as `[0,2]`, or `all`")?];
         loop {
             let before = self.at;

@@ -33,7 +33,7 @@
 //! operands and scalars. Names of ops are read without regard to case. From `#` to the end of its line a text is a comment.
 //!
 //! Spellings of other libraries are read too, and print as the canonical ones: `axis`, `dim` and `dims` for `axes`, with
-//! parentheses for brackets; `keepdims` and `keepdim` for `keep_dims`; the types `float32`, `int8`, `uint8`, `bfloat16`,
+//! parentheses for brackets and `None` for `all`; `keepdims` and `keepdim` for `keep_dims`; `correction` for `ddof`; the types `float32`, `int8`, `uint8`, `bfloat16`,
 //! `half`, `double` and the like, in any case. `dtype=T` is NumPy's: the type of the output, and where that is `f64` also of
 //! the accumulator of narrower floats.
 
@@ -42,8 +42,8 @@ use super::place::{self, Mark};
 use super::spellings::{self, ParamWord};
 use super::{Builder, MAX_TEXT, NamedOp, Order, Rounding, Spec, SpecError};
 use crate::layout::Layout;
-use cranefold_ir::DType;
 use cranefold_ir::ops::{Combiner, OpCall, RecipeError};
+use cranefold_ir::{DType, nearest};
 use std::str::FromStr;
 
 impl FromStr for Spec {
@@ -187,6 +187,11 @@ impl<'a> Parser<'a> {
         }
         if op.eq_ignore_ascii_case("combiner") {
             return self.combiner().map(Named::Own);
+        }
+        if self.next_is('.')
+            && let Some(remedy) = nearest::remedy(&op)
+        {
+            return Err(SpecError::Misplaced { column: self.column(start), message: format!("`{op}.`: {remedy}") });
         }
         let mut params = vec![];
         if !self.eat('(') || self.eat(')') {

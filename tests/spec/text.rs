@@ -70,6 +70,8 @@ const CANONICAL: &[(&str, &str)] = &[
     ("mean i32[2,3] dtype=float32", "mean i32[2,3] -> f32"),
     ("sum f32[2] dtype=f16", "sum f32[2] -> f16"),
     ("var f32[2,3] axes=1 ddof=1", "var(ddof=1) f32[2,3] axes=[1]"),
+    ("var f32[2,3] axes=1 correction=1", "var(ddof=1) f32[2,3] axes=[1]"),
+    ("sum f32[2,3] axis=None", "sum f32[2,3]"),
     ("mean,std ddof=1 f32[2,3]", "mean, std(ddof=1) f32[2,3]"),
     ("quantile q=0.5 f32[2]", "quantile(q=0.5) f32[2]"),
     ("argmax f32[2] last", "argmax(last) f32[2]"),

@@ -56,7 +56,7 @@ pub struct Roofline {
 
 /// The roofline: operations per second over operations per byte, on axes of powers.
 pub fn roofline(of: &Roofline) -> Svg {
-    let (width, height) = (1020.0, 380.0);
+    let (width, height) = (1080.0, 380.0);
     let rate = |ns: f64| of.operations_per_byte * of.bytes / ns;
     let points = [of.times_ns.0.map(rate), Some(rate(of.times_ns.1))];
     let slowest = of.levels.iter().map(|l| l.1).fold(f64::INFINITY, f64::min);

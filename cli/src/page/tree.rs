@@ -76,8 +76,6 @@ pub fn picture(tree: &Tree) -> Svg {
             (tops, y) = (pairs, y + height);
         }
         svg.words((width - 8.0, merge_top + 26.0), "end", "small mute", &format!("blocks merge, {merges} levels deep"));
-    } else {
-        svg.line(&[(result, merge_top), (result, merge_top + merge_height)], "green", false);
     }
     svg.words((8.0, fold_top - 10.0), "start", "small mute", "lanes fold, half onto half:");
     let widest = (width - 300.0).min(420.0);

@@ -11,15 +11,40 @@ fn json(args: &[&str]) -> serde_json::Value {
     serde_json::from_str(&works(args)).expect("one JSON object")
 }
 
-/// Every key of the schema in docs/shell.md stands in the object, and no other.
-#[test]
-fn json_has_the_keys_of_its_schema() {
+/// The schemas of docs/shell.md, in their order.
+fn schemas() -> Vec<serde_json::Value> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join("docs/shell.md");
     let page = fs::read_to_string(page).expect("the page");
-    let schema = page.split("```json\n").nth(1).expect("a schema").split("```").next().expect("its end");
-    let schema: serde_json::Value = serde_json::from_str(schema).expect("the schema is JSON");
+    let texts = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().expect("its end"));
+    texts.map(|text| serde_json::from_str(text).expect("the schema is JSON")).collect()
+}
+
+/// Every key of the schemas of `bench`, `model plan` and `model bench` stands in their objects, and no other.
+#[test]
+fn figures_have_the_keys_of_their_schemas() {
+    let [_, bench, plan, times] = &schemas()[..] else { panic!("four schemas") };
+    let found = works(&["bench", "sum f32[64]", "sum f32[9] map=\"exp(x0)\"", "--json", "--budget-ms", "1"]);
+    for line in found.lines() {
+        agrees(bench, &serde_json::from_str(line).expect("an object on a line"), "bench");
+    }
+    assert_eq!(found.lines().count(), 2);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemas.txt");
+    let graph =
+        "graph { x: f32[3,5] = input; s: f32[3] = sum(x) axes=[1]; y: f32[3] = opaque(s) op=\"Conv\"; return y }";
+    fs::write(&file, graph).expect("a file");
+    let path = file.to_str().expect("a path in UTF-8");
+    agrees(plan, &json(&["model", "plan", path, "--json"]), "model plan");
+    let times_found = json(&["model", "bench", path, "--json", "--budget-ms", "1"]);
+    agrees(times, &times_found, "model bench");
+    assert_eq!(times_found["opaque"].as_array().map(Vec::len), Some(1));
+}
+
+/// Every key of the schema of `run` stands in the object, and no other.
+#[test]
+fn json_has_the_keys_of_its_schema() {
+    let schema = &schemas()[0];
     let object = json(&["run", "max,argmax f32[8,16] axes=[1]", "--json"]);
-    agrees(&schema, &object, "run");
+    agrees(schema, &object, "run");
     assert_eq!(object["spec"], "max, argmax f32[8,16] axes=[1]");
     assert_eq!(object["outputs"][1]["dtype"], "i64");
     assert_eq!(object["outputs"][0]["first"].as_array().expect("elements").len(), 6);

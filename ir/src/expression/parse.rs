@@ -5,6 +5,7 @@ use super::error::Fault;
 use super::lexer::{Lexer, Token, cut};
 use super::literal::Literal;
 use super::node::{Kind, Level, Node, Operation, is_reserved, too_deep};
+use crate::nearest;
 
 type Result<T> = std::result::Result<T, Fault>;
 
@@ -228,8 +229,11 @@ impl<'a> Parser<'a> {
         }
         let Some(operation) = Operation::call(word) else {
             let functions: Vec<&str> = Operation::FUNCTIONS.iter().map(|op| op.text()).collect();
-            let message =
-                format!("unknown function `{}`; there are {} and the dtypes", cut(word), functions.join(", "));
+            let hint = match nearest::remedy(word) {
+                Some(remedy) => format!(": {remedy}"),
+                None => format!("; there are {} and the dtypes", functions.join(", ")),
+            };
+            let message = format!("unknown function `{}`{hint}", cut(word));
             return Err(Fault::new(at, message));
         };
         self.bump()?;
