@@ -371,6 +371,27 @@ pub unsafe extern "C" fn cranefold_partial_combine(
     })
 }
 
+/// Writes the ends of a range that a state has.
+///
+/// # Safety
+/// As the header says of the functions that call it.
+unsafe fn write_range(
+    (partial, state, bytes): (*const Partial, *const c_void, usize),
+    (first, end): (*mut u64, *mut u64),
+    of: impl FnOnce(&cranefold::Partial, &[u8]) -> Result<Range<u64>, cranefold::PartialError>,
+) -> *mut OwnedError {
+    guard(|| {
+        // SAFETY: the caller keeps the header's contract.
+        let (partial, state) = unsafe { (given(partial, "partial")?, list(state.cast::<u8>(), bytes, "state")?) };
+        // SAFETY: as above.
+        let (first, end) = unsafe { (place(first, "first")?, place(end, "end")?) };
+        let range = of(&partial.partial, state)?;
+        first.write(range.start);
+        end.write(range.end);
+        Ok(())
+    })
+}
+
 /// Writes the range of blocks of a state.
 ///
 /// # Safety
@@ -383,16 +404,8 @@ pub unsafe extern "C" fn cranefold_partial_blocks_of(
     first: *mut u64,
     end: *mut u64,
 ) -> *mut OwnedError {
-    guard(|| {
-        // SAFETY: the caller keeps the header's contract.
-        let (partial, state) = unsafe { (given(partial, "partial")?, list(state.cast::<u8>(), bytes, "state")?) };
-        // SAFETY: as above.
-        let (first, end) = unsafe { (place(first, "first")?, place(end, "end")?) };
-        let blocks = partial.partial.blocks_of(state)?;
-        first.write(blocks.start);
-        end.write(blocks.end);
-        Ok(())
-    })
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { write_range((partial, state, bytes), (first, end), cranefold::Partial::blocks_of) }
 }
 
 /// Writes the range of the axis of shards that a state has.
@@ -407,16 +420,8 @@ pub unsafe extern "C" fn cranefold_partial_range_of(
     first: *mut u64,
     end: *mut u64,
 ) -> *mut OwnedError {
-    guard(|| {
-        // SAFETY: the caller keeps the header's contract.
-        let (partial, state) = unsafe { (given(partial, "partial")?, list(state.cast::<u8>(), bytes, "state")?) };
-        // SAFETY: as above.
-        let (first, end) = unsafe { (place(first, "first")?, place(end, "end")?) };
-        let range = partial.partial.range_of(state)?;
-        first.write(range.start);
-        end.write(range.end);
-        Ok(())
-    })
+    // SAFETY: the caller keeps the header's contract.
+    unsafe { write_range((partial, state, bytes), (first, end), cranefold::Partial::range_of) }
 }
 
 /// Writes the bytes that a state uses.

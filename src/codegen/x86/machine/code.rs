@@ -19,6 +19,17 @@ pub enum Class {
     Mask,
 }
 
+impl Class {
+    /// The place of the class in lists of three.
+    pub fn number(self) -> usize {
+        match self {
+            Class::General => 0,
+            Class::Vector => 1,
+            Class::Mask => 2,
+        }
+    }
+}
+
 /// The part of a register that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are those of the registers")]

@@ -199,6 +199,7 @@ impl Writer<'_> {
         self.write(i)
     }
 
+    /// Writes `to = a * b + c`. The operand that the instruction replaces is copied first if it has another place.
     fn fma(&mut self, to: Reg, a: Reg, b: Arg, c: Arg, double: bool) -> Result<(), Refused> {
         let factors = [Arg::Reg(a, self.tier.view()), b, c];
         let (copied, inst) = replacing(to, factors, double, self.homes, self.tier);

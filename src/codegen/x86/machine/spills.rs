@@ -1,6 +1,6 @@
 //! The operands of an instruction that lie in the frame: one may be read there, the others pass through scratch registers.
 
-use super::code::{Arg, Class, Inst, Item, MachineProgram, Reg};
+use super::code::{Arg, Inst, Item, MachineProgram, Reg};
 use super::registers::{Home, Homes};
 use super::table::{Fma, Opcode, fma};
 use super::tier::Tier;
@@ -14,7 +14,7 @@ pub struct Spilled {
     pub loaded: Vec<Reg>,
     /// The register to store after it.
     pub stored: Option<Reg>,
-    /// The loaded register in whose scratch register the result stands: another one that ends here.
+    /// The loaded register whose scratch register the result takes: the instruction reads it before it writes.
     pub shared: Option<Reg>,
 }
 
@@ -106,16 +106,5 @@ pub fn replacing(to: Reg, [a, b, c]: [Arg; 3], double: bool, homes: &Homes, tier
         (_, _, Arg::Reg(c, _)) => (Some(c), three(adds_to, first, last)),
         (Arg::Reg(a, _), ..) => (Some(a), three(multiplies, b, c)),
         _ => unreachable!("the first factor is a register"),
-    }
-}
-
-impl Class {
-    /// The place of the class in lists of three.
-    pub fn number(self) -> usize {
-        match self {
-            Class::General => 0,
-            Class::Vector => 1,
-            Class::Mask => 2,
-        }
     }
 }
