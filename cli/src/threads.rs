@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use cranefold::{Compiler, Spinning};
+use std::fs::File;
 use std::path::Path;
 
 /// The most threads.
@@ -18,10 +19,13 @@ pub fn compiler(threads: usize) -> Result<Compiler, Failure> {
 /// A compiler for this machine and `threads` threads, which takes the schedules of a file.
 ///
 /// # Errors
-/// As [`compiler`]; also if the file cannot be read.
+/// As [`compiler`]; also if the file is not there or cannot be read.
 pub fn tuned_compiler(threads: usize, schedules: Option<&Path>) -> Result<Compiler, Failure> {
     if !(1..=MOST_THREADS).contains(&threads) {
         return Err(Failure::Threads { given: threads, limit: MOST_THREADS });
+    }
+    if let Some(path) = schedules {
+        File::open(path).map_err(|error| Failure::Read { path: path.into(), error })?;
     }
     let builder = Compiler::builder().threads(threads);
     Ok(schedules.map_or_else(|| builder.clone(), |path| builder.clone().schedules(path)).build()?)

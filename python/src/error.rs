@@ -16,7 +16,7 @@ create_exception!(
      ...     cf.compile('sum f32[2,3] axes=[2]')\n\
      ... except cf.SpecError as error:\n\
      ...     print(error)\n\
-     axis 2 is out of range for rank 2\n  sum f32[2,3] axes=[2]\n               ^"
+     axis 2 is out of range for rank 2: its axes are -2 to 1\n  sum f32[2,3] axes=[2]\n               ^"
 );
 create_exception!(cranefold, InternalError, PyException, "A bug of Cranefold. The message says what to report.");
 

@@ -62,7 +62,7 @@ impl SpecError {
     /// assert_eq!(error.place(), Some(11));
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "axis 1 is out of range for rank 1\n  sum f32[4] axes=[1]\n             ^",
+    ///     "axis 1 is out of range for rank 1: its axes are -1 to 0\n  sum f32[4] axes=[1]\n             ^",
     /// );
     /// ```
     pub fn place(&self) -> Option<usize> {

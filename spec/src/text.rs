@@ -156,6 +156,9 @@ impl<'a> Parser<'a> {
                 while self.eat(',') {
                     builder = self.output(builder)?;
                 }
+            } else if self.rest().starts_with("=>") {
+                let message = "the type of the output stands after `->`, as in `-> f64`".into();
+                return Err(SpecError::Misplaced { column: self.column(start), message });
             } else {
                 builder = self.word(builder)?;
             }
@@ -388,6 +391,11 @@ impl<'a> Parser<'a> {
             return Err(self.expected("a dtype or `@` and a layout"));
         }
         let dtype = self.dtype()?;
+        if self.next_is('[') {
+            let message = "the shape of the output follows from the axes, and `->` names its type alone; with `keep_dims` \
+                           reduced axes stay, with extent 1";
+            return Err(SpecError::Misplaced { column: self.column(self.at), message: message.into() });
+        }
         let layout = if self.eat('@') { Some(self.layout()?) } else { None };
         Ok(builder.output_parts(Some(dtype), layout))
     }
@@ -431,6 +439,10 @@ impl<'a> Parser<'a> {
             ints.push(self.int(expected)?);
             if self.eat(close) {
                 return Ok(ints);
+            }
+            if close == ']' && self.rest().starts_with(['x', 'X', '*', ';']) {
+                let message = "extents are separated by commas, as in `[4,5]`".into();
+                return Err(SpecError::Misplaced { column: self.column(self.at), message });
             }
             self.expect(',', if close == ']' { "`,` or `]`" } else { "`,` or `)`" })?;
         }

@@ -59,7 +59,7 @@ impl Compiler {
     /// let kernels = compiler.compile_all(&Spinning::new(2)?, &texts);
     /// assert!(kernels[0].is_ok() && kernels[2].is_ok());
     /// let error = kernels[1].as_ref().unwrap_err().to_string();
-    /// assert!(error.starts_with("axis 2 is out of range for rank 2\n"), "{error}");
+    /// assert!(error.starts_with("axis 2 is out of range for rank 2: its axes are -2 to 1\n"), "{error}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

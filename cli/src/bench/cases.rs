@@ -262,7 +262,7 @@ mod tests {
             let line = format!("a sum f32 2x3 1 {layout} grid");
             assert_eq!(spec(&line), format!("`{line}` is no case: `{layout}` is no layout for rank 2"));
         }
-        assert_eq!(spec("a sum f32 8 1 c grid"), "axis 1 is out of range for rank 1");
+        assert_eq!(spec("a sum f32 8 1 c grid"), "axis 1 is out of range for rank 1: its axes are -1 to 0");
         assert!(spec("wish f32[8]").starts_with("unknown op `wish`; the ops are "));
     }
 }

@@ -78,7 +78,7 @@ fn what_cannot_be_is_refused_and_nothing_written() {
     emit("median f32[4,10] axes=[1]", &[], &format!("no object of `median`: {selects}"));
     emit("quantile(q=0.5) f32[4,10]", &[], &format!("no object of `quantile`: {selects}"));
     emit("mode i32[4,10]", &[], &format!("no object of `mode`: {selects}"));
-    emit("mean f32[4,10] axes=[2]", &[], "axis 2 is out of range for rank 2");
+    emit("mean f32[4,10] axes=[2]", &[], "axis 2 is out of range for rank 2: its axes are -2 to 1");
     emit(SPEC, &["--symbol", "row-means"], "no object of `row-means`: the name is no identifier of C");
     emit(SPEC, &["--symbol", "int"], "no object of `int`: the name is no identifier of C");
     emit(SPEC, &["--target", "pdp11"], "no target `pdp11`: Unrecognized architecture: pdp11");

@@ -39,7 +39,7 @@ fn command_lines() {
 #[test]
 fn arguments() {
     let cases: [(&[&str], &str); 21] = [
-        (&["run", "sum f32[2,3] axes=[3]"], "axis 3 is out of range for rank 2"),
+        (&["run", "sum f32[2,3] axes=[3]"], "axis 3 is out of range for rank 2: its axes are -2 to 1"),
         (&["dump", "sum f32[2,3] axes=[0,0]"], "axis 0 is listed twice for rank 2"),
         (&["bench", "any f32[2]"], "`any` does not take f32; it takes bool"),
         (&["run", "sum f32[2]", "--threads", "1025"], "threads=1025 is outside 1 to 1024"),
@@ -178,7 +178,7 @@ fn files_of_cases() {
     let cases = [
         ("a sum f33 8 0 c grid", "`a sum f33 8 0 c grid` is no case: `f33` is no dtype: did you mean `f32`?; "),
         ("a sum f32 8x 0 c grid", "`a sum f32 8x 0 c grid` is no case: `8x` is no shape such as 6x12x10"),
-        ("a sum f32 8 1 c grid", "axis 1 is out of range for rank 1"),
+        ("a sum f32 8 1 c grid", "axis 1 is out of range for rank 1: its axes are -1 to 0"),
         ("sum f32[2", "column 10: expected "),
         ("a b c", "column 3: unknown word `b`; "),
         ("no_such_op f32[3]", "unknown op `no_such_op`; the ops are "),

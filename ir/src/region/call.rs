@@ -208,7 +208,10 @@ impl Reader<'_> {
         let index = if axis < 0 { axis + rank as i64 } else { axis };
         match usize::try_from(index).ok().filter(|&index| index < rank) {
             Some(index) => Ok(index),
-            None => Err(Fault::new(at, format!("axis {axis} is out of range for rank {rank}"))),
+            None => {
+                let axes = format!("its axes are -{rank} to {}", rank.saturating_sub(1));
+                Err(Fault::new(at, format!("axis {axis} is out of range for rank {rank}: {axes}")))
+            }
         }
     }
 }

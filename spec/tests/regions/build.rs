@@ -119,7 +119,7 @@ fn errors_point_into_the_text() {
                 r.axes([2]);
                 r.output(x);
             },
-            "axis 2 is out of range for rank 2\n  region x:f32[4,6] axes=[2] { x }\n                    ^",
+            "axis 2 is out of range for rank 2: its axes are -2 to 1\n  region x:f32[4,6] axes=[2] { x }\n                    ^",
         ),
         (
             &|r: &mut RegionBuilder| {
