@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(Failure::Spec(error.clone()).exit_code(), 2);
         let ours = Failure::check(error);
         assert_eq!(ours.exit_code(), 1);
-        let message = "the result is not checked, for its check fails: axis 1 is out of range for rank 1: its axes are -1 to 0";
+        let message =
+            "the result is not checked, for its check fails: axis 1 is out of range for rank 1: its axes are -1 to 0";
         assert!(ours.to_string().starts_with(&format!("this is a bug in cranefold: {message}\n")), "{ours}");
     }
 }

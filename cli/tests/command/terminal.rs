@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code, reason = "opens terminals, and makes one that of a command")]
 
-use crate::{cranefold, folder};
+use crate::{cranefold, folder, write_npy};
+use npyz::Order;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -13,9 +14,9 @@ use std::ptr::{null, null_mut};
 /// What erases the line that the cursor stands in.
 const ERASE: &str = "\r\u{1b}[K";
 
-/// A command whose exact check takes seconds.
+/// A command whose exact check takes many seconds on any machine.
 const LONG: [&str; 4] =
-    ["run", "region x:f32[600,600] axes=[1] { x * sum(x), sum(x*x), max(x), min(x) }", "--check", "all"];
+    ["run", "region x:f32[12000,600] axes=[1] { x * sum(x), sum(x*x), max(x), min(x) }", "--check", "all"];
 
 /// A terminal of so many columns: the side of the person, and that of the command.
 fn open(columns: u16) -> (File, OwnedFd) {
@@ -28,16 +29,16 @@ fn open(columns: u16) -> (File, OwnedFd) {
     unsafe { (File::from_raw_fd(person), OwnedFd::from_raw_fd(command)) }
 }
 
-/// Starts the command on a terminal.
-fn start(args: &[&str], columns: u16, environment: &[(&str, &str)]) -> (Child, File) {
+/// Starts the command on a terminal, with its standard input from there too if no other is given.
+fn start(args: &[&str], columns: u16, environment: &[(&str, &str)], input: Option<Stdio>) -> (Child, File) {
     let (person, end) = open(columns);
     let stream = || Stdio::from(end.try_clone().expect("a descriptor"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_cranefold"));
     command.args(args).env_remove("NO_COLOR").env("TERM", "xterm").envs(environment.iter().copied());
-    command.stdin(stream()).stdout(stream()).stderr(stream());
+    command.stdin(input.unwrap_or_else(stream)).stdout(stream()).stderr(stream());
     let own_terminal = || {
         // SAFETY: neither call has a pointer.
-        match unsafe { libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) >= 0 } {
+        match unsafe { libc::setsid() >= 0 && libc::ioctl(1, libc::TIOCSCTTY, 0) >= 0 } {
             true => Ok(()),
             false => Err(io::Error::last_os_error()),
         }
@@ -47,9 +48,20 @@ fn start(args: &[&str], columns: u16, environment: &[(&str, &str)]) -> (Child, F
     (command.spawn().expect("it starts"), person)
 }
 
+/// What a command prints on a terminal until some words stand there.
+fn read_until(person: &mut File, words: &str) -> Vec<u8> {
+    let mut said = vec![];
+    while !String::from_utf8_lossy(&said).contains(words) {
+        let mut some = [0; 256];
+        let count = person.read(&mut some).expect("the words come before the end");
+        said.extend(&some[..count]);
+    }
+    said
+}
+
 /// All that a command prints on a terminal.
 fn says(args: &[&str], columns: u16, environment: &[(&str, &str)]) -> String {
-    let (mut child, mut person) = start(args, columns, environment);
+    let (mut child, mut person) = start(args, columns, environment, None);
     let mut said = vec![];
     // Linux tells the end of a terminal by an error.
     let _ = person.read_to_end(&mut said);
@@ -79,11 +91,21 @@ fn colours_are_on_terminals_alone() {
 /// The line shows after a second, changes with the seconds alone, and is erased before the report.
 #[test]
 fn a_line_tells_what_takes_long() {
-    let said = says(&LONG, 80, &[("NO_COLOR", "1")]);
+    let file = folder("a_line_tells_what_takes_long").join("x.npy");
+    write_npy(&file, "<i8", Order::C, &[4], &[1; 32]);
+    let (input, mut data) = io::pipe().expect("a pipe");
+    let args = ["run", "sum i64[4]", "--input", "-"];
+    let (mut child, mut person) = start(&args, 80, &[("NO_COLOR", "1")], Some(input.into()));
+    let mut said = read_until(&mut person, "reading data ... 2 s");
+    data.write_all(&fs::read(&file).expect("the file")).expect("the command reads");
+    drop(data);
+    let _ = person.read_to_end(&mut said);
+    child.wait().expect("it ends");
+    let said = String::from_utf8(said).expect("it prints UTF-8").replace("\r\n", "\n");
     let (lines, report) = said.rsplit_once(ERASE).expect("a line");
-    assert!(report.starts_with("spec     region "), "{said:?}");
+    assert!(report.starts_with("spec     sum i64[4]\n"), "{said:?}");
     let lines: Vec<&str> = lines.split(ERASE).collect();
-    assert!(lines[0].is_empty() && lines.contains(&"checking ... 1 s"), "{said:?}");
+    assert!(lines[0].is_empty() && lines.contains(&"reading data ... 1 s"), "{said:?}");
     assert!(lines.windows(2).all(|pair| pair[0] != pair[1]), "{said:?}");
 }
 
@@ -97,13 +119,8 @@ fn ctrl_c_leaves_no_part_of_a_file() {
         (0..4).map(|n| folder.join(format!("{n}.npy")).to_str().expect("text").to_string()).collect();
     let args: Vec<&str> =
         LONG.into_iter().chain(places.iter().flat_map(|place| ["--output", place.as_str()])).collect();
-    let (mut child, mut person) = start(&args, 80, &[]);
-    let mut said = vec![];
-    while !String::from_utf8_lossy(&said).contains("checking ... ") {
-        let mut some = [0; 256];
-        let count = person.read(&mut some).expect("it checks before it ends");
-        said.extend(&some[..count]);
-    }
+    let (mut child, mut person) = start(&args, 80, &[], None);
+    read_until(&mut person, "checking ... ");
     person.write_all(b"\x03").expect("a key");
     let ended = child.wait().expect("it ends");
     assert_eq!(ended.signal(), Some(libc::SIGINT), "{ended}");
