@@ -2,8 +2,9 @@
 //! of memory.
 //!
 //! A box is cut along kept axes before the reduced one until a shard reads all of it; where that is not enough, each range of
-//! the reduced axis is a shard. Where the states of a box, or one index of it, take too much, the box is halved, from the
-//! outermost axis on: its inner axes are cut last, as their elements lie apart in a file.
+//! the reduced axis is a shard. A shard is small, so that it stays in the cache from its reading to its reduction, but many
+//! times its state. Where the states of a box, or one index of it, take too much, the box is halved, from the outermost axis
+//! on: its inner axes are cut last, as their elements lie apart in a file.
 
 use crate::arrays::output_bytes;
 use crate::failure::Failure;
@@ -12,13 +13,19 @@ use cranefold::spec::Operand;
 use cranefold::{Compiler, Partial, Spec};
 use std::ops::Range;
 
-/// The most bytes that a shard reads: those that stay in the cache from their reading to their reduction.
-const MOST_SHARD_BYTES: u64 = 4 << 20;
+/// The bytes that a shard reads, where its state is small beside them: they stay in the second-level cache.
+const READ_BYTES: u64 = 256 << 10;
+
+/// The bytes that a shard reads are at least so many times those of its state.
+const READ_PER_STATE: u64 = 16;
+
+/// The most bytes that a shard reads, and about those of the shards that a thread takes at once.
+const BATCH_BYTES: u64 = 4 << 20;
 
 /// The shards of a box at most, for the time that each takes.
 const MOST_SHARDS: u64 = 1 << 20;
 
-/// The states that wait for an older one, for each thread.
+/// The batches that wait for an older one, for each thread.
 const WAITING: usize = 2;
 
 /// A shard, with its box.
@@ -42,6 +49,8 @@ pub struct Cut<'s> {
     widths: Vec<u64>,
     /// The indices of a shard along the axis.
     indices: u64,
+    /// The pieces that a thread takes at once.
+    batch: u64,
 }
 
 impl<'s> Cut<'s> {
@@ -51,12 +60,12 @@ impl<'s> Cut<'s> {
     /// If there are no shards of the reduction, or no cut fits the bound: the error names the least.
     pub fn choose(spec: &'s Spec, compiler: &Compiler, memory: u64, threads: usize) -> Result<Cut<'s>, Failure> {
         let axis = compiler.partial(spec)?.axis()?;
-        let mut cut = Cut { spec, axis, widths: spec.shape().to_vec(), indices: spec.shape()[axis] };
-        let most = (memory / 2 / threads as u64).min(MOST_SHARD_BYTES);
+        let mut cut = Cut { spec, axis, widths: spec.shape().to_vec(), indices: spec.shape()[axis], batch: 1 };
+        let most = (memory / 2 / threads as u64).min(BATCH_BYTES);
         let kept = spec.axes_kept();
         for &outer in kept.iter().filter(|&&kept| kept < axis) {
             let all = std::mem::replace(&mut cut.widths[outer], 1);
-            cut.widths[outer] = (most / cut.shard_bytes().max(1)).clamp(1, all.max(1));
+            cut.widths[outer] = (most.min(READ_BYTES) / cut.shard_bytes().max(1)).clamp(1, all.max(1));
             if cut.widths[outer] > 1 {
                 break;
             }
@@ -65,7 +74,7 @@ impl<'s> Cut<'s> {
         loop {
             let partial = compiler.partial_of(spec, &cut.first_box())?;
             cut.indices = spec.shape()[axis];
-            if cut.shard_bytes() > most {
+            if cut.shard_bytes() > READ_BYTES {
                 // A power of two of indices begins at ends of blocks where rows are whole.
                 cut.indices = 1 << cut.indices.max(1).ilog2();
             }
@@ -75,6 +84,13 @@ impl<'s> Cut<'s> {
             }
             let bytes = cut.bytes(&partial, threads)?;
             if bytes <= memory {
+                while may_halve(&cut) && cut.shard_bytes() > READ_BYTES && cut.is_halved_well(&partial)? {
+                    cut.indices /= 2;
+                }
+                cut.batch = (BATCH_BYTES / cut.shard_bytes().max(1)).max(1);
+                while cut.batch > 1 && cut.bytes(&partial, threads)? > memory {
+                    cut.batch /= 2;
+                }
                 return Ok(cut);
             }
             least = least.min(bytes);
@@ -86,13 +102,19 @@ impl<'s> Cut<'s> {
         Err(Failure::Usage(format!("--memory is too small: {why}")))
     }
 
-    /// The pieces that are taken before an older one is combined, at most.
-    pub fn open_pieces(threads: usize) -> usize {
+    /// Returns true if the state of half a shard is small beside what it reads.
+    fn is_halved_well(&self, partial: &Partial) -> Result<bool, Failure> {
+        let state = partial.range_bytes(&(0..self.indices / 2))? as u64;
+        Ok(state.saturating_mul(READ_PER_STATE) <= self.shard_bytes() / 2)
+    }
+
+    /// The batches that are taken before an older one is combined, at most.
+    pub fn open_batches(threads: usize) -> usize {
         (WAITING + 1) * threads
     }
 
     /// The kept axes of the first box, which is the widest.
-    fn first_box(&self) -> Vec<Range<u64>> {
+    pub fn first_box(&self) -> Vec<Range<u64>> {
         self.spec.axes_kept().into_iter().map(|axis| 0..self.widths[axis]).collect()
     }
 
@@ -108,8 +130,8 @@ impl<'s> Cut<'s> {
         self.spec.inputs().iter().enumerate().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Bytes of memory that the first box takes: what is read, the states that are made and wait, the state that they
-    /// combine to, and the outputs, which are written from a copy.
+    /// Bytes of memory that the first boxes take: what is read, the states that are made, that wait and that are combined
+    /// with them, and the outputs, which are written from a copy.
     fn bytes(&self, partial: &Partial, threads: usize) -> Result<u64, Failure> {
         let extent = self.spec.shape()[self.axis];
         let (mut one, mut all) = (0, 0);
@@ -117,36 +139,63 @@ impl<'s> Cut<'s> {
             one = one.max(partial.range_bytes(&range)? as u64);
             all = all.max(partial.range_bytes(&(0..range.end))? as u64);
         }
-        let states = one.saturating_mul(Cut::open_pieces(threads) as u64 + 1).saturating_add(2 * all);
+        // The states of a batch: one of each box in it, of as many shards as it has of the box.
+        let own = if self.batch == 1 { one } else { all };
+        let batch = own.saturating_mul(self.batch.div_ceil(self.shards()).saturating_add(u64::from(self.batch > 1)));
+        let states = batch.saturating_mul((Cut::open_batches(threads) + 1) as u64);
+        let states = states.saturating_add(all.saturating_mul(2 + 2 * threads as u64));
         let read = self.shard_bytes().saturating_mul(threads as u64);
         Ok(read.saturating_add(states).saturating_add(2 * output_bytes(self.spec)))
     }
 
-    /// The shards, box after box.
-    pub fn pieces(&self) -> Vec<Piece> {
-        let axes = self.spec.axes_kept();
-        let boxes = axes.iter().fold(vec![vec![]], |boxes: Vec<Vec<Range<u64>>>, &axis| {
-            let along = || ranges(self.spec.shape()[axis], self.widths[axis]);
-            boxes.iter().flat_map(|outer| along().map(|range| [&outer[..], &[range]].concat())).collect()
-        });
-        let extent = self.spec.shape()[self.axis];
-        let mut pieces = vec![];
-        for kept in boxes {
-            let mut chunk: Vec<Range<u64>> = self.spec.shape().iter().map(|&extent| 0..extent).collect();
-            axes.iter().zip(&kept).for_each(|(&axis, range)| chunk[axis] = range.clone());
-            for range in ranges(extent, self.indices) {
-                chunk[self.axis] = range.clone();
-                pieces.push(Piece { kept: kept.clone(), chunk: chunk.clone(), ends_box: range.end == extent });
-            }
+    /// The shards of a box.
+    fn shards(&self) -> u64 {
+        ranges(self.spec.shape()[self.axis], self.indices).len() as u64
+    }
+
+    /// The number of all shards.
+    pub fn pieces(&self) -> u64 {
+        let along = |axis: usize| ranges(self.spec.shape()[axis], self.widths[axis]).len() as u64;
+        self.spec.axes_kept().into_iter().map(along).product::<u64>() * self.shards()
+    }
+
+    /// The number of all batches.
+    pub fn batches(&self) -> u64 {
+        self.pieces().div_ceil(self.batch)
+    }
+
+    /// The shards of a batch: those of one box stand together, in order.
+    pub fn batch(&self, number: u64) -> impl Iterator<Item = Piece> {
+        let first = number * self.batch;
+        (first..(first + self.batch).min(self.pieces())).map(|number| self.piece(number))
+    }
+
+    /// A shard by its number: box after box.
+    fn piece(&self, number: u64) -> Piece {
+        let spec = self.spec;
+        let mut chunk: Vec<Range<u64>> = spec.shape().iter().map(|&extent| 0..extent).collect();
+        let (mut of_box, in_box) = (number / self.shards(), number % self.shards());
+        for axis in spec.axes_kept().into_iter().rev() {
+            let mut along = ranges(spec.shape()[axis], self.widths[axis]);
+            let count = along.len() as u64;
+            chunk[axis] = along.nth((of_box % count) as usize).expect("a range below their number");
+            of_box /= count;
         }
-        pieces
+        let kept = spec.axes_kept().into_iter().map(|axis| chunk[axis].clone()).collect();
+        let extent = spec.shape()[self.axis];
+        chunk[self.axis] = ranges(extent, self.indices).nth(in_box as usize).expect("a range below their number");
+        let ends_box = chunk[self.axis].end == extent;
+        Piece { kept, chunk, ends_box }
     }
 }
 
 /// An axis in ranges of so many indices; one empty range of an axis of none.
-fn ranges(extent: u64, width: u64) -> impl Iterator<Item = Range<u64>> {
+fn ranges(extent: u64, width: u64) -> impl ExactSizeIterator<Item = Range<u64>> {
     let width = width.max(1);
-    (0..extent.div_ceil(width).max(1)).map(move |n| n * width..((n + 1) * width).min(extent))
+    (0..extent.div_ceil(width).max(1) as usize).map(move |n| {
+        let start = n as u64 * width;
+        start..(start + width).min(extent)
+    })
 }
 
 /// The ranges of an operand's own axes in a chunk: whole where the operand is broadcast. `own` gives its axis for one of the
@@ -175,9 +224,9 @@ mod tests {
         for (text, memory, widths, indices) in [
             // All at once; ranges of a power of two; rows whole; a row in ranges.
             ("sum f32[1000] order=logical", 1 << 20, &[1000][..], 1000),
-            ("sum f32[10000000] order=logical", 1 << 20, &[10_000_000], 1 << 17),
-            ("sum f32[5000,1000] axes=[1] order=logical", 1 << 20, &[131, 1000], 1000),
-            ("sum f32[5,10000000] axes=[1] order=logical", 1 << 20, &[1, 10_000_000], 1 << 17),
+            ("sum f32[10000000] order=logical", 1 << 20, &[10_000_000], 1 << 16),
+            ("sum f32[5000,1000] axes=[1] order=logical", 1 << 20, &[65, 1000], 1000),
+            ("sum f32[5,10000000] axes=[1] order=logical", 1 << 20, &[1, 10_000_000], 1 << 16),
             // States of all columns are too large, and rows too.
             ("sum f32[1000,30000] axes=[0] order=logical", 1 << 20, &[1000, 1875], 64),
         ] {
@@ -185,7 +234,13 @@ mod tests {
             let cut = cut(&spec, memory).expect("a cut");
             assert_eq!((&cut.widths[..], cut.indices), (widths, indices), "{text}");
             let elems = |piece: &Piece| piece.chunk.iter().map(|range| range.end - range.start).product::<u64>();
-            assert_eq!(cut.pieces().iter().map(elems).sum::<u64>(), spec.shape().iter().product::<u64>(), "{text}");
+            let pieces: Vec<Piece> = (0..cut.batches()).flat_map(|batch| cut.batch(batch)).collect();
+            assert_eq!(pieces.iter().map(elems).sum::<u64>(), spec.shape().iter().product::<u64>(), "{text}");
+            let boxes = pieces.chunk_by(|a, b| a.kept == b.kept);
+            assert!(
+                boxes.clone().all(|of| of.iter().rev().map(|piece| piece.ends_box).eq((0..of.len()).map(|n| n == 0)))
+            );
+            assert_eq!(boxes.count() as u64 * cut.shards(), cut.pieces(), "{text}");
         }
     }
 

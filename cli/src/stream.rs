@@ -1,7 +1,8 @@
 //! `run --memory`: a reduction of files larger than memory, in shards that are read one after the other.
 //!
 //! The array is cut into boxes of its kept axes, and each box into ranges of the first reduced axis ([`cut`]). Each thread
-//! reads a shard and reduces it to its state while it is in the cache. The states of a box combine in order, and its outputs
+//! takes some shards at once, reads each and reduces it to its state while it is in the cache. The states of a box combine in
+//! order, and its outputs
 //! are the bits of the kernel of the whole.
 //!
 //! [`cut`]: crate::cut
@@ -21,7 +22,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,12 +49,11 @@ pub fn stream(args: &Run, memory: &str, out: &mut dyn Write) -> Result<(), Failu
     let compiler = compiler(args.threads)?;
     let sources = sources(args, &spec)?;
     let cut = Cut::choose(&spec, &compiler, memory, args.threads)?;
-    let pieces = cut.pieces();
     let mut outputs = arrays::outputs(&spec)?;
     let began = Instant::now();
-    let streaming = Streaming { spec: &spec, compiler: &compiler, sources: &sources };
+    let streaming = Streaming { spec: &spec, compiler: &compiler, sources: &sources, cut: &cut };
     let mut results: Vec<&mut [u8]> = outputs.iter_mut().map(|output| output.bytes_mut()).collect();
-    streaming.run(&pieces, args.threads, &mut results)?;
+    streaming.run(args.threads, &mut results)?;
     let ns = began.elapsed().as_nanos() as f64;
     let arrays = Arrays { inputs: vec![], outputs };
     arrays.write(&spec, Form::Logical, &places)?;
@@ -63,7 +63,7 @@ pub fn stream(args: &Run, memory: &str, out: &mut dyn Write) -> Result<(), Failu
     let name = |n: usize| if several { format!("output {n}") } else { "output".into() };
     lines.extend((0..spec.outputs().len()).map(|n| (name(n), shown(&spec, n, &arrays))));
     let (rate, time) = (figures::rate(input_bytes(&spec), ns), figures::time(ns));
-    lines.push(("run".into(), format!("{} shards in {time}, {rate} GB/s read", pieces.len())));
+    lines.push(("run".into(), format!("{} shards in {time}, {rate} GB/s read", cut.pieces())));
     lines.iter().try_for_each(|(name, text)| writeln!(out, "{name:<8} {text}")).map_err(Failure::Stdout)
 }
 
@@ -135,36 +135,55 @@ struct Streaming<'s> {
     spec: &'s Spec,
     compiler: &'s Compiler,
     sources: &'s [Source],
+    cut: &'s Cut<'s>,
 }
 
-/// The memory of a thread from one piece to the next.
+/// The state of neighbouring shards of a box.
+struct Made {
+    /// The last of the shards.
+    piece: Piece,
+    partial: Partial,
+    /// The used bytes of the state.
+    state: Vec<u8>,
+}
+
+/// The memory of a thread from one batch to the next.
 struct Worker {
     /// The elements of each input.
     buffers: Vec<Vec<u8>>,
+    /// The state of the shards before in a box, and of the one that is read.
+    states: [Vec<u8>; 2],
     /// The partial results of the last box.
-    last: Option<(Vec<Range<u64>>, Partial)>,
+    partial: Partial,
+    kept: Vec<Range<u64>>,
 }
 
 impl Streaming<'_> {
     /// Reduces all pieces to the outputs.
-    fn run(&self, pieces: &[Piece], threads: usize, outputs: &mut [&mut [u8]]) -> Result<(), Failure> {
-        let next = AtomicUsize::new(0);
-        // As many pieces are taken that are not yet combined with those before them.
+    fn run(&self, threads: usize, outputs: &mut [&mut [u8]]) -> Result<(), Failure> {
+        let next = AtomicU64::new(0);
+        // As many batches are taken that are not yet combined with those before them.
         let (give, permits) = channel();
-        (0..Cut::open_pieces(threads)).for_each(|_| give.send(()).expect("the receiver is here"));
+        (0..Cut::open_batches(threads)).for_each(|_| give.send(()).expect("the receiver is here"));
         let permits = Mutex::new(permits);
         let (send, receive) = channel();
+        let first = self.cut.first_box();
+        let partial = self.compiler.partial_of(self.spec, &first)?;
         std::thread::scope(|scope| {
-            // A failure drops this, and no thread takes a further piece.
+            // A failure drops this, and no thread takes a further batch.
             let give = give;
             for _ in 0..threads {
                 let (send, next, permits) = (send.clone(), &next, &permits);
+                let buffers = vec![vec![]; self.sources.len()];
+                let states = [vec![], vec![]];
+                let mut worker = Worker { buffers, states, partial: partial.clone(), kept: first.clone() };
                 scope.spawn(move || {
-                    let mut worker = Worker { buffers: vec![vec![]; self.sources.len()], last: None };
                     while permits.lock().unwrap_or_else(PoisonError::into_inner).recv().is_ok() {
                         let number = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(piece) = pieces.get(number) else { break };
-                        let made = self.reduce(piece, &mut worker);
+                        if number >= self.cut.batches() {
+                            break;
+                        }
+                        let made = self.reduce(number, &mut worker);
                         let failed = made.is_err();
                         // Nobody receives after a failure.
                         if send.send((number, made)).is_err() || failed {
@@ -175,23 +194,25 @@ impl Streaming<'_> {
             }
             drop(send);
             let mut waiting = BTreeMap::new();
-            let mut open: Option<(Partial, Vec<u8>)> = None;
-            let mut progress = Progress::new(pieces.len());
+            // The state of the box so far, and the next; bytes after the used ones are old.
+            let (mut all, mut one) = (vec![], vec![]);
+            let mut begins_box = true;
+            let mut progress = Progress::new(self.cut.batches());
             let mut done = 0;
             for (number, made) in receive {
                 waiting.insert(number, made?);
-                while let Some((partial, mut state)) = waiting.remove(&done) {
-                    state.resize(partial.state_bytes(), 0);
-                    let (partial, all) = match open.take() {
-                        None => (partial, state),
-                        Some((partial, mut all)) => {
-                            partial.combine(&state, &mut all, 1).map_err(cranefold::Error::from)?;
-                            (partial, all)
+                while let Some(made) = waiting.remove(&done) {
+                    for Made { piece, partial, state } in made {
+                        let into = if begins_box { &mut all } else { &mut one };
+                        into.resize(partial.state_bytes(), 0);
+                        into[..state.len()].copy_from_slice(&state);
+                        if !begins_box {
+                            partial.combine(&one, &mut all, 1).map_err(cranefold::Error::from)?;
                         }
-                    };
-                    match pieces[done].ends_box {
-                        true => self.finish(&partial, &all, &pieces[done], outputs)?,
-                        false => open = Some((partial, all)),
+                        begins_box = piece.ends_box;
+                        if begins_box {
+                            self.finish(&partial, &all, &piece, outputs)?;
+                        }
                     }
                     done += 1;
                     progress.show(done);
@@ -203,26 +224,37 @@ impl Streaming<'_> {
         })
     }
 
-    /// Reads a piece and reduces it to the used bytes of its state.
-    fn reduce(&self, piece: &Piece, worker: &mut Worker) -> Result<(Partial, Vec<u8>), Failure> {
-        let partial = match worker.last.take().filter(|(kept, _)| *kept == piece.kept) {
-            Some((_, partial)) => partial,
-            None => self.compiler.partial_of(self.spec, &piece.kept)?,
-        };
-        worker.last = Some((piece.kept.clone(), partial.clone()));
-        let shard = partial.shard_of(&piece.chunk)?;
-        let buffers = &mut worker.buffers;
-        for span in shard.inputs() {
-            self.read(span.input, &piece.chunk, &mut buffers[span.input])?;
+    /// Reads the pieces of a batch and reduces them, those of one box to one state.
+    fn reduce(&self, batch: u64, worker: &mut Worker) -> Result<Vec<Made>, Failure> {
+        let mut made: Vec<Made> = vec![];
+        let mut pieces = self.cut.batch(batch).peekable();
+        let mut is_first = true;
+        while let Some(piece) = pieces.next() {
+            if worker.kept != piece.kept {
+                worker.partial = worker.partial.of_box(&piece.kept)?;
+                worker.kept.clone_from(&piece.kept);
+            }
+            let Worker { buffers, states: [all, one], partial, .. } = worker;
+            let shard = partial.shard_of(&piece.chunk)?;
+            for span in shard.inputs() {
+                self.read(span.input, &piece.chunk, &mut buffers[span.input])?;
+            }
+            let operands = self.spec.inputs();
+            let input = |n: usize| Input::from_bytes(operands[n].dtype(), &buffers[n]);
+            let inputs: Vec<Input<'_>> = shard.inputs().iter().map(|span| input(span.input)).collect();
+            let into = if is_first { &mut *all } else { &mut *one };
+            into.resize(partial.state_bytes(), 0);
+            shard.partial(&inputs, into).map_err(cranefold::Error::from)?;
+            if !is_first {
+                partial.combine(one, all, 1).map_err(cranefold::Error::from)?;
+            }
+            is_first = pieces.peek().is_none_or(|next| next.kept != piece.kept);
+            if is_first {
+                let used = partial.used_bytes(all).map_err(cranefold::Error::from)?;
+                made.push(Made { partial: partial.clone(), state: all[..used].to_vec(), piece });
+            }
         }
-        let operands = self.spec.inputs();
-        let input = |n: usize| Input::from_bytes(operands[n].dtype(), &buffers[n]);
-        let inputs: Vec<Input<'_>> = shard.inputs().iter().map(|span| input(span.input)).collect();
-        let mut state = vec![0; partial.state_bytes()];
-        shard.partial(&inputs, &mut state).map_err(cranefold::Error::from)?;
-        state.truncate(partial.used_bytes(&state).map_err(cranefold::Error::from)?);
-        state.shrink_to_fit();
-        Ok((partial, state))
+        Ok(made)
     }
 
     /// Writes the outputs of a box to their places in the whole outputs.
@@ -311,20 +343,20 @@ fn read_at(file: &File, into: &mut [u8], place: u64) -> io::Result<()> {
     io::Read::read_exact(&mut file, into)
 }
 
-/// A line on a terminal about the pieces that are done.
+/// A line on a terminal about the batches that are done.
 struct Progress {
-    all: usize,
+    all: u64,
     shown: Option<Instant>,
 }
 
 impl Progress {
-    fn new(all: usize) -> Progress {
+    fn new(all: u64) -> Progress {
         Progress { all, shown: io::stderr().is_terminal().then(Instant::now) }
     }
 
-    fn show(&mut self, done: usize) {
+    fn show(&mut self, done: u64) {
         let Some(last) = &mut self.shown else { return };
-        let width = 40 * done / self.all.max(1);
+        let width = (40 * done / self.all.max(1)) as usize;
         let is_last = done == self.all;
         if is_last || last.elapsed() > Duration::from_millis(100) {
             *last = Instant::now();
@@ -332,7 +364,7 @@ impl Progress {
             // A terminal that takes no line has no progress.
             let _shown = write!(
                 io::stderr(),
-                "\r[{}{}] {done} of {} shards{end}",
+                "\r[{}{}] {done} of {} batches{end}",
                 "#".repeat(width),
                 " ".repeat(40 - width),
                 self.all

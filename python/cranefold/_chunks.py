@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 """The first position along an axis, and the one after the last."""
 
-# The partial results of boxes, which each process makes for itself, and the most that it keeps.
+# The partial results of boxes, and of the last box of each spec, whose code those of equal extents share. Each process
+# makes its own, and keeps so many.
 _PARTIALS: dict[tuple[str, tuple[Range, ...]], _core.Partial] = {}
+_LAST: dict[str, _core.Partial] = {}
 _MOST_PARTIALS = 1024
 
 
@@ -35,7 +37,10 @@ def _partial(spec: str, kept: tuple[Range, ...]) -> _core.Partial:
     if found is None:
         if len(_PARTIALS) >= _MOST_PARTIALS:
             _PARTIALS.clear()
-        found = _PARTIALS[spec, kept] = _core.Partial(spec, list(kept))
+            _LAST.clear()
+        last = _LAST.get(spec)
+        found = _core.Partial(spec, list(kept)) if last is None else last.of_box(list(kept))
+        _PARTIALS[spec, kept] = _LAST[spec] = found
     return found
 
 

@@ -120,6 +120,11 @@ impl PyPartial {
         })
     }
 
+    /// The partial results of another box, a range of each kept axis: one of equal extents shares the code.
+    fn of_box(&self, kept: Vec<(u64, u64)>) -> PyResult<PyPartial> {
+        guarded(|| Ok(PyPartial(self.0.of_box(&ranges(kept)).map_err(of_compile)?)))
+    }
+
     /// The axis that chunks may cut.
     #[getter]
     fn axis(&self) -> PyResult<usize> {

@@ -140,7 +140,7 @@ impl Partial {
         let (mut numbers, mut given) = (vec![], vec![]);
         for (raw, bytes) in inner.layout.raw(elements.units.end - elements.units.start) {
             numbers.push(raw.input);
-            given.push(Input::from_bytes(inner.spec.inputs()[raw.input].dtype(), &elements.bytes[bytes]));
+            given.push(Input::from_bytes(inner.shared.spec.inputs()[raw.input].dtype(), &elements.bytes[bytes]));
         }
         code.run(self, numbers.into_iter(), &given, &mut made[inner.layout.entry(0)])?;
         Ok(made)
@@ -217,7 +217,7 @@ impl Partial {
     /// Merges the entry `read` into the entry `kept`.
     fn merge(&self, read: &[u8], kept: &mut [u8], keep: Keep) -> Result<(), PartialError> {
         let inner = &self.inner;
-        let code = if keep == Keep::Older { &inner.merge_into_older } else { &inner.merge_into_newer };
+        let code = if keep == Keep::Older { &inner.shared.merge_into_older } else { &inner.shared.merge_into_newer };
         let read = inner.layout.values_of(read).map(read_bytes);
         let kept = inner.layout.values_mut(kept).into_iter().map(write_bytes);
         Ok(code.run(read.chain(kept))?)
@@ -242,10 +242,10 @@ impl Partial {
         let (inner, bytes, blocks) = (&self.inner, self.state_bytes(), self.blocks());
         self.check_length(from, states)?;
         let of = |o: &crate::spec::Operand| (o.dtype(), o.span_elems().saturating_mul(states as u64));
-        let operands = inner.finish_inputs.iter().map(|&i| of(&inner.spec.inputs()[i]));
-        check(&inner.spec, "input", operands, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
-        let operands = inner.spec.outputs().iter().map(of);
-        check(&inner.spec, "output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
+        let operands = inner.shared.finish_inputs.iter().map(|&i| of(&inner.shared.spec.inputs()[i]));
+        check(&inner.shared.spec, "input", operands, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
+        let operands = inner.shared.spec.outputs().iter().map(of);
+        check(&inner.shared.spec, "output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
         for state in 0..states {
             let given = inner.layout.read_header(&from[state * bytes..], state)?;
             if given != (0..inner.layout.units) {
@@ -284,20 +284,20 @@ impl Partial {
         state: usize,
     ) -> Result<(), PartialError> {
         let inner = &self.inner;
-        let operands = inner.spec.inputs();
+        let operands = inner.shared.spec.inputs();
         // The finish does not read all of the problem's inputs.
         let mut given = vec![Input::from_bytes(DType::U8, &[]); operands.len()];
-        for (&number, input) in inner.finish_inputs.iter().zip(inputs) {
+        for (&number, input) in inner.shared.finish_inputs.iter().zip(inputs) {
             let bytes = operands[number].span_bytes() as usize;
             given[number] = input.part(state * bytes, bytes);
         }
-        let operands = inner.spec.outputs().iter().zip(outputs);
+        let operands = inner.shared.spec.outputs().iter().zip(outputs);
         let places = operands.map(|(o, output)| {
             let bytes = o.span_bytes() as usize;
             Memory::Write(output.part(state * bytes, bytes))
         });
         let values = inner.layout.values_of(all).map(read_bytes);
-        Ok(inner.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
+        Ok(inner.shared.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
     }
 
     /// The range of the axis of shards ([`axis`](Partial::axis)) that a state has. Its header is enough.
@@ -306,7 +306,7 @@ impl Partial {
     /// [`PartialError`] if the bytes are no state of this problem.
     pub fn range_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
         let units = self.units_of(state)?;
-        Ok(self.inner.along.as_ref().map_or(units.clone(), |along| along.indices(&units)))
+        Ok(self.inner.shared.along.as_ref().map_or(units.clone(), |along| along.indices(&units)))
     }
 
     /// The whole blocks of a state's range. Its header is enough.

@@ -1,7 +1,7 @@
 //! The codes of subtrees in arrays of chunks, lowered once for all subtrees that differ in their place alone.
 
 use super::shard::SubtreeCode;
-use super::{Inner, Partial, nests};
+use super::{Partial, Shared, nests};
 use crate::error::Error;
 use crate::kernel::Routine;
 use cranefold_ir::Nest;
@@ -40,7 +40,7 @@ pub(super) struct Codes(Mutex<FxHashMap<Kind, Kept>>);
 impl Partial {
     /// The code of a subtree on arrays that hold a range of positions.
     pub(super) fn code_on(&self, positions: &Range<u64>, subtree: &Range<u64>) -> Result<SubtreeCode, Error> {
-        let Inner { maker, codes, reads: inputs, .. } = &*self.inner;
+        let Shared { maker, codes, reads: inputs, .. } = &*self.inner.shared;
         let (along, problem) = (self.along()?, &maker.problem);
         let (first, kind) = self.place(positions, subtree)?;
         let before = |input: usize| along.elems_before(problem, input, first - positions.start) as i64;
@@ -67,21 +67,21 @@ impl Partial {
     /// The naive nest of a subtree on arrays that hold a range of positions, and the starts of its buffers. It is the same
     /// for all subtrees of a kind.
     pub(super) fn nest_on(&self, positions: &Range<u64>, subtree: &Range<u64>) -> Result<(Nest, Vec<u64>), Error> {
-        let (along, problem) = (self.along()?, &self.inner.maker.problem);
+        let (along, problem) = (self.along()?, &self.inner.shared.maker.problem);
         let (first, _) = self.place(positions, subtree)?;
         let part = along.on(problem, positions, first);
-        Ok(nests::of_blocks(&part, &self.inner.maker.name, subtree.clone(), along.counted(problem)))
+        Ok(nests::of_blocks(&part, &self.inner.shared.maker.name, subtree.clone(), along.counted(problem)))
     }
 
     /// The first position of a subtree, and its kind.
     fn place(&self, positions: &Range<u64>, subtree: &Range<u64>) -> Result<(u64, Kind), Error> {
-        let Inner { layout, are_apart, .. } = &*self.inner;
+        let (layout, are_apart) = (&self.inner.layout, self.inner.shared.are_apart);
         let (first, within) = self.along()?.position_of(layout.units().of_blocks(subtree).start);
         let kind = Kind {
             blocks: subtree.end - subtree.start,
             within,
             is_last: subtree.end == layout.blocks,
-            positions: if *are_apart { positions.end - positions.start } else { 0 },
+            positions: if are_apart { positions.end - positions.start } else { 0 },
         };
         Ok((first, kind))
     }

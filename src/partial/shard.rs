@@ -52,11 +52,11 @@ impl SubtreeCode {
         let inner = &partial.inner;
         inner.layout.clear_gaps(entry);
         // The blocks do not read all of the problem's inputs.
-        let mut all = vec![Input::from_bytes(DType::U8, &[]); inner.spec.inputs().len()];
+        let mut all = vec![Input::from_bytes(DType::U8, &[]); inner.shared.spec.inputs().len()];
         for ((number, input), &start) in inputs.zip(given).zip(&self.starts) {
             all[number] = input.part((start * input.dtype().bytes()) as usize, usize::MAX);
         }
-        let outputs = inner.spec.outputs().iter().map(|_| write_bytes(&mut []));
+        let outputs = inner.shared.spec.outputs().iter().map(|_| write_bytes(&mut []));
         let values = inner.layout.values_mut(entry).into_iter().map(write_bytes);
         let numbers = self.numbers.iter().copied().map(Memory::Read);
         Ok(self.code.run(all.into_iter().map(Memory::Read).chain(outputs).chain(values).chain(numbers))?)
@@ -73,14 +73,14 @@ impl Partial {
     pub fn shard(&self, blocks: Range<u64>) -> Result<Shard, Error> {
         let inputs = self.inputs_of(blocks.clone())?;
         let part = |subtree| {
-            let Maker { problem, name, .. } = &self.inner.maker;
+            let Maker { problem, name, .. } = &self.inner.shared.maker;
             let (nest, starts) = nests::of_blocks(problem, name, subtree, Counted::default());
             let before = |span: &InputSpan| match nest.buffers[span.input].len {
                 0 => 0,
                 _ => starts[span.input] - span.elems.start,
             };
             let starts = inputs.iter().map(before).collect();
-            let code = self.inner.maker.code(nest, &self.inner.maker.schedule)?;
+            let code = self.inner.shared.maker.code(nest, &self.inner.shared.maker.schedule)?;
             Ok(SubtreeCode { code, starts, numbers: vec![] })
         };
         let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
@@ -128,8 +128,9 @@ impl Partial {
         let along = self.along()?;
         let range = self.range_in(chunk)?;
         let (units, positions) = (along.units(&range), along.positions(&range));
-        let span = |&input: &usize| InputSpan { input, elems: 0..along.elems(&inner.maker.problem, input, &positions) };
-        let inputs: Vec<InputSpan> = inner.reads.iter().map(span).collect();
+        let span =
+            |&input: &usize| InputSpan { input, elems: 0..along.elems(&inner.shared.maker.problem, input, &positions) };
+        let inputs: Vec<InputSpan> = inner.shared.reads.iter().map(span).collect();
         let split = inner.layout.units().split(&units);
         let parts = subtrees(split.blocks).map(|subtree| self.code_on(&positions, &subtree));
         let parts = parts.collect::<Result<_, Error>>()?;
@@ -183,14 +184,14 @@ impl Partial {
     }
 
     fn spans(&self, blocks: Range<u64>) -> Vec<InputSpan> {
-        let problem = &self.inner.maker.problem;
-        let nest = |blocks| nests::of_blocks(problem, &self.inner.maker.name, blocks, Counted::default());
+        let problem = &self.inner.shared.maker.problem;
+        let nest = |blocks| nests::of_blocks(problem, &self.inner.shared.maker.name, blocks, Counted::default());
         let read = (!blocks.is_empty()).then(|| nest(blocks));
         let span = |&input: &usize| {
             let read = read.as_ref().map(|(nest, starts)| starts[input]..starts[input] + nest.buffers[input].len);
             InputSpan { input, elems: read.unwrap_or(0..0) }
         };
-        self.inner.reads.iter().map(span).collect()
+        self.inner.shared.reads.iter().map(span).collect()
     }
 
     /// Bytes of all inputs that a range of blocks reads.
@@ -215,12 +216,12 @@ impl Shard {
         let inner = &self.partial.inner;
         let one = |subtree: Range<u64>| {
             let what = format!("blocks {}..{}", subtree.start, subtree.end);
-            let Maker { problem, name, .. } = &inner.maker;
+            let Maker { problem, name, .. } = &inner.shared.maker;
             let (naive, _) = match &self.positions {
                 Some(positions) => self.partial.nest_on(positions, &subtree)?,
                 None => nests::of_blocks(problem, name, subtree, Counted::default()),
             };
-            inner.maker.dump(&what, naive, &inner.maker.schedule)
+            inner.shared.maker.dump(&what, naive, &inner.shared.maker.schedule)
         };
         subtrees(self.blocks()).map(one).collect()
     }
@@ -240,9 +241,9 @@ impl Shard {
     /// [`state_bytes`](Partial::state_bytes): nothing is written then.
     pub fn partial(&self, inputs: &[Input<'_>], state: &mut [u8]) -> Result<(), PartialError> {
         let inner = &self.partial.inner;
-        let operands = inner.spec.inputs();
+        let operands = inner.shared.spec.inputs();
         let expected = self.inputs.iter().map(|s| (operands[s.input].dtype(), s.elems.end - s.elems.start));
-        super::call::check(&inner.spec, "input", expected, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
+        super::call::check(&inner.shared.spec, "input", expected, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
         self.partial.check_length(state, 1)?;
         for (number, part) in self.parts.iter().enumerate() {
             let entry = &mut state[inner.layout.entry(number)];

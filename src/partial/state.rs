@@ -3,7 +3,6 @@
 use super::ragged::{RawInput, Units};
 use super::ranges::{most_subtrees, subtrees};
 use crate::error::{Error, PartialError};
-use crate::keyed::hash;
 use crate::problem::blocks::Stored;
 use crate::problem::{IndexBox, Problem};
 use crate::results::RESULTS_VERSION;
@@ -37,7 +36,7 @@ const COUNT_AT: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateLayout {
-    /// The hash of the problem: the same in every process and on every machine.
+    /// The hash of the problem and of the box: the same in every process and on every machine.
     pub fingerprint: u128,
     /// The number of blocks of each slice.
     pub blocks: u64,
@@ -79,14 +78,13 @@ pub struct StateValue {
 }
 
 impl StateLayout {
-    /// The layout for a problem with these states, `None` if it has no elements, and with these units. `of` says which
-    /// part of an array the slices are.
+    /// The layout for a problem with these states, `None` if it has no elements, and with these units.
     pub(super) fn of(
         problem: &Problem,
         stored: Option<&Stored>,
         blocks: u64,
         (units, raw): (Units, Vec<RawInput>),
-        of: &str,
+        fingerprint: u128,
     ) -> Result<StateLayout, Error> {
         let slices = problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add);
         let most_entries = most_subtrees(blocks);
@@ -108,7 +106,7 @@ impl StateLayout {
         let value =
             |(dtype, lanes, start, bytes)| StateValue { dtype, lanes, start: start as usize, bytes: bytes as usize };
         Ok(StateLayout {
-            fingerprint: hash(format_args!("{problem}{of} in {} of {}", units.all, units.block)),
+            fingerprint,
             blocks,
             units: units.all,
             block_units: units.block,
