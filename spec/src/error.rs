@@ -95,7 +95,7 @@ pub enum SpecError {
     TooManyBoxes { given: u64, pieces: u64, axis: usize, limit: u64 },
     #[error("`{op}` gathers {given} {element_bytes}-byte elements, above the limit of {limit} bytes")]
     TooManyToSelect { op: &'static str, given: u64, element_bytes: u64, limit: u64 },
-    #[error("axis {axis} is out of range for rank {rank}: its axes are -{rank} to {}", rank - 1)]
+    #[error("axis {axis} is out of range for rank {rank}: its axes are -{rank} to {}", rank.saturating_sub(1))]
     AxisOutOfRange { axis: i64, rank: usize },
     #[error("axis {axis} is out of range for rank 0, which takes only `axes=[]`")]
     AxisOfRankZero { axis: i64 },

@@ -41,7 +41,12 @@ fn texts() {
         ("sum flt[2]", format!("column 5: `flt` is no dtype; the dtypes are {DTYPES}")),
         ("sum f32[2] empty_axes=all", "column 23: expected `identity` or `lift`, found `all`".into()),
         ("sum f32[2] ->", "column 14: expected a dtype or `@` and a layout, found the end".into()),
-        ("sum f32[2] -> f64[2]", "column 18: expected a space, found `[`".into()),
+        (
+            "sum f32[2] -> f64[2]",
+            "column 18: the shape of the output follows from the axes, and `->` names its type alone; with `keep_dims` reduced \
+             axes stay, with extent 1"
+                .into(),
+        ),
         ("sum f32[2] ; max", "column 12: expected a word, found `;`".into()),
         ("sum f32[2] keep_dimz", "column 12: unknown word `keep_dimz`: did you mean `keep_dims`?".into()),
         ("sum f32[2] wishes", format!("column 12: unknown word `wishes`; the words are {WORDS}")),
@@ -448,7 +453,7 @@ fn builders() {
     );
     assert_eq!(
         refuse(sum().input(DType::F32, &[2]).axes([i64::MIN])),
-        format!("axis {} is out of range for rank 1", i64::MIN)
+        format!("axis {} is out of range for rank 1: its axes are -1 to 0", i64::MIN)
     );
     assert_eq!(
         refuse(sum().input(DType::F32, &[2]).round(Rounding::Trunc)),
