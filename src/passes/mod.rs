@@ -335,6 +335,7 @@ pub const ROLES: &[Role] = &[
             "spread",
             "tile",
             "unroll",
+            "vectorize",
         ],
     },
     Role {

@@ -7,6 +7,7 @@ use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Zone, is_straight, renamed, rewrite_zones, substitute, visit_exprs};
 use cranefold_ir::{AccId, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt};
+use rustc_hash::FxHashMap;
 
 /// Splits an innermost parallel loop into vectors of the schedule's width, and the remainder into vectors of half as
 /// many lanes, down to one:
@@ -57,6 +58,8 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let rest_in_wide = if vectors.has_masks() { Rest::Masked } else { Rest::Lanes };
     let mut outside = VectorForms::new(&nest.defs, Vectors::BASE);
     let mut inside = VectorForms::new(&nest.defs, vectors);
+    let mut of_steps = FxHashMap::default();
+    lanes_of_steps(&nest.body, false, schedule.width, &mut inside, &mut of_steps);
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         if l.kind != LoopKind::Parallel {
@@ -65,7 +68,7 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         match (zone, is_straight(&l.body)) {
             (Zone::Wide, true) => out.extend(match lanes(&l, schedule.width, &mut inside) {
                 Some(lanes) => {
-                    let lanes = lanes.min(most_lanes(&l, schedule));
+                    let lanes = lanes.min(most_lanes(&l, schedule)).min(most_of_steps(&l, &of_steps));
                     split(l, lanes, rest_in_wide, &mut names)
                 }
                 None => vec![Stmt::For(l)],
@@ -132,6 +135,44 @@ fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
 fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
     let tiles = schedule.tiles.iter().map(|tile| tile.by).filter(|by| by.is_power_of_two() && *by >= FEWEST_LANES);
     if l.var.over == Over::Element { tiles.min().unwrap_or(u64::MAX) } else { u64::MAX }
+}
+
+/// Records the lanes of the vectors in which loops inside loops over steps write each accumulator, the fewest of several.
+fn lanes_of_steps(
+    body: &[Stmt],
+    in_steps: bool,
+    width: u32,
+    forms: &mut VectorForms,
+    of_steps: &mut FxHashMap<AccId, u64>,
+) {
+    for stmt in body {
+        match stmt {
+            Stmt::For(l) if in_steps && l.kind == LoopKind::Parallel && is_straight(&l.body) => {
+                let Some(lanes) = lanes(l, width, forms) else { continue };
+                let written =
+                    l.body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
+                for acc in written {
+                    let fewest = of_steps.entry(acc).or_insert(lanes);
+                    *fewest = lanes.min(*fewest);
+                }
+            }
+            Stmt::For(l) => lanes_of_steps(&l.body, in_steps || l.var.over == Over::Step, width, forms, of_steps),
+            Stmt::Wide { body } => lanes_of_steps(body, in_steps, width, forms, of_steps),
+            _ => {}
+        }
+    }
+}
+
+/// The most lanes of a loop over elements whose accumulators loops over steps write too. Vectors of more lanes would be
+/// registers of which every step reads and writes a part:
+///
+/// ```text
+/// for k0 in 0..16 seq { for l1 in 0..8 parallel { a0[l1] = min(a0[l1], select(le(x0[8*k0 + l1], v0), ..)) } }   # u32, f64
+/// for e2 in 0..16 parallel { a0[e2] = min(a0[e2], a0[e2 + 16]) }                                              # 8 lanes
+/// ```
+fn most_of_steps(l: &Loop, of_steps: &FxHashMap<AccId, u64>) -> u64 {
+    let most = |s: &Stmt| if let Stmt::Set { acc, .. } = s { of_steps.get(acc).copied() } else { None };
+    if l.var.over == Over::Element { l.body.iter().filter_map(most).min().unwrap_or(u64::MAX) } else { u64::MAX }
 }
 
 /// The fewest lanes of a tile that limits the lanes of a fold.

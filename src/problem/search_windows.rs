@@ -20,14 +20,19 @@ pub struct Windows {
     pub last: u64,
 }
 
-/// The fewest steps of a slice that is searched, and the fewest and the most steps of a window.
-const SEARCH_STEPS: u64 = 32;
-const WINDOW_STEPS: (u64, u64) = (8, 256);
+/// The fewest steps of a slice that is searched. Positions have 32 bits in most slices: elements of as many bits are read
+/// again at the rate of the first visit, others at half of it or less.
+const SEARCH_STEPS: u64 = 16;
+const SEARCH_STEPS_OF_32_BITS: u64 = 32;
 
-/// The expected cost of keeping the best of a window, in steps that walk a window again. Those compute positions, which
-/// takes longer for elements of fewer bytes.
-const KEEP_STEPS: u64 = 8;
-const KEEP_STEPS_OF_NARROW: u64 = 2;
+/// The fewest elements of a window, and the most steps of one.
+const WINDOW_ELEMENTS: u64 = 128;
+const WINDOW_STEPS: u64 = 256;
+
+/// The expected cost of keeping the best of a window, in steps that walk a window again. A state of several values of 32
+/// bits takes longer to compare.
+const KEEP_STEPS: u64 = 2;
+const KEEP_STEPS_OF_SEVERAL: u64 = 8;
 
 impl Windows {
     /// The windows of a computation, by the tree of its only group; else `None`.
@@ -40,19 +45,21 @@ impl Windows {
     /// enough to gain by a search; else `None`.
     pub fn of(problem: &Problem, computation: &Computation, tree: &Tree) -> Option<Windows> {
         let group = computation.only_group()?;
-        let Method::Phases { search: Some(_), .. } = group.reducer.method else { return None };
+        let Method::Phases { phases, search: Some(_), .. } = &group.reducer.method else { return None };
         let [IndexBox { dims, .. }] = problem.elements() else { return None };
         let [Dim { extent, stride }] = dims.as_slice() else { return None };
         let alone = problem.slices.iter().all(|s| problem.inside(s).is_empty());
         let lanes = tree.lanes;
         let steps = extent / lanes;
-        if !alone || computation.apply.is_some() || stride.position <= 0 || problem.gathers() || steps < SEARCH_STEPS {
+        let is_of_32_bits = problem.inputs[0].operand.dtype.bytes() == 4;
+        let fewest = if is_of_32_bits { SEARCH_STEPS_OF_32_BITS } else { SEARCH_STEPS };
+        if !alone || computation.apply.is_some() || stride.position <= 0 || problem.gathers() || steps < fewest {
             return None;
         }
         // All windows are kept and one is walked again; the sum is least where both cost the same.
-        let narrow = problem.inputs[0].operand.dtype.bytes() < 4;
-        let keep = if narrow { KEEP_STEPS_OF_NARROW } else { KEEP_STEPS };
-        let steps = (keep * steps).isqrt().clamp(WINDOW_STEPS.0, WINDOW_STEPS.1);
+        let state = &phases[0].identity;
+        let keep = if state.len() > 1 && state[0].dtype().bytes() == 4 { KEEP_STEPS_OF_SEVERAL } else { KEEP_STEPS };
+        let steps = (keep * steps).isqrt().clamp((WINDOW_ELEMENTS / lanes).max(1), WINDOW_STEPS);
         let count = extent.div_ceil(steps * lanes);
         let steps = extent.div_ceil(count * lanes);
         let elements = steps * lanes;

@@ -146,6 +146,8 @@ pub(super) struct Facts<'p> {
     pub waits: bool,
     /// The time of the dependent operations from one step to the next, in additions of floats.
     pub chain: f64,
+    /// True if slices are searched for the extreme of floats by value.
+    pub compares_floats: bool,
     /// Operations on an element, over all phases.
     pub operations: u64,
     /// True if an element costs little more than its load, so that visiting accumulators less often pays.
@@ -162,6 +164,13 @@ pub(super) struct Facts<'p> {
 }
 
 impl<'p> Facts<'p> {
+    /// Returns true if the checks for NaN of the maxima of so many searched slices are joined: code generation joins a few
+    /// chains of maxima of floats.
+    pub fn joins_maxima(&self, slices: u64, width: u32) -> bool {
+        let vectors = (self.tree.lanes_present() * self.value_bytes).div_ceil(u64::from(width / 8));
+        !self.compares_floats || slices * vectors <= self.machine.joined_maxima
+    }
+
     /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because
     /// nothing is reduced or slices are selected from.
     pub fn of(problem: &'p Problem, form: Form, width: u32) -> Option<Facts<'p>> {
@@ -180,6 +189,7 @@ impl<'p> Facts<'p> {
         let element_bytes = problem.inputs[0].operand.dtype.bytes();
         let tree = Tree::of(&problem.walks[0], &reducer.method);
         let searched = Windows::of(problem, computation, &tree).is_some();
+        let compares_floats = searched && reducer.method.phases()[0].identity[0].dtype().is_float();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
         let operations = operations(&keeping.groups().next()?.reducer, width, &machine);
         let present = tree.lanes_present();
@@ -200,11 +210,12 @@ impl<'p> Facts<'p> {
             value_bytes: reducer.method.state_bytes() / reducer.method.state_values().max(1) as u64,
             phases,
             waits: reducer.method.phases().len() > 1,
-            chain: match (&reducer.method.phases()[0].identity[0], searched) {
-                (first, true) if first.dtype().is_float() => machine.compared_extreme_latency,
-                (_, true) => machine.extreme_latency,
-                (_, false) => phases as f64,
+            chain: match searched {
+                true if compares_floats => machine.compared_extreme_latency,
+                true => machine.extreme_latency,
+                false => phases as f64,
             },
+            compares_floats,
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
             later: keeping.groups().skip(1).filter_map(|g| Later::of(problem, g, width, &machine)).collect(),

@@ -107,6 +107,8 @@ pub struct Machine {
     pub extreme_latency: f64,
     /// Latency, in a search, of an extreme of floats with a comparison for NaN, in multiples of `latency_ns`.
     pub compared_extreme_latency: f64,
+    /// The most chains of maxima of floats whose checks for NaN are joined at once.
+    pub joined_maxima: u64,
 
     /// Slowdown of reading, by level, if blocks of one phase are interleaved: prefetchers follow worse.
     pub reading_interleaved: [f64; 4],
@@ -191,6 +193,7 @@ impl Machine {
         finish_chain: 2.0,
         extreme_latency: 0.3,
         compared_extreme_latency: 2.0,
+        joined_maxima: 5,
         reading_interleaved: [1.0, 1.0, 1.2, 1.3],
         reading_again: [1.0, 1.3, 1.3, 1.0],
         reading_again_interleaved: [1.0, 1.5, 1.5, 1.6],

@@ -25,7 +25,7 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
         all.push(Schedule { in_flight: BLOCKS, ..plain.clone() });
     }
     let fits = plain.width > Vectors::BASE.bits && facts.phase_bytes < facts.machine.state_bytes(plain.width);
-    if fits && facts.waits {
+    if fits && facts.waits && facts.joins_maxima(INTERLEAVED, plain.width) {
         all.push(Schedule { interleave: INTERLEAVED, ..plain.clone() });
     }
     if fits && facts.phases > 1 {

@@ -17,7 +17,7 @@ use super::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use super::table::Opcode;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most chains of maxima that are joined at once: each keeps a mask, and there are seven registers for masks.
+/// The most chains of maxima that are joined at once, which `Machine::joined_maxima` of the cost model repeats: each keeps a mask, and there are seven registers for masks.
 const CHAINS: usize = 5;
 
 /// The value of a register before NaNs are put in.
