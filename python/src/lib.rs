@@ -179,7 +179,7 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, set_num_threads, set_width,
+        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, kernel::reduce_chunk, set_num_threads, set_width,
     };
     #[pymodule_export]
     use crate::dlpack::Answer;
