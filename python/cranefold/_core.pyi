@@ -6,6 +6,7 @@ __all__ = [
     "FUNCTIONS",
     "Answer",
     "InternalError",
+    "METHODS",
     "Kernel",
     "Partial",
     "Reduction",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 FUNCTIONS: dict[str, int]
+METHODS: dict[str, int]
 
 class SpecError(ValueError): ...
 class InternalError(Exception): ...

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cranefold._types import Array, Axis, DTypeLike, Order
 
 _apply = _core.apply
+_METHODS = _core.METHODS
 _N = _core.FUNCTIONS
 _SUM, _PROD, _MAX, _MIN = _N["sum"], _N["prod"], _N["max"], _N["min"]
 _MEAN, _VAR, _STD = _N["mean"], _N["var"], _N["std"]
@@ -326,18 +327,21 @@ def _stack(arrays: list[Any]) -> Any:
 
 
 def _quantiles(x: Array, q: float | Sequence[float], axis: Axis, out: Array | None, keepdims: bool, order: Order,
-               skips_nan: bool) -> Any:
+               method: str, skips_nan: bool) -> Any:
     """The quantile of one q, or those of several along a new first axis."""
+    number = _METHODS.get(method)
+    if number is None:
+        raise ValueError(f"method is {method!r}; the methods are {', '.join(_METHODS)}")
     if isinstance(q, (int, float)) or getattr(q, "shape", None) == ():
         return _apply(_QUANTILE, x, axis, keepdims, order, None, out, None, None, float(q),  # type: ignore[arg-type]
-                      2.0, skips_nan)
+                      number, skips_nan)
     rank = getattr(q, "ndim", 1)
     if rank > 1:
         raise ValueError(f"q has {rank} axes; it is a number, or numbers along one axis")
     each = [float(one) for one in q]
     if not each:
         raise ValueError("q has no element")
-    found = [_apply(_QUANTILE, x, axis, keepdims, order, None, None, None, None, one, 2.0, skips_nan) for one in each]
+    found = [_apply(_QUANTILE, x, axis, keepdims, order, None, None, None, None, one, number, skips_nan) for one in each]
     if out is None:
         return _stack(found)
     shape = (len(each), *found[0].shape)
@@ -351,22 +355,28 @@ def _quantiles(x: Array, q: float | Sequence[float], axis: Axis, out: Array | No
 
 
 def quantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Array | None = None, *,
-             keepdims: bool = False, order: Order = "logical") -> Any:
+             method: str = "linear", keepdims: bool = False, order: Order = "logical") -> Any:
     """The quantile: the sorted elements at q * (n - 1), linear between the two nearest; NaN if there is one.
 
-    `q` is a number from 0 to 1, or a sequence of them, which makes the first axis of the result.
+    `q` is a number from 0 to 1, or a sequence of them, which makes the first axis of the result. `method` is one of
+    NumPy's: "lower", "higher", "midpoint" and "nearest" round q * (n - 1), and "inverted_cdf", "averaged_inverted_cdf",
+    "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased" and "normal_unbiased" are
+    those of Hyndman and Fan, which sort on one thread. Integers give float64.
 
     Raises
     ------
-    ValueError if a q is NaN or out of range.
+    ValueError if a q is NaN or out of range, or there is no such method.
 
     Examples
     --------
     >>> import cranefold as cf, numpy as np
-    >>> cf.quantile(np.array([0.0, 1.0, 2.0, 10.0]), [0.25, 0.5])
+    >>> x = np.array([0.0, 1.0, 2.0, 10.0])
+    >>> cf.quantile(x, [0.25, 0.5])
     array([0.75, 1.5 ])
+    >>> cf.quantile(x, 0.75, method="higher")
+    np.float64(10.0)
     """
-    return _quantiles(x, q, axis, out, keepdims, order, False)
+    return _quantiles(x, q, axis, out, keepdims, order, method, False)
 
 
 def logsumexp(x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
@@ -591,7 +601,7 @@ def nanmedian(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepd
 
 
 def nanquantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Array | None = None, *,
-                keepdims: bool = False, order: Order = "logical") -> Any:
+                method: str = "linear", keepdims: bool = False, order: Order = "logical") -> Any:
     """The quantile of the elements that are not NaN, or NaN if all are; otherwise as :func:`quantile`.
 
     Examples
@@ -600,4 +610,4 @@ def nanquantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out:
     >>> cf.nanquantile(np.array([0.0, np.nan, 2.0, 10.0]), 0.25)
     np.float64(1.0)
     """
-    return _quantiles(x, q, axis, out, keepdims, order, True)
+    return _quantiles(x, q, axis, out, keepdims, order, method, True)

@@ -6,7 +6,7 @@
 use crate::engine::{self, Engine};
 use crate::error::{of_call, of_compile, of_spec};
 use crate::function::{Asked, Function, check_q};
-use crate::select::{self, Place, Selection};
+use crate::select::{self, METHODS, Method, Place, Selection};
 use crate::view::{Dims, New, View, row_major};
 use crate::work::Work;
 use crate::{door, dtype};
@@ -170,15 +170,15 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
         others: [further(given.others[0])?, further(given.others[1])?],
         out: further(given.out)?,
     };
-    if given.skips_nan && operands.x.dtype.is_float() {
-        match given.function {
-            Function::Median => return selected(py, given, &operands, axes, Selection::Median),
-            Function::Quantile => {
-                check_q(given.parameter)?;
-                return selected(py, given, &operands, axes, Selection::Quantile(given.parameter));
-            }
-            _ => {}
+    let skips_nan = given.skips_nan && operands.x.dtype.is_float();
+    match given.function {
+        Function::Median if skips_nan => return selected(py, given, &operands, axes, Selection::Median),
+        Function::Quantile if skips_nan || given.second != 0.0 => {
+            check_q(given.parameter)?;
+            let method = METHODS.get(given.second as usize).map_or(Method::Linear, |&(_, method)| method);
+            return selected(py, given, &operands, axes, Selection::Quantile(given.parameter, method));
         }
+        _ => {}
     }
 
     let positions =
@@ -248,7 +248,7 @@ fn are_found(py: Python<'_>, x: &View<'_>, axes: u64, found: &Bound<'_, PyAny>) 
     Ok(py.detach(|| !select::names_nan(dtype, &from, axes, &places)))
 }
 
-/// Calls a median or quantile that leaves NaN out.
+/// Calls a median or quantile that no kernel has.
 #[cold]
 fn selected<'py>(
     py: Python<'py>,
@@ -258,23 +258,24 @@ fn selected<'py>(
     selection: Selection,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, dtype) = (&arrays.x, arrays.x.dtype);
-    let shape = shape_of(x, axes, given.keepdims);
+    let result = if dtype.is_float() { dtype } else { DType::F64 };
+    let (shape, skips_nan) = (shape_of(x, axes, given.keepdims), given.skips_nan);
     let from = place_of(x);
     if let (Some(out), Some(given)) = (&arrays.out, given.out) {
-        check_out(out, &shape, dtype)?;
+        check_out(out, &shape, result)?;
         check_memory(out, [x])?;
         let (lowest, bytes) = out.span();
         let (first, strides) = (out.data.addr() - lowest.addr(), out.strides.clone());
         let mut to = Place { bytes: door::bytes_mut(lowest, bytes), first, shape, strides };
-        py.detach(|| select::write(selection, dtype, &from, axes, &mut to));
+        py.detach(|| select::write(selection, skips_nan, dtype, &from, axes, &mut to));
         return Ok(given.clone());
     }
     let extents: SmallVec<[npy_intp; 6]> = shape.iter().map(|&extent| extent as npy_intp).collect();
-    let new = x.kind.new_array(py, dtype, &extents)?;
-    let bytes = shape.iter().product::<i64>() as usize * dtype.bytes() as usize;
+    let new = x.kind.new_array(py, result, &extents)?;
+    let bytes = shape.iter().product::<i64>() as usize * result.bytes() as usize;
     let strides = row_major(&shape);
     let mut to = Place { bytes: door::bytes_mut(new.data, bytes), first: 0, shape, strides };
-    py.detach(|| select::write(selection, dtype, &from, axes, &mut to));
+    py.detach(|| select::write(selection, skips_nan, dtype, &from, axes, &mut to));
     new.finish(py)
 }
 

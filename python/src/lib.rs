@@ -179,7 +179,8 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, kernel::reduce_chunk, set_num_threads, set_width,
+        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, kernel::reduce_chunk,
+        set_num_threads, set_width,
     };
     #[pymodule_export]
     use crate::dlpack::Answer;
@@ -196,6 +197,11 @@ mod _core {
         for (number, function) in Function::ALL.iter().enumerate() {
             numbers.set_item(function.name(), number)?;
         }
-        module.add("FUNCTIONS", numbers)
+        module.add("FUNCTIONS", numbers)?;
+        let methods = PyDict::new(module.py());
+        for (number, (name, _)) in select::METHODS.iter().enumerate() {
+            methods.set_item(name, number)?;
+        }
+        module.add("METHODS", methods)
     }
 }
