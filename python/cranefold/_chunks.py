@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import math
 import operator
 import re
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,13 @@ def reduced(text: str, operands: Sequence[Any], axes: Sequence[int], *, keepdims
     operands, chunks = aligned(operands, places, axes, shape)
     token = tokenize("cranefold", spec, [x.name for x in operands], split_every)
     label = label or _label(text)
-    graph = _Graph(spec, operands, places, chunks, axes, cut_of(shape, axes), keepdims)
+    cut = cut_of(shape, axes)
+    graph = _Graph(spec, operands, places, chunks, axes, cut, keepdims)
+    if graph.has_states_as_large_as_chunks():
+        whole = [{own: -1} if (own := place[cut]) is not None else {} for place in places]
+        operands = [x.rechunk(own) if own else x for x, own in zip(operands, whole, strict=True)]
+        chunks = [(shape[axis],) if axis == cut else sizes for axis, sizes in enumerate(chunks)]
+        graph = _Graph(spec, operands, places, chunks, axes, cut, keepdims)
     # The numbers of kept axes, and their extents, are those of the whole array.
     is_apart = graph.is_apart() and not re.search(r"\b(position|extent)\b", text)
     return graph.arrays(reduction.outputs, label, token, split_every, (text, words.strip()) if is_apart else None)
@@ -152,13 +159,32 @@ class _Graph:
         return tuple(values.get(axis, reduced) for axis in axes if self.keepdims or axis not in self.axes)
 
     def is_apart(self) -> bool:
-        """True if each chunk has whole slices, whose results are those of a kernel of the chunk alone.
+        """True if each chunk has whole slices, whose results are those of a kernel of the chunk alone."""
+        return len(self.chunks[self.cut]) == 1 and self.has_own_trees()
+
+    def has_own_trees(self) -> bool:
+        """True if whole slices of a box of kept axes are reduced as those of the array.
 
         Kept axes behind the last reduced one decide how many lanes a slice has, so they must be whole, too.
         """
         behind = range(max(self.axes) + 1, len(self.chunks))
-        is_whole = all(len(self.chunks[axis]) == 1 for axis in [self.cut, *behind])
-        return is_whole and all(sum(self.chunks[axis]) > 0 for axis in self.axes)
+        return all(len(self.chunks[axis]) == 1 for axis in behind) and all(sum(self.chunks[axis]) > 0 for axis in self.axes)
+
+    def has_states_as_large_as_chunks(self) -> bool:
+        """True if slices are so short that the states of their chunks may have all of their elements."""
+        if len(self.chunks[self.cut]) == 1 or not self.has_own_trees():
+            return False
+        at = {axis: int(np.argmax(self.chunks[axis])) for axis in self.kept}
+        kept = tuple(self.range_of(axis, block) for axis, block in at.items())
+        if any(start == stop for start, stop in kept):
+            return False
+        extents = {axis: stop - start for axis, (start, stop) in zip(self.kept, kept, strict=True)}
+        elements = [
+            [extents.get(axis, sum(self.chunks[axis])) for axis, own in enumerate(place) if own is not None]
+            for place in self.places
+        ]
+        size = sum(math.prod(own) * x.dtype.itemsize for own, x in zip(elements, self.operands, strict=True))
+        return _partial(self.spec, kept).state_bytes >= size
 
     def arrays(self, outputs: Sequence[str], label: str, token: str, split_every: int,
                alone: tuple[str, str] | None) -> tuple[Any, ...]:
