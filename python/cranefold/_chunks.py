@@ -184,7 +184,7 @@ class _Graph:
             for place in self.places
         ]
         size = sum(math.prod(own) * x.dtype.itemsize for own, x in zip(elements, self.operands, strict=True))
-        return _partial(self.spec, kept).state_bytes >= size
+        return bool(_partial(self.spec, kept).state_bytes >= size)
 
     def arrays(self, outputs: Sequence[str], label: str, token: str, split_every: int,
                alone: tuple[str, str] | None) -> tuple[Any, ...]:

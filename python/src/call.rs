@@ -4,7 +4,7 @@
 //! strides. Each thread has a table from such keys to plans, so that a warm call parses no text and takes no lock.
 
 use crate::engine::{self, Engine};
-use crate::error::{of_call, of_compile, of_spec};
+use crate::error::{of_argument, of_call, of_compile, of_spec};
 use crate::function::{Asked, Function, check_q};
 use crate::select::{self, METHODS, Method, Place, Selection};
 use crate::view::{Dims, New, View, row_major};
@@ -107,7 +107,8 @@ fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> PyResult<u64> {
         for axis in tuple.iter() {
             let bit = 1 << one_axis(&axis, rank)?;
             if all & bit != 0 {
-                return Err(PyValueError::new_err(format!("axis {axis} is listed twice in {tuple}")));
+                let all = if tuple.len() <= 8 { format!(" in {tuple}") } else { String::new() };
+                return Err(PyValueError::new_err(format!("axis {axis} is listed twice{all}")));
             }
             all |= bit;
         }
@@ -163,12 +164,14 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
     }
     let axes = axes_of(given.axis, rank)?;
     let asked = given.dtype.map(dtype::asked).transpose()?;
-    let further = |object: Option<&Bound<'py, PyAny>>| object.map(View::of).transpose();
+    let further = |name: &str, object: Option<&Bound<'py, PyAny>>| {
+        object.map(|object| View::of(object).map_err(|error| of_argument(py, name, error))).transpose()
+    };
     let operands = Operands {
         x,
-        mask: further(given.mask)?,
-        others: [further(given.others[0])?, further(given.others[1])?],
-        out: further(given.out)?,
+        mask: further("where", given.mask)?,
+        others: [further(given.function.weight(), given.others[0])?, further("bias", given.others[1])?],
+        out: further("out", given.out)?,
     };
     let skips_nan = given.skips_nan && operands.x.dtype.is_float();
     match given.function {
@@ -359,7 +362,11 @@ fn plan(
         if with_axis { vec![0] } else { (0..rank).filter(|&axis| is_reduced(axis)).collect() };
     let mut operands = vec![operand(x.dtype, &x.shape, &x.strides, with_axis)];
     for (n, view) in arrays.further().enumerate() {
-        let name = if arrays.mask.is_some() { "where" } else { ["weight", "bias"][n.min(1)] };
+        let name = match n {
+            _ if arrays.mask.is_some() => "where",
+            0 if arrays.others[0].is_some() => function.weight(),
+            _ => "bias",
+        };
         let (mut shape, mut strides) = placed(name, view, x, &reduced_axes, arrays.mask.is_none() && !with_axis)?;
         // What is reduced itself has all axes, else it would be a value of the slice.
         let is_reduced_too = arrays.mask.is_some() || function == Function::Average;
@@ -544,7 +551,10 @@ fn run<'py>(
         check_memory(out, std::iter::once(&arrays.x).chain(arrays.further()))?;
     }
     let initial = match (given.initial, plan.initial) {
-        (Some(value), Some(dtype)) => Some((dtype, scalar_bytes(value, dtype)?)),
+        (Some(value), Some(dtype)) => {
+            let bytes = scalar_bytes(value, dtype).map_err(|error| of_argument(py, "initial", error))?;
+            Some((dtype, bytes))
+        }
         (Some(_), None) => {
             return Err(PyTypeError::new_err(format!("{} takes no initial", given.function.name())));
         }
