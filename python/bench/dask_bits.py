@@ -217,8 +217,11 @@ def main(arguments: list[str]) -> int:
                       f"peak of a worker {peak:.0f} MB, {before:.0f} at the start", flush=True)
             if asked.times:
                 # Blocks of 4096 elements, or of 64 rows; ends of chunks lie inside them.
-                times(client, "sum", (count,), 0, [4096 * blocks + 7 for blocks in (2048, 64, 16)], asked.rounds)
-                times(client, "var", (count // 1024, 1024), 0, [64 * blocks + 7 for blocks in (256, 64, 16, 4)], asked.rounds)
+                for name in ("sum", "max"):
+                    times(client, name, (count,), 0, [4096 * blocks + 7 for blocks in (2048, 64, 16)], asked.rounds)
+                    times(client, name, (count // 16,), 0, [4096 * blocks + 7 for blocks in (4, 1)], asked.rounds)
+                widths = [64 * blocks + 7 for blocks in (256, 64, 16, 4, 1)]
+                times(client, "var", (count // 1024, 1024), 0, widths, asked.rounds)
                 times(client, "max", (count // 1024, 1024), 1, [1024, 300], asked.rounds)
     return min(wrong, 1)
 

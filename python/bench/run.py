@@ -1,18 +1,20 @@
 """Measures the package beside NumPy, torch, JAX and bottleneck, and writes a page as text and as SVG.
 
-    python python/bench/run.py [--quick] [--threads N] [--out FOLDER]
+    python python/bench/run.py [--quick] [--threads N] [--out FOLDER] [--rows FILE]
 
 Each case is a function, a dtype, a shape and an axis. All libraries that are installed reduce the same array in turns, in
 one process, on the same number of threads; their answers are compared before anything is timed. A figure is the least time
 of the rounds, so that other work on the machine counts little. The page, `FOLDER/python-speed.md` with
-`FOLDER/pictures/python-speed.svg`, names every case in which another library is faster.
+`FOLDER/pictures/python-speed.svg`, names every case in which another library is faster. With `--rows` the cases go to a file, and those that it has already are
+not measured again: a run that was ended goes on there.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import math
+import os
 import pathlib
 import platform
 import time
@@ -224,9 +226,8 @@ def text_page(rows: list[Row], threads: int, command: str, load: tuple[float, fl
         "that of cranefold: above 1 cranefold is the fastest. Bottleneck has `nansum`, `nanmean` and so on only, and stands "
         "beside the plain functions too.",
         "",
-        f"Measured on {machine()}. Before the first case {load[0]:.1f} processes ran or waited for a processor, and "
-        f"{load[1]:.1f} after the last one; figures of a busy machine are rough, those of JAX most, since it hands calls to "
-        "threads of its own.",
+        f"Measured on {machine()}. Meanwhile {load[0]:.1f} to {load[1]:.1f} processes ran or waited for a processor; figures of "
+        "a busy machine are rough, those of JAX most, since it hands calls to threads of its own.",
         "",
         f"From {LARGE >> 10} KB on cranefold is at least as fast as the fastest other library in {share:.0f} % of "
         f"{len(large)} cases. "
@@ -278,24 +279,33 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few cases and short rounds")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/bench"))
+    parser.add_argument("--rows", type=pathlib.Path, help="a file for the cases, from which a run goes on")
     given = parser.parse_args()
     cf.set_num_threads(given.threads)
     if given.threads == 1:
         # JAX reads the number of its threads when it is imported.
         os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    rows: list[Row] = []
-    load = os.getloadavg()[0]
+    kept: list[tuple[Row, float]] = []
+    if given.rows and given.rows.exists():
+        kept = [((function, case, size, times), load) for (function, case, size, times), load in json.loads(given.rows.read_text())]
+    known = {row[:2]: (row, load) for row, load in kept}
+    kept = []
     for function, dtype, shape, axis in cases(given.quick):
-        x = data(dtype, shape)
         case = f"{dtype}{list(shape)} axis={axis}".replace(", ", ",")
-        found = calls(function, x, axis)
-        check(f"{function} {case}", found, x)
-        times = measure(found, 5, 0.002, 0.2 if given.quick else 3.0)
-        rows.append((function, case, x.nbytes, times))
-        print(function, case, {name: f"{seconds * 1e6:.1f}" for name, seconds in times.items()}, flush=True)
+        if (function, case) not in known:
+            x = data(dtype, shape)
+            found = calls(function, x, axis)
+            check(f"{function} {case}", found, x)
+            times = measure(found, 5, 0.002, 0.2 if given.quick else 3.0)
+            known[function, case] = ((function, case, x.nbytes, times), os.getloadavg()[0])
+            print(function, case, {name: f"{seconds * 1e6:.1f}" for name, seconds in times.items()}, flush=True)
+            if given.rows:
+                given.rows.write_text(json.dumps(list(known.values())))
+        kept.append(known[function, case])
+    rows, loads = [row for row, _ in kept], [load for _, load in kept]
     (given.out / "pictures").mkdir(parents=True, exist_ok=True)
     command = f"python python/bench/run.py {'--quick ' if given.quick else ''}--threads {given.threads}"
-    page = text_page(rows, given.threads, command, (load, os.getloadavg()[0]))
+    page = text_page(rows, given.threads, command, (min(loads), max(loads)))
     (given.out / "python-speed.md").write_text(page)
     (given.out / "pictures" / "python-speed.svg").write_text(svg_page(rows))
     print(page)

@@ -1,7 +1,8 @@
 """Graphs of tasks that reduce chunks to states, combine them in order, and finish them.
 
 A graph has a task for each chunk (`shard`), a tree of tasks that combine neighbouring states (`combine`), and a task for
-each chunk of the result (`finish`). The functions of the tasks are at the head of this file: they take text, numbers, bytes
+each chunk of the result (`finish`). Where chunks have whole slices, there is one task for each (`reduce`) and no state. The
+functions of the tasks are at the head of this file: they take text, numbers, bytes
 and arrays, and compile what they need once in each process.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import math
 import operator
 import re
 from typing import TYPE_CHECKING, Any
@@ -48,11 +50,16 @@ def _dtype(name: str) -> Any:
     return np.dtype(importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name)
 
 
-def _rows(dtypes: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
-    """The bytes of arrays in row-major order. The dtype of a chunk is known only once it is made."""
+def _check(dtypes: Sequence[str], arrays: Sequence[Any]) -> None:
+    """Refuses chunks of other dtypes than their arrays, which shows only once they are made."""
     for dtype, x in zip(dtypes, arrays, strict=True):
         if x.dtype.name != dtype or not x.dtype.isnative:
             raise TypeError(f"a chunk is {x.dtype.newbyteorder('=')}, and its array says {dtype}")
+
+
+def _rows(dtypes: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
+    """The bytes of arrays in row-major order."""
+    _check(dtypes, arrays)
     return [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in arrays]
 
 
@@ -73,6 +80,12 @@ def _finish(spec: str, kept: tuple[Range, ...], state: bytes, dtypes: tuple[str,
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _whole(text: str, words: str, dtypes: Sequence[str], *arrays: Any) -> Any:
+    _check(dtypes, arrays)
+    found = _core.reduce_chunk(text, words, *arrays)
+    return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
+
+
 def _nothing(dtypes: Sequence[str], shape: tuple[int, ...]) -> Any:
     results = [np.empty(shape, _dtype(dtype)) for dtype in dtypes]
     return results[0] if len(results) == 1 else tuple(results)
@@ -80,7 +93,7 @@ def _nothing(dtypes: Sequence[str], shape: tuple[int, ...]) -> Any:
 
 def _elements(*arrays: Any, text: str, result: str) -> Any:
     x = arrays[0]
-    return _core.reduce(text, *arrays) if x.size else np.empty(x.shape, _dtype(result))
+    return _core.reduce_chunk(text, "order=logical", *arrays) if x.size else np.empty(x.shape, _dtype(result))
 
 
 def _label(text: str) -> str:
@@ -103,8 +116,16 @@ def reduced(text: str, operands: Sequence[Any], axes: Sequence[int], *, keepdims
     operands, chunks = aligned(operands, places, axes, shape)
     token = tokenize("cranefold", spec, [x.name for x in operands], split_every)
     label = label or _label(text)
-    return _Graph(spec, operands, places, chunks, axes, cut_of(shape, axes), keepdims).arrays(
-        reduction.outputs, label, token, split_every)
+    cut = cut_of(shape, axes)
+    graph = _Graph(spec, operands, places, chunks, axes, cut, keepdims)
+    if graph.has_states_as_large_as_chunks():
+        whole = [{own: -1} if (own := place[cut]) is not None else {} for place in places]
+        operands = [x.rechunk(own) if own else x for x, own in zip(operands, whole, strict=True)]
+        chunks = [(shape[axis],) if axis == cut else sizes for axis, sizes in enumerate(chunks)]
+        graph = _Graph(spec, operands, places, chunks, axes, cut, keepdims)
+    # The numbers of kept axes, and their extents, are those of the whole array.
+    is_apart = graph.is_apart() and not re.search(r"\b(position|extent)\b", text)
+    return graph.arrays(reduction.outputs, label, token, split_every, (text, words.strip()) if is_apart else None)
 
 
 class _Graph:
@@ -137,13 +158,48 @@ class _Graph:
         axes = range(len(self.chunks))
         return tuple(values.get(axis, reduced) for axis in axes if self.keepdims or axis not in self.axes)
 
-    def arrays(self, outputs: Sequence[str], label: str, token: str, split_every: int) -> tuple[Any, ...]:
+    def is_apart(self) -> bool:
+        """True if each chunk has whole slices, whose results are those of a kernel of the chunk alone."""
+        return len(self.chunks[self.cut]) == 1 and self.has_own_trees()
+
+    def has_own_trees(self) -> bool:
+        """True if whole slices of a box of kept axes are reduced as those of the array.
+
+        Kept axes behind the last reduced one decide how many lanes a slice has, so they must be whole, too.
+        """
+        behind = range(max(self.axes) + 1, len(self.chunks))
+        return all(len(self.chunks[axis]) == 1 for axis in behind) and all(sum(self.chunks[axis]) > 0 for axis in self.axes)
+
+    def has_states_as_large_as_chunks(self) -> bool:
+        """True if slices are so short that the states of their chunks may have all of their elements."""
+        if len(self.chunks[self.cut]) == 1 or not self.has_own_trees():
+            return False
+        at = {axis: int(np.argmax(self.chunks[axis])) for axis in self.kept}
+        kept = tuple(self.range_of(axis, block) for axis, block in at.items())
+        if any(start == stop for start, stop in kept):
+            return False
+        extents = {axis: stop - start for axis, (start, stop) in zip(self.kept, kept, strict=True)}
+        elements = [
+            [extents.get(axis, sum(self.chunks[axis])) for axis, own in enumerate(place) if own is not None]
+            for place in self.places
+        ]
+        size = sum(math.prod(own) * x.dtype.itemsize for own, x in zip(elements, self.operands, strict=True))
+        return bool(_partial(self.spec, kept).state_bytes >= size)
+
+    def arrays(self, outputs: Sequence[str], label: str, token: str, split_every: int,
+               alone: tuple[str, str] | None) -> tuple[Any, ...]:
+        """The outputs; `alone` has the text and the words of a kernel of each chunk, if there is one."""
         da: Any = importlib.import_module("dask.array")
-        names = {step: f"cranefold-{label}-{step}-{token}" for step in ("shard", "combine", "finish")}
-        layers = self.layers(names, outputs, split_every)
+        steps = ("shard", "combine", "finish") if alone is None else ("reduce",)
+        names = {step: f"cranefold-{label}-{step}-{token}" for step in steps}
         below = {layer for x in self.operands for layer in x.__dask_layers__()}
-        shard, combine, finish = names.values()
-        depends = {shard: below, combine: {shard}, finish: {shard, combine, *below}}
+        if alone is None:
+            layers = self.layers(names, outputs, split_every)
+            shard, combine, finish = names.values()
+            depends = {shard: below, combine: {shard}, finish: {shard, combine, *below}}
+        else:
+            finish = names["reduce"]
+            layers, depends = {finish: self.whole(finish, outputs, *alone)}, {finish: below}
         results = [finish]
         if len(outputs) > 1:
             results = [f"cranefold-{label}-output-{n}-{token}" for n in range(len(outputs))]
@@ -153,7 +209,7 @@ class _Graph:
         chunks = self.result_of({axis: self.chunks[axis] for axis in self.kept}, (1,))
         found = []
         for dtype, name in zip(outputs, results, strict=True):
-            graph = self.graph(layers, depends, [shard, combine, finish, name])
+            graph = self.graph(layers, depends, [*names.values(), name])
             meta = np.empty((0,) * len(chunks), _dtype(dtype))
             found.append(da.Array(graph, name, chunks, dtype=meta.dtype, meta=meta))
         return tuple(found)
@@ -164,6 +220,26 @@ class _Graph:
         below = graphs.merge(*(x.dask for x in self.operands))
         own = {name: layers[name] for name in names}
         return graphs({**below.layers, **own}, {**below.dependencies, **{name: depends[name] for name in own}})
+
+    def whole(self, name: str, outputs: Sequence[str], text: str, words: str) -> dict[Any, Any]:
+        """The tasks that reduce whole slices."""
+        tasks: dict[Any, Any] = {}
+        is_checked = False
+        dtypes = tuple(x.dtype.name for x in self.operands)
+        for places in itertools.product(*(range(len(self.chunks[axis])) for axis in self.kept)):
+            at = dict(zip(self.kept, places, strict=True))
+            extents = {axis: self.chunks[axis][block] for axis, block in at.items()}
+            key = (name, *self.result_of(at, 0))
+            if 0 in extents.values():
+                tasks[key] = (_nothing, list(outputs), self.result_of(extents, 1))
+                continue
+            if not is_checked:
+                # What other chunks refuse is refused here, too.
+                _partial(self.spec, tuple(self.range_of(axis, block) for axis, block in at.items()))
+                is_checked = True
+            arrays = self.operand_blocks(range(len(self.operands)), at)
+            tasks[key] = (_whole, text, words, dtypes, *arrays)
+        return tasks
 
     def layers(self, names: Mapping[str, str], outputs: Sequence[str], split_every: int) -> dict[str, dict[Any, Any]]:
         """The tasks of each step."""

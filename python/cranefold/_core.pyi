@@ -6,6 +6,7 @@ __all__ = [
     "FUNCTIONS",
     "Answer",
     "InternalError",
+    "METHODS",
     "Kernel",
     "Partial",
     "Reduction",
@@ -17,11 +18,13 @@ __all__ = [
     "fail",
     "get_num_threads",
     "reduce",
+    "reduce_chunk",
     "set_num_threads",
     "set_width",
 ]
 
 FUNCTIONS: dict[str, int]
+METHODS: dict[str, int]
 
 class SpecError(ValueError): ...
 class InternalError(Exception): ...
@@ -62,8 +65,8 @@ def apply(
     out: Array | None = None,
     initial: Any = None,
     where: Array | None = None,
-    parameter: float = 0.0,
-    second: float = 2.0,
+    parameter: float | None = None,
+    second: float | None = None,
     skips_nan: bool = False,
     weight: Array | None = None,
     bias: Array | None = None,
@@ -74,6 +77,7 @@ def body(
 ) -> tuple[str, bool]: ...
 def compile(spec: str, /, *, schedule: str | None = None, width: int | None = None) -> Kernel: ...
 def reduce(spec: str, /, *inputs: Array, out: Any = None, order: Order = "logical") -> Any: ...
+def reduce_chunk(spec: str, words: str, /, *inputs: Array) -> Any: ...
 def config() -> dict[str, Any]: ...
 def fail() -> None: ...
 def get_num_threads() -> int: ...

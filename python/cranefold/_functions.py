@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cranefold._types import Array, Axis, DTypeLike, Order
 
 _apply = _core.apply
+_METHODS = _core.METHODS
 _N = _core.FUNCTIONS
 _SUM, _PROD, _MAX, _MIN = _N["sum"], _N["prod"], _N["max"], _N["min"]
 _MEAN, _VAR, _STD = _N["mean"], _N["var"], _N["std"]
@@ -295,7 +296,7 @@ def average(x: Array, /, axis: Axis = None, weights: Array | None = None, return
         return mean(x, axis, keepdims=keepdims, order=order)
     if weights is None:
         weights = np.ones((), np.float16)
-    average, total = _apply(_AVERAGE, x, axis, keepdims, order, None, None, None, None, 0.0, 2.0, False, weights)
+    average, total = _apply(_AVERAGE, x, axis, keepdims, order, None, None, None, None, None, None, False, weights)
     if not bool(_apply(_ALL, total, None, False, order)):
         raise ZeroDivisionError("the weights of a slice sum to 0")
     return (average, total) if returned else average
@@ -326,18 +327,24 @@ def _stack(arrays: list[Any]) -> Any:
 
 
 def _quantiles(x: Array, q: float | Sequence[float], axis: Axis, out: Array | None, keepdims: bool, order: Order,
-               skips_nan: bool) -> Any:
+               method: str, skips_nan: bool) -> Any:
     """The quantile of one q, or those of several along a new first axis."""
+    number = _METHODS.get(method) if isinstance(method, str) else None
+    if number is None:
+        raise ValueError(f"method is {method!r}; the methods are {', '.join(_METHODS)}")
     if isinstance(q, (int, float)) or getattr(q, "shape", None) == ():
         return _apply(_QUANTILE, x, axis, keepdims, order, None, out, None, None, float(q),  # type: ignore[arg-type]
-                      2.0, skips_nan)
+                      number, skips_nan)
     rank = getattr(q, "ndim", 1)
     if rank > 1:
         raise ValueError(f"q has {rank} axes; it is a number, or numbers along one axis")
-    each = [float(one) for one in q]
+    try:
+        each = [float(one) for one in q]
+    except (TypeError, ValueError):
+        raise TypeError(f"q is {q!r}, not a number or numbers along one axis") from None
     if not each:
         raise ValueError("q has no element")
-    found = [_apply(_QUANTILE, x, axis, keepdims, order, None, None, None, None, one, 2.0, skips_nan) for one in each]
+    found = [_apply(_QUANTILE, x, axis, keepdims, order, None, None, None, None, one, number, skips_nan) for one in each]
     if out is None:
         return _stack(found)
     shape = (len(each), *found[0].shape)
@@ -351,22 +358,28 @@ def _quantiles(x: Array, q: float | Sequence[float], axis: Axis, out: Array | No
 
 
 def quantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Array | None = None, *,
-             keepdims: bool = False, order: Order = "logical") -> Any:
+             method: str = "linear", keepdims: bool = False, order: Order = "logical") -> Any:
     """The quantile: the sorted elements at q * (n - 1), linear between the two nearest; NaN if there is one.
 
-    `q` is a number from 0 to 1, or a sequence of them, which makes the first axis of the result.
+    `q` is a number from 0 to 1, or a sequence of them, which makes the first axis of the result. `method` is one of
+    NumPy's: "lower", "higher", "midpoint" and "nearest" round q * (n - 1), and "inverted_cdf", "averaged_inverted_cdf",
+    "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased" and "normal_unbiased" are
+    those of Hyndman and Fan, which sort on one thread. Integers give float64.
 
     Raises
     ------
-    ValueError if a q is NaN or out of range.
+    ValueError if a q is NaN or out of range, or there is no such method.
 
     Examples
     --------
     >>> import cranefold as cf, numpy as np
-    >>> cf.quantile(np.array([0.0, 1.0, 2.0, 10.0]), [0.25, 0.5])
+    >>> x = np.array([0.0, 1.0, 2.0, 10.0])
+    >>> cf.quantile(x, [0.25, 0.5])
     array([0.75, 1.5 ])
+    >>> cf.quantile(x, 0.75, method="higher")
+    np.float64(10.0)
     """
-    return _quantiles(x, q, axis, out, keepdims, order, False)
+    return _quantiles(x, q, axis, out, keepdims, order, method, False)
 
 
 def logsumexp(x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
@@ -423,7 +436,7 @@ def layer_norm(x: Array, /, weight: Array | None = None, bias: Array | None = No
     array([[-2.,  1.],
            [nan, nan]])
     """
-    return _apply(_LAYER_NORM, x, axis, False, order, None, out, None, None, eps, 2.0, False, weight, bias)
+    return _apply(_LAYER_NORM, x, axis, False, order, None, out, None, None, eps, None, False, weight, bias)
 
 
 def rms_norm(x: Array, /, weight: Array | None = None, *, axis: Axis = -1, eps: float = 1e-5,
@@ -436,7 +449,7 @@ def rms_norm(x: Array, /, weight: Array | None = None, *, axis: Axis = -1, eps: 
     >>> cf.rms_norm(np.array([3.0, -3.0]), eps=0)
     array([ 1., -1.])
     """
-    return _apply(_RMS_NORM, x, axis, False, order, None, out, None, None, eps, 2.0, False, weight)
+    return _apply(_RMS_NORM, x, axis, False, order, None, out, None, None, eps, None, False, weight)
 
 
 def normalize(x: Array, /, axis: Axis = -1, *, ord: float = 2, eps: float = 1e-12, out: Array | None = None,
@@ -462,7 +475,7 @@ def nansum(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array |
     >>> cf.nansum(np.array([1.0, np.nan, 2.0]))
     np.float64(3.0)
     """
-    return _apply(_SUM, x, axis, keepdims, order, dtype, out, initial, where, 0.0, 2.0, True)
+    return _apply(_SUM, x, axis, keepdims, order, dtype, out, initial, where, None, None, True)
 
 
 def nanprod(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, keepdims: bool = False,
@@ -475,7 +488,7 @@ def nanprod(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array 
     >>> cf.nanprod(np.array([2.0, np.nan, 3.0]))
     np.float64(6.0)
     """
-    return _apply(_PROD, x, axis, keepdims, order, dtype, out, initial, where, 0.0, 2.0, True)
+    return _apply(_PROD, x, axis, keepdims, order, dtype, out, initial, where, None, None, True)
 
 
 def nanmax(x: Array, /, axis: Axis = None, out: Array | None = None, keepdims: bool = False, initial: Any = None,
@@ -488,7 +501,7 @@ def nanmax(x: Array, /, axis: Axis = None, out: Array | None = None, keepdims: b
     >>> cf.nanmax(np.array([[1.0, np.nan], [np.nan, np.nan]]), axis=1)
     array([ 1., nan])
     """
-    return _apply(_MAX, x, axis, keepdims, order, None, out, initial, where, 0.0, 2.0, True)
+    return _apply(_MAX, x, axis, keepdims, order, None, out, initial, where, None, None, True)
 
 
 def nanmin(x: Array, /, axis: Axis = None, out: Array | None = None, keepdims: bool = False, initial: Any = None,
@@ -501,7 +514,7 @@ def nanmin(x: Array, /, axis: Axis = None, out: Array | None = None, keepdims: b
     >>> cf.nanmin(np.array([np.nan, 3.0, 2.0]))
     np.float64(2.0)
     """
-    return _apply(_MIN, x, axis, keepdims, order, None, out, initial, where, 0.0, 2.0, True)
+    return _apply(_MIN, x, axis, keepdims, order, None, out, initial, where, None, None, True)
 
 
 def nanmean(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, keepdims: bool = False,
@@ -514,7 +527,7 @@ def nanmean(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array 
     >>> cf.nanmean(np.array([1.0, np.nan, 2.0]))
     np.float64(1.5)
     """
-    return _apply(_MEAN, x, axis, keepdims, order, dtype, out, None, where, 0.0, 2.0, True)
+    return _apply(_MEAN, x, axis, keepdims, order, dtype, out, None, where, None, None, True)
 
 
 def nanvar(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, ddof: float = 0.0,
@@ -529,7 +542,7 @@ def nanvar(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array |
     np.float64(1.0)
     """
     ddof = _ddof(ddof, correction)
-    return _apply(_VAR, x, axis, keepdims, order, dtype, out, None, where, ddof, 2.0, True)
+    return _apply(_VAR, x, axis, keepdims, order, dtype, out, None, where, ddof, None, True)
 
 
 def nanstd(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array | None = None, ddof: float = 0.0,
@@ -544,7 +557,7 @@ def nanstd(x: Array, /, axis: Axis = None, dtype: DTypeLike = None, out: Array |
     np.float64(2.0)
     """
     ddof = _ddof(ddof, correction)
-    return _apply(_STD, x, axis, keepdims, order, dtype, out, None, where, ddof, 2.0, True)
+    return _apply(_STD, x, axis, keepdims, order, dtype, out, None, where, ddof, None, True)
 
 
 def nanargmax(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False,
@@ -561,7 +574,7 @@ def nanargmax(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepd
     >>> cf.nanargmax(np.array([np.nan, 1.0, 2.0]))
     np.int64(2)
     """
-    return _apply(_ARGMAX, x, axis, keepdims, order, None, out, None, None, 0.0, 2.0, True)
+    return _apply(_ARGMAX, x, axis, keepdims, order, None, out, None, None, None, None, True)
 
 
 def nanargmin(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False,
@@ -574,7 +587,7 @@ def nanargmin(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepd
     >>> cf.nanargmin(np.array([np.nan, 1.0, 2.0]))
     np.int64(1)
     """
-    return _apply(_ARGMIN, x, axis, keepdims, order, None, out, None, None, 0.0, 2.0, True)
+    return _apply(_ARGMIN, x, axis, keepdims, order, None, out, None, None, None, None, True)
 
 
 def nanmedian(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False,
@@ -587,11 +600,11 @@ def nanmedian(x: Array, /, axis: Axis = None, out: Array | None = None, *, keepd
     >>> cf.nanmedian(np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, 7.0]]), axis=1)
     array([1.5, 7. ])
     """
-    return _apply(_MEDIAN, x, axis, keepdims, order, None, out, None, None, 0.0, 2.0, True)
+    return _apply(_MEDIAN, x, axis, keepdims, order, None, out, None, None, None, None, True)
 
 
 def nanquantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out: Array | None = None, *,
-                keepdims: bool = False, order: Order = "logical") -> Any:
+                method: str = "linear", keepdims: bool = False, order: Order = "logical") -> Any:
     """The quantile of the elements that are not NaN, or NaN if all are; otherwise as :func:`quantile`.
 
     Examples
@@ -600,4 +613,4 @@ def nanquantile(x: Array, q: float | Sequence[float], /, axis: Axis = None, out:
     >>> cf.nanquantile(np.array([0.0, np.nan, 2.0, 10.0]), 0.25)
     np.float64(1.0)
     """
-    return _quantiles(x, q, axis, out, keepdims, order, True)
+    return _quantiles(x, q, axis, out, keepdims, order, method, True)

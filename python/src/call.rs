@@ -4,9 +4,9 @@
 //! strides. Each thread has a table from such keys to plans, so that a warm call parses no text and takes no lock.
 
 use crate::engine::{self, Engine};
-use crate::error::{of_call, of_compile, of_spec};
+use crate::error::{of_argument, of_call, of_compile, of_spec};
 use crate::function::{Asked, Function, check_q};
-use crate::select::{self, Place, Selection};
+use crate::select::{self, METHODS, Method, Place, Selection};
 use crate::view::{Dims, New, View, row_major};
 use crate::work::Work;
 use crate::{door, dtype};
@@ -107,7 +107,8 @@ fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> PyResult<u64> {
         for axis in tuple.iter() {
             let bit = 1 << one_axis(&axis, rank)?;
             if all & bit != 0 {
-                return Err(PyValueError::new_err(format!("axis {axis} is listed twice in {tuple}")));
+                let all = if tuple.len() <= 8 { format!(" in {tuple}") } else { String::new() };
+                return Err(PyValueError::new_err(format!("axis {axis} is listed twice{all}")));
             }
             all |= bit;
         }
@@ -163,22 +164,24 @@ pub fn call<'py>(py: Python<'py>, given: &Arguments<'_, 'py>) -> PyResult<Bound<
     }
     let axes = axes_of(given.axis, rank)?;
     let asked = given.dtype.map(dtype::asked).transpose()?;
-    let further = |object: Option<&Bound<'py, PyAny>>| object.map(View::of).transpose();
+    let further = |name: &str, object: Option<&Bound<'py, PyAny>>| {
+        object.map(|object| View::of(object).map_err(|error| of_argument(py, name, error))).transpose()
+    };
     let operands = Operands {
         x,
-        mask: further(given.mask)?,
-        others: [further(given.others[0])?, further(given.others[1])?],
-        out: further(given.out)?,
+        mask: further("where", given.mask)?,
+        others: [further(given.function.weight(), given.others[0])?, further("bias", given.others[1])?],
+        out: further("out", given.out)?,
     };
-    if given.skips_nan && operands.x.dtype.is_float() {
-        match given.function {
-            Function::Median => return selected(py, given, &operands, axes, Selection::Median),
-            Function::Quantile => {
-                check_q(given.parameter)?;
-                return selected(py, given, &operands, axes, Selection::Quantile(given.parameter));
-            }
-            _ => {}
+    let skips_nan = given.skips_nan && operands.x.dtype.is_float();
+    match given.function {
+        Function::Median if skips_nan => return selected(py, given, &operands, axes, Selection::Median),
+        Function::Quantile if skips_nan || given.second != 0.0 => {
+            check_q(given.parameter)?;
+            let method = METHODS.get(given.second as usize).map_or(Method::Linear, |&(_, method)| method);
+            return selected(py, given, &operands, axes, Selection::Quantile(given.parameter, method));
         }
+        _ => {}
     }
 
     let positions =
@@ -248,7 +251,7 @@ fn are_found(py: Python<'_>, x: &View<'_>, axes: u64, found: &Bound<'_, PyAny>) 
     Ok(py.detach(|| !select::names_nan(dtype, &from, axes, &places)))
 }
 
-/// Calls a median or quantile that leaves NaN out.
+/// Calls a median or quantile that no kernel has.
 #[cold]
 fn selected<'py>(
     py: Python<'py>,
@@ -258,23 +261,24 @@ fn selected<'py>(
     selection: Selection,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, dtype) = (&arrays.x, arrays.x.dtype);
-    let shape = shape_of(x, axes, given.keepdims);
+    let result = if dtype.is_float() { dtype } else { DType::F64 };
+    let (shape, skips_nan) = (shape_of(x, axes, given.keepdims), given.skips_nan);
     let from = place_of(x);
     if let (Some(out), Some(given)) = (&arrays.out, given.out) {
-        check_out(out, &shape, dtype)?;
+        check_out(out, &shape, result)?;
         check_memory(out, [x])?;
         let (lowest, bytes) = out.span();
         let (first, strides) = (out.data.addr() - lowest.addr(), out.strides.clone());
         let mut to = Place { bytes: door::bytes_mut(lowest, bytes), first, shape, strides };
-        py.detach(|| select::write(selection, dtype, &from, axes, &mut to));
+        py.detach(|| select::write(selection, skips_nan, dtype, &from, axes, &mut to));
         return Ok(given.clone());
     }
     let extents: SmallVec<[npy_intp; 6]> = shape.iter().map(|&extent| extent as npy_intp).collect();
-    let new = x.kind.new_array(py, dtype, &extents)?;
-    let bytes = shape.iter().product::<i64>() as usize * dtype.bytes() as usize;
+    let new = x.kind.new_array(py, result, &extents)?;
+    let bytes = shape.iter().product::<i64>() as usize * result.bytes() as usize;
     let strides = row_major(&shape);
     let mut to = Place { bytes: door::bytes_mut(new.data, bytes), first: 0, shape, strides };
-    py.detach(|| select::write(selection, dtype, &from, axes, &mut to));
+    py.detach(|| select::write(selection, skips_nan, dtype, &from, axes, &mut to));
     new.finish(py)
 }
 
@@ -358,7 +362,11 @@ fn plan(
         if with_axis { vec![0] } else { (0..rank).filter(|&axis| is_reduced(axis)).collect() };
     let mut operands = vec![operand(x.dtype, &x.shape, &x.strides, with_axis)];
     for (n, view) in arrays.further().enumerate() {
-        let name = if arrays.mask.is_some() { "where" } else { ["weight", "bias"][n.min(1)] };
+        let name = match n {
+            _ if arrays.mask.is_some() => "where",
+            0 if arrays.others[0].is_some() => function.weight(),
+            _ => "bias",
+        };
         let (mut shape, mut strides) = placed(name, view, x, &reduced_axes, arrays.mask.is_none() && !with_axis)?;
         // What is reduced itself has all axes, else it would be a value of the slice.
         let is_reduced_too = arrays.mask.is_some() || function == Function::Average;
@@ -543,7 +551,10 @@ fn run<'py>(
         check_memory(out, std::iter::once(&arrays.x).chain(arrays.further()))?;
     }
     let initial = match (given.initial, plan.initial) {
-        (Some(value), Some(dtype)) => Some((dtype, scalar_bytes(value, dtype)?)),
+        (Some(value), Some(dtype)) => {
+            let bytes = scalar_bytes(value, dtype).map_err(|error| of_argument(py, "initial", error))?;
+            Some((dtype, bytes))
+        }
         (Some(_), None) => {
             return Err(PyTypeError::new_err(format!("{} takes no initial", given.function.name())));
         }

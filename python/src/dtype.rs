@@ -31,13 +31,24 @@ pub fn name(dtype: DType) -> &'static str {
     NAMES.iter().find(|(known, _)| *known == dtype).map_or("?", |(_, name)| name)
 }
 
-/// The element type with a name of NumPy's or ours.
+/// The element type with a name of NumPy's or ours, which differ about `i8` and `u8`.
 fn of_name(text: &str) -> Option<DType> {
     let text = text.rsplit('.').next().unwrap_or(text);
+    if matches!(text, "i8" | "u8") {
+        return None;
+    }
     let known = NAMES.iter().find(|(dtype, name)| *name == text || dtype.name() == text).map(|(dtype, _)| *dtype);
     known.or(match text {
-        "half" => Some(DType::F16),
-        "float" => Some(DType::F64),
+        "?" | "b1" => Some(DType::Bool),
+        "i1" => Some(DType::I8),
+        "i2" => Some(DType::I16),
+        "i4" => Some(DType::I32),
+        "u1" => Some(DType::U8),
+        "u2" => Some(DType::U16),
+        "u4" => Some(DType::U32),
+        "half" | "f2" => Some(DType::F16),
+        "single" | "f4" => Some(DType::F32),
+        "float" | "double" | "f8" => Some(DType::F64),
         "int" => Some(DType::I64),
         _ => None,
     })
@@ -158,7 +169,12 @@ pub fn numpy_bfloat16<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> 
 pub fn asked(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let refused = || {
         let given = dtype.str().map_or_else(|_| "?".into(), |text| text.to_string());
-        PyTypeError::new_err(format!("dtype {given} is not supported; the dtypes are {ALL}"))
+        PyTypeError::new_err(match given.as_str() {
+            "i8" | "u8" => {
+                format!("dtype {given} has 64 bits in NumPy and 8 in specs; pass the long name, such as int64")
+            }
+            _ => format!("dtype {given} is not supported; the dtypes are {ALL}"),
+        })
     };
     if let Ok(text) = dtype.cast::<PyString>() {
         return of_name(&text.to_string()).ok_or_else(refused);

@@ -28,6 +28,13 @@ pub fn internal(message: &str) -> PyErr {
     InternalError::new_err(format!("this is a bug in cranefold: {message}\n{REPORT}"))
 }
 
+/// The exception with the name of the argument before its text.
+#[cold]
+pub fn of_argument(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    let text = format!("{name}: {}", error.value(py));
+    error.get_type(py).call1((text,)).map_or(error, PyErr::from_value)
+}
+
 /// The exception of a failure to compile.
 pub fn of_compile(error: Error) -> PyErr {
     match error {

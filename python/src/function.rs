@@ -39,6 +39,22 @@ functions! {
 }
 
 impl Function {
+    /// The caller's name of the parameter.
+    pub fn parameter(self) -> &'static str {
+        use Function::*;
+        match self {
+            Var | Std => "ddof",
+            Quantile => "q",
+            Norm => "ord",
+            _ => "eps",
+        }
+    }
+
+    /// The caller's name of the first further array.
+    pub fn weight(self) -> &'static str {
+        if self == Function::Average { "weights" } else { "weight" }
+    }
+
     /// Returns true if the function writes an element for each of the array.
     pub fn writes_elements(self) -> bool {
         use Function::*;

@@ -98,12 +98,13 @@ fn buffer(what: &str, operand: &Operand, view: &View<'_>) -> PyResult<(*mut u8, 
     }
 }
 
-/// Calls a kernel.
+/// Calls a kernel, on this thread alone if `is_alone`.
 fn run<'py>(
     py: Python<'py>,
     kernel: &Callable,
     given: &[Bound<'py, PyAny>],
     out: Option<&Bound<'py, PyAny>>,
+    is_alone: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let spec = kernel.spec()?;
     if given.len() != spec.inputs().len() {
@@ -175,7 +176,7 @@ fn run<'py>(
         };
         outputs.push(door::output(desc.dtype, data, bytes));
     }
-    let executor = match kernel.has_parts {
+    let executor = match kernel.has_parts && !is_alone {
         true => Some(Engine::current().map_err(of_compile)?.executor()),
         false => None,
     };
@@ -235,7 +236,7 @@ impl PyKernel {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let given: Vec<Bound<'py, PyAny>> = inputs.iter().collect();
-        guarded(|| run(py, &self.0, &given, out))
+        guarded(|| run(py, &self.0, &given, out, false))
     }
 
     /// The page of reasons: bytes, operations, tree, loop order, schedule and expected time.
@@ -314,42 +315,65 @@ pub fn reduce<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     order_of(order)?;
     guarded(|| {
-        let given: Vec<Bound<'py, PyAny>> = inputs.iter().collect();
-        let head = without_quotes(spec);
-        let scalars = head.split('{').next().unwrap_or("").split_whitespace().filter(|&word| word == "scalar").count();
-        let Some(arrays) = given.len().checked_sub(scalars).filter(|&arrays| arrays > 0) else {
-            return Err(PyTypeError::new_err(format!(
-                "{} inputs are given; the spec takes at least one array, and {scalars} scalars after it",
-                given.len()
-            )));
-        };
-        let mut operands = vec![];
-        for object in &given[..arrays] {
-            let view = View::of(object)?;
-            operands.push(operand(view.dtype, &view.shape, &view.strides, false));
-        }
-        let order = if head.contains("order=") { String::new() } else { format!(" order={order}") };
-        let key = with_operands(spec, &operands, &order)?;
-        let key = format!("{} {key}", crate::engine::changes());
-        let known = TEXTS.with(|texts| texts.borrow().get(&key).cloned());
-        let kernel = match known {
-            Some(kernel) => kernel,
-            None => {
-                let text = key.split_once(' ').map_or("", |(_, text)| text);
-                let spec: Spec = text.parse().map_err(|error| of_spec(&error))?;
-                let kernel = Rc::new(Callable::new(compiled(py, &spec)?));
-                let dropped = TEXTS.with(|texts| {
-                    let mut texts = texts.borrow_mut();
-                    let full = (texts.len() >= MOST_TEXTS).then(|| std::mem::take(&mut *texts));
-                    texts.insert(key, kernel.clone());
-                    full
-                });
-                drop(dropped);
-                kernel
-            }
-        };
-        run(py, &kernel, &given, out)
+        let words = if without_quotes(spec).contains("order=") { String::new() } else { format!(" order={order}") };
+        reduced(py, spec, &words, inputs, out, false)
     })
+}
+
+/// Reduces chunks of arrays, on this thread alone, by a spec or region without operands and with more words.
+#[pyfunction]
+#[pyo3(signature = (spec, words, /, *inputs))]
+pub fn reduce_chunk<'py>(
+    py: Python<'py>,
+    spec: &str,
+    words: &str,
+    inputs: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    guarded(|| reduced(py, spec, &format!(" {words}"), inputs, None, true))
+}
+
+/// Reduces arrays by a spec or region without operands; `words`, after a blank, go among its words.
+fn reduced<'py>(
+    py: Python<'py>,
+    spec: &str,
+    words: &str,
+    inputs: &Bound<'py, PyTuple>,
+    out: Option<&Bound<'py, PyAny>>,
+    is_alone: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given: Vec<Bound<'py, PyAny>> = inputs.iter().collect();
+    let head = without_quotes(spec);
+    let scalars = head.split('{').next().unwrap_or("").split_whitespace().filter(|&word| word == "scalar").count();
+    let Some(arrays) = given.len().checked_sub(scalars).filter(|&arrays| arrays > 0) else {
+        return Err(PyTypeError::new_err(format!(
+            "{} inputs are given; the spec takes at least one array, and {scalars} scalars after it",
+            given.len()
+        )));
+    };
+    let mut operands = vec![];
+    for object in &given[..arrays] {
+        let view = View::of(object)?;
+        operands.push(operand(view.dtype, &view.shape, &view.strides, false));
+    }
+    let key = format!("{} {}", crate::engine::changes(), with_operands(spec, &operands, words)?);
+    let known = TEXTS.with(|texts| texts.borrow().get(&key).cloned());
+    let kernel = match known {
+        Some(kernel) => kernel,
+        None => {
+            let text = key.split_once(' ').map_or("", |(_, text)| text);
+            let spec: Spec = text.parse().map_err(|error| of_spec(&error))?;
+            let kernel = Rc::new(Callable::new(compiled(py, &spec)?));
+            let dropped = TEXTS.with(|texts| {
+                let mut texts = texts.borrow_mut();
+                let full = (texts.len() >= MOST_TEXTS).then(|| std::mem::take(&mut *texts));
+                texts.insert(key, kernel.clone());
+                full
+            });
+            drop(dropped);
+            kernel
+        }
+    };
+    run(py, &kernel, &given, out, is_alone)
 }
 
 /// A text with blanks in place of what stands between double quotes.

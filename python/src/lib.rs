@@ -31,35 +31,41 @@ mod work;
 use call::Arguments;
 use engine::Engine;
 use function::Function;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt, PyString};
 
 /// Calls a function by its number. `order` is "logical" or "memory".
 #[pyfunction]
 #[pyo3(signature = (function, x, axis, keepdims, order, dtype=None, out=None, initial=None, r#where=None,
-                    parameter=0.0, second=2.0, skips_nan=false, weight=None, bias=None, /))]
+                    parameter=None, second=None, skips_nan=false, weight=None, bias=None, /))]
 #[allow(clippy::too_many_arguments, reason = "Python's arguments are passed on as they come")]
 fn apply<'py>(
     py: Python<'py>,
     function: usize,
     x: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
-    keepdims: bool,
-    order: &str,
+    keepdims: &Bound<'py, PyAny>,
+    order: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     initial: Option<&Bound<'py, PyAny>>,
     r#where: Option<&Bound<'py, PyAny>>,
-    parameter: f64,
-    second: f64,
+    parameter: Option<&Bound<'py, PyAny>>,
+    second: Option<&Bound<'py, PyAny>>,
     skips_nan: bool,
     weight: Option<&Bound<'py, PyAny>>,
     bias: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let function = *Function::ALL.get(function).ok_or_else(|| PyValueError::new_err("no function of that number"))?;
-    let in_memory_order = order_of(order)?;
+    let in_memory_order = match order.cast::<PyString>() {
+        Ok(order) => order_of(order.to_str()?)?,
+        Err(_) => return Err(PyTypeError::new_err(format!("order is {}, not a string", order.repr()?))),
+    };
+    let keepdims = flag("keepdims", keepdims)?;
     let others = [weight, bias];
+    let parameter = number(function.parameter(), parameter, 0.0)?;
+    let second = number("ord", second, 2.0)?;
     let given = Arguments {
         function,
         skips_nan,
@@ -76,6 +82,23 @@ fn apply<'py>(
         others,
     };
     error::guarded(|| call::call(py, &given))
+}
+
+/// An argument that is true or false; as with NumPy, integers are taken too.
+#[inline]
+fn flag(name: &str, given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match given.extract::<bool>() {
+        Err(_) if given.is_instance_of::<PyInt>() => given.is_truthy(),
+        Err(_) => Err(PyTypeError::new_err(format!("{name} is {}, not a bool", given.repr()?))),
+        known => Ok(known?),
+    }
+}
+
+/// An argument that is a number.
+#[inline]
+fn number(name: &str, given: Option<&Bound<'_, PyAny>>, default: f64) -> PyResult<f64> {
+    let Some(given) = given else { return Ok(default) };
+    given.extract().map_err(|error| error::of_argument(given.py(), name, error))
 }
 
 /// The text of a function for elements of a dtype, without operands: an op, or the body of a region; and true if floats
@@ -179,7 +202,8 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, set_num_threads, set_width,
+        apply, body, config, fail, get_num_threads, kernel::compile, kernel::reduce, kernel::reduce_chunk,
+        set_num_threads, set_width,
     };
     #[pymodule_export]
     use crate::dlpack::Answer;
@@ -196,6 +220,11 @@ mod _core {
         for (number, function) in Function::ALL.iter().enumerate() {
             numbers.set_item(function.name(), number)?;
         }
-        module.add("FUNCTIONS", numbers)
+        module.add("FUNCTIONS", numbers)?;
+        let methods = PyDict::new(module.py());
+        for (number, (name, _)) in select::METHODS.iter().enumerate() {
+            methods.set_item(name, number)?;
+        }
+        module.add("METHODS", methods)
     }
 }

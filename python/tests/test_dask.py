@@ -189,6 +189,33 @@ def test_tokens_are_deterministic_and_names_say_what_tasks_do():
     assert split(cfd.reduce("log_sum_exp", x, 0).name) == "cranefold-log-sum-exp-finish"
 
 
+@pytest.mark.parametrize(("shape", "axis", "pieces", "is_alone"), [
+    ((300, 700), 1, (77, 700), True), ((40, 900, 3), 1, (7, 900, 3), True), ((40, 900, 3), 1, (7, 900, 2), False),
+    ((9, 30, 50), (0, 2), (9, 4, 50), True), ((60, 40), None, (60, 40), True), ((60, 40), 0, (60, 7), False),
+])
+def test_chunks_of_whole_slices_are_reduced_without_states(shape, axis, pieces, is_alone):
+    """Where the tree of a chunk alone is that of the whole: kept axes behind the reduced ones are not cut."""
+    split = pytest.importorskip("dask.utils").key_split
+    for dtype in ("float32", "bfloat16"):
+        x = array(shape, pytest.importorskip("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype)
+        d = da.from_array(x, chunks=pieces)
+        for name in ("sum", "var", "argmax", "logsumexp"):
+            got = getattr(cfd, name)(d, axis)
+            steps = {split(key) for key in dict(got.dask) if "cranefold" in str(key)}
+            assert (steps == {f"cranefold-{name}-reduce"}) == is_alone
+            same(got, getattr(cf, name)(x, axis))
+            same(getattr(cfd, name)(d, axis, keepdims=True), getattr(cf, name)(x, axis, keepdims=True))
+        got = cfd.reduce("mean,max", d, axis)
+        for one, want in zip(got, expected("mean,max", x, axis), strict=True):
+            same(one, want)
+    with pytest.raises(ValueError, match="partial results"):
+        cfd.reduce("median", d, axis)
+    # Positions along kept axes count from the start of the array.
+    x = array((6, 50))
+    text = "region x { sum(x) + f32(position(0)) }"
+    same(cfd.reduce(text, da.from_array(x, chunks=(2, 50)), 1), expected(text, x, 1)[0])
+
+
 def test_graphs_go_through_what_dask_does_with_them(capsys):
     diagnostics = pytest.importorskip("dask.diagnostics")
     x = array((1000, 4))

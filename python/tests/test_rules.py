@@ -244,6 +244,39 @@ def test_quantiles_without_nan_are_those_of_the_rest(dtype):
     assert np.isnan(cf.nanmedian(np.full((2, 3), np.nan, dtype), 1).astype(np.float64)).all()
 
 
+METHODS = [
+    "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "closest_observation",
+    "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased",
+]
+
+
+@SETTINGS
+@given(arrays([np.float32, np.float64, np.int16, np.uint8]), st.sampled_from(METHODS), st.integers(0, 16))
+def test_methods_of_quantiles(case, method, sixteenths):
+    """Those of NumPy, of slices with NaN and without, also where q hits an element or the middle of two."""
+    x, axis, keepdims = case
+    if x.size == 0:
+        return
+    axis = None if axis == () else axis
+    q = sixteenths / 16
+    x = np.where(np.isinf(x), x.dtype.type(2), x)
+    result = x.dtype.type if x.dtype.kind == "f" else np.float64
+    wide = x.astype(np.float64)
+    for name in ("quantile", "nanquantile"):
+        expected = quiet(getattr(np, name), wide, q, axis=axis, keepdims=keepdims, method=method)
+        close(getattr(cf, name)(x, q, axis, keepdims=keepdims, method=method), expected, result, 10)
+
+
+def test_methods_of_several_quantiles():
+    x = np.array([[3, 1, 2, 9], [7, 7, 8, 0]])
+    same(cf.quantile(x, [0.3, 1.0], 1, method="lower"), np.array([[1.0, 0.0], [9.0, 8.0]]))
+    out = np.zeros(2)
+    assert cf.quantile(x, 0.3, 1, out, method="higher") is out
+    same(out, np.array([2.0, 7.0]))
+    same(cf.quantile(x.T, 0.3, 0, method="hazen"), cf.quantile(x, 0.3, 1, method="hazen"))
+    same(cf.quantile(x, 0.3, method="linear"), cf.quantile(x, 0.3))
+
+
 def test_quantiles_of_integers_have_no_nan():
     x = np.array([[1, 9, 2], [4, 8, 6]])
     same(cf.nanmedian(x, 1), cf.median(x, 1))

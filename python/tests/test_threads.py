@@ -181,14 +181,14 @@ def counted(call, calls, seconds):
 @pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="this Python has no lock to give up")
 @pytest.mark.parametrize("name", ["normalize", "masked var", "kernel", "sum"])
 def test_the_lock_is_given_up_by_the_work_of_a_call(name):
-    """Calls of some 100 us give it up, over few bytes too; those under a microsecond keep it."""
+    """Calls of some 50 us give it up, over few bytes too; those under a microsecond keep it."""
     cf.set_num_threads(1)
-    x = np.random.default_rng(0).standard_normal((60, 120)).astype(np.float32)
+    x = np.random.default_rng(0).standard_normal((600, 240)).astype(np.float32)
     mask, kernel = x > 0, cf.compile("median f32[60,120] axes=[1]")
     call = {
         "normalize": lambda: cf.normalize(x, ord=3),
         "masked var": lambda: cf.var(x, 0, where=mask),
-        "kernel": lambda: kernel(x),
+        "kernel": lambda: kernel(x[:60, :120].copy()),
         "sum": lambda: cf.sum(x[:8, :8]),
     }[name]
     # The interpreter itself would take the lock away after these seconds.
