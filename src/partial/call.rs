@@ -8,6 +8,7 @@ use crate::kernel::{Input, Memory, Output};
 use crate::keyed::title;
 use crate::spec::Spec;
 use cranefold_ir::DType;
+use std::borrow::Cow;
 use std::ops::Range;
 
 impl Partial {
@@ -73,13 +74,8 @@ impl Partial {
         let mut blocks = units.split(into_units).blocks;
         let joined = from_units.start.min(into_units.start)..from_units.end.max(into_units.end);
         // What is allocated or compiled comes before anything is written.
-        let mut raw = self.fragments(into, into_units)?;
-        let given = self.fragments(from, from_units)?;
-        let at = if into_units.start < from_units.start { raw.len() } else { 0 };
-        raw.splice(at..at, given);
-        self.join(&mut raw)?;
-        let whole = raw.iter().position(|fragment| units.is_block(&fragment.units));
-        if let Some(whole) = whole.map(|at| raw.remove(at)) {
+        let (whole, own) = self.join_raw((from, from_units), (into, into_units))?;
+        if let Some(whole) = whole {
             let block = units.block_of(&whole.units);
             let made = self.reduce_block(block, &whole)?;
             self.combine_entries(&made, &(block..block + 1), into, &mut blocks)?;
@@ -87,8 +83,9 @@ impl Partial {
         self.combine_entries(from, &of_from, into, &mut blocks)?;
         let split = units.split(&joined);
         debug_assert_eq!(blocks, split.blocks);
+        let given = self.fragments(from, from_units);
         for (range, place) in [split.head, split.tail].iter().zip(layout.raw_places(&joined)) {
-            if let Some(fragment) = raw.iter().find(|fragment| fragment.units == *range) {
+            if let Some(fragment) = own.iter().chain(&given).find(|fragment| fragment.units == *range) {
                 into[place].copy_from_slice(&fragment.bytes);
             }
         }
@@ -97,42 +94,65 @@ impl Partial {
     }
 
     /// The raw elements of a state: of its head and of its tail, as far as it has them.
-    fn fragments(&self, state: &[u8], units: &Range<u64>) -> Result<Vec<Fragment>, PartialError> {
+    fn fragments<'s>(&self, state: &'s [u8], units: &Range<u64>) -> Vec<Fragment<'s>> {
         let layout = &self.inner.layout;
         let split = layout.units().split(units);
         let parts = [split.head, split.tail].into_iter().zip(layout.raw_places(units));
         let some = parts.filter(|(units, _)| layout.block_units > 1 && !units.is_empty());
-        some.map(|(units, place)| {
-            let mut bytes = room(place.len())?;
-            bytes.extend_from_slice(&state[place]);
-            Ok(Fragment { units, bytes })
-        })
-        .collect()
+        some.map(|(units, place)| Fragment { units, bytes: Cow::Borrowed(&state[place]) }).collect()
     }
 
-    /// Joins the two neighbours of one block, if there are any.
-    fn join(&self, raw: &mut Vec<Fragment>) -> Result<(), PartialError> {
+    /// The block that two neighbours complete with their raw elements, and the raw elements of the combined state that are not
+    /// those of `from` alone.
+    #[allow(clippy::type_complexity, reason = "a block and some fragments")]
+    fn join_raw(
+        &self,
+        (from, from_units): (&[u8], &Range<u64>),
+        (into, into_units): (&[u8], &Range<u64>),
+    ) -> Result<(Option<Fragment<'static>>, Vec<Fragment<'static>>), PartialError> {
+        let units = self.inner.layout.units();
+        let (given, mut kept) = (self.fragments(from, from_units), self.fragments(into, into_units));
+        let at = if into_units.start < from_units.start { kept.len() } else { 0 };
+        let is_given = |fragment: &Fragment<'_>| given.iter().any(|one| one.units == fragment.units);
+        kept.splice(at..at, given.iter().cloned());
+        let block = |fragment: &Fragment<'_>| units.block_of(&fragment.units);
+        let (mut whole, mut own) = (None, vec![]);
+        if let Some(at) = kept.windows(2).position(|pair| block(&pair[0]) == block(&pair[1])) {
+            let newer = kept.remove(at + 1);
+            let joined = self.join(&kept.remove(at), &newer)?;
+            if units.is_block(&joined.units) { whole = Some(joined) } else { own.push(joined) }
+        }
+        for fragment in kept.iter().filter(|fragment| !is_given(fragment)) {
+            let mut bytes = room(fragment.bytes.len())?;
+            bytes.extend_from_slice(&fragment.bytes);
+            own.push(Fragment { units: fragment.units.clone(), bytes: Cow::Owned(bytes) });
+        }
+        Ok((whole, own))
+    }
+
+    /// Joins two neighbours of one block.
+    fn join(&self, older: &Fragment<'_>, newer: &Fragment<'_>) -> Result<Fragment<'static>, PartialError> {
         let layout = &self.inner.layout;
-        let block = |fragment: &Fragment| layout.units().block_of(&fragment.units);
-        let Some(at) = raw.windows(2).position(|pair| block(&pair[0]) == block(&pair[1])) else { return Ok(()) };
-        let newer = raw.remove(at + 1);
-        let units = raw[at].units.start..newer.units.end;
-        let mut bytes = room(layout.raw_bytes(&units))?;
-        bytes.resize(layout.raw_bytes(&units), 0);
-        for part in [&raw[at], &newer] {
-            let of_part = layout.raw(part.units.end - part.units.start);
-            for ((input, from), (_, to)) in of_part.zip(layout.raw(units.end - units.start)) {
-                for (read, written) in input.runs(&part.units, &part.units).zip(input.runs(&part.units, &units)) {
-                    bytes[to.clone()][written].copy_from_slice(&part.bytes[from.clone()][read]);
+        let units = older.units.start..newer.units.end;
+        let all = layout.raw_bytes(&units);
+        let mut bytes = room(all)?;
+        let raw = |units: &Range<u64>| layout.raw(units.end - units.start);
+        for (((input, first), (_, second)), (_, place)) in raw(&older.units).zip(raw(&newer.units)).zip(raw(&units)) {
+            bytes.resize(place.start, 0);
+            let runs = |part: &Fragment<'_>| input.runs(&part.units, &part.units);
+            for (one, other) in runs(older).zip(runs(newer)) {
+                bytes.extend_from_slice(&older.bytes[first.clone()][one]);
+                if input.moves {
+                    bytes.extend_from_slice(&newer.bytes[second.clone()][other]);
                 }
             }
         }
-        raw[at] = Fragment { units, bytes };
-        Ok(())
+        bytes.resize(all, 0);
+        Ok(Fragment { units, bytes: Cow::Owned(bytes) })
     }
 
     /// The bytes of a state with the entry of one block, made of its elements; they have no header.
-    fn reduce_block(&self, block: u64, elements: &Fragment) -> Result<Vec<u8>, PartialError> {
+    fn reduce_block(&self, block: u64, elements: &Fragment<'_>) -> Result<Vec<u8>, PartialError> {
         let inner = &self.inner;
         let code = self.block_code(block).map_err(|error| PartialError::NoCode(error.to_string()))?;
         let mut made = room(inner.layout.entry(1).start)?;
@@ -369,9 +389,10 @@ impl Partial {
 }
 
 /// Elements of a block that is not whole.
-struct Fragment {
+#[derive(Clone)]
+struct Fragment<'s> {
     units: Range<u64>,
-    bytes: Vec<u8>,
+    bytes: Cow<'s, [u8]>,
 }
 
 /// Memory for so many bytes.

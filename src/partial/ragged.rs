@@ -54,7 +54,7 @@ pub(super) struct RawInput {
     /// The number of outer positions.
     outer: u64,
     /// True if the input has an element for each unit.
-    moves: bool,
+    pub moves: bool,
 }
 
 /// The parts of a range of units.

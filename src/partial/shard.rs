@@ -262,16 +262,19 @@ impl Shard {
         let split = layout.units().split(&self.units);
         for (fragment, place) in [split.head, split.tail].iter().zip(layout.raw_places(&self.units)) {
             let into = &mut state[place];
-            into.fill(0);
             if fragment.is_empty() {
                 continue;
             }
+            let mut written = 0;
             for ((raw, bytes), input) in layout.raw(fragment.end - fragment.start).zip(inputs) {
+                into[written..bytes.start].fill(0);
+                written = bytes.end;
                 let into = &mut into[bytes];
                 for (to, from) in raw.runs(fragment, fragment).zip(raw.runs(fragment, positions)) {
                     input.copy_to(from.start, &mut into[to]);
                 }
             }
+            into[written..].fill(0);
         }
     }
 }
