@@ -238,9 +238,11 @@ fn what_has_no_partial_results() {
     assert_eq!(refused("softmax f32[9,129] axes=[1]"), format!("{of} writes an output at each position of a slice"));
     assert_eq!(refused("median f32[9,129] axes=[1]"), format!("{of} selects from all elements of a slice in order"));
     assert_eq!(refused("sum f32[9,129] axes=[]"), format!("{of} copies elements"));
-    let several = "reduces slices by several trees: ask for each op alone";
+    let several = "reduces slices by several trees: ask for each op alone, or for `order=logical` of arrays in order";
     assert_eq!(refused("log_sum_exp,var f32[20000]"), format!("{of} {several}"));
-    assert_eq!(refused("region x:f32[9,129] axes=[1] { m = max(x); sum(x / m) }"), format!("{of} {several}"));
+    let stages =
+        "reduces slices in several stages: reduce in one, finish, and give the results to the next as an input";
+    assert_eq!(refused("region x:f32[9,129] axes=[1] { m = max(x); sum(x / m) }"), format!("{of} {stages}"));
     let totals = "reduces the values of all slices to totals";
     assert_eq!(refused("region x:f32[9,129] axes=[1] { sum(max(x), axes=[0]) }"), format!("{of} {totals}"));
     let maps = Combiner::new("1", "x0", "a0*b0").expect("a combiner");

@@ -37,6 +37,15 @@ const SPECS: &[&str] = &[
     "sum f32[640,51], f32[640,1] axes=[0] map=\"x0*x1\" order=logical",
     "sum f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps)\" order=logical",
     "sum f32[9000] scalar shift:f32 map=\"x0 - shift\" then=\"r0 + shift\" order=logical",
+    "sum,argmax f32[20000] order=logical",
+    "argmax,var,max f32[700,6] axes=[0] order=logical",
+    "mean,argmin,log_sum_exp bf16[40,3,5000] axes=[0,2] order=logical",
+    "prod,argmax i16[6,3000] axes=[1] order=logical",
+    "sum,argmax f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps), r1\" order=logical",
+    "region x:f32[700,6], w:f32[700,1] axes=[0] order=logical { sum(x) / sum(w), argmax(x * w) }",
+    "region x:f32[5,9000], y:f32[5,9000], z:f32[9000] axes=[1] order=logical { sum(x) * sum(y), max(z) }",
+    "region x:f64[30,4,50], w:f64[30,1,1] axes=[0,2] order=logical { sum(x * w) / sum(w), argmin(x) }",
+    "region x:f32[300,6], y:f32[6] axes=[0] order=logical { sum(x * f32(position(0))) + y, argmax(x) }",
     "region x:f32[20000,3] axes=[0] order=logical { v = var(x); sum(x) + v }",
     "region x:f32[700,6] axes=[0] order=logical { sum(x * f32(position(0))) + f32(position(1)) }",
 ];
@@ -249,6 +258,47 @@ fn the_bytes_of_a_state_follow_from_its_range() {
     assert_eq!(partial.state_bytes(), most);
 }
 
+/// A shard of blocks reads the whole array's memory, and one of elements an array of its own: they have states of one kind.
+#[test]
+fn shards_of_blocks_and_of_elements_combine() {
+    let compiler = Compiler::host().expect("this machine");
+    let whole = spec("var f32[700,6] axes=[0] order=logical");
+    let partial = compiler.partial(&whole).expect("partial results");
+    let x: Vec<f32> = (0..4200).map(|i| (i % 1009) as f32 * 0.25).collect();
+    let blocks = partial.shard(0..1).expect("a block");
+    let rows = partial.layout().block_units as usize;
+    assert_eq!(blocks.inputs()[0].elems, 0..6 * rows as u64);
+    let (mut older, mut newer) = (vec![0; partial.state_bytes()], vec![0; partial.state_bytes()]);
+    blocks.partial(&[Input::from(&x[..6 * rows])], &mut older).expect("a state");
+    let rest = partial.shard_of(&[rows as u64..700, 0..6]).expect("a range");
+    rest.partial(&[Input::from(&x[6 * rows..])], &mut newer).expect("a state");
+    partial.combine(&older, &mut newer, 1).expect("neighbours");
+    let (mut shared, mut alone) = ([0.0f32; 6], [0.0f32; 6]);
+    partial.finish(&newer, &[], &mut [Output::from(&mut shared)], 1).expect("all");
+    compiler.compile(&whole).expect("a kernel").run_one(&x, &mut alone).expect("its inputs");
+    assert_eq!(shared.map(f32::to_bits), alone.map(f32::to_bits));
+}
+
+/// Reductions of several trees have shards of elements and none of blocks; the state has the bytes that each tree uses.
+#[test]
+fn several_trees_have_one_state() {
+    let compiler = Compiler::host().expect("this machine");
+    let of = |text: &str| compiler.partial(&spec(text)).expect("partial results");
+    let all = of("sum,argmax f32[20000] order=logical");
+    let alone = ["sum", "argmax"].map(|op| of(&format!("{op} f32[20000] order=logical")));
+    assert_eq!(all.layout().trees.len(), 2);
+    for range in [0..0, 0..20_000, 5..700, 4096..8192, 19_999..20_000] {
+        let bytes = |partial: &Partial| partial.range_bytes(&range).expect("a range");
+        assert_eq!(bytes(&all), 64 + alone.iter().map(bytes).sum::<usize>(), "{range:?}");
+    }
+    assert_eq!(all.state_bytes(), 64 + alone.iter().map(Partial::state_bytes).sum::<usize>());
+    assert_eq!((all.blocks(), all.axis()), (0, Ok(0)));
+    let refused = all.shard(0..1).expect_err("a refusal").to_string();
+    let why = "reduces slices by several trees, whose blocks differ: ask for shards of elements, by `shard_of`";
+    assert_eq!(refused, format!("there are no partial results of a reduction that {why}"));
+    assert_eq!(all.dump().expect("nests").matches(": nest ==").count(), 5, "two merges for each tree, and a finish");
+}
+
 #[test]
 fn what_is_no_range_is_refused_with_the_remedy() {
     let compiler = Compiler::host().expect("this machine");
@@ -315,7 +365,8 @@ fn states_of_other_boxes_or_ranges_do_not_combine() {
 #[test]
 fn hostile_bytes_do_no_harm() {
     let compiler = Compiler::host().expect("this machine");
-    for text in ["sum f32[9000,3] axes=[0] order=logical", "argmax f32[9000] order=logical"] {
+    let several = "sum,argmax f32[9000] order=logical";
+    for text in ["sum f32[9000,3] axes=[0] order=logical", "argmax f32[9000] order=logical", several] {
         let whole = spec(text);
         let partial = compiler.partial(&whole).expect("partial results");
         let memory = Memory::of(&whole, 0, 1, (0, 0));

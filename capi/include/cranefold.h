@@ -252,6 +252,7 @@ cranefold_error *cranefold_partial_of(const cranefold_compiler *compiler, const 
 void cranefold_partial_free(cranefold_partial *partial);
 /* The axis that chunks are ranges of: the first reduced axis of extent above 1. An error without `order=logical`. */
 cranefold_error *cranefold_partial_axis(const cranefold_partial *partial, size_t *axis);
+/* The blocks of each slice; 0 of reductions of several trees, which have shards of elements alone. */
 uint64_t cranefold_partial_blocks(const cranefold_partial *partial);
 /* Bytes of a state: plain bytes without pointers, which need no alignment and may be sent. */
 size_t cranefold_partial_state_bytes(const cranefold_partial *partial);

@@ -4,7 +4,9 @@
 //! A box is cut along kept axes before the reduced one until a shard reads all of it; where that is not enough, each range of
 //! the reduced axis is a shard. A shard is small, so that it stays in the cache from its reading to its reduction, but many
 //! times its state. Where the states of a box, or one index of it, take too much, the box is halved, from the outermost axis
-//! on: its inner axes are cut last, as their elements lie apart in a file.
+//! on: its inner axes are cut last, as their elements lie apart in a file. It is halved further while a shard that fits has a
+//! large state: of many columns the elements of one block take more than the bound, and the raw elements of a part of it are
+//! as large as what was read.
 
 use crate::arrays::output_bytes;
 use crate::failure::Failure;
@@ -13,11 +15,15 @@ use cranefold::spec::Operand;
 use cranefold::{Compiler, Partial, Spec};
 use std::ops::Range;
 
-/// The bytes that a shard reads, where its state is small beside them: they stay in the second-level cache.
-const READ_BYTES: u64 = 256 << 10;
+/// The bytes that a shard reads, where its state is small beside them: a larger read costs less a byte, and these stay in the
+/// caches until they are reduced.
+const READ_BYTES: u64 = 2 << 20;
 
-/// The bytes that a shard reads are at least so many times those of its state.
+/// The bytes that a shard reads are so many times those of its state, if boxes and ranges can be cut so.
 const READ_PER_STATE: u64 = 16;
+
+/// The least bytes of neighbouring elements that boxes are made narrower to, for the time that each read takes.
+const LEAST_RUN_BYTES: u64 = 16 << 10;
 
 /// The most bytes that a shard reads, and about those of the shards that a thread takes at once.
 const BATCH_BYTES: u64 = 4 << 20;
@@ -71,6 +77,8 @@ impl<'s> Cut<'s> {
             }
         }
         let mut least = u64::MAX;
+        // The best cut so far, and the bytes of its states for each that is read.
+        let mut best: Option<(f64, Cut<'s>)> = None;
         loop {
             let partial = compiler.partial_of(spec, &cut.first_box())?;
             cut.indices = spec.shape()[axis];
@@ -83,19 +91,29 @@ impl<'s> Cut<'s> {
                 cut.indices /= 2;
             }
             let bytes = cut.bytes(&partial, threads)?;
+            least = least.min(bytes);
             if bytes <= memory {
                 while may_halve(&cut) && cut.shard_bytes() > READ_BYTES && cut.is_halved_well(&partial)? {
                     cut.indices /= 2;
                 }
-                cut.batch = (BATCH_BYTES / cut.shard_bytes().max(1)).max(1);
-                while cut.batch > 1 && cut.bytes(&partial, threads)? > memory {
-                    cut.batch /= 2;
+                let state = partial.range_bytes(&(0..cut.indices))? as f64 / cut.shard_bytes().max(1) as f64;
+                if best.as_ref().is_none_or(|(least, _)| state < *least) {
+                    best = Some((state, cut.clone()));
                 }
-                return Ok(cut);
+                if state * READ_PER_STATE as f64 <= 1.0 || cut.run_bytes() < 2 * LEAST_RUN_BYTES {
+                    break;
+                }
             }
-            least = least.min(bytes);
             let Some(&widest) = kept.iter().find(|&&axis| cut.widths[axis] > 1) else { break };
             cut.widths[widest] = cut.widths[widest].div_ceil(2);
+        }
+        if let Some((_, mut cut)) = best {
+            let partial = compiler.partial_of(spec, &cut.first_box())?;
+            cut.batch = (BATCH_BYTES / cut.shard_bytes().max(1)).max(1);
+            while cut.batch > 1 && cut.bytes(&partial, threads)? > memory {
+                cut.batch /= 2;
+            }
+            return Ok(cut);
         }
         let (given, least) = (figures::size(memory), least.div_ceil(1 << 10));
         let why = format!("{given}, and the least for this spec and --threads {threads} is {least}K");
@@ -118,16 +136,32 @@ impl<'s> Cut<'s> {
         self.spec.axes_kept().into_iter().map(|axis| 0..self.widths[axis]).collect()
     }
 
-    /// Bytes that a shard of the first box reads.
-    fn shard_bytes(&self) -> u64 {
+    /// The ranges of an input's axes that a shard of the first box reads.
+    fn first_shard(&self, input: usize) -> Vec<Range<u64>> {
         let mut chunk: Vec<Range<u64>> = self.widths.iter().map(|&width| 0..width).collect();
         chunk[self.axis] = 0..self.indices;
+        within(self.spec.inputs()[input].shape(), &chunk, |axis| self.spec.input_axis(input, axis))
+    }
+
+    /// Bytes that a shard of the first box reads.
+    fn shard_bytes(&self) -> u64 {
         let bytes = |(input, operand): (usize, &Operand)| {
-            let within = within(operand.shape(), &chunk, |axis| self.spec.input_axis(input, axis));
-            let elems = within.iter().map(|range| range.end - range.start).fold(1, u64::saturating_mul);
-            elems.saturating_mul(operand.dtype().bytes())
+            let extents = self.first_shard(input).into_iter().map(|range| range.end - range.start);
+            extents.fold(operand.dtype().bytes(), u64::saturating_mul)
         };
         self.spec.inputs().iter().enumerate().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of neighbouring elements that a shard of the first box reads of its largest input.
+    fn run_bytes(&self) -> u64 {
+        let bytes = |(input, operand): (usize, &Operand)| {
+            let (shape, within) = (operand.shape(), self.first_shard(input));
+            // The dims inside the last one that is cut are whole.
+            let cut = (0..shape.len()).rev().find(|&axis| within[axis] != (0..shape[axis])).unwrap_or(0);
+            let inner = shape.iter().skip(cut + 1).fold(operand.dtype().bytes(), |all, extent| all * extent);
+            within.get(cut).map_or(1, |range| range.end - range.start) * inner
+        };
+        self.spec.inputs().iter().enumerate().map(bytes).max().unwrap_or(0)
     }
 
     /// Bytes of memory that the first boxes take: what is read, the states that are made, that wait and that are combined
@@ -224,11 +258,15 @@ mod tests {
         for (text, memory, widths, indices) in [
             // All at once; ranges of a power of two; rows whole; a row in ranges.
             ("sum f32[1000] order=logical", 1 << 20, &[1000][..], 1000),
-            ("sum f32[10000000] order=logical", 1 << 20, &[10_000_000], 1 << 16),
-            ("sum f32[5000,1000] axes=[1] order=logical", 1 << 20, &[65, 1000], 1000),
-            ("sum f32[5,10000000] axes=[1] order=logical", 1 << 20, &[1, 10_000_000], 1 << 16),
+            ("sum f32[10000000] order=logical", 1 << 20, &[10_000_000], 1 << 17),
+            ("sum f32[5000,1000] axes=[1] order=logical", 1 << 20, &[131, 1000], 1000),
+            ("sum f32[5,10000000] axes=[1] order=logical", 1 << 20, &[1, 10_000_000], 1 << 17),
             // States of all columns are too large, and rows too.
             ("sum f32[1000,30000] axes=[0] order=logical", 1 << 20, &[1000, 1875], 64),
+            // A block of all columns is larger than the bound: a shard is one block of some of them.
+            ("sum f32[1024,2097152] axes=[0] order=logical", 256 << 20, &[1024, 16_384], 64),
+            // The state is a third of the elements, however narrow.
+            ("sum f32[3,20000000] axes=[0] order=logical", 256 << 20, &[3, 156_250], 3),
         ] {
             let spec: Spec = text.parse().expect("a spec");
             let cut = cut(&spec, memory).expect("a cut");

@@ -13,9 +13,9 @@ pub const BYTES: usize = 48;
 /// Bytes of the header's numbers: the first unit and the number of units.
 const NUMBERS: Range<usize> = 32..48;
 
-/// Ranges that end inside blocks and at their ends, in one block and in walks of whole blocks, with several inputs, phases
-/// and types, and slices apart from one another.
-const SPECS: [&str; 8] = [
+/// Ranges that end inside blocks and at their ends, in one block and in walks of whole blocks, with several inputs, phases,
+/// trees and types, and slices apart from one another.
+const SPECS: [&str; 9] = [
     "sum f32[900,3] axes=[0] order=logical",
     "argmax f32[9000] order=logical",
     "var f32[500,5] axes=[0] order=logical",
@@ -23,6 +23,7 @@ const SPECS: [&str; 8] = [
     "sum f32[40,2,900] axes=[0,2] order=logical",
     "sum i16[700,3], i16[3] axes=[0] map=\"x0*x1\" order=logical",
     "max u8[60] order=logical",
+    "sum,argmax f32[700,3] axes=[0] order=logical",
     "region x:f32[300,4] axes=[0] order=logical { sum(x * f32(position(0))) + f32(position(1)) }",
 ];
 

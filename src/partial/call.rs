@@ -8,6 +8,7 @@ use crate::kernel::{Input, Memory, Output};
 use crate::keyed::title;
 use crate::spec::Spec;
 use cranefold_ir::DType;
+use std::borrow::Cow;
 use std::ops::Range;
 
 impl Partial {
@@ -17,9 +18,44 @@ impl Partial {
     /// [`PartialError::Length`] if the length is not that of `states` states.
     pub fn identity(&self, into: &mut [u8], states: usize) -> Result<(), PartialError> {
         self.check_length(into, states)?;
-        let all = into.chunks_exact_mut(self.state_bytes());
-        all.for_each(|state| self.inner.layout.write_header(state, &(0..0)));
+        for state in into.chunks_exact_mut(self.state_bytes()) {
+            self.inner.layout.write_header(state, &(0..0));
+            for (tree, units, start) in self.places(&(0..0)) {
+                tree.inner.layout.write_header(&mut state[start..], &units);
+            }
+        }
         Ok(())
+    }
+
+    /// The state of each tree in a state of these units: the partial results, their units, and the first byte. None if there
+    /// is one tree.
+    pub(super) fn places(&self, units: &Range<u64>) -> impl Iterator<Item = (&Partial, Range<u64>, usize)> {
+        let mut end = self.inner.layout.header_bytes;
+        self.inner.trees.iter().map(move |tree| {
+            let own = tree.inner.shared.along.as_ref().map_or(0..0, |along| along.of(units));
+            let start = end;
+            end += tree.used(&own);
+            (tree, own, start)
+        })
+    }
+
+    /// The units of a state, whose trees have the same; `number` is its own in errors.
+    fn checked(&self, state: &[u8], number: usize) -> Result<Range<u64>, PartialError> {
+        let units = self.inner.layout.read_header(state, number)?;
+        for (tree, own, start) in self.places(&units) {
+            let (layout, given) = (&tree.inner.layout, tree.inner.layout.read_header(&state[start..], number)?);
+            if given != own {
+                let (first, count) = (given.start, given.end - given.start);
+                return Err(PartialError::Blocks {
+                    state: number,
+                    first,
+                    count,
+                    blocks: layout.units,
+                    unit: layout.unit(),
+                });
+            }
+        }
+        Ok(units)
     }
 
     /// Combines each of `states` states with the state at the same place of `into`, and stores the result there. The
@@ -35,7 +71,7 @@ impl Partial {
         self.check_length(into, states)?;
         let pair = |state: usize, into: &[u8]| -> Result<_, PartialError> {
             let at = state * bytes;
-            Ok((layout.read_header(&from[at..], state)?, layout.read_header(&into[at..], state)?))
+            Ok((self.checked(&from[at..], state)?, self.checked(&into[at..], state)?))
         };
         for state in 0..states {
             let (one, other) = pair(state, into)?;
@@ -69,17 +105,15 @@ impl Partial {
             into[..used].copy_from_slice(&from[..used]);
             return Ok(());
         }
+        if !self.inner.trees.is_empty() {
+            return self.combine_trees(from, from_units, into, into_units);
+        }
         let (units, of_from) = (layout.units(), layout.units().split(from_units).blocks);
         let mut blocks = units.split(into_units).blocks;
         let joined = from_units.start.min(into_units.start)..from_units.end.max(into_units.end);
         // What is allocated or compiled comes before anything is written.
-        let mut raw = self.fragments(into, into_units)?;
-        let given = self.fragments(from, from_units)?;
-        let at = if into_units.start < from_units.start { raw.len() } else { 0 };
-        raw.splice(at..at, given);
-        self.join(&mut raw)?;
-        let whole = raw.iter().position(|fragment| units.is_block(&fragment.units));
-        if let Some(whole) = whole.map(|at| raw.remove(at)) {
+        let (whole, own) = self.join_raw((from, from_units), (into, into_units))?;
+        if let Some(whole) = whole {
             let block = units.block_of(&whole.units);
             let made = self.reduce_block(block, &whole)?;
             self.combine_entries(&made, &(block..block + 1), into, &mut blocks)?;
@@ -87,8 +121,9 @@ impl Partial {
         self.combine_entries(from, &of_from, into, &mut blocks)?;
         let split = units.split(&joined);
         debug_assert_eq!(blocks, split.blocks);
+        let given = self.fragments(from, from_units);
         for (range, place) in [split.head, split.tail].iter().zip(layout.raw_places(&joined)) {
-            if let Some(fragment) = raw.iter().find(|fragment| fragment.units == *range) {
+            if let Some(fragment) = own.iter().chain(&given).find(|fragment| fragment.units == *range) {
                 into[place].copy_from_slice(&fragment.bytes);
             }
         }
@@ -96,43 +131,91 @@ impl Partial {
         Ok(())
     }
 
+    /// Combines two adjacent states of several trees. Nothing is written before the states of all trees are made.
+    fn combine_trees(
+        &self,
+        from: &[u8],
+        from_units: &Range<u64>,
+        into: &mut [u8],
+        into_units: &Range<u64>,
+    ) -> Result<(), PartialError> {
+        let joined = from_units.start.min(into_units.start)..from_units.end.max(into_units.end);
+        let mut made = vec![];
+        for ((tree, own, start), (_, into_own, into_start)) in self.places(from_units).zip(self.places(into_units)) {
+            let mut state = room(tree.state_bytes())?;
+            state.extend_from_slice(&into[into_start..into_start + tree.used(&into_own)]);
+            state.resize(tree.state_bytes(), 0);
+            tree.combine_one(&from[start..], &own, &mut state, &into_own)?;
+            made.push(state);
+        }
+        for ((tree, own, start), state) in self.places(&joined).zip(made) {
+            let used = tree.used(&own);
+            into[start..start + used].copy_from_slice(&state[..used]);
+        }
+        self.inner.layout.write_header(into, &joined);
+        Ok(())
+    }
+
     /// The raw elements of a state: of its head and of its tail, as far as it has them.
-    fn fragments(&self, state: &[u8], units: &Range<u64>) -> Result<Vec<Fragment>, PartialError> {
+    fn fragments<'s>(&self, state: &'s [u8], units: &Range<u64>) -> Vec<Fragment<'s>> {
         let layout = &self.inner.layout;
         let split = layout.units().split(units);
         let parts = [split.head, split.tail].into_iter().zip(layout.raw_places(units));
         let some = parts.filter(|(units, _)| layout.block_units > 1 && !units.is_empty());
-        some.map(|(units, place)| {
-            let mut bytes = room(place.len())?;
-            bytes.extend_from_slice(&state[place]);
-            Ok(Fragment { units, bytes })
-        })
-        .collect()
+        some.map(|(units, place)| Fragment { units, bytes: Cow::Borrowed(&state[place]) }).collect()
     }
 
-    /// Joins the two neighbours of one block, if there are any.
-    fn join(&self, raw: &mut Vec<Fragment>) -> Result<(), PartialError> {
+    /// The block that two neighbours complete with their raw elements, and the raw elements of the combined state that are not
+    /// those of `from` alone.
+    #[allow(clippy::type_complexity, reason = "a block and some fragments")]
+    fn join_raw(
+        &self,
+        (from, from_units): (&[u8], &Range<u64>),
+        (into, into_units): (&[u8], &Range<u64>),
+    ) -> Result<(Option<Fragment<'static>>, Vec<Fragment<'static>>), PartialError> {
+        let units = self.inner.layout.units();
+        let (given, mut kept) = (self.fragments(from, from_units), self.fragments(into, into_units));
+        let at = if into_units.start < from_units.start { kept.len() } else { 0 };
+        let is_given = |fragment: &Fragment<'_>| given.iter().any(|one| one.units == fragment.units);
+        kept.splice(at..at, given.iter().cloned());
+        let block = |fragment: &Fragment<'_>| units.block_of(&fragment.units);
+        let (mut whole, mut own) = (None, vec![]);
+        if let Some(at) = kept.windows(2).position(|pair| block(&pair[0]) == block(&pair[1])) {
+            let newer = kept.remove(at + 1);
+            let joined = self.join(&kept.remove(at), &newer)?;
+            if units.is_block(&joined.units) { whole = Some(joined) } else { own.push(joined) }
+        }
+        for fragment in kept.iter().filter(|fragment| !is_given(fragment)) {
+            let mut bytes = room(fragment.bytes.len())?;
+            bytes.extend_from_slice(&fragment.bytes);
+            own.push(Fragment { units: fragment.units.clone(), bytes: Cow::Owned(bytes) });
+        }
+        Ok((whole, own))
+    }
+
+    /// Joins two neighbours of one block.
+    fn join(&self, older: &Fragment<'_>, newer: &Fragment<'_>) -> Result<Fragment<'static>, PartialError> {
         let layout = &self.inner.layout;
-        let block = |fragment: &Fragment| layout.units().block_of(&fragment.units);
-        let Some(at) = raw.windows(2).position(|pair| block(&pair[0]) == block(&pair[1])) else { return Ok(()) };
-        let newer = raw.remove(at + 1);
-        let units = raw[at].units.start..newer.units.end;
-        let mut bytes = room(layout.raw_bytes(&units))?;
-        bytes.resize(layout.raw_bytes(&units), 0);
-        for part in [&raw[at], &newer] {
-            let of_part = layout.raw(part.units.end - part.units.start);
-            for ((input, from), (_, to)) in of_part.zip(layout.raw(units.end - units.start)) {
-                for (read, written) in input.runs(&part.units, &part.units).zip(input.runs(&part.units, &units)) {
-                    bytes[to.clone()][written].copy_from_slice(&part.bytes[from.clone()][read]);
+        let units = older.units.start..newer.units.end;
+        let all = layout.raw_bytes(&units);
+        let mut bytes = room(all)?;
+        let raw = |units: &Range<u64>| layout.raw(units.end - units.start);
+        for (((input, first), (_, second)), (_, place)) in raw(&older.units).zip(raw(&newer.units)).zip(raw(&units)) {
+            bytes.resize(place.start, 0);
+            let runs = |part: &Fragment<'_>| input.runs(&part.units, &part.units);
+            for (one, other) in runs(older).zip(runs(newer)) {
+                bytes.extend_from_slice(&older.bytes[first.clone()][one]);
+                if input.moves {
+                    bytes.extend_from_slice(&newer.bytes[second.clone()][other]);
                 }
             }
         }
-        raw[at] = Fragment { units, bytes };
-        Ok(())
+        bytes.resize(all, 0);
+        Ok(Fragment { units, bytes: Cow::Owned(bytes) })
     }
 
     /// The bytes of a state with the entry of one block, made of its elements; they have no header.
-    fn reduce_block(&self, block: u64, elements: &Fragment) -> Result<Vec<u8>, PartialError> {
+    fn reduce_block(&self, block: u64, elements: &Fragment<'_>) -> Result<Vec<u8>, PartialError> {
         let inner = &self.inner;
         let code = self.block_code(block).map_err(|error| PartialError::NoCode(error.to_string()))?;
         let mut made = room(inner.layout.entry(1).start)?;
@@ -239,7 +322,7 @@ impl Partial {
         outputs: &mut [Output<'_>],
         states: usize,
     ) -> Result<(), PartialError> {
-        let (inner, bytes, blocks) = (&self.inner, self.state_bytes(), self.blocks());
+        let (inner, bytes) = (&self.inner, self.state_bytes());
         self.check_length(from, states)?;
         let of = |o: &crate::spec::Operand| (o.dtype(), o.span_elems().saturating_mul(states as u64));
         let operands = inner.shared.finish_inputs.iter().map(|&i| of(&inner.shared.spec.inputs()[i]));
@@ -247,38 +330,53 @@ impl Partial {
         let operands = inner.shared.spec.outputs().iter().map(of);
         check(&inner.shared.spec, "output", operands, outputs.iter().map(|o| (o.dtype(), o.len_bytes())))?;
         for state in 0..states {
-            let given = inner.layout.read_header(&from[state * bytes..], state)?;
+            let given = self.checked(&from[state * bytes..], state)?;
             if given != (0..inner.layout.units) {
                 let (blocks, unit) = (inner.layout.units, inner.layout.unit());
                 return Err(PartialError::Unfinished { state, given, blocks, unit });
             }
         }
-        let count = entries(&(0..blocks)).len();
-        let mut merged = vec![];
-        if count > 1 {
-            let wanted = inner.layout.entry_bytes;
-            merged.try_reserve_exact(wanted).map_err(|_| CallError::Scratch { bytes: wanted as u64 })?;
-        }
+        let places: Vec<(&Partial, usize)> = match inner.trees.is_empty() {
+            true => vec![(self, 0)],
+            false => self.places(&(0..inner.layout.units)).map(|(tree, _, start)| (tree, start)).collect(),
+        };
+        let mut merged = places.iter().map(|(tree, _)| tree.room_to_merge()).collect::<Result<Vec<_>, _>>()?;
         for state in 0..states {
-            let entry = |number| &from[state * bytes..][inner.layout.entry(number)];
-            // The entries that are left merge from the newest to the oldest.
-            if count > 1 {
-                merged.clear();
-                merged.extend_from_slice(entry(count - 1));
-                for older in (0..count - 1).rev() {
-                    self.merge(entry(older), &mut merged, Keep::Newer)?;
-                }
+            let mut all = vec![];
+            for (&(tree, start), merged) in places.iter().zip(&mut merged) {
+                all.push((tree, tree.merged(&from[state * bytes + start..], merged)?));
             }
-            let all = if count == 1 { entry(0) } else { &merged };
-            self.finish_one(all, inputs, outputs, state)?;
+            self.finish_one(&all, inputs, outputs, state)?;
         }
         Ok(())
     }
 
-    /// Finishes the state with the number `state`, which has all blocks.
+    /// Memory for an entry, if that of all blocks is merged from several.
+    fn room_to_merge(&self) -> Result<Vec<u8>, CallError> {
+        let is_merged = entries(&(0..self.blocks())).len() > 1;
+        room(if is_merged { self.inner.layout.entry_bytes } else { 0 })
+    }
+
+    /// The entry of all blocks, of a state that has them: its only one, or merged here.
+    fn merged<'s>(&self, state: &'s [u8], merged: &'s mut Vec<u8>) -> Result<&'s [u8], PartialError> {
+        let entry = |number| &state[self.inner.layout.entry(number)];
+        let count = entries(&(0..self.blocks())).len();
+        if count <= 1 {
+            return Ok(if count == 1 { entry(0) } else { &[] });
+        }
+        // The entries that are left merge from the newest to the oldest.
+        merged.clear();
+        merged.extend_from_slice(entry(count - 1));
+        for older in (0..count - 1).rev() {
+            self.merge(entry(older), merged, Keep::Newer)?;
+        }
+        Ok(merged)
+    }
+
+    /// Finishes the state with the number `state`: the entry of all blocks of each tree.
     fn finish_one(
         &self,
-        all: &[u8],
+        all: &[(&Partial, &[u8])],
         inputs: &[Input<'_>],
         outputs: &mut [Output<'_>],
         state: usize,
@@ -296,7 +394,9 @@ impl Partial {
             let bytes = o.span_bytes() as usize;
             Memory::Write(output.part(state * bytes, bytes))
         });
-        let values = inner.layout.values_of(all).map(read_bytes);
+        let values: Vec<Vec<&[u8]>> =
+            all.iter().map(|(tree, entry)| tree.inner.layout.values_of(entry).collect()).collect();
+        let values = inner.shared.finish_values.iter().map(|&(tree, value)| read_bytes(values[tree][value]));
         Ok(inner.shared.finish.run(given.into_iter().map(Memory::Read).chain(places).chain(values))?)
     }
 
@@ -309,12 +409,12 @@ impl Partial {
         Ok(self.inner.shared.along.as_ref().map_or(units.clone(), |along| along.indices(&units)))
     }
 
-    /// The whole blocks of a state's range. Its header is enough.
+    /// The whole blocks of a state's range; none if reductions have several trees. Its header is enough.
     ///
     /// # Errors
     /// [`PartialError`] if the bytes are no state of this problem.
     pub fn blocks_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
-        Ok(self.inner.layout.units().split(&self.units_of(state)?).blocks)
+        Ok(self.inner.layout.blocks_in(&self.units_of(state)?))
     }
 
     fn units_of(&self, state: &[u8]) -> Result<Range<u64>, PartialError> {
@@ -356,7 +456,10 @@ impl Partial {
     }
 
     fn used(&self, units: &Range<u64>) -> usize {
-        self.inner.layout.raw_places(units)[1].end
+        match self.places(units).last() {
+            Some((tree, own, start)) => start + tree.used(&own),
+            None => self.inner.layout.raw_places(units)[1].end,
+        }
     }
 
     pub(super) fn check_length(&self, given: &[u8], states: usize) -> Result<(), PartialError> {
@@ -369,9 +472,10 @@ impl Partial {
 }
 
 /// Elements of a block that is not whole.
-struct Fragment {
+#[derive(Clone)]
+struct Fragment<'s> {
     units: Range<u64>,
-    bytes: Vec<u8>,
+    bytes: Cow<'s, [u8]>,
 }
 
 /// Memory for so many bytes.

@@ -26,6 +26,9 @@
 //!
 //! Combining neighbours completes blocks and reduces them. Again the bytes of a state depend on its range alone.
 //!
+//! Reductions of one pass may have several trees, as a sum and an argmax do, whose blocks differ. They have shards of elements
+//! alone. Their state has a header of positions and then, for each tree, the used bytes of a state of its reductions.
+//!
 //! # Four functions
 //!
 //! | | |
@@ -80,7 +83,8 @@ use crate::error::Error;
 use crate::kernel::Routine;
 use crate::keyed::hash;
 use crate::pipeline;
-use crate::problem::blocks::{Stored, common_tree};
+use crate::problem::blocks::{Stored, StoredGroup, trees};
+use crate::problem::tree::Tree;
 use crate::problem::{Problem, Work};
 use crate::schedule::{self, Schedule};
 use crate::spec::{Order, Spec};
@@ -135,6 +139,8 @@ struct Inner {
     /// The elements of the array along each kept axis that the slices are of.
     kept: Vec<Range<u64>>,
     layout: StateLayout,
+    /// The partial results of the reductions of each tree, if there are several trees.
+    trees: Vec<Partial>,
     shared: Arc<Shared>,
 }
 
@@ -158,6 +164,8 @@ struct Shared {
     merge_into_older: Routine,
     merge_into_newer: Routine,
     finish: Routine,
+    /// The values that the finish takes, each by the number of its tree and its own among the tree's.
+    finish_values: Vec<(usize, usize)>,
     /// The numbers of the inputs that the finish reads.
     finish_inputs: Vec<usize>,
 }
@@ -189,15 +197,19 @@ impl Maker {
     /// and its schedule.
     fn nests(&self, layout: &StateLayout) -> [(&'static str, Nest, Schedule); 3] {
         let (problem, name) = (&self.problem, &self.name);
-        let stored = Stored::of(problem, Form::Plain);
-        let merge = |keep| match &stored {
-            Some(stored) => nests::merge(stored, name, layout.slices, keep),
-            None => Nest { name: name.into(), buffers: vec![], defs: vec![], body: vec![] },
+        let nothing = || Nest { name: name.into(), buffers: vec![], defs: vec![], body: vec![] };
+        // Of several trees each merges its own states, and all are finished together.
+        let stored = Stored::of(problem, Form::Plain).filter(|_| layout.trees.is_empty());
+        let merge =
+            |keep| stored.as_ref().map_or_else(nothing, |stored| nests::merge(stored, name, layout.slices, keep));
+        let finish = match problem.only.is_empty() {
+            true => nests::finish(problem, name, layout.blocks > 0 || !layout.trees.is_empty()),
+            false => nothing(),
         };
         [
             ("merge into older", merge(Keep::Older), self.plain()),
             ("merge into newer", merge(Keep::Newer), self.plain()),
-            ("finish", nests::finish(problem, name, layout.blocks), self.schedule.clone()),
+            ("finish", finish, self.schedule.clone()),
         ]
     }
 
@@ -221,8 +233,8 @@ impl Compiler {
     /// # Errors
     /// [`Error::NotInBlocks`] unless slices are reduced in blocks to one result each: if the reduction writes every
     /// position of a slice, selects from its elements in order, copies, or combines them in an order other than
-    /// memory's; if its ops have several trees, or it has stages or totals; [`Error::StateTooLarge`];
-    /// [`Error::Target`] if the target is not this machine.
+    /// memory's; if it has stages or totals, or its reductions have several trees without `order=logical`;
+    /// [`Error::StateTooLarge`]; [`Error::Target`] if the target is not this machine.
     pub fn partial(&self, spec: &Spec) -> Result<Partial, Error> {
         let kept: Vec<Range<u64>> = spec.axes_kept().into_iter().map(|axis| 0..spec.shape()[axis]).collect();
         let by_shape = spec.order() == Order::Logical && ragged::is_dense(spec);
@@ -302,9 +314,17 @@ impl Compiler {
             return Err(refused("the bytes of states are little-endian"));
         }
         let problem = Arc::new(problem);
-        let blocks = blocks(&problem).map_err(|why| Error::NotInBlocks { why })?;
-        let tree = problem.computation().filter(|_| blocks > 0).and_then(|c| common_tree(&problem, &c));
-        let along = ragged::along(&spec, &problem, tree.as_ref());
+        let trees = trees_of(&problem).map_err(|why| Error::NotInBlocks { why })?;
+        let parts = self.parts(whole, &spec, &problem, &kept, &trees)?;
+        let tree = trees.first().map(|(tree, _)| tree).filter(|_| parts.is_empty());
+        let blocks = tree.map_or(0, Tree::blocks);
+        let along = match parts.first() {
+            Some(part) => {
+                let along = part.along().map(Along::of_positions).map_err(|error| error.to_string());
+                along.map(|along| (along.clone(), Units { all: along.all(), block: 1 }))
+            }
+            None => ragged::along(&spec, &problem, tree),
+        };
         let (units, raw) = match &along {
             Ok((along, units)) if units.block > 1 => (*units, along.raw(&problem)),
             Ok((_, units)) => (*units, vec![]),
@@ -314,7 +334,11 @@ impl Compiler {
         let hash = hash(format_args!("{problem}{of_array} in {} of {}", units.all, units.block));
         let stored = Stored::of(&problem, Form::Plain);
         let fingerprint = fingerprint(hash, whole, &kept);
-        let layout = StateLayout::of(&problem, stored.as_ref(), blocks, (units, raw), fingerprint)?;
+        let layout = match parts.is_empty() {
+            true => StateLayout::of(&problem, stored.as_ref(), blocks, (units, raw), fingerprint)?,
+            false => StateLayout::of_trees(parts.iter().map(|part| part.layout().clone()), units, fingerprint)?,
+        };
+        let finish_values = finish_values(stored.as_ref(), &trees);
         let schedule = schedule::choose_in(&problem, Form::Plain, self.vectors().bits);
         let maker = Maker { compiler: self.clone(), name: pipeline::name(&problem), problem, schedule };
         let [older, newer, finish] = maker.nests(&layout);
@@ -342,10 +366,49 @@ impl Compiler {
             merge_into_older,
             merge_into_newer,
             finish,
+            finish_values,
             finish_inputs,
         };
-        Ok(Partial { inner: Arc::new(Inner { kept, layout, shared: Arc::new(shared) }) })
+        Ok(Partial { inner: Arc::new(Inner { kept, layout, trees: parts, shared: Arc::new(shared) }) })
     }
+
+    /// The partial results of the reductions of each tree; none if there is one tree.
+    fn parts(
+        &self,
+        whole: &Spec,
+        spec: &Spec,
+        problem: &Problem,
+        kept: &[Range<u64>],
+        trees: &[(Tree, Vec<usize>)],
+    ) -> Result<Vec<Partial>, Error> {
+        let computation = problem.computation().filter(|_| !trees.is_empty());
+        let groups: Vec<&Group> = computation.iter().flat_map(|computation| computation.groups()).collect();
+        if trees.len() <= 1 && groups.iter().all(|group| group.walk == 0) {
+            return Ok(vec![]);
+        }
+        if spec.order() != Order::Logical || !ragged::is_dense(spec) {
+            let why =
+                "reduces slices by several trees: ask for each op alone, or for `order=logical` of arrays in order";
+            return Err(Error::NotInBlocks { why });
+        }
+        let part = |(_, of): &(Tree, Vec<usize>)| {
+            let only = of.iter().map(|&group| groups[group].results[0]).collect();
+            self.partial_on(whole, spec.clone(), problem.of_groups(only, groups[of[0]].walk), kept.to_vec())
+        };
+        trees.iter().map(part).collect()
+    }
+}
+
+/// The values that a finish takes, in the order of the groups: each by the number of its tree and its own among the tree's.
+fn finish_values(stored: Option<&Stored>, trees: &[(Tree, Vec<usize>)]) -> Vec<(usize, usize)> {
+    let mut ends = vec![0; trees.len()];
+    let of_group = |(number, group): (usize, &StoredGroup)| {
+        let tree = trees.iter().position(|(_, of)| of.contains(&number)).expect("the tree of each group");
+        let first = ends[tree];
+        ends[tree] += group.types().len();
+        (first..ends[tree]).map(|value| (tree, value)).collect::<Vec<_>>()
+    };
+    stored.iter().flat_map(|stored| stored.groups.iter().enumerate()).flat_map(of_group).collect()
 }
 
 /// The fingerprint of a box's states: the hash of the problems, and the box if it is not all of the array.
@@ -354,8 +417,9 @@ fn fingerprint(of_problems: u128, whole: &Spec, kept: &[Range<u64>]) -> u128 {
     if is_all { of_problems } else { hash(format_args!("{of_problems:032x} of {kept:?}")) }
 }
 
-/// The number of blocks of a slice, or the reason why it is not reduced in blocks.
-fn blocks(problem: &Problem) -> Result<u64, &'static str> {
+/// The trees that slices are reduced by, each with the numbers of its groups, none without elements; or the reason why slices
+/// are not reduced in blocks.
+fn trees_of(problem: &Problem) -> Result<Vec<(Tree, Vec<usize>)>, &'static str> {
     if let Work::Convert { .. } = problem.work {
         return Err("copies elements");
     }
@@ -373,10 +437,10 @@ fn blocks(problem: &Problem) -> Result<u64, &'static str> {
         return Err("combines elements in another order than that of memory");
     }
     if problem.elements().is_empty() {
-        return Ok(0);
+        return Ok(vec![]);
     }
-    let tree = common_tree(problem, &computation);
-    Ok(tree.ok_or("reduces slices by several trees: ask for each op alone")?.blocks())
+    trees(problem, &computation)
+        .ok_or("reduces slices in several stages: reduce in one, finish, and give the results to the next as an input")
 }
 
 impl Partial {
@@ -403,7 +467,7 @@ impl Partial {
     /// # Errors
     /// As [`partial_of`](Compiler::partial_of).
     pub fn of_box(&self, kept: &[Range<u64>]) -> Result<Partial, Error> {
-        let Inner { kept: own, layout, shared } = &*self.inner;
+        let Inner { kept: own, layout, trees, shared } = &*self.inner;
         let axes = shared.whole.axes_kept();
         let is_alike = |((&axis, own), given): ((&usize, &Range<u64>), &Range<u64>)| {
             let extent = |range: &Range<u64>| range.end.saturating_sub(range.start);
@@ -416,7 +480,9 @@ impl Partial {
         let fingerprint = fingerprint(shared.hash, &shared.whole, kept);
         let mut layout = layout.clone();
         layout.fingerprint = fingerprint;
-        Ok(Partial { inner: Arc::new(Inner { kept: kept.to_vec(), layout, shared: shared.clone() }) })
+        let trees = trees.iter().map(|tree| tree.of_box(kept)).collect::<Result<Vec<_>, Error>>()?;
+        layout.trees = trees.iter().map(|tree| tree.layout().clone()).collect();
+        Ok(Partial { inner: Arc::new(Inner { kept: kept.to_vec(), layout, trees, shared: shared.clone() }) })
     }
 
     /// The nests that merge and finish states, before the first and after the last pass: text that reads back. They are
@@ -435,11 +501,16 @@ impl Partial {
     /// [`Error::Internal`] if a nest cannot be made again: a bug of ours.
     pub fn dump(&self) -> Result<String, Error> {
         let (layout, maker) = (&self.inner.layout, &self.inner.shared.maker);
-        let nests = maker.nests(layout).into_iter();
-        nests.map(|(what, naive, schedule)| maker.dump(what, naive, &schedule)).collect()
+        // Of several trees each merges its own states, and all are finished together.
+        let (has_trees, is_of_tree) = (!layout.trees.is_empty(), !maker.problem.only.is_empty());
+        let is_own = |what: &str| if what == "finish" { !is_of_tree } else { !has_trees };
+        let nests = maker.nests(layout).into_iter().filter(|&(what, _, _)| is_own(what));
+        let trees = self.inner.trees.iter().map(Partial::dump);
+        trees.chain(nests.map(|(what, naive, schedule)| maker.dump(what, naive, &schedule))).collect()
     }
 
-    /// The number of blocks of each slice; 0 if slices have no elements.
+    /// The number of blocks of each slice; 0 if slices have no elements, or reductions have several trees, each with its own
+    /// blocks.
     pub fn blocks(&self) -> u64 {
         self.inner.layout.blocks
     }
@@ -520,6 +591,10 @@ impl Partial {
 
     fn check(&self, blocks: &Range<u64>) -> Result<(), Error> {
         let all = self.blocks();
+        if !self.inner.trees.is_empty() {
+            let why = "reduces slices by several trees, whose blocks differ: ask for shards of elements, by `shard_of`";
+            return Err(Error::NotInBlocks { why });
+        }
         match blocks.start <= blocks.end && blocks.end <= all {
             true => Ok(()),
             false => Err(Error::NoBlocks { given: blocks.clone(), blocks: all }),

@@ -101,8 +101,8 @@ fn merge_group(
 
 /// The nest that finishes the state of all blocks. Its buffers are those of the problem, empty if they are not read,
 /// then one for each value of the state, if there are blocks.
-pub fn finish(problem: &Problem, name: &str, blocks: u64) -> Nest {
-    let share = if blocks == 0 { Share::Whole } else { Share::Finish { parts: 1 } };
+pub fn finish(problem: &Problem, name: &str, has_blocks: bool) -> Nest {
+    let share = if has_blocks { Share::Finish { parts: 1 } } else { Share::Whole };
     let mut nest = lower_share(problem, Form::Plain, &format!("{name}, finish"), &share);
     let (touched, _) = from_start(nest.clone());
     let pairs = nest.buffers.iter_mut().zip(touched.buffers);

@@ -54,7 +54,7 @@ pub(super) struct RawInput {
     /// The number of outer positions.
     outer: u64,
     /// True if the input has an element for each unit.
-    moves: bool,
+    pub moves: bool,
 }
 
 /// The parts of a range of units.
@@ -166,6 +166,16 @@ impl Along {
         }
     }
 
+    /// The axis with positions as units.
+    pub fn of_positions(&self) -> Along {
+        Along { per_position: 1, ..self.clone() }
+    }
+
+    /// The units of a range of positions.
+    pub fn of(&self, positions: &Range<u64>) -> Range<u64> {
+        positions.start * self.per_position..positions.end * self.per_position
+    }
+
     /// The positions of the dim in a range of the axis.
     pub fn positions(&self, range: &Range<u64>) -> Range<u64> {
         range.start * self.per_index..range.end * self.per_index
@@ -173,8 +183,7 @@ impl Along {
 
     /// The units in a range of the axis.
     pub fn units(&self, range: &Range<u64>) -> Range<u64> {
-        let positions = self.positions(range);
-        positions.start * self.per_position..positions.end * self.per_position
+        self.of(&self.positions(range))
     }
 
     /// The range of the axis that has these units.
@@ -195,7 +204,7 @@ impl Along {
     }
 
     /// The number of all positions.
-    fn all(&self) -> u64 {
+    pub fn all(&self) -> u64 {
         self.extent * self.per_index
     }
 

@@ -28,6 +28,8 @@ pub struct Shard {
     positions: Option<Range<u64>>,
     inputs: Vec<InputSpan>,
     parts: Arc<[SubtreeCode]>,
+    /// The shards of each tree, if there are several.
+    trees: Vec<Shard>,
 }
 
 /// The code of a subtree.
@@ -85,7 +87,7 @@ impl Partial {
         };
         let parts = subtrees(blocks.clone()).map(part).collect::<Result<_, Error>>()?;
         let units = self.inner.layout.units().of_blocks(&blocks);
-        Ok(Shard { partial: self.clone(), units, positions: None, inputs, parts })
+        Ok(Shard { partial: self.clone(), units, positions: None, inputs, parts, trees: vec![] })
     }
 
     /// Compiles the shard of a chunk of the array, which is given as a range of each axis: any range of the first reduced
@@ -128,13 +130,21 @@ impl Partial {
         let along = self.along()?;
         let range = self.range_in(chunk)?;
         let (units, positions) = (along.units(&range), along.positions(&range));
+        let trees = inner.trees.iter().map(|tree| tree.shard_of(chunk)).collect::<Result<Vec<Shard>, Error>>()?;
+        if !trees.is_empty() {
+            let mut inputs: Vec<InputSpan> = trees.iter().flat_map(|tree| &tree.inputs).cloned().collect();
+            inputs.sort_unstable_by_key(|span| span.input);
+            inputs.dedup();
+            let (positions, parts) = (Some(positions), [].into());
+            return Ok(Shard { partial: self.clone(), units, positions, inputs, parts, trees });
+        }
         let span =
             |&input: &usize| InputSpan { input, elems: 0..along.elems(&inner.shared.maker.problem, input, &positions) };
         let inputs: Vec<InputSpan> = inner.shared.reads.iter().map(span).collect();
         let split = inner.layout.units().split(&units);
         let parts = subtrees(split.blocks).map(|subtree| self.code_on(&positions, &subtree));
         let parts = parts.collect::<Result<_, Error>>()?;
-        Ok(Shard { partial: self.clone(), units, positions: Some(positions), inputs, parts })
+        Ok(Shard { partial: self.clone(), units, positions: Some(positions), inputs, parts, trees })
     }
 
     /// The range of the cut axis in a chunk.
@@ -203,9 +213,9 @@ impl Partial {
 }
 
 impl Shard {
-    /// The whole blocks of the range.
+    /// The whole blocks of the range; none if reductions have several trees.
     pub fn blocks(&self) -> Range<u64> {
-        self.partial.inner.layout.units().split(&self.units).blocks
+        self.partial.inner.layout.blocks_in(&self.units)
     }
 
     /// The nests of the shard's subtrees, before the first and after the last pass: text that reads back.
@@ -223,7 +233,7 @@ impl Shard {
             };
             inner.shared.maker.dump(&what, naive, &inner.shared.maker.schedule)
         };
-        subtrees(self.blocks()).map(one).collect()
+        self.trees.iter().map(Shard::dump).chain(subtrees(self.blocks()).map(one)).collect()
     }
 
     /// The inputs of [`partial`](Shard::partial): the part of each input that blocks read, or the elements of each array of
@@ -245,11 +255,17 @@ impl Shard {
         let expected = self.inputs.iter().map(|s| (operands[s.input].dtype(), s.elems.end - s.elems.start));
         super::call::check(&inner.shared.spec, "input", expected, inputs.iter().map(|i| (i.dtype(), i.len_bytes())))?;
         self.partial.check_length(state, 1)?;
+        for (tree, (_, _, start)) in self.trees.iter().zip(self.partial.places(&self.units)) {
+            let given = |span: &InputSpan| self.inputs.iter().position(|all| all.input == span.input);
+            let own = tree.inputs.iter().map(|span| inputs[given(span).expect("an input of a tree")]);
+            let own: Vec<Input<'_>> = own.collect();
+            tree.partial(&own, &mut state[start..start + tree.partial.state_bytes()])?;
+        }
         for (number, part) in self.parts.iter().enumerate() {
             let entry = &mut state[inner.layout.entry(number)];
             part.run(&self.partial, self.inputs.iter().map(|span| span.input), inputs, entry)?;
         }
-        if let Some(positions) = &self.positions {
+        if let Some(positions) = self.positions.as_ref().filter(|_| self.trees.is_empty()) {
             self.keep_raw(positions, inputs, state);
         }
         inner.layout.write_header(state, &self.units);
@@ -262,16 +278,19 @@ impl Shard {
         let split = layout.units().split(&self.units);
         for (fragment, place) in [split.head, split.tail].iter().zip(layout.raw_places(&self.units)) {
             let into = &mut state[place];
-            into.fill(0);
             if fragment.is_empty() {
                 continue;
             }
+            let mut written = 0;
             for ((raw, bytes), input) in layout.raw(fragment.end - fragment.start).zip(inputs) {
+                into[written..bytes.start].fill(0);
+                written = bytes.end;
                 let into = &mut into[bytes];
                 for (to, from) in raw.runs(fragment, fragment).zip(raw.runs(fragment, positions)) {
                     input.copy_to(from.start, &mut into[to]);
                 }
             }
+            into[written..].fill(0);
         }
     }
 }

@@ -57,8 +57,10 @@ pub struct StateLayout {
     pub most_entries: usize,
     /// The most bytes of raw elements, which follow the entries.
     pub most_raw_bytes: usize,
-    /// Bytes of a state: of the header, the most entries and the most raw elements.
+    /// Bytes of a state: of the header, the most entries and the most raw elements, or the states of all trees.
     pub bytes: usize,
+    /// The layouts of the states that follow the header, if reductions have several trees.
+    pub trees: Vec<StateLayout>,
     /// The inputs whose elements are raw.
     raw: Vec<RawInput>,
 }
@@ -117,7 +119,36 @@ impl StateLayout {
             most_entries: most_entries as usize,
             most_raw_bytes: most_raw as usize,
             bytes: bytes as usize,
+            trees: vec![],
             raw,
+        })
+    }
+
+    /// The layout for the states of several trees, each of a range of these units.
+    pub(super) fn of_trees(
+        trees: impl Iterator<Item = StateLayout>,
+        units: Units,
+        fingerprint: u128,
+    ) -> Result<StateLayout, Error> {
+        let trees: Vec<StateLayout> = trees.collect();
+        let bytes = trees.iter().map(|tree| tree.bytes as u64).fold(HEADER_BYTES as u64, u64::saturating_add);
+        if isize::try_from(bytes).is_err() {
+            return Err(Error::StateTooLarge { bytes });
+        }
+        Ok(StateLayout {
+            fingerprint,
+            blocks: 0,
+            units: units.all,
+            block_units: units.block,
+            slices: trees.first().map_or(0, |tree| tree.slices),
+            values: vec![],
+            header_bytes: HEADER_BYTES,
+            entry_bytes: 0,
+            most_entries: 0,
+            most_raw_bytes: 0,
+            bytes: bytes as usize,
+            trees,
+            raw: vec![],
         })
     }
 
@@ -125,9 +156,14 @@ impl StateLayout {
         Units { all: self.units, block: self.block_units }
     }
 
+    /// The whole blocks in a range of units; none of several trees.
+    pub(super) fn blocks_in(&self, units: &Range<u64>) -> Range<u64> {
+        if self.trees.is_empty() { self.units().split(units).blocks } else { 0..0 }
+    }
+
     /// The word for units in errors.
     pub(super) fn unit(&self) -> &'static str {
-        if self.block_units > 1 { "positions" } else { "blocks" }
+        if self.block_units > 1 || !self.trees.is_empty() { "positions" } else { "blocks" }
     }
 
     /// The raw inputs, and the bytes of each in a fragment of so many units: one follows the other.
@@ -292,6 +328,7 @@ impl fmt::Display for StateLayout {
         writeln!(f, "  {header_bytes}: at most {most} entries of {entry_bytes} bytes, in each")?;
         let mut values = self.values.iter();
         values.try_for_each(|v| writeln!(f, "    {}: {}[{slices} slices, {} lanes]", v.start, v.dtype, v.lanes))?;
+        self.trees.iter().try_for_each(|tree| write!(f, "then, in the bytes that it uses, a {tree}"))?;
         match self.most_raw_bytes {
             0 => Ok(()),
             most => writeln!(f, "  after them: at most {most} bytes of raw elements"),

@@ -40,7 +40,7 @@
 //! each line of the text is one of `work` to `padding`, or `walk`, but for `body` and `totals`, which have several:
 //!
 //! ```text
-//! problem    = "problem" "{" work field* operand* index* body? takes? slices* walks? positions* totals? padding* "}"
+//! problem    = "problem" "{" work field* operand* index* body? takes? only? slices* walks? positions* totals? padding* "}"
 //! work       = "reduce" list(op) "in" dtype "over" count flag*     accumulator type, elements of a slice
 //!            | "convert" "over" count flag*
 //!            | "region" "in" dtype "over" count ("kept" | "reduced")*   axes, as far as positions and totals name them
@@ -52,6 +52,7 @@
 //! index      = "index" count                                       extent of an axis whose index a region reads
 //! body       = "body" line* "end"                                  definitions, then outputs
 //! takes      = "takes" "position"                                  lift takes the position in the slice
+//! only       = "only" list(count)                                  the groups whose states are made, by a result of each
 //! walks      = walk
 //!            | ("walk" "of" list(count) walk)*                     the reductions of a region that follow it
 //! walk       = elements* gathered? beside?
@@ -111,6 +112,9 @@ pub struct Problem {
     pub totals: Option<Box<Problem>>,
     /// True if elements are read with their position in the slice.
     pub takes_position: bool,
+    /// The groups of reductions whose states are made, each by the number of its first result; all of them if empty. Their
+    /// tree is that of the first walk.
+    pub only: Vec<usize>,
     /// The boxes of slices; empty without outputs.
     pub slices: Vec<IndexBox>,
     /// The walks over the elements of each slice that reductions take; none without elements.
@@ -251,15 +255,35 @@ impl Problem {
         let recipe = match &self.work {
             Work::Convert { .. } => return None,
             Work::Region(body) => {
-                return body.computation(&self.types(), &self.walk_of(), form, keep, &agree);
+                return body.computation(&self.types(), &self.walk_of(), form, keep, &agree).map(|c| self.with_only(c));
             }
             Work::Reduce(recipe) => recipe,
         };
         let computation = recipe.computation(&self.types(), form, &agree);
-        match form {
+        let computation = match form {
             Form::Plain => Some(computation.expect("a recipe that the spec has checked")),
             Form::Direct => computation.ok(),
+        };
+        computation.map(|computation| self.with_only(computation))
+    }
+
+    /// The computation with the groups whose states are made.
+    fn with_only(&self, mut computation: Computation) -> Computation {
+        if !self.only.is_empty() {
+            let groups = computation.stages.iter_mut().map(|stage| &mut stage.groups);
+            groups
+                .for_each(|groups| groups.retain(|group| group.results.first().is_some_and(|n| self.only.contains(n))));
         }
+        computation
+    }
+
+    /// The problem whose states are those of some groups, each given by the number of its first result. They follow one
+    /// walk, by its number.
+    pub(crate) fn of_groups(&self, only: Vec<usize>, walk: usize) -> Problem {
+        let mut part = Problem { only, ..self.clone() };
+        // Reductions name their walk, whatever its place.
+        part.walks.swap(0, walk);
+        part
     }
 
     /// The reducer of the first group in a form; `None` as [`computation_in`](Problem::computation_in), or if nothing

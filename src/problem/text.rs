@@ -60,6 +60,10 @@ impl fmt::Display for Problem {
         if self.takes_position {
             writeln!(f, "  takes position")?;
         }
+        if !self.only.is_empty() {
+            let only: Vec<String> = self.only.iter().map(usize::to_string).collect();
+            writeln!(f, "  only {}", only.join(", "))?;
+        }
         boxes(f, "slices", &self.slices, true)?;
         for walk in &self.walks {
             if let Work::Region(_) = self.work {
@@ -193,7 +197,7 @@ impl Problem {
 
     /// Takes a line that begins with `word`.
     fn line(&mut self, word: &str, rest: &str, last: &mut Section) -> Result<(), String> {
-        if matches!(word, "in" | "with" | "out" | "takes") && *last != Section::Head {
+        if matches!(word, "in" | "with" | "out" | "takes" | "only") && *last != Section::Head {
             return Err(format!("`{word}` stands before the boxes"));
         }
         match word {
@@ -223,6 +227,10 @@ impl Problem {
             }
             "takes" if rest == "position" => {
                 self.takes_position = true;
+                return Ok(());
+            }
+            "only" => {
+                self.only = rest.split(", ").map(number).collect::<Result<_, _>>()?;
                 return Ok(());
             }
             "slices" | "elements" | "positions" => {
@@ -424,6 +432,7 @@ fn empty(work: Work, count: u64) -> Problem {
         values: vec![],
         totals: None,
         takes_position: false,
+        only: vec![],
         slices: vec![],
         walks: vec![],
         positions: vec![],

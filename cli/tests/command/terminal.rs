@@ -110,6 +110,22 @@ fn a_line_tells_what_takes_long() {
 }
 
 /// Ctrl-C ends the command by the signal, which shells tell as 130, and leaves what was in the place of its output.
+/// A bar stands on a terminal while a file is streamed, and is erased before the results.
+#[test]
+fn a_bar_tells_how_much_of_a_file_is_read() {
+    let folder = folder("a_bar_tells_how_much_of_a_file_is_read");
+    // Zeros without room on the disk, which take some tenths of a second.
+    write_npy(&folder.join("x.npy"), "<f4", Order::C, &[1_500_000_000], &[]);
+    let file = File::options().write(true).open(folder.join("x.npy")).expect("the file");
+    let header = file.metadata().expect("its length").len();
+    file.set_len(header + 6_000_000_000).expect("a sparse file");
+    let path = folder.join("x.npy").display().to_string();
+    let said = says(&["run", "sum f32[1500000000] order=logical", "--input", &path, "--memory", "64M"], 80, &[]);
+    let (bar, results) = said.rsplit_once(ERASE).unwrap_or_else(|| panic!("no bar: {said}"));
+    assert!(bar.contains("\r[#") && bar.contains(" of 1431 batches"), "{said}");
+    assert!(results.starts_with("spec ") && results.contains("2862 shards"), "{said}");
+}
+
 #[test]
 fn ctrl_c_leaves_no_part_of_a_file() {
     let folder = folder("ctrl_c_leaves_no_part_of_a_file");
