@@ -19,6 +19,10 @@ pub fn picture(tree: &Tree) -> Svg {
     let all_steps: u64 = tree.grids.iter().map(|grid| grid.steps.iter().product::<u64>()).sum();
     let in_block = tree.grids.iter().map(|g| g.block * g.steps[g.cut + 1..].iter().product::<u64>()).max().unwrap_or(1);
     let in_block = if blocks == 1 { all_steps } else { in_block.min(all_steps) };
+    // The last block has what its walk leaves.
+    let in_last = tree.grids.last().filter(|_| blocks > 1).map_or(in_block, |g| {
+        (g.steps[g.cut].saturating_sub(1) % g.block.max(1) + 1) * g.steps[g.cut + 1..].iter().product::<u64>()
+    });
     // Of more blocks than are drawn, the first two and the last.
     let shown = if blocks > BLOCKS { BLOCKS - 1 } else { blocks };
     let lanes = tree.lanes.min(if shown > 1 { LANES_OF_BLOCKS } else { LANES });
@@ -44,10 +48,12 @@ pub fn picture(tree: &Tree) -> Svg {
     );
     let lefts: Vec<f64> = (0..shown).map(|b| 60.0 + b as f64 * (block_width + GAP)).collect();
     for (number, &left) in lefts.iter().enumerate() {
-        let last = number as u64 + 1 == shown && blocks > shown;
+        let (is_last, is_cut) = (number as u64 + 1 == shown, blocks > shown);
+        let in_this = if is_last { in_last } else { in_block };
+        let last = is_last && is_cut;
         let name = if last { format!("block {}", blocks - 1) } else { format!("block {number}") };
         svg.words((left, top - 8.0), "start", "small", &name);
-        for step in 0..steps {
+        for step in 0..steps.min(in_this) {
             for lane in 0..lanes {
                 let at = (left + lane as f64 * CELL, top + step as f64 * CELL);
                 svg.rect(at, (CELL - 3.0, CELL - 3.0), if lane % 2 == 0 { "blue" } else { "sky" });
@@ -56,8 +62,8 @@ pub fn picture(tree: &Tree) -> Svg {
                 svg.words((left + lanes as f64 * CELL + 4.0, top + step as f64 * CELL + 14.0), "start", "mute", "…");
             }
         }
-        if in_block > STEPS {
-            let more = format!("… {} more down", in_block - STEPS);
+        if in_this > STEPS {
+            let more = format!("… {} more down", in_this - STEPS);
             svg.words((left, top + steps as f64 * CELL + 12.0), "start", "small mute", &more);
         }
         if last {
@@ -100,4 +106,28 @@ pub fn picture(tree: &Tree) -> Svg {
         svg.words((centre + bar / 2.0 + 8.0, y + 13.0), "start", "mute", &words);
     }
     svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranefold::{Problem, Spec};
+
+    /// The blocks of the picture have the steps of the tree, the last one what is left.
+    #[test]
+    fn the_last_block_has_the_rest() {
+        let drawn = |text: &str| {
+            let spec: Spec = text.parse().expect("a spec");
+            let problem = Problem::of(&spec);
+            let computation = problem.computation_in(cranefold::Schedule::default().form).expect("a computation");
+            let group = &computation.stages[0].groups[0];
+            picture(&Tree::of(&problem.walks[group.walk], &group.reducer.method)).file("")
+        };
+        // 15,625 steps are 244 blocks of 64 and 9.
+        let text = drawn("sum f32[1000000]");
+        assert!(text.contains("64 lanes across, 15625 steps down, in 245 blocks"), "{text}");
+        assert_eq!((text.matches("60 more down").count(), text.matches("… 5 more down").count()), (2, 1), "{text}");
+        let text = drawn("sum f32[1024,1024] axes=[1]");
+        assert!(text.contains("16 steps down, in 1 block") && text.contains("12 more down"), "{text}");
+    }
 }
