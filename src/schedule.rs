@@ -220,11 +220,7 @@ impl fmt::Display for Schedule {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ScheduleError {
-    #[error(
-        "`{0}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS \
-         in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off \
-         gather=ELEMENTS nontemporal=on|off keep=VALUES parts=PARTS[@blocks]"
-    )]
+    #[error("{}", no_decision(.0))]
     Unknown(String),
     #[error(
         "the schedule is empty: it names a decision, as `width=512` does; the chosen one is used where none is given"
@@ -268,6 +264,35 @@ pub enum ScheduleError {
     NoKept { given: String, values: String },
     #[error("keep={given} keeps {bytes} bytes of element values, above the limit of {limit}")]
     KeptTooLarge { given: String, bytes: u64, limit: u64 },
+}
+
+/// The decisions, as they are written.
+const DECISIONS: [&str; 13] = [
+    "width=BITS",
+    "form=plain|direct",
+    "tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes]",
+    "jam=STEPS",
+    "in_flight=BLOCKS",
+    "interleave=ITERATIONS",
+    "prefetch=BYTES",
+    "align=BYTES",
+    "transpose=on|off",
+    "gather=ELEMENTS",
+    "nontemporal=on|off",
+    "keep=VALUES",
+    "parts=PARTS[@blocks]",
+];
+
+/// The message for a word that is no decision: the form of the one that it names, or all of them.
+fn no_decision(word: &str) -> String {
+    let key = word.split('=').next().unwrap_or_default();
+    match DECISIONS.iter().find(|decision| decision.split('=').next() == Some(key)) {
+        Some(decision) if word.matches('=').count() > 1 => {
+            format!("`{word}` is more than `{decision}`: decisions are separated by spaces")
+        }
+        Some(decision) => format!("`{word}` is no decision of a schedule: it is written `{decision}`"),
+        None => format!("`{word}` is no decision of a schedule; they are {}", DECISIONS.join(" ")),
+    }
 }
 
 /// Reads the text form. A decision that is left out has its default.

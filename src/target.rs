@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::vectors::Vectors;
+use cranefold_ir::nearest::meant;
 use cranelift_codegen::isa::{self, Builder, LookupError, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable, Flags, SettingKind};
 use std::fmt;
@@ -180,7 +181,7 @@ fn unknown(error: &LookupError) -> String {
              adds all others"
                 .into()
         }
-        LookupError::Unsupported => error.to_string(),
+        LookupError::Unsupported => "the architectures are x86_64, aarch64, riscv64 and s390x".into(),
     }
 }
 
@@ -218,6 +219,17 @@ impl Asked {
             return Ok(vec![own]);
         }
         let before = self.on()?;
+        if !self.builder.iter().any(|setting| setting.name == word) {
+            let known: Vec<&str> = self.builder.iter().map(|setting| setting.name).collect();
+            let own = format!("has_{word}");
+            return Err(match known.contains(&own.as_str()) {
+                true => format!("there is no feature `{word}`: did you mean `{own}`?"),
+                false if meant(word, known.iter().copied()).is_empty() => {
+                    format!("there is no feature `{word}`; there are {}", known.join(", "))
+                }
+                false => format!("there is no feature `{word}`{}", meant(word, known)),
+            });
+        }
         self.builder.enable(word).map_err(|e| format!("feature `{word}`: {e}"))?;
         if self.builder.iter().any(|s| s.name == word && s.kind == SettingKind::Preset) {
             let on = self.on()?;

@@ -8,12 +8,21 @@ use std::path::PathBuf;
 
 /// Compiles and runs tensor reductions.
 #[derive(Debug, clap::Parser)]
-#[command(name = "cranefold", version, disable_help_subcommand = true, arg_required_else_help = false)]
+#[command(name = "cranefold", version, disable_help_subcommand = true, arg_required_else_help = false, after_help = EXAMPLES)]
 pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub verb: Verb,
 }
+
+/// The examples and the exit codes below the help of the command.
+const EXAMPLES: &str = "\
+Examples:
+  cranefold run \"mean f32[64,512] axes=[1]\"
+  cranefold explain \"softmax f32[384,1000] axes=[1]\" --html page.html
+  cranefold list softmax
+
+Exit codes: 0 of success, 2 of a wrong argument, 1 of a fault of cranefold.";
 
 /// A command.
 #[derive(Debug, clap::Subcommand)]
@@ -118,6 +127,7 @@ pub enum ModelVerb {
 
 /// The arguments of `model bench`.
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct ModelBench {
     /// The model: `.onnx`, `.xml` of OpenVINO beside its `.bin`, or the text of a graph
     pub file: PathBuf,
@@ -137,6 +147,7 @@ pub struct ModelBench {
 
 /// The arguments of `run`.
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Run {
     /// The reduction, such as "mean f32[64,128,56,56] axes=[2,3]"; with --from the file of a problem or a nest
     pub spec: String,
@@ -226,6 +237,7 @@ pub enum ExecutorName {
 
 /// The arguments of `dump`.
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Dump {
     /// The reduction; with --from the file of a problem or a nest
     pub spec: String,
@@ -248,6 +260,7 @@ pub struct Dump {
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Explain {
     /// The reduction; with --from the file of a problem or a nest
     pub spec: String,
@@ -277,6 +290,7 @@ pub struct Explain {
 
 /// The arguments of `tune`.
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Tune {
     /// The reductions
     #[arg(value_name = "SPEC", required = true)]
@@ -342,6 +356,7 @@ Examples:
 
 /// The arguments of `bench`.
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Bench {
     /// The reductions
     #[arg(value_name = "SPEC", conflicts_with = "file")]
@@ -358,9 +373,9 @@ pub struct Bench {
     /// With --scan: write a page with the map of ops and shapes, by the share of the time that is due
     #[arg(long, value_name = "FILE", requires = "scan")]
     pub html: Option<PathBuf>,
-    /// The number of shapes that `--scan` draws
-    #[arg(long, value_name = "N", default_value_t = 40, requires = "scan", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub shapes: u32,
+    /// The number of shapes that `--scan` draws; 40 if not given
+    #[arg(long, value_name = "N", requires = "scan", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub shapes: Option<u32>,
     /// Milliseconds of sampling for a case; at least 7 samples are taken
     #[arg(long, value_name = "MS", default_value_t = 120)]
     pub budget_ms: u32,
@@ -371,12 +386,12 @@ pub struct Bench {
     /// on wide rows of as many bytes, in each of four measurements
     #[arg(long, conflicts_with_all = ["specs", "file", "threads", "budget_ms", "offset", "schedule", "candidates", "json"])]
     pub scan: bool,
-    /// The limit of `--scan`; 1.2 times that of f16 and i8
-    #[arg(long, value_name = "TIMES", default_value_t = 2.5, requires = "scan")]
-    pub limit: f64,
-    /// The seed from which `--scan` draws its shapes
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "scan")]
-    pub seed: u64,
+    /// The limit of `--scan`, 2.5 if not given; 1.2 times that of f16 and i8
+    #[arg(long, value_name = "TIMES", requires = "scan")]
+    pub limit: Option<f64>,
+    /// The seed from which `--scan` draws its shapes; 1 if not given
+    #[arg(long, value_name = "N", requires = "scan")]
+    pub seed: Option<u64>,
     /// The number of threads that run the kernels
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,

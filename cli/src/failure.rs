@@ -2,6 +2,7 @@
 
 use crate::npy::NpyError;
 use crate::scalars::ScalarError;
+use cranefold::schedules::NotMeasured;
 use cranefold::{CallError, Error, ScheduleError, SpecError};
 use cranefold_reference::ReferenceError;
 use std::io;
@@ -43,19 +44,23 @@ pub enum Failure {
     InputsOfOne { given: usize },
     #[error("{option} scales the first extent, which `{spec}` does not have in row-major order")]
     NotScaled { option: &'static str, spec: String },
-    #[error("{given} old files for a spec that reads {expected} old outputs")]
+    #[error("{given} files by --old, and the spec reads {expected} old outputs, which an expression does by `d`")]
     Old { given: usize, expected: usize },
-    #[error("{given} {role} files for a spec with {expected}")]
+    #[error("{given} files by --{role}, and the spec has {expected}: one for each, in order")]
     Files { role: &'static str, given: usize, expected: usize },
     #[error("{}: {message}", shown(path))]
     Model { path: PathBuf, message: String },
     #[error("cannot read {}: {error}", shown(path))]
     Read { path: PathBuf, error: io::Error },
+    #[error("{}: a file of outputs is one array, and its name ends in .npy", shown(path))]
+    Archive { path: PathBuf },
+    #[error("{}:{line}: {error}", shown(path))]
+    NoSchedules { path: PathBuf, line: usize, error: NotMeasured },
     #[error("cannot write {}: {error}", shown(path))]
     Write { path: PathBuf, error: io::Error },
     #[error("{} is {first} and {second}: they are two files", shown(path))]
     OneFile { path: PathBuf, first: String, second: String },
-    #[error("{}: {error}", shown(path))]
+    #[error("{}: {error}", if path.as_os_str() == "-" { "the standard input".into() } else { shown(path) })]
     Npy { path: PathBuf, error: NpyError },
     #[error("{}:{line}: {error}", shown(path))]
     Line { path: PathBuf, line: usize, error: Box<Failure> },

@@ -30,9 +30,9 @@ pub enum NpyError {
     NoHeader(String),
     #[error("{0}")]
     Archive(String),
-    #[error("the file holds `{given}`, {operand} is {dtype}, which is `{expected}` in a file")]
+    #[error("the file holds `{given}`, {operand} is {dtype}, which is `{expected}` in a file{}", converted(given, *dtype))]
     DType { given: String, operand: String, dtype: DType, expected: TypeStr },
-    #[error("the file has shape {given}, {operand} has shape {expected}")]
+    #[error("the file has shape {given}, {operand} has shape {expected}; a file has the shape of its operand")]
     Shape { given: String, operand: String, expected: String },
     #[error("the file has shape {given}, the buffer of {operand} has shape {expected}, padding and gaps included")]
     Buffer { given: String, operand: String, expected: String },
@@ -63,6 +63,25 @@ impl Form {
             Form::Logical => operand.shape().to_vec(),
             Form::Raw => vec![operand.span_elems()],
         }
+    }
+}
+
+/// The words for how an array of another type is reduced.
+fn converted(given: &str, dtype: DType) -> String {
+    let known = DType::ALL.into_iter().find(|known| {
+        let name = type_str(*known).to_string();
+        *known != DType::Bf16 && name[1..] == given[given.len().min(1)..]
+    });
+    let numpy = match dtype.name().split_at(1) {
+        ("f", bits) => format!("float{bits}"),
+        ("i", bits) => format!("int{bits}"),
+        ("u", bits) => format!("uint{bits}"),
+        _ => dtype.name().to_string(),
+    };
+    match known {
+        Some(_) if dtype == DType::Bf16 => "; the bits of bf16 are those of u2".into(),
+        Some(known) => format!("; the spec may have {known}, or `array.astype(\"{numpy}\")` converts the array"),
+        None => format!("; `{given}` is no element type of a spec"),
     }
 }
 
@@ -175,7 +194,7 @@ fn open(path: &Path, most: u64) -> Result<BufReader<Box<dyn Read>>, Failure> {
     }
     Ok(BufReader::new(match path.to_str().and_then(npz::split) {
         Some((archive, name)) => {
-            let file = File::open(archive).map_err(unreadable)?;
+            let file = File::open(archive).map_err(|error| Failure::Read { path: archive.into(), error })?;
             let array = npz::read(BufReader::new(file), name, most);
             Box::new(io::Cursor::new(array.map_err(|error| Failure::Npy { path: path.into(), error })?))
         }
@@ -203,7 +222,7 @@ fn no_header(start: &[u8]) -> Option<String> {
         return Some("it is an archive; the name of one ends in .npz".into());
     }
     if !start.starts_with(&magic[..magic.len().min(start.len())]) {
-        return Some("it does not begin as `numpy.save` begins a file".into());
+        return Some("it does not begin as `numpy.save(\"x.npy\", array)` begins a file".into());
     }
     let (bytes, length) = match *start.get(6)? {
         1 => (2, u64::from(u16::from_le_bytes(start.get(8..10)?.try_into().ok()?))),

@@ -30,6 +30,9 @@ pub fn read(mut file: impl Read + Seek, name: Option<&str>, most: u64) -> Result
     let entries = directory(&mut file)?;
     let names = || entries.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(", ");
     let entry = match (name, entries.as_slice()) {
+        (Some(""), _) => {
+            return Err(NpyError::Archive(format!("a name follows the colon: the archive has {}", names())));
+        }
         (Some(name), all) => all.iter().find(|entry| entry.name == name).ok_or_else(|| {
             NpyError::Archive(format!("there is no array `{name}` in the archive; it has {}", names()))
         })?,

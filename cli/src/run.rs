@@ -122,6 +122,9 @@ pub fn places(args: &Run) -> Result<OutputFiles, Failure> {
     let named = |role: &str, paths: &'_ [PathBuf]| -> Vec<(PathBuf, String)> {
         paths.iter().enumerate().map(|(n, path)| (path.clone(), format!("{role} {n}"))).collect()
     };
+    if let Some(path) = args.output.iter().find(|path| path.extension().is_some_and(|end| end == "npz")) {
+        return Err(Failure::Archive { path: path.clone() });
+    }
     OutputFiles::of(&named("output", &args.output), &named("input", &args.input))
 }
 

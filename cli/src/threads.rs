@@ -1,6 +1,7 @@
 //! The threads that kernels are for and run on.
 
 use crate::failure::Failure;
+use cranefold::schedules::Measurement;
 use cranefold::{Compiler, Spinning};
 use std::fs::File;
 use std::path::Path;
@@ -26,9 +27,26 @@ pub fn tuned_compiler(threads: usize, schedules: Option<&Path>) -> Result<Compil
     }
     if let Some(path) = schedules {
         File::open(path).map_err(|error| Failure::Read { path: path.into(), error })?;
+        check_schedules(path)?;
     }
     let builder = Compiler::builder().threads(threads);
     Ok(schedules.map_or_else(|| builder.clone(), |path| builder.clone().schedules(path)).build()?)
+}
+
+/// Refuses a file of which no line is a schedule's, if it has any lines. A torn line among others is nobody's mistake.
+///
+/// # Errors
+/// [`Failure::NoSchedules`].
+pub fn check_schedules(path: &Path) -> Result<(), Failure> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
+    let Some(&(first, line)) = lines.peek() else { return Ok(()) };
+    let Err(error) = line.parse::<Measurement>() else { return Ok(()) };
+    match lines.any(|(_, line)| line.parse::<Measurement>().is_ok()) {
+        true => Ok(()),
+        false => Err(Failure::NoSchedules { path: path.into(), line: first + 1, error }),
+    }
 }
 
 /// An executor of `threads` threads, the calling one included, that spin between calls.

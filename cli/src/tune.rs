@@ -4,7 +4,7 @@ use crate::args::Tune;
 use crate::failure::Failure;
 use crate::figures;
 use crate::side_by_side::medians_ns;
-use crate::threads::{compiler, pool};
+use crate::threads::{check_schedules, compiler, pool};
 use cranefold::schedule::{Divided, Parts, choose_for, consider};
 use cranefold::schedules::{Measurement, append};
 use cranefold::{Compiler, Executor, Problem, Schedule, Spec, Spinning};
@@ -30,6 +30,7 @@ pub fn tune(args: &Tune, out: &mut dyn Write) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("budget={given} is outside 0 to {MOST_SECONDS} seconds")));
     }
     let specs = args.specs.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<Spec>, Failure>>()?;
+    check_schedules(&args.file)?;
     let (compiler, executor) = (compiler(args.threads)?, pool(args.threads)?);
     for spec in &specs {
         let schedules = candidates(spec, &compiler);

@@ -21,22 +21,40 @@ const ELSEWHERE: [(&str, &str); 17] = [
     ("--no-check", "`--check none`"),
 ];
 
+/// The commands of `model`.
+const MODEL: &str = "dump, plan, run and bench";
+
+/// The reasons of Rust for which a text is no number, each with ours.
+const NUMBERS: [(&str, &str); 4] = [
+    (": invalid digit found in string", "a whole number of 0 or more is expected"),
+    (": invalid float literal", "a number is expected, such as 2.5"),
+    (": number too large to fit in target type", "the greatest is 18446744073709551615"),
+    (": cannot parse integer from empty string", "a whole number of 0 or more is expected"),
+];
+
 /// The message for clap's: its first paragraph, and its tip or one of ours.
 pub fn message(clap: &str) -> String {
     let (first, rest) = clap.split_once("\n\n").unwrap_or((clap, ""));
     let text = first.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-    if let Some(before) = text.strip_suffix(": invalid digit found in string") {
-        return format!("{before}: a whole number is expected");
+    for (why, instead) in NUMBERS {
+        if let Some(before) = text.strip_suffix(why) {
+            return format!("{before}: {instead}");
+        }
+    }
+    // The help of a command alone, in place of a message.
+    if !text.contains('\'') && rest.starts_with("Usage: cranefold model") {
+        return format!("`model` takes a command: {MODEL}");
     }
     let given = |before: &str| text.strip_prefix(before).and_then(|rest| rest.split('\'').next());
-    let hint = given("unexpected argument '").and_then(|given| of_argument(given, text)).or_else(|| {
+    let hint = given("unexpected argument '").and_then(|given| of_argument(given, text, rest)).or_else(|| {
         let word = given("unrecognized subcommand '")?;
         Some(match word {
             "help" => "`cranefold --help` and `cranefold run --help` tell".to_string(),
             word if word.contains(['[', ' ']) => {
                 "a spec follows a command, as in `cranefold run \"sum f32[2,3]\"`".into()
             }
+            _ if rest.contains("Usage: cranefold model") => format!("`model` takes {MODEL}"),
             _ => "`cranefold --help` lists the commands".into(),
         })
     });
@@ -49,13 +67,20 @@ pub fn message(clap: &str) -> String {
 }
 
 /// The hint for an argument that nothing takes; the text says `found` where it stands by itself.
-fn of_argument(given: &str, text: &str) -> Option<String> {
+fn of_argument(given: &str, text: &str, rest: &str) -> Option<String> {
+    let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();
+    let takes_spec = usage.contains("SPEC");
     if !given.starts_with('-') {
         let is_array = [".npy", ".npz"].iter().any(|end| given.ends_with(end));
         return text.ends_with(" found").then(|| match is_array {
-            true => format!("a file is given as `--input {given}` or `--output {given}`"),
-            false => "a spec is one argument, in quotes".into(),
+            true if takes_spec => format!("a file is given as `--input {given}` or `--output {given}`"),
+            _ if given.contains('[') && given.contains(' ') => "one spec is taken; `bench` takes several".into(),
+            _ if takes_spec => "a spec is one argument, in quotes".into(),
+            _ => format!("`{}` takes no more", usage.split(['[', '<']).next().unwrap_or_default().trim_end()),
         });
+    }
+    if given == "--stage" {
+        return Some("`dump SPEC --stage` prints stages".into());
     }
     let (_, instead) = ELSEWHERE.iter().find(|(flag, _)| *flag == given)?;
     Some(if instead.starts_with("`-") || instead.ends_with("in the spec") {

@@ -146,6 +146,10 @@ impl<'a> Parser<'a> {
             if self.rest().is_empty() {
                 return self.finished(builder);
             }
+            if let Some(mark) = ['>', '<', '|', '&', ';'].into_iter().find(|mark| self.rest().starts_with(*mark)) {
+                let message = format!("`{mark}` is the shell's, and stands outside of the quotes of a spec");
+                return Err(SpecError::Misplaced { column: self.column(start), message });
+            }
             if self.at > 0 && !self.text[..start].ends_with(|c: char| c.is_ascii_whitespace()) {
                 return Err(self.expected("a space"));
             }
@@ -184,6 +188,11 @@ impl<'a> Parser<'a> {
         self.skip_space();
         let start = self.at;
         self.mark(Mark::Op, start);
+        if self.rest().starts_with(['"', '\'']) {
+            let message = "a spec has no quotes around itself: `sum f32[4,5]`".into();
+            return Err(SpecError::Misplaced { column: self.column(start), message });
+        }
+        self.refuse_file("a spec begins with an op, as in `sum f32[4,5]`")?;
         let op = self.name("the name of an op")?.to_string();
         if spellings::dtype(&op).is_ok() && self.next_is('[') {
             return Err(self.type_for_op(&op, start));
@@ -265,8 +274,22 @@ impl<'a> Parser<'a> {
         Ok(&rest[..end])
     }
 
+    /// Refuses the name of a file at this place; the message ends with what stands here.
+    fn refuse_file(&self, instead: &str) -> Result<(), SpecError> {
+        let word = self.rest().split(|c: char| c.is_ascii_whitespace() || c == ',').next().unwrap_or_default();
+        let is_file = [".npy", ".npz", ".txt", ".csv", ".onnx"].iter().any(|end| word.ends_with(end));
+        match is_file {
+            true => {
+                let message = format!("`{}` is a file, which no spec names: {instead}", shorten(word));
+                Err(SpecError::Misplaced { column: self.column(self.at), message })
+            }
+            false => Ok(()),
+        }
+    }
+
     fn word(&mut self, builder: Builder) -> Result<Builder, SpecError> {
         let start = self.at;
+        self.refuse_file("an operand is its type and its shape, as in `f32[4,5]`")?;
         let name = self.name("a word")?;
         match spellings::word(name) {
             _ if self.next_is('[') || spellings::dtype(name).is_ok() => self.operands(builder, name, start),
@@ -361,7 +384,7 @@ impl<'a> Parser<'a> {
         self.begun = start;
         self.expect('[', "`[` and a shape, as in `f32[2,3]`")?;
         let mut shape = vec![];
-        for (axis, extent) in self.ints(']', "an extent or `]`")?.into_iter().enumerate() {
+        for (axis, extent) in self.ints(']', EXTENT)?.into_iter().enumerate() {
             shape.push(u64::try_from(extent).map_err(|_| SpecError::NegativeExtent { axis, extent })?);
         }
         let layout = if self.eat('@') { self.layout()? } else { Layout::row_major() };
@@ -390,6 +413,7 @@ impl<'a> Parser<'a> {
         if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic()) {
             return Err(self.expected("a dtype or `@` and a layout"));
         }
+        self.refuse_file("`->` names the type of the output, as in `-> f64`")?;
         let dtype = self.dtype()?;
         if self.next_is('[') {
             let message = "the shape of the output follows from the axes, and `->` names its type alone; with `keep_dims` \
@@ -412,6 +436,10 @@ impl<'a> Parser<'a> {
             (None, "any") => Layout::any(),
             (None, "") if self.rest().starts_with('+') => Layout::row_major(),
             (None, "") => return Err(self.expected("a layout tag, `any`, `(` or `+`")),
+            (None, "F" | "f") => {
+                let message = "column-major order is `@ba` for rank 2 and `@cba` for rank 3".into();
+                return Err(SpecError::Misplaced { column, message });
+            }
             (None, tag) => Layout::tag(tag).map_err(refused)?,
         };
         if !self.eat('+') {
@@ -435,10 +463,21 @@ impl<'a> Parser<'a> {
         if self.eat(close) {
             return Ok(ints);
         }
+        let is_shape = expected == EXTENT;
         loop {
+            self.skip_space();
+            if is_shape && self.rest().starts_with(|c: char| c.is_ascii_alphabetic()) {
+                let message =
+                    "an extent is a number, which is known when the kernel is compiled, as in `[64,512]`".into();
+                return Err(SpecError::Misplaced { column: self.column(self.at), message });
+            }
             ints.push(self.int(expected)?);
             if self.eat(close) {
                 return Ok(ints);
+            }
+            if is_shape && self.rest().starts_with(['e', 'E', 'k', 'K', 'M', 'G', '_', '.', '\'']) {
+                let message = "an extent is a number of elements, in digits alone, as in `[1000000]`".into();
+                return Err(SpecError::Misplaced { column: self.column(self.at), message });
             }
             if close == ']' && self.rest().starts_with(['x', 'X', '*', ';']) {
                 let message = "extents are separated by commas, as in `[4,5]`".into();
@@ -459,6 +498,10 @@ impl<'a> Parser<'a> {
             return Err(self.expected(expected));
         }
         let text = &self.text[start..self.at];
+        if text.len() > 1 && text.trim_start_matches('-').starts_with('0') && text != "-0" {
+            let message = format!("`{}` begins with 0: digits stand without commas, as in `[1000000]`", shorten(text));
+            return Err(SpecError::Misplaced { column: self.column(start), message });
+        }
         text.parse().map_err(|_| SpecError::IntegerTooLarge { column: self.column(start), text: shorten(text) })
     }
 
@@ -503,6 +546,11 @@ impl<'a> Parser<'a> {
         match self.name("`memory` or `logical`")? {
             "memory" => Ok(Order::Memory),
             "logical" => Ok(Order::Logical),
+            "C" | "F" | "A" | "K" | "c" | "fortran" => {
+                let message = "`order` is that of the additions, `memory` or `logical`; a layout stands behind the shape, as in \
+                               `f32[4,5]@ba`, which is column-major";
+                Err(SpecError::Misplaced { column: self.column(at), message: message.into() })
+            }
             _ => {
                 self.at = at;
                 Err(self.expected("`memory` or `logical`"))
@@ -555,6 +603,9 @@ impl<'a> Parser<'a> {
         self.text[..at].chars().count() + 1
     }
 }
+
+/// The words for an extent that is expected.
+const EXTENT: &str = "an extent or `]`";
 
 pub(super) fn shorten(text: &str) -> String {
     text.chars().take(40).collect()

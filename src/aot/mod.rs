@@ -101,6 +101,10 @@ pub struct Library {
     pub scratch_bytes: Vec<u64>,
 }
 
+/// The reason for which a name is refused.
+const NO_IDENTIFIER: &str =
+    "the name is no identifier of C, which is letters, digits and `_`, begins with no digit, and is no word of C";
+
 /// Returns one object of several reductions for a target, with a function each, as [`emit`] makes it of one. `name` is an
 /// identifier of C, of which the header's guard is made; `about` is a sentence about the whole, for the header.
 ///
@@ -127,7 +131,7 @@ pub fn emit_all(
     options: &Options,
 ) -> Result<Library, Error> {
     if !symbol::is_identifier(name) {
-        return Err(refused(name.escape_default().to_string(), "the name is no identifier of C"));
+        return Err(refused(name.escape_default().to_string(), NO_IDENTIFIER));
     }
     let symbols = members.iter().map(|member| self::name(member.spec, member.symbol));
     let symbols = symbols.collect::<Result<Vec<_>, _>>()?;
@@ -163,7 +167,7 @@ fn refused(name: String, reason: &str) -> Error {
 fn name(spec: &Spec, given: Option<&str>) -> Result<String, Error> {
     match given {
         Some(name) if symbol::is_identifier(name) => Ok(name.to_string()),
-        Some(name) => Err(refused(name.escape_default().to_string(), "the name is no identifier of C")),
+        Some(name) => Err(refused(name.escape_default().to_string(), NO_IDENTIFIER)),
         None => Ok(symbol::of(spec)),
     }
 }

@@ -26,10 +26,16 @@ use std::io::Write;
 /// wrong.
 pub fn bench(args: &Bench, out: &mut dyn Write) -> Result<(), Failure> {
     if args.scan {
-        let drawn = scan::Drawn { seed: args.seed, shapes: args.shapes as usize };
-        return scan::scan(args.limit, drawn, args.html.as_deref(), out);
+        let drawn = scan::Drawn { seed: args.seed.unwrap_or(1), shapes: args.shapes.unwrap_or(40) as usize };
+        return scan::scan(args.limit.unwrap_or(2.5), drawn, args.html.as_deref(), out);
     }
     // clap drops what an argument requires where that conflicts with another.
+    // Beside a SPEC, with which --scan does not stand, clap does not ask for --scan.
+    let of_scan =
+        [("--limit", args.limit.is_some()), ("--seed", args.seed.is_some()), ("--shapes", args.shapes.is_some())];
+    if let Some((option, _)) = of_scan.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::Usage(format!("{option} is for --scan, which draws its own specs")));
+    }
     if args.html.is_some() {
         let message = "--html is for --scan; the page of one kernel is that of `explain SPEC --html FILE`";
         return Err(Failure::Usage(message.into()));

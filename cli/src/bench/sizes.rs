@@ -5,6 +5,7 @@ use super::measure::{Order, measure};
 use crate::args::Bench;
 use crate::arrays::moved_bytes;
 use crate::failure::Failure;
+use crate::figures;
 use crate::output_files::OutputFiles;
 use crate::page::{Series, rates};
 use crate::progress::Progress;
@@ -55,7 +56,7 @@ pub fn draw(entries: &[Entry], path: &Path, args: &Bench, out: &mut dyn Write) -
     places.write(|_, _, file| file.write_all(text.as_bytes()).map_err(unwritten))?;
     for Series { name, points, .. } in series {
         let points: Vec<String> =
-            points.iter().map(|(bytes, rate)| format!("{rate:.1} at {:.0} KB", bytes / 1024.0)).collect();
+            points.iter().map(|(bytes, rate)| format!("{rate:.1} at {}", figures::size(*bytes as u64))).collect();
         writeln!(out, "{name}: {} GB/s", points.join(", ")).map_err(Failure::Stdout)?;
     }
     Ok(())

@@ -56,7 +56,12 @@ pub fn load(path: &Path, bind: &[String]) -> Result<Loaded, Failure> {
             Ok(Loaded { graph, external: vec![] })
         }
         _ => {
-            let text = String::from_utf8(bytes).map_err(|_| wrong(path, "the text of a graph is UTF-8"))?;
+            let text = String::from_utf8(bytes).map_err(|_| {
+                wrong(
+                    path,
+                    "a model ends in .onnx or .xml; else it is the text of a graph, which is UTF-8, and this is not",
+                )
+            })?;
             let graph = Graph::bound(&text, &options.dims).map_err(|error| unread(path, error))?;
             Ok(Loaded { graph, external: vec![] })
         }

@@ -133,6 +133,11 @@ fn assigned(
     for text in given {
         let named = text.split_once('=').filter(|(name, _)| names.contains(name));
         let Some((name, file)) = named else {
+            let other = text.split_once('=').filter(|_| !Path::new(text).exists());
+            if let Some((name, _)) = other {
+                let known = names.join(", ");
+                return Err(wrong(path, format!("there is no {role} `{name}`: there is {known}")));
+            }
             unnamed.push(PathBuf::from(text));
             continue;
         };

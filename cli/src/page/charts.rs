@@ -56,74 +56,96 @@ pub struct Roofline {
 
 /// The roofline: operations per second over operations per byte, on axes of powers.
 pub fn roofline(of: &Roofline) -> Svg {
-    let (width, height) = (1080.0, 380.0);
+    let (left, right, bottom) = (44.0, 392.0, 250.0);
     let rate = |ns: f64| of.operations_per_byte * of.bytes / ns;
-    let points = [of.times_ns.0.map(rate), Some(rate(of.times_ns.1))];
+    let points = [("predicted", of.times_ns.0.map(rate), false), ("measured", Some(rate(of.times_ns.1)), true)];
     let slowest = of.levels.iter().map(|l| l.1).fold(f64::INFINITY, f64::min);
     let fastest = of.levels.iter().map(|l| l.1).fold(0.0, f64::max);
     let ridge = of.peak / slowest;
     let x = Axis::over(
         [of.operations_per_byte / 4.0, of.operations_per_byte * 4.0, ridge * 2.0].into_iter(),
         10.0,
-        (64.0, 700.0),
+        (left, right),
     );
-    let rates = points.into_iter().flatten().flat_map(|p| [p / 2.0, p]).chain([of.peak, of.peak * 1.5]);
-    let y = Axis::over(rates.chain([x.values.0 * fastest]), 10.0, (320.0, 24.0));
-    let mut svg = Svg::new(width, height);
+    let rates =
+        points.iter().filter_map(|(_, rate, _)| *rate).flat_map(|p| [p / 2.0, p]).chain([of.peak, of.peak * 1.5]);
+    let y = Axis::over(rates.chain([x.values.0 * fastest]), 10.0, (bottom, 24.0));
+    let mut svg = Svg::fitting(400.0, bottom + 64.0 + ROW * (points.len() + of.levels.len() + 1) as f64);
     for value in x.ticks(10.0) {
-        svg.grid([(x.at(value), 320.0), (x.at(value), 24.0)]);
-        svg.words((x.at(value), 338.0), "middle", "small mute", &tick(value));
+        svg.grid([(x.at(value), bottom), (x.at(value), 24.0)]);
+        svg.words((x.at(value).min(right - 10.0), bottom + 16.0), "middle", "small mute", &tick(value));
     }
     for value in y.ticks(10.0) {
-        svg.grid([(64.0, y.at(value)), (700.0, y.at(value))]);
-        svg.words((58.0, y.at(value) + 4.0), "end", "small mute", &tick(value));
+        svg.grid([(left, y.at(value)), (right, y.at(value))]);
+        svg.words((left - 5.0, y.at(value) + 4.0), "end", "small mute", &tick(value));
     }
-    svg.words((382.0, 360.0), "middle", "mute", "operations for each byte moved");
-    svg.words((8.0, 14.0), "start", "mute", "billions of operations a second");
-    svg.line(&[(x.at(of.peak / fastest), y.at(of.peak)), (700.0, y.at(of.peak))], "mute", false);
-    svg.words((696.0, y.at(of.peak) - 6.0), "end", "small", &format!("vector units: {:.0}", of.peak));
+    svg.words(((left + right) / 2.0, bottom + 34.0), "middle", "mute", "operations for each byte moved");
+    svg.words((4.0, 14.0), "start", "mute", "billions of operations a second");
+    svg.line(&[(x.at(of.peak / fastest), y.at(of.peak)), (right, y.at(of.peak))], "mute", false);
+    let mut row = bottom + 64.0;
+    for (name, rate, full) in points {
+        let words = rate.map_or("no model".into(), |rate| format!("{rate:.1} billion operations a second"));
+        let words = format!("{name}: {words}");
+        if let Some(rate) = rate {
+            svg.dot((x.at(of.operations_per_byte), y.at(rate)), "red", full, &words);
+        }
+        svg.dot((22.0, row - 4.0), "red", full, name);
+        svg.words((44.0, row), "start", "", &words);
+        row += ROW;
+    }
+    // The names of lines stand below one another, each after a stroke of its line.
+    let stroke = |svg: &mut Svg, row: f64, colour: &str, dashed: bool, words: &str| {
+        svg.line(&[(8.0, row - 4.0), (36.0, row - 4.0)], colour, dashed);
+        svg.words((44.0, row), "start", "", words);
+    };
+    stroke(&mut svg, row, "mute", false, &format!("vector units: {:.0} billion operations a second", of.peak));
     for (number, (name, bytes_per_ns)) in of.levels.iter().enumerate() {
         let start = (y.values.0 / bytes_per_ns).max(x.values.0);
         let end = (of.peak / bytes_per_ns).min(x.values.1);
-        if start >= end {
-            continue;
+        let (colour, dashed) = (COLOURS[number % COLOURS.len()], number != of.level);
+        if start < end {
+            let ends = [(x.at(start), y.at(start * bytes_per_ns)), (x.at(end), y.at(end * bytes_per_ns))];
+            svg.line(&ends, colour, dashed);
         }
-        let ends = [(x.at(start), y.at(start * bytes_per_ns)), (x.at(end), y.at(end * bytes_per_ns))];
-        svg.line(&ends, COLOURS[number % COLOURS.len()], number != of.level);
-        // The names stand below one another beside the chart, each after a stroke of its line.
-        let at = (716.0, 98.0 + 20.0 * number as f64);
-        svg.line(&[(at.0, at.1 - 4.0), (at.0 + 26.0, at.1 - 4.0)], COLOURS[number % COLOURS.len()], number != of.level);
         let here = if number == of.level { ", where the data lie" } else { "" };
-        svg.words((at.0 + 32.0, at.1), "start", "small", &format!("{name}: {bytes_per_ns:.0} GB/s{here}"));
-    }
-    let at = x.at(of.operations_per_byte);
-    for (rate, name, full) in [(points[0], "predicted", false), (points[1], "measured", true)] {
-        let Some(rate) = rate else { continue };
-        svg.dot((at, y.at(rate)), "red", full, &format!("{name}: {rate:.1} billion operations a second"));
-    }
-    let legend = [(points[0], "predicted", false), (points[1], "measured", true)];
-    for (number, (rate, name, full)) in legend.into_iter().enumerate() {
-        let row = 44.0 + 20.0 * number as f64;
-        svg.dot((729.0, row - 4.0), "red", full, name);
-        let words = rate.map_or(format!("{name}: no model"), |rate| format!("{name}: {rate:.1}"));
-        svg.words((748.0, row), "start", "small", &words);
+        row += ROW;
+        stroke(&mut svg, row, colour, dashed, &format!("{name}: {bytes_per_ns:.0} GB/s{here}"));
     }
     svg
 }
 
-/// Bars of times, the first one marked.
+/// The height of a line of a legend.
+const ROW: f64 = 19.0;
+
+/// The words of a text in lines of at most so many characters; a longer word is a line.
+fn lines(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => *line += &format!(" {word}"),
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// Bars of times, each below its name, the first one marked.
 pub fn bars(rows: &[(String, f64)]) -> Svg {
     let most = rows.iter().map(|(_, ns)| *ns).fold(1e-9, f64::max);
-    let longest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) as f64;
-    let left = (longest * 7.3 + 20.0).clamp(120.0, 520.0);
-    let mut svg = Svg::new(left + 500.0, 26.0 * rows.len() as f64 + 12.0);
-    for (number, (name, ns)) in rows.iter().enumerate() {
-        let y = 8.0 + 26.0 * number as f64;
-        let length = (300.0 * ns / most).max(2.0);
-        svg.words((left - 10.0, y + 14.0), "end", "", name);
-        svg.rect((left, y), (length, 18.0), if number == 0 { "orange" } else { "sky" });
+    let named: Vec<(Vec<String>, f64)> = rows.iter().map(|(name, ns)| (lines(name, 54), *ns)).collect();
+    let lines: usize = named.iter().map(|(lines, _)| lines.len()).sum();
+    let mut svg = Svg::fitting(400.0, 15.0 * lines as f64 + 32.0 * rows.len() as f64 + 4.0);
+    let mut y = 0.0;
+    for (number, (lines, ns)) in named.iter().enumerate() {
+        for line in lines {
+            y += 15.0;
+            svg.words((4.0, y), "start", "", line);
+        }
+        let length = (220.0 * ns / most).max(2.0);
+        svg.rect((4.0, y + 5.0), (length, 17.0), if number == 0 { "orange" } else { "sky" });
         let times = if number == 0 { " (chosen)".into() } else { format!(" ({:.2} times)", ns / rows[0].1) };
-        svg.words((left + length + 8.0, y + 14.0), "start", "small", &(figures::time(*ns) + &times));
+        svg.words((length + 12.0, y + 18.0), "start", "", &(figures::time(*ns) + &times));
+        y += 32.0;
     }
     svg
 }
@@ -139,26 +161,34 @@ pub struct Series {
 
 /// Rates over sizes.
 pub fn rates(series: &[Series]) -> Svg {
-    let below = 396.0;
-    let mut svg = Svg::new(760.0, below + 20.0 * series.len() as f64 + 8.0);
+    let (left, right, bottom) = (40.0, 492.0, 300.0);
+    let named: Vec<(Vec<String>, &Series)> = series.iter().map(|s| (lines(&s.name, 60), s)).collect();
+    let count: usize = named.iter().map(|(lines, _)| lines.len()).sum();
+    let mut svg = Svg::fitting(520.0, bottom + 56.0 + ROW * count as f64);
     let points = || series.iter().flat_map(|s| s.points.iter().copied());
-    let x = Axis::over(points().map(|p| p.0), 4.0, (64.0, 740.0));
+    let x = Axis::over(points().map(|p| p.0), 4.0, (left, right));
     let most = points().map(|p| p.1).fold(1.0, f64::max);
     let step = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0].into_iter().find(|s| most / s <= 8.0).unwrap_or(500.0);
     let top = (most / step).ceil() * step;
-    let y = |rate: f64| 336.0 - 306.0 * rate / top;
+    let y = |rate: f64| bottom - (bottom - 30.0) * rate / top;
     for size in x.ticks(4.0) {
-        svg.grid([(x.at(size), 336.0), (x.at(size), 30.0)]);
-        svg.words((x.at(size), 354.0), "middle", "small mute", &figures::size(size as u64));
+        svg.grid([(x.at(size), bottom), (x.at(size), 30.0)]);
+        svg.words((x.at(size), bottom + 16.0), "middle", "small mute", &figures::size(size as u64));
     }
     for n in 0..=(top / step) as u32 {
         let rate = f64::from(n) * step;
-        svg.grid([(64.0, y(rate)), (740.0, y(rate))]);
-        svg.words((58.0, y(rate) + 4.0), "end", "small mute", &format!("{rate:.0}"));
+        svg.grid([(left, y(rate)), (right, y(rate))]);
+        svg.words((left - 5.0, y(rate) + 4.0), "end", "small mute", &format!("{rate:.0}"));
     }
-    svg.words((8.0, 18.0), "start", "mute", "GB/s read and written");
-    svg.words((400.0, 376.0), "middle", "mute", "bytes read and written");
-    for (number, Series { name, points, is_ceiling }) in series.iter().enumerate() {
+    svg.words((4.0, 18.0), "start", "mute", "GB/s read and written");
+    svg.words(
+        ((left + right) / 2.0, bottom + 34.0),
+        "middle",
+        "mute",
+        "bytes read and written, as the first extent grows",
+    );
+    let mut row = bottom + 58.0;
+    for (number, (names, Series { name, points, is_ceiling })) in named.iter().enumerate() {
         let colour = if *is_ceiling { "mute" } else { COLOURS[number % COLOURS.len()] };
         let line: Vec<(f64, f64)> = points.iter().map(|&(bytes, rate)| (x.at(bytes), y(rate))).collect();
         svg.line(&line, colour, *is_ceiling);
@@ -166,9 +196,11 @@ pub fn rates(series: &[Series]) -> Svg {
             let text = format!("{name}: {rate:.1} GB/s at {}", figures::size(*bytes as u64));
             svg.dot(at, colour, true, &text);
         }
-        let row = below + 20.0 * number as f64;
-        svg.line(&[(64.0, row - 4.0), (92.0, row - 4.0)], colour, *is_ceiling);
-        svg.words((100.0, row), "start", "small", name);
+        svg.line(&[(left, row - 4.0), (left + 28.0, row - 4.0)], colour, *is_ceiling);
+        for line in names {
+            svg.words((left + 36.0, row), "start", "", line);
+            row += ROW;
+        }
     }
     svg
 }

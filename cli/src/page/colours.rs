@@ -58,7 +58,7 @@ fn colour<'a>(style: &'a str, name: &str) -> &'a str {
 
 /// The styles of light and of dark screens. The dark one does not repeat what stands on any.
 fn themes() -> [(&'static str, String); 2] {
-    let (light, dark) = STYLE.split_once("@media (prefers-color-scheme: dark)").expect("a dark style");
+    let (light, dark) = STYLE.split_once("@media screen and (prefers-color-scheme: dark)").expect("a dark style");
     [("light", light.to_string()), ("dark", format!("{dark}{light}"))]
 }
 

@@ -114,13 +114,16 @@ pub fn table(nest: &str, code: &str, hot: Option<&str>) -> String {
     for (l, r) in pairs(&left, &right) {
         let inside = l.map(|l| &left[l]).or(r.map(|r| &right[r])).map_or("", |stretch| stretch.inside.as_str());
         let is_hot = hot == Some(inside);
-        let cell = |stretch: Option<&Stretch>| stretch.map_or(String::new(), |s| s.lines.iter().map(line).collect());
+        let cell = |stretch: Option<&Stretch>| match stretch {
+            Some(s) => format!("<td><pre>{}</pre></td>", s.lines.iter().map(line).collect::<String>()),
+            None => "<td></td>".into(),
+        };
         let name = match inside {
             "" => "<span class=\"mute\">outside</span>".to_string(),
             var => format!("<code>{}</code>", escape(var)),
         };
         rows += &format!(
-            "<tr{}><th scope=\"row\">{name}{}</th><td><pre>{}</pre></td><td><pre>{}</pre></td></tr>\n",
+            "<tr{}><th scope=\"row\">{name}{}</th>{}{}</tr>\n",
             if is_hot { " class=\"hot\"" } else { "" },
             if is_hot { " <span class=\"badge\">hot</span>" } else { "" },
             cell(l.map(|l| &left[l])),

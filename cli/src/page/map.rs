@@ -15,18 +15,17 @@ pub struct Map {
     cells: BTreeMap<(usize, usize), (String, f64)>,
 }
 
-/// The shares from which a cell has each colour and mark, from the best.
+/// The shares from which a cell has each colour, from the best, and the words for them.
 const BANDS: [(f64, &str, &str); 5] = [
-    (0.9, "#2fc197", "as due"),
-    (0.66, "#8accf3", "to two thirds"),
-    (0.4, "#f0e442", "to 0.4"),
-    (0.25, "#f0b42d", "to a quarter"),
-    (0.0, "#f08136", "less"),
+    (0.9, "#2fc197", "0.9 and more"),
+    (0.66, "#8accf3", "0.66 to 0.9"),
+    (0.4, "#f0e442", "0.4 to 0.66"),
+    (0.25, "#f0b42d", "0.25 to 0.4"),
+    (0.0, "#f08136", "under 0.25"),
 ];
 
-fn band(share: f64) -> (&'static str, &'static str) {
-    let (_, colour, words) = BANDS.into_iter().find(|(least, ..)| share >= *least).unwrap_or(BANDS[BANDS.len() - 1]);
-    (colour, words)
+fn colour(share: f64) -> &'static str {
+    BANDS.into_iter().find(|(least, ..)| share >= *least).unwrap_or(BANDS[BANDS.len() - 1]).1
 }
 
 impl Map {
@@ -44,8 +43,9 @@ impl Map {
 
     /// The page.
     pub fn page(&self, seed: u64) -> String {
-        let heads =
-            self.shapes.iter().map(|(n, name)| format!("<th scope=\"col\" title=\"{}\">{n}</th>", escape(name)));
+        let heads = self.shapes.iter().map(|(n, name)| {
+            format!("<th scope=\"col\" title=\"{}\"><a href=\"#shape-{n}\">{n}</a></th>", escape(name))
+        });
         let mut rows = String::new();
         for (row, op) in self.ops.iter().enumerate() {
             rows += &format!("<tr><th scope=\"row\"><code>{}</code></th>", escape(op));
@@ -53,10 +53,9 @@ impl Map {
                 rows += &match self.cells.get(&(row, *shape)) {
                     None => "<td></td>".to_string(),
                     Some((spec, share)) => {
-                        let (colour, words) = band(*share);
                         format!(
-                            "<td class=\"cell\" style=\"background:{colour}\" title=\"{}: {share:.2} of the due cost, \
-                             {words}\">{:.1}</td>",
+                            "<td class=\"cell\" style=\"background:{}\" title=\"{}: {share:.2} of the due speed\">{:.1}</td>",
+                            colour(*share),
                             escape(spec),
                             share.min(9.9)
                         )
@@ -65,22 +64,23 @@ impl Map {
             }
             rows += "</tr>\n";
         }
-        let shapes =
-            self.shapes.iter().map(|(n, name)| format!("<li value=\"{n}\"><code>{}</code></li>", escape(name)));
-        let legend = BANDS.map(|(least, colour, words)| {
-            format!("<span class=\"cell\" style=\"background:{colour}\">{least:.2}</span> {words} &nbsp; ")
+        let shapes = self
+            .shapes
+            .iter()
+            .map(|(n, name)| format!("<li value=\"{n}\" id=\"shape-{n}\"><code>{}</code></li>", escape(name)));
+        let legend = BANDS.map(|(_, colour, words)| {
+            format!("<span class=\"legend\"><span class=\"cell\" style=\"background:{colour}\">&emsp;</span> {words}</span> ")
         });
         let body = format!(
-            "<style>.cell {{ color: #10161c; text-align: right; padding: .1rem .3rem; font-size: .72rem; border: 1px solid \
-             var(--paper); }} .map th {{ padding: .1rem .4rem; font-size: .75rem; }} .map {{ border-collapse: collapse; }}</style>\n\
-             <p>Each cell is the time that is due over the time that a call takes: 1 is as fast as the same op on wide rows of as many \
-             bytes. The pointer shows the spec.</p>\n<p>{}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The \
-             map\"><table class=\"map\"><thead><tr><td></td>{}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
+            "<p>Each cell is the time that is due over the time that a call takes: 1 is as fast as the same op on wide rows of as many \
+             bytes, 0.5 takes twice as long. The head of a column leads to its shape; the pointer shows a cell's spec.</p>\n<p>{}</p>\n\
+             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The map\"><table \
+             class=\"map\"><thead><tr><td></td>{}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
             legend.concat(),
             heads.collect::<String>()
         );
         let sections = [
-            Section { id: "map", title: "Ops and shapes, by the share of the due cost", body },
+            Section { id: "map", title: "Ops and shapes, by the share of the due speed", body },
             Section { id: "shapes", title: "The shapes", body: format!("<ol>{}</ol>", shapes.collect::<String>()) },
         ];
         page(&format!("bench --scan --seed {seed} --shapes {}", self.shapes.len()), "", &sections)

@@ -51,8 +51,9 @@ pub fn of_kernel(spec: &Spec, kernel: &Kernel, measured: &Measured) -> Result<St
         vec![Section { id: "tree", title: "The tree of one slice", body: trees(&problem, kernel, &told("tree")) }];
     sections.push(Section { id: "layout", title: "The operands in memory", body: layouts(spec) });
     let (nest, code) = (kernel.dump("legalize")?, kernel.dump("asm")?);
-    let caption = "Left the statements after the last pass, right the instructions that were made of them. A loop over lanes is one \
-                   vector instruction. The loop that does most of the work is marked.";
+    let caption = "The statements after the last pass stand beside the instructions that were made of them. A loop over lanes is \
+                   one vector instruction or a few. The code of a loop may have its first or last turns before and after it. The loop \
+                   that does most of the work is marked.";
     let body = format!("<p>{caption}</p>\n{}", loops::table(&nest, &code, work.hot_loop.as_deref()));
     sections.push(Section { id: "loops", title: "The loop nest and its machine code", body });
     sections.push(Section {
@@ -78,16 +79,27 @@ pub fn of_kernel(spec: &Spec, kernel: &Kernel, measured: &Measured) -> Result<St
 /// The trees of the reductions; in words where there is none to draw.
 fn trees(problem: &Problem, kernel: &Kernel, told: &str) -> String {
     let computation = problem.computation_in(kernel.schedule().form).filter(|_| !problem.walks.is_empty());
-    let mut body = String::new();
+    // Reductions with one tree share its picture.
+    let mut drawn: Vec<(String, Tree)> = vec![];
     for group in computation.iter().flat_map(|c| &c.stages).flat_map(|stage| &stage.groups) {
         if let Method::Select { .. } = group.reducer.method {
             continue;
         }
         let tree = Tree::of(&problem.walks[group.walk], &group.reducer.method);
-        let caption =
-            format!("{}: the order is part of the meaning, so the bits are the same on every machine.", group.name);
-        body += &figure(&tree::picture(&tree), &format!("The reduction tree of {}", group.name), &caption);
+        match drawn.iter_mut().find(|(_, known)| *known == tree) {
+            Some((names, _)) => *names += &format!(", {}", group.name),
+            None => drawn.push((group.name.to_string(), tree)),
+        }
     }
+    let pictures = drawn.iter().map(|(names, tree)| {
+        let blocks = if tree.blocks() > 1 { "; blocks merge in pairs, the older first" } else { "" };
+        let caption = format!(
+            "{names}: each square is an element of the slice. A lane is a column, and combines its elements from the top down{blocks}; \
+             the lanes fold last. This order is part of the meaning, so the bits are the same on every machine."
+        );
+        figure(&tree::picture(tree), &format!("The reduction tree of {names}"), &caption)
+    });
+    let body: String = pictures.collect();
     if body.is_empty() { format!("<p>{}</p>", escape(told)) } else { body }
 }
 
@@ -99,10 +111,9 @@ fn layouts(spec: &Spec) -> String {
             let extents: Vec<String> = operand.shape().iter().map(u64::to_string).collect();
             let name = format!("{role} {number}: {}[{}]", operand.dtype(), extents.join(","));
             all += &match layout::picture(operand) {
-                Some(svg) => {
+                Some((svg, words)) => {
                     let name = format!("{name}@{}", operand.layout());
-                    let caption =
-                        format!("{name}, {} in the buffer; the first places.", figures::size(operand.span_bytes()));
+                    let caption = format!("{name}: {}, {words}", figures::size(operand.span_bytes()));
                     figure(&svg, &name, &caption)
                 }
                 None if operand.layout().is_row_major() => {
@@ -134,8 +145,9 @@ fn roof(kernel: &Kernel, operations: u64, times_ns: (Option<f64>, f64)) -> Resul
         level: level.min(memory::SIZES.len() - 1),
         peak: Machine::TYPICAL.vector_ops * lanes,
     });
-    let caption = "The slopes are the rates at which a plain loop reads on this machine now; the level line is the model's rate of \
-                   operations on lanes of 32 bits. A kernel at its slope waits for memory.";
+    let caption = "The slopes are the rates at which a plain loop reads so many bytes on this machine now; the level line is the \
+                   model's rate of operations on lanes of 32 bits. A kernel at its slope waits for memory, and one at the level line \
+                   for the vector units.";
     Ok(figure(&svg, "The roofline of this kernel", caption))
 }
 
@@ -162,7 +174,8 @@ fn schedules(problem: &Problem, kernel: &Kernel) -> String {
     let terms = cost.terms().into_iter().filter(|(_, ns)| *ns > 0.0);
     let terms: Vec<String> = terms.map(|(name, ns)| format!("{name} {}", figures::time(ns))).collect();
     format!(
-        "{}\n<p>The chosen one: {}.</p>",
+        "{}\n<p>The chosen one: {}. The times of reading, computing and visiting accumulators overlap: together they take the root of \
+         the sum of their squares. The others add up.</p>",
         figure(&charts::bars(&rows), "Expected times of the schedules", &caption),
         escape(&terms.join(", "))
     )

@@ -159,10 +159,12 @@ fn what_is_refused_of_raw_files() {
     run(
         "sum i32[6]",
         &["--input", &flat],
-        &format!("{flat}: the file holds `<f4`, input 0 is i32, which is `<i4` in a file"),
+        &format!(
+            "{flat}: the file holds `<f4`, input 0 is i32, which is `<i4` in a file; the spec may have f32, or `array.astype(\"int32\")` converts the array"
+        ),
     );
     run("sum f32[3] -> @+7", &["--old", &flat], &buffer(&flat, "[6]", "output 0", "[8]"));
-    run("min,max f32[3]", &["--old", &flat], "1 old files for a spec with 2");
+    run("min,max f32[3]", &["--old", &flat], "1 files by --old, and the spec has 2: one for each, in order");
     let short = files.write("short.npy", "<f4", &[8], &[0; 24]);
     let message = format!("{short}: 24 bytes of elements follow the header, 32 belong to shape [8]");
     run("sum f32[2,3]@aB2b", &["--input", &short], &message);

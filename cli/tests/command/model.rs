@@ -76,7 +76,7 @@ fn what_is_no_model_or_no_input_is_refused() {
     refuses(&["model", "run", &good], &format!("{good}: no file for the input `x`: --input x=F.npy"));
     refuses(
         &["model", "run", &good, "--input", &x, "--output", &out],
-        &format!("{x}: the file has shape [5,3], x has shape [3,5]"),
+        &format!("{x}: the file has shape [5,3], x has shape [3,5]; a file has the shape of its operand"),
     );
     refuses(
         &["model", "run", &good, "--input", &format!("x={x}"), "--input", &format!("x={x}")],
@@ -262,7 +262,10 @@ fn the_kernels_of_a_model_are_compiled_into_one_object() {
     works(&emit(&path("opaque.txt"), &["--kernels-only", "--target", "s390x-unknown-linux-gnu"]));
     fs::write(path("none.txt"), "graph { x: f32[3] = input; return x }").expect("a file");
     refuses(&emit(&path("none.txt"), &[]), &format!("{}: its plan has no kernels", path("none.txt")));
-    refuses(&emit(&path("graph.txt"), &["--symbol", "a b"]), "no object of `a b`: the name is no identifier of C");
+    refuses(
+        &emit(&path("graph.txt"), &["--symbol", "a b"]),
+        "no object of `a b`: the name is no identifier of C, which is letters, digits and `_`, begins with no digit, and is no word of C",
+    );
 }
 
 /// A tensor outside of the model, by a file of the same folder and by links that lead out of it.

@@ -22,7 +22,7 @@ fn command_lines() {
         ),
         (
             &["run", "sum f32[2]", "--random", "-"],
-            "invalid value '-' for '--random <SEED>': a whole number is expected",
+            "invalid value '-' for '--random <SEED>': a whole number of 0 or more is expected",
         ),
         (
             &["run", "sum f32[2]", "--input", "a.npy", "--random", "1"],
@@ -76,8 +76,14 @@ fn arguments() {
             &["run", "sum f32[2]", "--executor", "reference", "--schedule", "jam=2"],
             "the reference executor has no schedule: it is for native and interpreter",
         ),
-        (&["run", "sum f32[2]", "--input", "a.npy", "--input", "b.npy"], "2 input files for a spec with 1"),
-        (&["run", "sum f32[2]", "--output", "a.npy", "--output", "b.npy"], "2 output files for a spec with 1"),
+        (
+            &["run", "sum f32[2]", "--input", "a.npy", "--input", "b.npy"],
+            "2 files by --input, and the spec has 1: one for each, in order",
+        ),
+        (
+            &["run", "sum f32[2]", "--output", "a.npy", "--output", "b.npy"],
+            "2 files by --output, and the spec has 1: one for each, in order",
+        ),
         (
             &["run", "sum f32[2]", "--input", "/no/such.npy"],
             "cannot read /no/such.npy: No such file or directory (os error 2)",
@@ -114,12 +120,24 @@ fn files_that_are_another_array() {
         assert!(!output.exists(), "a failing run wrote its output");
     };
     write_npy(&path, "<f4", Order::C, &[2, 3], &[0; 24]);
-    run("sum f64[2,3]", "FILE: the file holds `<f4`, input 0 is f64, which is `<f8` in a file");
-    run("sum i32[2,3]", "FILE: the file holds `<f4`, input 0 is i32, which is `<i4` in a file");
-    run("any bool[2,3]", "FILE: the file holds `<f4`, input 0 is bool, which is `|b1` in a file");
-    run("sum bf16[2,3]", "FILE: the file holds `<f4`, input 0 is bf16, which is `<u2` in a file");
-    run("sum f32[3,2]", "FILE: the file has shape [2,3], input 0 has shape [3,2]");
-    run("sum f32[6]", "FILE: the file has shape [2,3], input 0 has shape [6]");
+    run(
+        "sum f64[2,3]",
+        "FILE: the file holds `<f4`, input 0 is f64, which is `<f8` in a file; the spec may have f32, or `array.astype(\"float64\")` converts the array",
+    );
+    run(
+        "sum i32[2,3]",
+        "FILE: the file holds `<f4`, input 0 is i32, which is `<i4` in a file; the spec may have f32, or `array.astype(\"int32\")` converts the array",
+    );
+    run(
+        "any bool[2,3]",
+        "FILE: the file holds `<f4`, input 0 is bool, which is `|b1` in a file; the spec may have f32, or `array.astype(\"bool\")` converts the array",
+    );
+    run(
+        "sum bf16[2,3]",
+        "FILE: the file holds `<f4`, input 0 is bf16, which is `<u2` in a file; the bits of bf16 are those of u2",
+    );
+    run("sum f32[3,2]", "FILE: the file has shape [2,3], input 0 has shape [3,2]; a file has the shape of its operand");
+    run("sum f32[6]", "FILE: the file has shape [2,3], input 0 has shape [6]; a file has the shape of its operand");
     write_npy(&path, "<f4", Order::C, &[2, 3], &[0; 23]);
     run("sum f32[2,3]", "FILE: 23 bytes of elements follow the header, 24 belong to shape [2,3]");
     write_npy(&path, "<f4", Order::C, &[2, 3], &[0; 25]);
@@ -130,7 +148,10 @@ fn files_that_are_another_array() {
         "FILE: input 0 keeps elements of the file in one place by its strides, but the file's are different",
     );
     write_npy(&path, "<f4", Order::C, &[1 << 40, 1 << 40, 2], &[]);
-    run("sum f32[2,3]", "FILE: the file has shape [1099511627776,1099511627776,2], input 0 has shape [2,3]");
+    run(
+        "sum f32[2,3]",
+        "FILE: the file has shape [1099511627776,1099511627776,2], input 0 has shape [2,3]; a file has the shape of its operand",
+    );
 }
 
 #[test]

@@ -177,21 +177,43 @@ fn what_is_refused_of_files() {
             ["run", spec, "--scalar", "s=1"].into_iter().chain(inputs).chain(more.iter().copied()).collect();
         refuses(&args, message);
     };
-    run(&[&x], &[], "1 input files for a spec with 3");
-    run(&[&x, &y, &y, &y], &[], "4 input files for a spec with 3");
-    run(&[&x, &x, &y], &[], &format!("{x}: the file has shape [2,3], input 1 has shape [3]"));
-    run(&[&x, &y, &y], &[], &format!("{y}: the file has shape [3], input y0 has shape [2]"));
-    run(&[&x, &y, &y], &["--old", &y], &format!("{y}: the file has shape [3], input y0 has shape [2]"));
-    run(&[&x, &y, &y], &["--output", &y, "--output", &y], "2 output files for a spec with 1");
-    refuses(&["run", "sum f32[2]", "--old", &x], "1 old files for a spec that reads 0 old outputs");
-    refuses(&["run", "min,max f32[2]", "--output", &x], "1 output files for a spec with 2");
+    run(&[&x], &[], "1 files by --input, and the spec has 3: one for each, in order");
+    run(&[&x, &y, &y, &y], &[], "4 files by --input, and the spec has 3: one for each, in order");
+    run(
+        &[&x, &x, &y],
+        &[],
+        &format!("{x}: the file has shape [2,3], input 1 has shape [3]; a file has the shape of its operand"),
+    );
+    run(
+        &[&x, &y, &y],
+        &[],
+        &format!("{y}: the file has shape [3], input y0 has shape [2]; a file has the shape of its operand"),
+    );
+    run(
+        &[&x, &y, &y],
+        &["--old", &y],
+        &format!("{y}: the file has shape [3], input y0 has shape [2]; a file has the shape of its operand"),
+    );
+    run(
+        &[&x, &y, &y],
+        &["--output", &y, "--output", &y],
+        "2 files by --output, and the spec has 1: one for each, in order",
+    );
+    refuses(
+        &["run", "sum f32[2]", "--old", &x],
+        "1 files by --old, and the spec reads 0 old outputs, which an expression does by `d`",
+    );
+    refuses(
+        &["run", "min,max f32[2]", "--output", &x],
+        "1 files by --output, and the spec has 2: one for each, in order",
+    );
     refuses(
         &["run", "min,max f32[2] then=\"r0 + d, r1\"", "--old", &x, "--old", &x],
-        "2 old files for a spec that reads 1 old outputs",
+        "2 files by --old, and the spec reads 1 old outputs, which an expression does by `d`",
     );
     refuses(
         &["run", "min,max f32[2] then=\"r0, r1 + d\"", "--old", &x],
-        &format!("{x}: the file has shape [2,3], output 1 has shape []"),
+        &format!("{x}: the file has shape [2,3], output 1 has shape []; a file has the shape of its operand"),
     );
 }
 

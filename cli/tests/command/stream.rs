@@ -125,7 +125,7 @@ fn files_that_are_not_streamed_are_refused() {
     run(
         "sum f32[7] order=logical",
         &["--memory", "1M"],
-        &format!("{x}: the file has shape [6], input 0 has shape [7]"),
+        &format!("{x}: the file has shape [6], input 0 has shape [7]; a file has the shape of its operand"),
     );
     refuses(&["run", logical, "--memory", "1M"], "--memory streams files: give each input by --input");
     write_npy(folder.join("f.npy").as_path(), "<f4", Order::Fortran, &[3, 2], &bytes!([1.0f32; 6]));

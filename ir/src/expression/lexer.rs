@@ -33,8 +33,28 @@ pub(crate) fn cut(text: &str) -> &str {
 const MARKS: [&str; 19] =
     ["==", "!=", "<=", ">=", "<<", ">>", "<", ">", "|", "^", "&", "~", "+", "-", "*", "/", "(", ")", ","];
 
-/// Operators of other languages, with the ones here.
-const FOREIGN: [(&str, &str); 5] = [("&&", "and"), ("||", "or"), ("=", "=="), ("!", "not"), ("?", "select(c, a, b)")];
+/// Operators and signs of other languages, with the ones here.
+const FOREIGN: [(&str, &str); 19] = [
+    ("&&", "and"),
+    ("||", "or"),
+    ("**", "pow(a, b)"),
+    ("=", "=="),
+    ("!", "not"),
+    ("?", "select(c, a, b)"),
+    ("%", "a - b * floor(a / b)"),
+    ("²", "pow(a, 2)"),
+    ("³", "pow(a, 3)"),
+    ("√", "sqrt(a)"),
+    ("×", "*"),
+    ("·", "*"),
+    ("÷", "/"),
+    ("−", "-"),
+    ("–", "-"),
+    ("≤", "<="),
+    ("≥", ">="),
+    ("≠", "!="),
+    ("∞", "inf"),
+];
 
 /// The marks that only regions have; a line break is one outside brackets.
 const REGION_MARKS: [&str; 8] = ["\n", "=", ";", "@", "[", "]", "{", "}"];
@@ -77,7 +97,7 @@ impl<'a> Lexer<'a> {
     /// Returns the mark that the text begins with.
     fn mark(&self, rest: &str) -> Option<&'static str> {
         // One mark may be a half of another language's.
-        if rest.starts_with("&&") || rest.starts_with("||") {
+        if ["&&", "||", "**"].iter().any(|foreign| rest.starts_with(foreign)) {
             return None;
         }
         let common = MARKS.into_iter().find(|mark| rest.starts_with(mark));
@@ -119,6 +139,7 @@ impl<'a> Lexer<'a> {
 fn unexpected(rest: &str, first: char) -> String {
     match FOREIGN.into_iter().find(|(start, _)| rest.starts_with(start)) {
         Some((start, ours)) => format!("`{start}` means nothing here; write `{ours}`"),
+        None if first == '[' => "an expression has no indices: `x0` is the element itself".into(),
         None => format!("unexpected character {first:?}"),
     }
 }

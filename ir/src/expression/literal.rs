@@ -46,7 +46,7 @@ impl Literal {
         match text.parse() {
             Ok(value) if f64::is_finite(value) => Ok(Real(value)),
             Ok(_) => Err(format!("`{}` is beyond the greatest f64; infinity is `inf`", cut(text))),
-            Err(_) => Err(format!("`{}` is no number", cut(text))),
+            Err(_) => Err(format!("`{}` is no number{}", cut(text), meant(text))),
         }
     }
 
@@ -125,6 +125,18 @@ impl Literal {
                 _ => Folded::Number(Real(result.as_f64())),
             }
         })
+    }
+}
+
+/// The words for what a malformed number may mean: a product, as `2x0`, or a name of a library, as `.exp` of `math.exp`.
+fn meant(text: &str) -> String {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, name) = text.split_at(at);
+    let is_name = name.len() > 1 && !name.contains('.') && !name.to_ascii_lowercase().starts_with('e');
+    match number {
+        "." if !name.is_empty() => format!("; a function stands without the name of a library: `{}`", cut(name)),
+        _ if is_name && number.parse::<f64>().is_ok() => format!("; a product is `{number}*{}`", cut(name)),
+        _ => String::new(),
     }
 }
 

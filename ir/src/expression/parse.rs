@@ -140,7 +140,6 @@ impl<'a> Parser<'a> {
                 self.close("`)`")?;
                 Ok(inside)
             }
-            Token::Mark("*") => Err(Fault::new(at, "expected a value, found `*`; a power is `pow(x0, 2)`")),
             _ => Err(self.expected("a value")),
         }
     }

@@ -57,7 +57,13 @@ impl Typing<'_> {
             } else {
                 format!("the names here are {}", known.join(", "))
             };
-            return Err(Fault::new(node.at, format!("unknown name `{}`; {known}", cut(name))));
+            let is_input =
+                name.strip_prefix('x').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+            let more = match is_input && self.names.iter().any(|(known, _)| *known == "x0") {
+                true => "; a spec of more inputs has them after commas, as in `f32[8], f32[8]`",
+                false => "",
+            };
+            return Err(Fault::new(node.at, format!("unknown name `{}`; {known}{more}", cut(name))));
         };
         let value = share(self.lets, self.names[i].1.clone());
         self.names[i].1 = value.clone();
@@ -219,7 +225,11 @@ fn check(node: &Node, operation: Operation, args: &[Node], exprs: &[Expr]) -> Re
     };
     if !ok {
         let takes = if half { format!("has no form for {dtype}") } else { format!("takes {takes}, not {dtype}") };
-        let message = format!("`{}` {takes}{}", operation.text(), hint(wanted, &args[0]));
+        let remedy = match operation {
+            BitXor if dtype.is_float() => "; a power is `pow(a, b)`".into(),
+            _ => hint(wanted, &args[0]),
+        };
+        let message = format!("`{}` {takes}{remedy}", operation.text());
         return Err(Fault::new(node.at, message));
     }
     let second = match exprs.get(1) {
