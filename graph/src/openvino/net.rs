@@ -104,7 +104,8 @@ pub(crate) fn net(bytes: &[u8]) -> Result<Net, NetError> {
     let text = std::str::from_utf8(bytes).map_err(|_| NetError::Text)?;
     check_depth(text)?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_XML_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options).map_err(|error| NetError::Xml(error.to_string()))?;
+    let document =
+        Document::parse_with_options(text, options).map_err(|error| NetError::Xml(both_ends(&error.to_string())))?;
     let root = document.root_element();
     if root.tag_name().name() != "net" {
         return Err(NetError::Root(shortened(root.tag_name().name())));
@@ -225,6 +226,17 @@ fn number(element: Node, name: &str) -> Result<u64, NetError> {
 fn fault(element: Node, fault: String) -> NetError {
     let line = element.document().text_pos_at(element.range().start).row;
     NetError::Element { line, element: shortened(element.tag_name().name()), fault }
+}
+
+/// The message of the XML parser without the middle of a long name; the place in the file stands at its end.
+fn both_ends(message: &str) -> String {
+    let count = message.chars().count();
+    if count <= 200 {
+        return message.into();
+    }
+    let (first, last): (String, String) =
+        (message.chars().take(120).collect(), message.chars().skip(count - 60).collect());
+    format!("{first}...{last}")
 }
 
 /// The beginning of a text of the file, for a message.
