@@ -135,13 +135,16 @@ pub(crate) fn net(bytes: &[u8]) -> Result<Net, NetError> {
         let (from, to) = (place("from-layer")?, place("to-layer")?);
         let (out, into) = (number(edge, "from-port")?, number(edge, "to-port")?);
         if !layers[from].outputs.iter().any(|port| port.id == out) {
-            return Err(fault(edge, format!("layer {:?} has no output port {out}", layers[from].name)));
+            return Err(fault(edge, format!("layer {:?} has no output port {out}", shortened(&layers[from].name))));
         }
         if !layers[to].inputs.iter().any(|port| port.id == into) {
-            return Err(fault(edge, format!("layer {:?} has no input port {into}", layers[to].name)));
+            return Err(fault(edge, format!("layer {:?} has no input port {into}", shortened(&layers[to].name))));
         }
         if edges.insert((to, into), (from, out)).is_some() {
-            return Err(fault(edge, format!("input port {into} of layer {:?} has two edges", layers[to].name)));
+            return Err(fault(
+                edge,
+                format!("input port {into} of layer {:?} has two edges", shortened(&layers[to].name)),
+            ));
         }
     }
     Ok(Net { layers, edges })
