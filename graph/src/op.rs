@@ -98,8 +98,8 @@ impl Range {
     }
 }
 
-/// An attribute of an opaque node.
-#[derive(Clone, Debug, PartialEq)]
+/// An attribute of an opaque node. Two are equal if their texts are: a NaN equals a NaN, and 0 is not -0.
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "each variant is its own name")]
 pub enum Attribute {
     Int(i64),
@@ -108,6 +108,24 @@ pub enum Attribute {
     Ints(Vec<i64>),
     Floats(Vec<f64>),
 }
+
+impl PartialEq for Attribute {
+    fn eq(&self, other: &Attribute) -> bool {
+        let same = |a: &f64, b: &f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        match (self, other) {
+            (Attribute::Int(a), Attribute::Int(b)) => a == b,
+            (Attribute::Float(a), Attribute::Float(b)) => same(a, b),
+            (Attribute::Text(a), Attribute::Text(b)) => a == b,
+            (Attribute::Ints(a), Attribute::Ints(b)) => a == b,
+            (Attribute::Floats(a), Attribute::Floats(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Attribute {}
 
 /// An op that stands for several others.
 #[derive(Debug, PartialEq)]

@@ -5,6 +5,7 @@ use crate::op::Attribute;
 use crate::shape::elements;
 use cranefold_ir::DType;
 use cranefold_spec::Spec;
+use std::sync::Arc;
 
 /// An ordered list of steps over buffers: what a graph became.
 ///
@@ -82,8 +83,8 @@ pub enum PlanStep {
 /// A kernel of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanKernel {
-    /// The spec.
-    pub spec: Spec,
+    /// The spec, which kernels of the same text share.
+    pub spec: Arc<Spec>,
     /// The buffers that it reads, in the order of a call.
     pub inputs: Vec<usize>,
     /// The buffers that it writes, in the order of a call.

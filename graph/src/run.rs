@@ -94,7 +94,7 @@ impl Plan {
     /// # Errors
     /// If a kernel does not compile, or the arena is too large.
     pub fn prepare(&self, compiler: &Compiler) -> Result<Prepared, RunError> {
-        let specs: Vec<&Spec> = self.kernels().map(|kernel| &kernel.spec).collect();
+        let specs: Vec<&Spec> = self.kernels().map(|kernel| &*kernel.spec).collect();
         let mut distinct: Vec<usize> = vec![];
         let mut number: FxHashMap<&Spec, usize> = FxHashMap::default();
         for (kernel, spec) in specs.iter().enumerate() {

@@ -81,6 +81,9 @@ fn limits() {
         "<net version=\"11\"><layers><layer id=\"0\" name=\"n\" type=\"T\"><input>{ports}</input></layer></layers></net>"
     );
     assert_eq!(refusal(&wide), "more than 1000 ports of a layer");
+    let (opened, closed) = ("a".repeat(50_000), "b".repeat(50_000));
+    let long = refusal(&format!("<{opened}></{closed}>"));
+    assert!(long.len() < 300 && long.ends_with("at 1:50003"), "{long}");
     let entities = "<!DOCTYPE net [<!ENTITY a \"aaaa\">]><net version=\"11\">&a;</net>";
     assert!(refusal(entities).contains("DTD"), "{}", refusal(entities));
 }

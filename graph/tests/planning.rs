@@ -1,6 +1,6 @@
 //! The time of planning: it grows with the number of nodes, and no faster.
 
-use cranefold_graph::{Attribute, Builder, DType, FuseOptions, Graph, ValueId, fuse};
+use cranefold_graph::{Attribute, Builder, DType, FuseOptions, Graph, Plan, ValueId, fuse};
 use std::time::{Duration, Instant};
 
 /// Layer norm, a residual and softmax, in 11 primitives.
@@ -80,6 +80,8 @@ fn planning_is_linear_in_the_number_of_nodes() {
             let once = planned(&many, 1);
             (long, least) = (long + once, least.min(once));
         }
+        let plan = fuse(&few, &FuseOptions::default()).unwrap();
+        assert_eq!(plan.to_string().parse::<Plan>().unwrap(), plan, "{name}");
         println!("{name}: {} nodes in {least:.1?}", many.nodes().len());
         assert!(long < short * 2, "{name}: 2,500 nodes 16 times in {short:?}, 10,000 nodes 4 times in {long:?}");
     }

@@ -51,6 +51,8 @@ const NAMED: &[(&str, &[&str])] = &[
                r = map(v) "1 / sqrt(x0 + 1e-5)"; n = map(c, r) "x0 * x1"; z = map(n, w) "x0 * x1"; y = map(z, b) "x0 + x1""#,
             r#"{MEAN}; c = map(x, u) "x0 - x1"; q = map(c) "pow(x0, 2)"; v = mean(q) axes=[1] keep_dims
                r = map(v) "sqrt(x0 + 1e-5)"; n = map(c, r) "x0 / x1"; z = map(n, w) "x0 * x1"; y = map(z, b) "x0 + x1""#,
+            r#"t = sum(x) axes=[1] keep_dims; u = map(t) "x0 * 0.015625"; c = map(x, u) "x0 - x1"; q = map(c) "x0 * x0"
+               p = sum(q) axes=[1] keep_dims; y = map(c, p, w, b) "x0 / sqrt(x1 * 0.015625 + 1e-5) * x2 + x3""#,
             r#"t = sum(x) axes=[1] keep_dims; u = map(t) "x0 / 64"; c = map(x, u) "x0 - x1"; v = var(x) axes=[1] keep_dims
                r = map(v) "rsqrt(x0 + 1e-5)"; n = map(c, r) "x0 * x1"; z = map(n, w) "x0 * x1"; y = map(z, b) "x0 + x1""#,
         ],
@@ -75,7 +77,10 @@ const NAMED: &[(&str, &[&str])] = &[
     ),
     (
         "y = var(x) ddof=1.0 axes=[1]",
-        &[r#"{MEAN}; c = map(x, u) "x0 - x1"; q = map(c) "x0 * x0"; s = sum(q) axes=[1]; y = map(s) "x0 / 63""#],
+        &[
+            r#"{MEAN}; c = map(x, u) "x0 - x1"; q = map(c) "x0 * x0"; s = sum(q) axes=[1]; y = map(s) "x0 / 63""#,
+            r#"{MEAN}; c = map(x, u) "x0 - x1"; q = map(c) "x0 * x0"; s = sum(q) axes=[1]; y = map(s) "x0 * 0.015873015873015872""#,
+        ],
     ),
     (
         "y = mean(x) axes=[1]",

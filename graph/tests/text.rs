@@ -73,11 +73,26 @@ fn what_breaks_a_rule_is_refused_with_its_name() {
             "line 1, column 21: 4 bytes of data, and f32 of shape [2] needs 8",
         ),
         ("graph { x: f32[2] = input; return x, x }", "node `x`: the graph has an output of this name"),
-        ("graph { x: f32[2] = input; y = y(x); return y }", "line 1, column 32: there is no op `y`"),
+        (
+            "graph { x: f32[2] = input; y = y(x); return y }",
+            "line 1, column 32: there is no op `y`; a formula of elements is `map(x) \"…\"`",
+        ),
+        ("graph { x: f32[2] = input\n}", "line 2, column 1: the graph ends without its outputs: `return NAME, …`"),
     ];
     for (text, message) in cases {
         assert_eq!(text.parse::<Graph>().unwrap_err().to_string(), message, "{text}");
     }
+}
+
+/// A NaN is equal to itself in attributes, so that graphs and plans read back.
+#[test]
+fn attributes_hold_nan_and_signs_of_zero() {
+    let text = "graph { x: f32[2] = input; y: f32[2] = opaque(x) op=\"F\" a=nan b=floats [-0.0,NaN] c=-0.0; return y }";
+    let graph: Graph = text.parse().unwrap();
+    assert_eq!(graph.to_string().parse::<Graph>().unwrap(), graph);
+    assert!(graph.to_string().contains("a=NaN b=floats [-0.0,NaN] c=-0.0"), "{graph}");
+    assert_ne!(Attribute::Float(0.0), Attribute::Float(-0.0));
+    assert_ne!(Attribute::Floats(vec![1.0]), Attribute::Floats(vec![1.0, 1.0]));
 }
 
 #[test]

@@ -17,7 +17,7 @@ impl<'p> Distinct<'p> {
         let mut found: Vec<Distinct<'p>> = vec![];
         let mut places: HashMap<&Spec, usize> = HashMap::new();
         for (number, kernel) in plan.kernels().enumerate() {
-            let place = *places.entry(&kernel.spec).or_insert(found.len());
+            let place = *places.entry(&*kernel.spec).or_insert(found.len());
             match found.get_mut(place) {
                 Some(distinct) => distinct.kernels.push((number, kernel)),
                 None => found.push(Distinct { kernels: vec![(number, kernel)] }),

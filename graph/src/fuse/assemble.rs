@@ -16,6 +16,7 @@ use crate::shape::elements;
 use cranefold_ir::{DType, Scalar};
 use cranefold_spec::{Order, Spec};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// The plan of a placement, in the making.
 pub(super) struct Assembly<'g> {
@@ -36,7 +37,7 @@ struct Buffers {
     of: FxHashMap<(T, DType), usize>,
     names: FxHashSet<String>,
     /// The specs of texts, as blocks of a model repeat.
-    specs: FxHashMap<String, Result<Spec, String>>,
+    specs: FxHashMap<String, Result<Arc<Spec>, String>>,
 }
 
 impl Buffers {
@@ -90,13 +91,18 @@ impl<'g> Assembly<'g> {
         for step in order {
             match &placement.units[step] {
                 Unit::Opaque(node) => self.opaque(*node, &placement, &memory, &names, &mut buffers, &mut plan)?,
+                Unit::Changing => {}
                 Unit::Kernel(kernel) => {
                     let left = kernel.outputs.iter().any(|placed| placement.left.contains(&placed.into.0));
                     let made = self.kernel(&placement, kernel, &memory, &names, &mut buffers);
                     match made {
+                        Ok(made) if made.inputs.iter().any(|input| made.outputs.contains(input)) => {
+                            let why = "a kernel of the plan reads what it writes; this is a bug of the fuser";
+                            return Err(GraphError::Call(why.into()));
+                        }
                         Ok(mut made) if !left => {
                             made.notes = notes.remove(&step).unwrap_or_default();
-                            let own = kernel.computed.keys().map(|(t, _)| *t).chain(kernel.reductions.iter().copied());
+                            let own = kernel.computed.iter().map(|(t, _)| *t).chain(kernel.reductions.iter().copied());
                             for t in own.chain(kernel.outputs.iter().map(|placed| placed.term)) {
                                 computed[t as usize].get_or_insert(plan.steps.len());
                             }
@@ -283,11 +289,12 @@ impl<'g> Assembly<'g> {
         let text = format!("region x0:{in_memory}[{count}] axes=[] {{ {dtype}(x0) }}");
         let spec: Spec = text.parse().map_err(|error| GraphError::Call(format!("{error}")))?;
         let name = format!("{}.{dtype}", buffers.all[own].name);
-        let result = buffers.add(&name, dtype, &terms.get(t).shape, None);
+        let result = buffers.add(&name, dtype, terms.shape(t), None);
         buffers.of.insert((t, dtype), result);
         let bytes = count * (in_memory.bytes() + dtype.bytes());
         let (inputs, outputs) = (vec![own], vec![result]);
         let notes = vec![format!("{name} is wanted in another type")];
+        let spec = Arc::new(spec);
         let kernel = PlanKernel { spec, inputs, outputs, nodes: vec![], bytes, bytes_before: 0, notes };
         plan.steps.push(PlanStep::Kernel(kernel));
         Ok(result)
@@ -342,9 +349,15 @@ impl<'g> Assembly<'g> {
         let order = if self.options.order == Order::Logical { "logical" } else { "" };
         let mut made = |is_one_element| {
             let emitted = emitted(placement, kernel, &in_memory, order, is_one_element)?;
-            let known = buffers.specs.get(&emitted.text).cloned();
-            let spec = known.unwrap_or_else(|| emitted.text.parse().map_err(|error| format!("{error}")));
-            buffers.specs.insert(emitted.text.clone(), spec.clone());
+            let spec = match buffers.specs.get(&emitted.text) {
+                Some(known) => known.clone(),
+                None => {
+                    let spec: Result<Spec, String> = emitted.text.parse().map_err(|error| format!("{error}"));
+                    let spec = spec.map(Arc::new);
+                    buffers.specs.insert(emitted.text.clone(), spec.clone());
+                    spec
+                }
+            };
             Ok::<_, String>((emitted, spec?))
         };
         // Slices of one element are elements or not by the shapes of the operands.

@@ -7,8 +7,8 @@ use super::terms::{T, TermOp};
 use crate::shape::row_major;
 use cranefold_ir::DType::{self, F32, F64};
 use cranefold_ir::expression::{Expression, Operation, name};
-use rustc_hash::FxHashMap;
-use std::fmt::Write;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::{Display, Write};
 
 /// The deepest expression before a part of it gets a name.
 const DEEP: usize = 24;
@@ -32,7 +32,7 @@ pub(crate) fn emitted(
 ) -> Result<Emitted, String> {
     let terms = placement.terms;
     let is_wide = |t: T| terms.get(t).dtype == F64;
-    let any_wide = kernel.computed.keys().any(|(t, _)| is_wide(*t))
+    let any_wide = kernel.computed.iter().any(|(t, _)| is_wide(*t))
         || kernel.reductions.iter().any(|&t| is_wide(t))
         || kernel.operands.iter().any(|(t, _)| memory(*t) == F64);
     let mut emitter = Emitter {
@@ -44,8 +44,10 @@ pub(crate) fn emitted(
         named: FxHashMap::default(),
         results: FxHashMap::default(),
         uses: FxHashMap::default(),
+        viewed: FxHashSet::default(),
         operands: vec![],
         next: 0,
+        has_positions: false,
         atoms: kernel.space.order(),
         is_one_element,
     };
@@ -91,8 +93,11 @@ struct Emitter<'p, 't> {
     /// The names of reductions.
     results: FxHashMap<T, String>,
     uses: FxHashMap<(T, Index), usize>,
+    /// The terms that views show here.
+    viewed: FxHashSet<T>,
     operands: Vec<(T, Access)>,
     next: usize,
+    has_positions: bool,
     atoms: Vec<usize>,
     /// True if slices of one element count as elements.
     is_one_element: bool,
@@ -102,20 +107,18 @@ impl Emitter<'_, '_> {
     /// Counts the users of each computed term.
     fn count(&mut self) {
         let terms = self.placement.terms;
-        let mut computed: Vec<&(T, Index)> = self.kernel.computed.keys().collect();
-        computed.sort_unstable();
-        for (t, index) in computed {
-            if let TermOp::Apply(_) = terms.get(*t).op {
-                let mut args = terms.get(*t).args.clone();
-                args.dedup();
-                for arg in args {
-                    *self.uses.entry((arg, index.clone())).or_default() += 1;
-                }
+        self.uses.reserve(self.kernel.computed.len());
+        for (t, index) in &self.kernel.computed {
+            let term = terms.get(*t);
+            let TermOp::Apply(_) = term.op else {
+                self.viewed.extend(&term.args);
+                continue;
+            };
+            for (place, &arg) in term.args.iter().enumerate() {
                 // Both operands of a square are one value, which gets a name.
-                if let [a, b] = terms.get(*t).args[..]
-                    && a == b
-                {
-                    *self.uses.entry((a, index.clone())).or_default() += 1;
+                let is_again = place > 0 && term.args[place - 1] == arg && term.args.len() != 2;
+                if !is_again && terms.number(arg).is_none() {
+                    *self.uses.entry((arg, index.clone())).or_default() += 1;
                 }
             }
         }
@@ -207,7 +210,7 @@ impl Emitter<'_, '_> {
         if let Some(known) = self.named.get(&(t, index.clone())) {
             return Ok(known.clone());
         }
-        let is_own = self.kernel.computed.contains_key(&(t, index.clone()));
+        let is_own = self.kernel.computed.contains(&(t, index.clone()));
         if !is_own
             && let TermOp::Reduce { .. } | TermOp::Centered(_) = term.op
             && self.kernel.reductions.contains(&t)
@@ -243,6 +246,10 @@ impl Emitter<'_, '_> {
             _ => return Err("a term that no kernel computes".into()),
         };
         let users = self.uses.get(&(t, index.clone())).copied().unwrap_or(0);
+        if users == 1 && depth <= DEEP && !self.viewed.contains(&t) {
+            // Its one user asks once.
+            return Ok((value, depth));
+        }
         let known = if users > 1 || depth > DEEP {
             let own = self.fresh();
             self.lines.push(format!("{own} = {value}"));
@@ -298,7 +305,8 @@ impl Emitter<'_, '_> {
         Expression::from(real)
     }
 
-    fn position(&self, atoms: &[usize]) -> Expression {
+    fn position(&mut self, atoms: &[usize]) -> Expression {
+        self.has_positions = true;
         let mut value: Option<Expression> = None;
         for atom in atoms {
             let place = self.atoms.iter().position(|a| a == atom).unwrap_or_default();
@@ -372,7 +380,7 @@ impl Emitter<'_, '_> {
         let space = &self.kernel.space;
         let is_element = self.is_one_element || depends.iter().any(|&atom| space.is_reduced(atom));
         let total =
-            self.kernel.totals.as_ref().map(|totals| space.atoms_of(&[totals.clone()].into())).unwrap_or_default();
+            self.kernel.totals.iter().flat_map(|totals| space.parts_of(totals.iter().copied())).collect::<Vec<usize>>();
         let is_total = !is_element && total.iter().any(|atom| space.extent(*atom) != 1 && !depends.contains(atom));
         let stays = |atom: usize| is_element || !(space.is_reduced(atom) || is_total && total.contains(&atom));
         let axes: Vec<usize> = (0..self.atoms.len()).filter(|&place| stays(self.atoms[place])).collect();
@@ -388,11 +396,11 @@ impl Emitter<'_, '_> {
         let space = &self.kernel.space;
         let rank = self.atoms.len();
         let extents: Vec<u64> = self.atoms.iter().map(|&atom| space.extent(atom)).collect();
-        let mut operands: Vec<(Vec<u64>, Vec<i64>, u64, DType)> = vec![];
+        let mut operands: Vec<(Vec<u64>, Vec<i64>, u64, DType)> = Vec::with_capacity(self.operands.len());
         for (t, part) in &self.operands {
             let (strides, offset) = self.strides(part, self.placement.terms.shape(*t));
-            let depends: Vec<usize> = part.iter().flat_map(|(atoms, ..)| atoms.iter().copied()).collect();
-            let shape = (0..rank).map(|i| if depends.contains(&self.atoms[i]) { extents[i] } else { 1 }).collect();
+            let depends = |atom: usize| part.iter().any(|(atoms, ..)| atoms.contains(&atom));
+            let shape = (0..rank).map(|i| if depends(self.atoms[i]) { extents[i] } else { 1 }).collect();
             operands.push((shape, strides, offset, (self.memory)(*t)));
         }
         // Some operand has each extent.
@@ -409,15 +417,16 @@ impl Emitter<'_, '_> {
             let whole = number == 0 && !has_rank;
             let first = if whole { 0 } else { shape.iter().position(|&e| e != 1).unwrap_or(rank) };
             let (shape, strides) = (&shape[first..], &strides[first..]);
-            let list: Vec<String> = shape.iter().map(u64::to_string).collect();
-            let _ = write!(text, "{comma}x{number}:{dtype}[{}]", list.join(","));
+            let _ = write!(text, "{comma}x{number}:{dtype}[");
+            push_list(&mut text, shape);
+            text.push(']');
             if !is_dense(shape, strides) || *offset != 0 {
                 text.push_str(&layout(shape, strides, *offset));
             }
         }
-        let reduced: Vec<String> =
-            (0..rank).filter(|&i| space.is_reduced(self.atoms[i])).map(|i| i.to_string()).collect();
-        let _ = write!(text, " axes=[{}]", reduced.join(","));
+        text.push_str(" axes=[");
+        push_list(&mut text, (0..rank).filter(|&i| space.is_reduced(self.atoms[i])));
+        text.push(']');
         let floats = operands.iter().any(|(.., dtype)| *dtype == F64);
         if self.float == F64 && !floats {
             text.push_str(" acc=f64");
@@ -425,13 +434,27 @@ impl Emitter<'_, '_> {
         if !order.is_empty() {
             let _ = write!(text, " order={order}");
         }
-        let body: Vec<String> = self.lines.iter().cloned().chain([outputs.join(", ")]).collect();
-        let mut body = body.join("; ");
-        for place in (0..rank).rev() {
-            body = body.replace(&format!("position_{place}"), &format!("position({place})"));
+        let first = text.len();
+        text.push_str(" { ");
+        self.lines.iter().for_each(|line| text.extend([line.as_str(), "; "]));
+        text.push_str(&outputs.join(", "));
+        text.push_str(" }");
+        if self.has_positions {
+            let mut body = text.split_off(first);
+            for place in (0..rank).rev() {
+                body = body.replace(&format!("position_{place}"), &format!("position({place})"));
+            }
+            text.push_str(&body);
         }
-        let _ = write!(text, " {{ {body} }}");
         text
+    }
+}
+
+/// Numbers with commas between them.
+fn push_list(text: &mut String, numbers: impl IntoIterator<Item = impl Display>) {
+    for (place, number) in numbers.into_iter().enumerate() {
+        let comma = if place > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{number}");
     }
 }
 
@@ -442,9 +465,9 @@ fn is_dense(shape: &[u64], strides: &[i64]) -> bool {
 }
 
 fn layout(shape: &[u64], strides: &[i64], offset: u64) -> String {
-    let list: Vec<String> =
-        shape.iter().zip(strides).map(|(&e, s)| if e == 1 { "0".into() } else { s.to_string() }).collect();
-    let mut text = format!("@({})", list.join(","));
+    let mut text = "@(".to_string();
+    push_list(&mut text, shape.iter().zip(strides).map(|(&extent, &stride)| if extent == 1 { 0 } else { stride }));
+    text.push(')');
     // A layout counts from the lowest element.
     let below = |(&extent, &stride): (&u64, &i64)| stride.min(0).unsigned_abs() * extent.saturating_sub(1);
     let offset = offset - shape.iter().zip(strides).map(below).sum::<u64>().min(offset);

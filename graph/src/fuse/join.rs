@@ -1,15 +1,17 @@
 //! The joining of reductions: each goes into a kernel that it shares operands with or follows from, else into a new one.
 
-use super::kernel::{Attempt, Kernel, MAX_STAGES, MAX_TERMS, Refused, Try, Why, access};
+use super::kernel::{Attempt, Kernel, MAX_STAGES, MAX_TERMS, Refused, Try};
 use super::place::{Placement, Unit};
-use super::space::{Index, Space};
+use super::space::Space;
 use super::terms::{T, TermOp};
-use super::waits::Step;
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet};
+use super::waits::{Step, Steps};
+use smallvec::SmallVec;
 
 /// The most kernels that are tried for one reduction.
-pub(super) const MAX_TRIED: usize = 12;
+const MAX_TRIED: usize = 12;
+
+/// A few terms.
+type Few = SmallVec<[T; 64]>;
 
 impl Placement<'_> {
     /// Puts a reduction into a kernel: one that it shares operands with or follows from, else a new one.
@@ -19,59 +21,45 @@ impl Placement<'_> {
             TermOp::Reduce { axes, .. } | TermOp::Centered(axes) => (axes.clone(), term.args[0]),
             _ => unreachable!("a reduction is placed"),
         };
-        let sources = self.sources_of(of);
-        let mut tried: Vec<Step> = sources.iter().copied().filter(|&step| self.kernel(step).is_some()).collect();
+        let sources: Steps = self.sources_of(of).into();
+        let mut tried: Steps = sources.iter().copied().filter(|&step| self.kernel(step).is_some()).collect();
         tried.sort_unstable_by(|a, b| b.cmp(a));
-        let mut near = vec![];
-        self.leaves(of, &mut near);
-        for leaf in near {
-            tried.extend(self.readers.get(&leaf).into_iter().flatten().rev().take(4).copied());
+        let tried = first_distinct(tried);
+        if let Some(step) = tried.iter().copied().find(|&step| self.takes(step, t, &axes, &sources)) {
+            return step;
         }
-        let mut seen = FxHashSet::default();
-        tried.retain(|&step| seen.insert(step));
-        for &step in tried.iter().take(MAX_TRIED) {
-            let is_early = sources.iter().any(|&source| source != step && self.follows(source, step));
-            if is_early {
-                continue;
-            }
-            if let Ok(attempt) = self.joined(step, t, of, &axes) {
-                self.commit(step, attempt);
-                return step;
-            }
+        let near = first_distinct(tried.iter().copied().chain(self.near_readers(of)));
+        if let Some(step) = near.into_iter().skip(tried.len()).find(|&step| self.takes(step, t, &axes, &sources)) {
+            return step;
         }
         let (space, index) = Space::new(self.terms.shape(of), &axes);
-        let kernel = Kernel {
-            space,
-            index: BTreeMap::from([(of, index.clone())]),
-            reductions: vec![t],
-            totals: None,
-            stage: FxHashMap::from_iter([(t, 1)]),
-            outputs: vec![],
-            computed: FxHashMap::default(),
-            operands: vec![],
-            is_map: false,
-        };
+        let mut kernel = Kernel::new(space, of, &index);
+        kernel.reductions.push(t);
+        kernel.stage.insert(t, 1);
         let step = self.units.len();
-        self.units.push(Unit::Kernel(Box::new(kernel.clone())));
+        self.units.push(Unit::Changing);
         self.waits.push(false);
-        let mut attempt = Attempt::of(kernel, sources.into_iter().collect(), None);
-        if self.pull(step, &mut attempt, of, &index).is_err() {
-            // The operand itself is written, which a new kernel can always read.
-            attempt.kernel.computed.clear();
-            attempt.fresh.clear();
-            attempt.kernel.operands.clear();
-            attempt.wanted = vec![(of, Why::Layout)];
-            attempt.kernel.operands.push((of, access(&index)));
-        }
+        let attempt = self.whole(step, Box::new(kernel), of, &index, &sources);
         self.commit(step, attempt);
         step
     }
 
+    /// Puts a reduction into a kernel, where that makes no steps wait for one another. Returns true if it is done.
+    fn takes(&mut self, step: Step, t: T, axes: &[usize], sources: &[Step]) -> bool {
+        !self.is_early(step, sources, &[])
+            && self.attempt(step, None, |this, attempt| this.join(step, attempt, t, axes))
+    }
+
+    /// The kernels that read the leaves near a term, a few of each leaf.
+    pub(super) fn near_readers(&self, t: T) -> impl Iterator<Item = Step> {
+        self.leaves(t).into_iter().flat_map(|leaf| self.readers[leaf as usize].iter().rev().take(4).copied())
+    }
+
     /// The leaves near a term, a few of them.
-    pub(super) fn leaves(&self, t: T, to: &mut Vec<T>) {
-        let (mut seen, mut open): (Vec<T>, Vec<T>) = (vec![], vec![t]);
+    pub(super) fn leaves(&self, t: T) -> Few {
+        let (mut seen, mut open, mut leaves) = (Few::new(), Few::from_slice(&[t]), Few::new());
         while let Some(t) = open.pop() {
-            if seen.len() > 64 || to.len() > 8 {
+            if seen.len() > 64 || leaves.len() > 8 {
                 break;
             }
             if seen.contains(&t) {
@@ -79,36 +67,31 @@ impl Placement<'_> {
             }
             seen.push(t);
             match &self.terms.get(t).op {
-                TermOp::Leaf(_) => to.push(t),
+                TermOp::Leaf(_) => leaves.push(t),
                 TermOp::Reduce { .. } => {}
-                _ => open.extend(self.terms.get(t).args.iter().copied()),
+                _ => open.extend_from_slice(&self.terms.get(t).args),
             }
         }
+        leaves
     }
 
-    /// The kernel with another reduction in it.
-    fn joined(&self, step: Step, t: T, of: T, axes: &[usize]) -> Try<Attempt> {
-        let kernel = self.kernel(step).ok_or(Refused)?;
+    /// Brings another reduction into a kernel.
+    fn join(&self, step: Step, attempt: &mut Attempt, t: T, axes: &[usize]) -> Try<()> {
+        let of = self.terms.get(t).args[0];
+        let kernel = &mut attempt.kernel;
         // A reduction keeps the accumulator that it has alone.
         let is_wide = |t: &T| self.wide[*t as usize];
         let agrees = kernel.reductions.first().map(is_wide) == Some(is_wide(&t));
         if kernel.is_map || !agrees || kernel.computed.len() > MAX_TERMS {
             return Err(Refused);
         }
-        let mut attempt = Attempt::of(kernel.clone(), BTreeSet::new(), None);
-        let index = self.forward(step, &mut attempt.kernel, of).ok_or(Refused)?;
-        let space = &attempt.kernel.space;
-        let own: Index = axes.iter().map(|&axis| index[axis].clone()).collect();
-        let (reduced, all) = (space.atoms_of(&own), space.atoms_of(&index));
-        let wide = |is_reduced: bool| {
-            let is = |&atom: &usize| space.is_reduced(atom) == is_reduced && space.extent(atom) != 1;
-            let mut atoms: Vec<usize> = space.order().into_iter().filter(is).collect();
-            atoms.sort_unstable();
-            atoms
-        };
-        let (over, kept) = (wide(true), wide(false));
-        let mut both: Vec<usize> = over.iter().chain(&kept).copied().collect();
+        let index = self.forward(step, kernel, of).ok_or(Refused)?;
+        let space = &kernel.space;
+        let reduced = space.parts_of(axes.iter().flat_map(|&axis| index[axis].iter().copied()));
+        let all = space.atoms_of(&index);
+        let mut both: Vec<usize> = space.order().into_iter().filter(|&atom| space.extent(atom) != 1).collect();
         both.sort_unstable();
+        let (over, kept): (Vec<usize>, Vec<usize>) = both.iter().partition(|&&atom| space.is_reduced(atom));
         let is_slice = reduced == over && all == both && !over.is_empty();
         let is_centered = matches!(self.terms.get(t).op, TermOp::Centered(_));
         // Positions of totals are a kernel of their own: a region would give 0 for them.
@@ -116,26 +99,22 @@ impl Placement<'_> {
             if call.as_row().is_some_and(|row| row.takes_position));
         let is_total =
             !is_slice && !is_centered && !is_position && all == kept && !reduced.is_empty() && !over.is_empty();
-        let totals_agree = attempt.kernel.totals.as_ref().is_none_or(|totals| {
-            let parts = space.atoms_of(&[totals.clone()].into());
-            parts == reduced
-        });
-        if !(is_slice || is_total && totals_agree && self.is_of_slices(&attempt.kernel, of)) {
+        let totals = kernel.totals.as_ref().map(|totals| space.parts_of(totals.iter().copied()));
+        let totals_agree = totals.is_none_or(|totals| totals == reduced);
+        if !(is_slice || is_total && totals_agree && self.is_of_slices(kernel, of)) {
             return Err(Refused);
         }
-        let stage = 1 + self.stage_of(&attempt.kernel, of);
+        let stage = 1 + self.stage_of(kernel, of);
         if stage > MAX_STAGES {
             return Err(Refused);
         }
         if is_total {
-            attempt.kernel.totals = Some(reduced);
+            kernel.totals = Some(reduced);
         }
-        attempt.kernel.stage.insert(t, stage);
-        attempt.waits.extend(self.sources_of(of).into_iter().filter(|&source| source != step));
-        self.pull(step, &mut attempt, of, &index)?;
-        attempt.kernel.index.insert(of, index);
-        attempt.kernel.reductions.push(t);
-        Ok(attempt)
+        kernel.reductions.push(t);
+        kernel.stage.insert(t, stage);
+        attempt.waits.extend(self.sources_of(of).iter().filter(|&&source| source != step));
+        self.pull(step, attempt, of, &index)
     }
 
     /// Returns true if no total is among the reductions of the kernel that a term follows from, so that it may be reduced.
@@ -153,4 +132,18 @@ impl Placement<'_> {
         let mut atoms = axes.iter().flat_map(|&axis| index[axis].iter());
         atoms.any(|&atom| !kernel.space.is_reduced(atom))
     }
+}
+
+/// The first kernels that are tried, each once.
+pub(super) fn first_distinct(steps: impl IntoIterator<Item = Step>) -> Steps {
+    let mut tried = Steps::new();
+    for step in steps {
+        if tried.len() == MAX_TRIED {
+            break;
+        }
+        if !tried.contains(&step) {
+            tried.push(step);
+        }
+    }
+    tried
 }

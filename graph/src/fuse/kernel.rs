@@ -1,10 +1,11 @@
 //! A kernel in the making: what it computes, reads and writes, and the attempts to bring more into it.
 
-use super::space::{Index, Space};
+use super::space::{Atoms, Index, Space};
 use super::terms::T;
 use super::waits::Step;
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::rc::Rc;
 
 /// The most terms of one kernel, its operands, outputs and stages.
@@ -25,20 +26,22 @@ pub(crate) enum Why {
 }
 
 /// A part of a value that a kernel reads: for each axis its atoms, the first element and the distance of elements.
-pub(crate) type Access = Rc<[(Vec<usize>, u64, i64)]>;
+pub(crate) type Access = Rc<[(Atoms, u64, i64)]>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     pub(crate) space: Space,
     /// The index of the operand of each reduction, and of each root.
     pub(crate) index: BTreeMap<T, Index>,
+    /// The terms that got an index since the last commit.
+    pub(super) indexed: Vec<T>,
     pub(crate) reductions: Vec<T>,
     /// The kept atoms that totals reduce.
     pub(crate) totals: Option<Vec<usize>>,
     pub(super) stage: FxHashMap<T, u32>,
     pub(crate) outputs: Vec<Placed>,
     /// The terms that it computes, by the index.
-    pub(crate) computed: FxHashMap<(T, Index), ()>,
+    pub(crate) computed: FxHashSet<(T, Index)>,
     /// The values that it reads.
     pub(crate) operands: Vec<(T, Access)>,
     /// True for a kernel without reductions.
@@ -54,26 +57,83 @@ pub(crate) struct Placed {
     pub(crate) into: (T, usize, u64),
 }
 
+impl Kernel {
+    /// A kernel that computes a value of this index in a space, and nothing yet.
+    pub(super) fn new(space: Space, of: T, index: &Index) -> Kernel {
+        Kernel {
+            space,
+            index: BTreeMap::from([(of, index.clone())]),
+            indexed: vec![],
+            reductions: vec![],
+            totals: None,
+            stage: FxHashMap::default(),
+            outputs: vec![],
+            computed: FxHashSet::default(),
+            operands: vec![],
+            is_map: false,
+        }
+    }
+
+    /// Gives a term an index, if it has none.
+    pub(super) fn give_index(&mut self, t: T, index: &Index) {
+        if let Entry::Vacant(entry) = self.index.entry(t) {
+            entry.insert(index.clone());
+            self.indexed.push(t);
+        }
+    }
+}
+
 /// The state of one attempt to bring terms into a kernel.
 pub(super) struct Attempt {
-    pub(super) kernel: Kernel,
+    pub(super) kernel: Box<Kernel>,
     pub(super) wanted: Vec<(T, Why)>,
     pub(super) waits: BTreeSet<Step>,
     /// The output that is being added, which is computed here.
     pub(super) root: Option<T>,
     /// The terms that the kernel computes since the attempt began.
-    pub(super) fresh: Vec<T>,
+    pub(super) fresh: Vec<(T, Index)>,
+    /// The numbers of atoms, reductions, outputs and operands before the attempt, and the totals.
+    before: ([usize; 4], Option<Vec<usize>>),
 }
 
 impl Attempt {
-    pub(super) fn of(kernel: Kernel, waits: BTreeSet<Step>, root: Option<T>) -> Attempt {
-        Attempt { kernel, wanted: vec![], waits, root, fresh: vec![] }
+    pub(super) fn of(kernel: Box<Kernel>, root: Option<T>) -> Attempt {
+        let counts = [kernel.space.len(), kernel.reductions.len(), kernel.outputs.len(), kernel.operands.len()];
+        let before = (counts, kernel.totals.clone());
+        Attempt { kernel, wanted: vec![], waits: BTreeSet::new(), root, fresh: vec![], before }
     }
 
     /// Computes a term at an index.
     pub(super) fn compute(&mut self, t: T, index: Index) {
-        self.kernel.computed.insert((t, index), ());
-        self.fresh.push(t);
+        if self.kernel.computed.insert((t, index.clone())) {
+            self.fresh.push((t, index));
+        }
+    }
+
+    /// The kernel reads these values and computes none.
+    pub(super) fn read_only(&mut self, operands: Vec<(T, Access)>) {
+        self.kernel.computed.clear();
+        self.fresh.clear();
+        self.kernel.operands = operands;
+    }
+
+    /// The kernel as it was before the attempt.
+    pub(super) fn undone(self) -> Box<Kernel> {
+        let Attempt { mut kernel, fresh, before: ([atoms, reductions, outputs, operands], totals), .. } = self;
+        kernel.space.truncate(atoms);
+        for reduction in kernel.reductions.drain(reductions..) {
+            kernel.stage.remove(&reduction);
+        }
+        kernel.outputs.truncate(outputs);
+        kernel.operands.truncate(operands);
+        kernel.totals = totals;
+        for t in std::mem::take(&mut kernel.indexed) {
+            kernel.index.remove(&t);
+        }
+        for term in &fresh {
+            kernel.computed.remove(term);
+        }
+        kernel
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::kernel::{Access, Kernel, MAX_TERMS};
 use super::place::Placement;
-use super::space::{Index, seen_through};
+use super::space::{Atoms, Index, seen_through};
 use super::terms::{T, TermOp};
 use super::waits::Step;
 use rustc_hash::FxHashSet;
@@ -48,25 +48,22 @@ impl Placement<'_> {
         }
         let term = self.terms.get(t);
         let found = match &term.op {
-            TermOp::Reduce { axes, .. } if self.home.get(&t) == Some(&step) => {
+            TermOp::Reduce { axes, .. } if self.home_of(t) == Some(step) => {
                 let index = kernel.index.get(&term.args[0])?;
                 Some(index.iter().enumerate().filter(|(a, _)| !axes.contains(a)).map(|(_, i)| i.clone()).collect())
             }
-            TermOp::Centered(_) if self.home.get(&t) == Some(&step) => kernel.index.get(&term.args[0]).cloned(),
+            TermOp::Centered(_) if self.home_of(t) == Some(step) => kernel.index.get(&term.args[0]).cloned(),
             TermOp::View(from) => {
                 let inner = self.forward_from(step, kernel, term.args[0], first, tried)?;
                 let at = |(i, axis): (usize, &Option<usize>)| match axis {
                     Some(axis) => Some(inner[*axis].clone()),
-                    None => (term.shape[i] == 1).then(Vec::new),
+                    None => (term.shape[i] == 1).then(Atoms::new),
                 };
                 from.iter().enumerate().map(at).collect()
             }
             TermOp::Reshape => {
                 let inner = self.forward_from(step, kernel, term.args[0], first, tried)?;
-                let mut space = kernel.space.clone();
-                let index = space.reshaped(&inner, &term.shape)?;
-                kernel.space = space;
-                Some(index)
+                Some(kernel.space.reshaped(&inner, &term.shape)?)
             }
             TermOp::Apply(_) => {
                 let real = |arg: &&T| self.terms.number(**arg).is_none();
@@ -85,7 +82,7 @@ impl Placement<'_> {
             _ => None,
         };
         let found = found.or_else(|| self.alike(kernel, t))?;
-        kernel.index.entry(t).or_insert_with(|| found.clone());
+        kernel.give_index(t, &found);
         Some(found)
     }
 

@@ -5,7 +5,7 @@
 //! | composites are written out in primitives | `expand`, beside this folder |
 //! | primitives become terms, equal ones once, after the rewrites | `translate`, `terms`, `rewrite` |
 //! | each reduction goes into a kernel, with what it is computed from | `place`, `join`, `pull` |
-//! | each value between kernels gets the kernel that writes it | `settle`, `outputs`, `maps` |
+//! | each value between kernels gets the kernel that writes it | `settle`, `outputs`, `maps`, `cut` |
 //! | each kernel becomes the text of a region | `emit` |
 //! | kernels, buffers and the host's steps become a plan | `assemble` |
 //!
@@ -13,6 +13,7 @@
 //! themselves. A new rewrite is a row of [`REWRITES`] and a function in `rewrite`, and nothing else.
 
 mod assemble;
+mod cut;
 mod emit;
 mod join;
 mod kernel;

@@ -5,7 +5,6 @@ use super::place::Placement;
 use super::space::Index;
 use super::terms::T;
 use super::waits::Step;
-use std::collections::BTreeSet;
 
 impl Placement<'_> {
     /// Returns true if a kernel would wait for a step that waits for what it writes.
@@ -13,24 +12,25 @@ impl Placement<'_> {
         attempt.waits.iter().any(|&wait| readers.iter().any(|&reader| self.follows(wait, reader)))
     }
 
-    /// The kernel with another output.
-    pub(super) fn with_output(&self, step: Step, t: T) -> Try<Attempt> {
-        let kernel = self.kernel(step).ok_or(Refused)?;
+    /// Makes a term another output of a kernel.
+    pub(super) fn add_output(&self, step: Step, attempt: &mut Attempt, t: T) -> Try<()> {
+        let kernel = &mut attempt.kernel;
         let is_wide = |t: &T| self.wide[*t as usize];
         let widens =
             is_wide(&t) && !kernel.reductions.iter().chain(kernel.outputs.iter().map(|p| &p.term)).any(is_wide);
         if widens || kernel.outputs.len() >= MAX_OUTPUTS || kernel.computed.len() > MAX_TERMS {
             return Err(Refused);
         }
-        let mut attempt = Attempt::of(kernel.clone(), BTreeSet::new(), Some(t));
-        let index = self.forward(step, &mut attempt.kernel, t).ok_or(Refused)?;
-        attempt.waits.extend(self.sources_of(t).into_iter().filter(|&source| source != step));
-        self.pull(step, &mut attempt, t, &index)?;
-        if !self.is_output(&attempt.kernel, t, &index) {
+        let index = self.forward(step, kernel, t).ok_or(Refused)?;
+        attempt.waits.extend(self.sources_of(t).iter().filter(|&&source| source != step));
+        self.pull(step, attempt, t, &index)?;
+        // A kernel that is long enough would read the value itself.
+        let reads_itself = attempt.wanted.iter().any(|(wanted, _)| *wanted == t);
+        if reads_itself || !self.is_output(&attempt.kernel, t, &index) {
             return Err(Refused);
         }
         attempt.kernel.outputs.push(Placed { term: t, index, into: (t, 0, 0) });
-        Ok(attempt)
+        Ok(())
     }
 
     /// Returns true if the values of a term at an index are those of an output: of all elements, all slices, or all totals,
@@ -38,7 +38,8 @@ impl Placement<'_> {
     fn is_output(&self, kernel: &Kernel, t: T, index: &Index) -> bool {
         let space = &kernel.space;
         let atoms = space.atoms_of(index);
-        let total = kernel.totals.as_ref().map(|totals| space.atoms_of(&[totals.clone()].into())).unwrap_or_default();
+        let total =
+            kernel.totals.iter().flat_map(|totals| space.parts_of(totals.iter().copied())).collect::<Vec<usize>>();
         let depends = self.depends(kernel, t, index);
         let has_total = self.own_reductions(kernel, t).iter().any(|&r| self.is_total(kernel, r));
         let has_reduced = depends.iter().any(|&atom| space.is_reduced(atom));

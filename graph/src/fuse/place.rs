@@ -4,24 +4,26 @@
 //! | --- | --- |
 //! | `join` | each reduction goes into a kernel |
 //! | `pull` | what it is computed from comes with it; the rest is read |
-//! | `settle` | each value that is read elsewhere gets its home, by `outputs` and `maps` |
+//! | `settle` | each value that is read elsewhere gets its home, by `outputs`, `maps` and `cut` |
 //! | `locate` | the index of a term in a kernel |
 //! | `waits` | no step may follow from itself |
 
-use super::kernel::{Attempt, Kernel, Why};
+use super::kernel::{Attempt, Kernel, Try, Why};
 use super::terms::{T, TermOp, Terms};
-use super::waits::{Step, Waits};
+use super::waits::{Step, Steps, Waits};
 use cranefold_ir::DType::F64;
-use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Unit {
     Kernel(Box<Kernel>),
     /// An opaque node of the graph.
     Opaque(usize),
+    /// A kernel that is being changed.
+    Changing,
 }
 
 #[derive(Debug)]
@@ -31,17 +33,19 @@ pub(crate) struct Placement<'t> {
     /// The steps that each step waits for.
     pub(crate) waits: Waits,
     /// The step that gives each reduction, or each leaf of an opaque node.
-    pub(super) home: FxHashMap<T, Step>,
+    home: Vec<Option<Step>>,
     /// The steps that each term follows from.
-    pub(super) sources: Vec<Vec<Step>>,
+    sources: Vec<Steps>,
     /// The terms that are written, with the steps that must read them there and the reasons.
     pub(crate) written: BTreeMap<T, Written>,
+    /// True for a term that is written.
+    is_written: Vec<bool>,
     /// The written terms that have no home yet.
     pub(super) open: BTreeSet<T>,
     /// The kernels that read a leaf.
-    pub(super) readers: FxHashMap<T, Vec<Step>>,
+    pub(super) readers: Vec<Vec<Step>>,
     /// The kernels that compute a term of elements.
-    pub(super) pulled: FxHashMap<T, Vec<Step>>,
+    pub(super) pulled: Vec<Steps>,
     pub(super) takes_maps: bool,
     /// The terms that are computed in `f64`.
     pub(super) wide: Vec<bool>,
@@ -68,14 +72,15 @@ impl<'t> Placement<'t> {
             terms,
             units: vec![],
             waits: Waits::default(),
-            home: FxHashMap::default(),
-            sources: vec![],
+            home: vec![None; terms.len()],
+            sources: Vec::with_capacity(terms.len()),
             written: BTreeMap::new(),
+            is_written: vec![false; terms.len()],
             open: BTreeSet::new(),
-            readers: FxHashMap::default(),
-            pulled: FxHashMap::default(),
+            readers: vec![vec![]; terms.len()],
+            pulled: vec![Steps::new(); terms.len()],
             takes_maps,
-            wide: vec![],
+            wide: Vec::with_capacity(terms.len()),
             heavy: vec![OnceCell::new(); terms.len()],
             left: BTreeSet::new(),
         };
@@ -83,7 +88,7 @@ impl<'t> Placement<'t> {
             let step = placement.units.len();
             placement.units.push(Unit::Opaque(*node));
             placement.waits.push(false);
-            placement.home.extend(leaves.iter().map(|&leaf| (leaf, step)));
+            leaves.iter().for_each(|&leaf| placement.home[leaf as usize] = Some(step));
         }
         let needed = placement.needed(opaque, outputs);
         for (step, (_, args, _)) in opaque.iter().enumerate() {
@@ -104,20 +109,20 @@ impl<'t> Placement<'t> {
             while let Some((_, args, leaves)) = opaque.get(next_opaque)
                 && leaves.first().is_none_or(|&leaf| leaf <= t)
             {
-                let sources: BTreeSet<Step> = args.iter().flat_map(|&arg| placement.sources_of(arg)).collect();
+                let sources: BTreeSet<Step> = args.iter().flat_map(|&arg| placement.sources_of(arg)).copied().collect();
                 placement.waits.add(next_opaque, sources);
                 next_opaque += 1;
             }
-            let own: Vec<Step> = match &terms.get(t).op {
-                TermOp::Leaf(_) => placement.home.get(&t).copied().into_iter().collect(),
+            let own: Steps = match &terms.get(t).op {
+                TermOp::Leaf(_) => placement.home_of(t).into_iter().collect(),
                 TermOp::Reduce { .. } | TermOp::Centered(_) if needed[t as usize] => {
                     let step = placement.place(t);
-                    placement.home.insert(t, step);
-                    vec![step]
+                    placement.home[t as usize] = Some(step);
+                    smallvec![step]
                 }
                 _ => {
-                    let mut sources: Vec<Step> =
-                        terms.get(t).args.iter().flat_map(|&arg| placement.sources_of(arg)).collect();
+                    let mut sources: Steps =
+                        terms.get(t).args.iter().flat_map(|&arg| placement.sources_of(arg)).copied().collect();
                     sources.sort_unstable();
                     sources.dedup();
                     placement.waits.last_of(sources)
@@ -126,7 +131,7 @@ impl<'t> Placement<'t> {
             placement.sources.push(own);
         }
         for (step, (_, args, _)) in opaque.iter().enumerate() {
-            let sources: Vec<Step> = args.iter().flat_map(|&arg| placement.sources_of(arg)).collect();
+            let sources: Steps = args.iter().flat_map(|&arg| placement.sources_of(arg)).copied().collect();
             placement.waits.add(step, sources);
         }
         placement.share();
@@ -137,8 +142,34 @@ impl<'t> Placement<'t> {
         placement
     }
 
-    pub(super) fn sources_of(&self, t: T) -> Vec<Step> {
-        self.sources.get(t as usize).cloned().unwrap_or_default()
+    /// The steps that a term follows from.
+    pub(super) fn sources_of(&self, t: T) -> &[Step] {
+        self.sources.get(t as usize).map_or(&[], |steps| steps)
+    }
+
+    /// The step that gives a reduction, or a leaf of an opaque node.
+    pub(super) fn home_of(&self, t: T) -> Option<Step> {
+        self.home[t as usize]
+    }
+
+    /// Returns true for a term that is written.
+    pub(super) fn is_written(&self, t: T) -> bool {
+        self.is_written[t as usize]
+    }
+
+    /// A term as it is written, if it is.
+    pub(super) fn written(&self, t: T) -> Option<&Written> {
+        if self.is_written(t) { self.written.get(&t) } else { None }
+    }
+
+    /// The step that writes a term, if that is known.
+    pub(super) fn written_home(&self, t: T) -> Option<Step> {
+        self.written(t).and_then(|written| written.home)
+    }
+
+    /// The steps that must read a written term.
+    pub(super) fn readers_of(&self, t: T) -> Vec<Step> {
+        self.written(t).map(|written| written.readers.iter().copied().collect()).unwrap_or_default()
     }
 
     /// The terms from which outputs or opaque nodes follow.
@@ -163,7 +194,7 @@ impl<'t> Placement<'t> {
         if self.terms.number(t).is_some() || matches!(self.terms.get(t).op, TermOp::Leaf(_)) {
             return;
         }
-        let is_new = !self.written.contains_key(&t);
+        let is_new = !std::mem::replace(&mut self.is_written[t as usize], true);
         let written = self.written.entry(t).or_default();
         written.readers.extend(reader);
         written.why.insert(why);
@@ -194,24 +225,53 @@ impl<'t> Placement<'t> {
     pub(super) fn kernel(&self, step: Step) -> Option<&Kernel> {
         match &self.units[step] {
             Unit::Kernel(kernel) => Some(kernel),
-            Unit::Opaque(_) => None,
+            Unit::Opaque(_) | Unit::Changing => None,
         }
     }
 
-    pub(super) fn commit(&mut self, step: Step, attempt: Attempt) {
+    /// Takes a kernel out of its step, for a change.
+    pub(super) fn taken(&mut self, step: Step) -> Option<Box<Kernel>> {
+        match std::mem::replace(&mut self.units[step], Unit::Changing) {
+            Unit::Kernel(kernel) => Some(kernel),
+            other => {
+                self.units[step] = other;
+                None
+            }
+        }
+    }
+
+    /// Changes a kernel, which stays as it was if the change is refused. Returns true if it is done.
+    pub(super) fn attempt(
+        &mut self,
+        step: Step,
+        root: Option<T>,
+        change: impl FnOnce(&Self, &mut Attempt) -> Try<()>,
+    ) -> bool {
+        let Some(kernel) = self.taken(step) else { return false };
+        let mut attempt = Attempt::of(kernel, root);
+        let done = change(self, &mut attempt).is_ok();
+        match done {
+            true => self.commit(step, attempt),
+            false => self.units[step] = Unit::Kernel(attempt.undone()),
+        }
+        done
+    }
+
+    pub(super) fn commit(&mut self, step: Step, mut attempt: Attempt) {
         for (source, _) in &attempt.kernel.operands {
-            let readers = self.readers.entry(*source).or_default();
+            let readers = &mut self.readers[*source as usize];
             if readers.last() != Some(&step) && !readers.contains(&step) {
                 readers.push(step);
             }
         }
-        for t in attempt.fresh {
-            let steps = self.pulled.entry(t).or_default();
+        for (t, _) in attempt.fresh {
+            let steps = &mut self.pulled[t as usize];
             if !steps.contains(&step) {
                 steps.push(step);
             }
         }
-        self.units[step] = Unit::Kernel(Box::new(attempt.kernel));
+        attempt.kernel.indexed.clear();
+        self.units[step] = Unit::Kernel(attempt.kernel);
         self.waits.add(step, attempt.waits);
         for (t, why) in attempt.wanted {
             self.want(t, Some(step), why);

@@ -27,7 +27,7 @@ pub const REWRITES: &[Rewrite] = &[
     Rewrite { name: "variance-of-moments", law: "mean x^2 - (mean x)^2 = var x" },
     Rewrite {
         name: "variance",
-        law: "mean (x - mean x)^2 = var x, (sum (x - mean x)^2) / (n - k) = var x with ddof k",
+        law: "mean (x - mean x)^2 = var x, (sum (x - mean x)^2) / (n - k) = var x with ddof k, or times 1 / (n - k)",
     },
     Rewrite { name: "mean", law: "(sum x) / n = (sum x) (1/n) = mean x" },
     Rewrite { name: "log-sum-exp", law: "m + log sum exp(x - m) = log sum exp x, where m = max x" },
@@ -62,9 +62,9 @@ impl Terms {
             (Pow, &[x, p]) => self.power(x, p),
             (Rsqrt, &[x]) => {
                 self.note("reciprocal-root");
-                let root = self.apply(Sqrt, vec![x]);
+                let root = self.apply(Sqrt, &[x]);
                 let one = self.of_real(1.0, dtype);
-                Some(self.apply(Div, vec![one, root]))
+                Some(self.apply(Div, &[one, root]))
             }
             (Add, &[a, b]) => self.add(a, b),
             (Sub, &[a, b]) => self.sub(a, b),
@@ -97,13 +97,13 @@ impl Terms {
             return Some(row);
         }
         let result = match p {
-            2.0 => self.apply(Mul, vec![x, x]),
+            2.0 => self.apply(Mul, &[x, x]),
             1.0 => x,
-            0.5 => self.apply(Sqrt, vec![x]),
+            0.5 => self.apply(Sqrt, &[x]),
             -1.0 | -0.5 => {
                 let one = self.of_real(1.0, dtype);
-                let x = if p == -0.5 { self.apply(Sqrt, vec![x]) } else { x };
-                self.apply(Div, vec![one, x])
+                let x = if p == -0.5 { self.apply(Sqrt, &[x]) } else { x };
+                self.apply(Div, &[one, x])
             }
             _ => return None,
         };
@@ -130,7 +130,7 @@ impl Terms {
         for (a, b) in [(a, b), (b, a)] {
             if let Some(b) = self.operand_of(b, Neg) {
                 self.note("negation");
-                return Some(self.apply(Sub, vec![a, b]));
+                return Some(self.apply(Sub, &[a, b]));
             }
         }
         [(a, b), (b, a)].into_iter().find_map(|(m, l)| self.log_sum_exp(m, l))
@@ -177,7 +177,7 @@ impl Terms {
     fn sub(&mut self, a: T, b: T) -> Option<T> {
         if let Some(b) = self.operand_of(b, Neg) {
             self.note("negation");
-            return Some(self.apply(Add, vec![a, b]));
+            return Some(self.apply(Add, &[a, b]));
         }
         // x - mean x
         if let TermOp::View(_) = &self.get(b).op {
@@ -260,13 +260,10 @@ impl Terms {
                 self.note("one");
                 return Some(a);
             }
-            let (axes, x) = self.reduction(a, "sum").map(|(axes, x)| (axes.to_vec(), x))?;
-            let n = self.count(x, &axes);
-            if factor == 1.0 / n || factor as f32 == (1.0 / n) as f32 {
-                self.note("mean");
-                return self.row("mean", &[], &axes, x);
-            }
-            return None;
+            let TermOp::Reduce { axes, .. } = &self.get(a).op else { return None };
+            let n = self.count(self.get(a).args[0], axes);
+            let is_inverse = |divisor: f64| factor == 1.0 / divisor || factor as f32 == (1.0 / divisor) as f32;
+            return [n, n - 1.0].into_iter().find(|&n| n > 0.0 && is_inverse(n)).and_then(|n| self.quotient(a, n));
         }
         // x (1 / sqrt(s))
         for (x, inverse) in [(a, b), (b, a)] {
@@ -278,7 +275,7 @@ impl Terms {
                 let TermOp::View(from) = view.op else { continue };
                 let root = self.view(root, &view.shape, &from);
                 self.note("length");
-                return Some(self.apply(Div, vec![x, root]));
+                return Some(self.apply(Div, &[x, root]));
             }
         }
         None
@@ -307,27 +304,7 @@ impl Terms {
                 self.note("one");
                 return Some(a);
             }
-            if let Some((axes, x)) = self.squared_deviations(a) {
-                let n = self.count(x, &axes);
-                let ddof = n - divisor;
-                if (0.0..n).contains(&ddof) && ddof.fract() == 0.0 {
-                    self.note("variance");
-                    return self.row("var", &[ddof], &axes, x);
-                }
-            }
-            // The sum of squares of other elements is a mean of squares.
-            let squares = self.reduction(a, "sum_squares").map(|(axes, x)| (axes.to_vec(), x));
-            if let Some((axes, x)) = squares.filter(|(axes, x)| self.count(*x, axes) == divisor) {
-                self.note("mean");
-                let square = self.apply(Mul, vec![x, x]);
-                return Some(self.reduce_row("mean", &axes, square));
-            }
-            let (axes, x) = self.reduction(a, "sum").map(|(axes, x)| (axes.to_vec(), x))?;
-            if self.count(x, &axes) == divisor {
-                self.note("mean");
-                return Some(self.reduce_row("mean", &axes, x));
-            }
-            return None;
+            return self.quotient(a, divisor);
         }
         // x / sqrt(v): one division for the slice.
         let TermOp::View(from) = self.get(b).op.clone() else { return None };
@@ -337,9 +314,34 @@ impl Terms {
         }
         self.note("deviation");
         let (one, shape) = (self.of_real(1.0, dtype), self.shape(b).to_vec());
-        let inverse = self.apply(Div, vec![one, slice]);
+        let inverse = self.apply(Div, &[one, slice]);
         let inverse = self.view(inverse, &shape, &from);
-        Some(self.apply(Mul, vec![a, inverse]))
+        Some(self.apply(Mul, &[a, inverse]))
+    }
+
+    /// A sum divided by the number of its elements, or one of squared deviations by any number of them.
+    fn quotient(&mut self, sum: T, divisor: f64) -> Option<T> {
+        if let Some((axes, x)) = self.squared_deviations(sum) {
+            let n = self.count(x, &axes);
+            let ddof = n - divisor;
+            if (0.0..n).contains(&ddof) && ddof.fract() == 0.0 {
+                self.note("variance");
+                return self.row("var", &[ddof], &axes, x);
+            }
+        }
+        // The sum of squares of other elements is a mean of squares.
+        let squares = self.reduction(sum, "sum_squares").map(|(axes, x)| (axes.to_vec(), x));
+        if let Some((axes, x)) = squares.filter(|(axes, x)| self.count(*x, axes) == divisor) {
+            self.note("mean");
+            let square = self.apply(Mul, &[x, x]);
+            return Some(self.reduce_row("mean", &axes, square));
+        }
+        let (axes, x) = self.reduction(sum, "sum").map(|(axes, x)| (axes.to_vec(), x))?;
+        if self.count(x, &axes) == divisor {
+            self.note("mean");
+            return Some(self.reduce_row("mean", &axes, x));
+        }
+        None
     }
 
     /// Returns true for the root of a variance, or mean of squares, plus a number.
@@ -372,8 +374,8 @@ impl Terms {
             return None;
         }
         self.note("log-softmax");
-        let s = self.apply(Log, vec![s]);
-        Some(self.apply(Sub, vec![d, s]))
+        let s = self.apply(Log, &[s]);
+        Some(self.apply(Sub, &[d, s]))
     }
 
     /// A row without parameters of one float result, after the rewrites.
@@ -395,7 +397,7 @@ impl Terms {
             "log_sum" => {
                 self.note("log-sum");
                 let sum = self.reduce_row("sum", axes, t);
-                Some(self.apply(Log, vec![sum]))
+                Some(self.apply(Log, &[sum]))
             }
             "sum" => match (self.square_of(t), self.operand_of(t, Abs)) {
                 (Some(x), _) => {

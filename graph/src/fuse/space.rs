@@ -3,10 +3,14 @@
 //! An axis of the space is an *atom*. A reshape inside a kernel splits atoms, so that each axis of each value is a row-major
 //! run of whole atoms. Reductions keep their trees: neighbouring reduced axes count as one.
 
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
-/// For each axis of a value, its atoms, outermost first; none for an extent of 1.
-pub(crate) type Index = Rc<[Vec<usize>]>;
+/// The atoms of an axis, outermost first.
+pub(crate) type Atoms = SmallVec<[usize; 2]>;
+
+/// For each axis of a value its atoms; none for an extent of 1.
+pub(crate) type Index = Rc<[Atoms]>;
 
 #[derive(Clone, Debug)]
 struct Atom {
@@ -27,7 +31,8 @@ impl Space {
     pub(crate) fn new(shape: &[u64], reduced: &[usize]) -> (Space, Index) {
         let atom = |(axis, &extent): (usize, &u64)| Atom { extent, is_reduced: reduced.contains(&axis), split: None };
         let space = Space { atoms: shape.iter().enumerate().map(atom).collect(), roots: shape.len() };
-        let index = shape.iter().enumerate().map(|(axis, &e)| if e == 1 { vec![] } else { vec![axis] }).collect();
+        let index =
+            shape.iter().enumerate().map(|(axis, &e)| if e == 1 { smallvec![] } else { smallvec![axis] }).collect();
         (space, index)
     }
 
@@ -39,9 +44,9 @@ impl Space {
         self.atoms[atom].is_reduced
     }
 
-    fn push_parts(&self, atom: usize, to: &mut Vec<usize>) {
+    fn push_parts(&self, atom: usize, to: &mut impl Extend<usize>) {
         match self.atoms[atom].split {
-            None => to.push(atom),
+            None => to.extend([atom]),
             Some(parts) => parts.iter().for_each(|&part| self.push_parts(part, to)),
         }
     }
@@ -58,8 +63,8 @@ impl Space {
         if self.atoms.len() == self.roots {
             return index.clone();
         }
-        let parts = |atoms: &Vec<usize>| {
-            let mut parts = vec![];
+        let parts = |atoms: &Atoms| {
+            let mut parts = smallvec![];
             atoms.iter().for_each(|&atom| self.push_parts(atom, &mut parts));
             parts
         };
@@ -67,19 +72,49 @@ impl Space {
     }
 
     /// All atoms of an index.
-    pub(crate) fn atoms_of(&self, index: &Index) -> Vec<usize> {
-        let mut atoms: Vec<usize> = self.resolved(index).iter().flatten().copied().collect();
-        atoms.sort_unstable();
-        atoms.dedup();
-        atoms
+    pub(crate) fn atoms_of(&self, index: &[Atoms]) -> Vec<usize> {
+        self.parts_of(index.iter().flatten().copied())
     }
 
-    /// The index of the same elements in row-major order in another shape; none where its axes are no runs of atoms.
+    /// The parts of atoms, in order.
+    pub(crate) fn parts_of(&self, atoms: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut parts = vec![];
+        atoms.into_iter().for_each(|atom| self.push_parts(atom, &mut parts));
+        parts.sort_unstable();
+        parts.dedup();
+        parts
+    }
+
+    /// The number of atoms.
+    pub(super) fn len(&self) -> usize {
+        self.atoms.len()
+    }
+
+    /// Takes back the splits since there were so many atoms.
+    pub(super) fn truncate(&mut self, len: usize) {
+        if self.atoms.len() > len {
+            self.atoms.truncate(len);
+            let is_new = |parts: [usize; 2]| parts[0] >= len;
+            self.atoms.iter_mut().for_each(|atom| atom.split = atom.split.filter(|&parts| !is_new(parts)));
+        }
+    }
+
+    /// The index of the same elements in row-major order in another shape, for which atoms may be split; none where its axes
+    /// are no runs of atoms.
     pub(crate) fn reshaped(&mut self, index: &Index, to: &[u64]) -> Option<Index> {
+        let len = self.len();
+        let result = self.runs(index, to);
+        if result.is_none() {
+            self.truncate(len);
+        }
+        result
+    }
+
+    fn runs(&mut self, index: &Index, to: &[u64]) -> Option<Index> {
         let mut rest: Vec<usize> = self.resolved(index).iter().flatten().rev().copied().collect();
         let mut result = vec![];
         for &extent in to {
-            let (mut need, mut atoms) = (extent, vec![]);
+            let (mut need, mut atoms) = (extent, Atoms::new());
             while need > 1 {
                 let atom = rest.pop()?;
                 let own = self.extent(atom);
@@ -120,11 +155,7 @@ impl Space {
 
 /// The index of what a view shows.
 pub(super) fn seen_through(from: &[Option<usize>], index: &Index, inner: &[u64]) -> Index {
-    let mut result = vec![vec![]; inner.len()];
-    for (axis, atoms) in from.iter().zip(index.iter()) {
-        if let Some(axis) = axis {
-            result[*axis] = atoms.clone();
-        }
-    }
-    result.into()
+    // Of two axes that show the same one, the later tells.
+    let shown = |axis: usize| from.iter().rposition(|&from| from == Some(axis));
+    (0..inner.len()).map(|axis| shown(axis).map_or(smallvec![], |place| index[place].clone())).collect()
 }

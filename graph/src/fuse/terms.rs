@@ -10,10 +10,17 @@ use cranefold_ir::expression::{Expression, Operation, name};
 use cranefold_ir::ops::OpCall;
 use cranefold_ir::{DType, Scalar};
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::{SmallVec, smallvec};
 use std::hash::BuildHasher;
 
 /// The number of a term.
 pub(crate) type T = u32;
+
+/// The operands of a term.
+pub(crate) type Args = SmallVec<[T; 4]>;
+
+/// The extents of a term.
+pub(crate) type Shape = SmallVec<[u64; 4]>;
 
 /// The operation of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,9 +52,9 @@ pub(crate) enum TermOp {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Term {
     pub(crate) op: TermOp,
-    pub(crate) args: Vec<T>,
+    pub(crate) args: Args,
     pub(crate) dtype: DType,
-    pub(crate) shape: Vec<u64>,
+    pub(crate) shape: Shape,
 }
 
 /// All terms of a graph; operands stand before their users.
@@ -134,13 +141,13 @@ impl Terms {
     }
 
     pub(crate) fn leaf(&mut self, value: ValueId, dtype: DType, shape: &[u64]) -> T {
-        self.make(Term { op: TermOp::Leaf(value), args: vec![], dtype, shape: shape.to_vec() })
+        self.make(Term { op: TermOp::Leaf(value), args: smallvec![], dtype, shape: shape.into() })
     }
 
     /// A number of a working type; a float stands as `f64`.
     pub(crate) fn of_number(&mut self, value: Scalar, dtype: DType) -> T {
         let value = if dtype.is_float() { Scalar::f64(value.as_f64()) } else { value };
-        self.make(Term { op: TermOp::Number(value), args: vec![], dtype, shape: vec![] })
+        self.make(Term { op: TermOp::Number(value), args: smallvec![], dtype, shape: smallvec![] })
     }
 
     pub(crate) fn of_real(&mut self, value: f64, dtype: DType) -> T {
@@ -148,7 +155,7 @@ impl Terms {
     }
 
     pub(crate) fn position(&mut self, shape: &[u64], axis: usize) -> T {
-        self.make(Term { op: TermOp::Position(axis), args: vec![], dtype: DType::I64, shape: shape.to_vec() })
+        self.make(Term { op: TermOp::Position(axis), args: smallvec![], dtype: DType::I64, shape: shape.into() })
     }
 
     /// The term as it is seen through a map of axes.
@@ -156,7 +163,7 @@ impl Terms {
         if self.number(t).is_some() {
             return t;
         }
-        let own = &self.get(t).shape;
+        let own = &self.get(t).shape[..];
         let through = |(i, axis): (usize, &Option<usize>)| axis.filter(|&axis| own[axis] != 1 && shape[i] != 1);
         let mut from: Vec<Option<usize>> = from.iter().enumerate().map(through).collect();
         let mut t = t;
@@ -164,13 +171,13 @@ impl Terms {
             from = from.iter().map(|axis| axis.and_then(|axis| inner[axis])).collect();
             t = self.get(t).args[0];
         }
-        let own = &self.get(t).shape;
+        let own = &self.get(t).shape[..];
         let is_same = own == shape && from.iter().enumerate().all(|(i, &axis)| axis == Some(i) || own[i] == 1);
         if is_same {
             return t;
         }
         let dtype = self.get(t).dtype;
-        self.make(Term { op: TermOp::View(from), args: vec![t], dtype, shape: shape.to_vec() })
+        self.make(Term { op: TermOp::View(from), args: smallvec![t], dtype, shape: shape.into() })
     }
 
     /// The term stretched to a shape, right-aligned.
@@ -199,7 +206,7 @@ impl Terms {
         if self.number(t).is_some() || self.shape(t) == shape {
             return t;
         }
-        let own = self.shape(t).to_vec();
+        let own = Shape::from_slice(self.shape(t));
         // Extents of 1 come and go by a view.
         let real = |shape: &[u64]| (0..shape.len()).filter(|&i| shape[i] != 1).collect::<Vec<usize>>();
         let (before, after) = (real(&own), real(shape));
@@ -225,7 +232,7 @@ impl Terms {
             _ => {}
         }
         let dtype = self.get(t).dtype;
-        self.make(Term { op: TermOp::Reshape, args: vec![t], dtype, shape: shape.to_vec() })
+        self.make(Term { op: TermOp::Reshape, args: smallvec![t], dtype, shape: shape.into() })
     }
 
     pub(crate) fn slice(&mut self, t: T, ranges: &[Range]) -> T {
@@ -235,34 +242,35 @@ impl Terms {
         }
         let shape = ranges.iter().map(|range| range.extent).collect();
         let dtype = self.get(t).dtype;
-        self.make(Term { op: TermOp::Slice(ranges.to_vec()), args: vec![t], dtype, shape })
+        self.make(Term { op: TermOp::Slice(ranges.to_vec()), args: smallvec![t], dtype, shape })
     }
 
-    pub(crate) fn concat(&mut self, args: Vec<T>, axis: usize, dtype: DType, shape: &[u64]) -> T {
-        self.make(Term { op: TermOp::Concat(axis), args, dtype, shape: shape.to_vec() })
+    pub(crate) fn concat(&mut self, args: Args, axis: usize, dtype: DType, shape: &[u64]) -> T {
+        self.make(Term { op: TermOp::Concat(axis), args, dtype, shape: shape.into() })
     }
 
     /// A reduction over axes, one result; `dtype` is that of the result in a region.
     pub(crate) fn plain_reduce(&mut self, call: OpCall, axes: &[usize], t: T, result: usize, dtype: DType) -> T {
         let shape = self.shape(t).iter().enumerate().filter(|(a, _)| !axes.contains(a)).map(|(_, &e)| e).collect();
         let op = TermOp::Reduce { call, axes: axes.to_vec(), result };
-        self.make(Term { op, args: vec![t], dtype, shape })
+        self.make(Term { op, args: smallvec![t], dtype, shape })
     }
 
     pub(crate) fn centered(&mut self, axes: &[usize], t: T) -> T {
         let Term { dtype, shape, .. } = self.get(t).clone();
-        self.make(Term { op: TermOp::Centered(axes.to_vec()), args: vec![t], dtype, shape })
+        self.make(Term { op: TermOp::Centered(axes.to_vec()), args: smallvec![t], dtype, shape })
     }
 
     /// An operation on operands of equal shapes, among which numbers stretch; after the rewrites.
-    pub(crate) fn apply(&mut self, operation: Operation, mut args: Vec<T>) -> T {
-        let dtype = self.result_type(operation, &args);
-        if let Some(value) = self.folded(operation, &args, dtype) {
+    pub(crate) fn apply(&mut self, operation: Operation, args: &[T]) -> T {
+        let dtype = self.result_type(operation, args);
+        if let Some(value) = self.folded(operation, args, dtype) {
             return value;
         }
-        if let Some(result) = self.before_broadcast(operation, &args) {
+        if let Some(result) = self.before_broadcast(operation, args) {
             return result;
         }
+        let mut args = Args::from_slice(args);
         if matches!(operation, Operation::Add | Operation::Mul) {
             // The deeper operand first, numbers last: a sum and its mirror image are one term.
             args.sort_by_key(|&t| (self.number(t).is_some(), std::cmp::Reverse(self.depth(t)), t));
@@ -270,7 +278,7 @@ impl Terms {
         if let Some(result) = self.rewritten(operation, &args, dtype) {
             return result;
         }
-        let shape = args.iter().find(|&&t| self.number(t).is_none()).map_or(vec![], |&t| self.shape(t).to_vec());
+        let shape = args.iter().find(|&&t| self.number(t).is_none()).map_or(smallvec![], |&t| self.shape(t).into());
         self.make(Term { op: TermOp::Apply(operation), args, dtype, shape })
     }
 
@@ -296,6 +304,7 @@ impl Terms {
 
     /// The number that an operation on numbers gives.
     fn folded(&mut self, operation: Operation, args: &[T], dtype: DType) -> Option<T> {
+        self.number(*args.first()?)?;
         let numbers: Vec<Scalar> = args.iter().map(|&t| self.number(t)).collect::<Option<_>>()?;
         let names: Vec<Expression> = (0..args.len()).map(|i| name(format!("x{i}"))).collect();
         let types: Vec<DType> = numbers.iter().map(|value| value.dtype()).collect();
@@ -312,9 +321,9 @@ impl Terms {
     /// repeated.
     fn before_broadcast(&mut self, operation: Operation, args: &[T]) -> Option<T> {
         let mut views = args.iter().filter(|&&t| self.number(t).is_none());
-        let first = self.get(*views.next()?).clone();
+        let first = self.get(*views.next()?);
         let TermOp::View(from) = &first.op else { return None };
-        let inner_shape = self.shape(first.args[0]).to_vec();
+        let inner_shape = self.shape(first.args[0]);
         let agrees = |t: &T| {
             matches!(&self.get(*t).op, TermOp::View(other) if other == from)
                 && self.shape(self.get(*t).args[0]) == inner_shape
@@ -322,8 +331,10 @@ impl Terms {
         if !views.all(agrees) {
             return None;
         }
-        let inner = args.iter().map(|&t| if self.number(t).is_some() { t } else { self.get(t).args[0] }).collect();
-        let result = self.apply(operation, inner);
-        Some(self.view(result, &first.shape, from))
+        let (from, shape) = (from.clone(), first.shape.clone());
+        let inner = |&t: &T| if self.number(t).is_some() { t } else { self.get(t).args[0] };
+        let inner: Args = args.iter().map(inner).collect();
+        let result = self.apply(operation, &inner);
+        Some(self.view(result, &shape, &from))
     }
 }

@@ -1,6 +1,6 @@
 //! The translation of a graph's primitives into terms.
 
-use super::terms::{T, Terms};
+use super::terms::{Args, T, Terms};
 use crate::fold::Known;
 use crate::graph::{Graph, Node, ValueId};
 use crate::infer::{seen, working_float};
@@ -9,6 +9,7 @@ use cranefold_ir::DType::{self, Bool, F32, F64, I32, I64, U64};
 use cranefold_ir::Scalar;
 use cranefold_ir::expression::{Expression, Folded, Operation};
 use cranefold_ir::ops::{Integers, ResultKind, find};
+use smallvec::smallvec;
 
 /// The terms of a graph without composites, by its values.
 pub(crate) struct Translated {
@@ -19,9 +20,14 @@ pub(crate) struct Translated {
 pub(crate) fn translated(graph: &Graph) -> Translated {
     let mut result = Translated { terms: Terms::default(), of: vec![0; graph.values().len()] };
     let mut known = Known::default();
+    let mut is_known = vec![false; graph.values().len()];
     for node in graph.nodes() {
+        // A value that follows from constants alone may be known.
+        let follows = node.inputs.iter().all(|id| is_known[id.index()]);
+        let may_be_known = follows && !matches!(node.op, Op::Input | Op::Opaque { .. } | Op::Position { .. });
         for (i, &id) in node.outputs.iter().enumerate() {
-            result.of[id.index()] = result.value(graph, node, i, &mut known);
+            is_known[id.index()] = follows && !matches!(node.op, Op::Input | Op::Opaque { .. });
+            result.of[id.index()] = result.value(graph, node, i, may_be_known.then_some(&mut known));
         }
     }
     result
@@ -37,11 +43,10 @@ enum Operand {
 
 impl Translated {
     /// The term of a result of a node.
-    fn value(&mut self, graph: &Graph, node: &Node, result: usize, known: &mut Known) -> T {
+    fn value(&mut self, graph: &Graph, node: &Node, result: usize, mut known: Option<&mut Known>) -> T {
         let id = node.outputs[result];
         let value = graph.value(id);
-        let is_source = matches!(node.op, Op::Input | Op::Opaque { .. } | Op::Position { .. });
-        if !is_source && let Some(data) = uniform(graph, id, known) {
+        if let Some(data) = known.as_mut().and_then(|known| uniform(graph, id, known)) {
             let dtype = self.working(value.dtype);
             return self.terms.of_number(data, dtype);
         }
@@ -49,7 +54,7 @@ impl Translated {
             let dtype = this.working(value.dtype);
             this.terms.leaf(id, dtype, &value.shape)
         };
-        if !is_source && known.of(graph, id).is_some() {
+        if known.is_some_and(|known| known.of(graph, id).is_some()) {
             return leaf(self);
         }
         let arg = |this: &Self, i: usize| this.of[node.inputs[i].index()];
@@ -68,7 +73,7 @@ impl Translated {
             Op::Broadcast(shape) => self.terms.stretch(arg(self, 0), shape),
             Op::Slice(ranges) => self.terms.slice(arg(self, 0), ranges),
             Op::Concat(axis) => {
-                let args: Vec<T> = node.inputs.iter().map(|id| self.of[id.index()]).collect();
+                let args = node.inputs.iter().map(|id| self.of[id.index()]).collect();
                 let dtype = self.working(value.dtype);
                 self.terms.concat(args, *axis, dtype, &value.shape)
             }
@@ -88,41 +93,41 @@ impl Translated {
         if from == to || widens(from, to) {
             // A wider float holds every value; only f64 is another working type.
             return match (self.terms.get(x).dtype, to) {
-                (F32, F64) => self.terms.apply(Operation::Cast(F64), vec![x]),
-                (own, to) if to.is_int() && own != self.working(to) => self.terms.apply(Operation::Cast(to), vec![x]),
+                (F32, F64) => self.terms.apply(Operation::Cast(F64), &[x]),
+                (own, to) if to.is_int() && own != self.working(to) => self.terms.apply(Operation::Cast(to), &[x]),
                 _ => x,
             };
         }
         let range = to.int_range().zip(from.int_range()).filter(|_| saturate);
         let Some(((least, greatest), (from_least, from_greatest))) = range else {
-            return self.terms.apply(Operation::Cast(to), vec![x]);
+            return self.terms.apply(Operation::Cast(to), &[x]);
         };
         // The limits that the type of the operand can pass.
         let own = self.terms.get(x).dtype;
         let mut x = x;
         if from_greatest > greatest {
             let limit = self.terms.of_number(Scalar::int(own, greatest), own);
-            x = self.terms.apply(Operation::Min, vec![x, limit]);
+            x = self.terms.apply(Operation::Min, &[x, limit]);
         }
         if from_least < least {
             let limit = self.terms.of_number(Scalar::int(own, least), own);
-            x = self.terms.apply(Operation::Max, vec![x, limit]);
+            x = self.terms.apply(Operation::Max, &[x, limit]);
         }
-        self.terms.apply(Operation::Cast(to), vec![x])
+        self.terms.apply(Operation::Cast(to), &[x])
     }
 
     fn map(&mut self, graph: &Graph, node: &Node, formula: &Expression, id: ValueId) -> T {
         let value = graph.value(id);
         let dtypes: Vec<DType> = node.inputs.iter().map(|&id| graph.value(id).dtype).collect();
         let float = working_float(&dtypes);
-        let args: Vec<T> = node
+        let args: Args = node
             .inputs
             .iter()
             .map(|id| {
                 let t = self.terms.stretch(self.of[id.index()], &value.shape);
                 // Floats of a formula have one working type.
                 match (self.terms.get(t).dtype, float) {
-                    (F32, F64) => self.terms.apply(Operation::Cast(F64), vec![t]),
+                    (F32, F64) => self.terms.apply(Operation::Cast(F64), &[t]),
                     _ => t,
                 }
             })
@@ -142,13 +147,13 @@ impl Translated {
         // The result is converted once to the type of the value; a float is rounded where it is written.
         match wanted {
             _ if wanted.is_float() && own.is_float() => match (own, self.working(wanted)) {
-                (F64, F32) => self.terms.apply(Operation::Cast(F32), vec![t]),
-                (F32, F64) => self.terms.apply(Operation::Cast(F64), vec![t]),
+                (F64, F32) => self.terms.apply(Operation::Cast(F32), &[t]),
+                (F32, F64) => self.terms.apply(Operation::Cast(F64), &[t]),
                 _ => t,
             },
             Bool if own == Bool => t,
             _ if own == self.working(wanted) && wanted.bytes() >= 4 => t,
-            _ => self.terms.apply(Operation::Cast(wanted), vec![t]),
+            _ => self.terms.apply(Operation::Cast(wanted), &[t]),
         }
     }
 
@@ -174,9 +179,9 @@ impl Translated {
             let dtype = typed(&operands[1..], &self.terms).unwrap_or(float);
             let mut operands = operands.into_iter();
             let condition = operands.next().map_or(0, |condition| self.typed(condition, Bool));
-            let mut args = vec![condition];
+            let mut args: Args = smallvec![condition];
             args.extend(operands.map(|operand| self.typed(operand, dtype)));
-            return Operand::Term(self.terms.apply(operation, args));
+            return Operand::Term(self.terms.apply(operation, &args));
         }
         let is_logic = matches!(operation, Operation::And | Operation::Or | Operation::Not);
         let all_ints = operands.iter().all(|operand| matches!(operand, Operand::Int(_)));
@@ -189,11 +194,11 @@ impl Translated {
                     return Operand::Int(-value);
                 }
                 let ring = matches!(operation, Operation::Add | Operation::Sub | Operation::Mul | Operation::BitNot);
-                let terms: Vec<T> = operands
+                let terms: Args = operands
                     .into_iter()
                     .map(|operand| self.typed(operand, if all_ints && ring { I64 } else { F64 }))
                     .collect();
-                let t = self.terms.apply(operation, terms);
+                let t = self.terms.apply(operation, &terms);
                 return match self.terms.number(t) {
                     Some(value) if value.dtype() == Bool || matches!(operation, Operation::Cast(_)) => Operand::Term(t),
                     Some(value) => value.as_int().map_or(Operand::Real(value.as_f64()), Operand::Int),
@@ -201,8 +206,8 @@ impl Translated {
                 };
             }
         };
-        let args: Vec<T> = operands.into_iter().map(|operand| self.typed(operand, default)).collect();
-        Operand::Term(self.terms.apply(operation, args))
+        let args: Args = operands.into_iter().map(|operand| self.typed(operand, default)).collect();
+        Operand::Term(self.terms.apply(operation, &args))
     }
 
     /// `sum(select(position == index, x, 0))` along the axis, a negative index from the end.
@@ -245,20 +250,20 @@ impl Translated {
         let index = self.terms.view(index, &shape, &index_from);
         let zero = self.terms.of_number(Scalar::int(I64, 0), I64);
         let extent = self.terms.of_number(Scalar::int(I64, from.shape[axis].into()), I64);
-        let is_negative = self.terms.apply(Operation::Lt, vec![index, zero]);
-        let from_end = self.terms.apply(Operation::Add, vec![index, extent]);
-        let index = self.terms.apply(Operation::Select, vec![is_negative, from_end, index]);
+        let is_negative = self.terms.apply(Operation::Lt, &[index, zero]);
+        let from_end = self.terms.apply(Operation::Add, &[index, extent]);
+        let index = self.terms.apply(Operation::Select, &[is_negative, from_end, index]);
         let position = self.terms.position(&shape, candidates);
-        let is = self.terms.apply(Operation::Eq, vec![position, index]);
+        let is = self.terms.apply(Operation::Eq, &[position, index]);
         let dtype = self.terms.get(x).dtype;
         if dtype == Bool {
-            let picked = self.terms.apply(Operation::And, vec![is, x]);
+            let picked = self.terms.apply(Operation::And, &[is, x]);
             let t = find("any").map(|row| cranefold_ir::ops::OpCall::row(row, &[]));
             let t = t.map(|call| self.terms.reduce(call, &[candidates], picked, 0, Bool)).unwrap_or(picked);
             return self.terms.reshape(t, &picks.shape);
         }
         let none = self.terms.of_number(Scalar::zero(dtype), dtype);
-        let picked = self.terms.apply(Operation::Select, vec![is, x, none]);
+        let picked = self.terms.apply(Operation::Select, &[is, x, none]);
         let wide = match dtype {
             _ if dtype.is_float() => dtype,
             _ if dtype.is_signed() => I64,
@@ -266,7 +271,7 @@ impl Translated {
         };
         let call = find("sum").map(|row| cranefold_ir::ops::OpCall::row(row, &[]));
         let t = call.map(|call| self.terms.plain_reduce(call, &[candidates], picked, 0, wide)).unwrap_or(picked);
-        let t = if wide == dtype { t } else { self.terms.apply(Operation::Cast(dtype), vec![t]) };
+        let t = if wide == dtype { t } else { self.terms.apply(Operation::Cast(dtype), &[t]) };
         self.terms.reshape(t, &picks.shape)
     }
 
@@ -297,7 +302,7 @@ impl Translated {
             input.dtype.is_int() && (row.integers == Integers::Refused && row.results == [ResultKind::Value]);
         let accumulates = input.dtype.is_float() && to.dtype == F64;
         if (converts || accumulates) && self.terms.get(x).dtype != F64 {
-            x = self.terms.apply(Operation::Cast(F64), vec![x]);
+            x = self.terms.apply(Operation::Cast(F64), &[x]);
         }
         let own = self.terms.get(x).dtype;
         let dtype = match row.results[result] {
@@ -315,12 +320,12 @@ impl Translated {
         let t = self.terms.reduce(call.clone(), &axes, x, result, dtype);
         let t = match to.dtype {
             wanted if wanted.is_float() && dtype == F64 && self.working(wanted) == F32 => {
-                self.terms.apply(Operation::Cast(F32), vec![t])
+                self.terms.apply(Operation::Cast(F32), &[t])
             }
             wanted if wanted.is_float() || wanted == Bool => t,
             // Wide integers, positions and converted results have the type of the value.
             wanted if dtype == self.working(wanted) && (wanted.bytes() >= 4 || row.integers == Integers::Same) => t,
-            wanted => self.terms.apply(Operation::Cast(wanted), vec![t]),
+            wanted => self.terms.apply(Operation::Cast(wanted), &[t]),
         };
         self.terms.reshape(t, &to.shape)
     }
@@ -331,9 +336,9 @@ impl Translated {
         let dtype = self.terms.get(number).dtype;
         let position = self.terms.position(shape, axis);
         let zero = self.terms.of_number(Scalar::int(I64, 0), I64);
-        let is = self.terms.apply(Operation::Ge, vec![position, zero]);
+        let is = self.terms.apply(Operation::Ge, &[position, zero]);
         let other = self.terms.of_number(Scalar::zero(dtype), dtype);
-        self.terms.apply(Operation::Select, vec![is, number, other])
+        self.terms.apply(Operation::Select, &[is, number, other])
     }
 }
 

@@ -1,10 +1,14 @@
 //! The waits: which step of a plan stands after which.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// The number of a step of the plan: a kernel, or an opaque node.
 pub(crate) type Step = usize;
+
+/// A few steps.
+pub(super) type Steps = SmallVec<[Step; 2]>;
 
 /// The steps that each step waits for.
 #[derive(Debug, Default)]
@@ -64,7 +68,7 @@ impl Waits {
     }
 
     /// The steps without those that another of them follows.
-    pub(super) fn last_of(&self, steps: Vec<Step>) -> Vec<Step> {
+    pub(super) fn last_of(&self, steps: Steps) -> Steps {
         if steps.len() < 2 {
             return steps;
         }

@@ -104,7 +104,8 @@ pub(crate) fn net(bytes: &[u8]) -> Result<Net, NetError> {
     let text = std::str::from_utf8(bytes).map_err(|_| NetError::Text)?;
     check_depth(text)?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_XML_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options).map_err(|error| NetError::Xml(error.to_string()))?;
+    let document =
+        Document::parse_with_options(text, options).map_err(|error| NetError::Xml(both_ends(&error.to_string())))?;
     let root = document.root_element();
     if root.tag_name().name() != "net" {
         return Err(NetError::Root(shortened(root.tag_name().name())));
@@ -134,13 +135,16 @@ pub(crate) fn net(bytes: &[u8]) -> Result<Net, NetError> {
         let (from, to) = (place("from-layer")?, place("to-layer")?);
         let (out, into) = (number(edge, "from-port")?, number(edge, "to-port")?);
         if !layers[from].outputs.iter().any(|port| port.id == out) {
-            return Err(fault(edge, format!("layer {:?} has no output port {out}", layers[from].name)));
+            return Err(fault(edge, format!("layer {:?} has no output port {out}", shortened(&layers[from].name))));
         }
         if !layers[to].inputs.iter().any(|port| port.id == into) {
-            return Err(fault(edge, format!("layer {:?} has no input port {into}", layers[to].name)));
+            return Err(fault(edge, format!("layer {:?} has no input port {into}", shortened(&layers[to].name))));
         }
         if edges.insert((to, into), (from, out)).is_some() {
-            return Err(fault(edge, format!("input port {into} of layer {:?} has two edges", layers[to].name)));
+            return Err(fault(
+                edge,
+                format!("input port {into} of layer {:?} has two edges", shortened(&layers[to].name)),
+            ));
         }
     }
     Ok(Net { layers, edges })
@@ -225,6 +229,17 @@ fn number(element: Node, name: &str) -> Result<u64, NetError> {
 fn fault(element: Node, fault: String) -> NetError {
     let line = element.document().text_pos_at(element.range().start).row;
     NetError::Element { line, element: shortened(element.tag_name().name()), fault }
+}
+
+/// The message of the XML parser without the middle of a long name; the place in the file stands at its end.
+fn both_ends(message: &str) -> String {
+    let count = message.chars().count();
+    if count <= 200 {
+        return message.into();
+    }
+    let (first, last): (String, String) =
+        (message.chars().take(120).collect(), message.chars().skip(count - 60).collect());
+    format!("{first}...{last}")
 }
 
 /// The beginning of a text of the file, for a message.

@@ -93,6 +93,9 @@ impl<'a> Parser<'a> {
                     self.lexer.take()?;
                 }
                 Token::Word("return") => break,
+                Token::Sign('}') | Token::End => {
+                    return Err(self.lexer.error("the graph ends without its outputs: `return NAME, …`"));
+                }
                 _ => self.node()?,
             }
         }
@@ -415,7 +418,8 @@ impl<'a> Parser<'a> {
             return Ok(Op::Composite { row, axes, params: row.values(&given).map_err(error)? });
         }
         let row = find(word).filter(|row| row.name == word);
-        let row = row.ok_or_else(|| error(format!("there is no op `{}`", cut(word))))?;
+        let row = row
+            .ok_or_else(|| error(format!("there is no op `{}`; a formula of elements is `map(x) \"…\"`", cut(word))))?;
         let (axes, keep_dims) = (axes(words)?, !row.applies && words.flag("keep_dims"));
         let call = OpCall::of(row, &words.params(self)?).map_err(|fault| error(fault.to_string()))?;
         Ok(match row.applies {

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -300,7 +301,7 @@ impl Reader<'_> {
         }
         let (bytes, bytes_before) = (self.number("bytes")?, self.number("before")?);
         let (nodes, notes) = (self.texts("nodes")?, self.texts("notes")?);
-        Ok(PlanKernel { spec, inputs, outputs, nodes, bytes, bytes_before, notes })
+        Ok(PlanKernel { spec: Arc::new(spec), inputs, outputs, nodes, bytes, bytes_before, notes })
     }
 
     fn opaque(&mut self, inputs: Vec<usize>, outputs: Vec<usize>, at: usize) -> Result<PlanOpaque> {
