@@ -29,7 +29,7 @@ fn texts() {
         ("sum f32[2", "column 10: expected `,` or `]`, found the end".into()),
         ("sum f32[2,]", "column 11: expected an extent or `]`, found `]`".into()),
         ("sum f32[é]", "column 9: expected an extent or `]`, found `é`".into()),
-        ("sum f32[2.5]", "column 10: expected `,` or `]`, found `.`".into()),
+        ("sum f32[2.5]", "column 10: an extent is a number of elements, in digits alone, as in `[1000000]`".into()),
         ("sum f32[2]@", "column 12: expected a layout tag, `any`, `(` or `+`, found the end".into()),
         ("sum f32[2]@(x)", "column 13: expected a stride or `)`, found `x`".into()),
         ("sum f32[2]axes=[0]", "column 11: expected a space, found `axes`".into()),
@@ -47,7 +47,10 @@ fn texts() {
              axes stay, with extent 1"
                 .into(),
         ),
-        ("sum f32[2] ; max", "column 12: expected a word, found `;`".into()),
+        (
+            "sum f32[2] ; max",
+            "column 12: `;` is the shell's, and stands outside of the quotes of a spec".into(),
+        ),
         ("sum f32[2] keep_dimz", "column 12: unknown word `keep_dimz`: did you mean `keep_dims`?".into()),
         ("sum f32[2] wishes", format!("column 12: unknown word `wishes`; the words are {WORDS}")),
         ("sum f32[2] keepdims=maybe", "column 21: expected `true` or `false`, found `maybe`".into()),
@@ -163,8 +166,8 @@ fn texts() {
              smaller strides span"
                 .into(),
         ),
-        ("sum f32[2,3,4] axes=3", "axis 3 is out of range for rank 3".into()),
-        ("sum f32[2,3,4] axes=[0,-4]", "axis -4 is out of range for rank 3".into()),
+        ("sum f32[2,3,4] axes=3", "axis 3 is out of range for rank 3: its axes are -3 to 2".into()),
+        ("sum f32[2,3,4] axes=[0,-4]", "axis -4 is out of range for rank 3: its axes are -3 to 2".into()),
         ("sum f32[] axes=0", "axis 0 is out of range for rank 0, which takes only `axes=[]`".into()),
         ("sum f32[2,3] axes=[1,1]", "axis 1 is listed twice for rank 2".into()),
         ("sum f32[2,3] axes=[1,-1]", "axis 1 is listed twice for rank 2".into()),

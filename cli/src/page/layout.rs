@@ -112,7 +112,7 @@ impl Walk {
         Walk { origin: placement.origin, parts }
     }
 
-    /// What a place holds; of several elements in one place, that with the greatest index along the longest stride.
+    /// The element that a place holds; of several in one place, the one with the greatest index along the longest stride.
     fn held(&self, place: u64, shape: &[u64]) -> Held {
         let Some(rest) = place.checked_sub(self.origin) else { return Held::Gap };
         let (mut at, mut is_padding) = (vec![0; shape.len()], false);

@@ -35,7 +35,7 @@ fn what_is_no_expression() {
         ["expected a value, found the end", "", "^"],
         ["expected a value, found the end", "x0 +", "    ^"],
         ["expected a value, found `)`", "x0 + )", "     ^"],
-        ["expected a value, found `*`; a power is `pow(x0, 2)`", "x0 ** 2", "    ^"],
+        ["expected a value, found `*`", "x0 + * x1", "     ^"],
         ["expected a value, found `and`", "and x0", "^"],
         ["expected an operator, found `x1`", "x0 x1", "   ^"],
         ["expected an operator, found `,`", "x0, x1", "  ^"],
