@@ -158,7 +158,10 @@ fn lanes_of_steps(
             }
             Stmt::For(l) => lanes_of_steps(&l.body, in_steps || l.var.over == Over::Step, width, forms, of_steps),
             Stmt::Wide { body } => lanes_of_steps(body, in_steps, width, forms, of_steps),
-            _ => {}
+            Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {}
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Rotate { .. } => {}
+            Stmt::Prefetch { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
+            Stmt::Transpose(_) => {}
         }
     }
 }

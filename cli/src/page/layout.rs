@@ -133,7 +133,7 @@ fn find(parts: &[Part], rest: u64, shape: &[u64], at: &mut [u64], is_padding: &m
     };
     let common = parts.iter().fold(0, |a, part| gcd(a, part.stride));
     let reach: u64 = others.iter().map(|part| (part.extent - 1) * part.stride).sum();
-    if rest % common != 0 {
+    if !rest.is_multiple_of(common) {
         return false;
     }
     for position in (0..=(rest / part.stride).min(part.extent - 1)).rev() {
