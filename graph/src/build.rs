@@ -26,7 +26,7 @@ use rustc_hash::FxHashMap;
 /// b.output("y", y)?;
 /// assert_eq!(b.shape(y), [8, 768]);
 /// assert_eq!(b.map("z", "x0 + x2", &[x, y]).unwrap_err().to_string().lines().next(),
-///     Some("node `z`: unknown name `x2`; the names here are x0, x1"));
+///     Some("node `z`: unknown name `x2`; the names here are x0, x1; for `x2` give 3 inputs"));
 /// let graph = b.finish()?;
 /// assert_eq!(graph.nodes().len(), 3);
 /// # Ok::<(), cranefold_graph::GraphError>(())

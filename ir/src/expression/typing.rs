@@ -57,11 +57,11 @@ impl Typing<'_> {
             } else {
                 format!("the names here are {}", known.join(", "))
             };
-            let is_input =
-                name.strip_prefix('x').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-            let more = match is_input && self.names.iter().any(|(known, _)| *known == "x0") {
-                true => "; a spec of more inputs has them after commas, as in `f32[8], f32[8]`",
-                false => "",
+            // Inputs are numbered from 0.
+            let input = name.strip_prefix('x').and_then(|number| number.parse::<u32>().ok());
+            let more = match input.filter(|_| self.names.iter().any(|(known, _)| *known == "x0")) {
+                Some(number) => format!("; for `{name}` give {} inputs", u64::from(number) + 1),
+                None => String::new(),
             };
             return Err(Fault::new(node.at, format!("unknown name `{}`; {known}{more}", cut(name))));
         };

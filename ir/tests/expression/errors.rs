@@ -114,11 +114,7 @@ fn what_does_not_type() {
         ["`is_nan` takes floats, not i32; convert, as in `f32(i)`", "is_nan(i)", "^"],
         ["`is_inf` takes floats, not bool; convert, as in `f32(t)`", "is_inf(t)", "^"],
         ["`^` takes integers and bool, not f32; a power is `pow(a, b)`", "x0 ^ 2", "   ^"],
-        [
-            "unknown name `x9`; the names here are x0, x1, d64, h, b16, i, i8_, u, t; a spec of more inputs has them after commas, as in `f32[8], f32[8]`",
-            "x9",
-            "^",
-        ],
+        ["unknown name `x9`; the names here are x0, x1, d64, h, b16, i, i8_, u, t; for `x9` give 10 inputs", "x9", "^"],
         ["`&` takes integers and bool, not f32; convert, as in `i32(x0)`", "x0 & x1", "   ^"],
         ["`~` takes integers and bool, not f64; convert, as in `i32(d64)`", "~d64", "^"],
         ["`|` has no form for f16; convert, as in `i32(h)`", "h | h", "  ^"],
