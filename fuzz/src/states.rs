@@ -15,7 +15,7 @@ const NUMBERS: Range<usize> = 32..48;
 
 /// Ranges that end inside blocks and at their ends, in one block and in walks of whole blocks, with several inputs, phases,
 /// trees and types, and slices apart from one another.
-const SPECS: [&str; 9] = [
+const SPECS: [&str; 11] = [
     "sum f32[900,3] axes=[0] order=logical",
     "argmax f32[9000] order=logical",
     "var f32[500,5] axes=[0] order=logical",
@@ -24,6 +24,8 @@ const SPECS: [&str; 9] = [
     "sum i16[700,3], i16[3] axes=[0] map=\"x0*x1\" order=logical",
     "max u8[60] order=logical",
     "sum,argmax f32[700,3] axes=[0] order=logical",
+    "region x:f32[700,3], w:f32[700,1] axes=[0] order=logical { sum(x) / sum(w) }",
+    "region x:f32[90,70], w:f32[90,1], v:f32[70] axes=[0,1] order=logical { sum(x) / sum(w), argmax(x), sum(v) }",
     "region x:f32[300,4] axes=[0] order=logical { sum(x * f32(position(0))) + f32(position(1)) }",
 ];
 
@@ -83,14 +85,19 @@ pub fn state(bytes: &[u8]) -> bool {
     let [start, middle, end] = ends;
     let (mut bad, good) = (known.state(start..middle), known.state(middle..end));
     let (mut random, mut in_header) = (Random::new(bytes.bits()), true);
+    // The state of each tree begins with a header, too.
+    let header_bytes = partial.layout().header_bytes;
+    let headers: Vec<usize> =
+        (0..bad.len()).step_by(header_bytes).filter(|&at| bad[at..].starts_with(&bad[..8])).collect();
     for _ in 0..bytes.below(5) {
+        let header = headers[bytes.below(headers.len() as u64) as usize];
         let among = match bytes.below(4) {
-            0 | 1 => NUMBERS,
-            2 => 0..partial.layout().header_bytes,
+            0 | 1 => header + NUMBERS.start..header + NUMBERS.end,
+            2 => header..header + header_bytes,
             _ => 0..bad.len(),
         };
         let at = among.start + random.below(among.len() as u64) as usize;
-        in_header &= at < partial.layout().header_bytes;
+        in_header &= headers.iter().any(|&header| (header..header + header_bytes).contains(&at));
         bad[at] = if bytes.flag() { bad[at] ^ (1 << random.below(8)) } else { random.below(256) as u8 };
     }
     let range = partial.range_of(&bad);
@@ -109,6 +116,17 @@ pub fn state(bytes: &[u8]) -> bool {
         let used = partial.used_bytes(&into).expect("a state");
         // Bytes between the values of an entry are kept from one side.
         assert!(!in_header || into[..used] == other[..used], "the same bytes from either side");
+    }
+    // A state that was sent without its unused end combines alike, and one that was cut off is refused.
+    if let Ok(used) = used {
+        let (mut from_sent, mut from_less) = (good.clone(), good.clone());
+        assert_eq!(partial.combine_used(&bad[..used], &mut from_sent), done);
+        assert!(from_sent == into, "the state that was sent");
+        let less = random.below(used as u64) as usize;
+        assert!(
+            partial.combine_used(&bad[..less], &mut from_less).is_err() && from_less == good,
+            "{less} bytes of {used}"
+        );
     }
     // What is not sent is not read.
     if let Ok(used) = used {

@@ -69,16 +69,13 @@ def cut_of(shape: Sequence[int], axes: Sequence[int]) -> int:
     return next((axis for axis in axes if shape[axis] > 1), axes[0])
 
 
-def joined(x: Any, axes: Sequence[int]) -> Any:
-    """The array with one chunk along each reduced axis but the first of extent above 1."""
-    return aligned([x], [range(x.ndim)], axes, x.shape)[0][0]
-
-
 def aligned(operands: Sequence[Any], places: Sequence[Sequence[int | None]], axes: Sequence[int],
-            shape: Sequence[int]) -> tuple[list[Any], list[tuple[int, ...]]]:
-    """The operands in chunks that agree, and the chunks of each axis of the shape: those of the first that has the axis.
+            shape: Sequence[int], tells: bool) -> tuple[list[Any], list[tuple[int, ...]]]:
+    """The operands, and the chunks of each axis of the shape: those of the first operand that has the axis.
 
-    Of reduced axes only the first of extent above 1 may be in several chunks. `places` has the own axes of each operand.
+    Of reduced axes only the first of extent above 1 may be in several chunks, those of the operands along the others are
+    brought together, and a warning `tells` so. Operands in other chunks are rechunked along the other axes. `places` has the
+    own axes of each operand.
     """
     cut = cut_of(shape, axes)
     chunks: list[tuple[int, ...]] = []
@@ -91,11 +88,11 @@ def aligned(operands: Sequence[Any], places: Sequence[Sequence[int | None]], axe
         wanted = {axis: own for axis, own in enumerate(place) if own is not None and x.chunks[own] != chunks[axis]}
         inner = {axis for axis in wanted if axis in axes and axis != cut}
         several |= inner
-        if len(inner) < len(wanted):
-            others = [own for axis, own in wanted.items() if axis not in inner]
-            warn(f"operand {number} is rechunked along its axes {others}, to the chunks of the operands before it")
-        found.append(x.rechunk({own: chunks[axis] for axis, own in wanted.items()}) if wanted else x)
-    if several:
+        others = {own: chunks[axis] for axis, own in wanted.items() if axis not in inner}
+        if others:
+            warn(f"operand {number} is rechunked along its axes {[*others]}, to the chunks of the operands before it")
+        found.append(x.rechunk(others) if others else x)
+    if several and tells:
         warn(f"chunks along the reduced axes {sorted(several)} are brought together: of reduced axes only the first, axis "
              f"{cut}, may be in several chunks")
     return found, chunks

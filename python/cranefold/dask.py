@@ -30,7 +30,7 @@ import numpy as np
 
 from cranefold import _core
 from cranefold._chunks import applied, reduced
-from cranefold._operands import NAMES, axes_of, beside, checked, joined, scale
+from cranefold._operands import NAMES, axes_of, beside, checked, scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,9 @@ def reduce(op: str, x: Any, axis: Axis = None, *, keepdims: bool = False, split_
     first = checked(given[0])
     operands = [first, *(beside(one, first, f"operand {n}") for n, one in enumerate(given[1:], 1))]
     axes = axes_of(axis, sorted(one.ndim for one in operands)[-1])
-    found = reduced(op, operands, axes, keepdims=keepdims, split_every=split_every)
+    # The least and the greatest of floats and integers are the same in any order.
+    again = op.strip() if op.strip() in ("max", "min") and len(operands) == 1 else None
+    found = reduced(op, operands, axes, keepdims=keepdims, split_every=split_every, again=again)
     return found[0] if len(found) == 1 else found
 
 
@@ -98,10 +100,29 @@ def _function(name: str, x: Any, axis: Axis, keepdims: bool, parameter: float = 
     x = checked(x)
     axes = axes_of(axis, x.ndim)
     body, in_f64 = _core.body(_core.FUNCTIONS[name], x.dtype, parameter, skips_nan, dtype)
-    text = f"region x0 {{ {body} }}" if "x0" in body else body
+    text = _text(body)
     label = ("nan" if skips_nan else "") + name.replace("_", "-")
     words = "acc=f64" if in_f64 else ""
-    return reduced(text, [x], axes, keepdims=keepdims, words=words, label=label)[0]
+    again = _again(name, x.dtype, skips_nan) if dtype is None else None
+    return reduced(text, [x], axes, keepdims=keepdims, words=words, label=label, again=again)[0]
+
+
+def _again(name: str, dtype: Any, skips_nan: bool) -> str | None:
+    """The text that reduces results of a function to one, if the bits of the function do not depend on the order."""
+    if name in ("max", "min", "any", "all"):
+        dtype = np.dtype(bool) if name in ("any", "all") else dtype
+    elif name == "count_nonzero":
+        name, dtype = "sum", np.dtype(np.int64)
+    elif name in ("sum", "prod") and dtype.kind in "biu":
+        dtype = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    else:
+        return None
+    body, _ = _core.body(_core.FUNCTIONS[name], dtype, 0.0, skips_nan)
+    return _text(body)
+
+
+def _text(body: str) -> str:
+    return f"region x0 {{ {body} }}" if "x0" in body else body
 
 
 def sum(x: Any, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -352,7 +373,6 @@ def _normalised(name: str, x: Any, axis: Axis, stages: Sequence[tuple[str, str]]
     """
     x = checked(x)
     axes = axes_of(axis, x.ndim)
-    x = joined(x, axes)
     others = {name: scale(name, one, x, axes) for name, one in (("weight", weight), ("bias", bias)) if one is not None}
     is_float = x.dtype.name in ("float16", "bfloat16", "float32", "float64")
     in_f64 = not is_float or "float64" in (x.dtype.name, *(one.dtype.name for one in others.values()))
@@ -371,7 +391,7 @@ def _normalised(name: str, x: Any, axis: Axis, stages: Sequence[tuple[str, str]]
     for results, text in stages:
         region, operands, acc = written(text, found)
         name = f"{label}-{results.replace(', ', '-')}"
-        arrays = reduced(region % "", operands, axes, keepdims=True, words=acc, label=name)
+        arrays = reduced(region % "", operands, axes, keepdims=True, words=acc, label=name, tells=not found)
         found.update(zip(results.split(", "), arrays, strict=True))
     for name, sign in (("weight", "*"), ("bias", "+")):
         if name in others:

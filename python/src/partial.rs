@@ -8,6 +8,7 @@ use cranefold::{Error, Input, Output, Partial, Spec};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::ops::Range;
 
@@ -91,8 +92,9 @@ impl PyPartial {
             let message = format!("a state has {} bytes, this one {used} of at most {most}", state.len());
             return Err(PyValueError::new_err(message));
         }
-        let mut padded = state.to_vec();
-        padded.resize(most, 0);
+        // The allocator gives zeros, mostly as pages that nobody has touched: the end of a state stays so.
+        let mut padded = vec![0; most];
+        padded[..used].copy_from_slice(&state[..used]);
         Ok(padded)
     }
 
@@ -176,11 +178,20 @@ impl PyPartial {
         })
     }
 
-    /// The state of two neighbouring states.
-    fn combine<'py>(&self, py: Python<'py>, older: &[u8], newer: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    /// The bytes of the state of a range of the axis that chunks may cut.
+    fn range_bytes(&self, start: u64, end: u64) -> PyResult<usize> {
+        guarded(|| self.0.range_bytes(&(start..end)).map_err(of_compile))
+    }
+
+    /// The state of neighbouring states, in order.
+    fn combine<'py>(&self, py: Python<'py>, states: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
-            let (mut into, from) = (self.padded(older)?, self.padded(newer)?);
-            py.detach(|| self.0.combine(&from, &mut into, 1)).map_err(of_partial)?;
+            let Some((first, rest)) = states.split_first() else {
+                return Err(PyValueError::new_err("no state is given"));
+            };
+            let mut into = self.padded(first)?;
+            py.detach(|| rest.iter().try_for_each(|state| self.0.combine_used(state, &mut into)))
+                .map_err(of_partial)?;
             self.sent(py, &into)
         })
     }

@@ -1,5 +1,6 @@
 """Dask arrays: one set of bits from any chunks, that of the function on the array in memory."""
 
+import collections
 import inspect
 import pathlib
 import re
@@ -15,6 +16,7 @@ import cranefold as cf
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 cfd = pytest.importorskip("cranefold.dask")
+_parts = pytest.importorskip("cranefold._parts")
 dask = pytest.importorskip("dask")
 
 OPS = [
@@ -163,10 +165,118 @@ def test_inner_chunks_are_brought_together_and_said_to_be():
     same(answer, cf.softmax(x, axis=None))
 
 
+def steps_of(x):
+    """How many tasks there are of each step, by its last word."""
+    split = pytest.importorskip("dask.utils").key_split
+    names = [split(key) for key in dict(x.dask)]
+    return collections.Counter(name.rsplit("-", 1)[1] for name in names if name.startswith("cranefold"))
+
+
+PARTS = [
+    # Short slices, slices in narrow chunks, an inner axis, all axes, and kept axes behind the reduced one.
+    ((4_096, 1_024), 1, (4_096, 300), {"slice": 16, "reduce": 4}),
+    ((64, 70_000), 1, (64, 5_000), {"slice": 70, "reduce": 5}),
+    ((512, 256, 128), (0, 2), (128, 256, 32), {"slice": 64, "shard": 16, "combine": 4, "finish": 4}),
+    ((500, 1_024, 8), None, (500, 256, 8), {"slice": 16, "shard": 4, "combine": 1, "finish": 1}),
+    ((100, 1 << 16), 0, (10, 1 << 16), {"slice": 100, "shard": 10, "finish": 10}),
+    # Chunks of less than a megabyte are not divided.
+    ((60, 1_024), 1, (60, 300), {"reduce": 1}),
+]
+
+
+@pytest.mark.parametrize(("shape", "axis", "pieces", "steps"), PARTS)
+def test_chunks_that_are_brought_together_are_divided_along_other_axes(shape, axis, pieces, steps, monkeypatch):
+    """About as many tasks as chunks, each of about as many bytes, and the result in the chunks of the array."""
+    sizes = []
+    copied = _parts.bands
+    monkeypatch.setattr(_parts, "bands", lambda *given: (sizes.append(sum(x.nbytes for x in given[-1])), copied(*given))[1])
+    x = array(shape)
+    d = da.from_array(x, chunks=pieces)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        total = cfd.sum(d, axis)
+        same(total, cf.sum(x, axis))
+        assert steps_of(total) == steps
+        largest = int(np.prod(d.chunksize)) * 4
+        assert max(sizes) <= 1.05 * max(largest, 1 << 20, d.npartitions << 18)
+        for name in ("var", "argmax", "logsumexp"):
+            got, kept = getattr(cfd, name)(d, axis), getattr(cfd, name)(d, axis, keepdims=True)
+            assert got.chunks == tuple(c for a, c in enumerate(d.chunks) if axis is not None and a not in np.atleast_1d(axis))
+            same(got, getattr(cf, name)(x, axis))
+            same(kept, getattr(cf, name)(x, axis, keepdims=True))
+        soft = cfd.softmax(d, axis)
+        assert soft.chunks == d.chunks
+        same(soft, cf.softmax(x, axis))
+        for one, want in zip(cfd.reduce("mean,max", d, axis), expected("mean,max", x, axis), strict=True):
+            same(one, want)
+
+
+def test_random_chunks_that_are_brought_together(monkeypatch):
+    """With small bounds, so that small arrays are divided, in bands of few positions."""
+    for name, most in (("BAND_BYTES", 1 << 10), ("LEAST_BYTES", 64), ("LEAST_PART_BYTES", 64)):
+        monkeypatch.setattr(_parts, name, most)
+    random = np.random.default_rng(5)
+    for n, (shape, axis) in enumerate([((37, 900), 1), ((6, 50, 70), 2), ((6, 50, 70), (0, 2)), ((5, 40, 3, 60), (1, 3)),
+                                       ((40, 9, 70), None), ((90, 300), 0), ((1, 7, 1, 900), (0, 2, 3))]):
+        x = array(shape, seed=n)
+        reduced = range(x.ndim) if axis is None else np.atleast_1d(axis)
+        w = array([e if a in reduced or random.integers(2) else 1 for a, e in enumerate(shape)], seed=n + 9)
+        for _ in range(6):
+            d = da.from_array(x, chunks=tuple(cuts(extent, random) for extent in shape))
+            lazy = da.from_array(w, chunks=tuple(cuts(extent, random) if extent > 1 else 1 for extent in w.shape))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                same(cfd.sum(d, axis), cf.sum(x, axis))
+                same(cfd.argmin(d, axis, keepdims=True), cf.argmin(x, axis, keepdims=True))
+                same(cfd.max(d, axis), cf.max(x, axis))
+                same(cfd.layer_norm(d, axis=axis), cf.layer_norm(x, axis=axis))
+                text = "region x, w { sum(x * w) / 3, max(x) }"
+                axes = ",".join(map(str, range(x.ndim) if axis is None else np.atleast_1d(axis)))
+                want = cf.reduce(text.replace(" {", f" axes=[{axes}] {{"), x, w)
+                for got, one in zip(cfd.reduce(text, (d, lazy), axis), want, strict=True):
+                    same(got, one)
+
+
+ANY_ORDER = ["max", "min", "any", "all", "count_nonzero", "sum", "prod", "nanmax", "nanmin", "nansum"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "uint16", "int64", "bool"])
+def test_reductions_in_any_order_are_of_each_chunk_alone(dtype):
+    """No state, no chunks brought together and no warning: least and greatest elements, and sums of integers."""
+    random = np.random.default_rng(3)
+    for shape, axis, pieces in [((60, 103), 1, (25, (0, 30, 40, 33))), ((9, 8, 70), (0, 2), ((4, 0, 5), (3, 0, 5), 20)),
+                                ((9, 8, 70), None, (2, 3, 20)), ((3, 9_000), 1, (2, 1_000)), ((700, 3), 0, (1, 3))]:
+        x = array(shape, pytest.importorskip("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype)
+        if dtype not in ("int8", "uint16", "int64", "bool"):
+            x[random.random(shape) < 0.3], x[random.random(shape) < 0.3] = 0.0, -0.0
+            x[random.random(shape) < 0.01] = np.nan
+        if dtype == "float32":
+            # NaN of any sign and payload.
+            bits, nan = x.view(np.uint32), np.isnan(x)
+            bits[nan] |= (random.integers(0, 1000, nan.sum()) + (random.integers(0, 2, nan.sum()) << 31)).astype(np.uint32)
+        d = da.from_array(x, chunks=pieces)
+        for name in ANY_ORDER:
+            for keepdims in (False, True):
+                got, want = (getattr(of, name, None) for of in (cfd, cf))
+                want = want(x, axis, keepdims=keepdims) if want else \
+                    getattr(cf, name[3:])(x, axis, keepdims=keepdims, nan_policy="skip")
+                got = got(d, axis, keepdims=keepdims)
+                same(got, want)
+                if name in ("max", "any") or (name == "sum" and dtype in ("int8", "bool")):
+                    assert set(steps_of(got)) == {"reduce", "combine"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            same(cfd.reduce("max", d, axis, split_every=2), expected("max", x, axis)[0])
+    assert cfd.max(d, 0).name == cfd.max(d, 0).name != cfd.max(d, 0, keepdims=True).name
+    assert cfd.reduce("max", d, 0, split_every=2).name != cfd.reduce("max", d, 0).name
+
+
 NAMES = """
 import cranefold.dask as cfd, dask, dask.array as da
 x = da.ones((1000, 3), chunks=(77, 2), dtype="float32")
-for y in (cfd.mean(x, 0), cfd.softmax(x, 0), *cfd.reduce("sum,max", x, 0), cfd.layer_norm(x, [2.0] * 3)):
+wide = da.ones((4096, 1024), chunks=(4096, 300), dtype="float32")
+for y in (cfd.mean(x, 0), cfd.softmax(x, 0), *cfd.reduce("sum,max", x, 0), cfd.layer_norm(x, [2.0] * 3), cfd.max(x),
+          cfd.sum(wide, 1), cfd.softmax(wide, 1)):
     print(y.name, dask.base.tokenize(y))
 """
 
@@ -174,7 +284,7 @@ for y in (cfd.mean(x, 0), cfd.softmax(x, 0), *cfd.reduce("sum,max", x, 0), cfd.l
 def test_names_are_those_of_any_process():
     told = [subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True) for _ in range(2)]
     assert told[0].returncode == 0, told[0].stderr
-    assert told[0].stdout == told[1].stdout and len(set(told[0].stdout.split())) == 10
+    assert told[0].stdout == told[1].stdout and len(set(told[0].stdout.split())) == 16
 
 
 def test_tokens_are_deterministic_and_names_say_what_tasks_do():

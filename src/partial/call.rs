@@ -66,8 +66,40 @@ impl Partial {
     /// [`PartialError`] if some bytes are no states of this problem, or a pair is not adjacent: nothing is written
     /// then.
     pub fn combine(&self, from: &[u8], into: &mut [u8], states: usize) -> Result<(), PartialError> {
-        let (bytes, layout) = (self.state_bytes(), &self.inner.layout);
         self.check_length(from, states)?;
+        self.combine_states(from, into, states)
+    }
+
+    /// Combines one state as [`combine`](Partial::combine) does, given the bytes that it uses
+    /// ([`used_bytes`](Partial::used_bytes)) and perhaps some after them, as it was sent.
+    ///
+    /// ```
+    /// use cranefold::{Compiler, Input, Spec};
+    ///
+    /// let partial = Compiler::host()?.partial(&"sum f32[9] order=logical".parse::<Spec>()?)?;
+    /// let (mut state, mut all) = (vec![0; partial.state_bytes()], vec![0; partial.state_bytes()]);
+    /// partial.identity(&mut all, 1)?;
+    /// partial.shard_of(&[0..4])?.partial(&[Input::from(&[1.0f32; 4])], &mut state)?;
+    /// state.truncate(partial.used_bytes(&state)?);
+    /// partial.combine_used(&state, &mut all)?;
+    /// assert_eq!(partial.range_of(&all)?, 0..4);
+    /// # Ok::<(), cranefold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`combine`](Partial::combine); [`PartialError::Length`] if `from` has fewer bytes than it uses, or more than
+    /// a state.
+    pub fn combine_used(&self, from: &[u8], into: &mut [u8]) -> Result<(), PartialError> {
+        let used = self.used_bytes(from)?;
+        if from.len() < used || from.len() > self.state_bytes() {
+            return Err(PartialError::Length { given: from.len(), states: 1, expected: used });
+        }
+        self.combine_states(from, into, 1)
+    }
+
+    /// Combines states; the last of `from` may end after the bytes that it uses.
+    fn combine_states(&self, from: &[u8], into: &mut [u8], states: usize) -> Result<(), PartialError> {
+        let (bytes, layout) = (self.state_bytes(), &self.inner.layout);
         self.check_length(into, states)?;
         let pair = |state: usize, into: &[u8]| -> Result<_, PartialError> {
             let at = state * bytes;
@@ -83,7 +115,7 @@ impl Partial {
         for state in 0..states {
             let (one, other) = pair(state, into)?;
             let at = state * bytes..(state + 1) * bytes;
-            self.combine_one(&from[at.clone()], &one, &mut into[at], &other)?;
+            self.combine_one(&from[at.start..], &one, &mut into[at], &other)?;
         }
         Ok(())
     }
@@ -105,33 +137,47 @@ impl Partial {
             into[..used].copy_from_slice(&from[..used]);
             return Ok(());
         }
-        if !self.inner.trees.is_empty() {
-            return self.combine_trees(from, from_units, into, into_units);
+        if self.inner.trees.is_empty() {
+            self.combine_tree(from, from_units, into, into_units)?;
+        } else {
+            self.combine_trees(from, from_units, into, into_units)?;
         }
-        let (units, of_from) = (layout.units(), layout.units().split(from_units).blocks);
-        let mut blocks = units.split(into_units).blocks;
-        let joined = from_units.start.min(into_units.start)..from_units.end.max(into_units.end);
+        layout.write_header(into, &both(from_units, into_units));
+        Ok(())
+    }
+
+    /// Combines what follows the headers of two adjacent states of one tree, neither of them empty.
+    fn combine_tree(
+        &self,
+        from: &[u8],
+        from_units: &Range<u64>,
+        into: &mut [u8],
+        into_units: &Range<u64>,
+    ) -> Result<(), PartialError> {
+        let (layout, units) = (&self.inner.layout, self.inner.layout.units());
+        let (of_from, mut blocks) = (units.split(from_units).blocks, units.split(into_units).blocks);
         // What is allocated or compiled comes before anything is written.
-        let (whole, own) = self.join_raw((from, from_units), (into, into_units))?;
-        if let Some(whole) = whole {
-            let block = units.block_of(&whole.units);
-            let made = self.reduce_block(block, &whole)?;
+        let Joined { block, raw } = self.join_raw((from, from_units), (into, into_units))?;
+        if let Some(elements) = block {
+            let block = units.block_of(&elements.units);
+            let made = self.reduce_block(block, &elements)?;
             self.combine_entries(&made, &(block..block + 1), into, &mut blocks)?;
         }
         self.combine_entries(from, &of_from, into, &mut blocks)?;
+        let joined = both(from_units, into_units);
         let split = units.split(&joined);
         debug_assert_eq!(blocks, split.blocks);
         let given = self.fragments(from, from_units);
         for (range, place) in [split.head, split.tail].iter().zip(layout.raw_places(&joined)) {
-            if let Some(fragment) = own.iter().chain(&given).find(|fragment| fragment.units == *range) {
+            if let Some(fragment) = raw.iter().chain(&given).find(|fragment| fragment.units == *range) {
                 into[place].copy_from_slice(&fragment.bytes);
             }
         }
-        layout.write_header(into, &joined);
         Ok(())
     }
 
-    /// Combines two adjacent states of several trees. Nothing is written before the states of all trees are made.
+    /// Combines what follows the headers of two adjacent states of several trees. Nothing is written before the states of
+    /// all trees are made.
     fn combine_trees(
         &self,
         from: &[u8],
@@ -139,7 +185,6 @@ impl Partial {
         into: &mut [u8],
         into_units: &Range<u64>,
     ) -> Result<(), PartialError> {
-        let joined = from_units.start.min(into_units.start)..from_units.end.max(into_units.end);
         let mut made = vec![];
         for ((tree, own, start), (_, into_own, into_start)) in self.places(from_units).zip(self.places(into_units)) {
             let mut state = room(tree.state_bytes())?;
@@ -148,11 +193,10 @@ impl Partial {
             tree.combine_one(&from[start..], &own, &mut state, &into_own)?;
             made.push(state);
         }
-        for ((tree, own, start), state) in self.places(&joined).zip(made) {
+        for ((tree, own, start), state) in self.places(&both(from_units, into_units)).zip(made) {
             let used = tree.used(&own);
             into[start..start + used].copy_from_slice(&state[..used]);
         }
-        self.inner.layout.write_header(into, &joined);
         Ok(())
     }
 
@@ -165,32 +209,30 @@ impl Partial {
         some.map(|(units, place)| Fragment { units, bytes: Cow::Borrowed(&state[place]) }).collect()
     }
 
-    /// The block that two neighbours complete with their raw elements, and the raw elements of the combined state that are not
-    /// those of `from` alone.
-    #[allow(clippy::type_complexity, reason = "a block and some fragments")]
+    /// Joins the raw elements of two neighbours.
     fn join_raw(
         &self,
         (from, from_units): (&[u8], &Range<u64>),
         (into, into_units): (&[u8], &Range<u64>),
-    ) -> Result<(Option<Fragment<'static>>, Vec<Fragment<'static>>), PartialError> {
+    ) -> Result<Joined, PartialError> {
         let units = self.inner.layout.units();
         let (given, mut kept) = (self.fragments(from, from_units), self.fragments(into, into_units));
         let at = if into_units.start < from_units.start { kept.len() } else { 0 };
         let is_given = |fragment: &Fragment<'_>| given.iter().any(|one| one.units == fragment.units);
         kept.splice(at..at, given.iter().cloned());
         let block = |fragment: &Fragment<'_>| units.block_of(&fragment.units);
-        let (mut whole, mut own) = (None, vec![]);
+        let mut made = Joined { block: None, raw: vec![] };
         if let Some(at) = kept.windows(2).position(|pair| block(&pair[0]) == block(&pair[1])) {
             let newer = kept.remove(at + 1);
             let joined = self.join(&kept.remove(at), &newer)?;
-            if units.is_block(&joined.units) { whole = Some(joined) } else { own.push(joined) }
+            if units.is_block(&joined.units) { made.block = Some(joined) } else { made.raw.push(joined) }
         }
         for fragment in kept.iter().filter(|fragment| !is_given(fragment)) {
             let mut bytes = room(fragment.bytes.len())?;
             bytes.extend_from_slice(&fragment.bytes);
-            own.push(Fragment { units: fragment.units.clone(), bytes: Cow::Owned(bytes) });
+            made.raw.push(Fragment { units: fragment.units.clone(), bytes: Cow::Owned(bytes) });
         }
-        Ok((whole, own))
+        Ok(made)
     }
 
     /// Joins two neighbours of one block.
@@ -476,6 +518,19 @@ impl Partial {
 struct Fragment<'s> {
     units: Range<u64>,
     bytes: Cow<'s, [u8]>,
+}
+
+/// The raw elements of two neighbours, joined.
+struct Joined {
+    /// The block that the two complete.
+    block: Option<Fragment<'static>>,
+    /// The raw elements of the combined state that are not those of `from` alone.
+    raw: Vec<Fragment<'static>>,
+}
+
+/// The range of two neighbours, in either order.
+fn both(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    one.start.min(other.start)..one.end.max(other.end)
 }
 
 /// Memory for so many bytes.
