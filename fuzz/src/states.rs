@@ -25,7 +25,7 @@ const SPECS: [&str; 11] = [
     "max u8[60] order=logical",
     "sum,argmax f32[700,3] axes=[0] order=logical",
     "region x:f32[700,3], w:f32[700,1] axes=[0] order=logical { sum(x) / sum(w) }",
-    "region x:f32[90,70], w:f32[90,1], v:f32[70] axes=[0,1] order=logical { sum(x) / sum(w), argmax(x), sum(v) }",
+    "region x:f32[500,4], w:f32[500,1] axes=[0] order=logical { sum(x * w) / sum(w), argmax(x), sum(w) }",
     "region x:f32[300,4] axes=[0] order=logical { sum(x * f32(position(0))) + f32(position(1)) }",
 ];
 
