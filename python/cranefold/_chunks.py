@@ -79,7 +79,7 @@ def _shard_parts(spec: str, kept: tuple[Range, ...], chunk: tuple[Range, ...], d
 
 
 def _combine(spec: str, kept: tuple[Range, ...], states: Sequence[bytes]) -> bytes:
-    return _partial(spec, kept).combine(states)
+    return _partial(spec, kept).combine(list(states))
 
 
 def _finish(spec: str, kept: tuple[Range, ...], state: bytes, dtypes: tuple[str, ...], *arrays: Any) -> Any:
