@@ -48,6 +48,9 @@ impl Placement<'_> {
                 for reader in readers {
                     self.want(source, Some(reader), Why::Layout);
                 }
+                if let Some(later) = self.later.get(&t).cloned() {
+                    self.later.entry(source).or_default().extend(later);
+                }
                 if let Some(written) = self.written.get_mut(&t) {
                     written.alias = Some(source);
                 }
@@ -66,7 +69,7 @@ impl Placement<'_> {
                 return;
             }
         }
-        let readers = self.readers_of(t);
+        let readers = self.followers_of(t);
         let sources: Steps = self.sources_of(t).into();
         let mut tried = sources.clone();
         tried.sort_unstable_by(|a, b| b.cmp(a));
