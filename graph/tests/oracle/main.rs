@@ -102,6 +102,18 @@ fn a_concatenation_is_read_after_all_its_parts() {
     computes("a concatenation", text);
 }
 
+/// A reduction over an axis of extent 1 takes elements, though its operand has no other axis than those that are kept.
+#[test]
+fn one_element_is_reduced_of_a_position() {
+    let text = r#"graph {
+        x: f32[16,1] = input
+        h: f32[16,1] = hardmax(x) axes=[0]
+        y: f32[16,1] = mvn(h) eps=0.5 variance=1.0 outside=0.0 axes=[1]
+        return y
+    }"#;
+    computes("one element", text);
+}
+
 /// A kernel that compares positions with a position it finds has no more results of the search for that.
 #[test]
 fn a_maximum_stands_beside_a_found_position() {
