@@ -3,6 +3,9 @@
 use cranefold_graph::{Attribute, Builder, DType, FuseOptions, Graph, Plan, ValueId, fuse};
 use std::time::{Duration, Instant};
 
+/// Nodes after a value, the last of which it returns.
+type Block = fn(&mut Builder, ValueId) -> ValueId;
+
 /// Layer norm, a residual and softmax, in 11 primitives.
 fn spelled(b: &mut Builder, x: ValueId) -> ValueId {
     let mean = b.reduce("", "mean", &[], &[1], true, x).unwrap();
@@ -45,7 +48,7 @@ fn named(b: &mut Builder, x: ValueId) -> ValueId {
 }
 
 /// A graph of about this many nodes.
-fn graph(nodes: usize, block: fn(&mut Builder, ValueId) -> ValueId) -> Graph {
+fn graph(nodes: usize, block: Block) -> Graph {
     let mut b = Builder::new();
     let mut x = b.input("x", DType::F32, &[32, 64]).unwrap();
     let mut count = 1;
@@ -80,8 +83,7 @@ fn planned(graph: &Graph, count: usize) -> Duration {
 /// long.
 #[test]
 fn planning_is_linear_in_the_number_of_nodes() {
-    let blocks: [(&str, fn(&mut Builder, ValueId) -> ValueId); 3] =
-        [("spelled", spelled), ("transformer", transformer), ("named", named)];
+    let blocks: [(&str, Block); 3] = [("spelled", spelled), ("transformer", transformer), ("named", named)];
     for (name, block) in blocks {
         let (few, many) = (graph(2_500, block), graph(10_000, block));
         let (mut short, mut long, mut least) = (Duration::ZERO, Duration::ZERO, Duration::MAX);

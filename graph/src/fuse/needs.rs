@@ -7,8 +7,8 @@
 use super::place::Placement;
 use super::space::Space;
 use super::terms::{T, TermOp, Terms};
-use super::waits::{Step, Steps};
-use rustc_hash::FxHashSet;
+use super::waits::{MAX_SEARCHED, Step, Steps};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The place of a term's needs, on the way to reductions and leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,6 @@ pub(super) enum Need {
 pub(super) struct Needs {
     /// The steps that write them, as far as these are known.
     pub(super) steps: Steps,
-    /// The values that no step writes yet.
-    pub(super) open: Vec<T>,
     /// True if one of them is written by the step that reads the term, or after it.
     pub(super) is_circular: bool,
 }
@@ -62,6 +60,17 @@ fn is_scattered(terms: &Terms, t: T) -> bool {
     space.reshaped(&index, terms.shape(terms.get(t).args[0])).is_none()
 }
 
+/// The users of each term through which steps that read them wait for it.
+pub(super) fn users(terms: &Terms, need: &[Need]) -> FxHashMap<T, Vec<T>> {
+    let mut users: FxHashMap<T, Vec<T>> = FxHashMap::default();
+    for t in 0..terms.len() as T {
+        if need[t as usize] != Need::Nothing || matches!(terms.get(t).op, TermOp::Reshape) {
+            terms.get(t).args.iter().for_each(|&arg| users.entry(arg).or_default().push(t));
+        }
+    }
+    users
+}
+
 impl Placement<'_> {
     /// The needs of a term that a step reads in memory.
     pub(super) fn needs(&self, step: Step, t: T) -> Needs {
@@ -69,7 +78,8 @@ impl Placement<'_> {
         let (mut open, mut seen) = (vec![], FxHashSet::default());
         self.push_needs(t, true, &mut open);
         while let Some((t, is_need)) = open.pop() {
-            if !seen.insert((t, is_need)) {
+            // Operands stand before their users: nothing is written before the first term that has a home.
+            if t < self.first_home || seen.len() == MAX_SEARCHED || !seen.insert((t, is_need)) {
                 continue;
             }
             match self.written_home(t) {
@@ -79,7 +89,6 @@ impl Placement<'_> {
                     continue;
                 }
                 Some(_) if is_need => needs.is_circular = true,
-                None if is_need => needs.open.push(t),
                 _ => {}
             }
             self.push_needs(t, false, &mut open);
@@ -87,42 +96,46 @@ impl Placement<'_> {
         needs
     }
 
-    /// The terms that the writing of a term leads to, each with true if it is needed in memory. A reshape that a step reads
-    /// has the memory of its operand.
+    /// The terms that the writing of a term leads to, each with true if it is needed in memory.
     fn push_needs(&self, t: T, is_read: bool, open: &mut Vec<(T, bool)>) {
-        let term = self.terms.get(t);
-        let of = |t: T| self.need[t as usize];
-        for &arg in &term.args {
-            let is_need = match term.op {
-                TermOp::Slice(_) => of(t) == Need::Own,
-                TermOp::Reshape => !is_given(self.terms, arg) && (is_read || of(t) == Need::Own),
-                TermOp::Reduce { .. } | TermOp::Centered(_) => return,
-                _ => matches!(self.terms.get(arg).op, TermOp::Concat(_)),
-            };
-            if is_need || of(arg) != Need::Nothing {
+        if let TermOp::Reduce { .. } | TermOp::Centered(_) = self.terms.get(t).op {
+            return;
+        }
+        for &arg in &self.terms.get(t).args {
+            let is_need = self.is_need(arg, t, is_read);
+            if is_need || self.need[arg as usize] != Need::Nothing {
                 open.push((arg, is_need));
             }
         }
     }
 
-    /// Makes a step that reads a term wait for what the term needs, also for what gets its home later.
-    pub(super) fn wait_for_needs(&mut self, step: Step, t: T) {
-        let Needs { steps, open, .. } = self.needs(step, t);
-        self.waits.add(step, steps);
-        for t in open {
-            self.later.entry(t).or_default().insert(step);
+    /// Returns true if an operand of a term is in memory before the term is computed. A reshape that a step reads has the
+    /// memory of its operand.
+    fn is_need(&self, arg: T, t: T, is_read: bool) -> bool {
+        let is_own = self.need[t as usize] == Need::Own;
+        match self.terms.get(t).op {
+            TermOp::Slice(_) => is_own,
+            TermOp::Reshape => is_own || is_read && !is_given(self.terms, arg),
+            _ => matches!(self.terms.get(arg).op, TermOp::Concat(_)),
         }
     }
 
-    /// The steps that stand after the home of a term: those that read it, and those that read what needs it.
+    /// The steps that stand after the home of a term: those that read it, and those that read what needs it and has no home
+    /// yet.
     pub(super) fn followers_of(&self, t: T) -> Vec<Step> {
         let mut steps = self.readers_of(t);
-        let later = self.later.get(&t).into_iter().flatten();
-        later.for_each(|step| {
-            if !steps.contains(step) {
-                steps.push(*step)
+        let users = |t: T| self.users.get(&t).into_iter().flatten().copied();
+        let mut open: Vec<T> = users(t).filter(|&user| self.is_need(t, user, self.is_written(user))).collect();
+        let mut seen = FxHashSet::default();
+        while let Some(t) = open.pop() {
+            if self.written_home(t).is_some() || seen.len() == MAX_SEARCHED || !seen.insert(t) {
+                continue;
             }
-        });
+            steps.extend(self.readers_of(t));
+            open.extend(users(t));
+        }
+        steps.sort_unstable();
+        steps.dedup();
         steps
     }
 }

@@ -10,10 +10,11 @@
 //! | `waits` | no step may follow from itself |
 
 use super::kernel::{Attempt, Kernel, Try, Why};
-use super::needs::{Need, need};
+use super::needs::{Need, need, users};
 use super::terms::{T, TermOp, Terms};
 use super::waits::{Step, Steps, Waits};
 use cranefold_ir::DType::F64;
+use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +45,10 @@ pub(crate) struct Placement<'t> {
     is_written: Vec<bool>,
     /// For each term the place of its needs.
     pub(super) need: Vec<Need>,
-    /// The steps that stand after the home of a term, as they read what needs it.
-    pub(super) later: BTreeMap<T, BTreeSet<Step>>,
+    /// The users of each term through which its followers are found.
+    pub(super) users: FxHashMap<T, Vec<T>>,
+    /// The first term that has a home as it is written.
+    pub(super) first_home: T,
     /// The written terms that have no home yet.
     pub(super) open: BTreeSet<T>,
     /// The kernels that read a leaf.
@@ -83,7 +86,8 @@ impl<'t> Placement<'t> {
             written: BTreeMap::new(),
             is_written: vec![false; terms.len()],
             need: Vec::with_capacity(terms.len()),
-            later: BTreeMap::new(),
+            users: FxHashMap::default(),
+            first_home: T::MAX,
             open: BTreeSet::new(),
             readers: vec![vec![]; terms.len()],
             pulled: vec![Steps::new(); terms.len()],
@@ -101,6 +105,7 @@ impl<'t> Placement<'t> {
         for t in 0..terms.len() as T {
             placement.need.push(need(terms, t, &placement.need));
         }
+        placement.users = users(terms, &placement.need);
         let needed = placement.needed(opaque, outputs);
         for (step, (_, args, _)) in opaque.iter().enumerate() {
             args.iter().for_each(|&arg| placement.want(arg, Some(step), Why::Opaque));
@@ -211,7 +216,8 @@ impl<'t> Placement<'t> {
         written.why.insert(why);
         let home = written.home;
         if let (None, Some(reader)) = (home, new_reader) {
-            self.wait_for_needs(reader, t);
+            let needs = self.needs(reader, t).steps;
+            self.waits.add(reader, needs);
         }
         match (home, reader) {
             (Some(home), Some(reader)) if home != reader => {
@@ -227,6 +233,7 @@ impl<'t> Placement<'t> {
     pub(super) fn set_home(&mut self, t: T, home: Step) {
         if let Some(written) = self.written.get_mut(&t) {
             written.home = Some(home);
+            self.first_home = self.first_home.min(t);
         }
         for follower in self.followers_of(t) {
             self.waits.add(follower, [home]);

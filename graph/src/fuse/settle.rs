@@ -48,9 +48,6 @@ impl Placement<'_> {
                 for reader in readers {
                     self.want(source, Some(reader), Why::Layout);
                 }
-                if let Some(later) = self.later.get(&t).cloned() {
-                    self.later.entry(source).or_default().extend(later);
-                }
                 if let Some(written) = self.written.get_mut(&t) {
                     written.alias = Some(source);
                 }
