@@ -81,7 +81,10 @@ impl OutputFile {
         }
         let refused = |error| Failure::Write { path: given.into(), error };
         let path = match given.canonicalize() {
-            Ok(path) if path.is_dir() => return Err(refused(io::ErrorKind::IsADirectory.into())),
+            Ok(path) if path.is_dir() => {
+                let reason = "it is a directory: write the name of a file in it";
+                return Err(refused(io::Error::new(io::ErrorKind::IsADirectory, reason)));
+            }
             Ok(path) => path,
             Err(_) => {
                 let folder = given.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -98,7 +98,20 @@ fn graphs_that_are_no_graphs() {
     let twice = graph(&[node("Neg", &["x"], &["y"]), node("Abs", &["x"], &["y"])]);
     assert_eq!(refusal(model(twice)), "node `y`: Abs: another value has the name of the output `y`");
     assert_eq!(refusal(model(graph(&[]))), "node `y`: no node gives this output");
-    assert_eq!(refusal(message()), "the model has no graph; the bytes are no ONNX model");
+}
+
+#[test]
+fn files_that_are_no_model() {
+    let no_model = "the file is no ONNX model";
+    assert_eq!(refusal(message()), format!("{no_model}: there is no graph in it"));
+    let text = Message(b"version https://git-lfs.github.com/spec/v1".into());
+    assert_eq!(refusal(text), format!("{no_model}: field 14 has wire type 6; 0, 1, 2 and 5 are read"));
+    let mut cut = model(graph(&[node("Neg", &["x"], &["y"])]));
+    cut.0.truncate(cut.0.len() - 10);
+    let error = refusal(cut);
+    assert!(error.starts_with(&format!("{no_model}, or only the beginning of one: a field needs ")), "{error}");
+    let damaged = model(graph(&[message().bytes(1, &[0xff])]));
+    assert_eq!(refusal(damaged), "the ONNX model is damaged, in a NodeProto: field 1 is no UTF-8 text");
 }
 
 #[test]

@@ -28,7 +28,22 @@ fn both_versions_are_read() {
     let older = with("version=\"11\"", "version=\"10\"").replace(" output_names=\"y\"", "");
     assert_eq!(read(older.as_bytes(), BIN, &ReadOptions::default()), Ok(graph));
     assert_eq!(refusal(&with("version=\"11\"", "version=\"12\"")), "the IR version is \"12\"; 10 and 11 are read");
-    assert_eq!(refusal("<nat version=\"11\"/>"), "the root element is `nat`; an OpenVINO model has `net`");
+    let root = "the file is no OpenVINO model: its root element is `nat`, and that of a model is `net`";
+    assert_eq!(refusal("<nat version=\"11\"/>"), root);
+}
+
+#[test]
+fn files_that_are_no_model() {
+    let start = "the file is no OpenVINO model: it is no ";
+    for (text, end) in [("no model", "XML: unknown token at 1:1"), ("", "XML: the document does not have a root node")]
+    {
+        assert_eq!(refusal(text), format!("{start}{end}"));
+    }
+    let binary = read(&[0xff; 40], BIN, &ReadOptions::default()).expect_err("a refusal").to_string();
+    assert_eq!(binary, format!("{start}UTF-8 text"));
+    let alone = read(XML.as_bytes(), &[], &ReadOptions::default()).expect_err("a refusal").to_string();
+    let reason = "Const: its 8 bytes lie in the .bin file beside the model, which is missing or empty";
+    assert!(alone.ends_with(reason), "{alone}");
 }
 
 #[test]

@@ -37,6 +37,9 @@ pub fn load(path: &Path, bind: &[String]) -> Result<Loaded, Failure> {
         }
     }
     let bytes = read(path)?;
+    if bytes.is_empty() {
+        return Err(wrong(path, "the file is empty"));
+    }
     match path.extension().and_then(|e| e.to_str()) {
         Some("onnx") => {
             let mut outside = |at: &onnx::External| beside(path, at);

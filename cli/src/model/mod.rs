@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::npy;
 use crate::output_files::OutputFiles;
 use cranefold::Compiler;
-use cranefold_graph::{Plan, Value};
+use cranefold_graph::{GraphError, Plan, Value};
 pub use emit::library;
 use load::{Loaded, beside, load, planned, wrong};
 use std::collections::BTreeMap;
@@ -59,7 +59,10 @@ fn run(path: &Path, bind: &[String], given: &[String], wanted: &[String], out: &
     let mut buffers = vec![];
     for value in &inputs {
         buffers.push(match outside(&value.name) {
-            Some(at) => Loading::Bytes(beside(path, at).map_err(|reason| wrong(path, reason))?),
+            Some(at) => {
+                let unread = |reason: String| wrong(path, GraphError::node(&value.name, reason));
+                Loading::Bytes(beside(path, at).map_err(unread)?)
+            }
             None => Loading::Array(npy::read_packed(&files[&value.name], value.dtype, &value.shape, &value.name)?),
         });
     }

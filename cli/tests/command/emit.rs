@@ -114,7 +114,7 @@ fn files_that_cannot_be_written_leave_the_other_as_it_was() {
     let missing = "/no/such/k.h";
     refused(&object, missing, &format!("cannot write {missing}: No such file or directory (os error 2)"));
     refused(missing, &object, &format!("cannot write {missing}: No such file or directory (os error 2)"));
-    refused(&object, &folder, &format!("cannot write {folder}: is a directory"));
+    refused(&object, &folder, &format!("cannot write {folder}: it is a directory: write the name of a file in it"));
     refused(&object, &object, &format!("{object} is the object and the header: they are two files"));
     let same = format!("{folder}/./k.o");
     refused(&same, &object, &format!("{same} is the object and the header: they are two files"));

@@ -1,6 +1,7 @@
 //! The command, as it is called: every verb, every refusal, files in and out, one or several, in any layout.
 
 mod absurd;
+mod bad_models;
 mod emit;
 mod explain;
 mod files;

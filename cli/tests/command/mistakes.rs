@@ -3,6 +3,7 @@
 //! `tests/mistakes.txt` holds them: a line `$ ARGUMENTS` as a shell reads it, the exit code, then what the command prints on
 //! the standard error. `BLESS=1 cargo test` writes codes and messages.
 
+use crate::bad_models;
 use crate::pages::words;
 use crate::{folder, write_npy};
 use npyz::Order;
@@ -30,11 +31,13 @@ fn arrays() -> PathBuf {
     fs::write(folder.join("nest.txt"), "nest \"\" {\n  in x0: f33[4]\n}\n").expect("a file");
     array("ints.npy", "<i8", &[64, 512], 64 * 512 * 8);
     array("complex.npy", "<c8", &[64, 512], 64 * 512 * 8);
+    array("three.npy", "<f4", &[3], 12);
     array("flat.npy", "<f4", &[64 * 512], 64 * 512 * 4);
     fs::create_dir(folder.join("folder")).expect("a folder");
     fs::write(folder.join("schedules.txt"), "width=512\n").expect("a file");
     fs::write(folder.join("graph.txt"), GRAPH).expect("a file");
     fs::write(folder.join("model.onnx"), "no model").expect("a file");
+    bad_models::write(&folder);
     fs::write(folder.join("cases.txt"), "sum f32[4]\nmeen f32[4]\n").expect("a file");
     folder
 }

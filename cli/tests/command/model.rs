@@ -293,9 +293,9 @@ fn tensors_beside_a_model_stay_in_its_folder() {
     fs::rename(&weights, folder.join("secret.bin")).expect("a file");
     std::os::unix::fs::symlink("../secret.bin", &weights).expect("a link");
     refused(" leads out of the model's folder");
-    // A stream has no length.
+    // A stream says no length.
     let endless = folder.join("endless.onnx");
     std::os::unix::fs::symlink("/dev/null", &endless).expect("a link");
     let endless = endless.to_str().expect("a path in UTF-8");
-    refuses(&["model", "dump", endless], &format!("{endless}: the model has no graph; the bytes are no ONNX model"));
+    refuses(&["model", "dump", endless], &format!("{endless}: the file is empty"));
 }

@@ -37,7 +37,7 @@ fn outputs_are_written_together_or_not_at_all() {
     refused([&new, &x], &format!("{x} is input 0 and output 1: they are two files"));
     let missing = "/no/such/k.npy";
     refused([&first, missing], &format!("cannot write {missing}: No such file or directory (os error 2)"));
-    refused([&new, &folder], &format!("cannot write {folder}: is a directory"));
+    refused([&new, &folder], &format!("cannot write {folder}: it is a directory: write the name of a file in it"));
     #[cfg(target_os = "linux")]
     {
         let (linked, hard) = (files.path("linked.npy"), files.path("hard.npy"));

@@ -1,7 +1,7 @@
 //! The assembly of a plan: placed kernels become specs over buffers, with their bytes, nodes and notes.
 
 use super::FuseOptions;
-use super::emit::emitted;
+use super::emit::{Single, emitted};
 use super::kernel::{Kernel, Why};
 use super::place::{Placement, Unit};
 use super::terms::{T, TermOp};
@@ -347,8 +347,8 @@ impl<'g> Assembly<'g> {
             memory[source as usize]
         };
         let order = if self.options.order == Order::Logical { "logical" } else { "" };
-        let mut made = |is_one_element| {
-            let emitted = emitted(placement, kernel, &in_memory, order, is_one_element)?;
+        let mut made = |single| {
+            let emitted = emitted(placement, kernel, &in_memory, order, single)?;
             let spec = match buffers.specs.get(&emitted.text) {
                 Some(known) => known.clone(),
                 None => {
@@ -360,8 +360,9 @@ impl<'g> Assembly<'g> {
             };
             Ok::<_, String>((emitted, spec?))
         };
-        // Slices of one element are elements or not by the shapes of the operands.
-        let (emitted, spec) = made(false).or_else(|error| made(true).map_err(|_| error))?;
+        let others = [Single::Element, Single::Whole];
+        let (emitted, spec) = made(Single::Slice)
+            .or_else(|error| others.into_iter().find_map(|single| made(single).ok()).ok_or(error))?;
         let mut all = |ts: &[T]| -> Result<Vec<usize>, String> {
             ts.iter()
                 .map(|&t| self.buffer(t, placement, memory, names, buffers).map_err(|error| error.to_string()))

@@ -22,13 +22,24 @@ pub(crate) struct Emitted {
     pub(crate) outputs: Vec<T>,
 }
 
+/// The standing of slices of one element: they are elements or not by the shapes of the operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Single {
+    /// They are slices.
+    Slice,
+    /// Outputs of them are elements.
+    Element,
+    /// Operands of them are elements too: each has all axes.
+    Whole,
+}
+
 /// Writes a kernel; `memory` gives the element type of a term in memory.
 pub(crate) fn emitted(
     placement: &Placement,
     kernel: &Kernel,
     memory: &dyn Fn(T) -> DType,
     order: &str,
-    is_one_element: bool,
+    single: Single,
 ) -> Result<Emitted, String> {
     let terms = placement.terms;
     let is_wide = |t: T| terms.get(t).dtype == F64;
@@ -49,7 +60,7 @@ pub(crate) fn emitted(
         next: 0,
         has_positions: false,
         atoms: kernel.space.order(),
-        is_one_element,
+        single,
     };
     emitter.count();
     let mut pending: Vec<T> = kernel.reductions.clone();
@@ -99,8 +110,7 @@ struct Emitter<'p, 't> {
     next: usize,
     has_positions: bool,
     atoms: Vec<usize>,
-    /// True if slices of one element count as elements.
-    is_one_element: bool,
+    single: Single,
 }
 
 impl Emitter<'_, '_> {
@@ -207,10 +217,11 @@ impl Emitter<'_, '_> {
         if let TermOp::Number(_) = term.op {
             return Ok((self.number(t), 0));
         }
-        if let Some(known) = self.named.get(&(t, index.clone())) {
+        let at = (t, index.clone());
+        if let Some(known) = self.named.get(&at) {
             return Ok(known.clone());
         }
-        let is_own = self.kernel.computed.contains(&(t, index.clone()));
+        let is_own = self.kernel.computed.contains(&at);
         if !is_own
             && let TermOp::Reduce { .. } | TermOp::Centered(_) = term.op
             && self.kernel.reductions.contains(&t)
@@ -245,7 +256,7 @@ impl Emitter<'_, '_> {
             }
             _ => return Err("a term that no kernel computes".into()),
         };
-        let users = self.uses.get(&(t, index.clone())).copied().unwrap_or(0);
+        let users = self.uses.get(&at).copied().unwrap_or(0);
         if users == 1 && depth <= DEEP && !self.viewed.contains(&t) {
             // Its one user asks once.
             return Ok((value, depth));
@@ -257,7 +268,7 @@ impl Emitter<'_, '_> {
         } else {
             (value, depth)
         };
-        self.named.insert((t, index.clone()), known.clone());
+        self.named.insert(at, known.clone());
         Ok(known)
     }
 
@@ -378,7 +389,7 @@ impl Emitter<'_, '_> {
         let depends: Vec<usize> = index.iter().flatten().copied().collect();
         // The axes of the output: all, those that are kept, or those that no total reduces.
         let space = &self.kernel.space;
-        let is_element = self.is_one_element || depends.iter().any(|&atom| space.is_reduced(atom));
+        let is_element = self.single != Single::Slice || depends.iter().any(|&atom| space.is_reduced(atom));
         let total =
             self.kernel.totals.iter().flat_map(|totals| space.parts_of(totals.iter().copied())).collect::<Vec<usize>>();
         let is_total = !is_element && total.iter().any(|atom| space.extent(*atom) != 1 && !depends.contains(atom));
@@ -414,7 +425,7 @@ impl Emitter<'_, '_> {
         for (number, (shape, strides, offset, dtype)) in operands.iter().enumerate() {
             let comma = if number > 0 { ", " } else { "" };
             // Axes of 1 in front are left out where another operand has them.
-            let whole = number == 0 && !has_rank;
+            let whole = number == 0 && !has_rank || self.single == Single::Whole;
             let first = if whole { 0 } else { shape.iter().position(|&e| e != 1).unwrap_or(rank) };
             let (shape, strides) = (&shape[first..], &strides[first..]);
             let _ = write!(text, "{comma}x{number}:{dtype}[");

@@ -10,21 +10,32 @@ use super::waits::{Step, Steps};
 impl Placement<'_> {
     /// The parts of a concatenation, each written to its place.
     pub(super) fn settle_concat(&mut self, t: T, axis: usize) {
-        let readers = self.readers_of(t);
+        let readers = self.followers_of(t);
         let parts = self.terms.get(t).args.clone();
         let mut start = 0;
         let sources: Steps = self.sources_of(t).into();
+        let mut before: Option<Step> = None;
         for part in parts {
             let extent = self.terms.shape(part).get(axis).copied().unwrap_or(1);
             if extent > 0 {
-                self.settle_map(t, part, &sources, &readers, (t, axis, start));
+                let step = self.settle_map(t, part, &sources, &readers, (t, axis, start));
+                // The home is the step of the last part: it stands after those of all others.
+                self.waits.add(step, before);
+                before = Some(step);
             }
             start += extent;
         }
     }
 
-    /// A kernel of elements alone that writes a term.
-    pub(super) fn settle_map(&mut self, t: T, value: T, sources: &[Step], readers: &[Step], into: (T, usize, u64)) {
+    /// A kernel of elements alone that writes a term; returns its step.
+    pub(super) fn settle_map(
+        &mut self,
+        t: T,
+        value: T,
+        sources: &[Step],
+        readers: &[Step],
+        into: (T, usize, u64),
+    ) -> Step {
         if !self.takes_maps {
             self.left.insert(t);
         }
@@ -45,7 +56,7 @@ impl Placement<'_> {
                 });
                 if done {
                     self.set_home(t, step);
-                    return;
+                    return step;
                 }
             }
         }
@@ -62,6 +73,7 @@ impl Placement<'_> {
         let attempt = self.whole(step, Box::new(kernel), value, &index, sources);
         self.commit(step, attempt);
         self.set_home(t, step);
+        step
     }
 
     /// The index that a term of its outputs' shape has in a kernel of elements alone.

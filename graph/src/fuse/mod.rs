@@ -10,7 +10,7 @@
 //! | kernels, buffers and the host's steps become a plan | `assemble` |
 //!
 //! A `Kernel` has a `Space` of axes, in which `locate` finds the index of a term; `Waits` keep steps from following
-//! themselves. A new rewrite is a row of [`REWRITES`] and a function in `rewrite`, and nothing else.
+//! themselves, and `needs` tells them of values that have to be in memory first. A new rewrite is a row of [`REWRITES`] and a function in `rewrite`, and nothing else.
 
 mod assemble;
 mod cut;
@@ -19,6 +19,7 @@ mod join;
 mod kernel;
 mod locate;
 mod maps;
+mod needs;
 mod outputs;
 mod place;
 mod pull;

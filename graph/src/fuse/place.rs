@@ -6,12 +6,15 @@
 //! | `pull` | what it is computed from comes with it; the rest is read |
 //! | `settle` | each value that is read elsewhere gets its home, by `outputs`, `maps` and `cut` |
 //! | `locate` | the index of a term in a kernel |
+//! | `needs` | the values that are in memory before a term is computed |
 //! | `waits` | no step may follow from itself |
 
 use super::kernel::{Attempt, Kernel, Try, Why};
+use super::needs::{Need, need, users};
 use super::terms::{T, TermOp, Terms};
 use super::waits::{Step, Steps, Waits};
 use cranefold_ir::DType::F64;
+use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +43,12 @@ pub(crate) struct Placement<'t> {
     pub(crate) written: BTreeMap<T, Written>,
     /// True for a term that is written.
     is_written: Vec<bool>,
+    /// For each term the place of its needs.
+    pub(super) need: Vec<Need>,
+    /// The users of each term through which its followers are found.
+    pub(super) users: FxHashMap<T, Vec<T>>,
+    /// The first term that has a home as it is written.
+    pub(super) first_home: T,
     /// The written terms that have no home yet.
     pub(super) open: BTreeSet<T>,
     /// The kernels that read a leaf.
@@ -76,6 +85,9 @@ impl<'t> Placement<'t> {
             sources: Vec::with_capacity(terms.len()),
             written: BTreeMap::new(),
             is_written: vec![false; terms.len()],
+            need: Vec::with_capacity(terms.len()),
+            users: FxHashMap::default(),
+            first_home: T::MAX,
             open: BTreeSet::new(),
             readers: vec![vec![]; terms.len()],
             pulled: vec![Steps::new(); terms.len()],
@@ -90,6 +102,10 @@ impl<'t> Placement<'t> {
             placement.waits.push(false);
             leaves.iter().for_each(|&leaf| placement.home[leaf as usize] = Some(step));
         }
+        for t in 0..terms.len() as T {
+            placement.need.push(need(terms, t, &placement.need));
+        }
+        placement.users = users(terms, &placement.need);
         let needed = placement.needed(opaque, outputs);
         for (step, (_, args, _)) in opaque.iter().enumerate() {
             args.iter().for_each(|&arg| placement.want(arg, Some(step), Why::Opaque));
@@ -196,9 +212,14 @@ impl<'t> Placement<'t> {
         }
         let is_new = !std::mem::replace(&mut self.is_written[t as usize], true);
         let written = self.written.entry(t).or_default();
-        written.readers.extend(reader);
+        let new_reader = reader.filter(|reader| written.readers.insert(*reader));
         written.why.insert(why);
-        match (written.home, reader) {
+        let home = written.home;
+        if let (None, Some(reader)) = (home, new_reader) {
+            let needs = self.needs(reader, t).steps;
+            self.waits.add(reader, needs);
+        }
+        match (home, reader) {
             (Some(home), Some(reader)) if home != reader => {
                 self.waits.add(reader, [home]);
             }
@@ -210,15 +231,12 @@ impl<'t> Placement<'t> {
     }
 
     pub(super) fn set_home(&mut self, t: T, home: Step) {
-        let readers: Vec<Step> = match self.written.get_mut(&t) {
-            Some(written) => {
-                written.home = Some(home);
-                written.readers.iter().copied().filter(|&reader| reader != home).collect()
-            }
-            None => vec![],
-        };
-        for reader in readers {
-            self.waits.add(reader, [home]);
+        if let Some(written) = self.written.get_mut(&t) {
+            written.home = Some(home);
+            self.first_home = self.first_home.min(t);
+        }
+        for follower in self.followers_of(t) {
+            self.waits.add(follower, [home]);
         }
     }
 

@@ -4,7 +4,7 @@ use super::kernel::{Access, Attempt, MAX_OPERANDS, MAX_TERMS, Refused, Try, Why,
 use super::place::Placement;
 use super::space::{Index, seen_through};
 use super::terms::{T, TermOp};
-use super::waits::Step;
+use super::waits::{Step, Steps};
 
 impl Placement<'_> {
     /// Brings a term into a kernel at an index, with all that it is computed from there; the rest is read.
@@ -61,7 +61,7 @@ impl Placement<'_> {
                 if self.is_readable(step, source) {
                     attempt.waits.extend(self.written_home(source));
                 } else if !matches!(self.terms.get(source).op, TermOp::Leaf(_)) {
-                    self.may_read(step, source)?;
+                    attempt.waits.extend(self.may_read(step, source)?);
                     attempt.wanted.push((source, Why::Layout));
                 }
                 self.read(attempt, source, part)
@@ -95,15 +95,18 @@ impl Placement<'_> {
         }
     }
 
-    /// Refuses to read a term that follows from the step itself.
-    fn may_read(&self, step: Step, t: T) -> Try<()> {
-        let follows = |&source: &Step| source == step || self.follows(source, step);
+    /// The steps that write what a term needs; refuses to read a term that follows from the step itself.
+    fn may_read(&self, step: Step, t: T) -> Try<Steps> {
         let home = self.written_home(t);
-        if self.sources_of(t).iter().chain(&home).any(follows) { Err(Refused) } else { Ok(()) }
+        if self.sources_of(t).iter().chain(&home).any(|&source| self.follows(source, step)) {
+            return Err(Refused);
+        }
+        let needs = self.needs(step, t);
+        if needs.is_circular { Err(Refused) } else { Ok(needs.steps) }
     }
 
     fn read_other(&self, step: Step, attempt: &mut Attempt, t: T, index: &Index, why: Why) -> Try<()> {
-        self.may_read(step, t)?;
+        attempt.waits.extend(self.may_read(step, t)?);
         attempt.wanted.push((t, why));
         self.read(attempt, t, access(index))
     }

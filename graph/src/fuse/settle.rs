@@ -66,7 +66,7 @@ impl Placement<'_> {
                 return;
             }
         }
-        let readers = self.readers_of(t);
+        let readers = self.followers_of(t);
         let sources: Steps = self.sources_of(t).into();
         let mut tried = sources.clone();
         tried.sort_unstable_by(|a, b| b.cmp(a));

@@ -28,7 +28,7 @@ pub(crate) struct Waits {
 const GAP: u64 = 1 << 24;
 
 /// The most steps of one search; beyond them a step counts as one that follows.
-const MAX_SEARCHED: usize = 1 << 12;
+pub(super) const MAX_SEARCHED: usize = 1 << 12;
 
 impl Waits {
     /// Adds a step. One that comes `between` others moves none of them.

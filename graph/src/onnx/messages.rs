@@ -32,7 +32,7 @@ pub const MAX_RANK: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// A message is no message.
-    #[error("{message}: {fault}")]
+    #[error("{}", wire_fault(message, fault))]
     Wire {
         /// The name of the message in `onnx.proto`.
         message: &'static str,
@@ -48,8 +48,19 @@ pub enum MessageError {
         limit: usize,
     },
     /// The model has no graph.
-    #[error("the model has no graph; the bytes are no ONNX model")]
+    #[error("the file is no ONNX model: there is no graph in it")]
     NoGraph,
+}
+
+/// The message of a fault. Bytes whose outermost message is none are another file; a fault deeper is damage.
+fn wire_fault(message: &str, fault: &WireError) -> String {
+    match (message, fault) {
+        ("ModelProto", WireError::Short { .. }) => {
+            format!("the file is no ONNX model, or only the beginning of one: {fault}")
+        }
+        ("ModelProto", _) => format!("the file is no ONNX model: {fault}"),
+        _ => format!("the ONNX model is damaged, in a {message}: {fault}"),
+    }
 }
 
 /// The counters of one model.

@@ -221,7 +221,10 @@ fn constant(layer: &Layer, bin: &[u8]) -> Result<Operand, Stop> {
     let shape = shape.map_err(|_| format!("the shape {:?} of a constant", shortened(text)))?;
     let (offset, size) = (number("offset")?, number("size")?);
     let end = offset.checked_add(size).filter(|&end| end <= bin.len() as u64);
-    let end = end.ok_or_else(|| format!("{size} bytes at {offset} leave the .bin file of {} bytes", bin.len()))?;
+    let end = end.ok_or_else(|| match bin.len() {
+        0 => format!("its {size} bytes lie in the .bin file beside the model, which is missing or empty"),
+        length => format!("{size} bytes at {offset} leave the .bin file of {length} bytes"),
+    })?;
     let raw = &bin[offset as usize..end as usize];
     // A constant of one value may be stored once.
     let bytes = match of == DType::Bool {

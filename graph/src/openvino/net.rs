@@ -25,7 +25,7 @@ pub const MAX_PORTS: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     /// The bytes are no UTF-8 text.
-    #[error("the XML is no UTF-8 text")]
+    #[error("the file is no OpenVINO model: it is no UTF-8 text")]
     Text,
     /// The text is too long.
     #[error("the XML has {found} bytes; the limit is {limit}")]
@@ -36,10 +36,10 @@ pub enum NetError {
         limit: usize,
     },
     /// The text is no XML.
-    #[error("{0}")]
+    #[error("the file is no OpenVINO model: it is no XML: {0}")]
     Xml(String),
     /// The root is no `net`.
-    #[error("the root element is `{0}`; an OpenVINO model has `net`")]
+    #[error("the file is no OpenVINO model: its root element is `{0}`, and that of a model is `net`")]
     Root(String),
     /// A version of the format that is not read.
     #[error("the IR version is {0:?}; 10 and 11 are read")]

@@ -26,7 +26,7 @@ fn roundings(plan: &Plan) -> Vec<f64> {
 pub fn checked(graph: &Graph, inputs: &[Data], case: &str, compiler: &Compiler) {
     let text = graph.to_string();
     assert_eq!(&text.parse::<Graph>().unwrap(), graph, "{case}");
-    let plan = fuse(graph, &FuseOptions::default()).unwrap();
+    let plan = fuse(graph, &FuseOptions::default()).unwrap_or_else(|error| panic!("{case}: {error}\n{text}"));
     assert_eq!(plan, fuse(graph, &FuseOptions::default()).unwrap(), "{case}");
     let again: Plan = plan.to_string().parse().unwrap_or_else(|error| panic!("{case}: {error}\n{plan}"));
     assert_eq!(again, plan, "{case}");

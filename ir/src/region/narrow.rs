@@ -1,6 +1,6 @@
 //! Comparisons of positions in 32 bits.
 
-use super::{Body, Reach, Reaches, Value};
+use super::{Body, Definition, Reach, Reaches, Value};
 use crate::DType;
 use crate::expression::Expression;
 use crate::expression::literal::Literal;
@@ -35,7 +35,9 @@ impl Body {
         let mut outputs = self.outputs.clone();
         outputs.iter_mut().for_each(|e| narrow.expression(e));
         let found = narrow.found;
-        for definition in definitions.iter_mut().filter(|d| found.contains(&d.names[0])) {
+        // The other side of a comparison names reductions too, which keep their one name.
+        let is_found = |d: &&mut Definition| matches!(d.value, Value::Position(_)) && found.contains(&d.names[0]);
+        for definition in definitions.iter_mut().filter(is_found) {
             let second = format!("{}$32", definition.names[0]);
             definition.names.push(second);
         }
