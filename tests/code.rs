@@ -72,11 +72,14 @@ fn the_assembly_has_both_parts_and_every_loop() {
                 let kernel = kernel(compiler, spec, width);
                 let asm = kernel.dump("asm").unwrap_or_else(|e| panic!("{spec}: {e}"));
                 let nest = kernel.dump("prefetch").expect("a nest");
-                assert!(asm.starts_with("function:\n     0:  push rbp\n") && !asm.contains("(bad)"), "{spec}\n{asm}");
+                assert!(!asm.contains("(bad)"), "{spec}\n{asm}");
                 let wide_functions = asm.lines().filter(|line| line.starts_with("wide ")).count() as u64;
                 assert_eq!(wide_functions, kernel.facts().wide_functions.count, "{spec}\n{asm}");
+                // Cranelift's function calls all wide functions; without it there is one, which is all.
+                let is_cranelift = asm.starts_with("function:\n     0:  push rbp\n");
+                assert!(is_cranelift || asm.starts_with("wide 0:\n") && wide_functions == 1, "{spec}\n{asm}");
                 let calls = asm.lines().filter(|line| line.contains("  ; wide ")).count() as u64;
-                assert_eq!(calls, wide_functions, "{spec}\n{asm}");
+                assert_eq!(calls, if is_cranelift { wide_functions } else { 0 }, "{spec}\n{asm}");
                 assert_eq!(shown(&asm), counted(&nest), "{spec}, {width}\n{nest}\n{asm}");
             }
         }
@@ -102,17 +105,12 @@ fn facts_say_which_part_came_from_where() {
         let kernel = kernel(&compiler, spec, width);
         let facts = kernel.facts();
         assert_eq!(facts.code_bytes, kernel.code().len() as u64);
-        assert!(facts.wide_functions.code_bytes < facts.code_bytes, "Cranelift makes what is called");
         facts
     };
     for bits in [256, 512] {
         let wide = facts("sum f32[4,100000] axes=[1]", bits);
         assert_eq!((wide.wide_functions.count, wide.wide_functions.vector_bits), (1, bits));
-        // Cranelift's part is a call and no more.
-        assert!(
-            wide.wide_functions.code_bytes > 400 && wide.code_bytes - wide.wide_functions.code_bytes < 100,
-            "{wide:?}"
-        );
+        assert_eq!(wide.wide_functions.code_bytes, wide.code_bytes, "all is one wide function");
         assert_eq!(wide.step_loops, StepLoops { in_wide: 2, outside: 0 });
         assert!(wide.step_loops.are_in_wide());
     }
@@ -122,6 +120,7 @@ fn facts_say_which_part_came_from_where() {
     // What has no wide form is Cranelift's, though other parts are wide.
     let mixed = facts("l2 i64[8,3000] axes=[1]", 512);
     assert!(!mixed.step_loops.are_in_wide(), "{mixed:?}");
+    assert!(mixed.wide_functions.code_bytes < mixed.code_bytes, "{mixed:?}");
     // All is written out.
     let short = facts("sum f32[2,3] axes=[1]", 512);
     assert_eq!((short.wide_functions.count, short.step_loops), (0, StepLoops { in_wide: 0, outside: 0 }));

@@ -51,7 +51,7 @@ fn code_memory() {
     let (soft, hard) = rlimit::getrlimit(Resource::AS).expect("a limit");
     rlimit::setrlimit(Resource::AS, address_space() + (1 << 20), hard).expect("a lower limit");
     let before = compiler.statistics();
-    let refused = (300..2000).find_map(|n| match compiler.compile(&spec(n)) {
+    let refused = (300..8000).find_map(|n| match compiler.compile(&spec(n)) {
         Ok(kernel) => {
             kernels.push(kernel);
             None

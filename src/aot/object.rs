@@ -66,14 +66,28 @@ pub fn object(functions: Vec<Wanted>, name: &str, isa: OwnedTargetIsa) -> Result
 /// Puts a function, its loops and its wide functions into the module. Returns the library functions that it calls.
 fn define(module: &mut ObjectModule, wanted: Wanted) -> Result<Vec<LibCall>, Error> {
     let Wanted { generated: Generated { function, scratch_bytes, wide_functions, .. }, buffers, symbol } = wanted;
-    let mut context = Context::for_function(function);
-    link_wide(module, &mut context.func, &wide_functions, symbol)?;
-    let loops = declare(module, &format!("{symbol}_loops"), Linkage::Local, &context.func.signature)?;
-    module.define_function(loops, &mut context).map_err(internal)?;
+    let name = format!("{symbol}_loops");
+    let (loops, calls) = match (function, &*wide_functions) {
+        (None, [whole]) => {
+            let mut signature = Signature::new(module.target_config().default_call_conv);
+            signature.params.push(AbiParam::new(types::I64));
+            let loops = declare(module, &name, Linkage::Local, &signature)?;
+            module.define_function_bytes(loops, x86::ALIGN, &whole.bytes, &[]).map_err(internal)?;
+            (loops, vec![])
+        }
+        (None, several) => return Err(internal(format!("{} wide functions without a caller", several.len()))),
+        (Some(function), _) => {
+            let mut context = Context::for_function(function);
+            link_wide(module, &mut context.func, &wide_functions, symbol)?;
+            let loops = declare(module, &name, Linkage::Local, &context.func.signature)?;
+            module.define_function(loops, &mut context).map_err(internal)?;
+            (loops, libcalls(&context))
+        }
+    };
     let function = entry(module, loops, buffers + usize::from(scratch_bytes > 0));
     let id = declare(module, symbol, Linkage::Export, &function.signature)?;
     module.define_function(id, &mut Context::for_function(function)).map_err(internal)?;
-    Ok(libcalls(&context))
+    Ok(calls)
 }
 
 fn declare(module: &mut ObjectModule, name: &str, linkage: Linkage, signature: &Signature) -> Result<FuncId, Error> {

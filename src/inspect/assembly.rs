@@ -4,7 +4,7 @@ use crate::codegen::clif::{self, Generated, HostFunction, LoopName, WideName, lo
 use crate::codegen::marks::marks;
 use crate::error::Error;
 use crate::inspect::disassembly::{MarkedCode, disassembly};
-use crate::link::{Code, generate, host_calls, together, wide_calls};
+use crate::link::{Code, generate, host_calls, wide_calls};
 use crate::vectors::Vectors;
 use cranefold_ir::Nest;
 use cranelift_codegen::ir::{ExternalName, Function, UserExternalNameRef};
@@ -13,13 +13,13 @@ use cranelift_codegen::{CompiledCode, Context, FinalizedRelocTarget};
 use cranelift_module::default_libcall_names;
 use target_lexicon::Architecture;
 
-/// The CLIF of a legal nest.
+/// The CLIF of a legal nest; `None` if the nest is one wide function.
 ///
 /// # Errors
 /// [`Error::Internal`] if the nest holds what code generation has no form for.
-pub fn clif(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Function, Error> {
+pub fn clif(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Option<Function>, Error> {
     let mut function = generate(nest, vectors, isa)?.function;
-    clif::forget(&mut function);
+    function.iter_mut().for_each(clif::forget);
     Ok(function)
 }
 
@@ -28,7 +28,9 @@ pub fn clif(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Funct
 /// # Errors
 /// As [`clif`].
 pub fn clif_text(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<String, Error> {
-    let function = clif(nest, vectors, isa)?;
+    let Some(function) = clif(nest, vectors, isa)? else {
+        return Ok("; none: the kernel is wide 0\n".into());
+    };
     let legend = |(place, f): (UserExternalNameRef, HostFunction)| {
         format!("; {} is {}\n", function.params.user_named_funcs()[place], f.symbol())
     };
@@ -45,25 +47,34 @@ pub fn clif_text(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<
 pub fn assembly(of: &Code, nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<String, Error> {
     let Generated { function, wide_functions, loops, .. } = generate(nest, vectors, isa)?;
     let is_x86 = isa.triple().architecture == Architecture::X86_64;
-    let mut context = Context::for_function(function);
-    context.set_disasm(!is_x86);
     let refused = |message: String| Error::Internal { stage: "clif", message };
-    context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
-    let code = context.compiled_code().expect("compiled above");
-    if together(code.code_buffer(), &wide_functions) != of.bytes() {
+    let compiled = |function| -> Result<Context, Error> {
+        let mut context = Context::for_function(function);
+        context.set_disasm(!is_x86);
+        context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+        Ok(context)
+    };
+    let context = function.map(compiled).transpose()?;
+    let cranelift = context.as_ref().map(|context| (&context.func, context.compiled_code().expect("compiled above")));
+    let function_bytes = cranelift.map_or(&[][..], |(_, code)| code.code_buffer());
+    let wide_bytes = wide_functions.iter().map(|wide| &*wide.bytes);
+    if std::iter::once(function_bytes).chain(wide_bytes).collect::<Vec<_>>().concat() != of.bytes() {
         return Err(Error::Internal { stage: "asm", message: "other code than that of the kernel".into() });
     }
-    if !is_x86 {
-        return Ok(code.vcode.clone().unwrap_or_default());
+    let mut parts = vec![];
+    if let Some((function, code)) = cranelift {
+        if !is_x86 {
+            return Ok(code.vcode.clone().unwrap_or_default());
+        }
+        parts.push(format!("function:\n{}", function_text(function, code, &loops)));
     }
-    let mut text = format!("function:\n{}", function_text(&context.func, code, &loops));
     for (number, wide_function) in wide_functions.iter().enumerate() {
         let loops: Vec<&str> = wide_function.loops.iter().map(String::as_str).collect();
         let (bytes, code_bytes, marks) = (&wide_function.bytes, wide_function.code_bytes, &wide_function.marks);
         let part = MarkedCode { bytes, code_bytes, loops: &loops, marks, addresses: &[] };
-        text += &format!("\nwide {number}:\n{}", disassembly(&part));
+        parts.push(format!("wide {number}:\n{}", disassembly(&part)));
     }
-    Ok(text)
+    Ok(parts.join("\n"))
 }
 
 /// The disassembly of the code that Cranelift made of a function.

@@ -271,7 +271,10 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     }
     let of_wide: Vec<u64> = compiled.codes[0].wide_bytes().collect();
     let outside = facts.code_bytes - facts.wide_functions.code_bytes;
-    let mut function = format!("Cranelift, at most 128 bits: {} bytes", grouped(outside));
+    let mut function = match outside {
+        0 if !of_wide.is_empty() => "all is one wide function".to_string(),
+        _ => format!("Cranelift, at most 128 bits: {} bytes", grouped(outside)),
+    };
     let mut selects = false;
     nest.visit(&mut |s| selects |= matches!(s, Stmt::Select { .. }));
     if selects {
@@ -304,7 +307,7 @@ fn parts(compiled: &Compiled, facts: &Facts, nest: &Nest, work: &Work) -> Vec<St
     };
     let mut parts = vec![function];
     parts.extend(of_wide.iter().zip(&work.wide_functions).enumerate().map(wide_function));
-    if !of_wide.is_empty() {
+    if !of_wide.is_empty() && outside > 0 {
         parts.push(match work.share_in_wide() {
             1.0 => "all operations are in wide functions".into(),
             share => format!("{:.1} % of the operations are in wide functions", 100.0 * share),

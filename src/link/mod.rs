@@ -14,7 +14,8 @@
 //! schedule is forced). The scratch memory is [`Code::scratch_bytes`] bytes, aligned to [`SCRATCH_ALIGN`], of any
 //! content; if it is 0 bytes, its pointer is not read and may be absent. The function touches no other memory except
 //! its frame. It calls only its wide functions (see [`wide`](crate::codegen::x86)), the functions of [`libcalls`] where
-//! the target lacks an instruction, and those of [`host`]. It never unwinds.
+//! the target lacks an instruction, and those of [`host`]. It never unwinds. Where all of a nest is one wide function,
+//! that is the function.
 //!
 //! # Memory
 //! The functions of a program and their wide functions lie side by side in lines of memory ([`memory`]), which are freed
@@ -32,12 +33,12 @@ use crate::codegen::x86;
 use crate::error::{Error, NoCode};
 use crate::vectors::Vectors;
 use cranefold_ir::Nest;
-use cranelift_codegen::Context;
 use cranelift_codegen::FinalizedRelocTarget;
 use cranelift_codegen::binemit::Reloc;
 use cranelift_codegen::ir::{ExternalName, LibCall};
 use cranelift_codegen::ir::{Function, UserExternalNameRef};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::{CompiledCode, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use memory::{Block, Taken};
 use std::collections::HashMap;
@@ -50,8 +51,10 @@ pub use memory::{Entry, Memory};
 #[derive(Debug)]
 pub struct Code {
     image: Image,
-    /// The function, then each wide function.
+    /// The function that callers enter, then each wide function that it calls.
     functions: Box<[Placed]>,
+    /// The place in `functions` of the first wide function: 0 if one is entered.
+    first_wide: usize,
     scratch_bytes: u64,
 }
 
@@ -99,7 +102,7 @@ impl Code {
 
     /// Bytes of each wide function.
     pub fn wide_bytes(&self) -> impl Iterator<Item = u64> {
-        self.functions[1..].iter().map(|function| u64::from(function.bytes))
+        self.functions[self.first_wide..].iter().map(|function| u64::from(function.bytes))
     }
 
     /// Bytes of scratch memory a call needs.
@@ -135,7 +138,7 @@ impl Code {
 /// Bytes of an address in code.
 const ADDRESS_BYTES: usize = 8;
 
-/// The Cranelift function of a legal nest.
+/// The code of a legal nest before Cranelift compiles its part.
 ///
 /// # Errors
 /// [`NoCode::NoForm`] if the nest holds what code generation has no form for.
@@ -162,13 +165,14 @@ pub(crate) fn compile<'n>(
     let machines = nests.map(|nest| Machine::of(nest, vectors, isa)).collect::<Result<Vec<_>, _>>()?;
     match memory {
         Some(memory) => Ok(load(&machines, isa, memory)?),
-        None => Ok(machines.iter().map(Machine::kept).collect()),
+        None => Ok(machines.iter().map(|machine| machine.kept(&**isa)).collect()),
     }
 }
 
 /// The machine code of a nest before it is loaded.
 struct Machine {
-    context: Context,
+    /// Cranelift's function; `None` if the nest is one wide function.
+    context: Option<Context>,
     wide_functions: Vec<x86::WideFunction>,
     scratch_bytes: u64,
 }
@@ -176,59 +180,73 @@ struct Machine {
 impl Machine {
     fn of(nest: &Nest, vectors: Vectors, isa: &OwnedTargetIsa) -> Result<Machine, NoCode> {
         let Generated { function, scratch_bytes, wide_functions, .. } = generate(nest, vectors, isa)?;
-        let mut context = Context::for_function(function);
-        context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+        let compiled = |function| -> Result<Context, Error> {
+            let mut context = Context::for_function(function);
+            context.compile(&**isa, &mut Default::default()).map_err(|e| refused(format!("{:?}", e.inner)))?;
+            Ok(context)
+        };
+        let context = function.map(compiled).transpose()?;
         Ok(Machine { context, wide_functions, scratch_bytes })
     }
 
-    fn function_bytes(&self) -> &[u8] {
-        self.context.compiled_code().expect("compiled when it was made").code_buffer()
+    /// The function that Cranelift compiled and its code; `None` if the nest is one wide function.
+    fn cranelift(&self) -> Option<(&Function, &CompiledCode)> {
+        let context = self.context.as_ref()?;
+        Some((&context.func, context.compiled_code().expect("compiled when it was made")))
     }
 
-    fn align(&self, isa: &dyn TargetIsa) -> u64 {
-        let own = self.context.compiled_code().map_or(1, |code| code.buffer.alignment);
-        u64::from(own).max(isa.function_alignment().minimum.into()).max(isa.symbol_alignment())
+    /// The bytes of each function, and the alignment of its first.
+    fn codes(&self, isa: &dyn TargetIsa) -> impl Iterator<Item = (&[u8], u64)> {
+        let least = u64::from(isa.function_alignment().minimum).max(isa.symbol_alignment());
+        let function = self.cranelift().map(|(_, code)| (code.code_buffer(), least.max(code.buffer.alignment.into())));
+        function.into_iter().chain(self.wide_functions.iter().map(|wide| (&*wide.bytes, x86::ALIGN)))
     }
 
     /// The code for another machine.
-    fn kept(&self) -> Code {
-        let image = together(self.function_bytes(), &self.wide_functions);
-        let mut end = 0;
-        let all = std::iter::once(self.function_bytes().len()).chain(self.wide_functions.iter().map(|w| w.bytes.len()));
-        let functions = all.map(|bytes| {
-            let at = end;
-            end += bytes as u32;
-            Placed { at, bytes: bytes as u32 }
+    fn kept(&self, isa: &dyn TargetIsa) -> Code {
+        let mut image = vec![];
+        let functions = self.codes(isa).map(|(code, _)| {
+            let at = image.len() as u32;
+            image.extend_from_slice(code);
+            Placed { at, bytes: code.len() as u32 }
         });
         let functions = functions.collect();
-        Code { image: Image::Kept(image.into()), functions, scratch_bytes: self.scratch_bytes }
+        self.code(Image::Kept(image.into()), functions)
+    }
+
+    fn code(&self, image: Image, functions: Box<[Placed]>) -> Code {
+        let first_wide = usize::from(self.context.is_some());
+        Code { image, functions, first_wide, scratch_bytes: self.scratch_bytes }
     }
 
     /// The places of the function and its wide functions from byte `end` on, which moves behind them.
     fn placed(&self, isa: &dyn TargetIsa, end: &mut usize) -> Box<[Placed]> {
-        let mut place = |bytes: usize, align: usize| {
-            let at = end.next_multiple_of(align);
-            *end = at + bytes;
-            Placed { at: at as u32, bytes: bytes as u32 }
+        let place = |(code, align): (&[u8], u64)| {
+            let at = end.next_multiple_of(align as usize);
+            *end = at + code.len();
+            Placed { at: at as u32, bytes: code.len() as u32 }
         };
-        let function = place(self.function_bytes().len(), self.align(isa) as usize);
-        let wide_functions = self.wide_functions.iter().map(|wide| place(wide.bytes.len(), x86::ALIGN as usize));
-        std::iter::once(function).chain(wide_functions).collect()
+        self.codes(isa).map(place).collect()
     }
 
     /// Copies the code to its places in an image that will lie at `start`, and fills in the addresses that it holds.
     /// Returns the bytes of the image where these stand.
-    fn link(&self, functions: &[Placed], start: usize, image: &mut [u8]) -> Result<Box<[u32]>, Error> {
-        let codes = std::iter::once(self.function_bytes()).chain(self.wide_functions.iter().map(|w| &w.bytes[..]));
-        for (code, function) in codes.zip(functions) {
+    fn link(
+        &self,
+        isa: &dyn TargetIsa,
+        functions: &[Placed],
+        start: usize,
+        image: &mut [u8],
+    ) -> Result<Box<[u32]>, Error> {
+        for ((code, _), function) in self.codes(isa).zip(functions) {
             image[function.at as usize..][..code.len()].copy_from_slice(code);
         }
-        let function = &self.context.func;
+        let Some((function, compiled)) = self.cranelift() else { return Ok([].into()) };
         let wide =
             wide_calls(function).map(|(place, WideName(n))| (place, start + functions[1 + n as usize].at as usize));
         let host = host_calls(function).map(|(place, f)| (place, host::address(f).addr()));
         let called: HashMap<UserExternalNameRef, usize> = wide.chain(host).collect();
-        let relocations = self.context.compiled_code().expect("compiled when it was made").buffer.relocs();
+        let relocations = compiled.buffer.relocs();
         let mut filled = Vec::with_capacity(relocations.len());
         for relocation in relocations {
             let address = match &relocation.target {
@@ -267,7 +285,7 @@ fn load(machines: &[Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<V
         let mut image = vec![0; end];
         let mut addresses = vec![];
         for (machine, functions) in machines.iter().zip(&placed) {
-            addresses.push(machine.link(functions, taken.address(), &mut image)?);
+            addresses.push(machine.link(&**isa, functions, taken.address(), &mut image)?);
         }
         let written = taken.write(&image).map_err(no_memory)?;
         Ok(written.map(|block| (Arc::new(block), addresses)))
@@ -278,16 +296,10 @@ fn load(machines: &[Machine], isa: &OwnedTargetIsa, memory: &Memory) -> Result<V
     let mut codes = vec![];
     for ((machine, functions), addresses) in machines.iter().zip(placed).zip(addresses) {
         let image = Image::Loaded { block: block.clone(), addresses };
-        codes.push(Code { image, functions, scratch_bytes: machine.scratch_bytes });
+        codes.push(machine.code(image, functions));
     }
     codes.shrink_to_fit();
     Ok(codes)
-}
-
-/// The code of the function, then the code of its wide functions.
-pub fn together(function: &[u8], wide_functions: &[x86::WideFunction]) -> Vec<u8> {
-    let parts = wide_functions.iter().map(|wide_function| wide_function.bytes.as_slice());
-    std::iter::once(function).chain(parts).collect::<Vec<_>>().concat()
 }
 
 /// The wide functions that a function calls, each with the place of its name.

@@ -256,7 +256,7 @@ fn a_selection_is_a_call_by_name_on_every_target() {
     let nest = legal(&selections(DType::Bf16, (2, 1), 70_000), &schedules()[1], false);
     for triple in ["x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "x86_64-apple-darwin"] {
         let target = Target::new(triple, "").unwrap();
-        let function = clif(&nest, Vectors::BASE, target.isa()).unwrap();
+        let function = clif(&nest, Vectors::BASE, target.isa()).unwrap().unwrap();
         verify_function(&function, &**target.isa()).unwrap();
         let text = clif_text(&nest, Vectors::BASE, target.isa()).unwrap();
         let functions = ["; u1:10 is cranefold_nth_bf16\n", "; u1:23 is cranefold_mode_bf16\n"];
@@ -274,8 +274,8 @@ fn source_locations_change_no_code() {
     for len in [3, 129, 70_000] {
         for schedule in schedules() {
             let nest = legal(&selections(DType::F32, (2, 3), len), &schedule, false);
-            let with = generate(&nest, Vectors::BASE, target.isa()).unwrap().function;
-            let without = clif(&nest, Vectors::BASE, target.isa()).unwrap();
+            let with = generate(&nest, Vectors::BASE, target.isa()).unwrap().function.unwrap();
+            let without = clif(&nest, Vectors::BASE, target.isa()).unwrap().unwrap();
             assert!(without.to_string().len() < with.to_string().len(), "locations stand in the text");
             let [with, without] = [with, without].map(|function| {
                 let mut context = cranelift_codegen::Context::for_function(function);

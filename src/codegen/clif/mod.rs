@@ -33,7 +33,7 @@ use cranelift_codegen::ir::{
     AbiParam, Constant, Endianness, FuncRef, Function, InstBuilder, Signature, StackSlot, Type, UserFuncName, Value,
     types,
 };
-use cranelift_codegen::isa::{TargetFrontendConfig, TargetIsa};
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig, TargetIsa};
 use cranelift_codegen::settings;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 pub use host::{HostFunction, HostName};
@@ -44,9 +44,10 @@ pub use wide::WideName;
 /// The walk of a function.
 type Walk<'a> = crate::codegen::walk::Walk<'a, Generator<'a>>;
 
-/// A Cranelift function, and the memory and the functions that it needs.
+/// The code of a nest: a Cranelift function, and the memory and the functions that it needs.
 pub struct Generated {
-    pub function: Function,
+    /// `None` if the nest is one wide function, which then is all of its code.
+    pub function: Option<Function>,
     /// Bytes of scratch memory, aligned to [`SCRATCH_ALIGN`](crate::codegen::storage::SCRATCH_ALIGN).
     pub scratch_bytes: u64,
     /// The wide functions that it calls, by their number.
@@ -78,7 +79,7 @@ impl Traits {
     }
 }
 
-/// The function of a legal nest for a target; its wide functions are made by the plan.
+/// The code of a legal nest for a target; its wide functions are made by the plan.
 ///
 /// # Errors
 /// An error if the nest holds something that `legalize` should have replaced.
@@ -89,6 +90,13 @@ pub fn function(
     context: &mut FunctionBuilderContext,
 ) -> Result<Generated, Refused> {
     let Traits { config, .. } = target;
+    let storage = Storage::of(nest, vectors).map_err(|e| Refused(e.to_string()))?;
+    if config.default_call_conv == CallConv::SystemV
+        && let Some(whole) = x86::whole_nest(&x86::Around { nest, storage: &storage, vectors })
+    {
+        let (scratch_bytes, wide_functions) = (storage.scratch.bytes, vec![whole?]);
+        return Ok(Generated { function: None, scratch_bytes, wide_functions, loops: vec![] });
+    }
     let mut signature = Signature::new(config.default_call_conv);
     signature.params.push(AbiParam::new(types::I64));
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
@@ -98,7 +106,6 @@ pub fn function(
     builder.switch_to_block(entry);
     builder.seal_block(entry);
     let buffers = builder.block_params(entry)[0];
-    let storage = Storage::of(nest, vectors).map_err(|e| Refused(e.to_string()))?;
     let mut generator = Generator {
         target,
         builder,
@@ -126,7 +133,7 @@ pub fn function(
         let own = wide_functions.iter().map(|t: &x86::WideFunction| t.frame_bytes).max().unwrap_or(0);
         shared.resize(&mut function, storage.frame.bytes + own).map_err(Refused)?;
     }
-    Ok(Generated { function, scratch_bytes: storage.scratch.bytes, wide_functions, loops })
+    Ok(Generated { function: Some(function), scratch_bytes: storage.scratch.bytes, wide_functions, loops })
 }
 
 /// Returns true if an output may be the memory of an input by its type and length.

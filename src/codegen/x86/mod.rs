@@ -3,7 +3,8 @@
 //! A wide function is a function of two arguments, by the convention of System V: the array of pointers that the kernel
 //! got (see [`link`](crate::link)), and the kernel's frame, which holds accumulators and the counters and values that
 //! the wide function takes from outside (see [`Frame`](crate::codegen::storage::Frame)). It obeys that convention, and
-//! leaves the upper halves of vector registers clear.
+//! leaves the upper halves of vector registers clear. One that is all of a nest takes the array alone, and makes its
+//! frame itself: nothing is left for Cranelift.
 //!
 //! - Instruction selection (all files here) writes instructions over virtual registers, as the
 //!   [walk](crate::codegen::walk) asks for them. All vectors have the tier's full width: missing lanes may hold
@@ -31,6 +32,7 @@ use crate::codegen::marks::Mark;
 use crate::codegen::storage::Storage;
 use crate::vectors::Vectors;
 use cranefold_ir::{DType, Expr, Nest, Scalar, Stmt};
+use machine::FrameFrom;
 use machine::code::{Arg, Class, Inst, Item, MachineProgram, Object, Reg, View};
 use machine::encode::FRAME;
 use machine::table::Opcode;
@@ -69,11 +71,24 @@ pub struct Around<'a> {
     pub vectors: Vectors,
 }
 
-/// The code of a wide function's body.
+/// The code of a wide function's body, for a caller that has the frame.
 ///
 /// # Errors
 /// An error if the body holds something without a form in wide vectors.
 pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<WideFunction, Refused> {
+    function(around, body, FrameFrom::Caller)
+}
+
+/// The code of a nest that is one wide function; `None` for another nest.
+///
+/// # Errors
+/// As [`wide_function`].
+pub fn whole_nest<'a>(around: &'a Around<'a>) -> Option<Result<WideFunction, Refused>> {
+    let [Stmt::Wide { body }] = around.nest.body.as_slice() else { return None };
+    Some(function(around, body, FrameFrom::Stack))
+}
+
+fn function<'a>(around: &'a Around<'a>, body: &'a [Stmt], frame_from: FrameFrom) -> Result<WideFunction, Refused> {
     let tier = if around.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
     let mut program = MachineProgram::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
@@ -97,7 +112,8 @@ pub fn wide_function<'a>(around: &'a Around<'a>, body: &'a [Stmt]) -> Result<Wid
     let mut items = generator.prologue;
     items.append(&mut program.items);
     program.items = items;
-    let assembled = machine::assemble(program, tier, buffers, around.storage.frame.bytes + LANE_SLOT_BYTES)?;
+    let assembled =
+        machine::assemble(program, tier, buffers, (frame_from, around.storage.frame.bytes + LANE_SLOT_BYTES))?;
     Ok(WideFunction {
         bytes: assembled.code.bytes,
         code_bytes: assembled.code.code_bytes,

@@ -1,5 +1,6 @@
 //! Encodes a program after register allocation.
 
+use super::FrameFrom;
 use super::check::places::Record;
 use super::code::{Arg, Class, Inst, Item, Label, MachineProgram, Reg, View};
 use super::constants::Pool;
@@ -9,8 +10,9 @@ use super::spills::{Spilled, replacing};
 use super::table::Opcode;
 use super::tier::Tier;
 use crate::codegen::marks::Mark;
+use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::codegen::x86::Refused;
-use iced_x86::{Encoder, Instruction, OpKind, Register};
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register};
 
 /// Machine code.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct Encoded {
     pub record: Record,
 }
 
-/// The machine code; `frame` is the offset in the frame of the spilled registers.
+/// The machine code; spilled registers lie `spills_at` bytes into the frame.
 ///
 /// # Errors
 /// An error if the encoder refuses an instruction: a bug of ours.
@@ -34,13 +36,13 @@ pub fn encode(
     homes: &Homes,
     pool: &Pool,
     tier: Tier,
-    frame: u64,
+    (frame, spills_at): (FrameFrom, u64),
 ) -> Result<Encoded, Refused> {
     let mut writer = Writer {
         program,
         homes,
         tier,
-        frame,
+        frame: spills_at,
         encoder: Encoder::new(64),
         at: 0,
         labels: vec![None; program.labels()],
@@ -54,18 +56,36 @@ pub fn encode(
     for &r in &saved {
         writer.plain(Opcode::Push, Some(r))?;
     }
+    let own = own_frame(frame, spills_at, program, homes);
+    if let Some(bytes) = own {
+        writer.begin_frame(bytes)?;
+    }
     for item in &program.items {
         writer.record.begin();
         writer.item(item)?;
     }
     writer.record.begin();
     writer.plain(Opcode::Vzeroupper, None)?;
+    if let Some(bytes) = own {
+        writer.end_frame(bytes)?;
+    }
     for &r in saved.iter().rev() {
         writer.plain(Opcode::Pop, Some(r))?;
     }
     writer.plain(Opcode::Ret, None)?;
     writer.finish(pool)
 }
+
+/// Bytes of the frame that a program makes itself: what it names, and spilled registers behind it; `None` if it makes none.
+fn own_frame(frame: FrameFrom, spills_at: u64, program: &MachineProgram, homes: &Homes) -> Option<u64> {
+    let is_named = || homes.frame_bytes > 0 || program.items.iter().any(|item| item.reads(FRAME));
+    let bytes = (spills_at + u64::from(homes.frame_bytes)).next_multiple_of(8);
+    (frame == FrameFrom::Stack && is_named()).then_some(bytes)
+}
+
+/// Bytes of the stack below which a system may have a page that nobody may touch, but grows the stack for whoever
+/// touches its pages one after the other.
+const PAGE: u64 = 4096;
 
 /// The alignment of the first instruction of a loop, in bytes.
 const LOOP_ALIGN: usize = 32;
@@ -102,8 +122,34 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn write(&mut self, instruction: Instruction) -> Result<(), Refused> {
         self.record.wrote(instruction);
-        let refused = |e: iced_x86::IcedError| Refused(format!("{:?}: {e}", instruction.code()));
+        let refused = |e: IcedError| Refused(format!("{:?}: {e}", instruction.code()));
         self.at += self.encoder.encode(&instruction, self.at as u64).map_err(refused)?;
+        Ok(())
+    }
+
+    /// Makes a frame on the stack at a multiple of 64 bytes; the stack's old end lies behind it.
+    fn begin_frame(&mut self, bytes: u64) -> Result<(), Refused> {
+        let below = |bytes: u64| MemoryOperand::with_base_displ(Register::RSP, -(bytes as i64));
+        for page in 1..=(bytes + 8 + SCRATCH_ALIGN) / PAGE {
+            self.framing(Instruction::with2(Code::Mov_rm8_imm8, below(page * PAGE), 0))?;
+        }
+        self.framing(Instruction::with2(Code::Lea_r64_m, Register::RSI, below(bytes + 8)))?;
+        self.framing(Instruction::with2(Code::And_rm64_imm8, Register::RSI, -(SCRATCH_ALIGN as i32)))?;
+        let old_end = MemoryOperand::with_base_displ(Register::RSI, bytes as i64);
+        self.framing(Instruction::with2(Code::Mov_rm64_r64, old_end, Register::RSP))?;
+        self.framing(Instruction::with2(Code::Mov_r64_rm64, Register::RSP, Register::RSI))
+    }
+
+    /// Ends the frame that [`begin_frame`](Self::begin_frame) made.
+    fn end_frame(&mut self, bytes: u64) -> Result<(), Refused> {
+        let old_end = MemoryOperand::with_base_displ(Register::RSI, bytes as i64);
+        self.framing(Instruction::with2(Code::Mov_r64_rm64, Register::RSP, old_end))
+    }
+
+    /// Writes an instruction around the program, which names no virtual registers.
+    fn framing(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), Refused> {
+        let refused = |e: IcedError| Refused(format!("the frame: {e}"));
+        self.at += self.encoder.encode(&instruction.map_err(refused)?, self.at as u64).map_err(refused)?;
         Ok(())
     }
 

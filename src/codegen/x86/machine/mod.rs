@@ -50,12 +50,26 @@ pub struct Assembled {
     pub loops: Vec<String>,
 }
 
-/// The bytes of a program whose arguments are the frame and `buffers`; spilled registers lie `spills_at` bytes into the
-/// frame.
+/// The frame of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameFrom {
+    /// The caller's, its second argument.
+    Caller,
+    /// The program's own, on the stack, if it names it at all.
+    Stack,
+}
+
+/// The bytes of a program whose arguments are `buffers` and, where the caller has it, the frame; spilled registers lie
+/// `spills_at` bytes into the frame.
 ///
 /// # Errors
 /// An error if the encoder refuses an instruction: a bug of ours.
-pub fn assemble(mut program: MachineProgram, tier: Tier, buffers: Reg, spills_at: u64) -> Result<Assembled, Refused> {
+pub fn assemble(
+    mut program: MachineProgram,
+    tier: Tier,
+    buffers: Reg,
+    (frame, spills_at): (FrameFrom, u64),
+) -> Result<Assembled, Refused> {
     quotients::expand(&mut program, tier);
     if tier.is_512() {
         maxima::join_maxima(&mut program);
@@ -72,7 +86,7 @@ pub fn assemble(mut program: MachineProgram, tier: Tier, buffers: Reg, spills_at
     let pool = constants::place(&mut program, tier, &[buffers]);
     watch.passed("constants", &program, &pool);
     let homes = registers::allocate(&program, tier, buffers);
-    let code = encode::encode(&program, &homes, &pool, tier, spills_at)?;
+    let code = encode::encode(&program, &homes, &pool, tier, (frame, spills_at))?;
     watch.encoded(&program, &homes, &code, buffers, spills_at);
     Ok(Assembled { code, frame_bytes: homes.frame_bytes.into(), loops: program.loops })
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::codegen::x86::machine::code::{Arg, Class, Constant, Inst, View};
 use crate::codegen::x86::machine::registers::{Home, allocate};
-use crate::codegen::x86::machine::{assemble, coalesce, constants, dead, encode, order};
+use crate::codegen::x86::machine::{FrameFrom, assemble, coalesce, constants, dead, encode, order};
 use iced_x86::{Instruction, OpKind, Register};
 
 const BUFFERS: Reg = Reg(1);
@@ -158,7 +158,7 @@ fn swap(program: &mut MachineProgram, which: [(Opcode, usize); 2]) {
 #[test]
 fn correct_programs_pass() {
     for (program, tier) in [(maxima(), Tier::Avx512), (sums(), Tier::Avx2), (sums_of_masks(), Tier::Avx512)] {
-        assemble(program, tier, BUFFERS, SPILLS_AT).expect("code");
+        assemble(program, tier, BUFFERS, (FrameFrom::Caller, SPILLS_AT)).expect("code");
     }
 }
 
@@ -255,7 +255,7 @@ fn finds_in_places(
     let pool = constants::place(&mut program, tier, &[BUFFERS]);
     let mut homes = allocate(&program, tier, BUFFERS);
     homes_change(&program, &mut homes);
-    let code = encode::encode(&program, &homes, &pool, tier, SPILLS_AT).expect("code");
+    let code = encode::encode(&program, &homes, &pool, tier, (FrameFrom::Caller, SPILLS_AT)).expect("code");
     let frame = SPILLS_AT..SPILLS_AT + u64::from(homes.frame_bytes);
     let mut record = code.record;
     change(&mut record);
