@@ -134,10 +134,10 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             None => cell.lanes == 1,
             Some(lanes) => lanes == cell.lanes && written == lanes && cell.lanes > 1,
         };
-        let rest_is_dead =
-            part.at == 0 && cell.lanes > 1 && self.is_dead(acc, cell.start + written, cell.start + cell.lanes);
-        if is_all || rest_is_dead || cell.lanes == 1 {
-            let to = if is_all || rest_is_dead { out.in_place(register) } else { None };
+        let is_whole = is_all
+            || part.at == 0 && cell.lanes > 1 && self.is_dead(acc, cell.start + written, cell.start + cell.lanes);
+        if is_whole || cell.lanes == 1 {
+            let to = if is_whole { out.in_place(register) } else { None };
             let value = self.expr(out, value, None, to)?;
             self.forget_initial((acc, cell));
             return out.write(register, part, value);

@@ -4,11 +4,11 @@ use cranefold_ir::{AccId, Expr, LoopKind, LoopVar, Stmt};
 
 /// Returns true if none of these statements reads the elements of an accumulator from `start` to `end`.
 pub fn is_dead(acc: AccId, start: u64, end: u64, after: &[&[Stmt]]) -> bool {
-    let mut dead = true;
-    for stmt in after.iter().copied().flatten() {
+    after.iter().copied().flatten().all(|stmt| {
+        let mut dead = true;
         reads_of(stmt, acc, None, &mut |first, last| dead &= last <= start || first >= end);
-    }
-    dead
+        dead
+    })
 }
 
 /// Calls `f` with each range of an accumulator's elements that a statement reads: start and end. An index that moves

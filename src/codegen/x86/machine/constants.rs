@@ -108,33 +108,44 @@ fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Ve
 
 /// The number of live registers of each class at each item.
 struct Pressure {
-    vector: Vec<u16>,
-    mask: Vec<u16>,
+    vector: Vec<i32>,
+    mask: Vec<i32>,
 }
 
 impl Pressure {
     fn new(program: &MachineProgram, live: &[Interval], constants: &Numbers) -> Pressure {
+        // What begins at each item, less what has ended there.
         let len = program.items.len() + 1;
-        let mut pressure = Pressure { vector: vec![0; len], mask: vec![0; len] };
+        let (mut vector, mut mask) = (vec![0i32; len], vec![0i32; len]);
         for (n, interval) in live.iter().enumerate() {
-            let class = program.classes[n];
-            if interval.used && class != Class::General && constants.of(Reg(n as u32)).is_none() {
-                let counts = pressure.of(class);
+            let changes = match program.classes[n] {
+                Class::General => continue,
+                Class::Vector => &mut vector,
+                Class::Mask => &mut mask,
+            };
+            if interval.used && constants.of(Reg(n as u32)).is_none() {
+                changes[interval.start as usize] += 1;
                 // The last instruction that needs the register may write its result there.
-                let end = interval.end.max(interval.start + 1);
-                counts[interval.start as usize..end as usize].iter_mut().for_each(|c| *c += 1);
+                changes[interval.end.max(interval.start + 1) as usize] -= 1;
             }
         }
-        pressure
+        let [vector, mask] = [vector, mask].map(|changes| {
+            let counts = changes.into_iter().scan(0, |count, change| {
+                *count += change;
+                Some(*count)
+            });
+            counts.collect()
+        });
+        Pressure { vector, mask }
     }
 
-    fn of(&mut self, class: Class) -> &mut Vec<u16> {
+    fn of(&mut self, class: Class) -> &mut Vec<i32> {
         if class == Class::Mask { &mut self.mask } else { &mut self.vector }
     }
 
     /// Returns true if two registers are free throughout a loop: one for the constant, and one to load others.
     fn fits(&mut self, class: Class, span: LoopSpan, most: usize) -> bool {
-        self.of(class)[span.start as usize..=span.end as usize].iter().all(|&c| usize::from(c) + 2 <= most)
+        self.of(class)[span.start as usize..=span.end as usize].iter().all(|&c| c as usize + 2 <= most)
     }
 
     fn add(&mut self, class: Class, span: LoopSpan) {
@@ -154,10 +165,12 @@ fn rewrite(
     // A loop may be entered by a jump past its first items.
     let is_jump = |at: usize| matches!(items[at], Item::Jump(Opcode::Jmp, _));
     let entered = |start: usize| if start > 0 && is_jump(start - 1) { start - 1 } else { start };
-    let entries: Vec<usize> = homes.iter().map(|home| entered(home.span.start as usize)).collect();
+    let mut entries: Vec<(usize, &Home)> = homes.iter().map(|home| (entered(home.span.start as usize), home)).collect();
+    entries.sort_by_key(|&(entry, _)| entry);
+    let mut entries = entries.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len() + constants.len());
     for (at, item) in items.into_iter().enumerate() {
-        for (home, _) in homes.iter().zip(&entries).filter(|&(_, &entry)| entry == at) {
+        while let Some((_, home)) = entries.next_if(|&(entry, _)| entry == at) {
             load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
         }
         let mut used: Vec<Reg> = vec![];

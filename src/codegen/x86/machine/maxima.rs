@@ -15,7 +15,7 @@
 
 use super::code::{Arg, Class, Inst, Item, MachineProgram, Reg, View};
 use super::table::Opcode;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 /// The most chains of maxima that are joined at once, which `Machine::joined_maxima` of the cost model repeats: each keeps a mask, and there are seven registers for masks.
 const CHAINS: usize = 5;
@@ -41,25 +41,25 @@ impl Number {
 pub fn join_maxima(program: &mut MachineProgram) {
     let items = std::mem::take(&mut program.items);
     let goes_on = going_on(&items);
-    let mut numbers: FxHashMap<Reg, Number> = FxHashMap::default();
+    let mut numbers = Numbers::default();
     let mut at = 0;
     while at < items.len() {
         let Some(found) = Maximum::at(&items[at..]) else {
             let item = items[at];
             if ends_run(&item) {
-                numbers.clear();
+                numbers.0.clear();
             }
             if let Some((reg, _)) = item.def() {
-                forget(&mut numbers, reg);
+                numbers.forget(reg);
             }
             program.items.push(item);
             at += 1;
             continue;
         };
         let number = found.emit(&mut numbers, program);
-        forget(&mut numbers, found.to);
-        if goes_on[at] && numbers.len() < CHAINS {
-            numbers.insert(found.to, number);
+        numbers.forget(found.to);
+        if goes_on[at] && numbers.0.len() < CHAINS {
+            numbers.0.push((found.to, number));
         }
         at += 3;
     }
@@ -93,9 +93,21 @@ fn ends_run(item: &Item) -> bool {
     matches!(item, Item::Enter(_) | Item::Leave | Item::Label(_) | Item::Jump(..))
 }
 
-/// Forgets a register, whose value changes here.
-fn forget(numbers: &mut FxHashMap<Reg, Number>, reg: Reg) {
-    numbers.retain(|&of, number| of != reg && !number.names(reg));
+/// The registers whose values are known before NaNs are put in: a few.
+#[derive(Default)]
+struct Numbers(Vec<(Reg, Number)>);
+
+impl Numbers {
+    /// Forgets a register, whose value changes here.
+    fn forget(&mut self, reg: Reg) {
+        self.0.retain(|(of, number)| *of != reg && !number.names(reg));
+    }
+
+    /// Takes the number of a register.
+    fn take(&mut self, reg: Reg) -> Option<Number> {
+        let at = self.0.iter().position(|(of, _)| *of == reg)?;
+        Some(self.0.swap_remove(at).1)
+    }
 }
 
 /// The three instructions of a minimum or maximum.
@@ -122,8 +134,8 @@ impl Maximum {
     }
 
     /// Adds the instructions, given the known numbers in registers; returns the result before NaNs are put in.
-    fn emit(&self, numbers: &mut FxHashMap<Reg, Number>, program: &mut MachineProgram) -> Number {
-        let mut known = |of: Reg, other: Reg| numbers.remove(&of).map(|number| (number, other));
+    fn emit(&self, numbers: &mut Numbers, program: &mut MachineProgram) -> Number {
+        let mut known = |of: Reg, other: Reg| numbers.take(of).map(|number| (number, other));
         let Some((before, other)) = known(self.a, self.b).or_else(|| known(self.b, self.a)) else {
             program.items.extend([self.range, self.compare, self.blend].map(Item::Inst));
             let [number, ordered] = [self.range, self.compare].map(|inst| register(inst.args[0]));

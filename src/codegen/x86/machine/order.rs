@@ -221,13 +221,43 @@ struct Store {
 }
 
 /// An item that waits for another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Edge {
-    to: usize,
+    to: u32,
     /// Cycles.
-    latency: u32,
+    latency: u16,
     /// True if it reads the other's result.
     reads: bool,
+}
+
+/// The items that wait for each item of a run.
+struct Edges {
+    /// The number of the first edge of each item, and of the end.
+    starts: Vec<u32>,
+    all: Vec<Edge>,
+}
+
+impl Edges {
+    /// The edges of a run of `items` items, each with the item that it begins at.
+    fn of(found: &[(u32, Edge)], items: usize) -> Edges {
+        let mut starts = vec![0; items + 2];
+        found.iter().for_each(|(from, _)| starts[*from as usize + 2] += 1);
+        for at in 2..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut all = vec![Edge::default(); found.len()];
+        for (from, edge) in found {
+            let next = &mut starts[*from as usize + 1];
+            all[*next as usize] = *edge;
+            *next += 1;
+        }
+        Edges { starts, all }
+    }
+
+    /// The edges of an item.
+    fn from(&self, item: usize) -> &[Edge] {
+        &self.all[self.starts[item] as usize..self.starts[item + 1] as usize]
+    }
 }
 
 /// The order of a run, and the cycles of its longest chain.
@@ -238,12 +268,12 @@ fn ordered(
     tier: Tier,
     registers: &mut Registers,
 ) -> (Vec<usize>, u32) {
-    let mut after: Vec<Vec<Edge>> = vec![vec![]; run.len()];
-    let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; run.len()];
+    let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(3 * run.len());
+    let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if late { run.len() } else { 0 }];
     let mut waits = vec![0u32; run.len()];
     let is_late: Vec<bool> = run.iter().map(|item| late && only_begins(item, program)).collect();
     let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
-        after[from].push(Edge { to, latency, reads });
+        edges.push((from as u32, Edge { to: to as u32, latency: latency as u16, reads }));
         if reads && is_late[from] {
             loaded_by[to].push(from);
         }
@@ -308,9 +338,11 @@ fn ordered(
             writer[r.0 as usize] = None;
         }
     }
+    let after = Edges::of(&edges, run.len());
     let mut length = vec![0u32; run.len()];
     for at in (0..run.len()).rev() {
-        length[at] = after[at].iter().map(|edge| length[edge.to] + edge.latency).max().unwrap_or(0);
+        let through = |edge: &Edge| length[edge.to as usize] + u32::from(edge.latency);
+        length[at] = after.from(at).iter().map(through).max().unwrap_or(0);
     }
     // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
     // ready.
@@ -337,11 +369,12 @@ fn ordered(
             continue;
         };
         let mut release = |at: usize, now: u32, is_released: &dyn Fn(&Edge) -> bool| {
-            for edge in after[at].iter().filter(|edge| is_released(edge)) {
-                time[edge.to] = time[edge.to].max(now + edge.latency);
-                waits[edge.to] -= 1;
-                if waits[edge.to] == 0 {
-                    later.push(Reverse((time[edge.to], edge.to)));
+            for edge in after.from(at).iter().filter(|edge| is_released(edge)) {
+                let to = edge.to as usize;
+                time[to] = time[to].max(now + u32::from(edge.latency));
+                waits[to] -= 1;
+                if waits[to] == 0 {
+                    later.push(Reverse((time[to], to)));
                 }
             }
         };
@@ -349,7 +382,8 @@ fn ordered(
             release(next, now, &|edge| edge.reads);
             continue;
         }
-        for at in loaded_by[next].iter().copied().chain([next]) {
+        let loaded = loaded_by.get(next).into_iter().flatten().copied();
+        for at in loaded.chain([next]) {
             if is_late[at] && !put_off.remove(&at) {
                 continue;
             }

@@ -22,6 +22,9 @@ impl Spilled {
     /// The operands of an instruction, by the homes of registers.
     pub fn of(inst: &Inst, program: &MachineProgram, homes: &Homes) -> Spilled {
         let mut spilled = Spilled::default();
+        if homes.frame_bytes == 0 {
+            return spilled;
+        }
         let lies_in_frame = |reg: Reg| matches!(homes.of(reg), Home::Frame(_));
         let item = Item::Inst(*inst);
         item.uses(|reg| {
@@ -67,6 +70,9 @@ fn names(inst: &Inst, reg: Reg) -> usize {
 
 /// The most scratch registers of each class that an instruction of the program needs.
 pub fn scratch(program: &MachineProgram, homes: &Homes, tier: Tier) -> [u8; 3] {
+    if homes.frame_bytes == 0 {
+        return [0; 3];
+    }
     let needs = |inst: &Inst| Spilled::of(inst, program, homes).scratch(program);
     let of_item = |item: &Item| match *item {
         Item::Inst(inst) => needs(&inst),
