@@ -55,6 +55,23 @@ impl Expr {
         f(whole)
     }
 
+    /// Calls `f` on all operands below the expression, innermost first, and then on it, to change them.
+    pub fn each_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
+        if let Expr::Op(_, _, args) | Expr::Call(_, _, args) = self {
+            args.iter_mut().for_each(|arg| arg.each_mut(f));
+        }
+        f(self);
+    }
+
+    /// Calls `f` on every index in the expression, to change it.
+    pub fn each_index_mut(&mut self, f: &mut impl FnMut(&mut Index)) {
+        match self {
+            Expr::Load(_, _, index) | Expr::Read(_, _, index) | Expr::At(_, index) => f(index),
+            Expr::Op(_, _, args) | Expr::Call(_, _, args) => args.iter_mut().for_each(|arg| arg.each_index_mut(f)),
+            Expr::Const(_) | Expr::Var(..) => {}
+        }
+    }
+
     /// The expression of a definition with `values` in place of its parameters and bound values.
     pub fn with_vars(self, values: &[Expr]) -> Expr {
         self.rewrite(&mut |e| match e {

@@ -284,7 +284,7 @@ pub struct Index {
     /// The constant term.
     pub offset: i64,
     /// The terms in order of the variables, no coefficient 0.
-    terms: SmallVec<[(LoopVar, i64); 4]>,
+    terms: SmallVec<[(LoopVar, i64); 2]>,
 }
 
 impl Index {
@@ -300,6 +300,12 @@ impl Index {
 
     /// This plus `coefficient * var`.
     pub fn plus(mut self, var: LoopVar, coefficient: i64) -> Index {
+        self.increase(var, coefficient);
+        self
+    }
+
+    /// Adds `coefficient * var`.
+    fn increase(&mut self, var: LoopVar, coefficient: i64) {
         match self.terms.binary_search_by_key(&var, |&(v, _)| v) {
             Ok(at) if self.terms[at].1 + coefficient == 0 => {
                 self.terms.remove(at);
@@ -308,7 +314,6 @@ impl Index {
             Err(at) if coefficient != 0 => self.terms.insert(at, (var, coefficient)),
             Err(_) => {}
         }
-        self
     }
 
     /// This plus a constant.
@@ -334,25 +339,37 @@ impl Index {
 
     /// The index times a factor.
     pub fn times(&self, factor: i64) -> Index {
-        let mut product = Index::constant(self.offset * factor);
-        for (var, c) in self.terms() {
-            product = product.plus(var, c * factor);
-        }
+        let mut product = Index::default();
+        product.increase_by(self, factor);
         product
     }
 
     /// The sum of both.
     pub fn add(&self, other: &Index) -> Index {
-        other.terms().fold(self.clone().offset_by(other.offset), |sum, (v, c)| sum.plus(v, c))
+        let mut sum = self.clone();
+        sum.increase_by(other, 1);
+        sum
+    }
+
+    /// Adds an index times a factor.
+    fn increase_by(&mut self, other: &Index, factor: i64) {
+        self.offset += other.offset * factor;
+        other.terms().for_each(|(var, c)| self.increase(var, c * factor));
+    }
+
+    /// Puts `replacement` in place of a variable.
+    pub fn substitute(&mut self, var: LoopVar, replacement: &Index) {
+        let c = self.coefficient(var);
+        if c != 0 {
+            self.increase(var, -c);
+            self.increase_by(replacement, c);
+        }
     }
 
     /// The index with `replacement` in place of a variable.
-    pub fn substitute(&self, var: LoopVar, replacement: &Index) -> Index {
-        let c = self.coefficient(var);
-        if c == 0 {
-            return self.clone();
-        }
-        self.clone().plus(var, -c).add(&replacement.times(c))
+    pub fn substituted(mut self, var: LoopVar, replacement: &Index) -> Index {
+        self.substitute(var, replacement);
+        self
     }
 }
 
@@ -404,27 +421,34 @@ impl Stmt {
         }
     }
 
-    /// The statement with `f` applied to every index in it, at any depth.
-    pub fn map_indices(self, f: &mut impl FnMut(Index) -> Index) -> Stmt {
-        let in_expr = |f: &mut dyn FnMut(Index) -> Index, e: Expr| {
-            e.rewrite(&mut |e| match e {
-                Expr::Load(buf, d, index) => Expr::Load(buf, d, f(index)),
-                Expr::Read(acc, d, index) => Expr::Read(acc, d, f(index)),
-                Expr::At(d, index) => Expr::At(d, f(index)),
-                e @ (Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..)) => e,
-            })
-        };
-        match self.map_exprs(&mut |e| in_expr(f, e)) {
-            body @ (Stmt::For(_) | Stmt::Wide { .. }) => body.map_body(&mut |s| s.map_indices(f)),
-            Stmt::Set { acc, index, value } => Stmt::Set { acc, index: f(index), value },
-            Stmt::Store { buf, index, value } => Stmt::Store { buf, index: f(index), value },
-            Stmt::Carry { var, of } => Stmt::Carry { var, of: f(of) },
-            Stmt::Transpose(t) => Stmt::Transpose(Transpose { first: f(t.first), ..t }),
-            Stmt::Prefetch { buf, index } => Stmt::Prefetch { buf, index: f(index) },
-            Stmt::Misalign { var, buf, index, lanes } => Stmt::Misalign { var, buf, index: f(index), lanes },
-            other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Pick { .. }) => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
-            other @ Stmt::Rotate { .. } => other,
+    /// The expressions directly in it, to be changed.
+    pub fn exprs_mut(&mut self) -> &mut [Expr] {
+        match self {
+            Stmt::Let { value, .. }
+            | Stmt::Set { value, .. }
+            | Stmt::Store { value, .. }
+            | Stmt::Pick { value, .. } => std::slice::from_mut(value),
+            Stmt::Call { args, .. } => args,
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Prefetch { .. } => &mut [],
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &mut [],
+            Stmt::Misalign { .. } | Stmt::Rotate { .. } => &mut [],
+        }
+    }
+
+    /// Calls `f` on every index in the statement, at any depth, to change it.
+    pub fn each_index_mut(&mut self, f: &mut impl FnMut(&mut Index)) {
+        match self {
+            Stmt::For(Loop { body, .. }) | Stmt::Wide { body } => body.iter_mut().for_each(|s| s.each_index_mut(f)),
+            Stmt::Let { value, .. } | Stmt::Pick { value, .. } => value.each_index_mut(f),
+            Stmt::Call { args, .. } => args.iter_mut().for_each(|arg| arg.each_index_mut(f)),
+            Stmt::Set { index, value, .. } | Stmt::Store { index, value, .. } => {
+                f(index);
+                value.each_index_mut(f);
+            }
+            Stmt::Carry { of: index, .. } | Stmt::Prefetch { index, .. } | Stmt::Misalign { index, .. } => f(index),
+            Stmt::Transpose(t) => f(&mut t.first),
+            Stmt::Acc { .. } | Stmt::Rotate { .. } => {}
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
         }
     }
 
@@ -445,14 +469,21 @@ impl Stmt {
     }
 
     /// The statement with `f` applied to its body, if it is a loop or a wide function.
-    pub fn with_body(self, f: impl FnOnce(Vec<Stmt>) -> Vec<Stmt>) -> Stmt {
+    pub fn with_body(mut self, f: impl FnOnce(Vec<Stmt>) -> Vec<Stmt>) -> Stmt {
+        if let Some(body) = self.body_mut() {
+            *body = f(std::mem::take(body));
+        }
+        self
+    }
+
+    /// The statements of a loop or a wide function.
+    pub fn body_mut(&mut self) -> Option<&mut Vec<Stmt>> {
         match self {
-            Stmt::For(l) => Stmt::For(Loop { body: f(l.body), ..l }),
-            Stmt::Wide { body } => Stmt::Wide { body: f(body) },
-            other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
-            other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Transpose(_)) => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
-            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
+            Stmt::For(Loop { body, .. }) | Stmt::Wide { body } => Some(body),
+            Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
+            Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => None,
+            Stmt::Rotate { .. } => None,
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => None,
         }
     }
 

@@ -293,7 +293,7 @@ impl Aligner<'_> {
             Some((acc, starts[0], len))
         };
         let rings = first.sets.iter().zip(rings).map(ring).collect::<Option<Vec<_>>>()?;
-        let start = start.substitute(l.var, &Index::default()).plus(vector.var, -1);
+        let start = start.clone().substituted(l.var, &Index::default()).plus(vector.var, -1);
         Some(Lines { first: (buf, start), lanes, rings })
     }
 

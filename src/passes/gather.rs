@@ -334,7 +334,7 @@ impl Gathered {
             let mut from = from.clone();
             for (d, start) in place.start.iter().enumerate() {
                 let var = self.dims[d].0;
-                from = from.substitute(var, &if d == dim { start.clone().plus(var, 1) } else { start.clone() });
+                from = from.substituted(var, &if d == dim { start.clone().plus(var, 1) } else { start.clone() });
             }
             let value = Expr::Load(*buffer, *dtype, from);
             copies.push(Stmt::Set { acc: new(*acc).expect("one of them"), index: in_stretch(index), value });
@@ -348,7 +348,7 @@ impl Gathered {
         let body = map_elements(l.body.clone(), &mut |acc, index| match new(acc) {
             Some(new) => {
                 let by = place.skipped as i64 - walk.first as i64;
-                (new, index.substitute(l.var, &Index::term(var, 1)).offset_by(by))
+                (new, index.substituted(l.var, &Index::term(var, 1)).offset_by(by))
             }
             None => (acc, index),
         });

@@ -51,31 +51,30 @@ fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     };
     let mut before: Vec<Stmt> = vec![];
     let mut body = vec![];
-    for stmt in l.body {
+    for mut stmt in l.body {
         if let Stmt::Let { value, .. } = &stmt
             && moves(value)
         {
             before.push(stmt);
             continue;
         }
-        body.push(stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| {
-                if !moves(&e) {
-                    return e;
-                }
-                let dtype = e.dtype();
-                let known = before.iter().find_map(|s| {
-                    let Stmt::Let { var, value } = s else { return None };
-                    (*value == e).then_some(*var)
-                });
-                let var = known.unwrap_or_else(|| {
-                    let var = names.var();
-                    before.push(Stmt::Let { var, value: e });
-                    var
-                });
-                Expr::Var(var, dtype)
-            })
-        }));
+        let mut hoisted = |e: &mut Expr| {
+            if !moves(e) {
+                return;
+            }
+            let known = before.iter().find_map(|s| {
+                let Stmt::Let { var, value } = s else { return None };
+                (value == e).then_some(*var)
+            });
+            let var = known.unwrap_or_else(|| {
+                let var = names.var();
+                before.push(Stmt::Let { var, value: e.clone() });
+                var
+            });
+            *e = Expr::Var(var, e.dtype());
+        };
+        stmt.exprs_mut().iter_mut().for_each(|e| e.each_mut(&mut hoisted));
+        body.push(stmt);
     }
     before.push(Stmt::For(Loop { body, ..l }));
     before

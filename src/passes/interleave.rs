@@ -200,8 +200,8 @@ fn own_carries(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
 }
 
 /// The statement with the carry `to` in place of `from`.
-fn with_carry(stmt: Stmt, from: LoopVar, to: LoopVar) -> Stmt {
-    let stmt = stmt.map_indices(&mut |i| i.substitute(from, &Index::term(to, 1)));
+fn with_carry(mut stmt: Stmt, from: LoopVar, to: LoopVar) -> Stmt {
+    stmt.each_index_mut(&mut |i| i.substitute(from, &Index::term(to, 1)));
     let Stmt::For(l) = stmt else { return stmt };
     let extent = if l.extent == Extent::Carry(from) { Extent::Carry(to) } else { l.extent };
     let body = l.body.into_iter().map(|s| with_carry(s, from, to)).collect();

@@ -54,9 +54,13 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
         body = without_wide(body);
     }
-    let mut given = Given { buffers: &nest.buffers, names: &mut names, places: FxHashSet::default() };
-    let body = given.written_out(body);
-    let body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
+    let mut is_of_later_passes = false;
+    body.iter().for_each(|s| s.visit(&mut |s| is_of_later_passes |= is_later(s)));
+    if is_of_later_passes {
+        let mut given = Given { buffers: &nest.buffers, names: &mut names, places: FxHashSet::default() };
+        body = given.written_out(body);
+    }
+    let mut body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
         (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
             match vectors != Vectors::NONE && is_vector(&l, &mut outside) {
                 true => split(l, &mut outside, &mut names, &mut |part| match is_of_memory(&part) {
@@ -72,7 +76,7 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         (other, _) => out.push(other),
     });
     let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: FxHashMap::default() };
-    let body = legal.body(body, Place::Scalars);
+    legal.body(&mut body, Place::Scalars);
     nest.body = body;
     nest
 }
@@ -98,23 +102,23 @@ struct LegalDefs<'a> {
 }
 
 impl LegalDefs<'_> {
-    /// The statements, which stand in this place, in legal operations.
-    fn body(&mut self, body: Vec<Stmt>, place: Place) -> Vec<Stmt> {
-        let mut out = Vec::with_capacity(body.len());
+    /// Puts legal operations into the statements, which stand in this place.
+    fn body(&mut self, body: &mut [Stmt], place: Place) {
         for stmt in body {
-            let is_lanes = matches!(&stmt, Stmt::For(l) if l.kind == LoopKind::Lanes);
+            let is_lanes = matches!(stmt, Stmt::For(l) if l.kind == LoopKind::Lanes);
             let inside = match (matches!(stmt, Stmt::Wide { .. }), place) {
                 (true, _) => Place::Wide,
                 (false, Place::Scalars) if is_lanes => Place::Lanes,
                 (false, place) => place,
             };
-            let mut stmt = stmt.with_body(|body| self.body(body, inside));
-            if let Stmt::Call { def, .. } = &mut stmt {
+            if let Some(body) = stmt.body_mut() {
+                self.body(body, inside);
+            }
+            if let Stmt::Call { def, .. } = stmt {
                 *def = self.def(*def, place);
             }
-            out.push(stmt.map_exprs(&mut |e| e.rewrite(&mut |e| self.expr(e, place))));
+            stmt.exprs_mut().iter_mut().for_each(|e| e.each_mut(&mut |e| self.expr(e, place)));
         }
-        out
     }
 
     fn target(&self, place: Place) -> (Vectors, Place) {
@@ -128,14 +132,15 @@ impl LegalDefs<'_> {
         *self.known.entry((id, place)).or_insert_with(|| nest.define(legal_def(&defs[id.0 as usize], target)))
     }
 
-    fn expr(&mut self, e: Expr, place: Place) -> Expr {
+    fn expr(&mut self, e: &mut Expr, place: Place) {
         match e {
-            Expr::Call(def, dtype, args) => Expr::Call(self.def(def, place), dtype, args),
-            Expr::Op(op, dtype, args) => match replacement(op, dtype, args[0].dtype(), self.target(place)) {
-                Some(def) => Expr::Call(self.nest.define(def), dtype, args),
-                None => Expr::Op(op, dtype, args),
-            },
-            Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) => e,
+            Expr::Call(def, ..) => *def = self.def(*def, place),
+            Expr::Op(op, dtype, args) => {
+                if let Some(def) = replacement(*op, *dtype, args[0].dtype(), self.target(place)) {
+                    *e = Expr::Call(self.nest.define(def), *dtype, std::mem::take(args));
+                }
+            }
+            Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::Read(..) | Expr::At(..) => {}
         }
     }
 }
@@ -264,6 +269,17 @@ fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut
     }
 }
 
+/// Returns true for a statement that only a later pass writes.
+fn is_later(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::For(l) => matches!(l.extent, Extent::From(..) | Extent::Below(..)),
+        Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Transpose(_) => true,
+        Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
+        Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Prefetch { .. } => false,
+        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
+    }
+}
+
 /// The body with the statements of wide functions in their place.
 fn without_wide(body: Vec<Stmt>) -> Vec<Stmt> {
     rewrite(body, &mut |stmt, out| {
@@ -292,12 +308,13 @@ impl Given<'_> {
                 bound.push(var);
             } else if let Stmt::Transpose(t) = stmt {
                 self.columns(t, &mut out);
-            } else if let Some(stmt) = at_line_start(stmt) {
-                out.push(match stmt.body() {
-                    [] if self.places.is_empty() => stmt,
-                    [] => stmt.map_indices(&mut |index| self.without_places(index)),
-                    _ => stmt.with_body(|body| self.written_out(body)),
-                });
+            } else if let Some(mut stmt) = at_line_start(stmt) {
+                if let Some(body) = stmt.body_mut() {
+                    *body = self.written_out(std::mem::take(body));
+                } else if !self.places.is_empty() {
+                    stmt.each_index_mut(&mut |index| *index = self.without_places(std::mem::take(index)));
+                }
+                out.push(stmt);
             }
         }
         bound.iter().for_each(|var| _ = self.places.remove(var));

@@ -119,7 +119,7 @@ fn steps(k: &Loop, acc: AccId, nest: &Nest, vector_bytes: u64) -> Option<Vec<Stm
         return None;
     }
     let by_group = |var| Index::term(var, together as i64);
-    let first = index.substitute(k.var, &by_group(k.var)).substitute(l.var, &by_group(l.var));
+    let first = index.clone().substituted(k.var, &by_group(k.var)).substituted(l.var, &by_group(l.var));
     let one = |n: u64| Expr::Load(buf, from, first.clone().offset_by(n as i64)).cast(dtype);
     let sum = (1..together).fold(one(0), |sum, n| sum.add(one(n)));
     let value = Expr::Read(acc, dtype, at.clone()).add(sum);

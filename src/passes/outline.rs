@@ -7,6 +7,7 @@ use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, map_elements, mentions, visit_accesses, visit_exprs, visit_indices};
 use cranefold_ir::{AccId, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Scalar, Stmt, Var};
 use rustc_hash::FxHashMap;
+use std::vec::IntoIter;
 
 /// Wraps the longest possible runs of statements in wide functions, outermost first, where the vectors are wider than
 /// 128 bits:
@@ -73,25 +74,27 @@ const FEW: usize = 4;
 const MOST_VECTORS: u64 = 16;
 
 impl Outliner<'_> {
-    fn body(&mut self, mut body: Vec<Stmt>) -> Vec<Stmt> {
+    fn body(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
         let uses = Uses::of(&body);
         let ends = self.runs(&body, &uses);
         let mut out = Vec::with_capacity(body.len());
+        let mut rest = body.into_iter();
         let mut at = 0;
-        while !body.is_empty() {
-            if let Some(end) = ends[at] {
-                let after = body.split_off(end + 1 - at);
-                body = self.close(body, after, &mut out);
+        while let Some(&end) = ends.get(at) {
+            if let Some(end) = end {
+                let run = rest.by_ref().take(end + 1 - at).collect();
+                rest = self.close(run, rest, &mut out);
                 at = end + 1;
                 continue;
             }
-            let rest = body.split_off(1);
-            out.extend(body.into_iter().map(|stmt| {
-                let Stmt::For(l) = stmt else { return stmt };
-                let body = if l.kind == LoopKind::Lanes { l.body } else { self.body(l.body) };
-                Stmt::For(Loop { body, ..l })
+            out.extend(rest.next().map(|mut stmt| {
+                if let Stmt::For(l) = &mut stmt
+                    && l.kind != LoopKind::Lanes
+                {
+                    l.body = self.body(std::mem::take(&mut l.body));
+                }
+                stmt
             }));
-            body = rest;
             at += 1;
         }
         out
@@ -138,7 +141,7 @@ impl Outliner<'_> {
     }
 
     /// Puts the run in `out`, in a wide function if one of its loops has lanes; returns the statements after it.
-    fn close(&mut self, run: Vec<Stmt>, mut after: Vec<Stmt>, out: &mut Vec<Stmt>) -> Vec<Stmt> {
+    fn close(&mut self, run: Vec<Stmt>, mut after: IntoIter<Stmt>, out: &mut Vec<Stmt>) -> IntoIter<Stmt> {
         if !run.iter().any(|s| self.has_lanes(s)) {
             out.extend(run);
             return after;
@@ -149,11 +152,11 @@ impl Outliner<'_> {
                 body.push(stmt);
                 continue;
             };
-            if !after.iter().any(|s| mentions(s, acc)) {
+            if !after.as_slice().iter().any(|s| mentions(s, acc)) {
                 body.push(stmt);
                 continue;
             }
-            let Some(elements) = self.handed_on(&after, acc, dtype, len) else {
+            let Some(elements) = self.handed_on(after.as_slice(), acc, dtype, len) else {
                 out.push(stmt);
                 continue;
             };
@@ -163,7 +166,7 @@ impl Outliner<'_> {
             out.push(Stmt::Acc { acc: copy, dtype, len, init });
             body.push(stmt);
             handed_on.extend(self.copies(acc, copy, dtype, len, &elements));
-            after = from_copy(after, acc, copy, &elements);
+            after = from_copy(after.collect(), acc, copy, &elements).into_iter();
         }
         body.extend(handed_on);
         out.push(Stmt::Wide { body });

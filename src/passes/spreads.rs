@@ -72,15 +72,12 @@ impl Spreads {
             // These loops run once, whatever those of the row run over.
             let vars: Vec<(LoopVar, u64)> =
                 row.loops.iter().map(|&(_, extent)| (names.loop_over(Over::Element), extent)).collect();
-            let own = |index: &Index| {
-                row.loops
-                    .iter()
-                    .zip(&vars)
-                    .fold(index.clone(), |i, (&(from, _), &(to, _))| i.substitute(from, &Index::term(to, 1)))
-            };
             let loops = Band { loops: vars.clone() };
-            let set = Stmt::Set { acc, index: row.position(), value };
-            out.extend(loops.around(vec![set.map_indices(&mut |index| own(&index))]));
+            let mut set = Stmt::Set { acc, index: row.position(), value };
+            for (&(from, _), &(to, _)) in row.loops.iter().zip(&vars) {
+                set.each_index_mut(&mut |index| index.substitute(from, &Index::term(to, 1)));
+            }
+            out.extend(loops.around(vec![set]));
         }
         out
     }

@@ -289,7 +289,7 @@ fn scalar(l: Loop, width: u32, names: &mut Names) -> Vec<Stmt> {
         let at = Index::term(var, 1);
         let Expr::Read(from, dtype, index) = original else { unreachable!("reads are copied") };
         out.push(Stmt::Acc { acc, dtype, len: extent, init: Scalar::from_bits(dtype, 0) });
-        let value = Expr::Read(from, dtype, index.substitute(l.var, &at));
+        let value = Expr::Read(from, dtype, index.clone().substituted(l.var, &at));
         let copy = Loop::new(var, extent, LoopKind::Parallel, vec![Stmt::Set { acc, index: at, value }]);
         match lanes(&copy, width, &mut VectorForms::new(&[], Vectors::BASE)) {
             Some(lanes) => out.extend(split(copy, lanes, Rest::Scalar, names)),

@@ -23,17 +23,20 @@ pub fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt, &mut Vec<Stmt>)) -> Vec
 /// The body, which stands in this zone, rewritten as by [`rewrite`]; `f` is told the zone of each statement.
 pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(body.len());
-    for stmt in body {
+    for mut stmt in body {
         let inside = if matches!(stmt, Stmt::Wide { .. }) { Zone::Wide } else { zone };
-        let stmt = stmt.with_body(|body| rewrite_zones(body, inside, f));
+        if let Some(body) = stmt.body_mut() {
+            *body = rewrite_zones(std::mem::take(body), inside, f);
+        }
         f(stmt, zone, &mut out);
     }
     out
 }
 
 /// The body with an index in place of a loop variable.
-pub fn substitute(body: Vec<Stmt>, var: LoopVar, index: &Index) -> Vec<Stmt> {
-    body.into_iter().map(|s| s.map_indices(&mut |i| i.substitute(var, index))).collect()
+pub fn substitute(mut body: Vec<Stmt>, var: LoopVar, index: &Index) -> Vec<Stmt> {
+    body.iter_mut().for_each(|s| s.each_index_mut(&mut |i| i.substitute(var, index)));
+    body
 }
 
 /// The body with `f` applied to the accumulator and the index of every element that is read or set, at any depth.
@@ -111,13 +114,14 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let pick = |v: LoopVar| picks.iter().find(|&&(from, _)| from == v).map_or(v, |&(_, to)| to);
     let var = |v: Var| vars.get(&v).copied().unwrap_or(v);
     let acc = |a: AccId| accs.get(&a).copied().unwrap_or(a);
-    let expr = |e| match e {
-        Expr::Var(v, dtype) => Expr::Var(var(v), dtype),
-        Expr::Read(a, dtype, index) => Expr::Read(acc(a), dtype, index),
-        e @ (Expr::Const(_) | Expr::Load(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..)) => e,
+    let expr = |e: &mut Expr| match e {
+        Expr::Var(v, _) => *v = var(*v),
+        Expr::Read(a, _, _) => *a = acc(*a),
+        Expr::Const(_) | Expr::Load(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..) => {}
     };
-    rewrite(body, &mut |s, out| {
-        out.push(match with_accs(s.map_exprs(&mut |e| e.rewrite(&mut { expr })), &mut { acc }) {
+    rewrite(body, &mut |mut s, out| {
+        s.exprs_mut().iter_mut().for_each(|e| e.each_mut(&mut { expr }));
+        out.push(match with_accs(s, &mut { acc }) {
             Stmt::Let { var: v, value } => Stmt::Let { var: var(v), value },
             Stmt::Call { vars, def, args } => Stmt::Call { vars: vars.into_iter().map(var).collect(), def, args },
             Stmt::Select { vars, what, acc, len } => {
