@@ -34,10 +34,10 @@ const SHARDS: usize = 4;
 
 /// Specs in ragged shards, with the first axis' extent and the elements of one of its indices.
 const RAGGED: [(&str, usize, usize); 4] = [
-    ("sum f32[67108864] order=logical", 67_108_864, 1),
-    ("var f32[67108864] order=logical", 67_108_864, 1),
-    ("sum f32[65536,1000] axes=[0] order=logical", 65_536, 1000),
-    ("argmax f32[67108864] order=logical", 67_108_864, 1),
+    ("sum f32[268435456] order=logical", 268_435_456, 1),
+    ("var f32[268435456] order=logical", 268_435_456, 1),
+    ("sum f32[262144,1000] axes=[0] order=logical", 262_144, 1000),
+    ("argmax f32[268435456] order=logical", 268_435_456, 1),
 ];
 
 /// The numbers of ragged shards.
