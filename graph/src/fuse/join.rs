@@ -101,7 +101,7 @@ impl Placement<'_> {
             !is_slice && !is_centered && !is_position && all == kept && !reduced.is_empty() && !over.is_empty();
         let totals = kernel.totals.as_ref().map(|totals| space.parts_of(totals.iter().copied()));
         let totals_agree = totals.is_none_or(|totals| totals == reduced);
-        if !(is_slice || is_total && totals_agree && self.is_of_slices(kernel, of)) {
+        if !(is_slice || is_total && totals_agree) || !self.is_free_of_totals(kernel, of) {
             return Err(Refused);
         }
         let stage = 1 + self.stage_of(kernel, of);
@@ -118,9 +118,8 @@ impl Placement<'_> {
     }
 
     /// Returns true if no total is among the reductions of the kernel that a term follows from, so that it may be reduced.
-    fn is_of_slices(&self, kernel: &Kernel, t: T) -> bool {
-        let total = |r: &T| kernel.totals.is_some() && self.is_total(kernel, *r);
-        !self.own_reductions(kernel, t).iter().any(total)
+    fn is_free_of_totals(&self, kernel: &Kernel, t: T) -> bool {
+        kernel.totals.is_none() || !self.own_reductions(kernel, t).iter().any(|&r| self.is_total(kernel, r))
     }
 
     /// Returns true for a reduction over kept axes of the kernel.

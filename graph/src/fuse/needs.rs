@@ -75,6 +75,7 @@ impl Placement<'_> {
     /// The needs of a term that a step reads in memory.
     pub(super) fn needs(&self, step: Step, t: T) -> Needs {
         let mut needs = Needs::default();
+        let mut after = self.waits.followers(std::slice::from_ref(&step));
         let (mut open, mut seen) = (vec![], FxHashSet::default());
         self.push_needs(t, true, &mut open);
         while let Some((t, is_need)) = open.pop() {
@@ -84,7 +85,7 @@ impl Placement<'_> {
             }
             match self.written_home(t) {
                 // Whatever it needs comes before it.
-                Some(home) if !self.follows(home, step) => {
+                Some(home) if !after.has(home) => {
                     needs.steps.push(home);
                     continue;
                 }

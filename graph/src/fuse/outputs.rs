@@ -9,7 +9,8 @@ use super::waits::Step;
 impl Placement<'_> {
     /// Returns true if a kernel would wait for a step that waits for what it writes.
     pub(super) fn closes_circle(&self, attempt: &Attempt, readers: &[Step]) -> bool {
-        attempt.waits.iter().any(|&wait| readers.iter().any(|&reader| self.follows(wait, reader)))
+        let mut after = self.waits.followers(readers);
+        attempt.waits.iter().any(|&wait| after.has(wait))
     }
 
     /// Makes a term another output of a kernel.

@@ -98,7 +98,8 @@ impl Placement<'_> {
     /// The steps that write what a term needs; refuses to read a term that follows from the step itself.
     fn may_read(&self, step: Step, t: T) -> Try<Steps> {
         let home = self.written_home(t);
-        if self.sources_of(t).iter().chain(&home).any(|&source| self.follows(source, step)) {
+        let mut after = self.waits.followers(std::slice::from_ref(&step));
+        if self.sources_of(t).iter().chain(&home).any(|&source| after.has(source)) {
             return Err(Refused);
         }
         let needs = self.needs(step, t);

@@ -83,8 +83,8 @@ impl Placement<'_> {
 
     /// Returns true if a step comes before one of a term's sources, or after one of its readers.
     pub(super) fn is_early(&self, step: Step, sources: &[Step], readers: &[Step]) -> bool {
-        sources.iter().any(|&source| source != step && self.follows(source, step))
-            || readers.iter().any(|&reader| self.follows(step, reader))
+        let mut after = self.waits.followers(std::slice::from_ref(&step));
+        sources.iter().any(|&source| source != step && after.has(source)) || self.waits.followers(readers).has(step)
     }
 
     /// Makes a term an output of a kernel, where that makes no steps wait for one another. Returns true if it is done.

@@ -41,40 +41,32 @@ impl Waits {
 
     /// Returns true if a step waits for another, through any others, or may do so.
     pub(super) fn follows(&self, step: Step, other: Step) -> bool {
-        self.search(step, other).unwrap_or(true)
+        self.followers(&[other]).has(step)
     }
 
-    /// Returns true if a step waits for another, through any others; none after a long search.
-    fn search(&self, step: Step, other: Step) -> Option<bool> {
-        if step == other {
-            return Some(true);
-        }
-        if self.users[other].is_empty() {
-            return Some(false);
-        }
-        let is_above = |&step: &Step| self.level[step] > self.level[other];
-        let (mut open, mut seen) = (vec![step], FxHashSet::default());
-        open.retain(is_above);
-        while let Some(next) = open.pop() {
-            if self.direct[next].contains(&other) {
-                return Some(true);
-            }
-            if seen.len() >= MAX_SEARCHED {
-                return None;
-            }
-            open.extend(self.direct[next].iter().copied().filter(|wait| is_above(wait) && seen.insert(*wait)));
-        }
-        Some(false)
+    /// The steps that wait for one of these, through any others, to be asked for one by one.
+    pub(super) fn followers<'a>(&'a self, of: &'a [Step]) -> Followers<'a> {
+        // No step waits for the others.
+        let mut waited_for: Steps = of.iter().copied().filter(|&step| !self.users[step].is_empty()).collect();
+        waited_for.sort_unstable();
+        let lowest = waited_for.iter().map(|&step| self.level[step]).min().unwrap_or(u64::MAX);
+        Followers { waits: self, of, waited_for, lowest, others: FxHashSet::default(), left: 4 * MAX_SEARCHED }
     }
 
-    /// The steps without those that another of them follows.
+    /// The steps without those that another of them follows, as far as a search of bounded length finds them.
     pub(super) fn last_of(&self, steps: Steps) -> Steps {
         if steps.len() < 2 {
             return steps;
         }
-        let is_last =
-            |step: &Step| !steps.iter().any(|other| other != step && self.search(*other, *step) == Some(true));
-        steps.iter().copied().filter(|step| is_last(step)).collect()
+        let mut left = 4 * MAX_SEARCHED;
+        let mut is_last = |step: Step| {
+            let of = [step];
+            let mut after = Followers { left, ..self.followers(&of) };
+            let is_last = !steps.iter().any(|&other| other != step && after.find(other) == Some(true));
+            left = after.left;
+            is_last
+        };
+        steps.iter().copied().filter(|&step| is_last(step)).collect()
     }
 
     /// Makes a step wait for others.
@@ -117,5 +109,64 @@ impl Waits {
             }
         }
         order
+    }
+}
+
+/// The steps that wait for some steps, and those that were found not to, so that many questions take one search.
+pub(super) struct Followers<'a> {
+    waits: &'a Waits,
+    of: &'a [Step],
+    /// Those of the steps for which any step waits, in order.
+    waited_for: Steps,
+    /// The lowest level of these: no step at or below it waits for them.
+    lowest: u64,
+    /// The steps that are known to wait for none of them.
+    others: FxHashSet<Step>,
+    /// The steps that may still be searched: the time of all questions together is bounded.
+    left: usize,
+}
+
+impl Followers<'_> {
+    /// Returns true for one of the steps itself, and for a step that waits for one, or may do so.
+    pub(super) fn has(&mut self, step: Step) -> bool {
+        self.find(step).unwrap_or(true)
+    }
+
+    /// Returns true as [`has`](Self::has) does; none where no more steps may be searched.
+    fn find(&mut self, step: Step) -> Option<bool> {
+        self.left = self.left.checked_sub(1)?;
+        if self.of.contains(&step) {
+            return Some(true);
+        }
+        if !self.may_follow(step) {
+            return Some(false);
+        }
+        let mut seen = vec![step];
+        let mut next = 0;
+        while let Some(&step) = seen.get(next) {
+            next += 1;
+            self.left = self.left.saturating_sub(1);
+            let waits = &self.waits.direct[step];
+            let is_found = match waits.len() < self.waited_for.len() {
+                true => waits.iter().any(|wait| self.waited_for.binary_search(wait).is_ok()),
+                false => self.waited_for.iter().any(|step| waits.contains(step)),
+            };
+            if is_found || seen.len() - next > self.left {
+                seen.iter().for_each(|step| _ = self.others.remove(step));
+                return is_found.then_some(true);
+            }
+            for &wait in waits {
+                if self.may_follow(wait) {
+                    seen.push(wait);
+                }
+            }
+        }
+        Some(false)
+    }
+
+    /// Returns true for a step that is high enough and was not asked for yet, which is put among the others until it is
+    /// found.
+    fn may_follow(&mut self, step: Step) -> bool {
+        self.waits.level[step] > self.lowest && self.others.insert(step)
     }
 }

@@ -128,6 +128,20 @@ fn a_maximum_stands_beside_a_found_position() {
     computes("a position", text);
 }
 
+/// A reduction of elements less a total is in another kernel than the total: a total combines only with numbers.
+#[test]
+fn elements_less_a_total_are_reduced_after_it() {
+    let text = r#"graph {
+        x: f32[4,6] = input
+        s: f32[4,1] = sum(x) axes=[1] keep_dims
+        m: f32[1,1] = min(s) axes=[0] keep_dims
+        d: f32[4,6] = map(x, m) "x0 - x1"
+        y: f32[4] = max(d) axes=[1]
+        return s, y
+    }"#;
+    computes("a total", text);
+}
+
 /// A fault of the fuser cannot hide in code that the oracle shares with it.
 #[test]
 fn the_oracle_names_nothing_of_the_fuser() {
