@@ -7,6 +7,7 @@ with those of one kernel over the array in memory, which needs twice the file's 
 """
 
 import argparse
+import multiprocessing
 import os
 import statistics
 import struct
@@ -79,7 +80,12 @@ def main():
     try:
         for spec, shape in specs:
             if shape != kept:
-                write(path, shape)
+                # In a process of its own: a process begins with the peak memory of the one that starts it.
+                writer = multiprocessing.Process(target=write, args=(path, shape))
+                writer.start()
+                writer.join()
+                if writer.exitcode != 0:
+                    sys.exit(f"{path} is not written")
                 kept = shape
             size = os.path.getsize(path)
             outputs = [os.path.join(given.folder, f"cranefold-files-{n}.npy") for n in range(spec.split()[0].count(",") + 1)]
