@@ -116,7 +116,7 @@ impl Waits {
 pub(super) struct Followers<'a> {
     waits: &'a Waits,
     of: &'a [Step],
-    /// Those of the steps for which any step waits, in order.
+    /// The steps of `of` for which any step waits, in order.
     waited_for: Steps,
     /// The lowest level of these: no step at or below it waits for them.
     lowest: u64,
