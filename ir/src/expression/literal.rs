@@ -135,7 +135,7 @@ fn meant(text: &str) -> String {
     let is_name = name.len() > 1 && !name.contains('.') && !name.to_ascii_lowercase().starts_with('e');
     match number {
         "." if !name.is_empty() => format!("; a function stands without the name of a library: `{}`", cut(name)),
-        _ if is_name && number.parse::<f64>().is_ok() => format!("; a product is `{number}*{}`", cut(name)),
+        _ if is_name && number.parse::<f64>().is_ok() => format!("; a product is `{}*{}`", cut(number), cut(name)),
         _ => String::new(),
     }
 }
