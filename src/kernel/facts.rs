@@ -40,7 +40,7 @@ pub struct Facts {
     pub compile_ns: u64,
 }
 
-/// The wide functions of a kernel: functions of wide vectors, which Cranelift's code calls.
+/// The wide functions of a kernel: functions of wide vectors, which Cranelift's code calls, or one that is all of a nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideFunctions {
     /// The number of wide functions.
