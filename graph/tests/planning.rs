@@ -98,3 +98,16 @@ fn planning_is_linear_in_the_number_of_nodes() {
         assert!(long < short * 2, "{name}: 2,500 nodes 16 times in {short:?}, 10,000 nodes 4 times in {long:?}");
     }
 }
+
+/// Each value of a long chain waits for all before it, and none of these questions takes a search through the whole chain.
+#[test]
+fn a_chain_of_slices_takes_bounded_time() {
+    let mut text = "graph { v0: f32[64] = input\n".to_string();
+    for n in 0..5_000 {
+        text += &format!("s{n}: f32[64] = slice(v{n}) start=[63] step=[-1]\n");
+        text += &format!("v{}: f32[64] = map(v{n}, s{n}) \"x0 + x1\"\n", n + 1);
+    }
+    let graph: Graph = (text + "return v5000 }").parse().unwrap();
+    let time = planned(&graph, 1);
+    assert!(time < Duration::from_secs(20), "{time:?}");
+}
