@@ -109,9 +109,7 @@ fn function<'a>(around: &'a Around<'a>, body: &'a [Stmt], frame_from: FrameFrom)
     generator.enter_around(&mut walk, body);
     walk.body(&mut generator, body)?;
     let mut program = generator.program;
-    let mut items = generator.prologue;
-    items.append(&mut program.items);
-    program.items = items;
+    program.items.splice(0..0, generator.prologue);
     let assembled =
         machine::assemble(program, tier, buffers, (frame_from, around.storage.frame.bytes + LANE_SLOT_BYTES))?;
     Ok(WideFunction {

@@ -5,7 +5,7 @@ use super::live::{Interval, LoopSpan, intervals, loops};
 use super::row::Memory;
 use super::table::Opcode;
 use super::tier::Tier;
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
 
 /// The constants in memory, and the offset of each.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ pub fn place(program: &mut MachineProgram, tier: Tier, fixed: &[Reg]) -> Pool {
 
 /// The loops around the uses of each constant, in order of their starts: outer ones come before inner ones.
 fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Vec<usize>> {
-    let mut around = vec![BTreeSet::new(); constants];
+    let mut around: Vec<Vec<usize>> = vec![vec![]; constants];
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
     for item in &program.items {
@@ -96,14 +96,18 @@ fn around(program: &MachineProgram, constants: usize, index: &Numbers) -> Vec<Ve
             _ => {}
         }
         item.uses(|r| {
+            // An inner loop comes with all those around it.
             if let Some(n) = index.of(r)
-                && !open.is_empty()
+                && let Some(inner) = open.last()
+                && !around[n].contains(inner)
             {
-                around[n].extend(&open);
+                let around = &mut around[n];
+                around.extend(open.iter().copied().filter(|l| !around.contains(l)).collect::<SmallVec<[usize; 8]>>());
             }
         });
     }
-    around.into_iter().map(|loops| loops.into_iter().collect()).collect()
+    around.iter_mut().for_each(|loops| loops.sort_unstable());
+    around
 }
 
 /// The number of live registers of each class at each item.
@@ -145,7 +149,8 @@ impl Pressure {
 
     /// Returns true if two registers are free throughout a loop: one for the constant, and one to load others.
     fn fits(&mut self, class: Class, span: LoopSpan, most: usize) -> bool {
-        self.of(class)[span.start as usize..=span.end as usize].iter().all(|&c| c as usize + 2 <= most)
+        let counts = &self.of(class)[span.start as usize..=span.end as usize];
+        counts.iter().fold(0, |most, &count| most.max(count)) as usize + 2 <= most
     }
 
     fn add(&mut self, class: Class, span: LoopSpan) {
@@ -173,7 +178,7 @@ fn rewrite(
         while let Some((_, home)) = entries.next_if(|&(entry, _)| entry == at) {
             load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
         }
-        let mut used: Vec<Reg> = vec![];
+        let mut used: SmallVec<[Reg; 4]> = SmallVec::new();
         item.uses(|r| {
             if index.of(r).is_some() && !used.contains(&r) {
                 used.push(r);

@@ -64,6 +64,11 @@ pub fn loops(program: &MachineProgram) -> Vec<LoopSpan> {
     spans
 }
 
+/// The weight of a name inside so many loops.
+fn weight_in(loops: usize) -> f32 {
+    (8.0f32).powi(loops.min(6) as i32)
+}
+
 /// The interval of each register; the registers in `fixed` hold a value from the start.
 pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) -> Vec<Interval> {
     let mut all = vec![Interval::default(); program.classes.len()];
@@ -72,18 +77,22 @@ pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) ->
     }
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
+    let mut weight = 1.0;
     for (at, item) in program.items.iter().enumerate() {
         match item {
             Item::Enter(_) => {
                 open.push(next);
                 next += 1;
+                weight = weight_in(open.len());
+                continue;
             }
             Item::Leave => {
                 open.pop();
+                weight = weight_in(open.len());
+                continue;
             }
             _ => {}
         }
-        let weight = (8.0f32).powi(open.len().min(6) as i32);
         let mut touch = |reg: Reg| {
             let interval = &mut all[reg.0 as usize];
             if !interval.used {

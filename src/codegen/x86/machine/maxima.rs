@@ -39,7 +39,15 @@ impl Number {
 
 /// Joins successive minima and maxima in runs of instructions without jumps.
 pub fn join_maxima(program: &mut MachineProgram) {
+    if program.items.iter().any(|item| matches!(item, Item::Inst(inst) if is_range(inst))) {
+        join(program);
+    }
+    remove_overwritten(program);
+}
+
+fn join(program: &mut MachineProgram) {
     let items = std::mem::take(&mut program.items);
+    program.items.reserve(items.len());
     let goes_on = going_on(&items);
     let mut numbers = Numbers::default();
     let mut at = 0;
@@ -63,7 +71,11 @@ pub fn join_maxima(program: &mut MachineProgram) {
         }
         at += 3;
     }
-    remove_overwritten(program);
+}
+
+/// Returns true for the instruction that a minimum or maximum begins with.
+fn is_range(inst: &Inst) -> bool {
+    matches!(inst.opcode, Opcode::Vrangeps | Opcode::Vrangepd)
 }
 
 /// For each item, true if it begins a maximum whose result is an operand of a later one in the same run.
@@ -125,11 +137,10 @@ impl Maximum {
     /// The minimum or maximum that the items begin with, if they do.
     fn at(items: &[Item]) -> Option<Maximum> {
         let &[Item::Inst(range), Item::Inst(compare), Item::Inst(blend), ..] = items else { return None };
-        let is_range = matches!(range.opcode, Opcode::Vrangeps | Opcode::Vrangepd);
         let [Arg::Reg(number, _), Arg::Reg(a, _), Arg::Reg(b, _), _] = range.args else { return None };
         let [Arg::Reg(ordered, _), Arg::Reg(c, _), Arg::Reg(d, _), _] = compare.args else { return None };
         let [Arg::Reg(to, _), _, Arg::Reg(chosen, _), _] = blend.args else { return None };
-        let fits = is_range && (a, b) == (c, d) && chosen == number && blend.mask == Some(ordered);
+        let fits = is_range(&range) && (a, b) == (c, d) && chosen == number && blend.mask == Some(ordered);
         fits.then_some(Maximum { range, compare, blend, to, a, b })
     }
 
@@ -167,24 +178,27 @@ fn register(arg: Arg) -> Reg {
 
 /// Removes instructions whose results are overwritten before they are read.
 fn remove_overwritten(program: &mut MachineProgram) {
-    let mut overwritten = vec![false; program.classes.len()];
+    // The number of the run, from the end, in which a later item overwrites a register before any reads it.
+    let mut overwritten = vec![0u32; program.classes.len()];
+    let mut run = 1;
     let mut needed = vec![true; program.items.len()];
     for (at, item) in program.items.iter().enumerate().rev() {
         if ends_run(item) {
-            overwritten.fill(false);
+            run += 1;
             continue;
         }
-        match item.def() {
-            Some((reg, false)) if overwritten[reg.0 as usize] => {
+        let def = item.def();
+        match def {
+            Some((reg, false)) if overwritten[reg.0 as usize] == run => {
                 needed[at] = false;
                 continue;
             }
-            Some((reg, false)) => overwritten[reg.0 as usize] = true,
+            Some((reg, false)) => overwritten[reg.0 as usize] = run,
             _ => {}
         }
-        item.uses(|reg| overwritten[reg.0 as usize] = false);
-        if let Some((reg, true)) = item.def() {
-            overwritten[reg.0 as usize] = false;
+        item.uses(|reg| overwritten[reg.0 as usize] = 0);
+        if let Some((reg, true)) = def {
+            overwritten[reg.0 as usize] = 0;
         }
     }
     let mut needed = needed.into_iter();

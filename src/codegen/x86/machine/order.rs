@@ -11,9 +11,9 @@ use super::code::{Address, Class, Item, MachineProgram, Reg};
 use super::live::{Interval, intervals, loops};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
-use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+use std::ops::Range;
 
 /// The instructions of a run that is too short to gain by an order, and of one that would take too long to order.
 const FEW: usize = 16;
@@ -62,10 +62,11 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
         }
         let in_order = program.items[start..at].iter().filter(|item| matches!(item, Item::Inst(i) if i.in_order));
         if depth > 0 && (FEW..=MANY).contains(&(at - start)) && in_order.count() <= MANY_IN_ORDER {
-            let run: Vec<Item> = program.items[start..at].to_vec();
-            let room = room(&run, (start, at), program, (tier, &live));
-            if let Some(order) = chosen_order(&run, program, (tier, room), &mut registers) {
-                program.items[start..at].copy_from_slice(&order);
+            let run = Run::of(program, start..at, tier);
+            let room = room(&run, (tier, &live), &mut registers);
+            if let Some(order) = chosen_order(&run, room, &mut registers) {
+                let ordered: Vec<Item> = order.into_iter().map(|from| run.items[from as usize]).collect();
+                program.items[start..at].copy_from_slice(&ordered);
             }
         }
         match program.items.get(at) {
@@ -77,96 +78,141 @@ pub fn order(program: &mut MachineProgram, tier: Tier) {
     }
 }
 
-/// The vector registers for a run: some are kept for constants, and some for values that live through it unnamed.
-fn room(
-    run: &[Item],
-    (start, end): (usize, usize),
-    program: &MachineProgram,
-    (tier, live): (Tier, &[Interval]),
-) -> usize {
-    let mut named = FxHashSet::default();
-    for item in run {
-        item.uses(|reg| {
-            named.insert(reg);
-        });
-        named.extend(item.def().map(|(reg, _)| reg));
+/// A run of instructions without jumps, with the facts of each that an order depends on.
+struct Run<'p> {
+    program: &'p MachineProgram,
+    /// The places of its items in the program.
+    range: Range<usize>,
+    items: &'p [Item],
+    facts: Vec<Facts>,
+    /// The registers that items read, one item behind the other.
+    reads: Vec<Reg>,
+}
+
+/// The facts of an item.
+struct Facts {
+    /// The end of its registers among those that are read; they begin where those of the item before end.
+    reads_end: u32,
+    /// The register that it writes.
+    writes: Option<Reg>,
+    /// The address of elements that it loads or stores, and true if it stores them.
+    memory: Option<(Address, bool)>,
+    /// Cycles until the result is ready.
+    latency: u32,
+}
+
+impl<'p> Run<'p> {
+    fn of(program: &'p MachineProgram, range: Range<usize>, tier: Tier) -> Run<'p> {
+        let items = &program.items[range.clone()];
+        let mut reads = Vec::with_capacity(4 * items.len());
+        let facts = |item: &Item| {
+            item.uses(|reg| reads.push(reg));
+            let writes = item.def().map(|(reg, _)| reg);
+            Facts { reads_end: reads.len() as u32, writes, memory: item.memory(), latency: latency(item, tier) }
+        };
+        let facts = items.iter().map(facts).collect();
+        Run { program, range, items, facts, reads }
     }
-    let is_vector = |reg: Reg| program.classes[reg.0 as usize] == Class::Vector;
-    let has_constants = program.constants.iter().any(|&(reg, _)| is_vector(reg) && named.contains(&reg));
+
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The registers that an item reads.
+    fn reads(&self, at: usize) -> &[Reg] {
+        let start = at.checked_sub(1).map_or(0, |before| self.facts[before].reads_end);
+        &self.reads[start as usize..self.facts[at].reads_end as usize]
+    }
+
+    fn class(&self, reg: Reg) -> Class {
+        self.program.classes[reg.0 as usize]
+    }
+}
+
+/// The vector registers for a run: some are kept for constants, and some for values that live through it unnamed.
+fn room(run: &Run, (tier, live): (Tier, &[Interval]), registers: &mut Registers) -> usize {
+    let names = || run.reads.iter().copied().chain(run.facts.iter().filter_map(|facts| facts.writes));
+    let named = &mut registers.named;
+    names().for_each(|reg| named[reg.0 as usize] = true);
+    let is_named = |reg: Reg| named[reg.0 as usize];
+    let is_vector = |reg: Reg| run.class(reg) == Class::Vector;
+    let has_constants = run.program.constants.iter().any(|&(reg, _)| is_vector(reg) && is_named(reg));
     let lives_through = |n: usize| {
         let reg = Reg(n as u32);
-        let through = live[n].used && (live[n].start as usize) < start && live[n].end as usize >= end;
-        through && is_vector(reg) && !named.contains(&reg)
+        let through =
+            live[n].used && (live[n].start as usize) < run.range.start && live[n].end as usize >= run.range.end;
+        through && is_vector(reg) && !is_named(reg)
     };
     let has_others = (0..live.len()).any(lives_through);
+    names().for_each(|reg| named[reg.0 as usize] = false);
     let kept = [(has_constants, FOR_CONSTANTS), (has_others, FOR_OTHERS)];
     tier.registers() - kept.into_iter().filter(|(is_kept, _)| *is_kept).map(|(_, count)| count).sum::<usize>()
 }
 
-/// The most registers of a class that are live at once in a run, as the allocator counts: each from the first item that
+/// The most registers of a class that are live at once.
+#[derive(Clone, Copy)]
+struct AtOnce {
+    vectors: usize,
+    masks: usize,
+}
+
+/// The most registers that are live at once in an order of a run, as the allocator counts: each from the first item that
 /// names it to the last, and through the whole run if it is read before it is written.
-fn at_once(run: &[Item], class: Class, program: &MachineProgram, registers: &mut Registers) -> usize {
-    let is_of_class = |reg: Reg| program.classes[reg.0 as usize] == class;
+fn at_once(run: &Run, order: impl Iterator<Item = u32>, registers: &mut Registers) -> AtOnce {
     let (first, last) = (&mut registers.writer, &mut registers.last_use);
-    let mut named: Vec<Reg> = vec![];
-    for (at, item) in run.iter().enumerate() {
+    let mut named: Vec<Reg> = Vec::with_capacity(run.len());
+    for (at, item) in (0..).zip(order) {
+        let item = item as usize;
         let mut name = |reg: Reg, whole: bool| {
             let n = reg.0 as usize;
-            if !is_of_class(reg) {
-                return;
-            }
             if first[n].is_none() {
                 named.push(reg);
-                (first[n], last[n]) = if whole { (Some(0), Some(run.len())) } else { (Some(at), Some(at)) };
+                (first[n], last[n]) = if whole { (Some(0), run.len() as u32) } else { (Some(at), at) };
             }
-            last[n] = last[n].max(Some(at));
+            last[n] = last[n].max(at);
         };
-        item.uses(|reg| name(reg, true));
-        if let Some((reg, _)) = item.def() {
+        run.reads(item).iter().for_each(|&reg| name(reg, true));
+        if let Some(reg) = run.facts[item].writes {
             name(reg, false);
         }
     }
-    let mut change = vec![0i32; run.len() + 1];
+    // What begins at each place, less what has ended there.
+    let mut changes = vec![[0i32; 2]; run.len() + 1];
     for reg in named {
         let start = first[reg.0 as usize].take().expect("a named register");
-        let end = last[reg.0 as usize].take().expect("a named register");
-        change[start] += 1;
-        change[end.max(start + 1)] -= 1;
+        let class = match run.class(reg) {
+            Class::Vector => 0,
+            Class::Mask => 1,
+            Class::General => continue,
+        };
+        changes[start as usize][class] += 1;
+        changes[last[reg.0 as usize].max(start + 1) as usize][class] -= 1;
     }
-    let held = change.into_iter().scan(0, |held, by| {
-        *held += by;
-        Some(*held)
-    });
-    held.max().unwrap_or(0) as usize
+    let (mut held, mut most) = ([0; 2], [0; 2]);
+    for by in changes {
+        held = [held[0] + by[0], held[1] + by[1]];
+        most = [most[0].max(held[0]), most[1].max(held[1])];
+    }
+    AtOnce { vectors: most[0] as usize, masks: most[1] as usize }
 }
 
 /// The new order of a run, in which at most `room` vectors are live at once if there is one; `None` for its own order.
-fn chosen_order(
-    run: &[Item],
-    program: &MachineProgram,
-    (tier, room): (Tier, usize),
-    registers: &mut Registers,
-) -> Option<Vec<Item>> {
-    let in_order = |order: Vec<usize>| order.into_iter().map(|from| run[from]).collect::<Vec<Item>>();
-    let (way, order, cycles) = by_chains(run, program, tier, registers);
-    let order = in_order(order);
-    let masks = |order: &[Item], registers: &mut Registers| at_once(order, Class::Mask, program, registers);
-    let vectors = |order: &[Item], registers: &mut Registers| at_once(order, Class::Vector, program, registers);
-    let keeps_masks = |order: &[Item], registers: &mut Registers| masks(order, registers) <= MASKS;
-    let has_masks = keeps_masks(run, registers);
-    let may = |order: &[Item], registers: &mut Registers| !has_masks || keeps_masks(order, registers);
-    let width = vectors(&order, registers);
-    if width <= room && may(&order, registers) {
+fn chosen_order(run: &Run, room: usize, registers: &mut Registers) -> Option<Vec<u32>> {
+    let (way, order, cycles) = by_chains(run, registers);
+    let own = at_once(run, 0..run.len() as u32, registers);
+    let may = |live: AtOnce| own.masks > MASKS || live.masks <= MASKS;
+    let chains = at_once(run, order.iter().copied(), registers);
+    if chains.vectors <= room && may(chains) {
         return Some(order);
     }
-    let late = in_order(ordered(run, program, Way { late: true, ..way }, tier, registers).0);
-    let late_width = vectors(&late, registers);
-    let (order, width) = if late_width < width { (late, late_width) } else { (order, width) };
-    if !may(&order, registers) {
+    let (late, _) = ordered(run, Way { late: true, ..way }, registers);
+    let late_live = at_once(run, late.iter().copied(), registers);
+    let (order, live) = if late_live.vectors < chains.vectors { (late, late_live) } else { (order, chains) };
+    if !may(live) {
         return None;
     }
-    let own = vectors(run, registers);
-    (width <= room || cycles > SHORT || own > room.max(width)).then_some(order)
+    let width = live.vectors;
+    (width <= room || cycles > SHORT || own.vectors > room.max(width)).then_some(order)
 }
 
 /// A way to order a run.
@@ -181,34 +227,41 @@ struct Way {
 /// The order by chains and the cycles of the longest. Long chains begin before the stores of others; loads of short ones
 /// stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took twice as
 /// long with their loads together.
-fn by_chains(run: &[Item], program: &MachineProgram, tier: Tier, registers: &mut Registers) -> (Way, Vec<usize>, u32) {
+fn by_chains(run: &Run, registers: &mut Registers) -> (Way, Vec<u32>, u32) {
     let (apart, together) = (Way { by_object: true, late: false }, Way { by_object: false, late: false });
-    let kinds = run.iter().filter_map(|item| item.memory().map(|(_, stores)| stores));
+    let kinds = run.facts.iter().filter_map(|facts| facts.memory.map(|(_, stores)| stores));
     // No load stands behind a store.
     if !kinds.is_sorted() {
-        let (order, cycles) = ordered(run, program, apart, tier, registers);
+        let (order, cycles) = ordered(run, apart, registers);
         if cycles > LONG {
             return (apart, order, cycles);
         }
     }
-    let (order, cycles) = ordered(run, program, together, tier, registers);
+    let (order, cycles) = ordered(run, together, registers);
     (together, order, cycles)
 }
 
 /// Facts of each register in a run; none between runs.
 struct Registers {
     /// The last item that wrote it.
-    writer: Vec<Option<usize>>,
-    /// The items that have read it since.
-    readers: Vec<Vec<usize>>,
+    writer: Vec<Option<u32>>,
+    /// The last read of its value, by its number among the reads of the run.
+    last_read: Vec<Option<u32>>,
     /// The last item that reads its value.
-    last_use: Vec<Option<usize>>,
+    last_use: Vec<u32>,
+    /// True if the run names it.
+    named: Vec<bool>,
 }
 
 impl Registers {
     fn of(program: &MachineProgram) -> Registers {
         let count = program.classes.len();
-        Registers { writer: vec![None; count], readers: vec![vec![]; count], last_use: vec![None; count] }
+        Registers {
+            writer: vec![None; count],
+            last_read: vec![None; count],
+            last_use: vec![0; count],
+            named: vec![false; count],
+        }
     }
 }
 
@@ -217,7 +270,7 @@ struct Store {
     address: Address,
     at: usize,
     /// The item of the run that wrote the base, if one did.
-    base_by: Option<usize>,
+    base_by: Option<u32>,
 }
 
 /// An item that waits for another.
@@ -261,17 +314,11 @@ impl Edges {
 }
 
 /// The order of a run, and the cycles of its longest chain.
-fn ordered(
-    run: &[Item],
-    program: &MachineProgram,
-    Way { by_object, late }: Way,
-    tier: Tier,
-    registers: &mut Registers,
-) -> (Vec<usize>, u32) {
-    let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(3 * run.len());
+fn ordered(run: &Run, Way { by_object, late }: Way, registers: &mut Registers) -> (Vec<u32>, u32) {
+    let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(4 * run.len());
     let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if late { run.len() } else { 0 }];
     let mut waits = vec![0u32; run.len()];
-    let is_late: Vec<bool> = run.iter().map(|item| late && only_begins(item, program)).collect();
+    let is_late: Vec<bool> = (0..run.len()).map(|at| late && only_begins(run, at)).collect();
     let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
         edges.push((from as u32, Edge { to: to as u32, latency: latency as u16, reads }));
         if reads && is_late[from] {
@@ -279,29 +326,34 @@ fn ordered(
         }
         waits[to] += 1;
     };
-    let Registers { writer, readers, .. } = registers;
+    let Registers { writer, last_read, .. } = registers;
+    // The item of each read, and the read of the same value before it.
+    let mut reads: Vec<(u32, Option<u32>)> = Vec::with_capacity(run.reads.len());
     // Stores keep their order, and come after the loads before them.
     let (mut stores, mut loads): (Vec<Store>, Vec<usize>) = (vec![], vec![]);
     let mut last_general: Option<usize> = None;
-    for (at, item) in run.iter().enumerate() {
-        let def = item.def();
-        item.uses(|r| {
-            if let Some(from) = writer[r.0 as usize] {
-                edge_of(from, at, latency(&run[from], tier), true);
+    for (at, &Facts { writes, memory, .. }) in run.facts.iter().enumerate() {
+        for reg in run.reads(at) {
+            let n = reg.0 as usize;
+            if let Some(from) = writer[n] {
+                edge_of(from as usize, at, run.facts[from as usize].latency, true);
             }
-            readers[r.0 as usize].push(at);
-        });
-        let mut edge = |from: usize, to: usize, latency: u32| edge_of(from, to, latency, false);
-        if let Some((r, _)) = def {
-            let n = r.0 as usize;
-            readers[n].iter().filter(|&&reader| reader != at).for_each(|&reader| edge(reader, at, 0));
-            if let Some(from) = writer[n].filter(|&from| from != at) {
-                edge(from, at, 1);
-            }
-            readers[n].clear();
-            writer[n] = Some(at);
+            reads.push((at as u32, last_read[n].replace(reads.len() as u32)));
         }
-        let memory = item.memory();
+        let mut edge = |from: usize, to: usize, latency: u32| edge_of(from, to, latency, false);
+        if let Some(reg) = writes {
+            let n = reg.0 as usize;
+            let mut read = last_read[n].take();
+            while let Some((reader, before)) = read.map(|read| reads[read as usize]) {
+                if reader as usize != at {
+                    edge(reader as usize, at, 0);
+                }
+                read = before;
+            }
+            if let Some(from) = writer[n].replace(at as u32).filter(|&from| from as usize != at) {
+                edge(from as usize, at, 1);
+            }
+        }
         match memory {
             Some((address, true)) => {
                 loads.drain(..).for_each(|load| edge(load, at, 0));
@@ -312,7 +364,7 @@ fn ordered(
                 let may_change = |store: &&Store| {
                     let is_same = store.address.base == address.base;
                     let is_same = is_same && store.base_by == writer[address.base.0 as usize];
-                    !by_object || program.may_overlap(store.address, address, is_same)
+                    !by_object || run.program.may_overlap(store.address, address, is_same)
                 };
                 stores.iter().rev().find(may_change).iter().for_each(|store| edge(store.at, at, 1));
                 loads.push(at);
@@ -321,8 +373,8 @@ fn ordered(
         }
         let stores_memory = matches!(memory, Some((_, true)));
         // Instructions on general registers share the flags.
-        let general = match def {
-            Some((r, _)) => program.classes[r.0 as usize] == Class::General,
+        let general = match writes {
+            Some(reg) => run.class(reg) == Class::General,
             None => !stores_memory,
         };
         if general {
@@ -332,12 +384,8 @@ fn ordered(
             last_general = Some(at);
         }
     }
-    for item in run {
-        item.uses(|r| readers[r.0 as usize].clear());
-        if let Some((r, _)) = item.def() {
-            writer[r.0 as usize] = None;
-        }
-    }
+    run.reads.iter().for_each(|reg| last_read[reg.0 as usize] = None);
+    run.facts.iter().filter_map(|facts| facts.writes).for_each(|reg| writer[reg.0 as usize] = None);
     let after = Edges::of(&edges, run.len());
     let mut length = vec![0u32; run.len()];
     for at in (0..run.len()).rev() {
@@ -346,8 +394,8 @@ fn ordered(
     }
     // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
     // ready.
-    let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::new();
-    let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+    let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::with_capacity(run.len());
+    let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::with_capacity(run.len());
     let mut time = vec![0u32; run.len()];
     (0..run.len()).filter(|&at| waits[at] == 0).for_each(|at| later.push(Reverse((0, at))));
     let (mut now, mut begun) = (0, 0);
@@ -364,7 +412,7 @@ fn ordered(
         }
         let next = ready.pop().map(|(_, Reverse(at))| at);
         let Some(next) = next.or_else(|| put_off.first().copied().filter(|_| later.is_empty())) else {
-            now += 1;
+            now = later.peek().map_or(now, |&Reverse((at_time, _))| at_time);
             begun = 0;
             continue;
         };
@@ -387,7 +435,7 @@ fn ordered(
             if is_late[at] && !put_off.remove(&at) {
                 continue;
             }
-            out.push(at);
+            out.push(at as u32);
             begun += 1;
             release(at, now, &|edge| !is_late[at] || !edge.reads);
             if begun == WIDTH {
@@ -400,15 +448,15 @@ fn ordered(
 }
 
 /// Returns true if an item only begins the life of a vector: it loads one, or copies a constant.
-fn only_begins(item: &Item, program: &MachineProgram) -> bool {
+fn only_begins(run: &Run, at: usize) -> bool {
+    let (item, facts) = (&run.items[at], &run.facts[at]);
     let Some((to, false)) = item.def() else { return false };
-    if program.classes[to.0 as usize] != Class::Vector {
+    if run.class(to) != Class::Vector || !matches!(item, Item::Copy { .. } | Item::Inst(_)) {
         return false;
     }
-    let mut others = 0;
-    let is_constant = |reg: Reg| program.constants.iter().any(|(constant, _)| *constant == reg);
-    item.uses(|reg| others += usize::from(program.classes[reg.0 as usize] != Class::General && !is_constant(reg)));
-    others == 0 && matches!(item, Item::Copy { .. } | Item::Inst(_)) && item.memory().is_none_or(|(_, stores)| !stores)
+    let is_constant = |reg: Reg| run.program.constants.iter().any(|(constant, _)| *constant == reg);
+    let is_other = |&reg: &Reg| run.class(reg) != Class::General && !is_constant(reg);
+    !run.reads(at).iter().any(is_other) && facts.memory.is_none_or(|(_, stores)| !stores)
 }
 
 /// The approximate cycles until the result is ready.
