@@ -5,6 +5,7 @@ use super::emit::{Emit, Numbers};
 use super::walk::Walk;
 use cranefold_ir::{AccId, BufId, DType, Expr, Index, LoopVar, Stmt};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// The memory that an address lies in.
@@ -15,7 +16,10 @@ pub enum Base {
 }
 
 /// A base and the terms of an index whose variables are bound, outermost first.
-type Pattern = (Base, Vec<(LoopVar, i64)>);
+type Pattern = (Base, Terms);
+
+/// The terms of an index.
+type Terms = SmallVec<[(LoopVar, i64); 4]>;
 
 /// Elements in memory.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +56,7 @@ impl<N> Default for Pointers<N> {
 
 impl<N> Pointers<N> {
     /// The terms of an index over variables in scope, outermost first.
-    fn terms(&self, index: &Index) -> Vec<(LoopVar, i64)> {
+    fn terms(&self, index: &Index) -> Terms {
         self.scope.iter().map(|&v| (v, index.coefficient(v))).filter(|&(_, c)| c != 0).collect()
     }
 }
@@ -98,7 +102,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     fn pointer(&mut self, out: &mut E, base: Base, terms: &[(LoopVar, i64)]) -> (E::Number, i64) {
         match terms {
             [] => out.base(base),
-            _ => (self.pointers.moving[&(base, terms.to_vec())], 0),
+            _ => (self.pointers.moving[&(base, Terms::from_slice(terms))], 0),
         }
     }
 

@@ -5,6 +5,10 @@ use super::address::Base;
 use super::emit::Emit;
 use super::walk::Walk;
 use cranefold_ir::{DType, Def, Expr, Op, Scalar, Var};
+use smallvec::SmallVec;
+
+/// What an operation has of each operand.
+type OfOperands<T> = SmallVec<[T; 3]>;
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {
     /// The value of an expression, in a definition over `params`; written to `to` if it is given and that costs
@@ -26,7 +30,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 if let Some(value) = out.pattern(self, e, params, to)? {
                     return Ok(value);
                 }
-                let args = args.iter().map(|a| self.expr(out, a, params, None)).collect::<Result<Vec<_>, _>>()?;
+                let args = args.iter().map(|a| self.expr(out, a, params, None));
+                let args = args.collect::<Result<OfOperands<_>, _>>()?;
                 self.op(out, *op, *dtype, &args, to)
             }
             (_, Some(_)) => Err(Refused("a definition that reads memory".into())),
@@ -45,10 +50,10 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         args: &[Expr],
         to: Option<E::Register>,
     ) -> Result<Vec<E::Value>, Refused> {
-        let mut values = vec![];
-        for (n, arg) in args.iter().enumerate() {
+        let mut values = Vec::with_capacity(args.len() + def.lets.len());
+        for (arg, uses) in args.iter().zip(uses(def)) {
             let value = self.expr(out, arg, None, None)?;
-            values.push(if uses(def, n) <= 1 { value } else { out.reused(value) });
+            values.push(if uses <= 1 { value } else { out.reused(value) });
         }
         for value in &def.lets {
             let value = self.expr(out, value, Some(&values), None)?;
@@ -68,8 +73,8 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         args: &[E::Value],
         to: Option<E::Register>,
     ) -> Result<E::Value, Refused> {
-        let known: Vec<Option<Scalar>> = args.iter().map(E::known).collect();
-        if let Some(constants) = known.iter().copied().collect::<Option<Vec<_>>>() {
+        let known: OfOperands<Option<Scalar>> = args.iter().map(E::known).collect();
+        if let Some(constants) = known.iter().copied().collect::<Option<OfOperands<Scalar>>>() {
             return Ok(out.constant(op.eval(result, &constants)));
         }
         match known[..] {
@@ -84,12 +89,18 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
     }
 }
 
-/// The number of times that a definition names its parameter.
-fn uses(def: &Def, parameter: usize) -> usize {
-    let mut n = 0;
-    let mut count = |e: &Expr| n += usize::from(matches!(e, Expr::Var(Var(v), _) if *v as usize == parameter));
+/// The number of times that a definition names each of its parameters.
+fn uses(def: &Def) -> SmallVec<[usize; 8]> {
+    let mut uses = SmallVec::from_elem(0, def.params.len());
+    let mut count = |e: &Expr| {
+        if let Expr::Var(Var(v), _) = e
+            && let Some(uses) = uses.get_mut(*v as usize)
+        {
+            *uses += 1;
+        }
+    };
     def.lets.iter().chain(&def.results).for_each(|e| e.visit(&mut count));
-    n
+    uses
 }
 
 /// The reciprocal of a power of two: multiplying by it gives the bits of the division, and is faster.

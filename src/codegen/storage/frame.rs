@@ -81,6 +81,9 @@ impl Around {
 
     /// Adds places for the outer variables that the wide function names, loops from the outside in.
     fn wide(&self, body: &[Stmt], frame: &mut Frame) {
+        if self.loops.is_empty() && self.values.is_empty() {
+            return;
+        }
         let named = Named::of(body);
         for var in self.loops.iter().filter(|v| named.loops.contains(v)) {
             if !frame.counters.contains_key(var) {
@@ -158,6 +161,9 @@ pub struct Taken {
 impl Frame {
     /// The variables that a wide function takes.
     pub fn taken(&self, body: &[Stmt]) -> Taken {
+        if self.counters.is_empty() && self.values.is_empty() {
+            return Taken { counters: vec![], values: vec![] };
+        }
         let named = Named::of(body);
         let counters = self.counters.iter().filter(|(v, _)| named.loops.contains(v));
         let mut counters: Vec<(LoopVar, u64)> = counters.map(|(&v, &at)| (v, at)).collect();
