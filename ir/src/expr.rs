@@ -6,6 +6,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::{AccId, BufId, DType, DefId, Index, Op, Scalar, Var};
+use smallvec::SmallVec;
 
 /// A typed nest expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -101,7 +102,7 @@ impl Expr {
     /// # Panics
     /// If the operation does not accept the types.
     pub fn typed(op: Op, result: DType, args: Vec<Expr>) -> Expr {
-        let types: Vec<DType> = args.iter().map(Expr::dtype).collect();
+        let types: SmallVec<[DType; 3]> = args.iter().map(Expr::dtype).collect();
         assert!(op.accepts(result, &types), "{} does not take {types:?} to {result}", op.name());
         Expr::Op(op, result, args)
     }
@@ -215,7 +216,7 @@ impl Def {
         if !self.lets.is_empty() || self.results.len() != 1 {
             return false;
         }
-        let mut uses = vec![0; self.params.len()];
+        let mut uses: SmallVec<[u32; 8]> = SmallVec::from_elem(0, self.params.len());
         for result in &self.results {
             result.visit(&mut |e| {
                 if let Expr::Var(v, _) = e {

@@ -4,6 +4,7 @@
 
 use crate::{DType, Def, Expr, Scalar, Selection};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A program over buffers: loops, accumulators and stores.
@@ -540,15 +541,27 @@ impl Nest {
     /// The id of `def` among the definitions, added where it is new. If another definition has its name, a number
     /// follows the name: `finish_2`.
     pub fn define(&mut self, def: Def) -> DefId {
-        let mut name = def.name.clone();
+        self.known(&def).unwrap_or_else(|name| self.push_def(Def { name, ..def }))
+    }
+
+    /// The definition that does the same as another under its name.
+    ///
+    /// # Errors
+    /// The name for the new definition if there is none.
+    fn known(&self, def: &Def) -> Result<DefId, String> {
+        let mut name = Cow::Borrowed(def.name.as_str());
         for number in 2.. {
             match self.defs.iter().position(|d| d.name == name) {
                 None => break,
-                Some(known) if self.defs[known].does_the_same(&def) => return DefId(known as u32),
-                Some(_) => name = numbered(&def.name, number),
+                Some(known) if self.defs[known].does_the_same(def) => return Ok(DefId(known as u32)),
+                Some(_) => name = numbered(&def.name, number).into(),
             }
         }
-        self.defs.push(Def { name, ..def });
+        Err(name.into_owned())
+    }
+
+    fn push_def(&mut self, def: Def) -> DefId {
+        self.defs.push(def);
         DefId(self.defs.len() as u32 - 1)
     }
 
@@ -563,7 +576,7 @@ impl Nest {
         if def.is_simple() {
             return (vec![], vec![def.inline(&args)]);
         }
-        let id = self.define(def.clone());
+        let id = self.known(def).unwrap_or_else(|name| self.push_def(Def { name, ..def.clone() }));
         if let [result] = def.results.as_slice() {
             return (vec![], vec![Expr::Call(id, result.dtype(), args)]);
         }

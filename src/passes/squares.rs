@@ -59,13 +59,15 @@ struct Copies {
 impl Copies {
     /// The copies of a loop with those in it; `None` if it does anything else, or neighbours lie side by side.
     fn of(l: &Loop) -> Option<Copies> {
+        if l.var.over != Over::Position || l.kind != LoopKind::Parallel {
+            return None;
+        }
         let (band, body) = Band::of(l.clone())?;
         let mut pairs = body.iter().map(|s| {
             let Stmt::Set { index, value: Expr::Load(_, dtype, from), .. } = s else { return None };
             Some((index, from, dtype.bytes()))
         });
-        let are_copies =
-            l.var.over == Over::Position && l.kind == LoopKind::Parallel && pairs.clone().all(|pair| pair.is_some());
+        let are_copies = pairs.clone().all(|pair| pair.is_some());
         let (to, from, bytes) = pairs.next().flatten().filter(|_| are_copies)?;
         let extent = |var: LoopVar| band.loops.iter().find(|(v, _)| *v == var).map(|&(_, extent)| extent);
         let neighbours = |index: &Index| index.terms().find(|&(_, c)| c == 1).map(|(var, _)| var);

@@ -63,7 +63,11 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         }
     });
     let mut bound: FxHashMap<LoopVar, u64> = FxHashMap::default();
-    nest.visit(&mut |s| s.bound_loop_var().iter().for_each(|var| *bound.entry(*var).or_default() += 1));
+    nest.visit(&mut |s| {
+        if !matches!(s, Stmt::For(_)) {
+            s.bound_loop_var().iter().for_each(|var| *bound.entry(*var).or_default() += 1);
+        }
+    });
     let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
         let Stmt::For(l) = stmt else { return out.push(stmt) };
         let Extent::Const(n @ 1..) = l.extent else { return out.push(Stmt::For(l)) };
@@ -91,34 +95,36 @@ fn rebinds(body: &[Stmt], n: u64, bound: &FxHashMap<LoopVar, u64>) -> bool {
 }
 
 fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &FxHashSet<AccId>, target: Vectors) -> bool {
-    let vectors = l.body.iter().all(|s| match s {
-        Stmt::For(inner) => inner.kind == LoopKind::Lanes,
-        Stmt::Acc { .. } => l.var.over == Over::Output,
-        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
-        Stmt::Wide { .. }
-        | Stmt::Carry { .. }
-        | Stmt::Pick { .. }
-        | Stmt::Misalign { .. }
-        | Stmt::Rotate { .. }
-        | Stmt::Prefetch { .. } => false,
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
-    });
+    let vectors = || {
+        l.body.iter().all(|s| match s {
+            Stmt::For(inner) => inner.kind == LoopKind::Lanes,
+            Stmt::Acc { .. } => l.var.over == Over::Output,
+            Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
+            Stmt::Wide { .. }
+            | Stmt::Carry { .. }
+            | Stmt::Pick { .. }
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. } => false,
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
+        })
+    };
     let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));
-    let ops = n.saturating_mul(ops(&l.body, defs));
+    let ops = || n.saturating_mul(ops(&l.body, defs));
     match (l.kind, l.var.over) {
         (LoopKind::Lanes, _) => false,
         _ if n == 1 => true,
         (_, Over::Jam) if n > Schedule::MAX_JAM => false,
         (_, Over::Jam) => l.body.iter().all(|s| !matches!(s, Stmt::Wide { .. })),
-        (_, Over::Step) => vectors && ops <= STEP_OPS,
-        (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => vectors && n <= COLD,
+        (_, Over::Step) => vectors() && ops() <= STEP_OPS,
+        (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => n <= COLD && vectors(),
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
-            vectors && n <= SHORT && ops <= PARALLEL_OPS
+            n <= SHORT && vectors() && ops() <= PARALLEL_OPS
         }
         // A tile's output loop is unrolled: it has vectors inside, and perhaps a state of its own.
         (LoopKind::Parallel, Over::Output) => {
             let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_) | Stmt::Acc { .. }));
-            vectors && tile && n <= SHORT && ops <= PARALLEL_OPS && fit_registers(&l.body, n, target)
+            n <= SHORT && tile && vectors() && ops() <= PARALLEL_OPS && fit_registers(&l.body, n, target)
         }
         _ => false,
     }
@@ -155,14 +161,20 @@ fn ops(body: &[Stmt], defs: &[Def]) -> u64 {
 /// Returns true if a step in a wide function does so little that the end of the loop costs as much.
 fn is_light(l: &Loop, n: u64, defs: &[Def]) -> bool {
     let vectors = l.body.iter().all(|s| matches!(s, Stmt::For(inner) if inner.kind == LoopKind::Lanes));
+    if l.var.over != Over::Step || !vectors || n < 2 * GROUP {
+        return false;
+    }
     // A position would be computed in each step instead of once per loop.
     let mut counts = false;
     visit_exprs(&l.body, &mut |e| counts |= matches!(e, Expr::At(..)));
-    l.var.over == Over::Step && vectors && !counts && n >= 2 * GROUP && ops(&l.body, defs) <= LIGHT_OPS
+    !counts && ops(&l.body, defs) <= LIGHT_OPS
 }
 
 /// Returns true if the lanes of this loop are neighbours in an input in which the vectors inside it lie apart.
 fn crosses_lanes(l: &Loop) -> bool {
+    if l.var.over != Over::Lane || l.kind != LoopKind::Parallel {
+        return false;
+    }
     let loops = l.body.iter().filter(|s| !matches!(s, Stmt::Let { .. }));
     let lanes = |s: &Stmt| {
         let Stmt::For(inner) = s else { return None };
@@ -176,7 +188,7 @@ fn crosses_lanes(l: &Loop) -> bool {
             crosses |= apart && index.coefficient(l.var) == 1;
         }
     });
-    l.var.over == Over::Lane && l.kind == LoopKind::Parallel && crosses
+    crosses
 }
 
 /// Puts in `out` the loop unrolled by `group`, and its left-over iterations.
