@@ -14,9 +14,10 @@
 
 use crate::process::forks;
 use memmap2::{MmapMut, MmapRaw};
+use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The type of a compiled function.
 pub type Entry = unsafe extern "C" fn(*const *mut u8);
@@ -38,8 +39,10 @@ struct Slabs {
     all: Mutex<Vec<Slab>>,
     /// False once the system has refused to write: each code then has pages of its own.
     shares_pages: AtomicBool,
-    /// The file by which the system writes.
-    file: &'static str,
+    /// The name of the file by which the system writes.
+    name: &'static str,
+    /// The file, open since the first code was written.
+    file: OnceLock<File>,
 }
 
 impl Default for Memory {
@@ -50,7 +53,13 @@ impl Default for Memory {
 
 impl Memory {
     fn of(shares_pages: bool, file: &'static str) -> Memory {
-        Memory(Arc::new(Slabs { forks: forks(), all: Mutex::default(), shares_pages: shares_pages.into(), file }))
+        Memory(Arc::new(Slabs {
+            forks: forks(),
+            all: Mutex::default(),
+            shares_pages: shares_pages.into(),
+            name: file,
+            file: OnceLock::new(),
+        }))
     }
 
     /// Memory in which each code has pages of its own.
@@ -223,7 +232,7 @@ impl Taken {
             // SAFETY: whole pages of a mapping of ours that nobody else has, writable, and as many as the code takes.
             unsafe { self.start.copy_from_nonoverlapping(code.as_ptr(), code.len()) };
             protect(self.start, self.bytes, region::Protection::READ_EXECUTE)?;
-        } else if write_by_system(self.memory.0.file, self.start, code).is_err() {
+        } else if write_by_system(&self.memory.0, self.start, code).is_err() {
             self.memory.0.shares_pages.store(false, Ordering::Relaxed);
             return Ok(None);
         }
@@ -240,18 +249,27 @@ fn protect(start: *mut u8, bytes: usize, protection: region::Protection) -> io::
     unsafe { region::protect(start, bytes, protection) }.map_err(io::Error::other)
 }
 
-/// Has Linux copy code to memory that this process itself may not write to. The file is opened each time, so that it is
-/// the memory of this process, also after a fork.
-fn write_by_system(file: &str, start: *mut u8, code: &[u8]) -> io::Result<()> {
+/// Has Linux copy code to memory that this process itself may not write to. The file that was opened is the memory of the
+/// process that the slabs belong to: a child after a fork writes nothing by it.
+fn write_by_system(slabs: &Slabs, start: *mut u8, code: &[u8]) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::FileExt;
-        let memory = std::fs::File::options().write(true).open(file)?;
+        if slabs.forks != forks() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let memory = match slabs.file.get() {
+            Some(memory) => memory,
+            None => {
+                let opened = File::options().write(true).open(slabs.name)?;
+                slabs.file.get_or_init(|| opened)
+            }
+        };
         memory.write_all_at(code, start.expose_provenance() as u64)
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (file, start, code);
+        let _ = (slabs, start, code);
         Err(io::ErrorKind::Unsupported.into())
     }
 }
