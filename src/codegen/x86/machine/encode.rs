@@ -1,9 +1,11 @@
 //! Encodes a program after register allocation.
 
 use super::FrameFrom;
+use super::bytes;
 use super::check::places::Record;
 use super::code::{Arg, Class, Inst, Item, Label, MachineProgram, Reg, View};
 use super::constants::Pool;
+use super::encoding::{Encoding, encoding};
 use super::registers::{GENERAL, Home, Homes};
 use super::row::Number;
 use super::spills::{Spilled, replacing};
@@ -12,7 +14,7 @@ use super::tier::Tier;
 use crate::codegen::marks::Mark;
 use crate::codegen::storage::SCRATCH_ALIGN;
 use crate::codegen::x86::Refused;
-use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, OpKind, Register};
 
 /// Machine code.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub struct Encoded {
 /// The machine code; spilled registers lie `spills_at` bytes into the frame.
 ///
 /// # Errors
-/// An error if the encoder refuses an instruction: a bug of ours.
+/// An error if the instruction set lacks an instruction: a bug of ours.
 pub fn encode(
     program: &MachineProgram,
     homes: &Homes,
@@ -43,8 +45,7 @@ pub fn encode(
         homes,
         tier,
         frame: spills_at,
-        encoder: Encoder::new(64),
-        at: 0,
+        bytes: Vec::with_capacity(8 * program.items.len()),
         labels: vec![None; program.labels()],
         jumps: vec![],
         constants: vec![],
@@ -103,13 +104,15 @@ const NOTHING: [&[u8]; 9] = [
     &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
 ];
 
+/// The encoding of a move to a register.
+const LOAD: Encoding = encoding(Code::Mov_r64_rm64);
+
 struct Writer<'a> {
     program: &'a MachineProgram,
     homes: &'a Homes,
     tier: Tier,
     frame: u64,
-    encoder: Encoder,
-    at: usize,
+    bytes: Vec<u8>,
     labels: Vec<Option<usize>>,
     /// The places of distances to labels, 4 bytes each.
     jumps: Vec<(usize, Label)>,
@@ -120,54 +123,63 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, instruction: Instruction) -> Result<(), Refused> {
+    /// The place of the next byte.
+    fn at(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Writes an instruction; returns the place of the distance to an operand behind the code.
+    fn write(&mut self, (encoding, instruction): (&Encoding, Instruction)) -> Option<usize> {
         self.record.wrote(instruction);
-        let refused = |e: IcedError| Refused(format!("{:?}: {e}", instruction.code()));
-        self.at += self.encoder.encode(&instruction, self.at as u64).map_err(refused)?;
-        Ok(())
+        bytes::write(encoding, &instruction, &mut self.bytes)
     }
 
     /// Makes a frame on the stack at a multiple of 64 bytes; the stack's old end lies behind it.
     fn begin_frame(&mut self, bytes: u64) -> Result<(), Refused> {
+        const TOUCH: Encoding = encoding(Code::Mov_rm8_imm8);
+        const LOAD_ADDRESS: Encoding = encoding(Code::Lea_r64_m);
+        const AND: Encoding = encoding(Code::And_rm64_imm8);
+        const STORE: Encoding = encoding(Code::Mov_rm64_r64);
         let below = |bytes: u64| MemoryOperand::with_base_displ(Register::RSP, -(bytes as i64));
         for page in 1..=(bytes + 8 + SCRATCH_ALIGN) / PAGE {
-            self.framing(Instruction::with2(Code::Mov_rm8_imm8, below(page * PAGE), 0))?;
+            self.framing(&TOUCH, Instruction::with2(Code::Mov_rm8_imm8, below(page * PAGE), 0))?;
         }
-        self.framing(Instruction::with2(Code::Lea_r64_m, Register::RSI, below(bytes + 8)))?;
-        self.framing(Instruction::with2(Code::And_rm64_imm8, Register::RSI, -(SCRATCH_ALIGN as i32)))?;
+        self.framing(&LOAD_ADDRESS, Instruction::with2(Code::Lea_r64_m, Register::RSI, below(bytes + 8)))?;
+        self.framing(&AND, Instruction::with2(Code::And_rm64_imm8, Register::RSI, -(SCRATCH_ALIGN as i32)))?;
         let old_end = MemoryOperand::with_base_displ(Register::RSI, bytes as i64);
-        self.framing(Instruction::with2(Code::Mov_rm64_r64, old_end, Register::RSP))?;
-        self.framing(Instruction::with2(Code::Mov_r64_rm64, Register::RSP, Register::RSI))
+        self.framing(&STORE, Instruction::with2(Code::Mov_rm64_r64, old_end, Register::RSP))?;
+        self.framing(&LOAD, Instruction::with2(Code::Mov_r64_rm64, Register::RSP, Register::RSI))
     }
 
     /// Ends the frame that [`begin_frame`](Self::begin_frame) made.
     fn end_frame(&mut self, bytes: u64) -> Result<(), Refused> {
         let old_end = MemoryOperand::with_base_displ(Register::RSI, bytes as i64);
-        self.framing(Instruction::with2(Code::Mov_r64_rm64, Register::RSP, old_end))
+        self.framing(&LOAD, Instruction::with2(Code::Mov_r64_rm64, Register::RSP, old_end))
     }
 
     /// Writes an instruction around the program, which names no virtual registers.
-    fn framing(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), Refused> {
-        let refused = |e: IcedError| Refused(format!("the frame: {e}"));
-        self.at += self.encoder.encode(&instruction.map_err(refused)?, self.at as u64).map_err(refused)?;
+    fn framing(&mut self, encoding: &Encoding, instruction: Result<Instruction, IcedError>) -> Result<(), Refused> {
+        let instruction = instruction.map_err(|e| Refused(format!("the frame: {e}")))?;
+        bytes::write(encoding, &instruction, &mut self.bytes);
         Ok(())
     }
 
-    /// The instruction of the tier, without its operands.
-    fn bare(&self, opcode: Opcode) -> Result<Instruction, Refused> {
+    /// The instruction of the tier, without its operands, and its encoding.
+    fn bare(&self, opcode: Opcode) -> Result<(&'static Encoding, Instruction), Refused> {
         let form = opcode.row().form(self.tier).ok_or_else(|| Refused(format!("{opcode:?} in {:?}", self.tier)))?;
         let mut i = Instruction::default();
         i.set_code(form.code);
-        Ok(i)
+        Ok((&form.encoding, i))
     }
 
     /// Writes an instruction of one register of the machine, or of none.
     fn plain(&mut self, opcode: Opcode, register: Option<Register>) -> Result<(), Refused> {
-        let mut i = self.bare(opcode)?;
+        let (encoding, mut i) = self.bare(opcode)?;
         if let Some(register) = register {
             i.set_op0_register(register);
         }
-        self.write(i)
+        self.write((encoding, i));
+        Ok(())
     }
 
     fn item(&mut self, item: &Item) -> Result<(), Refused> {
@@ -178,23 +190,23 @@ impl Writer<'_> {
             Item::Quotient { .. } => unreachable!("its instructions were written by `quotients`"),
             Item::Enter(number) => {
                 self.align();
-                self.marks.push((self.at, Mark::Enter(number)));
+                self.marks.push((self.at(), Mark::Enter(number)));
                 Ok(())
             }
             Item::Leave => {
-                self.marks.push((self.at, Mark::Leave));
+                self.marks.push((self.at(), Mark::Leave));
                 Ok(())
             }
             Item::Label(label) => {
-                self.labels[label.0 as usize] = Some(self.at);
+                self.labels[label.0 as usize] = Some(self.at());
                 Ok(())
             }
             Item::Jump(opcode, label) => {
-                let mut i = self.bare(opcode)?;
+                let (encoding, mut i) = self.bare(opcode)?;
                 i.set_op0_kind(OpKind::NearBranch64);
-                i.set_near_branch64(self.at as u64);
-                self.write(i)?;
-                self.jumps.push((self.at - 4, label));
+                i.set_near_branch64(self.at() as u64);
+                self.write((encoding, i));
+                self.jumps.push((self.at() - 4, label));
                 Ok(())
             }
         }
@@ -202,12 +214,11 @@ impl Writer<'_> {
 
     /// Aligns the begin of a loop to the blocks in which the processor fetches instructions.
     fn align(&mut self) {
-        let mut missing = self.at.next_multiple_of(LOOP_ALIGN) - self.at;
+        let mut missing = self.at().next_multiple_of(LOOP_ALIGN) - self.at();
         while missing > 0 {
             // One instruction of up to 9 bytes that does nothing.
             let bytes = missing.min(NOTHING.len());
-            NOTHING[bytes - 1].iter().for_each(|&byte| self.encoder.write_u8(byte));
-            self.at += bytes;
+            self.bytes.extend_from_slice(NOTHING[bytes - 1]);
             missing -= bytes;
         }
     }
@@ -237,12 +248,13 @@ impl Writer<'_> {
             Class::Vector => Opcode::Vmovdqa,
         };
         let view = full_view(class, self.tier);
-        let mut i = self.bare(opcode)?;
+        let (encoding, mut i) = self.bare(opcode)?;
         for (n, number) in [(0, to), (1, from)] {
             i.set_op_kind(n, OpKind::Register);
             i.set_op_register(n, physical(class, number, view));
         }
-        self.write(i)
+        self.write((encoding, i));
+        Ok(())
     }
 
     /// Writes `to = a * b + c`. The operand that the instruction replaces is copied first if it has another place.
@@ -296,7 +308,7 @@ impl Writer<'_> {
                 }
             }
         }
-        let mut i = self.bare(inst.opcode)?;
+        let (encoding, mut i) = self.bare(inst.opcode)?;
         let mut constant = None;
         for (n, arg) in inst.args.iter().enumerate() {
             let n = n as u32;
@@ -322,7 +334,7 @@ impl Writer<'_> {
                 Arg::Pool(entry, broadcast) => {
                     i.set_op_kind(n, OpKind::Memory);
                     i.set_memory_base(Register::RIP);
-                    i.set_memory_displacement64(self.at as u64);
+                    i.set_memory_displacement64(self.at() as u64);
                     i.set_memory_displ_size(8);
                     i.set_is_broadcast(broadcast);
                     constant = Some(entry);
@@ -349,11 +361,9 @@ impl Writer<'_> {
             i.set_op_mask(self.register(mask, View::K, &scratch));
             i.set_zeroing_masking(inst.zeroing);
         }
-        let start = self.at;
-        self.write(i)?;
-        if let Some(entry) = constant {
-            let place = start + self.encoder.get_constant_offsets().displacement_offset();
-            self.constants.push((place, self.at, entry));
+        let place = self.write((encoding, i));
+        if let (Some(entry), Some(place)) = (constant, place) {
+            self.constants.push((place, self.at(), entry));
         }
         match spilled.stored {
             Some(to) => {
@@ -391,7 +401,7 @@ impl Writer<'_> {
             (Class::Vector, Tier::Avx512, true) => Opcode::Vmovdqu32,
             (Class::Vector, Tier::Avx512, false) => Opcode::Vmovdqu32Store,
         };
-        let mut i = self.bare(opcode)?;
+        let (encoding, mut i) = self.bare(opcode)?;
         let (at, memory) = if load { (0, 1) } else { (1, 0) };
         i.set_op_kind(at, OpKind::Register);
         let class = self.program.classes[reg.0 as usize];
@@ -400,7 +410,8 @@ impl Writer<'_> {
         i.set_memory_base(Register::RSI);
         i.set_memory_displacement64(self.slot(reg));
         i.set_memory_displ_size(1);
-        self.write(i)
+        self.write((encoding, i));
+        Ok(())
     }
 
     fn register(&self, reg: Reg, view: View, scratch: &[Vec<(Reg, u8)>; 3]) -> Register {
@@ -419,7 +430,7 @@ impl Writer<'_> {
     }
 
     fn finish(mut self, pool: &Pool) -> Result<Encoded, Refused> {
-        let mut bytes = self.encoder.take_buffer();
+        let mut bytes = std::mem::take(&mut self.bytes);
         let code_bytes = bytes.len();
         for (place, label) in &self.jumps {
             let target = self.labels[label.0 as usize].ok_or_else(|| Refused("a jump to nowhere".into()))?;

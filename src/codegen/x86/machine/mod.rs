@@ -11,16 +11,18 @@
 //! | [`nontemporal`] | tests the addresses of stores past the caches |
 //! | [`constants`] | gives each constant a register around a loop, or a place in memory |
 //! | [`registers`] | linear-scan register allocation over the intervals of [`live`]; the frame holds the rest |
-//! | [`encode`] | writes the bytes; operands in the frame are those of [`spills`] |
+//! | [`encode`] | writes the [`bytes`] of each instruction by its [`encoding`]; operands in the frame are those of [`spills`] |
 //!
 //! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass.
 
+mod bytes;
 mod check;
 mod coalesce;
 pub mod code;
 mod constants;
 mod dead;
 pub mod encode;
+mod encoding;
 mod live;
 mod maxima;
 pub mod nontemporal;
@@ -63,7 +65,7 @@ pub enum FrameFrom {
 /// `spills_at` bytes into the frame.
 ///
 /// # Errors
-/// An error if the encoder refuses an instruction: a bug of ours.
+/// An error if the instruction set lacks an instruction: a bug of ours.
 pub fn assemble(
     mut program: MachineProgram,
     tier: Tier,

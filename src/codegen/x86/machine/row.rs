@@ -1,5 +1,6 @@
 //! The facts of a machine instruction, a row of the [`table`](super::table).
 
+use super::encoding::Encoding;
 use super::tier::Tier;
 use iced_x86::Code;
 
@@ -17,8 +18,10 @@ pub enum First {
 /// The instruction of a row in one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// Its encoding.
+    /// Its name.
     pub code: Code,
+    /// Its encoding.
+    pub encoding: Encoding,
     /// Cycles from its operands to its result.
     pub cycles: u32,
 }
@@ -107,8 +110,8 @@ pub struct Row {
 
 impl Row {
     /// The instruction of a tier, if it has one.
-    pub fn form(&self, tier: Tier) -> Option<Form> {
-        if tier.is_512() { self.avx512 } else { self.avx2 }
+    pub fn form(&self, tier: Tier) -> Option<&Form> {
+        if tier.is_512() { self.avx512.as_ref() } else { self.avx2.as_ref() }
     }
 }
 

@@ -16,6 +16,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::encoding::encoding;
 use super::row::*;
 use iced_x86::Code::*;
 
@@ -57,7 +58,7 @@ macro_rules! form {
         None
     };
     ($code:ident: $cycles:literal) => {
-        Some(Form { code: $code, cycles: $cycles })
+        Some(Form { code: $code, encoding: encoding($code), cycles: $cycles })
     };
 }
 

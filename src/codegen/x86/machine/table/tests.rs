@@ -1,5 +1,6 @@
 //! Tests of every row against the names of its forms in iced, and against the encoder and the decoder.
 
+use super::super::bytes;
 use super::*;
 use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, OpKind, Register};
 
@@ -169,6 +170,99 @@ fn register(word: &str, n: u32) -> Option<Register> {
 }
 
 #[test]
+fn forms_of_jumps_and_without_operands_encode() {
+    for (opcode, _, form, _) in forms() {
+        let named = Named::of(form.code);
+        let mut i = Instruction::default();
+        i.set_code(form.code);
+        match named.operands.first() {
+            None => {}
+            Some(first) if first.starts_with("rel32") => i.set_op_kind(0, OpKind::NearBranch64),
+            Some(_) => continue,
+        }
+        let (bytes, _) = own(&form, &i);
+        i.set_near_branch64(bytes.len() as u64);
+        assert_eq!(bytes, encoded(&i), "{opcode:?}");
+    }
+}
+
+#[test]
+fn instructions_of_frames_encode() {
+    use super::super::encoding::encoding;
+    use iced_x86::MemoryOperand;
+    let below = |bytes| MemoryOperand::with_base_displ(Register::RSP, -bytes);
+    let touch = |bytes| Instruction::with2(Code::Mov_rm8_imm8, below(bytes), 0);
+    let and = Instruction::with2(Code::And_rm64_imm8, Register::RSI, -64);
+    for (code, instruction) in
+        [(Code::Mov_rm8_imm8, touch(8)), (Code::Mov_rm8_imm8, touch(4096)), (Code::And_rm64_imm8, and)]
+    {
+        let (instruction, mut bytes) = (instruction.expect("an instruction"), vec![]);
+        bytes::write(&encoding(code), &instruction, &mut bytes);
+        assert_eq!(bytes, encoded(&instruction), "{code:?}");
+    }
+}
+
+/// The bytes of an instruction, and the place of a distance in them.
+fn own(form: &Form, instruction: &Instruction) -> (Vec<u8>, Option<usize>) {
+    let mut own = vec![];
+    let place = bytes::write(&form.encoding, instruction, &mut own);
+    (own, place)
+}
+
+/// The bytes of an instruction as the encoder of `iced_x86` writes them.
+fn encoded(instruction: &Instruction) -> Vec<u8> {
+    let mut encoder = Encoder::new(64);
+    encoder.encode(instruction, 0).unwrap_or_else(|e| panic!("{instruction:?}: {e}"));
+    encoder.take_buffer()
+}
+
+/// The instruction with registers of each kind of number, numbers of each sign, and each kind of address.
+fn with_other_operands(first: Instruction, named: &Named, in_memory: bool) -> Vec<Instruction> {
+    let mut all = vec![];
+    let vectors = if format!("{:?}", first.code()).starts_with("EVEX") { 32 } else { 16 };
+    for step in [0, 3, 7, 8, 13, 17, 31] {
+        let mut i = first;
+        for (at, word) in (0..).zip(&named.operands) {
+            match i.op_kind(at) {
+                OpKind::Register => {
+                    let most = match word.as_bytes()[0] {
+                        b'k' => 7,
+                        b'r' => 16,
+                        _ => vectors,
+                    };
+                    i.set_op_register(at, register(word, (step + 5 * at) % most).expect("a register"));
+                }
+                OpKind::Immediate8 => i.set_immediate8((step * 9) as u8),
+                OpKind::Immediate32 => i.set_immediate32(step.wrapping_mul(0x1234_5677)),
+                OpKind::Immediate32to64 => i.set_immediate32to64(-i64::from(step) * 99),
+                OpKind::Immediate64 => i.set_immediate64(u64::from(step).wrapping_mul(0x0123_4567_89ab_cdef)),
+                _ => {}
+            }
+        }
+        if i.op_mask() != Register::None {
+            i.set_op_mask(Register::K1 + step % 7);
+            i.set_zeroing_masking(named.merges && !in_memory && step > 7);
+        }
+        if !in_memory {
+            all.push(i);
+            continue;
+        }
+        for base in 0..16 {
+            i.set_memory_base(Register::RAX + base);
+            for offset in [0i64, 4, 8, 16, 31, 32, 64, -64, 127, -128, 128, -129, 4096, 8128, -8192, 1 << 20] {
+                i.set_memory_displacement64(offset as u64);
+                i.set_memory_displ_size(u32::from(offset != 0));
+                all.push(i);
+            }
+            i.set_memory_displacement64(0);
+            i.set_memory_displ_size(1);
+            all.push(i);
+        }
+    }
+    all
+}
+
+#[test]
 fn forms_encode_and_decode() {
     for (opcode, row, form, is_512) in forms().filter(|form| form.1.shape.operands > 0) {
         let named = Named::of(form.code);
@@ -204,9 +298,20 @@ fn forms_encode_and_decode() {
             if is_512 && matches!(row.masking, Masking::Merges(_) | Masking::Picks | Masking::Holds) {
                 i.set_op_mask(Register::K5);
             }
-            let mut encoder = Encoder::new(64);
-            encoder.encode(&i, 0).unwrap_or_else(|e| panic!("{opcode:?} with memory {in_memory}: {e}"));
-            let bytes = encoder.take_buffer();
+            let bytes = encoded(&i);
+            for i in with_other_operands(i, &named, in_memory) {
+                assert_eq!(own(&form, &i).0, encoded(&i), "{opcode:?}: {i:?}");
+            }
+            if in_memory {
+                // Memory behind the code, here at the end of the instruction.
+                i.set_memory_base(Register::RIP);
+                i.set_memory_displ_size(8);
+                let (bytes, place) = own(&form, &i);
+                i.set_memory_displacement64(bytes.len() as u64);
+                assert_eq!(bytes, encoded(&i), "{opcode:?}");
+                let place = place.expect("a distance");
+                assert_eq!(bytes[place..place + 4], [0; 4], "{opcode:?}");
+            }
             let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
             assert_eq!((decoded.code(), decoded.op_count()), (form.code, row.shape.operands as u32), "{opcode:?}");
             if let (true, Memory::Each(each)) = (in_memory, row.memory) {
