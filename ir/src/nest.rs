@@ -280,12 +280,18 @@ ids! {
 }
 
 /// An affine function of loop variables, in elements: `64*k0 + l0 + 3`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Index {
     /// The constant term.
     pub offset: i64,
     /// The terms in order of the variables, no coefficient 0.
     terms: SmallVec<[(LoopVar, i64); 2]>,
+}
+
+impl Clone for Index {
+    fn clone(&self) -> Index {
+        Index { offset: self.offset, terms: SmallVec::from_slice(&self.terms) }
+    }
 }
 
 impl Index {
@@ -378,6 +384,11 @@ impl Loop {
     /// A loop with a constant number of iterations.
     pub fn new(var: LoopVar, extent: u64, kind: LoopKind, body: Vec<Stmt>) -> Loop {
         Loop { var, extent: Extent::Const(extent), kind, body }
+    }
+
+    /// The loop with its statements, which leaves none behind.
+    pub fn take(&mut self) -> Loop {
+        Loop { body: std::mem::take(&mut self.body), ..*self }
     }
 }
 

@@ -191,11 +191,12 @@ impl<'a> Accesses<'a> {
 impl Aligner<'_> {
     /// The body with lines in its wide functions.
     fn wide_functions(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
-        rewrite(body, &mut |stmt, out| {
-            let Stmt::Wide { body } = stmt else { return out.push(stmt) };
-            let body = self.body(body);
+        rewrite(body, &mut |stmt| {
+            let Stmt::Wide { body } = stmt else { return None };
+            let aligned = self.body(std::mem::take(body));
             let places = self.places.drain(..).map(Place::bind);
-            out.push(Stmt::Wide { body: places.chain(body).collect() });
+            body.extend(places.chain(aligned));
+            None
         })
     }
 
@@ -313,15 +314,16 @@ impl Aligner<'_> {
         let Extent::Const(trips) = l.extent else { return vec![Stmt::For(l)] };
         let Lines { first: (buf, start), lanes, rings } = lines;
         let place = self.place(buf, &start, lanes);
-        let shifted = |s: Stmt| {
-            let load = |e: Expr| match e {
-                Expr::Load(buf, dtype, index) => Expr::Load(buf, dtype, index.plus(place, -1)),
-                e @ (Expr::Const(_) | Expr::Var(..) | Expr::Read(..) | Expr::At(..)) => e,
-                e @ (Expr::Op(..) | Expr::Call(..)) => e,
-            };
-            rewrite(vec![s], &mut |s, out| out.push(s.map_exprs(&mut |e| e.rewrite(&mut { load }))))
-        };
-        let body: Vec<Stmt> = l.body.into_iter().flat_map(shifted).collect();
+        let body = rewrite(l.body, &mut |stmt| {
+            for e in stmt.exprs_mut() {
+                e.each_mut(&mut |e| match e {
+                    Expr::Load(_, _, index) => *index = std::mem::take(index).plus(place, -1),
+                    Expr::Const(_) | Expr::Var(..) | Expr::Read(..) | Expr::At(..) => {}
+                    Expr::Op(..) | Expr::Call(..) => {}
+                });
+            }
+            None
+        });
         let at = |body: &[Stmt], n: u64, names: &mut Names| {
             renamed(substitute(body.to_vec(), l.var, &Index::constant(n as i64)), names)
         };

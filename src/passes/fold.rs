@@ -52,10 +52,10 @@ pub fn fold(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     read_beyond(&nest.body, &mut kept);
     let side_by_side = set_side_by_side(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| {
+    nest.body = rewrite(body, &mut |stmt| {
         let values = |accs: &[AccId]| accs.iter().map(|acc| declared[acc]).collect::<Vec<StateAcc>>();
         match stmt {
-            Stmt::Fold { accs, def, present, lanes, elems } => {
+            &mut Stmt::Fold { ref accs, def, present, lanes, elems } => {
                 let has_vectors = |acc: &AccId| {
                     let Some(&(fewest, most)) = side_by_side.get(acc) else { return false };
                     let vector = u64::from(vectors.bits / 8) / declared[acc].dtype.bytes();
@@ -63,16 +63,16 @@ pub fn fold(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
                 };
                 let by_lane = !elems.is_power_of_two() && accs.iter().all(has_vectors);
                 let fold = Fold { def: nest.def(def).clone(), present, lanes, elems, by_lane };
-                out.extend(fold.write_out(&values(&accs), &kept, &mut nest, &mut names));
+                Some(fold.write_out(&values(accs), &kept, &mut nest, &mut names))
             }
-            Stmt::Merge { accs, def, blocks, elems } => {
+            &mut Stmt::Merge { ref accs, def, blocks, elems } => {
                 let def = nest.def(def).clone();
-                out.extend(merged(&def, &values(&accs), (blocks, elems), &mut nest, &mut names));
+                Some(merged(&def, &values(accs), (blocks, elems), &mut nest, &mut names))
             }
-            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => out.push(other),
-            other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => out.push(other),
-            other @ (Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => out.push(other),
-            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => None,
+            Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => None,
+            Stmt::Select { .. } | Stmt::Transpose(_) => None,
+            Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => None,
         }
     });
     nest

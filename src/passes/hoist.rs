@@ -20,20 +20,27 @@ use rustc_hash::FxHashSet;
 pub fn hoist(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let buffers = nest.buffers.clone();
-    let body = rewrite(nest.body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
+    let body = rewrite(nest.body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
         match l.kind {
             // What never runs may name elements that there are not.
-            _ if l.extent == Extent::Const(0) => out.push(Stmt::For(l)),
-            LoopKind::Parallel | LoopKind::Seq => out.extend(out_of(l, &buffers, &mut names)),
-            LoopKind::Lanes => out.push(Stmt::For(l)),
+            _ if l.extent == Extent::Const(0) => None,
+            LoopKind::Parallel | LoopKind::Seq => {
+                let mut before = out_of(l, &buffers, &mut names);
+                if before.is_empty() {
+                    return None;
+                }
+                before.push(Stmt::For(l.take()));
+                Some(before)
+            }
+            LoopKind::Lanes => None,
         }
     });
     Nest { body, ..nest }
 }
 
-/// The loop after the reads that are hoisted out of it; inner loops have been handled before.
-fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
+/// The reads that are hoisted out of a loop; inner loops have been handled before.
+fn out_of(l: &mut Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
     let mut changed: FxHashSet<AccId> = FxHashSet::default();
     let mut bound: FxHashSet<LoopVar> = FxHashSet::from_iter([l.var]);
     for stmt in &l.body {
@@ -50,13 +57,12 @@ fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
         Expr::Const(_) | Expr::Var(..) | Expr::Op(..) | Expr::Call(..) => false,
     };
     let mut before: Vec<Stmt> = vec![];
-    let mut body = vec![];
-    for mut stmt in l.body {
-        if let Stmt::Let { value, .. } = &stmt
+    l.body.retain_mut(|stmt| {
+        if let Stmt::Let { var, value } = stmt
             && moves(value)
         {
-            before.push(stmt);
-            continue;
+            before.push(Stmt::Let { var: *var, value: value.clone() });
+            return false;
         }
         let mut hoisted = |e: &mut Expr| {
             if !moves(e) {
@@ -74,8 +80,7 @@ fn out_of(l: Loop, buffers: &[Buffer], names: &mut Names) -> Vec<Stmt> {
             *e = Expr::Var(var, e.dtype());
         };
         stmt.exprs_mut().iter_mut().for_each(|e| e.each_mut(&mut hoisted));
-        body.push(stmt);
-    }
-    before.push(Stmt::For(Loop { body, ..l }));
+        true
+    });
     before
 }

@@ -64,11 +64,11 @@ use cranefold_ir::{AccId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Ove
 pub fn interchange(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
+    nest.body = rewrite(body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
         match schedule.tile_of(l.var).map(|tile| tile.transform) {
-            Some(transform @ (Transform::Blocks | Transform::Runs)) => out.extend(moved(l, transform, &mut names)),
-            _ => out.push(Stmt::For(l)),
+            Some(transform @ (Transform::Blocks | Transform::Runs)) => Some(moved(l.take(), transform, &mut names)),
+            _ => None,
         }
     });
     nest

@@ -25,15 +25,15 @@ use cranefold_ir::{AccId, Expr, Extent, Index, Names, Nest, Over, Stmt, Var};
 /// Legal because the updates keep their order. A loop with loops inside is left to `unroll`.
 pub fn jam(nest: Nest, _: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let body = rewrite(nest.body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
+    let body = rewrite(nest.body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
         if l.var.over != Over::Jam || !is_straight(&l.body) {
-            return out.push(Stmt::For(l));
+            return None;
         }
         let Extent::Const(extent) = l.extent else { unreachable!("loops over jammed steps are constant") };
         let step = |j| renamed(substitute(l.body.clone(), l.var, &Index::constant(j as i64)), &mut names);
         let joined = join((0..extent).flat_map(step).collect());
-        out.extend(read_once(joined, &mut names))
+        Some(read_once(joined, &mut names))
     });
     Nest { body, ..nest }
 }

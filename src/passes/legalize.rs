@@ -60,20 +60,31 @@ pub fn legalize(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         let mut given = Given { buffers: &nest.buffers, names: &mut names, places: FxHashSet::default() };
         body = given.written_out(body);
     }
-    let mut body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone, out| match (stmt, zone) {
-        (Stmt::For(l), Zone::Outside) if l.kind == LoopKind::Lanes => {
-            match vectors != Vectors::NONE && is_vector(&l, &mut outside) {
-                true => split(l, &mut outside, &mut names, &mut |part| match is_of_memory(&part) {
+    let mut body = rewrite_zones(body, Zone::Outside, &mut |stmt, zone| {
+        let Stmt::For(l) = stmt else { return None };
+        match zone {
+            _ if l.kind != LoopKind::Lanes => None,
+            Zone::Outside if vectors == Vectors::NONE || !is_vector(l, &mut outside) => {
+                l.kind = LoopKind::Parallel;
+                None
+            }
+            Zone::Outside => {
+                let mut out = vec![];
+                split(l.take(), &mut outside, &mut names, &mut |part| match is_of_memory(&part) {
                     true => out.extend(substitute(part.body, part.var, &Index::constant(0))),
                     false => out.push(Stmt::For(part)),
-                }),
-                false => out.push(Stmt::For(Loop { kind: LoopKind::Parallel, ..l })),
+                });
+                Some(out)
+            }
+            Zone::Wide => {
+                if fits(l, &mut inside) {
+                    return None;
+                }
+                let mut out = vec![];
+                split(l.take(), &mut inside, &mut names, &mut |part| out.push(Stmt::For(part)));
+                Some(out)
             }
         }
-        (Stmt::For(l), Zone::Wide) if l.kind == LoopKind::Lanes => {
-            split(l, &mut inside, &mut names, &mut |part| out.push(Stmt::For(part)))
-        }
-        (other, _) => out.push(other),
     });
     let mut legal = LegalDefs { nest: &mut nest, defs, in_wide: vectors, known: FxHashMap::default() };
     legal.body(&mut body, Place::Scalars);
@@ -251,14 +262,26 @@ fn is_of_memory(l: &Loop) -> bool {
     found && l.extent == Extent::Const(1)
 }
 
+/// Returns true if the lanes of a loop are those of one vector.
+fn fits(l: &Loop, forms: &mut VectorForms) -> bool {
+    let Extent::Const(lanes) = l.extent else { return true };
+    let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
+    lanes <= most && part_of(lanes, forms) == lanes
+}
+
+/// The lanes of one vector, of so many that are left.
+fn part_of(left: u64, forms: &VectorForms) -> u64 {
+    if forms.has_masks() || left == 0 { left } else { 1 << left.ilog2() }
+}
+
 /// Calls `f` with loops over as many lanes as fit a vector.
 fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut(Loop)) {
     let Extent::Const(lanes) = l.extent else { return f(l) };
-    let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
-    let part_of = |left: u64| if forms.has_masks() || left == 0 { left } else { 1 << left.ilog2() };
-    if lanes <= most && part_of(lanes) == lanes {
+    if fits(&l, forms) {
         return f(l);
     }
+    let most = u64::from(forms.bits() / 8) / forms.widest_bytes(&l.body);
+    let part_of = |left: u64| part_of(left, forms);
     let mut start = 0;
     while start < lanes {
         let part = part_of(most.min(lanes - start));
@@ -282,9 +305,9 @@ fn is_later(stmt: &Stmt) -> bool {
 
 /// The body with the statements of wide functions in their place.
 fn without_wide(body: Vec<Stmt>) -> Vec<Stmt> {
-    rewrite(body, &mut |stmt, out| {
-        let Stmt::Wide { body } = stmt else { return out.push(stmt) };
-        out.extend(body);
+    rewrite(body, &mut |stmt| {
+        let Stmt::Wide { body } = stmt else { return None };
+        Some(std::mem::take(body))
     })
 }
 

@@ -18,22 +18,25 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Nest, Over, Stmt};
 /// whose outputs share folds stays apart for `share_folds`.
 pub fn merge_loops(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let shares = |l: &Loop| schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::SharedFolds);
-    let body = rewrite(nest.body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
-        let stays = matches!(&l.body[..], [Stmt::For(inner)] if shares(inner));
-        out.push(Stmt::For(if stays { l } else { join(l) }));
+    let body = rewrite(nest.body, &mut |stmt| {
+        if let Stmt::For(l) = stmt
+            && !matches!(&l.body[..], [Stmt::For(inner)] if shares(inner))
+        {
+            join(l);
+        }
+        None
     });
     Nest { body, ..nest }
 }
 
-fn join(outer: Loop) -> Loop {
-    let [Stmt::For(inner)] = outer.body.as_slice() else { return outer };
-    let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return outer };
+fn join(outer: &mut Loop) {
+    let [Stmt::For(inner)] = outer.body.as_slice() else { return };
+    let (Extent::Const(m), Extent::Const(n)) = (outer.extent, inner.extent) else { return };
     let parallel = outer.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
     let alike = (outer.var.over == Over::Block) == (inner.var.over == Over::Block);
-    if !parallel || !alike || !walks_as_one(&outer, inner, n) {
-        return outer;
+    if !parallel || !alike || !walks_as_one(outer, inner, n) {
+        return;
     }
     let drop_outer = substitute(inner.body.clone(), outer.var, &Index::default());
-    Loop::new(inner.var, m * n, LoopKind::Parallel, drop_outer)
+    *outer = Loop::new(inner.var, m * n, LoopKind::Parallel, drop_outer);
 }

@@ -47,12 +47,9 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, vector_bytes: u64) -> Vec<Stmt> {
     let declared = |s: &Stmt| if let Stmt::Acc { acc, .. } = s { Some(*acc) } else { None };
     let accs: Vec<AccId> = body.iter().filter_map(declared).collect();
     for acc in accs.into_iter().filter(|&acc| is_one_sum(acc, &body, nest)).collect::<Vec<_>>() {
-        body = rewrite(body, &mut |stmt, out| {
-            let Stmt::For(k) = stmt else { return out.push(stmt) };
-            match steps(&k, acc, nest, vector_bytes) {
-                Some(steps) => out.extend(steps),
-                None => out.push(Stmt::For(k)),
-            }
+        body = rewrite(body, &mut |stmt| {
+            let Stmt::For(k) = stmt else { return None };
+            steps(k, acc, nest, vector_bytes)
         });
     }
     body

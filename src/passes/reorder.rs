@@ -34,16 +34,16 @@ use rustc_hash::FxHashSet;
 /// neighbours, and each output picks a place of its own.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.transform == Transform::Steps);
-    let body = rewrite(nest.body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
-        if into_steps(l.var) && !selects(&l) {
-            out.extend(sink(l));
-        } else if schedule.in_flight > 1 && is_pair(&l, schedule.in_flight) && !selects(&l) {
-            let body = l.body.into_iter().flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] });
-            out.push(Stmt::For(Loop { body: body.collect(), ..l }));
-        } else {
-            out.push(Stmt::For(l));
+    let body = rewrite(nest.body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
+        if into_steps(l.var) && !selects(l) {
+            return Some(sink(l.take()));
         }
+        if schedule.in_flight > 1 && is_pair(l, schedule.in_flight) && !selects(l) {
+            let body = std::mem::take(&mut l.body).into_iter();
+            l.body = body.flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] }).collect();
+        }
+        None
     });
     Nest { body, ..nest }
 }

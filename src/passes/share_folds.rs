@@ -47,14 +47,11 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
     let mut names = Names::after(&nest);
     let declared = accumulators(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
+    nest.body = rewrite(body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
         let state = |acc: &AccId| declared[acc];
-        let shared = shares(&l).then(|| SharedFolds::of(&l, u64::from(vectors.bits / 8), &nest, state)).flatten();
-        match shared {
-            Some(shared) => out.extend(shared.written_out(&l, &mut nest, &mut names)),
-            None => out.push(Stmt::For(l)),
-        }
+        let shared = shares(l).then(|| SharedFolds::of(l, u64::from(vectors.bits / 8), &nest, state)).flatten();
+        shared.map(|shared| shared.written_out(l, &mut nest, &mut names))
     });
     nest
 }

@@ -47,12 +47,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub fn side_by_side(mut nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
-        match schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::Lanes) {
-            true => out.extend(moved(&l, &mut names).unwrap_or_else(|| vec![Stmt::For(l)])),
-            false => out.push(Stmt::For(l)),
-        }
+    nest.body = rewrite(body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
+        let is_tile = schedule.tile_of(l.var).is_some_and(|tile| tile.transform == Transform::Lanes);
+        is_tile.then(|| moved(l, &mut names)).flatten()
     });
     nest
 }

@@ -35,12 +35,9 @@ pub fn squares(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     }
     let mut names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    nest.body = rewrite(body, &mut |stmt, out| {
-        let copies = if let Stmt::For(l) = &stmt { Copies::of(l) } else { None };
-        match copies {
-            Some(copies) => copies.by_squares(&mut names, out),
-            None => out.push(stmt),
-        }
+    nest.body = rewrite(body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
+        Copies::of(l).map(|copies| copies.by_squares(&mut names))
     });
     nest
 }
@@ -83,7 +80,7 @@ impl Copies {
         })
     }
 
-    fn by_squares(self, names: &mut Names, out: &mut Vec<Stmt>) {
+    fn by_squares(self, names: &mut Names) -> Vec<Stmt> {
         let mut all = vec![];
         for across in pieces(self.across, names) {
             for along in pieces(self.along, names) {
@@ -99,7 +96,7 @@ impl Copies {
         for &(var, extent) in self.others.iter().rev() {
             all = vec![Stmt::For(Loop::new(var, extent, LoopKind::Parallel, all))];
         }
-        out.extend(all);
+        all
     }
 }
 

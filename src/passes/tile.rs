@@ -28,17 +28,17 @@ use cranefold_ir::{Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt};
 /// Always legal: the order of iterations does not change.
 pub fn tile(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
     let mut names = Names::after(&nest);
-    let body = rewrite(nest.body, &mut |stmt, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
+    let body = rewrite(nest.body, &mut |stmt| {
+        let Stmt::For(l) = stmt else { return None };
         match (schedule.tile_of(l.var), l.var.over) {
-            (Some(tile), _) => out.extend(split(l, tile.by, &mut names)),
+            (Some(tile), _) => Some(split(l.take(), tile.by, &mut names)),
             (_, Over::Step) if schedule.jam > 1 && is_innermost(&l.body) => {
-                out.extend(split_steps(l, schedule.jam, &mut names))
+                Some(split_steps(l.take(), schedule.jam, &mut names))
             }
             (_, Over::Block) if schedule.in_flight > 1 && l.kind == LoopKind::Parallel && !has_blocks(&l.body) => {
-                out.extend(split(l, schedule.in_flight, &mut names))
+                Some(split(l.take(), schedule.in_flight, &mut names))
             }
-            _ => out.push(Stmt::For(l)),
+            _ => None,
         }
     });
     Nest { body, ..nest }

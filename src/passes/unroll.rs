@@ -3,7 +3,7 @@
 use super::short::{GROUP, SHORT};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Zone, renamed, rewrite_zones, substitute, touched, visit_exprs};
+use cranefold_ir::analysis::{Access, Zone, renamed, rewrite_zones, substitute, touched, visit_accesses, visit_exprs};
 use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -68,21 +68,21 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
             s.bound_loop_var().iter().for_each(|var| *bound.entry(*var).or_default() += 1);
         }
     });
-    let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
-        let Extent::Const(n @ 1..) = l.extent else { return out.push(Stmt::For(l)) };
+    let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone| {
+        let Stmt::For(l) = stmt else { return None };
+        let Extent::Const(n @ 1..) = l.extent else { return None };
         if rebinds(&l.body, n, &bound) {
-            out.push(Stmt::For(l))
-        } else if is_short(&l, n, &nest.defs, &hot, vectors) {
-            write_out(l, n, &mut names, out)
-        } else if zone == Zone::Wide && is_light(&l, n, &nest.defs) {
-            in_groups(l, n, GROUP, &mut names, out)
-        } else if zone == Zone::Wide && crosses_lanes(&l) && n > SHORT {
-            in_groups(l, n, SHORT, &mut names, out)
-        } else if zone == Zone::Wide && crosses_lanes(&l) && n.saturating_mul(ops(&l.body, &nest.defs)) <= LINE_OPS {
-            write_out(l, n, &mut names, out)
+            None
+        } else if is_short(l, n, &nest.defs, &hot, vectors) {
+            Some(write_out(l.take(), n, &mut names))
+        } else if zone == Zone::Wide && is_light(l, n, &nest.defs) {
+            Some(in_groups(l.take(), n, GROUP, &mut names))
+        } else if zone == Zone::Wide && crosses_lanes(l) && n > SHORT {
+            Some(in_groups(l.take(), n, SHORT, &mut names))
+        } else if zone == Zone::Wide && crosses_lanes(l) && n.saturating_mul(ops(&l.body, &nest.defs)) <= LINE_OPS {
+            Some(write_out(l.take(), n, &mut names))
         } else {
-            out.push(Stmt::For(l))
+            None
         }
     });
     Nest { body, ..nest }
@@ -142,7 +142,13 @@ fn fit_registers(body: &[Stmt], n: u64, target: Vectors) -> bool {
 
 /// Returns true if the body touches no accumulator of a loop over steps.
 fn is_cold(body: &[Stmt], hot: &FxHashSet<AccId>) -> bool {
-    !hot.is_empty() && touched(body).is_disjoint(hot)
+    let mut is_hot = hot.is_empty();
+    for stmt in body {
+        visit_accesses(stmt, &mut |acc, access| {
+            is_hot |= matches!(access, Access::Read(_) | Access::Set(_) | Access::Transposed) && hot.contains(&acc);
+        });
+    }
+    !is_hot
 }
 
 /// The operations in the body, with the operations of the definitions it calls and its copies.
@@ -191,24 +197,27 @@ fn crosses_lanes(l: &Loop) -> bool {
     crosses
 }
 
-/// Puts in `out` the loop unrolled by `group`, and its left-over iterations.
-fn in_groups(l: Loop, n: u64, group: u64, names: &mut Names, out: &mut Vec<Stmt>) {
+/// The loop unrolled by `group`, and its left-over iterations.
+fn in_groups(l: Loop, n: u64, group: u64, names: &mut Names) -> Vec<Stmt> {
     let mut body = vec![];
     for i in 0..group {
         let at = Index::term(l.var, group as i64).offset_by(i as i64);
         body.extend(renamed(substitute(l.body.clone(), l.var, &at), names));
     }
     let (groups, rest) = (n / group, n % group);
-    out.push(Stmt::For(Loop { extent: Extent::Const(groups), body, ..l.clone() }));
+    let mut out = vec![Stmt::For(Loop { extent: Extent::Const(groups), body, ..l })];
     for i in n - rest..n {
         out.extend(renamed(substitute(l.body.clone(), l.var, &Index::constant(i as i64)), names));
     }
+    out
 }
 
-fn write_out(l: Loop, n: u64, names: &mut Names, out: &mut Vec<Stmt>) {
+fn write_out(l: Loop, n: u64, names: &mut Names) -> Vec<Stmt> {
+    let mut out = Vec::with_capacity(n as usize * l.body.len());
     for i in 0..n - 1 {
         let body = substitute(l.body.clone(), l.var, &Index::constant(i as i64));
         out.extend(renamed(body, names));
     }
     out.extend(substitute(l.body, l.var, &Index::constant(n as i64 - 1)));
+    out
 }

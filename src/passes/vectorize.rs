@@ -60,30 +60,27 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let mut inside = VectorForms::new(&nest.defs, vectors);
     let mut of_steps = FxHashMap::default();
     lanes_of_steps(&nest.body, false, schedule.width, &mut inside, &mut of_steps);
-    let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
-        let Stmt::For(l) = stmt else { return out.push(stmt) };
+    let body = rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone| {
+        let Stmt::For(l) = stmt else { return None };
         if l.kind != LoopKind::Parallel {
-            return out.push(Stmt::For(l));
+            return None;
         }
         match (zone, is_straight(&l.body)) {
-            (Zone::Wide, true) => out.extend(match lanes(&l, schedule.width, &mut inside) {
-                Some(lanes) => {
-                    let lanes = lanes.min(most_lanes(&l, schedule)).min(most_of_steps(&l, &of_steps));
-                    split(l, lanes, rest_in_wide, &mut names)
-                }
-                None => vec![Stmt::For(l)],
+            (Zone::Wide, true) => lanes(l, schedule.width, &mut inside).map(|lanes| {
+                let lanes = lanes.min(most_lanes(l, schedule)).min(most_of_steps(l, &of_steps));
+                split(l.take(), lanes, rest_in_wide, &mut names)
             }),
-            (Zone::Wide, false) => out.push(match outputs_in_vector(&l, schedule.width, &mut inside) {
-                Some(outputs) => joined(l, outputs, &mut names),
-                None => Stmt::For(l),
-            }),
-            (Zone::Outside, true) => out.extend(match lanes(&l, width_outside, &mut outside) {
-                Some(lanes) => split(l, lanes, Rest::Scalar, &mut names),
+            (Zone::Wide, false) => {
+                let outputs = outputs_in_vector(l, schedule.width, &mut inside)?;
+                Some(vec![joined(l.take(), outputs, &mut names)])
+            }
+            (Zone::Outside, true) => match lanes(l, width_outside, &mut outside) {
+                Some(lanes) => Some(split(l.take(), lanes, Rest::Scalar, &mut names)),
                 // Beside wide functions, accumulators live in memory anyway.
-                None if is_wide => vec![Stmt::For(l)],
-                None => scalar(l, width_outside, &mut names),
-            }),
-            (Zone::Outside, false) => out.push(Stmt::For(l)),
+                None if is_wide => None,
+                None => Some(scalar(l.take(), width_outside, &mut names)),
+            },
+            (Zone::Outside, false) => None,
         }
     });
     Nest { body, ..nest }

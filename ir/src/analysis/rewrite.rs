@@ -2,7 +2,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::{AccId, Expr, Index, LoopVar, Names, Stmt, Transpose, Var};
+use crate::{AccId, Expr, Index, LoopVar, Names, Stmt, Var};
 use rustc_hash::FxHashMap;
 
 /// The code that a statement stands in.
@@ -14,23 +14,43 @@ pub enum Zone {
     Wide,
 }
 
-/// The body with `f` applied to every statement in it, innermost bodies first; `f` adds the
-/// statements that take its place to the new body.
-pub fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
-    rewrite_zones(body, Zone::Outside, &mut |stmt, _, out| f(stmt, out))
+/// The body with `f` applied to every statement in it, innermost bodies first; `f` may change a statement, or return the
+/// statements that take its place.
+pub fn rewrite(body: Vec<Stmt>, f: &mut impl FnMut(&mut Stmt) -> Option<Vec<Stmt>>) -> Vec<Stmt> {
+    rewrite_zones(body, Zone::Outside, &mut |stmt, _| f(stmt))
 }
 
 /// The body, which stands in this zone, rewritten as by [`rewrite`]; `f` is told the zone of each statement.
-pub fn rewrite_zones(body: Vec<Stmt>, zone: Zone, f: &mut impl FnMut(Stmt, Zone, &mut Vec<Stmt>)) -> Vec<Stmt> {
-    let mut out = Vec::with_capacity(body.len());
-    for mut stmt in body {
+pub fn rewrite_zones(
+    mut body: Vec<Stmt>,
+    zone: Zone,
+    f: &mut impl FnMut(&mut Stmt, Zone) -> Option<Vec<Stmt>>,
+) -> Vec<Stmt> {
+    rewrite_in_place(&mut body, zone, f);
+    body
+}
+
+fn rewrite_in_place(body: &mut Vec<Stmt>, zone: Zone, f: &mut impl FnMut(&mut Stmt, Zone) -> Option<Vec<Stmt>>) {
+    let mut replaced: Vec<(usize, Vec<Stmt>)> = vec![];
+    for (at, stmt) in body.iter_mut().enumerate() {
         let inside = if matches!(stmt, Stmt::Wide { .. }) { Zone::Wide } else { zone };
         if let Some(body) = stmt.body_mut() {
-            *body = rewrite_zones(std::mem::take(body), inside, f);
+            rewrite_in_place(body, inside, f);
         }
-        f(stmt, zone, &mut out);
+        replaced.extend(f(stmt, zone).map(|stmts| (at, stmts)));
     }
-    out
+    if replaced.is_empty() {
+        return;
+    }
+    let count = body.len() + replaced.iter().map(|(_, stmts)| stmts.len()).sum::<usize>();
+    let old = std::mem::replace(body, Vec::with_capacity(count));
+    let mut replaced = replaced.into_iter().peekable();
+    for (at, stmt) in old.into_iter().enumerate() {
+        match replaced.next_if(|(of, _)| *of == at) {
+            Some((_, stmts)) => body.extend(stmts),
+            None => body.push(stmt),
+        }
+    }
 }
 
 /// The body with an index in place of a loop variable.
@@ -41,52 +61,39 @@ pub fn substitute(mut body: Vec<Stmt>, var: LoopVar, index: &Index) -> Vec<Stmt>
 
 /// The body with `f` applied to the accumulator and the index of every element that is read or set, at any depth.
 pub fn map_elements(body: Vec<Stmt>, f: &mut impl FnMut(AccId, Index) -> (AccId, Index)) -> Vec<Stmt> {
-    rewrite(body, &mut |stmt, out| {
-        let stmt = stmt.map_exprs(&mut |e| {
-            e.rewrite(&mut |e| match e {
-                Expr::Read(acc, dtype, index) => {
-                    let (acc, index) = f(acc, index);
-                    Expr::Read(acc, dtype, index)
-                }
-                e @ (Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::At(..)) => e,
-                e @ (Expr::Op(..) | Expr::Call(..)) => e,
-            })
-        });
-        out.push(match stmt {
-            Stmt::Set { acc, index, value } => {
-                let (acc, index) = f(acc, index);
-                Stmt::Set { acc, index, value }
-            }
-            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
-            other @ (Stmt::Call { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
-            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
-        });
+    rewrite(body, &mut |stmt| {
+        for e in stmt.exprs_mut() {
+            e.each_mut(&mut |e| match e {
+                Expr::Read(acc, _, index) => (*acc, *index) = f(*acc, std::mem::take(index)),
+                Expr::Const(_) | Expr::Var(..) | Expr::Load(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..) => {}
+            });
+        }
+        if let Stmt::Set { acc, index, .. } = stmt {
+            (*acc, *index) = f(*acc, std::mem::take(index));
+        }
+        None
     })
 }
 
 /// The body with `f` applied to every accumulator that is declared, merged, folded or selected from, at any depth.
 /// Elements are for [`map_elements`].
 pub fn map_accs(body: Vec<Stmt>, f: &mut impl FnMut(AccId) -> AccId) -> Vec<Stmt> {
-    rewrite(body, &mut |stmt, out| out.push(with_accs(stmt, f)))
+    rewrite(body, &mut |stmt| {
+        each_acc_mut(stmt, &mut |acc| *acc = f(*acc));
+        None
+    })
 }
 
-/// The statement with `f` applied to its accumulators, without the statements in its body.
-fn with_accs(stmt: Stmt, f: &mut impl FnMut(AccId) -> AccId) -> Stmt {
+/// Calls `f` on the accumulators of a statement, without those of elements and of the statements in its body, to change
+/// them.
+fn each_acc_mut(stmt: &mut Stmt, f: &mut impl FnMut(&mut AccId)) {
     match stmt {
-        Stmt::Acc { acc, dtype, len, init } => Stmt::Acc { acc: f(acc), dtype, len, init },
-        Stmt::Merge { accs, def, blocks, elems } => {
-            Stmt::Merge { accs: accs.into_iter().map(f).collect(), def, blocks, elems }
-        }
-        Stmt::Fold { accs, def, present, lanes, elems } => {
-            Stmt::Fold { accs: accs.into_iter().map(f).collect(), def, present, lanes, elems }
-        }
-        Stmt::Select { vars, what, acc, len } => Stmt::Select { vars, what, acc: f(acc), len },
-        Stmt::Transpose(t) => Stmt::Transpose(Transpose { acc: f(t.acc), ..t }),
-        other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. }) => other,
-        other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => other,
-        Stmt::Rotate { acc, start, len, by } => Stmt::Rotate { acc: f(acc), start, len, by },
-        other @ (Stmt::Misalign { .. } | Stmt::Prefetch { .. }) => other,
+        Stmt::Acc { acc, .. } | Stmt::Select { acc, .. } | Stmt::Rotate { acc, .. } => f(acc),
+        Stmt::Transpose(t) => f(&mut t.acc),
+        Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.iter_mut().for_each(f),
+        Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => {}
+        Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } => {}
+        Stmt::Prefetch { .. } => {}
     }
 }
 
@@ -114,26 +121,24 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
     let pick = |v: LoopVar| picks.iter().find(|&&(from, _)| from == v).map_or(v, |&(_, to)| to);
     let var = |v: Var| vars.get(&v).copied().unwrap_or(v);
     let acc = |a: AccId| accs.get(&a).copied().unwrap_or(a);
-    let expr = |e: &mut Expr| match e {
+    let rename = |e: &mut Expr| match e {
         Expr::Var(v, _) => *v = var(*v),
         Expr::Read(a, _, _) => *a = acc(*a),
         Expr::Const(_) | Expr::Load(..) | Expr::At(..) | Expr::Op(..) | Expr::Call(..) => {}
     };
-    rewrite(body, &mut |mut s, out| {
-        s.exprs_mut().iter_mut().for_each(|e| e.each_mut(&mut { expr }));
-        out.push(match with_accs(s, &mut { acc }) {
-            Stmt::Let { var: v, value } => Stmt::Let { var: var(v), value },
-            Stmt::Call { vars, def, args } => Stmt::Call { vars: vars.into_iter().map(var).collect(), def, args },
-            Stmt::Select { vars, what, acc, len } => {
-                Stmt::Select { vars: vars.into_iter().map(var).collect(), what, acc, len }
-            }
-            Stmt::Pick { var: v, value, most } => Stmt::Pick { var: pick(v), value, most },
-            Stmt::Set { acc: a, index, value } => Stmt::Set { acc: acc(a), index, value },
-            other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. }) => other,
-            other @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. }) => other,
-            other @ Stmt::Transpose(_) => other,
-            other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
-        })
+    rewrite(body, &mut |stmt| {
+        stmt.exprs_mut().iter_mut().for_each(|e| e.each_mut(&mut { rename }));
+        each_acc_mut(stmt, &mut |a| *a = acc(*a));
+        match stmt {
+            Stmt::Let { var: v, .. } => *v = var(*v),
+            Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => vars.iter_mut().for_each(|v| *v = var(*v)),
+            Stmt::Pick { var: v, .. } => *v = pick(*v),
+            Stmt::Set { acc: a, .. } => *a = acc(*a),
+            Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Store { .. } | Stmt::Carry { .. } => {}
+            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Transpose(_) | Stmt::Misalign { .. } => {}
+            Stmt::Rotate { .. } | Stmt::Prefetch { .. } => {}
+        }
+        None
     })
 }
 
@@ -197,9 +202,9 @@ mod tests {
     fn zones_end_with_their_wide_functions() {
         let nest = nest("for e0 in 0..2 parallel { wide { x1[e0] = x0[e0] } } x1[9] = x0[9]");
         let mut zones = vec![];
-        rewrite_zones(nest.body, Zone::Outside, &mut |stmt, zone, out| {
+        rewrite_zones(nest.body, Zone::Outside, &mut |_, zone| {
             zones.push(zone);
-            out.push(stmt);
+            None
         });
         assert_eq!(zones, [Zone::Wide, Zone::Outside, Zone::Outside, Zone::Outside]);
     }
