@@ -55,13 +55,13 @@ impl Recipe {
         }
         let positions = self.takes_position();
         let own: Vec<bool> = self.calls.iter().map(|call| matches!(call, OpCall::Own(_))).collect();
-        let product = |members: &[usize], alone| {
-            let members = members.iter().map(|&i| reducers[i].clone()).collect();
-            product::product(members, alone, &element.params(), positions, types.count)
-        };
+        let product =
+            |members: Vec<Reducer>, alone| product::product(members, alone, &element.params(), positions, types.count);
         let groups = product::groups(&reducers, &own, (0, agree));
         if let [Members { alone, numbers }] = groups.as_slice() {
-            let mut whole = product(numbers, alone.clone());
+            let mut reducers: Vec<Option<Reducer>> = reducers.into_iter().map(Some).collect();
+            let members = numbers.iter().filter_map(|&i| reducers[i].take()).collect();
+            let mut whole = product(members, alone.clone());
             self.ends(&mut whole, &results, types)?;
             return Ok(Computation::of_one(self.name(), invariant::once(whole), types.mapped.clone(), positions));
         }
@@ -71,7 +71,7 @@ impl Recipe {
         };
         let group = |members: &Members| Group {
             name: name(members),
-            reducer: product(&members.numbers, members.alone.clone()),
+            reducer: product(members.numbers.iter().map(|&i| reducers[i].clone()).collect(), members.alone.clone()),
             inputs: types.mapped.clone(),
             takes_position: positions,
             takes: vec![],
