@@ -7,7 +7,7 @@ use super::walk::Walk;
 use cranefold_ir::{DType, Def, Expr, Op, Scalar, Var};
 use smallvec::SmallVec;
 
-/// What an operation has of each operand.
+/// A thing for each operand of an operation.
 type OfOperands<T> = SmallVec<[T; 3]>;
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {

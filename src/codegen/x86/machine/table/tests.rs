@@ -190,8 +190,8 @@ fn forms_of_jumps_and_without_operands_encode() {
 fn instructions_of_frames_encode() {
     use super::super::encoding::encoding;
     use iced_x86::MemoryOperand;
-    let below = |bytes| MemoryOperand::with_base_displ(Register::RSP, -bytes);
-    let touch = |bytes| Instruction::with2(Code::Mov_rm8_imm8, below(bytes), 0);
+    let below = |bytes: i64| MemoryOperand::with_base_displ(Register::RSP, -bytes);
+    let touch = |bytes: i64| Instruction::with2(Code::Mov_rm8_imm8, below(bytes), 0);
     let and = Instruction::with2(Code::And_rm64_imm8, Register::RSI, -64);
     for (code, instruction) in
         [(Code::Mov_rm8_imm8, touch(8)), (Code::Mov_rm8_imm8, touch(4096)), (Code::And_rm64_imm8, and)]
