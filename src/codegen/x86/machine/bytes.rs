@@ -38,8 +38,8 @@ impl Rm {
     }
 }
 
-/// Adds the bytes of an instruction. Returns the place of four bytes for the distance to an operand in memory behind the code, if there
-/// is one; the distance to the target of a jump is its last four bytes.
+/// Adds the bytes of an instruction. Returns the place of four bytes for the distance to an operand in memory behind the
+/// code, if there is one; the distance to the target of a jump is its last four bytes.
 pub fn write(encoding: &Encoding, instruction: &Instruction, bytes: &mut Vec<u8>) -> Option<usize> {
     let fields = fields(encoding, instruction);
     match encoding.prefix {

@@ -18,8 +18,8 @@
 //! | `I` | a number behind the instruction |
 //! | `D` | the distance to the target of a jump |
 //!
-//! The first number of an EVEX instruction is the bytes of its operand in memory, of which an offset of one byte counts multiples;
-//! the second one the bytes of an element that it may broadcast.
+//! The first number of an EVEX instruction is the bytes of its operand in memory, of which an offset of one byte counts
+//! multiples; the second one the bytes of an element that it may broadcast.
 
 mod rows;
 
