@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`quotients`] | divides by one number through its reciprocal |
 //! | [`maxima`] | joins the checks for NaN of successive maxima (AVX-512) |
+//! | [`balance`] | adds in the units that multiply, where a loop adds more than it multiplies |
 //! | [`dead`] | removes instructions whose results nothing reads |
 //! | [`coalesce`] | removes copies |
 //! | [`order`] | list scheduling: independent chains run side by side |
@@ -15,6 +16,7 @@
 //!
 //! In tests, in the fuzzer and with debug assertions, [`check`] executes the program on symbols before and after each pass.
 
+mod balance;
 mod bytes;
 mod check;
 mod coalesce;
@@ -76,6 +78,7 @@ pub fn assemble(
     if tier.is_512() {
         maxima::join_maxima(&mut program);
     }
+    balance::balance(&mut program, tier);
     let mut watch = Watch::new(&program, tier);
     dead::remove_dead(&mut program);
     watch.passed("dead", &program, &Pool::default());
