@@ -12,6 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// beside the operations, and a loop keeps the code small and quick to compile.
 const PARALLEL_OPS: u64 = 80;
 
+/// The most operations of an unrolled parallel loop of one group of vectors, whose chains of operations then run side
+/// by side. A Zen 4 computes a `tanh` of 33 operations 6 % faster that way, and `gelu_tanh` 12 %.
+const GROUP_OPS: u64 = 240;
+
 /// The most iterations of an unrolled loop over elements that runs seldom.
 const COLD: u64 = 2;
 
@@ -119,7 +123,7 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &FxHashSet<AccId>, target: Vect
         (_, Over::Step) => vectors() && ops() <= STEP_OPS,
         (LoopKind::Parallel, Over::Element) if !shared && is_cold(&l.body, hot) => n <= COLD && vectors(),
         (LoopKind::Parallel, Over::Lane | Over::Element | Over::Block | Over::Position) => {
-            n <= SHORT && vectors() && ops() <= PARALLEL_OPS
+            n <= SHORT && vectors() && (ops() <= PARALLEL_OPS || n <= GROUP && ops() <= GROUP_OPS)
         }
         // A tile's output loop is unrolled: it has vectors inside, and perhaps a state of its own.
         (LoopKind::Parallel, Over::Output) => {
