@@ -8,9 +8,8 @@ use super::{Strategy, vector_bytes};
 /// The visits: each reads slices again, from the cache that holds those which are taken at once.
 pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
     let machine = &facts.machine;
-    let at_once = facts.loops.iter().map(|loops| schedule.outputs_at_once(loops)).max().unwrap_or(1);
-    let together = at_once.saturating_mul(schedule.interleave).min(facts.slices).max(1);
-    let level = machine.level((facts.bytes / facts.slices.max(1)).saturating_mul(together));
+    let slice_bytes = facts.bytes / facts.slices.max(1);
+    let level = machine.level(slice_bytes.saturating_mul(slices_together(facts, schedule)));
     let reading_ns = facts.bytes as f64 / machine.read_rate[level as usize];
     let is_of_one_slice = Strategy::of(facts, schedule).is_of_one_slice();
     let of = |later: &Later| {
@@ -30,6 +29,12 @@ pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
         }
     };
     facts.later.iter().map(of).collect()
+}
+
+/// The slices that are visited again before the next ones are read.
+pub(super) fn slices_together(facts: &Facts, schedule: &Schedule) -> u64 {
+    let at_once = facts.loops.iter().map(|loops| schedule.outputs_at_once(loops)).max().unwrap_or(1);
+    at_once.saturating_mul(schedule.interleave).min(facts.slices).max(1)
 }
 
 /// The elements in a vector of values of so many bytes. Runs of memory that do not stand beside one another are vectors

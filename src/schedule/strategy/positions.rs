@@ -4,7 +4,7 @@ use super::super::Schedule;
 use super::super::cost::{Cost, Visit};
 use super::super::facts::{Facts, Written, run_bytes};
 use super::super::machine::{Level, Machine};
-use super::later::lanes;
+use super::later::{lanes, slices_together};
 use super::vector_bytes;
 use crate::problem::Problem;
 use crate::vectors::Vectors;
@@ -15,11 +15,11 @@ const VALUE_BYTES: u64 = 4;
 /// Bytes of a run that is long beside the line at its end.
 const LONG_RUN: u64 = 16 << 10;
 
-/// Returns true if whole vectors of the outputs should be written past the caches: where no cache holds inputs and outputs
-/// together. There a line of output would be read before it is written, and drive out what is read.
+/// Returns true if whole vectors of the outputs should be written past the caches: where inputs and outputs together take
+/// most of the last one. There a line of output would be read before it is written, and drive out what is read.
 pub(super) fn pass_caches(facts: &Facts, width: u32) -> bool {
     let Some(written) = &facts.written else { return false };
-    are_in_memory(facts.bytes.saturating_add(written.bytes), width) && fills_lines(written.run_bytes)
+    fill_caches(facts.bytes.saturating_add(written.bytes), width) && fills_lines(written.run_bytes)
 }
 
 /// Returns true if runs of so many bytes end with a line, or are long: the caches fetch the line after one that they write,
@@ -34,11 +34,11 @@ pub(in crate::schedule) fn elements_pass_caches(problem: &Problem, width: u32) -
     let operands = problem.inputs.iter().map(|input| &input.operand).chain(&problem.outputs);
     let bytes = operands.map(|o| o.len.saturating_mul(o.dtype.bytes())).fold(0, u64::saturating_add);
     let fill_lines = || (0..problem.outputs.len()).all(|output| fills_lines(run_bytes(problem, output)));
-    problem.walks.is_empty() && are_in_memory(bytes, width) && fill_lines()
+    problem.walks.is_empty() && fill_caches(bytes, width) && fill_lines()
 }
 
-fn are_in_memory(bytes: u64, width: u32) -> bool {
-    Vectors::WIDEST.at_most(width).are_wide() && Machine::TYPICAL.level(bytes) == Level::Memory
+fn fill_caches(bytes: u64, width: u32) -> bool {
+    Vectors::WIDEST.at_most(width).are_wide() && bytes > Machine::TYPICAL.written_bytes
 }
 
 /// Bytes per ns that are written, of data at a level.
@@ -68,8 +68,8 @@ pub(super) fn visit(facts: &Facts, schedule: &Schedule) -> Option<Visit> {
     let written = facts.written.as_ref()?;
     let machine = &facts.machine;
     let all = machine.level(facts.bytes.saturating_add(written.bytes));
-    let slices = facts.slices.max(1);
-    let level = machine.level((written.read_bytes.saturating_add(written.bytes)) / slices);
+    let slice_bytes = written.read_bytes.saturating_add(written.bytes) / facts.slices.max(1);
+    let level = machine.level(slice_bytes.saturating_mul(slices_together(facts, schedule)));
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
     let reading_ns = written.read_bytes as f64 / machine.read_rate[level as usize];
     let storing_ns = written.bytes as f64 / write_rate(machine, schedule, all);
