@@ -88,6 +88,8 @@ fn what_no_cache_holds_is_written_past_the_caches() {
     assert!(chosen(&rows(8192), 512).nontemporal && chosen(&rows(8192), 256).nontemporal);
     assert!(!chosen(&rows(8192), 128).nontemporal, "Cranelift has no such store");
     assert!(!chosen(&rows(1024), 512).nontemporal);
+    // 12.6 and 16.8 MB.
+    assert!(!chosen(&rows(1536), 512).nontemporal && chosen(&rows(2048), 512).nontemporal);
     assert!(chosen("region x:f32[8388608] axes=[] { exp(x) }", 512).nontemporal);
     assert!(!chosen("region x:f32[1048576] axes=[] { exp(x) }", 512).nontemporal);
     assert!(!chosen("sum f32[8192,4096] axes=[1]", 512).nontemporal);

@@ -154,6 +154,16 @@ mod tests {
         assert_eq!(choice("sum f32[64,1000] axes=[1]").schedule.interleave, 1);
     }
 
+    /// Two rows of 4 KB, of two inputs and two outputs, do not fit the first-level cache together.
+    #[test]
+    fn rows_that_share_a_cache_are_taken_one_at_a_time() {
+        let rows = |written| {
+            let text = "region x:f32[512,1024], h:f32[512,1024] axes=[1] { y = x + h; c = centered(y); W }";
+            choice(&text.replace('W', written)).schedule.interleave
+        };
+        assert_eq!([rows("c"), rows("y, c * rsqrt(mean(c * c))")], [2, 1]);
+    }
+
     /// Elements that no reduction reads count as well.
     #[test]
     fn regions_of_elements_alone_have_wide_vectors() {

@@ -4,7 +4,7 @@ use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, Runs};
 use super::super::machine::{Level, Machine};
 use super::super::{Schedule, Tile};
-use super::vector_bytes;
+use super::{positions, vector_bytes};
 use crate::vectors::Vectors;
 
 /// Blocks in flight if a block has few lanes.
@@ -99,8 +99,10 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let run_ns = number * begin_ns / following;
     let writes_apart = is_strided && facts.written.is_some() && way.runs_of.is_none();
     let writing_ns = if writes_apart { number * machine.strided_store_ns[level as usize] } else { 0.0 };
-    // A prefetch beyond a short run fetches memory that is not read next.
-    let astray = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
+    // A prefetch beyond a short run fetches memory that is not read next; one beside slices that fill the first-level
+    // cache drives them out.
+    let is_beyond = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
+    let astray = is_beyond || positions::level(facts, schedule).is_some_and(|level| level > Level::L1);
     let (idle, asking) = looking_again(facts, schedule, level, astray);
     // Interleaved blocks end together. From memory, reading takes longer than their ends.
     let waiting = match facts.waits && level < Level::Memory {

@@ -62,14 +62,20 @@ pub(in crate::schedule) fn alone(problem: &Problem, schedule: &Schedule) -> Opti
     })
 }
 
+/// The level that holds the slices which are taken together and their outputs; `None` if no position is written.
+pub(super) fn level(facts: &Facts, schedule: &Schedule) -> Option<Level> {
+    let written = facts.written.as_ref()?;
+    let slice_bytes = written.read_bytes.saturating_add(written.bytes) / facts.slices.max(1);
+    Some(facts.machine.level(slice_bytes.saturating_mul(slices_together(facts, schedule))))
+}
+
 /// The visit: it reads slices again, from the cache that holds them, and writes outputs, which leave less of the caches
 /// to the inputs.
 pub(super) fn visit(facts: &Facts, schedule: &Schedule) -> Option<Visit> {
     let written = facts.written.as_ref()?;
     let machine = &facts.machine;
     let all = machine.level(facts.bytes.saturating_add(written.bytes));
-    let slice_bytes = written.read_bytes.saturating_add(written.bytes) / facts.slices.max(1);
-    let level = machine.level(slice_bytes.saturating_mul(slices_together(facts, schedule)));
+    let level = level(facts, schedule)?;
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
     let reading_ns = written.read_bytes as f64 / machine.read_rate[level as usize];
     let storing_ns = written.bytes as f64 / write_rate(machine, schedule, all);
