@@ -137,6 +137,7 @@ pub mod eval;
 
 mod expr;
 pub mod expression;
+mod index;
 pub mod math;
 pub mod nearest;
 mod nest;
@@ -153,9 +154,9 @@ pub mod work;
 
 pub use dtype::{DType, UnknownDType};
 pub use expr::{Def, Expr, Lets};
+pub use index::Index;
 pub use nest::{
-    AccId, BufId, Buffer, BufferRole, DefId, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt,
-    Transpose, Var,
+    AccId, BufId, Buffer, BufferRole, DefId, Extent, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt, Transpose, Var,
 };
 pub use op::Op;
 pub use parse::{MAX_DEPTH, MAX_NUMBER, ParseError};

@@ -49,9 +49,9 @@ pub struct Machine {
     /// Bytes per ns that are written to memory past the caches. A product of 32 MB took 1.7 ms that way, and 2.3 ms by way
     /// of the caches; of 8 MB it took as long both ways, and of 4 MB half as long by way of the caches.
     pub write_past_rate: f64,
-    /// The most bytes of inputs and outputs together that the last cache takes in well. Rows of 16 KB and their results,
+    /// The most bytes of inputs and outputs together with which outputs are written by way of the caches. Rows of 16 KB and their results,
     /// 16.8 MB, took 0.30 ms past the caches, and 0.41 to 0.47 by way of them; 12.6 MB as long both ways.
-    pub written_bytes: u64,
+    pub write_past_bytes: u64,
     /// Time in ns to begin a run of memory, before the prefetcher follows it; see [`begin_ns`](Machine::begin_ns).
     pub run_ns: [f64; 4],
     /// Time in ns to begin a run of at most two lines, which lies as far from the run before as that from its own:
@@ -122,7 +122,7 @@ pub struct Machine {
     /// The same slowdown with prefetch, which disturbs the hardware's prefetchers.
     pub reading_again_asked: [f64; 4],
     /// The same slowdown if the prefetch goes beyond a short run, and reads memory that is not needed, or drives out
-    /// slices that are written next: two rows of 16 KB at once took 1.3 to 1.5 times as long as one without prefetch.
+    /// slices that are written next: two rows of 16 KB at once took 1.2 to 1.5 times as long as one without prefetch.
     pub reading_again_astray: [f64; 4],
     /// Slowdown of computing by prefetches of memory that is in the first-level cache.
     pub computing_asked: f64,
@@ -171,7 +171,7 @@ impl Machine {
         read_rate: [200.0, 110.0, 90.0, 33.0],
         write_rate: [200.0, 140.0, 90.0, 30.0],
         write_past_rate: 48.0,
-        written_bytes: 14 << 20,
+        write_past_bytes: 14 << 20,
         run_ns: [1.0, 4.0, 20.0, 250.0],
         strided_ns: [0.3, 0.5, 0.7, 2.5],
         strided_store_ns: [0.3, 1.0, 3.0, 6.0],

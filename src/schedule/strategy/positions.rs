@@ -38,7 +38,7 @@ pub(in crate::schedule) fn elements_pass_caches(problem: &Problem, width: u32) -
 }
 
 fn fill_caches(bytes: u64, width: u32) -> bool {
-    Vectors::WIDEST.at_most(width).are_wide() && bytes > Machine::TYPICAL.written_bytes
+    Vectors::WIDEST.at_most(width).are_wide() && bytes > Machine::TYPICAL.write_past_bytes
 }
 
 /// Bytes per ns that are written, of data at a level.
