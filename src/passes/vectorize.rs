@@ -67,8 +67,8 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         }
         match (zone, is_straight(&l.body)) {
             (Zone::Wide, true) => lanes(l, schedule.width, &mut inside).map(|lanes| {
-                let lanes = lanes.min(most_lanes(l, schedule)).min(most_of_steps(l, &of_steps));
-                split(l.take(), lanes, rest_in_wide, &mut names)
+                let most = most_of_steps(l, &of_steps).unwrap_or_else(|| most_lanes(l, schedule));
+                split(l.take(), lanes.min(most), rest_in_wide, &mut names)
             }),
             (Zone::Wide, false) => {
                 let outputs = outputs_in_vector(l, schedule.width, &mut inside)?;
@@ -127,8 +127,8 @@ fn joined(l: Loop, outputs: u64, names: &mut Names) -> Stmt {
     Stmt::For(Loop::new(vectors, extent / outputs, LoopKind::Parallel, vec![Stmt::For(vector)]))
 }
 
-/// The most lanes that a loop's vectors have. Loops over elements have at most a tile's lanes where the lanes of its
-/// outputs fold, so that narrow types need not be put together into wider vectors.
+/// The most lanes that a loop's vectors have where no loop over steps tells. Loops over elements have at most a tile's
+/// lanes where the lanes of its outputs fold, so that narrow types need not be put together into wider vectors.
 fn most_lanes(l: &Loop, schedule: &Schedule) -> u64 {
     let tiles = schedule.tiles.iter().map(|tile| tile.by).filter(|by| by.is_power_of_two() && *by >= FEWEST_LANES);
     if l.var.over == Over::Element { tiles.min().unwrap_or(u64::MAX) } else { u64::MAX }
@@ -163,16 +163,16 @@ fn lanes_of_steps(
     }
 }
 
-/// The most lanes of a loop over elements whose accumulators loops over steps write too. Vectors of more lanes would be
+/// The most lanes of a loop over elements whose accumulators loops over steps write too; `None` of other loops. Vectors of more lanes would be
 /// registers of which every step reads and writes a part:
 ///
 /// ```text
 /// for k0 in 0..16 seq { for l1 in 0..8 parallel { a0[l1] = min(a0[l1], select(le(x0[8*k0 + l1], v0), ..)) } }   # u32, f64
 /// for e2 in 0..16 parallel { a0[e2] = min(a0[e2], a0[e2 + 16]) }                                              # 8 lanes
 /// ```
-fn most_of_steps(l: &Loop, of_steps: &FxHashMap<AccId, u64>) -> u64 {
+fn most_of_steps(l: &Loop, of_steps: &FxHashMap<AccId, u64>) -> Option<u64> {
     let most = |s: &Stmt| if let Stmt::Set { acc, .. } = s { of_steps.get(acc).copied() } else { None };
-    if l.var.over == Over::Element { l.body.iter().filter_map(most).min().unwrap_or(u64::MAX) } else { u64::MAX }
+    if l.var.over == Over::Element { l.body.iter().filter_map(most).min() } else { None }
 }
 
 /// The fewest lanes of a tile that limits the lanes of a fold.
