@@ -22,6 +22,10 @@ const COLD: u64 = 2;
 /// The most operations of a loop over lanes of which each line of memory is read once where it is unrolled.
 const LINE_OPS: u64 = 512;
 
+/// The most vectors of a loop over lanes that is written out rather than unrolled by a line of memory: about as many as
+/// there are registers.
+const MOST_VECTORS: u64 = 64;
+
 /// The most operations in a step of a wide function whose steps are unrolled in groups.
 const LIGHT_OPS: u64 = 8;
 
@@ -82,7 +86,8 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         } else if zone == Zone::Wide && is_light(l, n, &nest.defs) {
             Some(in_groups(l.take(), n, GROUP, &mut names))
         } else if zone == Zone::Wide && crosses_lanes(l) && n > SHORT {
-            Some(in_groups(l.take(), n, SHORT, &mut names))
+            let fits = n < 2 * SHORT && n * l.body.len() as u64 <= MOST_VECTORS;
+            Some(if fits { write_out(l.take(), n, &mut names) } else { in_groups(l.take(), n, SHORT, &mut names) })
         } else if zone == Zone::Wide && crosses_lanes(l) && n.saturating_mul(ops(&l.body, &nest.defs)) <= LINE_OPS {
             Some(write_out(l.take(), n, &mut names))
         } else {
