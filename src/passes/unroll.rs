@@ -22,9 +22,9 @@ const COLD: u64 = 2;
 /// The most operations of a loop over lanes of which each line of memory is read once where it is unrolled.
 const LINE_OPS: u64 = 512;
 
-/// The most vectors of a loop over lanes that is written out rather than unrolled by a line of memory: about as many as
-/// there are registers.
-const MOST_VECTORS: u64 = 64;
+/// The most vectors of states that a loop over lanes writes where it is written out rather than unrolled by a line of
+/// memory. More than there are registers: what is left over is kept in memory, as all of it would be in a loop.
+const MOST_STATES: u64 = 84;
 
 /// The most operations in a step of a wide function whose steps are unrolled in groups.
 const LIGHT_OPS: u64 = 8;
@@ -56,6 +56,8 @@ const STEP_OPS: u64 = 32;
 /// }
 /// ```
 ///
+/// It is written out whole if it is short enough for its states to live in registers, or most of them.
+///
 /// Accumulators whose every index has become constant live in registers. A loop over elements of accumulators that no
 /// loop over steps touches runs seldom and stays a loop. Folds that several outputs share run often.
 ///
@@ -86,7 +88,7 @@ pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
         } else if zone == Zone::Wide && is_light(l, n, &nest.defs) {
             Some(in_groups(l.take(), n, GROUP, &mut names))
         } else if zone == Zone::Wide && crosses_lanes(l) && n > SHORT {
-            let fits = n < 2 * SHORT && n * l.body.len() as u64 <= MOST_VECTORS;
+            let fits = n < 4 * SHORT && n * vectors_set(&l.body) <= MOST_STATES;
             Some(if fits { write_out(l.take(), n, &mut names) } else { in_groups(l.take(), n, SHORT, &mut names) })
         } else if zone == Zone::Wide && crosses_lanes(l) && n.saturating_mul(ops(&l.body, &nest.defs)) <= LINE_OPS {
             Some(write_out(l.take(), n, &mut names))
@@ -204,6 +206,13 @@ fn crosses_lanes(l: &Loop) -> bool {
         }
     });
     crosses
+}
+
+/// The vectors that the loops of a body write to accumulators.
+fn vectors_set(body: &[Stmt]) -> u64 {
+    let mut vectors = 0;
+    body.iter().for_each(|s| s.visit(&mut |s| vectors += u64::from(matches!(s, Stmt::Set { .. }))));
+    vectors
 }
 
 /// The loop unrolled by `group`, and its left-over iterations.

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// The most registers one accumulator takes.
-const MOST_CELLS: usize = 32;
+const MOST_CELLS: usize = 64;
 
 const _: () = assert!(MOST_COLUMNS as usize <= MOST_CELLS);
 
