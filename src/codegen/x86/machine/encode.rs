@@ -142,10 +142,12 @@ impl Writer<'_> {
         const STORE: Encoding = encoding(Code::Mov_rm64_r64);
         let below = |bytes: u64| MemoryOperand::with_base_displ(Register::RSP, -(bytes as i64));
         for page in 1..=(bytes + 8 + SCRATCH_ALIGN) / PAGE {
-            self.framing(&TOUCH, Instruction::with2(Code::Mov_rm8_imm8, below(page * PAGE), 0))?;
+            let touch = Instruction::with1(Code::Mov_rm8_imm8, below(page * PAGE));
+            self.framing(&TOUCH, with_byte(touch, OpKind::Immediate8, 0))?;
         }
         self.framing(&LOAD_ADDRESS, Instruction::with2(Code::Lea_r64_m, Register::RSI, below(bytes + 8)))?;
-        self.framing(&AND, Instruction::with2(Code::And_rm64_imm8, Register::RSI, -(SCRATCH_ALIGN as i32)))?;
+        let and = Instruction::with1(Code::And_rm64_imm8, Register::RSI);
+        self.framing(&AND, with_byte(and, OpKind::Immediate8to64, -(SCRATCH_ALIGN as i8)))?;
         let old_end = MemoryOperand::with_base_displ(Register::RSI, bytes as i64);
         self.framing(&STORE, Instruction::with2(Code::Mov_rm64_r64, old_end, Register::RSP))?;
         self.framing(&LOAD, Instruction::with2(Code::Mov_r64_rm64, Register::RSP, Register::RSI))
@@ -455,6 +457,15 @@ impl Writer<'_> {
         }
         Ok(Encoded { bytes, code_bytes, marks: self.marks, record: self.record })
     }
+}
+
+/// The instruction with a number of one byte as its second operand. A constructor that takes a number would look up its
+/// kind in a table of 0.8 MB, which is made when it is first used.
+fn with_byte(instruction: Result<Instruction, IcedError>, kind: OpKind, byte: i8) -> Result<Instruction, IcedError> {
+    let mut instruction = instruction?;
+    instruction.set_op1_kind(kind);
+    instruction.set_immediate8(byte as u8);
+    Ok(instruction)
 }
 
 /// The register that holds the frame; it is `rsi` of the machine throughout.
