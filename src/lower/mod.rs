@@ -610,8 +610,7 @@ impl<'p> Lowering<'p> {
 
 /// The box of a slice's elements after they have been brought into order, with these extents.
 fn in_a_row(problem: &Problem, extents: &[u64]) -> IndexBox {
-    let along =
-        |position| Offsets { inputs: vec![0; problem.inputs.len()], outputs: vec![0; problem.outputs.len()], position };
+    let along = |position| Offsets { position, ..Offsets::zero(problem.inputs.len(), problem.outputs.len()) };
     let mut stride = 1;
     let mut dims: Vec<Dim> = vec![];
     for &extent in extents.iter().rev() {

@@ -1,6 +1,6 @@
 //! Makes the problem of a spec.
 
-use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Problem, SliceWalk, Work, dims_inside, rank_of};
+use super::{Dim, Distances, IndexBox, Input, Offsets, OperandSpan, Problem, SliceWalk, Work, dims_inside, rank_of};
 use crate::layout::split::{Piece, split};
 use crate::spec::boxes::BlockSizes;
 use crate::spec::{self, Order, Spec};
@@ -468,7 +468,7 @@ impl<'a> Axes<'a> {
     fn nowhere(&self) -> Offsets {
         let (inputs, outputs) = (self.spec.inputs().len(), self.spec.outputs().len());
         let (inputs, outputs) = (inputs + self.indices.len(), outputs + self.values.1);
-        Offsets { inputs: vec![0; inputs], outputs: vec![0; outputs], position: 0 }
+        Offsets::zero(inputs, outputs)
     }
 
     /// The place of the element whose indices are all 0.
@@ -527,6 +527,11 @@ fn kept_strides(spec: &Spec) -> Vec<i64> {
 }
 
 impl Offsets {
+    /// No distance in the buffers of so many operands.
+    pub(crate) fn zero(inputs: usize, outputs: usize) -> Offsets {
+        Offsets { inputs: Distances::from_elem(0, inputs), outputs: Distances::from_elem(0, outputs), position: 0 }
+    }
+
     /// Adds `times` times the other offsets.
     fn add(&mut self, other: &Offsets, times: i64) {
         let inputs = self.inputs.iter_mut().zip(&other.inputs);
@@ -537,7 +542,7 @@ impl Offsets {
 
     /// The offsets `times` as far.
     fn times(&self, times: i64) -> Offsets {
-        let mut all = Offsets { inputs: vec![0; self.inputs.len()], outputs: vec![0; self.outputs.len()], position: 0 };
+        let mut all = Offsets::zero(self.inputs.len(), self.outputs.len());
         all.add(self, times);
         all
     }

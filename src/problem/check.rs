@@ -1,6 +1,6 @@
 //! The check that the parts of a problem fit together, for a problem that was read from text.
 
-use super::{Dim, IndexBox, Offsets, OperandSpan, Problem, Work};
+use super::{Dim, Distances, IndexBox, Offsets, OperandSpan, Problem, Work};
 use cranefold_ir::DType;
 use cranefold_ir::ops::{Form, ResultKind, in_memory};
 use cranefold_ir::region::{Body, Reach};
@@ -92,7 +92,8 @@ impl Problem {
             }
             self.check_bounds(&name, output, &[&self.slices, &self.positions], |p| p.outputs[o])?;
             for padding in self.padding.iter().filter(|p| p.output == o) {
-                let place = |distance: i64| Offsets { outputs: vec![distance], ..Offsets::default() };
+                let place =
+                    |distance: i64| Offsets { outputs: Distances::from_elem(distance, 1), ..Offsets::default() };
                 let dims = padding.dims.iter().map(|&(extent, stride)| Dim { extent, stride: place(stride) });
                 let region = IndexBox { start: place(padding.start), dims: dims.collect() };
                 positions(std::slice::from_ref(&region))?;

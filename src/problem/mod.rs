@@ -90,6 +90,7 @@ pub use text::ProblemError;
 use cranefold_ir::ops::{Computation, Form, Method, OpCall, Recipe, Reducer, Source, Types};
 use cranefold_ir::region::{Body, Reach, Value};
 use cranefold_ir::{DType, Def, LoopVar, Over, ops};
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// A canonical reduction.
@@ -181,13 +182,16 @@ pub struct Input {
     pub mapped: bool,
 }
 
+/// Distances in buffers, in elements; those of one buffer or two take no memory of their own.
+pub type Distances = SmallVec<[i64; 2]>;
+
 /// A distance in the buffer of each operand, in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Offsets {
     /// The distance in each input.
-    pub inputs: Vec<i64>,
+    pub inputs: Distances,
     /// The distance in each output.
-    pub outputs: Vec<i64>,
+    pub outputs: Distances,
     /// The distance in the slice: in positions in the row-major order of the reduced axes.
     pub position: i64,
 }
@@ -233,6 +237,9 @@ impl Problem {
         self.outputs.shrink_to_fit();
         self.walks.shrink_to_fit();
         self.padding.shrink_to_fit();
+        if let Work::Region(body) = &mut self.work {
+            body.definitions.shrink_to_fit();
+        }
         self
     }
 

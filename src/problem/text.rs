@@ -1,6 +1,6 @@
 //! The text form of a problem: printer and parser. The grammar stands at the head of [`problem`](crate::problem).
 
-use super::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, SliceWalk, Work};
+use super::{Dim, Distances, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, SliceWalk, Work};
 use crate::spec::MAX_BOXES;
 use crate::spec::check::MAX_OPERANDS;
 use crate::spec::text::calls;
@@ -322,13 +322,13 @@ impl Problem {
 
     /// `240, 1 -> 1 position 3`; boxes of elements have no outputs.
     fn place(&self, text: &str, section: Section) -> Result<Offsets, String> {
-        let list = |text: &str| text.split(',').map(number::<i64>).collect::<Result<Vec<_>, _>>();
+        let list = |text: &str| text.split(',').map(number::<i64>).collect::<Result<Distances, _>>();
         let (text, position) = match text.split_once(" position ") {
             Some((text, position)) => (text, number(position)?),
             None => (text, 0),
         };
         let (inputs, outputs) = match (text.split_once(" -> "), section) {
-            (None, Section::Elements) => (list(text)?, vec![0; self.outputs.len() + self.values.len()]),
+            (None, Section::Elements) => (list(text)?, Distances::from_elem(0, self.outputs.len() + self.values.len())),
             (Some((inputs, outputs)), Section::Slices | Section::Positions) => (list(inputs)?, list(outputs)?),
             _ => return Err("slices and positions have an arrow before the outputs, elements have none".into()),
         };

@@ -10,6 +10,7 @@ use crate::kernel::Kernel;
 use crate::keyed::{Asked, KeyedSpec};
 use crate::spec::Spec;
 use quick_cache::unsync;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
@@ -42,9 +43,12 @@ pub(super) struct Front {
     hits: AtomicU64,
 }
 
-/// The fronts that hold a kernel of a code, with their keyed specs.
+/// The number of a front, and the keyed spec whose kernel it holds.
+type Holder = (usize, KeyedSpec);
+
+/// The fronts that hold a kernel of a code: most often one.
 #[derive(Debug, Default)]
-pub(super) struct Holders(Mutex<Vec<(usize, KeyedSpec)>>);
+pub(super) struct Holders(Mutex<SmallVec<[Holder; 1]>>);
 
 impl Holders {
     /// The equal keyed spec whose kernel is held, if there is one.
@@ -52,7 +56,7 @@ impl Holders {
         self.list().iter().find(|(_, held)| held == keyed).map(|(_, held)| held.clone())
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<(usize, KeyedSpec)>> {
+    fn list(&self) -> MutexGuard<'_, SmallVec<[Holder; 1]>> {
         // No panic under the lock leaves its data half-changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
