@@ -165,17 +165,32 @@ fn mean_of(lets: &mut Lets, total: Total, count: u64, types: &RowTypes) -> Expr 
         let canon = crate::math::canon(DType::F64);
         return lets.splice(&canon, &[mean]).remove(0).cast(types.output);
     }
-    if let Some(small) = &total.small {
-        // Numbers of 31 bits: a quotient that is no integer, nor half way between two, lies further from one than an f64
-        // rounds it.
-        let quotient = small.clone().cast(DType::F64);
-        let quotient = quotient.clone().div(quotient.float(count.max(1) as f64));
-        return if types.half_even { quotient.nearest() } else { quotient }.cast(types.output);
-    }
-    let divide = if types.half_even { limbs::divide_half_even } else { limbs::divide };
-    // A spec without elements is refused, unless it writes nothing.
-    let quotient = divide(lets, &total.limbs, count.max(1), total.signed);
-    Total { limbs: quotient, small: None, ..total }.give(lets, types)
+    let quotient = match &total.value {
+        Value::Small(small) => {
+            let total = small.clone().cast(quotient_type(types.input, count));
+            let quotient = total.clone().div(total.float(count.max(1) as f64));
+            return if types.half_even { quotient.nearest() } else { quotient }.cast(types.output);
+        }
+        // A spec without elements is refused, unless it writes nothing.
+        Value::Limbs(limbs) => {
+            let divide = if types.half_even { limbs::divide_half_even } else { limbs::divide };
+            divide(lets, limbs, count.max(1), total.signed)
+        }
+    };
+    Total { value: Value::Limbs(quotient), ..total }.give(lets, types)
+}
+
+/// The float type in which a total of elements, of less than 31 bits, is divided by their number. A quotient that is no
+/// integer lies at least `1 / count` from one, and one that is not half way between two at least `1 / (2 * count)` from
+/// that. A type of p bits rounds it by at most `|total| / count / 2^p`, which is less where totals are at most
+/// `2^(p - 1)`: below 2^23 in f32, always in f64.
+fn quotient_type(input: DType, count: u64) -> DType {
+    if Term::Value.bits(input) + bits_of(count) < f32::MANTISSA_DIGITS { DType::F32 } else { DType::F64 }
+}
+
+/// The exponent of the least power of two that a count does not exceed.
+fn bits_of(count: u64) -> u32 {
+    u64::BITS - count.saturating_sub(1).leading_zeros()
 }
 
 /// The exact mean of two elements, in the output's type.
@@ -183,7 +198,7 @@ pub(super) fn mean_of_two(lets: &mut Lets, a: &Expr, b: &Expr, types: &RowTypes)
     let wide = |lets: &mut Lets, x: &Expr| limbs::widen(lets, x, 2);
     let (a, b) = (wide(lets, a), wide(lets, b));
     let total = limbs::add(lets, &a, &b);
-    mean_of(lets, Total { limbs: total, signed: types.input.is_signed(), small: None }, 2, types)
+    mean_of(lets, Total { value: Value::Limbs(total), signed: types.input.is_signed() }, 2, types)
 }
 
 pub(super) fn l2(types: &RowTypes) -> Reducer {
@@ -192,8 +207,8 @@ pub(super) fn l2(types: &RowTypes) -> Reducer {
             return total.to_f64(lets).sqrt().cast(types.output);
         }
         let root = if types.half_even { limbs::root_nearest } else { limbs::root_floor };
-        let root = root(lets, &total.limbs);
-        Total { limbs: root, signed: false, small: None }.give(lets, types)
+        let limbs = total.limbs(lets);
+        Total { value: Value::Limbs(root(lets, &limbs)), signed: false }.give(lets, types)
     })
 }
 
@@ -244,25 +259,42 @@ impl Term {
     }
 }
 
-/// An exact total: limbs, and an `I32` of the same value if that holds it.
+/// An exact total, and whether it can be negative.
 struct Total {
-    limbs: Vec<Expr>,
+    value: Value,
     signed: bool,
-    small: Option<Expr>,
+}
+
+/// The value of an exact total.
+enum Value {
+    /// An `I32`.
+    Small(Expr),
+    Limbs(Vec<Expr>),
 }
 
 impl Total {
     fn to_f64(&self, lets: &mut Lets) -> Expr {
-        match &self.small {
-            Some(small) => small.clone().cast(DType::F64),
-            None => limbs::to_f64(lets, &self.limbs, self.signed),
+        match &self.value {
+            Value::Small(small) => small.clone().cast(DType::F64),
+            Value::Limbs(limbs) => limbs::to_f64(lets, limbs, self.signed),
         }
     }
 
-    fn give(&self, lets: &mut Lets, types: &RowTypes) -> Expr {
+    fn limbs(self, lets: &mut Lets) -> Vec<Expr> {
+        match self.value {
+            Value::Small(small) => vec![lets.bind(small.cast(DType::I64).bits(DType::U64))],
+            Value::Limbs(limbs) => limbs,
+        }
+    }
+
+    fn give(self, lets: &mut Lets, types: &RowTypes) -> Expr {
         match types.output.is_float() {
             true => self.to_f64(lets).cast(types.output),
-            false => limbs::clamp(lets, &self.limbs, self.signed, types.output),
+            false => {
+                let signed = self.signed;
+                let limbs = self.limbs(lets);
+                limbs::clamp(lets, &limbs, signed, types.output)
+            }
         }
     }
 }
@@ -271,7 +303,7 @@ impl Total {
 fn total(types: &RowTypes, term: Term, finish: impl FnOnce(&mut Lets, Total) -> Expr) -> Reducer {
     // A term is at most 2^bits, n of them at most 2^(bits + ceil(log2 n)); one bit for the sign, and
     // one because a total may be that power of two.
-    let count_bits = u64::BITS - types.count.saturating_sub(1).leading_zeros();
+    let count_bits = bits_of(types.count);
     let signed = term.is_signed(types.input);
     match term.bits(types.input) + count_bits + 1 {
         0..=31 => in_32_bits(types, term, signed, finish),
@@ -291,9 +323,8 @@ fn in_32_bits(types: &RowTypes, term: Term, signed: bool, finish: impl FnOnce(&m
         }
     };
     simple(types, (Op::Add, acc, Scalar::int(acc, 0)), lift, |lets, s| {
-        let s = lets.bind(s);
-        let limbs = vec![lets.bind(s.clone().cast(DType::I64).bits(DType::U64))];
-        finish(lets, Total { limbs, signed, small: Some(s) })
+        let value = Value::Small(lets.bind(s));
+        finish(lets, Total { value, signed })
     })
 }
 
@@ -323,7 +354,7 @@ fn in_halves(types: &RowTypes, term: Term, signed: bool, finish: impl FnOnce(&mu
         if signed {
             total = limbs::subtract(lets, &total, &limbs::constants(i128::from(types.count) << 63, 2));
         }
-        vec![finish(lets, Total { limbs: total, signed, small: None })]
+        vec![finish(lets, Total { value: Value::Limbs(total), signed })]
     });
     Reducer::simple(identity, lift, combine, finish)
 }
@@ -358,7 +389,40 @@ fn in_limbs(
         _ => limbs::add(lets, &args[..k], &args[k..]),
     });
     let finish = Def::build("finish", &vec![limb; k], |lets, args| {
-        vec![finish(lets, Total { limbs: args.to_vec(), signed, small: None })]
+        vec![finish(lets, Total { value: Value::Limbs(args.to_vec()), signed })]
     });
     Reducer::simple(identity, lift, combine, finish)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_of_small_totals_are_exact_in_f32() {
+        let nearest = |total: i64, count: i64| {
+            let (floor, rest) = (total.div_euclid(count), total.rem_euclid(count));
+            let up = 2 * rest > count || (2 * rest == count && floor % 2 != 0);
+            floor + i64::from(up)
+        };
+        for input in [DType::I8, DType::U8, DType::I16, DType::U16] {
+            let (least, greatest) = input.int_range().expect("an integer type");
+            let counts = (0..u64::BITS).map(|n| 1 << n);
+            let most = counts.take_while(|&n| quotient_type(input, n) == DType::F32).last().expect("a count");
+            assert_eq!(quotient_type(input, most + 1), DType::F64);
+            for count in (1..=most.min(70)).chain(most.saturating_sub(70).max(1)..=most) {
+                let count = count as i64;
+                let (low, high) = (least as i64 * count, greatest as i64 * count);
+                // Beside integers and beside the middle between two, of magnitudes from the least to the greatest.
+                for whole in [least as i64, least as i64 / 2, 0, 1, greatest as i64 / 2, greatest as i64] {
+                    for beside in (-2..=2).chain(count / 2 - 2..=count / 2 + 2) {
+                        let total = (whole * count + beside).clamp(low, high);
+                        let quotient = total as f32 / count as f32;
+                        assert_eq!(quotient.trunc() as i64, total / count, "{total} / {count}");
+                        assert_eq!(quotient.round_ties_even() as i64, nearest(total, count), "{total} / {count}");
+                    }
+                }
+            }
+        }
+    }
 }
