@@ -1,7 +1,7 @@
 //! The computation of a body: its reductions in stages, its values of the slice, and its outputs.
 
 use super::totals::by_name;
-use super::{Body, BodyTypes, Definition, Reach, Stages, Value};
+use super::{Body, BodyTypes, Definition, Reach, Reaches, Stages, Value};
 use crate::expression::Expression;
 use crate::ops::{
     Agree, Apply, Computation, Ending, Form, Source, Stage, Types, as_truth, in_expression, in_memory, stored,
@@ -30,12 +30,27 @@ impl Body {
         keep: &[String],
         agree: &Agree,
     ) -> Option<Computation> {
-        let narrowed = if types.index == DType::I32 { self.narrowed() } else { self.clone() };
-        let hoisted = narrowed.hoisted();
+        if form == Form::Direct && !self.may_be_direct() {
+            return None;
+        }
+        let hoisted = match types.index {
+            DType::I32 if !self.positions().is_empty() => self.narrowed().hoisted(),
+            _ => self.hoisted(),
+        };
         let mut builder = Builder { form, ..Builder::new(&hoisted, types) };
         let is_kept = |d: &usize| keep.contains(&hoisted.definitions[*d].names[0]) && builder.is_of_elements(*d);
         builder.kept = (0..hoisted.definitions.len()).filter(is_kept).collect();
         builder.has_form().then(|| builder.computation(walk_of, agree))
+    }
+
+    /// Returns true if the only reduction over the slice is a row with a direct form of some types.
+    fn may_be_direct(&self) -> bool {
+        let reductions = self.definitions.iter().filter_map(|definition| match &definition.value {
+            Value::Reduction(reduction) if reduction.over.is_none() => Some(reduction),
+            _ => None,
+        });
+        let mut rows = reductions.map(|reduction| reduction.call.as_row());
+        matches!((rows.next(), rows.next()), (Some(Some(row)), None) if row.forms.direct.is_some())
     }
 
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
@@ -88,11 +103,13 @@ pub(super) struct Needs {
 }
 
 /// The parts of a body from which computations are made.
+#[derive(Clone)]
 pub(super) struct Builder<'a> {
     pub(super) body: &'a Body,
     pub(super) types: &'a Types,
     pub(super) typed: BodyTypes,
     pub(super) stages: Stages,
+    pub(super) reaches: Reaches<'a>,
     /// The definition of each name, and its place among the names.
     pub(super) defined: FxHashMap<&'a str, (usize, usize)>,
     pub(super) inputs: FxHashMap<&'a str, usize>,
@@ -111,14 +128,12 @@ impl<'a> Builder<'a> {
         let reaches = body.reaches();
         let names = body.definitions.iter().enumerate();
         let defined = names.flat_map(|(d, def)| def.names.iter().enumerate().map(move |(k, n)| (n.as_str(), (d, k))));
-        let of = |def: &Definition| reaches.of(&def.names[0]);
-        let reaches: Vec<Reach> = body.definitions.iter().map(of).collect();
         let mut next = 0;
         let mut values = vec![];
-        for (d, def) in body.definitions.iter().enumerate() {
+        for def in &body.definitions {
             let is_value = match &def.value {
                 Value::Reduction(reduction) => reduction.over.is_none(),
-                Value::Expression(_) => matches!(reaches[d], Reach::Scalar | Reach::Slice),
+                Value::Expression(_) => matches!(reaches.of(&def.names[0]), Reach::Scalar | Reach::Slice),
                 Value::Position(_) | Value::Old(_) => false,
             };
             values.push(is_value.then_some(next));
@@ -131,6 +146,7 @@ impl<'a> Builder<'a> {
             types,
             typed: body.types().expect("a body that was checked"),
             stages: body.stages(),
+            reaches,
             defined: defined.collect(),
             inputs: body.inputs.iter().enumerate().map(|(i, input)| (input.name.as_str(), i)).collect(),
             values,
@@ -277,8 +293,7 @@ impl<'a> Builder<'a> {
             stages.push(Stage { groups: self.groups(reductions, walk_of, agree), end: self.end(number + 1) });
         }
         let of_reach = |wanted: Reach| {
-            let reaches = self.body.reaches().outputs;
-            (0..self.body.outputs.len()).filter(|&o| reaches[o] == wanted).collect::<Vec<usize>>()
+            (0..self.body.outputs.len()).filter(|&o| self.reaches.outputs[o] == wanted).collect::<Vec<usize>>()
         };
         let slices = of_reach(Reach::Slice);
         // The values that totals reduce are numbered after the outputs.

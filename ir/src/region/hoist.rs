@@ -34,7 +34,13 @@ impl Body {
         let outputs = self.outputs.iter().zip(&reaches.outputs);
         let outputs =
             outputs.map(|(e, &reach)| if reach == Reach::Element { hoist.expression(e) } else { e.clone() }).collect();
-        Body { definitions: hoist.definitions, outputs, ..self.clone() }
+        Body {
+            inputs: self.inputs.clone(),
+            reduced: self.reduced.clone(),
+            definitions: hoist.definitions,
+            outputs,
+            accumulator: self.accumulator,
+        }
     }
 }
 

@@ -30,13 +30,16 @@ impl Body {
         let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64 };
         let hoisted = self.hoisted();
         let keeping_none = Builder::new(&hoisted, &types);
-        let mut builder = Builder::new(&hoisted, &types);
+        let mut builder = keeping_none.clone();
         let mut found = vec![];
-        for d in (0..hoisted.definitions.len()).rev() {
-            // Without the others, which need not be kept when this one is, more may read it.
-            let readers = |builder: &Builder<'_>| builder.is_of_elements(d).then(|| builder.readers(d));
-            let (Some(readers), Some(all)) = (readers(&builder), readers(&keeping_none)) else { continue };
+        for d in (0..hoisted.definitions.len()).rev().filter(|&d| keeping_none.is_of_elements(d)) {
+            let readers = builder.readers(d);
             let visits = readers.stages + usize::from(readers.is_written);
+            if visits < 2 {
+                continue;
+            }
+            // Without the others, which need not be kept when this one is, more may read it.
+            let all = keeping_none.readers(d);
             if let Some(value) = builder.repeated(d, visits, all).filter(&may_keep) {
                 builder.kept.push(d);
                 found.push(value);
@@ -62,7 +65,7 @@ impl Builder<'_> {
     pub(super) fn is_of_elements(&self, d: usize) -> bool {
         let definition = &self.body.definitions[d];
         let is_expression = matches!(definition.value, Value::Expression(_));
-        is_expression && self.body.reach_of(&definition.names[0]) == Reach::Element
+        is_expression && self.reaches.of(&definition.names[0]) == Reach::Element
     }
 
     /// The number of the first kept value among the inputs.
@@ -106,18 +109,17 @@ impl Builder<'_> {
         let uses = |r: &usize| self.needs([self.of(*r)], &[]).definitions.contains(&d);
         let reductions = all.iter().enumerate().filter(|(_, r)| uses(r)).map(|(number, _)| number).collect();
         let stages = self.stages.reductions.iter().filter(|stage| stage.iter().any(uses)).count();
-        let reaches = self.body.reaches().outputs;
-        let outputs = (0..self.body.outputs.len()).filter(|&o| reaches[o] == Reach::Element);
+        let outputs = (0..self.body.outputs.len()).filter(|&o| self.reaches.outputs[o] == Reach::Element);
         let is_written = self.needs(outputs.map(|o| &self.body.outputs[o]), &[]).definitions.contains(&d);
         Readers { reductions, stages, is_written }
     }
 
-    /// The value if several visits of the slice need it, and it reads nothing that an output held.
+    /// The value that so many visits of the slice need, unless it reads what an output held.
     fn repeated(&self, d: usize, visits: usize, all: Readers) -> Option<Repeated> {
         let name = self.body.definitions[d].names[0].clone();
         let (def, needs) = self.of_elements(d);
         let (inputs, old, _) = lists(&needs);
         let Readers { reductions, is_written, .. } = all;
-        (visits > 1 && old.is_empty()).then_some(Repeated { name, def, inputs, reductions, visits, is_written })
+        old.is_empty().then_some(Repeated { name, def, inputs, reductions, visits, is_written })
     }
 }
