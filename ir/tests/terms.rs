@@ -29,6 +29,13 @@ fn sums_of_integers_have_no_order() {
 }
 
 #[test]
+fn a_negative_number_takes_away() {
+    assert_eq!(sum("i32", &["i32(x0[1])", "6:i32", "-1:i32"]), sum("i32", &["i32(x0[1])", "5:i32"]));
+    assert_eq!(sum("i32", &["-6:i32", "6:i32"]), term("i32", "0:i32"));
+    assert_ne!(term("i32", "-1:i32"), term("i32", "1:i32"));
+}
+
+#[test]
 fn an_element_dropped_doubled_or_foreign_shows() {
     let base = sum("i32", &["i32(x0[1])", "i32(x0[2])", "i32(x0[3])"]);
     let others: [&[&str]; 7] = [
