@@ -29,6 +29,8 @@ const SPECS: &[&str] = &[
     "sum f32[9000,3], f32[3]:then axes=[0] scalar eps:f32 then=\"r0 / (y0 + eps) + d\"",
     "sum f32[9000] scalar shift:f32 map=\"x0 - shift\" then=\"r0 + shift\"",
     "sum,max f32[64,512] axes=[1] then=\"r0 - r1, r1 + d\"",
+    // Old elements in a value of the slice, which no block reads.
+    "sum f32[700,9] axes=[0] then=\"r0 * (d + 1) + (d + 1)\"",
     // States side by side: in lanes and of one value, and in one reduction where lanes fold at once.
     "mean,var f32[20000]",
     "mean,sum,var f32[9,20001] axes=[1] then=\"r0, r1, r2 + r0\"",

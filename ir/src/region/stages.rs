@@ -2,7 +2,7 @@
 
 use super::{Body, Value};
 use crate::expression::Expression;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The visits that a body's values need.
 ///
@@ -14,8 +14,8 @@ pub struct Stages {
     pub reductions: Vec<Vec<usize>>,
     /// The definitions that are totals.
     pub totals: Vec<usize>,
-    /// For each definition, the number of stages after which its value is known; a total's value is known after all
-    /// slices.
+    /// For each definition, the number of stages after which its value is known: all, if it is computed from old elements.
+    /// A total's value is known after all slices.
     pub known_after: Vec<usize>,
     /// For each output, the number of stages after which its value is known.
     pub outputs_after: Vec<usize>,
@@ -65,6 +65,34 @@ impl Body {
             stages.known_after.push(known);
         }
         stages.outputs_after = self.outputs.iter().map(|output| of(output, &after)).collect();
+        self.after_all_stages(&mut stages);
         stages
+    }
+
+    /// Sets what is computed from old elements as known after all stages: no reduction over the slice needs it.
+    fn after_all_stages(&self, stages: &mut Stages) {
+        let last = stages.reductions.len();
+        let mut of_old: FxHashSet<&str> = FxHashSet::default();
+        let reads = |expression: &Expression, of_old: &FxHashSet<&str>| {
+            let mut reads = false;
+            expression.each_name(&mut |name, _| reads |= of_old.contains(name));
+            reads
+        };
+        for (definition, known) in self.definitions.iter().zip(&mut stages.known_after) {
+            let is_of_old = match &definition.value {
+                Value::Old(_) => true,
+                Value::Expression(expression) => reads(expression, &of_old),
+                Value::Reduction(_) | Value::Position(_) => false,
+            };
+            if is_of_old {
+                *known = last;
+                of_old.extend(definition.names.iter().map(String::as_str));
+            }
+        }
+        for (output, known) in self.outputs.iter().zip(&mut stages.outputs_after) {
+            if reads(output, &of_old) {
+                *known = last;
+            }
+        }
     }
 }
