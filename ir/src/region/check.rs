@@ -2,10 +2,10 @@
 
 use super::reach::Reaches;
 use super::read::{MAX_STAGES, Result};
+use super::stages::reads_any;
 use super::{Body, BodyTypes, Reach, Value, print, types};
 use crate::expression::Expression;
 use crate::expression::error::Fault;
-use std::collections::HashSet;
 
 /// The places of a body's parts in the text.
 pub(super) struct Places<'a> {
@@ -42,27 +42,17 @@ fn check_old(body: &Body, places: &Places<'_>) -> Result<()> {
 
 /// Refuses reductions over the slice of what is computed from old elements: a slice is walked in inputs.
 fn check_old_is_not_reduced(body: &Body, places: &Places<'_>) -> Result<()> {
-    let mut of_old: HashSet<&str> = HashSet::new();
+    let of_old = body.names_of_old();
     for (d, definition) in body.definitions.iter().enumerate() {
-        let reads = |expression: &Expression| {
-            let mut reads = false;
-            expression.each_name(&mut |name, _| reads |= of_old.contains(name));
-            reads
-        };
-        let is_of_old = match &definition.value {
-            Value::Old(_) => true,
-            Value::Expression(expression) => reads(expression),
-            Value::Reduction(reduction) if reduction.over.is_none() && reads(&reduction.of) => {
-                let message = format!(
-                    "`{}` of old elements: `old` stands in outputs alone; give what is reduced as an input",
-                    places.words[d]
-                );
-                return Err(Fault::new(places.definitions[d], message));
-            }
-            Value::Reduction(_) | Value::Position(_) => false,
-        };
-        if is_of_old {
-            of_old.extend(definition.names.iter().map(String::as_str));
+        if let Value::Reduction(reduction) = &definition.value
+            && reduction.over.is_none()
+            && reads_any(&reduction.of, &of_old)
+        {
+            let message = format!(
+                "`{}` of old elements: `old` stands in outputs alone; give what is reduced as an input",
+                places.words[d]
+            );
+            return Err(Fault::new(places.definitions[d], message));
         }
     }
     Ok(())

@@ -72,27 +72,33 @@ impl Body {
     /// Sets what is computed from old elements as known after all stages: no reduction over the slice needs it.
     fn after_all_stages(&self, stages: &mut Stages) {
         let last = stages.reductions.len();
-        let mut of_old: FxHashSet<&str> = FxHashSet::default();
-        let reads = |expression: &Expression, of_old: &FxHashSet<&str>| {
-            let mut reads = false;
-            expression.each_name(&mut |name, _| reads |= of_old.contains(name));
-            reads
-        };
-        for (definition, known) in self.definitions.iter().zip(&mut stages.known_after) {
+        let of_old = self.names_of_old();
+        let definitions = self.definitions.iter().zip(&mut stages.known_after);
+        definitions.filter(|(d, _)| of_old.contains(d.names[0].as_str())).for_each(|(_, known)| *known = last);
+        let outputs = self.outputs.iter().zip(&mut stages.outputs_after);
+        outputs.filter(|(output, _)| reads_any(output, &of_old)).for_each(|(_, known)| *known = last);
+    }
+
+    /// The names of old elements, and of what is computed from them.
+    pub(super) fn names_of_old(&self) -> FxHashSet<&str> {
+        let mut names = FxHashSet::default();
+        for definition in &self.definitions {
             let is_of_old = match &definition.value {
                 Value::Old(_) => true,
-                Value::Expression(expression) => reads(expression, &of_old),
+                Value::Expression(expression) => reads_any(expression, &names),
                 Value::Reduction(_) | Value::Position(_) => false,
             };
             if is_of_old {
-                *known = last;
-                of_old.extend(definition.names.iter().map(String::as_str));
+                names.extend(definition.names.iter().map(String::as_str));
             }
         }
-        for (output, known) in self.outputs.iter().zip(&mut stages.outputs_after) {
-            if reads(output, &of_old) {
-                *known = last;
-            }
-        }
+        names
     }
+}
+
+/// Returns true if an expression reads one of the names.
+pub(super) fn reads_any(expression: &Expression, names: &FxHashSet<&str>) -> bool {
+    let mut reads = false;
+    expression.each_name(&mut |name, _| reads |= names.contains(name));
+    reads
 }
