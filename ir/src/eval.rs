@@ -474,7 +474,7 @@ impl Domain for Terms {
     type Value = u128;
 
     fn constant(&mut self, value: Scalar) -> u128 {
-        if let Some(number) = value.as_int().filter(|_| value.dtype().is_int()) {
+        if let (true, Some(number)) = (value.dtype().is_int(), value.as_int()) {
             // The sum of the terms of two numbers is the term of their sum, so that a negative one is negative here too.
             return (number as u128).wrapping_mul(mix(2, value.dtype() as u128) | 1);
         }

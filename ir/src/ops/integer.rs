@@ -166,24 +166,24 @@ fn mean_of(lets: &mut Lets, total: Total, count: u64, types: &RowTypes) -> Expr 
         return lets.splice(&canon, &[mean]).remove(0).cast(types.output);
     }
     let quotient = match &total.value {
-        Value::Small(small) => {
+        TotalValue::Small(small) => {
             let total = small.clone().cast(quotient_type(types.input, count));
             let quotient = total.clone().div(total.float(count.max(1) as f64));
             return if types.half_even { quotient.nearest() } else { quotient }.cast(types.output);
         }
         // A spec without elements is refused, unless it writes nothing.
-        Value::Limbs(limbs) => {
+        TotalValue::Limbs(limbs) => {
             let divide = if types.half_even { limbs::divide_half_even } else { limbs::divide };
             divide(lets, limbs, count.max(1), total.signed)
         }
     };
-    Total { value: Value::Limbs(quotient), ..total }.give(lets, types)
+    Total { value: TotalValue::Limbs(quotient), ..total }.give(lets, types)
 }
 
 /// The float type in which a total of elements, of less than 31 bits, is divided by their number. A quotient that is no
 /// integer lies at least `1 / count` from one, and one that is not half way between two at least `1 / (2 * count)` from
-/// that. A type of p bits rounds it by at most `|total| / count / 2^p`, which is less where totals are at most
-/// `2^(p - 1)`: below 2^23 in f32, always in f64.
+/// that. A type of p bits rounds a quotient, unless it is exact, by less than `|total| / count / 2^p`. That is at most
+/// `1 / (2 * count)` for totals up to `2^(p - 1)`: up to 2^23 in f32, for all in f64.
 fn quotient_type(input: DType, count: u64) -> DType {
     if Term::Value.bits(input) + bits_of(count) < f32::MANTISSA_DIGITS { DType::F32 } else { DType::F64 }
 }
@@ -198,7 +198,7 @@ pub(super) fn mean_of_two(lets: &mut Lets, a: &Expr, b: &Expr, types: &RowTypes)
     let wide = |lets: &mut Lets, x: &Expr| limbs::widen(lets, x, 2);
     let (a, b) = (wide(lets, a), wide(lets, b));
     let total = limbs::add(lets, &a, &b);
-    mean_of(lets, Total { value: Value::Limbs(total), signed: types.input.is_signed() }, 2, types)
+    mean_of(lets, Total { value: TotalValue::Limbs(total), signed: types.input.is_signed() }, 2, types)
 }
 
 pub(super) fn l2(types: &RowTypes) -> Reducer {
@@ -208,7 +208,7 @@ pub(super) fn l2(types: &RowTypes) -> Reducer {
         }
         let root = if types.half_even { limbs::root_nearest } else { limbs::root_floor };
         let limbs = total.limbs(lets);
-        Total { value: Value::Limbs(root(lets, &limbs)), signed: false }.give(lets, types)
+        Total { value: TotalValue::Limbs(root(lets, &limbs)), signed: false }.give(lets, types)
     })
 }
 
@@ -261,12 +261,12 @@ impl Term {
 
 /// An exact total, and whether it can be negative.
 struct Total {
-    value: Value,
+    value: TotalValue,
     signed: bool,
 }
 
 /// The value of an exact total.
-enum Value {
+enum TotalValue {
     /// An `I32`.
     Small(Expr),
     Limbs(Vec<Expr>),
@@ -275,15 +275,15 @@ enum Value {
 impl Total {
     fn to_f64(&self, lets: &mut Lets) -> Expr {
         match &self.value {
-            Value::Small(small) => small.clone().cast(DType::F64),
-            Value::Limbs(limbs) => limbs::to_f64(lets, limbs, self.signed),
+            TotalValue::Small(small) => small.clone().cast(DType::F64),
+            TotalValue::Limbs(limbs) => limbs::to_f64(lets, limbs, self.signed),
         }
     }
 
     fn limbs(self, lets: &mut Lets) -> Vec<Expr> {
         match self.value {
-            Value::Small(small) => vec![lets.bind(small.cast(DType::I64).bits(DType::U64))],
-            Value::Limbs(limbs) => limbs,
+            TotalValue::Small(small) => vec![lets.bind(small.cast(DType::I64).bits(DType::U64))],
+            TotalValue::Limbs(limbs) => limbs,
         }
     }
 
@@ -323,7 +323,7 @@ fn in_32_bits(types: &RowTypes, term: Term, signed: bool, finish: impl FnOnce(&m
         }
     };
     simple(types, (Op::Add, acc, Scalar::int(acc, 0)), lift, |lets, s| {
-        let value = Value::Small(lets.bind(s));
+        let value = TotalValue::Small(lets.bind(s));
         finish(lets, Total { value, signed })
     })
 }
@@ -354,7 +354,7 @@ fn in_halves(types: &RowTypes, term: Term, signed: bool, finish: impl FnOnce(&mu
         if signed {
             total = limbs::subtract(lets, &total, &limbs::constants(i128::from(types.count) << 63, 2));
         }
-        vec![finish(lets, Total { value: Value::Limbs(total), signed })]
+        vec![finish(lets, Total { value: TotalValue::Limbs(total), signed })]
     });
     Reducer::simple(identity, lift, combine, finish)
 }
@@ -389,7 +389,7 @@ fn in_limbs(
         _ => limbs::add(lets, &args[..k], &args[k..]),
     });
     let finish = Def::build("finish", &vec![limb; k], |lets, args| {
-        vec![finish(lets, Total { value: Value::Limbs(args.to_vec()), signed })]
+        vec![finish(lets, Total { value: TotalValue::Limbs(args.to_vec()), signed })]
     });
     Reducer::simple(identity, lift, combine, finish)
 }
