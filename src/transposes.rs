@@ -1,4 +1,5 @@
-//! The transposes that vectors make of loads: columns of a matrix in memory become vectors, with one row in each lane.
+//! The transposes that vectors make of loads and stores: columns of a matrix in memory are vectors, with one row in each
+//! lane.
 //!
 //! The pass that makes transposes asks here which cost less than loads element by element; generators ask of which
 //! loads and shuffles a transpose consists.
@@ -14,6 +15,9 @@ pub const MOST_COLUMNS: u64 = 24;
 
 /// The largest distance of rows, in elements, at which all elements between them are loaded too.
 const NEAR: u64 = 16;
+
+/// The fewest lanes that are stored together.
+const FEWEST_STORED: u64 = 4;
 
 /// A way to transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,22 @@ pub fn way(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<Way> {
         Set::Portable => portable(t, bytes),
         Set::Avx2 | Set::Avx512 => deinterleaved(vectors, t, bytes).or_else(|| pieces(vectors, t, bytes)),
     }
+}
+
+/// The elements of the vectors in which columns are interleaved and stored; `None` if each element is stored by itself.
+/// Columns fill the rows of the matrix, so that nothing else lies in between.
+pub fn store_width(vectors: Vectors, t: &Transpose, bytes: u64) -> Option<u64> {
+    let stride = u64::try_from(t.stride).ok().filter(|stride| (2..=NEAR).contains(stride))?;
+    if !t.columns.iter().copied().eq(0..stride) {
+        return None;
+    }
+    let (width, fewest) = match vectors.set() {
+        Set::Scalars => return None,
+        Set::Portable if !stride.is_power_of_two() => return None,
+        Set::Portable => (PIECE_BYTES / bytes, PIECE_BYTES / bytes),
+        Set::Avx2 | Set::Avx512 => (width(vectors, bytes, stride), FEWEST_STORED),
+    };
+    (fewest..=width).contains(&t.lanes).then_some(width)
 }
 
 /// The most pieces, of 16 bytes in each row, that fit registers beside other values.

@@ -209,6 +209,9 @@ const OTHERS: &[&str] = &[
     "nest \"\" { in x0: u16[64] out x1: u16[6] wide { acc a0: u16[6] = 1 transpose a0 = x0[9] over 2 by 0 at 0, 1, 40 for l1 in 0..6 lanes { x1[l1] = a0[l1] } } }",
     "nest \"\" { in x0: i64[64] out x1: i64[16] for i0 in 0..2 parallel { acc a0: i64[8] = 1 transpose a0 = x0[30*i0] over 4 by 1 at 0, 20 for e1 in 0..8 parallel { x1[8*i0 + e1] = a0[e1] } } }",
     "nest \"\" { in x0: f16[400] out x1: f16[1] acc a0: f16[1] = 1.0 transpose a0 = x0[399] over 1 by 3 at 0 x1[0] = a0[0] }",
+    // Transposed stores of the same kinds: backwards, apart, and to an output that is read.
+    "nest \"\" { in x0: f32[64] out x1: f32[64] acc a0: f32[12] = 0.0 for e0 in 0..12 parallel { a0[e0] = x0[e0] } transpose x1[60] = a0 over 3 by -7 at 0, 1, 3 }",
+    "nest \"\" { in x0: f32[16] inout x1: f32[64] for i0 in 0..2 parallel { acc a0: f32[8] = 0.0 for e0 in 0..8 lanes { a0[e0] = add(x1[32*i0 + e0], x0[8*i0 + e0]) } transpose x1[32*i0] = a0 over 4 by 2 at 0, 1 } }",
     // Places in lines of any length, lanes of other sizes than the line's, and rotations of any elements.
     "nest \"\" { in x0: f32[64] out x1: f32[8] wide { misalign s0 = x0[3] in 4 acc a0: f32[8] = 0.0 for l1 in s0..4 lanes { a0[l1] = x0[l1 - s0 + 3] } for l1 in 0..s0 of 4 lanes { a0[l1 + 4] = x0[l1 - s0 + 7] } rotate a0[1..6] by s0 for e2 in 0..8 parallel { x1[e2] = a0[e2] } } }",
     "nest \"\" { in x0: f32[64] out x1: f64[16] wide { misalign s0 = x0[0] in 16 acc a0: f64[16] = 0.0 for l1 in s0..16 lanes { a0[l1] = f64(x0[l1]) } rotate a0[0..16] by s0 for e2 in 0..16 parallel { x1[e2] = a0[e2] } } }",
@@ -226,6 +229,27 @@ const OTHERS: &[&str] = &[
 fn nests_of_no_spec_are_made_native() {
     let compiler = compiler();
     OTHERS.iter().for_each(|text| is_made(&compiler, text, text));
+}
+
+/// Columns of every distance are stored in every number of lanes and size of element.
+#[test]
+fn columns_of_any_distance_are_stored() {
+    let compiler = compiler();
+    for dtype in ["i8", "bf16", "f32", "f64"] {
+        for (lanes, distance) in (2..=17).flat_map(|d| [1, 3, 4, 6, 8, 15, 16, 31, 32, 64].map(|lanes| (lanes, d))) {
+            let len = lanes * distance;
+            let columns: Vec<String> = (0..distance).map(|c| c.to_string()).collect();
+            let text = format!(
+                "nest \"\" {{ in x0: {dtype}[{len}] out x1: {dtype}[{}] wide {{ acc a0: {dtype}[{len}] = 0.0 \
+                 for e0 in 0..{len} lanes {{ a0[e0] = x0[e0] }} \
+                 transpose x1[5] = a0 over {lanes} by {distance} at {} }} }}",
+                len + 9,
+                columns.join(", ")
+            );
+            let text = if dtype == "i8" { text.replace("= 0.0", "= 0") } else { text };
+            is_made(&compiler, &format!("{lanes} lanes of {dtype} by {distance}"), &text);
+        }
+    }
 }
 
 /// The bits of a nest that somebody has written depend on no address: an element's place in its line is 0 there.

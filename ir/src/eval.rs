@@ -173,6 +173,7 @@ impl<D: Domain> Machine<'_, D> {
             Stmt::For(l) => self.run_loop(l),
             Stmt::Wide { body } => self.body(body),
             Stmt::Transpose(t) => self.transpose(t),
+            Stmt::TransposedStore(t) => self.transposed_store(t),
             Stmt::Acc { acc, dtype, len, init } => {
                 *slot(&mut self.types, acc.0 as usize, None) = Some(*dtype);
                 let init = self.domain.constant(*init);
@@ -246,6 +247,17 @@ impl<D: Domain> Machine<'_, D> {
                 let at = first + t.stride * lane as i64 + column as i64;
                 let value = self.domain.load(t.buf, dtype, usize::try_from(at).expect("an index below zero"));
                 self.accs[t.acc.0 as usize][c * t.lanes as usize + lane as usize] = value;
+            }
+        }
+    }
+
+    fn transposed_store(&mut self, t: &Transpose) {
+        let first = self.value_of(&t.first);
+        for (c, &column) in t.columns.iter().enumerate() {
+            for lane in 0..t.lanes {
+                let at = first + t.stride * lane as i64 + column as i64;
+                let value = self.accs[t.acc.0 as usize][c * t.lanes as usize + lane as usize];
+                self.domain.store(t.buf, usize::try_from(at).expect("an index below zero"), value);
             }
         }
     }

@@ -103,24 +103,31 @@ pub enum Stmt {
     Select { vars: Vec<Var>, what: Selection, acc: AccId, len: u64 },
     /// `transpose a0 = x0[index] over 16 by 6 at 0, 1, 2`: sets columns of a matrix in an input side by side.
     Transpose(Transpose),
+    /// `transpose x1[index] = a0 over 16 by 3 at 0, 1, 2`: writes runs of an accumulator to columns of a matrix in an
+    /// output.
+    TransposedStore(Transpose),
     /// `wide { ... }`: statements that the generator of wide vectors compiles; their meaning is the same
     /// without it. Their names end with it.
     Wide { body: Vec<Stmt> },
 }
 
-/// A transposed load: columns of a matrix in an input become runs of elements of an accumulator.
+/// Columns of a matrix in a buffer beside runs of elements of an accumulator, column by column. A load sets the runs:
 ///
 /// ```text
 /// a[lanes * c + l] = x[first + stride * l + columns[c]]      for each lane l and each column c
 /// ```
 ///
 /// It may read any element between those that it names, and the `within` elements from `first` on, so that it takes few
-/// loads of whole vectors.
+/// loads of whole vectors. A store goes the other way, and writes the elements that it names:
+///
+/// ```text
+/// x[first + stride * l + columns[c]] = a[lanes * c + l]      for each column c and each lane l, in this order
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transpose {
-    /// The accumulator, which gets the columns one after the other.
+    /// The accumulator, in which the columns lie one after the other.
     pub acc: AccId,
-    /// The input.
+    /// The input, or the output of a store.
     pub buf: BufId,
     /// The element at which the matrix begins.
     pub first: Index,
@@ -130,7 +137,7 @@ pub struct Transpose {
     pub stride: i64,
     /// The distance of each column from the first element, in elements, ascending from 0.
     pub columns: Vec<u64>,
-    /// The elements from the first one on that may be read.
+    /// The elements from the first one on that a load may read; 0 in a store.
     pub within: u64,
 }
 
@@ -143,7 +150,7 @@ impl Transpose {
         (last_row.min(0) + least, last_row.max(0) + greatest)
     }
 
-    /// The elements that the accumulator gets.
+    /// The elements of the accumulator.
     pub fn elements(&self) -> u64 {
         self.lanes.saturating_mul(self.columns.len() as u64)
     }
@@ -312,7 +319,11 @@ impl Stmt {
             Stmt::Pick { var, value, most } => Stmt::Pick { var, value: f(value), most },
             other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. }) => other,
             other @ Stmt::Prefetch { .. } => other,
-            other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+            other @ (Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_)) => other,
             other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. }) => other,
         }
     }
@@ -326,7 +337,11 @@ impl Stmt {
             | Stmt::Pick { value, .. } => std::slice::from_ref(value),
             Stmt::Call { args, .. } => args,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Prefetch { .. } => &[],
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &[],
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => &[],
             Stmt::Misalign { .. } | Stmt::Rotate { .. } => &[],
         }
     }
@@ -340,7 +355,11 @@ impl Stmt {
             | Stmt::Pick { value, .. } => std::slice::from_mut(value),
             Stmt::Call { args, .. } => args,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Prefetch { .. } => &mut [],
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &mut [],
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => &mut [],
             Stmt::Misalign { .. } | Stmt::Rotate { .. } => &mut [],
         }
     }
@@ -356,7 +375,7 @@ impl Stmt {
                 value.each_index_mut(f);
             }
             Stmt::Carry { of: index, .. } | Stmt::Prefetch { index, .. } | Stmt::Misalign { index, .. } => f(index),
-            Stmt::Transpose(t) => f(&mut t.first),
+            Stmt::Transpose(t) | Stmt::TransposedStore(t) => f(&mut t.first),
             Stmt::Acc { .. } | Stmt::Rotate { .. } => {}
             Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
         }
@@ -369,7 +388,7 @@ impl Stmt {
             Stmt::Carry { var, .. } | Stmt::Pick { var, .. } | Stmt::Misalign { var, .. } => Some(*var),
             Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => None,
             Stmt::Store { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => None,
-            Stmt::Transpose(_) | Stmt::Prefetch { .. } | Stmt::Rotate { .. } => None,
+            Stmt::Transpose(_) | Stmt::TransposedStore(_) | Stmt::Prefetch { .. } | Stmt::Rotate { .. } => None,
         }
     }
 
@@ -393,7 +412,11 @@ impl Stmt {
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => None,
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => None,
             Stmt::Rotate { .. } => None,
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => None,
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => None,
         }
     }
 
@@ -404,7 +427,7 @@ impl Stmt {
             Stmt::Call { vars, .. } | Stmt::Select { vars, .. } => vars,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => &[],
-            Stmt::Transpose(_) => &[],
+            Stmt::Transpose(_) | Stmt::TransposedStore(_) => &[],
             Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => &[],
         }
     }
@@ -419,6 +442,7 @@ impl Stmt {
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs,
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => &[],
+            Stmt::TransposedStore(_) => &[],
         }
     }
 
@@ -436,7 +460,11 @@ impl Stmt {
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => &[],
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => &[],
             Stmt::Rotate { .. } => &[],
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => &[],
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => &[],
         }
     }
 }

@@ -272,6 +272,10 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
             write_list(f, &t.columns, |f, column| write!(f, "{column}"))?;
             if t.within > 0 { write!(f, " within {}", t.within) } else { Ok(()) }
         }
+        Stmt::TransposedStore(t) => {
+            write!(f, "transpose {}[{}] = {} over {} by {} at ", t.buf, t.first, t.acc, t.lanes, t.stride)?;
+            write_list(f, &t.columns, |f, column| write!(f, "{column}"))
+        }
         Stmt::Wide { body } => {
             f.write_str("wide")?;
             write_body(f, defs, body, depth)

@@ -115,7 +115,7 @@ impl Visits {
                 states(accs.len(), *elems).saturating_mul(*times).saturating_mul(self.def(*def))
             }
             Stmt::Select { len, .. } => len.saturating_mul(16),
-            Stmt::Transpose(t) => t.elements(),
+            Stmt::Transpose(t) | Stmt::TransposedStore(t) => t.elements(),
             Stmt::Acc { len, .. } | Stmt::Rotate { len, .. } => *len,
             Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } => 0,
             Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => 0,

@@ -61,6 +61,15 @@ fn every_statement() -> Nest {
             columns: vec![0, 2],
             within: 12,
         }),
+        Stmt::TransposedStore(Transpose {
+            acc,
+            buf: BufId(1),
+            first: zero(),
+            lanes: 4,
+            stride: 3,
+            columns: vec![0, 2],
+            within: 0,
+        }),
         Stmt::Wide { body: vec![] },
     ];
     for stmt in &all {
@@ -70,6 +79,7 @@ fn every_statement() -> Nest {
             Stmt::Fold { .. }
             | Stmt::Select { .. }
             | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_)
             | Stmt::Wide { .. }
             | Stmt::Prefetch { .. } => {}
             Stmt::Misalign { .. } | Stmt::Rotate { .. } => {}

@@ -190,6 +190,21 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         out.write_part(register, part, run.lanes, value)
     }
 
+    /// A run of elements at a constant place of an accumulator.
+    pub(super) fn run(&mut self, out: &mut E, acc: AccId, run: Cell) -> Result<E::Value, Refused> {
+        let (dtype, lanes) = (self.types[&acc], (run.lanes > 1).then_some(run.lanes));
+        let Some(cells) = self.storage.cells.get(&acc) else {
+            let (pointer, offset_bytes) = self.address(out, Base::Acc(acc), &Index::constant(run.start as i64));
+            let lanes = lanes.map(|lanes| (lanes, 1));
+            return out.load(self, Access { base: Base::Acc(acc), dtype, pointer, offset_bytes, lanes });
+        };
+        let cell = cell_of(cells, run.start);
+        let part = RegisterElements { dtype, cell, at: run.start - cell.start, lanes };
+        let register = self.register(acc, &part)?;
+        self.start_cells_where(out, |&key| key == (acc, cell));
+        Ok(out.read(register, part))
+    }
+
     /// Returns true if no later statement of the current body reads these elements, and the accumulator ends with the
     /// body.
     fn is_dead(&self, acc: AccId, start: u64, end: u64) -> bool {

@@ -89,6 +89,9 @@ pub trait Shuffles<'a>: Handles {
     /// The even and the odd elements of two adjacent vectors of `width` elements each.
     fn evens_and_odds(&mut self, vectors: [Self::Value; 2], width: u64) -> [Self::Value; 2];
 
+    /// The elements of two vectors of `width` elements by turns: the first `width` of them, and the others.
+    fn by_turns(&mut self, vectors: [Self::Value; 2], width: u64) -> [Self::Value; 2];
+
     /// The lanes of the second vector where `second` is true, else those of the first.
     fn blended(&mut self, vectors: [Self::Value; 2], second: &[bool]) -> Self::Value;
 

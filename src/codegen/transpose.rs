@@ -1,4 +1,4 @@
-//! Transposes: loads of whole vectors, and shuffles that make columns of them.
+//! Transposes: loads of whole vectors, and shuffles that make columns of them; and stores, the other way round.
 //!
 //! [`Way::Deinterleave`], for rows that lie close together: with W elements in a vector, element `p` after the first is
 //! lane `p mod W` of vector `p / W`, and the lanes of column `c` are the elements `p` with `p mod stride = c`. The
@@ -21,7 +21,7 @@ use super::address::{Access, Base};
 use super::emit::Emit;
 use super::storage::Cell;
 use super::walk::Walk;
-use crate::transposes::{PIECE_BYTES, Way, piece_starts, way};
+use crate::transposes::{PIECE_BYTES, Way, piece_starts, store_width, way};
 use cranefold_ir::Transpose;
 
 impl<'a, E: Emit<'a>> Walk<'a, E> {
@@ -34,6 +34,23 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         };
         for (c, value) in (0..).zip(columns) {
             self.set_run(out, t.acc, Cell { start: c * t.lanes, lanes: t.lanes }, value)?;
+        }
+        Ok(())
+    }
+
+    /// Stores columns by interleaving them.
+    pub(super) fn transposed_store(&mut self, out: &mut E, t: &Transpose) -> Result<(), Refused> {
+        let to = self.access(out, Base::Buf(t.buf), &t.first)?;
+        let Some(width) = store_width(out.vectors(), t, to.dtype.bytes()) else {
+            return Err(Refused(format!("a transposed store over {} by {}", t.lanes, t.stride)));
+        };
+        let run = |c| Cell { start: c * t.lanes, lanes: t.lanes };
+        let columns = (0..t.columns.len() as u64).map(|c| self.run(out, t.acc, run(c))).collect::<Result<_, _>>()?;
+        let elements = t.elements();
+        for (v, value) in (0..).zip(interleaved(out, columns, t.lanes, width)) {
+            let lanes = (elements - v * width).min(width);
+            let to = Access { lanes: Some((lanes, 1)), ..to.behind(out, (v * width) as i64) };
+            out.store(to, value)?;
         }
         Ok(())
     }
@@ -162,4 +179,55 @@ fn rotated<'a, E: Emit<'a>>(
         vectors[turns(c) as usize].map(|from| out.permuted(from, &order))
     };
     (0..stride).map(column).collect()
+}
+
+/// The rows one after the other, in vectors of `width` elements, of columns with so many lanes: deinterleaving backwards.
+fn interleaved<'a, E: Emit<'a>>(out: &mut E, columns: Vec<E::Value>, lanes: u64, width: u64) -> Vec<E::Value> {
+    let stride = columns.len();
+    if stride == 1 {
+        return columns;
+    }
+    let count = (stride as u64 * lanes).div_ceil(width) as usize;
+    if !stride.is_multiple_of(2) {
+        return rotated_back(out, columns, count, width);
+    }
+    let [even, odd] = [0, 1].map(|odd| {
+        let half = columns.iter().copied().skip(odd).step_by(2).collect();
+        interleaved(out, half, lanes, width)
+    });
+    let pairs = even.into_iter().zip(odd);
+    pairs.flat_map(|(a, b)| out.by_turns([a, b], width)).take(count).collect()
+}
+
+/// The first `count` vectors with the elements of columns, of which there is an odd number, by turns.
+fn rotated_back<'a, E: Emit<'a>>(out: &mut E, columns: Vec<E::Value>, count: usize, width: u64) -> Vec<E::Value> {
+    let stride = columns.len() as u64;
+    let by_width = (1..stride).find(|v| v * width % stride == 1).expect("a power of two has an inverse");
+    let turns = |q: u64| by_width * q % stride;
+    // The vectors that a step of the rotation needs, the last step first.
+    let mut steps = vec![];
+    let mut needed: Vec<bool> = (0..stride).map(|v| v < count as u64).collect();
+    let mut turn = 1;
+    while turn < stride {
+        let before = |v: u64| needed[v as usize] || needed[((v + stride - turn) % stride) as usize];
+        let before = (0..stride).map(before).collect();
+        steps.push((turn, std::mem::replace(&mut needed, before)));
+        turn *= 2;
+    }
+    let mut vectors: Vec<Option<E::Value>> = vec![None; stride as usize];
+    for (c, column) in (0..).zip(columns) {
+        let mut order = vec![0; width as usize];
+        (0..width).for_each(|lane| order[((stride * lane + c) % width) as usize] = lane);
+        let at = turns(c) as usize;
+        vectors[at] = needed[at].then(|| out.permuted(column, &order));
+    }
+    for (turn, needed) in steps.into_iter().rev() {
+        let moves: Vec<bool> = (0..width).map(|q| turns(q) & turn != 0).collect();
+        let rotated = (0..stride).map(|v| {
+            let [stays, from] = [v, (v + turn) % stride].map(|v| vectors[v as usize]);
+            needed[v as usize].then(|| out.blended([stays, from].map(|v| v.expect("a vector that is needed")), &moves))
+        });
+        vectors = rotated.collect();
+    }
+    vectors.into_iter().map_while(|vector| vector).collect()
 }

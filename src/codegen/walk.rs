@@ -141,6 +141,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
                 self.store(out, Base::Buf(*buf), index, value)
             }
             Stmt::Transpose(t) => self.transpose(out, t),
+            Stmt::TransposedStore(t) => self.transposed_store(out, t),
             Stmt::Prefetch { buf, index } => {
                 let at = self.address(out, Base::Buf(*buf), index);
                 out.prefetch(at);

@@ -183,7 +183,11 @@ fn moved(stmt: Stmt, starts: &[i64]) -> Stmt {
         Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(|s| moved(s, starts)).collect() },
         other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
         other @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Rotate { .. }) => other,
-        other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => other,
+        other @ (Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_)) => other,
     }
 }
 

@@ -173,7 +173,11 @@ impl<'a> Accesses<'a> {
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Store { .. } => all.others = true,
                 Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } => all.others = true,
                 Stmt::Rotate { .. } | Stmt::Prefetch { .. } => all.others = true,
-                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => {
+                Stmt::Merge { .. }
+                | Stmt::Fold { .. }
+                | Stmt::Select { .. }
+                | Stmt::Transpose(_)
+                | Stmt::TransposedStore(_) => {
                     all.others = true;
                 }
             }
@@ -396,7 +400,11 @@ fn are_alike(a: &Stmt, b: &Stmt) -> bool {
         Stmt::Call { vars, def, .. } => matches!(b, Stmt::Call { vars: v, def: d, .. } if (v, d) == (vars, def)),
         Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Store { .. } | Stmt::Carry { .. } => false,
         Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => false,
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
+        Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_) => false,
     };
     is_kind && a.exprs().len() == b.exprs().len() && a.exprs().iter().zip(b.exprs()).all(|(a, b)| are_alike_exprs(a, b))
 }

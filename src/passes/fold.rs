@@ -71,7 +71,7 @@ pub fn fold(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
             }
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => None,
             Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => None,
-            Stmt::Select { .. } | Stmt::Transpose(_) => None,
+            Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::TransposedStore(_) => None,
             Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => None,
         }
     });

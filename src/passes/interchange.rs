@@ -100,7 +100,11 @@ fn moved(l: Loop, transform: Transform, names: &mut Names) -> Vec<Stmt> {
         | Stmt::Misalign { .. }
         | Stmt::Rotate { .. }
         | Stmt::Prefetch { .. } => false,
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
+        Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_) => false,
     };
     if l.var.over != Over::Output || !body.iter().all(is_part) {
         return stays(l);

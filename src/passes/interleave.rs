@@ -41,9 +41,11 @@ fn in_body(body: Vec<Stmt>, by: u64, names: &mut Names) -> Vec<Stmt> {
             Stmt::For(l) => out.push(Stmt::For(Loop { body: in_body(l.body, by, names), ..l })),
             simple @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => out.push(simple),
             simple @ (Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => out.push(simple),
-            simple @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => {
-                out.push(simple)
-            }
+            simple @ (Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_)) => out.push(simple),
             simple @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(simple),
             wide @ Stmt::Wide { .. } => out.push(wide),
         }
@@ -75,7 +77,11 @@ fn takes_several(l: &Loop, by: u64) -> bool {
                 | Stmt::Misalign { .. }
                 | Stmt::Rotate { .. }
                 | Stmt::Prefetch { .. } => false,
-                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
+                Stmt::Merge { .. }
+                | Stmt::Fold { .. }
+                | Stmt::Select { .. }
+                | Stmt::Transpose(_)
+                | Stmt::TransposedStore(_) => false,
             };
             let several_blocks = |s: &Stmt| matches!(s, Stmt::For(inner) if takes_several(inner, by));
             extent >= 2 && l.body.iter().any(inner) && !l.body.iter().any(several_blocks)
@@ -134,12 +140,15 @@ fn independent(body: &[Stmt]) -> usize {
             Access::Declared => {
                 own.insert(acc);
             }
-            Access::Read(_) | Access::Set(_) | Access::Transposed | Access::Selected => free &= own.contains(&acc),
+            Access::Read(_) | Access::Set(_) | Access::Transposed | Access::Stored | Access::Selected => {
+                free &= own.contains(&acc)
+            }
             Access::Combined => free = false,
         });
         stmt.visit(&mut |s| {
             free &= match s {
-                Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } => false,
+                Stmt::Store { .. } | Stmt::TransposedStore(_) | Stmt::Carry { .. } => false,
+                Stmt::Merge { .. } | Stmt::Fold { .. } => false,
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
                 Stmt::Set { .. }
                 | Stmt::Pick { .. }

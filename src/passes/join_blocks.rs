@@ -109,7 +109,11 @@ impl Joined {
             | Stmt::Rotate { .. }
             | Stmt::Prefetch { .. }
             | Stmt::Wide { .. } => None,
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => None,
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => None,
         }
     }
 

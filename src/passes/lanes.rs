@@ -2,7 +2,7 @@
 
 use super::vector_forms::VectorForms;
 use cranefold_ir::analysis::{Access, is_straight, visit_accesses};
-use cranefold_ir::{Loop, LoopKind, Stmt};
+use cranefold_ir::{Extent, Loop, LoopKind, LoopVar, Stmt};
 
 /// The number of iterations of a loop that make a vector of `width` bits; `None` if its body is not straight or has no
 /// vector form, or a vector would have one lane.
@@ -12,6 +12,13 @@ pub(super) fn lanes(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u64
     }
     let lanes = u64::from(width / 8) / forms.widest_bytes(&l.body);
     (lanes > 1).then_some(lanes)
+}
+
+/// The variable and the lanes of a vector, of one loop over lanes.
+pub(super) fn lanes_of(stmt: &Stmt) -> Option<(LoopVar, u64)> {
+    let Stmt::For(Loop { var, extent: Extent::Const(lanes), kind: LoopKind::Lanes, body }) = stmt else { return None };
+    let is_one = !matches!(body.as_slice(), [Stmt::For(_)]);
+    is_one.then_some((*var, *lanes))
 }
 
 /// Returns whether the iterations of a loop may be the lanes of a vector: the body is straight and has a vector form.
@@ -30,7 +37,7 @@ fn has_unit_strides(l: &Loop) -> bool {
             ok &= match access {
                 Access::Read(index) => matches!(index.coefficient(l.var), 0 | 1),
                 Access::Set(index) => index.coefficient(l.var) == 1,
-                Access::Declared | Access::Combined | Access::Transposed | Access::Selected => false,
+                Access::Declared | Access::Combined | Access::Transposed | Access::Stored | Access::Selected => false,
             };
         });
     }

@@ -296,7 +296,7 @@ fn split(l: Loop, forms: &mut VectorForms, names: &mut Names, f: &mut impl FnMut
 fn is_later(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For(l) => matches!(l.extent, Extent::From(..) | Extent::Below(..)),
-        Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Transpose(_) => true,
+        Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Transpose(_) | Stmt::TransposedStore(_) => true,
         Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => false,
         Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Prefetch { .. } => false,
         Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => false,
@@ -331,6 +331,8 @@ impl Given<'_> {
                 bound.push(var);
             } else if let Stmt::Transpose(t) = stmt {
                 self.columns(t, &mut out);
+            } else if let Stmt::TransposedStore(t) = stmt {
+                self.stored_columns(t, &mut out);
             } else if let Some(mut stmt) = at_line_start(stmt) {
                 if let Some(body) = stmt.body_mut() {
                     *body = self.written_out(std::mem::take(body));
@@ -361,6 +363,19 @@ impl Given<'_> {
             out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![set])));
         }
     }
+
+    /// The stores of each column of a transpose.
+    fn stored_columns(&mut self, t: Transpose, out: &mut Vec<Stmt>) {
+        let dtype = self.buffers[t.buf.0 as usize].dtype;
+        let first = self.without_places(t.first);
+        let var = self.names.loop_over(Over::Element);
+        for (c, column) in (0..).zip(t.columns) {
+            let index = Index::term(var, t.stride).add(&first).offset_by(column as i64);
+            let from = Index::term(var, 1).offset_by((c * t.lanes) as i64);
+            let store = Stmt::Store { buf: t.buf, index, value: Expr::Read(t.acc, dtype, from) };
+            out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![store])));
+        }
+    }
 }
 
 /// The statement where all places in lines are 0: lanes from there on are all lanes, and those below it none.
@@ -374,7 +389,11 @@ fn at_line_start(stmt: Stmt) -> Option<Stmt> {
             Some(other)
         }
         other @ (Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. }) => Some(other),
-        other @ (Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_)) => Some(other),
+        other @ (Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_)) => Some(other),
         other @ (Stmt::Misalign { .. } | Stmt::Prefetch { .. }) => Some(other),
     }
 }

@@ -35,6 +35,7 @@ mod spread;
 mod spreads;
 mod squares;
 mod state;
+mod store_columns;
 mod stream;
 mod sums;
 mod tile;
@@ -263,6 +264,14 @@ pub const PASSES: &[Pass] = &[
         relies_on: "loads in the lanes of one body that differ by constants",
         runs_on: RunsOn::Any,
         run: transpose::transpose,
+    },
+    Pass {
+        name: "store_columns",
+        summary: "store columns of matrices together",
+        because: "after legalize, whose vectors are as long as those that are stored; after unroll, which brings neighbours into one body; beside transpose, which loads such columns",
+        relies_on: "stores in the lanes of one body that differ by constants",
+        runs_on: RunsOn::Any,
+        run: store_columns::store_columns,
     },
     Pass {
         name: "align",

@@ -78,7 +78,11 @@ fn is_one_sum(acc: AccId, body: &[Stmt], nest: &Nest) -> bool {
         | Stmt::Misalign { .. }
         | Stmt::Rotate { .. }
         | Stmt::Prefetch { .. } => !mentions(s, acc),
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => !mentions(s, acc),
+        Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_) => !mentions(s, acc),
     };
     body[..fold].iter().for_each(|s| s.visit(&mut |s| is_one &= adds(s)));
     for stmt in &body[fold + 1..] {

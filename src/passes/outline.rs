@@ -115,7 +115,11 @@ impl Outliner<'_> {
                 // A loop's variable ends with it.
                 Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => true,
                 Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => true,
-                Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => true,
+                Stmt::Merge { .. }
+                | Stmt::Fold { .. }
+                | Stmt::Select { .. }
+                | Stmt::Transpose(_)
+                | Stmt::TransposedStore(_) => true,
             };
             end = (own_vars && own_places && self.fits(stmt)).then_some(last);
             ends[at] = end;
@@ -136,7 +140,8 @@ impl Outliner<'_> {
             | Stmt::Misalign { .. }
             | Stmt::Rotate { .. }
             | Stmt::Prefetch { .. }
-            | Stmt::Transpose(_) => self.forms.has_form(stmt),
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => self.forms.has_form(stmt),
         }
     }
 
@@ -226,9 +231,12 @@ fn elements_read(body: &[Stmt], acc: AccId) -> Option<Elements> {
                     elements.push(index.offset);
                 }
             }
-            Access::Declared | Access::Set(_) | Access::Combined | Access::Transposed | Access::Selected => {
-                only_reads = false
-            }
+            Access::Declared
+            | Access::Set(_)
+            | Access::Combined
+            | Access::Transposed
+            | Access::Stored
+            | Access::Selected => only_reads = false,
         });
     }
     let are_few = are_few && elements.len() <= FEW;

@@ -106,7 +106,9 @@ fn values_read(body: &[Stmt]) -> Option<Vec<Expr>> {
         visit_accesses(stmt, &mut |acc, access| match access {
             Access::Declared => _ = own.insert(acc),
             Access::Read(_) => {}
-            Access::Set(_) | Access::Combined | Access::Transposed | Access::Selected => is_plain &= own.contains(&acc),
+            Access::Set(_) | Access::Combined | Access::Transposed | Access::Stored | Access::Selected => {
+                is_plain &= own.contains(&acc)
+            }
         });
     }
     let mut values = vec![];

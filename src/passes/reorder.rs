@@ -120,7 +120,7 @@ impl MovedLoops {
             stmt @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. }) => {
                 Side::Inside(stmt)
             }
-            stmt @ Stmt::Transpose(_) => Side::Inside(stmt),
+            stmt @ (Stmt::Transpose(_) | Stmt::TransposedStore(_)) => Side::Inside(stmt),
             stmt @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => Side::Inside(stmt),
         })
     }

@@ -149,7 +149,12 @@ fn only_takes_results(after: &[Stmt], before: &[Stmt], state: &[AccId]) -> bool 
         visit_accesses(stmt, &mut |acc, access| {
             takes_results &= match access {
                 Access::Read(at) => !declares(acc) || (state.contains(&acc) && *at == Index::default()),
-                Access::Declared | Access::Set(_) | Access::Combined | Access::Transposed | Access::Selected => false,
+                Access::Declared
+                | Access::Set(_)
+                | Access::Combined
+                | Access::Transposed
+                | Access::Stored
+                | Access::Selected => false,
             };
         });
     }

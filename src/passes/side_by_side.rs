@@ -102,7 +102,11 @@ fn own(body: &[Stmt]) -> Option<FxHashMap<AccId, Own>> {
         Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {}
         Stmt::Fold { .. } => {}
         Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => is_plain = false,
-        Stmt::Transpose(_) | Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => is_plain = false,
+        Stmt::Transpose(_)
+        | Stmt::TransposedStore(_)
+        | Stmt::Misalign { .. }
+        | Stmt::Rotate { .. }
+        | Stmt::Prefetch { .. } => is_plain = false,
     };
     body.iter().for_each(|s| s.visit(&mut see));
     for (acc, elems) in merged {
@@ -152,7 +156,7 @@ impl Moved<'_> {
                 let mut see = |acc, access: Access<'_>| match access {
                     Access::Read(_) => {}
                     Access::Declared | Access::Set(_) | Access::Combined => _ = set.insert(acc),
-                    Access::Transposed | Access::Selected => _ = set.insert(acc),
+                    Access::Transposed | Access::Stored | Access::Selected => _ = set.insert(acc),
                 };
                 l.body.iter().for_each(|s| visit_accesses(s, &mut see));
                 let mut spreads = Spreads::default();
@@ -165,7 +169,11 @@ impl Moved<'_> {
                 Some(Part::Inside(vec![stmt]))
             }
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => None,
-            Stmt::Transpose(_) | Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => None,
+            Stmt::Transpose(_)
+            | Stmt::TransposedStore(_)
+            | Stmt::Misalign { .. }
+            | Stmt::Rotate { .. }
+            | Stmt::Prefetch { .. } => None,
         }
     }
 
@@ -188,7 +196,11 @@ impl Moved<'_> {
                     Part::Inside(vec![stmt])
                 }
                 Stmt::Acc { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Carry { .. } => return None,
-                Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } | Stmt::Transpose(_) => return None,
+                Stmt::Pick { .. }
+                | Stmt::Select { .. }
+                | Stmt::Wide { .. }
+                | Stmt::Transpose(_)
+                | Stmt::TransposedStore(_) => return None,
                 Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. } => return None,
             });
         }

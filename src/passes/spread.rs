@@ -87,7 +87,7 @@ impl<'n> Rows<'n> {
             visit_accesses(stmt, &mut |acc, access| match access {
                 Access::Read(_) => {}
                 Access::Declared | Access::Set(_) | Access::Combined => _ = changed.insert(acc),
-                Access::Transposed | Access::Selected => _ = changed.insert(acc),
+                Access::Transposed | Access::Stored | Access::Selected => _ = changed.insert(acc),
             });
             stmt.visit(&mut |s| inside.extend(s.bound_loop_var()));
         }

@@ -87,7 +87,7 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
             other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => {
                 out.push(other)
             }
-            other @ Stmt::Transpose(_) => out.push(other),
+            other @ (Stmt::Transpose(_) | Stmt::TransposedStore(_)) => out.push(other),
             other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => out.push(other),
         }
     }
@@ -186,7 +186,7 @@ impl Streamed {
                 other @ (Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. }) => other,
                 other @ (Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Carry { .. }) => other,
                 other @ (Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. }) => other,
-                other @ Stmt::Transpose(_) => other,
+                other @ (Stmt::Transpose(_) | Stmt::TransposedStore(_)) => other,
                 other @ (Stmt::Misalign { .. } | Stmt::Rotate { .. } | Stmt::Prefetch { .. }) => other,
             });
             inner.collect()

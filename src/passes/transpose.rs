@@ -1,11 +1,12 @@
 //! Loads the columns of a matrix by transposing its rows.
 
+use super::lanes::lanes_of;
 use crate::schedule::{Machine, Schedule};
 use crate::transposes::{MOST_COLUMNS, PIECE_BYTES, Way, most_pieces, piece_starts, way};
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::NeighbourSum;
 use cranefold_ir::{
-    AccId, BufId, BufferRole, DType, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Scalar, Stmt, Transpose,
+    AccId, BufId, BufferRole, DType, Expr, Index, LoopKind, LoopVar, Names, Nest, Scalar, Stmt, Transpose,
 };
 
 /// Replaces neighbouring strided loads of a body by one transpose: they load columns of a matrix, whose rows are loaded
@@ -131,13 +132,6 @@ impl Transposes {
         }
         all
     }
-}
-
-/// The variable and the lanes of a loop over lanes of one dim.
-fn lanes_of(stmt: &Stmt) -> Option<(LoopVar, u64)> {
-    let Stmt::For(Loop { var, extent: Extent::Const(lanes), kind: LoopKind::Lanes, body }) = stmt else { return None };
-    let is_one = !matches!(body.as_slice(), [Stmt::For(_)]);
-    is_one.then_some((*var, *lanes))
 }
 
 fn without(index: &Index, var: LoopVar) -> Index {

@@ -117,7 +117,11 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &FxHashSet<AccId>, target: Vect
             | Stmt::Misalign { .. }
             | Stmt::Rotate { .. }
             | Stmt::Prefetch { .. } => false,
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => false,
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Select { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_) => false,
         })
     };
     let shared = matches!(&l.body[..], [Stmt::For(inner)] if matches!(inner.body[..], [Stmt::For(_)]));
@@ -156,7 +160,8 @@ fn is_cold(body: &[Stmt], hot: &FxHashSet<AccId>) -> bool {
     let mut is_hot = hot.is_empty();
     for stmt in body {
         visit_accesses(stmt, &mut |acc, access| {
-            is_hot |= matches!(access, Access::Read(_) | Access::Set(_) | Access::Transposed) && hot.contains(&acc);
+            is_hot |= matches!(access, Access::Read(_) | Access::Set(_) | Access::Transposed | Access::Stored)
+                && hot.contains(&acc);
         });
     }
     !is_hot

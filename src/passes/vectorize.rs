@@ -113,7 +113,11 @@ fn outputs_in_vector(l: &Loop, width: u32, forms: &mut VectorForms) -> Option<u6
         | Stmt::Misalign { .. }
         | Stmt::Rotate { .. }
         | Stmt::Prefetch { .. } => {}
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) => {}
+        Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_) => {}
     });
     fits.then_some(outputs)
 }
@@ -158,7 +162,7 @@ fn lanes_of_steps(
             Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {}
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Rotate { .. } => {}
             Stmt::Prefetch { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
-            Stmt::Transpose(_) => {}
+            Stmt::Transpose(_) | Stmt::TransposedStore(_) => {}
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum Access<'a> {
     Combined,
     /// It sets the first elements to transposed ones of an input.
     Transposed,
+    /// It reads the first elements to store them, transposed.
+    Stored,
     /// It selects from the accumulator, and may move its elements.
     Selected,
 }
@@ -52,6 +54,7 @@ pub fn visit_accesses<'a>(stmt: &'a Stmt, f: &mut impl FnMut(AccId, Access<'a>))
             Stmt::Rotate { acc, .. } => f(*acc, Access::Combined),
             Stmt::Select { acc, .. } => f(*acc, Access::Selected),
             Stmt::Transpose(t) => f(t.acc, Access::Transposed),
+            Stmt::TransposedStore(t) => f(t.acc, Access::Stored),
             // Their expressions and bodies are seen above; they name no accumulator by themselves.
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Store { .. } => {}
             Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Prefetch { .. } => {}
@@ -71,7 +74,7 @@ pub fn touched(body: &[Stmt]) -> FxHashSet<AccId> {
     let mut found = FxHashSet::default();
     for stmt in body {
         visit_accesses(stmt, &mut |acc, access| match access {
-            Access::Read(_) | Access::Set(_) | Access::Transposed => {
+            Access::Read(_) | Access::Set(_) | Access::Transposed | Access::Stored => {
                 found.insert(acc);
             }
             Access::Declared | Access::Combined | Access::Selected => {}
@@ -99,7 +102,7 @@ pub fn visit_indices<'a>(body: &'a [Stmt], f: &mut impl FnMut(&'a Index)) {
             Stmt::Set { index, .. } | Stmt::Store { index, .. } | Stmt::Carry { of: index, .. } => f(index),
             Stmt::Misalign { index, .. } | Stmt::Prefetch { index, .. } => f(index),
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } => {}
-            Stmt::Transpose(t) => f(&t.first),
+            Stmt::Transpose(t) | Stmt::TransposedStore(t) => f(&t.first),
             Stmt::Pick { .. } | Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } => {}
             Stmt::Rotate { .. } => {}
         }
@@ -119,9 +122,12 @@ pub fn is_straight(body: &[Stmt]) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => true,
         Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } => false,
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::Prefetch { .. } => {
-            false
-        }
+        Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_)
+        | Stmt::Prefetch { .. } => false,
         Stmt::Misalign { .. } | Stmt::Rotate { .. } => false,
     })
 }
@@ -159,6 +165,7 @@ mod tests {
             Access::Set(_) => "set",
             Access::Combined => "combined",
             Access::Transposed => "transposed",
+            Access::Stored => "stored",
             Access::Selected => "selected",
         };
         for stmt in &nest().body {

@@ -89,7 +89,7 @@ pub fn map_accs(body: Vec<Stmt>, f: &mut impl FnMut(AccId) -> AccId) -> Vec<Stmt
 fn each_acc_mut(stmt: &mut Stmt, f: &mut impl FnMut(&mut AccId)) {
     match stmt {
         Stmt::Acc { acc, .. } | Stmt::Select { acc, .. } | Stmt::Rotate { acc, .. } => f(acc),
-        Stmt::Transpose(t) => f(&mut t.acc),
+        Stmt::Transpose(t) | Stmt::TransposedStore(t) => f(&mut t.acc),
         Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.iter_mut().for_each(f),
         Stmt::For(_) | Stmt::Wide { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } => {}
         Stmt::Store { .. } | Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } => {}
@@ -135,7 +135,11 @@ pub fn renamed(body: Vec<Stmt>, names: &mut Names) -> Vec<Stmt> {
             Stmt::Pick { var: v, .. } => *v = pick(*v),
             Stmt::Set { acc: a, .. } => *a = acc(*a),
             Stmt::For(_) | Stmt::Wide { .. } | Stmt::Acc { .. } | Stmt::Store { .. } | Stmt::Carry { .. } => {}
-            Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Transpose(_) | Stmt::Misalign { .. } => {}
+            Stmt::Merge { .. }
+            | Stmt::Fold { .. }
+            | Stmt::Transpose(_)
+            | Stmt::TransposedStore(_)
+            | Stmt::Misalign { .. } => {}
             Stmt::Rotate { .. } | Stmt::Prefetch { .. } => {}
         }
         None

@@ -2,7 +2,7 @@
 
 use super::lexer::Token;
 use super::{MAX_DEPTH, Parser, Result, number_after};
-use crate::{AccId, BufId, Extent, Loop, LoopKind, Selection, Stmt, Transpose, Var};
+use crate::{AccId, BufId, Extent, Index, Loop, LoopKind, Selection, Stmt, Transpose, Var};
 
 impl Parser<'_> {
     /// Parses statements and the brace that closes their body and their scope.
@@ -230,14 +230,17 @@ impl Parser<'_> {
 
     fn transpose(&mut self) -> Result<Stmt> {
         self.bump()?;
-        let acc_at = self.at;
-        let acc = self.acc_id()?;
-        if self.accs.get(acc).is_none() {
-            return Err(self.error(acc_at, format!("{acc} is not declared here")));
-        }
-        self.expect("=")?;
-        let buf = BufId(self.numbered('x', "a buffer")?);
-        let first = self.subscript()?;
+        let is_store = matches!(self.token, Token::Word(word) if number_after('x', word).is_some());
+        let (acc, buf, first) = if is_store {
+            let (buf, first) = self.element_of_buffer()?;
+            self.expect("=")?;
+            (self.declared_acc()?, buf, first)
+        } else {
+            let acc = self.declared_acc()?;
+            self.expect("=")?;
+            let (buf, first) = self.element_of_buffer()?;
+            (acc, buf, first)
+        };
         self.expect_word("over")?;
         let lanes = self.count()?;
         self.expect_word("by")?;
@@ -251,13 +254,27 @@ impl Parser<'_> {
         while self.accept(",")? {
             columns.push(self.count()?);
         }
-        let within = if self.is_word("within") {
+        let within = if !is_store && self.is_word("within") {
             self.bump()?;
             self.count()?
         } else {
             0
         };
-        Ok(Stmt::Transpose(Transpose { acc, buf, first, lanes, stride: sign * stride, columns, within }))
+        let transpose = Transpose { acc, buf, first, lanes, stride: sign * stride, columns, within };
+        Ok(if is_store { Stmt::TransposedStore(transpose) } else { Stmt::Transpose(transpose) })
+    }
+
+    fn declared_acc(&mut self) -> Result<AccId> {
+        let at = self.at;
+        let acc = self.acc_id()?;
+        if self.accs.get(acc).is_none() {
+            return Err(self.error(at, format!("{acc} is not declared here")));
+        }
+        Ok(acc)
+    }
+
+    fn element_of_buffer(&mut self) -> Result<(BufId, Index)> {
+        Ok((BufId(self.numbered('x', "a buffer")?), self.subscript()?))
     }
 
     /// Parses `a0[index] = expr` or `x0[index] = expr`.

@@ -1,6 +1,6 @@
 //! The ranges of loop variables and indices.
 
-use crate::{Extent, Index, LoopVar};
+use crate::{Extent, Index, LoopVar, Over};
 use rustc_hash::FxHashMap;
 
 /// The variables bound at the place reached, outermost first.
@@ -35,6 +35,14 @@ pub(super) struct Term {
     pub(super) most: i128,
     /// The number of loops around the loop, `carry` or `pick` that binds the variable.
     pub(super) depth: usize,
+}
+
+impl Term {
+    /// The term of the lanes of one statement, whose variable no loop binds.
+    pub(super) fn within_statement(coefficient: i64, lanes: u64) -> Term {
+        let var = LoopVar { over: Over::Start, id: u32::MAX };
+        Term { var, coefficient, least: 0, most: i128::from(lanes) - 1, depth: usize::MAX }
+    }
 }
 
 /// A state of the bindings to return to.

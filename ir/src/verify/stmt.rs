@@ -1,6 +1,7 @@
 //! The rules of statements.
 
-use super::conflict::Target;
+use super::bounds::Term;
+use super::conflict::{Access, Target};
 use super::{AccInfo, Site, Verifier};
 use crate::{
     AccId, BufId, Buffer, BufferRole, DType, DefId, Expr, Extent, Index, Loop, LoopKind, LoopVar, MAX_DEPTH,
@@ -90,6 +91,7 @@ impl<'a> Verifier<'a> {
                 }
                 Stmt::Select { vars, what, acc, len } => self.select(&mut body, vars, what, *acc, *len),
                 Stmt::Transpose(t) => self.transpose(&body, t),
+                Stmt::TransposedStore(t) => self.transposed_store(&body, t),
                 Stmt::Wide { body } => self.wide(body, around),
             }
         }
@@ -343,12 +345,52 @@ impl<'a> Verifier<'a> {
         if buffer.role != BufferRole::In {
             self.report(format!("{} is no input", t.buf));
         }
+        self.columns(body, t, buffer);
+    }
+
+    fn transposed_store(&mut self, body: &Body, t: &Transpose) {
+        let Some(buffer) = self.nest.buffers.get(t.buf.0 as usize) else {
+            return self.report(format!("there is no buffer {}", t.buf));
+        };
+        if buffer.role == BufferRole::In {
+            self.report(format!("{} is an input and is not written", t.buf));
+        }
+        if t.within > 0 {
+            self.report("a store reads nothing within a buffer");
+        }
+        if self.columns(body, t, buffer) {
+            self.writes_columns(t);
+        }
+    }
+
+    /// Notes the elements that a store of columns writes, for the rule of parallel loops.
+    fn writes_columns(&mut self, t: &Transpose) {
+        if t.columns.len() as u64 > MAX_LANES {
+            return self.report(format!("{} columns are more than {MAX_LANES}", t.columns.len()));
+        }
+        if t.stride == 0 && t.lanes > 1 {
+            return self.report(format!("{} lanes write the same element of {}", t.lanes, t.buf));
+        }
+        let Some(mut terms) = self.bindings.terms(&t.first).filter(|_| !self.bindings.never_runs()) else { return };
+        terms.push(Term::within_statement(t.stride, t.lanes));
+        let Site::Stmt(stmt) = self.place else { return };
+        for &column in &t.columns {
+            let offset = t.first.offset.saturating_add(column as i64);
+            let (target, terms) = (Target::Buf(t.buf), terms.clone());
+            self.accesses.push(Access { target, decl_depth: 0, write: true, offset, terms, stmt });
+        }
+    }
+
+    /// Checks the accumulator and the columns of a transpose; returns true if there are columns.
+    fn columns(&mut self, body: &Body, t: &Transpose, buffer: &Buffer) -> bool {
         let sizes = [t.lanes, t.stride.unsigned_abs(), t.columns.iter().copied().max().unwrap_or(0), t.within];
         if let Some(size) = sizes.into_iter().find(|&size| size > i64::MAX as u64 >> 1) {
-            return self.report(format!("{size} elements are above 2^62 - 1"));
+            self.report(format!("{size} elements are above 2^62 - 1"));
+            return false;
         }
         if t.lanes == 0 || t.columns.is_empty() {
-            return self.report("there is no lane or no column");
+            self.report("there is no lane or no column");
+            return false;
         }
         if t.lanes > MAX_LANES {
             self.report(format!("{} lanes are more than {MAX_LANES}", t.lanes));
@@ -356,7 +398,7 @@ impl<'a> Verifier<'a> {
         if t.columns[0] != 0 || t.columns.windows(2).any(|pair| pair[0] >= pair[1]) {
             self.report("the columns do not ascend from 0");
         }
-        let Some(info) = self.unselected(t.acc) else { return };
+        let Some(info) = self.unselected(t.acc) else { return false };
         if info.dtype != buffer.dtype {
             self.report(format!("{} is {}, and {} is {}", t.acc, info.dtype, t.buf, buffer.dtype));
         }
@@ -369,6 +411,7 @@ impl<'a> Verifier<'a> {
         let (least, greatest) = t.span();
         let last = greatest.max(i128::from(t.within) - 1);
         self.span_within(&t.first, (least, last), buffer.len, t.buf);
+        true
     }
 
     /// Reports loops of which several iterations at once change the same elements of an accumulator, which this many

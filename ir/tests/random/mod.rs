@@ -167,15 +167,17 @@ impl<'a> Generator<'a> {
                 let (acc, _) = self.choices.of(&scope.accs);
                 let columns = (0..=self.choices.below(3)).map(|_| self.choices.number()).collect();
                 let stride = self.choices.number() as i64;
-                Stmt::Transpose(Transpose {
+                let is_store = self.choices.below(2) == 0;
+                let transpose = Transpose {
                     acc,
                     buf: BufId(self.choices.below(self.nest.buffers.len()) as u32),
                     first: self.index(),
                     lanes: self.choices.number(),
                     stride: self.choices.of(&[stride.max(-i64::MAX), 3, -3]),
                     columns,
-                    within: self.choices.of(&[0, 12, u64::MAX]),
-                })
+                    within: if is_store { 0 } else { self.choices.of(&[0, 12, u64::MAX]) },
+                };
+                if is_store { Stmt::TransposedStore(transpose) } else { Stmt::Transpose(transpose) }
             }
             _ => {
                 let value = self.expr(scope, 0, false);

@@ -37,6 +37,10 @@ impl<'a> Shuffles<'a> for Generator<'a> {
         [0, 1].map(|odd| self.lanes_of(vectors, |i, _| 2 * i + odd))
     }
 
+    fn by_turns(&mut self, vectors: [ClifValue; 2], _: u64) -> [ClifValue; 2] {
+        self.interleaved(vectors)
+    }
+
     fn blended(&mut self, vectors: [ClifValue; 2], second: &[bool]) -> ClifValue {
         self.lanes_of(vectors, |i, lanes| if second[i as usize] { lanes + i } else { i })
     }

@@ -191,6 +191,9 @@ impl Accesses {
                 Stmt::Transpose(t) => {
                     (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes, Way::Written))
                 }
+                Stmt::TransposedStore(t) => {
+                    (0..t.columns.len() as u64).for_each(|c| self.elements(t.acc, c * t.lanes, t.lanes, Way::Read))
+                }
                 Stmt::Select { acc, .. } => {
                     self.dynamic.insert(*acc);
                 }

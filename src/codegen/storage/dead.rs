@@ -24,6 +24,11 @@ fn reads_of(stmt: &Stmt, of: AccId, lane: Option<(LoopVar, u64)>, f: &mut impl F
     {
         f(*start, start + len);
     }
+    if let Stmt::TransposedStore(t) = stmt
+        && t.acc == of
+    {
+        f(0, t.elements());
+    }
     for e in stmt.exprs() {
         e.visit(&mut |e| {
             let Expr::Read(acc, _, index) = e else { return };

@@ -116,7 +116,7 @@ impl Named {
             s.visit(&mut |s| {
                 match s {
                     Stmt::Set { index: i, .. } | Stmt::Store { index: i, .. } | Stmt::Carry { of: i, .. } => index(i),
-                    Stmt::Transpose(t) => index(&t.first),
+                    Stmt::Transpose(t) | Stmt::TransposedStore(t) => index(&t.first),
                     Stmt::Misalign { index: i, .. } | Stmt::Prefetch { index: i, .. } => index(i),
                     Stmt::Rotate { by, .. } => index(&Index::term(*by, 1)),
                     Stmt::For(Loop { extent: Extent::Carry(var), .. })

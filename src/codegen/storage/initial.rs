@@ -40,7 +40,7 @@ fn names(stmt: &Stmt, of: AccId) -> bool {
     stmt.visit(&mut |s| {
         found |= match s {
             Stmt::Set { acc, .. } | Stmt::Select { acc, .. } | Stmt::Rotate { acc, .. } => *acc == of,
-            Stmt::Transpose(t) => t.acc == of,
+            Stmt::Transpose(t) | Stmt::TransposedStore(t) => t.acc == of,
             Stmt::Merge { accs, .. } | Stmt::Fold { accs, .. } => accs.contains(&of),
             _ => false,
         };
@@ -108,9 +108,12 @@ fn collect(stmt: &Stmt, of: AccId, loops: &mut Vec<(LoopVar, u64)>, sets: &mut V
             true
         }
         Stmt::Wide { body } => body.iter().all(|s| collect(s, of, loops, sets)),
-        Stmt::Merge { .. } | Stmt::Fold { .. } | Stmt::Select { .. } | Stmt::Transpose(_) | Stmt::Rotate { .. } => {
-            !names(stmt, of)
-        }
+        Stmt::Merge { .. }
+        | Stmt::Fold { .. }
+        | Stmt::Select { .. }
+        | Stmt::Transpose(_)
+        | Stmt::TransposedStore(_)
+        | Stmt::Rotate { .. } => !names(stmt, of),
         _ => true,
     }
 }

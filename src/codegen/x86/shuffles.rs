@@ -71,6 +71,11 @@ impl<'a> Shuffles<'a> for Generator<'a> {
         self.even_and_odd(first, second, a.bytes, width).map(|reg| self.value(reg, a.dtype, a.lanes))
     }
 
+    fn by_turns(&mut self, [a, b]: [Val; 2], width: u64) -> [Val; 2] {
+        let [first, second] = [a, b].map(|v| self.reg(v));
+        self.zipped([first, second], a.bytes, width).map(|reg| self.value(reg, a.dtype, ActiveLanes::First(width)))
+    }
+
     fn blended(&mut self, [a, b]: [Val; 2], second: &[bool]) -> Val {
         let [no, yes] = [a, b].map(|v| self.reg(v));
         let reg = self.by_mask(no, yes, second, a.bytes);
@@ -123,17 +128,7 @@ impl Generator<'_> {
         [0, 1].map(|odd: u64| {
             if self.tier.is_512() {
                 let order: Vec<u64> = (0..width).map(|lane| 2 * lane + odd).collect();
-                let order = self.order_constant(&order, bytes);
-                let code = match bytes {
-                    2 => Opcode::Vpermt2w,
-                    4 => Opcode::Vpermt2d,
-                    _ => Opcode::Vpermt2q,
-                };
-                let to = self.vector();
-                self.program.items.push(Item::Copy { to, from: a });
-                let args = [self.full(to), self.full(order), self.full(b)];
-                self.emit(Inst::new(code, &args));
-                return to;
+                return self.picked_of_two([a, b], &order, bytes);
             }
             // The halves of the vectors come first: those of `a` and `b` side by side.
             let halves = match bytes {
@@ -150,6 +145,53 @@ impl Generator<'_> {
             };
             self.by_number(Opcode::VpermqBy, halves, 0xd8)
         })
+    }
+
+    /// The elements of two vectors by turns, in two vectors.
+    fn zipped(&mut self, [a, b]: [Reg; 2], bytes: u64, width: u64) -> [Reg; 2] {
+        let is_group = width * bytes == 16;
+        if self.tier.is_512() && !is_group && bytes >= least_permuted(self.tier) {
+            return [0, width / 2].map(|from| {
+                let order: Vec<u64> = (0..width).map(|lane| from + lane / 2 + lane % 2 * width).collect();
+                self.picked_of_two([a, b], &order, bytes)
+            });
+        }
+        let opcodes = match bytes {
+            1 => [Opcode::Vpunpcklbw, Opcode::Vpunpckhbw],
+            2 => [Opcode::Vpunpcklwd, Opcode::Vpunpckhwd],
+            4 => [Opcode::Vpunpckldq, Opcode::Vpunpckhdq],
+            _ => [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq],
+        };
+        let halves = opcodes.map(|opcode| self.both(opcode, a, b));
+        if is_group {
+            return halves;
+        }
+        // Each 16 bytes of the first stand before the same 16 bytes of the second.
+        if self.tier.is_512() {
+            return [[0, 1, 8, 9, 2, 3, 10, 11], [4, 5, 12, 13, 6, 7, 14, 15]]
+                .map(|order| self.picked_of_two(halves, &order, 8));
+        }
+        [0x20, 0x31].map(|groups| {
+            let to = self.vector();
+            let args = [self.full(to), self.full(halves[0]), self.full(halves[1]), Arg::Imm(groups)];
+            self.emit(Inst::new(Opcode::Groups, &args));
+            to
+        })
+    }
+
+    /// The lanes of two vectors of 512 bits in this order, those of the second numbered on.
+    fn picked_of_two(&mut self, [a, b]: [Reg; 2], order: &[u64], bytes: u64) -> Reg {
+        let code = match bytes {
+            2 => Opcode::Vpermt2w,
+            4 => Opcode::Vpermt2d,
+            _ => Opcode::Vpermt2q,
+        };
+        let order = self.order_constant(order, bytes);
+        let to = self.vector();
+        self.program.items.push(Item::Copy { to, from: a });
+        let args = [self.full(to), self.full(order), self.full(b)];
+        self.emit(Inst::new(code, &args));
+        to
     }
 
     /// The lanes of `yes` where `moves` is true, else those of `no`.
