@@ -53,7 +53,7 @@
 //!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
 //!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count
 //!           | "transpose" (a "=" x "[" index "]" | x "[" index "]" "=" a) "over" count "by" "-"? count
-//!             "at" list(count) ("within" count)?           lanes, elements from each to the next, columns; elements that may be read
+//!             "at" list(count) ("within" count)?                              lanes, distance, columns; length to read
 //!           | "wide" body
 //! range     = "0" ".." (count | loopvar ("of" count)?) | loopvar ".." count  without lanes at an end, of so many
 //! kind      = "parallel" | "seq" | "lanes"

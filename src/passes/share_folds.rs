@@ -3,8 +3,9 @@
 use super::state::{StateAcc, accumulators, combined};
 use crate::schedule::{Schedule, Transform};
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Access, is_straight, map_elements, rewrite, visit_accesses, visit_exprs};
+use cranefold_ir::analysis::{Access, map_elements, mentions, rewrite, visit_accesses, visit_exprs};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt, Var, tree};
+use rustc_hash::FxHashMap;
 
 /// Folds the lanes of each output in a `@folds` tile down to the lanes of one vector, and then folds the outputs of the
 /// tile side by side; each output's result becomes one lane of a vector:
@@ -32,10 +33,32 @@ use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest,
 /// for i0 in 0..16 parallel { x1[i0] = finish(a5[i0]) }
 /// ```
 ///
-/// Each vector of sums combines two full vectors; `vectorize` joins outputs to fill them.
+/// Each vector of sums combines two full vectors; `vectorize` joins outputs to fill them. Where what comes after waits for
+/// the result, to visit the slice again or to write it, each part of the body becomes a loop over the outputs of its own,
+/// and what a part hands on is kept for each output:
+///
+/// ```text
+/// for i0 in 0..16 parallel {
+///   ...                                        up to a fold, as above
+///   acc a6: f32[1] = 0.0
+///   a6[0] = div(a0[0], 32.0:f32)
+///   acc a7: f32[32] = -0.0
+///   for l2 in 0..32 parallel { a7[l2] = add(a7[l2], square(sub(x0[32*i0 + l2], a6[0]))) }
+///   fold a7 by sum over 32 of 64 by 1
+///   x1[i0] = a7[0]
+/// }
+/// ->
+/// acc a6: f32[16] = 0.0
+/// ...
+/// for i0 in 0..16 parallel { a6[i0] = div(a5[i0], 32.0:f32) }
+/// acc a8: f32[256] = -0.0
+/// for i0 in 0..16 parallel { ... x0[32*i0 + l2], a6[i0] ... }
+/// ...
+/// ```
 ///
 /// Legal because `fold` means just these combinations (see [`cranefold_ir::tree`]), and outputs are independent. A tile
-/// stays as it is if its outputs do not fill whole vectors, or an output has fewer lanes than a vector.
+/// stays as it is if its outputs do not fill whole vectors, an output has only one lane, or a part uses lanes of a state,
+/// or values, of a part before it.
 pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let shares = |l: &Loop| {
         let tile = schedule.tile_of(l.var).filter(|tile| tile.transform == Transform::SharedFolds);
@@ -49,57 +72,179 @@ pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nes
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
-        let state = |acc: &AccId| declared[acc];
-        let shared = shares(l).then(|| SharedFolds::of(l, u64::from(vectors.bits / 8), &nest, state)).flatten();
-        shared.map(|shared| shared.written_out(l, &mut nest, &mut names))
+        let parts = shares(l).then(|| Parts::of(l, u64::from(vectors.bits / 8), &nest, &declared)).flatten();
+        parts.map(|parts| parts.written_out(l, &mut nest, &mut names))
     });
     nest
 }
 
+/// The body of a tile in parts, which become loops over its outputs.
+struct Parts {
+    parts: Vec<Part>,
+    /// The accumulators that are kept for each output, with their elements for one.
+    kept: Vec<(StateAcc, u64)>,
+    /// Outputs of the tile.
+    outputs: u64,
+}
+
+/// Statements of one output, and the fold at their end.
+#[derive(Default)]
+struct Part {
+    body: Vec<Stmt>,
+    fold: Option<SharedFold>,
+}
+
 /// The fold of each output of a tile.
-struct SharedFolds {
-    /// The place of the fold in the body.
-    at: usize,
+struct SharedFold {
     state: Vec<StateAcc>,
     def: Def,
     present: u64,
     lanes: u64,
-    /// Outputs of the tile.
-    outputs: u64,
-    /// Lanes of a vector.
+    /// Lanes of each output that fold together with those of others.
     width: u64,
 }
 
-impl SharedFolds {
-    /// The folds of a loop; `None` if its body is not the steps of an output, a fold and uses of its results, or the
-    /// vectors would not be whole.
-    fn of(l: &Loop, vector_bytes: u64, nest: &Nest, part: impl Fn(&AccId) -> StateAcc) -> Option<SharedFolds> {
+impl Parts {
+    /// The parts of a loop; `None` if it has no fold, or not all of its folds can be shared.
+    fn of(l: &Loop, vector_bytes: u64, nest: &Nest, declared: &FxHashMap<AccId, StateAcc>) -> Option<Parts> {
         let Extent::Const(outputs) = l.extent else { return None };
-        let at = l.body.iter().position(|s| matches!(s, Stmt::Fold { elems: 1, .. }))?;
-        let Stmt::Fold { accs, def, present, lanes, .. } = &l.body[at] else { return None };
-        let (before, after) = (&l.body[..at], &l.body[at + 1..]);
-        let state: Vec<StateAcc> = accs.iter().map(part).collect();
-        let bytes = state[0].dtype.bytes();
-        let width = vector_bytes / bytes;
-        let declares = |acc: &AccId| before.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if a == acc));
-        let is_state = state.iter().all(|p| p.dtype.bytes() == bytes && declares(&p.acc));
-        let is_whole = width > 1 && outputs.is_multiple_of(width) && *present >= width;
-        let fits = is_state && is_whole && is_straight(after) && only_takes_results(after, before, accs);
-        let def = nest.def(*def).clone();
-        fits.then_some(SharedFolds { at, state, def, present: *present, lanes: *lanes, outputs, width })
+        let mut parts = vec![];
+        let mut part = Part::default();
+        let mut waits = false;
+        for stmt in &l.body {
+            match stmt {
+                Stmt::Fold { accs, def, present, lanes, elems: 1 } => {
+                    let state: Vec<StateAcc> = accs.iter().map(|acc| declared[acc]).collect();
+                    let bytes = state[0].dtype.bytes();
+                    let in_vector = vector_bytes / bytes;
+                    let width = in_vector.min(1 << present.ilog2());
+                    let is_state = state.iter().all(|p| p.dtype.bytes() == bytes && part.declares(p.acc));
+                    if !is_state || width == 1 || !outputs.is_multiple_of(in_vector) {
+                        return None;
+                    }
+                    let def = nest.def(*def).clone();
+                    part.fold = Some(SharedFold { state, def, present: *present, lanes: *lanes, width });
+                    parts.push(std::mem::take(&mut part));
+                    waits = true;
+                }
+                Stmt::For(_) => {
+                    if std::mem::replace(&mut waits, false) {
+                        let next = part.split_declarations();
+                        parts.push(std::mem::replace(&mut part, next));
+                    }
+                    part.body.push(stmt.clone());
+                }
+                Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {
+                    part.body.push(stmt.clone());
+                }
+                Stmt::Fold { .. } | Stmt::Merge { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => return None,
+                Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Misalign { .. } | Stmt::Rotate { .. } => return None,
+                Stmt::Prefetch { .. } | Stmt::Transpose(_) | Stmt::TransposedStore(_) => return None,
+            }
+        }
+        parts.push(part);
+        parts.retain(|part| !part.body.is_empty());
+        let has_fold = parts.iter().any(|part| part.fold.is_some());
+        let kept = kept(&parts, declared).filter(|_| has_fold)?;
+        Some(Parts { parts, kept, outputs })
     }
 
     fn written_out(&self, l: &Loop, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
-        let mut out = vec![];
-        let mut sums = self.declared(self.width, &mut out, names);
-        let mut body = l.body[..self.at].to_vec();
+        let mut out: Vec<Stmt> = self.kept.iter().map(|(acc, len)| acc.declare(len * self.outputs)).collect();
+        // The accumulator that has each output's result of a state.
+        let mut results: FxHashMap<AccId, AccId> = FxHashMap::default();
+        for Part { body, fold } in &self.parts {
+            let is_kept = |acc: AccId| self.kept.iter().find(|(kept, _)| kept.acc == acc);
+            let body = body.iter().filter(|s| !matches!(s, Stmt::Acc { acc, .. } if is_kept(*acc).is_some())).cloned();
+            let body = map_elements(body.collect(), &mut |acc, index| match (results.get(&acc), is_kept(acc)) {
+                (Some(&result), _) => (result, Index::term(l.var, 1)),
+                (None, Some(&(_, len))) => (acc, index.plus(l.var, len as i64)),
+                (None, None) => (acc, index),
+            });
+            let sums = match fold {
+                Some(fold) => fold.written_out(Loop { body, ..l.clone() }, self.outputs, &mut out, nest, names),
+                None => {
+                    out.push(Stmt::For(Loop { body, ..l.clone() }));
+                    vec![]
+                }
+            };
+            let state = fold.iter().flat_map(|fold| &fold.state);
+            results.extend(state.zip(&sums).map(|(state, sum)| (state.acc, sum.acc)));
+        }
+        out
+    }
+}
+
+impl Part {
+    fn declares(&self, acc: AccId) -> bool {
+        self.body.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if *a == acc))
+    }
+
+    /// Takes the declarations that nothing here uses for the next part.
+    fn split_declarations(&mut self) -> Part {
+        let is_used =
+            |acc: AccId, body: &[Stmt]| body.iter().any(|s| !matches!(s, Stmt::Acc { .. }) && mentions(s, acc));
+        let all = std::mem::take(&mut self.body);
+        let unused = |s: &Stmt| matches!(s, Stmt::Acc { acc, .. } if !is_used(*acc, &all));
+        let (next, own) = all.iter().cloned().partition(unused);
+        self.body = own;
+        Part { body: next, fold: None }
+    }
+
+    /// The accumulators of the fold's state.
+    fn state(&self) -> impl Iterator<Item = AccId> {
+        self.fold.iter().flat_map(|fold| fold.state.iter().map(|p| p.acc))
+    }
+}
+
+/// The accumulators that parts hand on to later ones, or use outside of loops; `None` if parts hand on more than these
+/// and the results of folds.
+fn kept(parts: &[Part], declared: &FxHashMap<AccId, StateAcc>) -> Option<Vec<(StateAcc, u64)>> {
+    let mut kept = vec![];
+    for (n, part) in parts.iter().enumerate() {
+        let later = || parts[n + 1..].iter().flat_map(|part| &part.body);
+        let binds = |var: &Var| part.body.iter().any(|s| s.bound_vars().contains(var));
+        let mut is_alone = true;
+        for stmt in later() {
+            visit_accesses(stmt, &mut |acc, access| {
+                is_alone &= access == Access::Read(&Index::default()) || !part.state().any(|own| own == acc);
+            });
+        }
+        let later_body: Vec<Stmt> = later().cloned().collect();
+        visit_exprs(&later_body, &mut |e| is_alone &= !matches!(e, Expr::Var(var, _) if binds(var)));
+        if !is_alone {
+            return None;
+        }
+        let has_loops = part.body.iter().any(|s| matches!(s, Stmt::For(_)));
+        for stmt in &part.body {
+            let &Stmt::Acc { acc, len, .. } = stmt else { continue };
+            let is_state = part.state().any(|own| own == acc);
+            if !is_state && (!has_loops || later().any(|s| mentions(s, acc))) {
+                kept.push((declared[&acc], len));
+            }
+        }
+    }
+    Some(kept)
+}
+
+impl SharedFold {
+    /// The loop over the steps of each output, and the folds of all; the results are in the accumulators that it returns.
+    fn written_out(
+        &self,
+        mut l: Loop,
+        outputs: u64,
+        out: &mut Vec<Stmt>,
+        nest: &mut Nest,
+        names: &mut Names,
+    ) -> Vec<StateAcc> {
+        let mut sums = self.declared(self.width * outputs, out, names);
         let wide = tree::folds(self.lanes, self.present).filter(|&(half, _)| half >= self.width);
         for (half, count) in wide {
             let var = names.loop_over(Over::Element);
             let lower = Index::term(var, 1);
             let upper = lower.clone().offset_by(half as i64);
             let sum = combined(&self.def, &self.state, [&lower, &upper], &self.state, &lower, nest, names);
-            body.push(Stmt::For(Loop::new(var, count, LoopKind::Parallel, sum)));
+            l.body.push(Stmt::For(Loop::new(var, count, LoopKind::Parallel, sum)));
         }
         let var = names.loop_over(Over::Element);
         let to = Index::term(l.var, self.width as i64).plus(var, 1);
@@ -108,60 +253,27 @@ impl SharedFolds {
             Stmt::Set { acc: to_part.acc, index: to.clone(), value }
         };
         let copies = sums.iter().zip(&self.state).map(set).collect();
-        body.push(Stmt::For(Loop::new(var, self.width, LoopKind::Parallel, copies)));
-        out.push(Stmt::For(Loop { body, ..l.clone() }));
+        l.body.push(Stmt::For(Loop::new(var, self.width, LoopKind::Parallel, copies)));
+        out.push(Stmt::For(l));
         let mut half = self.width / 2;
         while half > 0 {
-            let halves = self.declared(half, &mut out, names);
+            let halves = self.declared(half * outputs, out, names);
             let (output, lane) = (names.loop_over(Over::Element), names.loop_over(Over::Element));
             let lower = Index::term(output, 2 * half as i64).plus(lane, 1);
             let upper = lower.clone().offset_by(half as i64);
             let at = Index::term(output, half as i64).plus(lane, 1);
             let sum = combined(&self.def, &sums, [&lower, &upper], &halves, &at, nest, names);
             let lanes = Stmt::For(Loop::new(lane, half, LoopKind::Parallel, sum));
-            out.push(Stmt::For(Loop::new(output, self.outputs, LoopKind::Parallel, vec![lanes])));
+            out.push(Stmt::For(Loop::new(output, outputs, LoopKind::Parallel, vec![lanes])));
             (sums, half) = (halves, half / 2);
         }
-        let after = map_elements(l.body[self.at + 1..].to_vec(), &mut |acc, index| {
-            let part = self.state.iter().position(|p| p.acc == acc);
-            part.map_or((acc, index), |n| (sums[n].acc, Index::term(l.var, 1)))
-        });
-        out.push(Stmt::For(Loop { body: after, ..l.clone() }));
-        out
+        sums
     }
 
-    /// New accumulators with `lanes` lanes for each output, declared in `out`.
-    fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateAcc> {
+    /// New accumulators of `len` elements, declared in `out`.
+    fn declared(&self, len: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateAcc> {
         let values: Vec<StateAcc> = self.state.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
-        let len = lanes * self.outputs;
         out.extend(values.iter().map(|p| p.declare(len)));
         values
     }
-}
-
-/// Returns true if the statements after a fold use nothing that the statements before it declare or bind but the fold's
-/// results.
-fn only_takes_results(after: &[Stmt], before: &[Stmt], state: &[AccId]) -> bool {
-    let declares = |acc: AccId| before.iter().any(|s| matches!(s, Stmt::Acc { acc: a, .. } if *a == acc));
-    let binds = |v: Var| before.iter().any(|s| s.bound_vars().contains(&v));
-    let mut takes_results = true;
-    for stmt in after {
-        visit_accesses(stmt, &mut |acc, access| {
-            takes_results &= match access {
-                Access::Read(at) => !declares(acc) || (state.contains(&acc) && *at == Index::default()),
-                Access::Declared
-                | Access::Set(_)
-                | Access::Combined
-                | Access::Transposed
-                | Access::Stored
-                | Access::Selected => false,
-            };
-        });
-    }
-    visit_exprs(after, &mut |e| {
-        if let Expr::Var(var, _) = e {
-            takes_results &= !binds(*var);
-        }
-    });
-    takes_results
 }

@@ -140,12 +140,16 @@ pub(super) struct Facts<'p> {
     pub phase_bytes: u64,
     /// Bytes of the widest value of a state.
     pub value_bytes: u64,
+    /// Bytes of the narrowest value of a state that folds, of all groups.
+    pub narrowest_bytes: u64,
     /// The number of times that an element is read.
     pub phases: usize,
     /// True if the end of a block or a slice waits for a result.
     pub waits: bool,
     /// The time of the dependent operations from one step to the next, in additions of floats.
     pub chain: f64,
+    /// True if slices are searched for an extreme, and its place in a part of the slice.
+    pub searched: bool,
     /// True if slices are searched for the extreme of floats by value.
     pub compares_floats: bool,
     /// Operations on an element, over all phases.
@@ -195,6 +199,8 @@ impl<'p> Facts<'p> {
         let present = tree.lanes_present();
         let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));
         let states = reducer.method.phases().iter().map(Phase::state_bytes);
+        let values = keeping.groups().flat_map(|g| g.reducer.method.phases().iter().flat_map(|p| &p.identity));
+        let narrowest_bytes = values.map(|value| value.dtype().bytes()).min().unwrap_or(0);
         Some(Facts {
             problem,
             machine,
@@ -208,6 +214,7 @@ impl<'p> Facts<'p> {
             element_bytes,
             state_bytes: reducer.method.state_bytes(),
             value_bytes: reducer.method.state_bytes() / reducer.method.state_values().max(1) as u64,
+            narrowest_bytes,
             phases,
             waits: reducer.method.phases().len() > 1,
             chain: match searched {
@@ -215,6 +222,7 @@ impl<'p> Facts<'p> {
                 true => machine.extreme_latency,
                 false => phases as f64,
             },
+            searched,
             compares_floats,
             operations: operations.iter().take(phases).sum(),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),

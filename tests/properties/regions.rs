@@ -112,8 +112,9 @@ proptest! {
         let problem = Problem::of(&spec);
         let memory = Memory::of(&spec, case.kind, case.seed, case.offsets);
         let expected = memory.interpreted(&naive);
-        // A value that is kept between visits is a definition of its own, whose name is part of a term.
-        let (mut known, mut seen): (HashMap<Vec<String>, _>, Vec<Program>) = (HashMap::new(), vec![]);
+        // A value that is kept between visits is a definition of its own, whose name is part of a term; and the direct form
+        // computes other terms than the plain one.
+        let (mut known, mut seen): (HashMap<_, Terms>, Vec<Program>) = (HashMap::new(), vec![]);
         for schedule in schedules(&problem, case.seed).into_iter().chain([choose(&problem, 512)]) {
             let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
             let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -125,7 +126,7 @@ proptest! {
                 prop_assert!(same, "other bits after {stage}, {schedule}\n{program}");
                 if let [nest] = program.nests.as_slice() {
                     let terms = Terms::of(nest);
-                    let known = known.entry(schedule.keep.clone()).or_insert_with(|| terms.clone());
+                    let known = known.entry((schedule.form, schedule.keep.clone())).or_insert_with(|| terms.clone());
                     prop_assert!(*known == terms, "other terms after {stage}, {schedule}\n{program}");
                 }
                 seen.push(program);

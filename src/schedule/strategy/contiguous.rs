@@ -36,7 +36,8 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let at_once = schedule.in_flight * schedule.interleave;
-    cost_of(facts, schedule, &Way { at_once, runs_of: None, pushed_bytes: 0.0, end: end(facts), folding: 1.0 })
+    let (end, waits) = (end(facts), facts.waits);
+    cost_of(facts, schedule, &Way { at_once, runs_of: None, pushed_bytes: 0.0, end, waits, folding: 1.0 })
 }
 
 /// The differences between strategies that walk slices.
@@ -49,6 +50,8 @@ pub(super) struct Way {
     pub pushed_bytes: f64,
     /// The end of a slice.
     pub end: End,
+    /// True if each block waits for its results.
+    pub waits: bool,
     /// The slowdown of reading by folds.
     pub folding: f64,
 }
@@ -105,7 +108,7 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let astray = is_beyond || positions::level(facts, schedule).is_some_and(|level| level > Level::L1);
     let (idle, asking) = looking_again(facts, schedule, level, astray);
     // Interleaved blocks end together. From memory, reading takes longer than their ends.
-    let waiting = match facts.waits && level < Level::Memory {
+    let waiting = match way.waits && level < Level::Memory {
         true => slices * tree.blocks() as f64 / schedule.interleave as f64,
         false => 0.0,
     };

@@ -11,10 +11,10 @@ pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
     let slice_bytes = facts.bytes / facts.slices.max(1);
     let level = machine.level(slice_bytes.saturating_mul(slices_together(facts, schedule)));
     let reading_ns = facts.bytes as f64 / machine.read_rate[level as usize];
-    let is_of_one_slice = Strategy::of(facts, schedule).is_of_one_slice();
+    let waits_alone = matches!(Strategy::of(facts, schedule), Strategy::Contiguous | Strategy::Runs);
     let of = |later: &Later| {
         let operations = facts.elements() / lanes(facts, schedule, later.value_bytes) * later.operations as f64;
-        let waits = if is_of_one_slice { facts.slices as f64 * later.waits as f64 } else { 0.0 };
+        let waits = if waits_alone { facts.slices as f64 * later.waits as f64 } else { 0.0 };
         let waiting_ns = waits * machine.wait_ns / schedule.interleave as f64;
         let computing_ns = operations / machine.vector_ops;
         Visit {

@@ -37,6 +37,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         runs_of: Some(by),
         pushed_bytes: visits * states,
         end: contiguous::end(facts),
+        waits: facts.waits,
         folding: 1.0,
     };
     contiguous::cost_of(facts, schedule, &way)

@@ -11,31 +11,37 @@ use crate::vectors::Vectors;
 /// of 64 at 111 instead of 85, in slices of 256 as before.
 const MOST_STEPS: u64 = 4;
 
-/// The least bytes of a value of a state whose folds are shared.
-const LEAST_BYTES: u64 = 4;
+/// The same where the end of a slice waits for a result: `var` of rows of 80 floats took 32 us that way, alone 56.
+const MOST_WAITED_STEPS: u64 = 16;
+
+/// The fewest lanes of a slice that fold together with those of others.
+const FEWEST_PRESENT: u64 = 4;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
 }
 
 fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
-    let by = u64::from(width / 8) / facts.value_bytes;
-    let has_form = width > Vectors::BASE.bits && facts.value_bytes >= LEAST_BYTES && facts.phases == 1;
-    let is_short = facts.tree.is_one_block() && facts.problem.count <= MOST_STEPS * facts.tree.lanes;
+    let by = u64::from(width / 8) / facts.narrowest_bytes.max(1);
+    let has_form = width > Vectors::BASE.bits && !facts.searched;
+    let most_steps = if facts.waits { MOST_WAITED_STEPS } else { MOST_STEPS };
+    let present = facts.tree.lanes_present();
+    let is_short = facts.tree.is_one_block() && facts.problem.count <= most_steps * facts.tree.lanes;
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
-    let fits = has_form && is_short && facts.tree.lanes_present() >= by && extent >= by;
+    let fits = has_form && is_short && present >= FEWEST_PRESENT && extent >= by;
     fits.then_some(Tile { var, by, transform: Transform::SharedFolds })
 }
 
 /// The cost: the end of a slice is its share of a few moves. Nothing is read from memory while slices fold together.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
-    let waited_ns = machine.shared_fold_ops * facts.values() / machine.vector_ops;
+    let waited_ns = machine.shared_fold_ops * facts.values() * facts.phases as f64 / machine.vector_ops;
     let way = Way {
         at_once: contiguous::outputs_of(facts, schedule).by,
         runs_of: None,
         pushed_bytes: 0.0,
         end: End { waited_ns, fold_ns: 0.0 },
+        waits: false,
         folding: machine.reading_shared_folds[machine.level(facts.bytes) as usize],
     };
     contiguous::cost_of(facts, schedule, &way)
