@@ -175,6 +175,14 @@ impl<'p> Facts<'p> {
         !self.compares_floats || slices * vectors <= self.machine.joined_maxima
     }
 
+    /// Returns true if visits of slices after the first compute for longer than memory takes to deliver what is read next.
+    pub fn works_between(&self) -> bool {
+        let later = self.later.iter().map(|later| later.operations);
+        let kept = self.repeated.iter().map(|(_, operations)| *operations);
+        let written = self.written.as_ref().map_or(0, |written| written.operations);
+        later.chain(kept).sum::<u64>() + written > self.machine.read_ops
+    }
+
     /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because
     /// nothing is reduced or slices are selected from.
     pub fn of(problem: &'p Problem, form: Form, width: u32) -> Option<Facts<'p>> {

@@ -28,8 +28,12 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     if fits && facts.waits && facts.joins_maxima(INTERLEAVED, plain.width) {
         all.push(Schedule { interleave: INTERLEAVED, ..plain.clone() });
     }
+    let asking = Schedule { prefetch: AHEAD_BYTES, ..plain.clone() };
     if fits && facts.phases > 1 {
-        all.push(Schedule { interleave: INTERLEAVED, prefetch: AHEAD_BYTES, ..plain.clone() });
+        all.push(Schedule { interleave: INTERLEAVED, ..asking.clone() });
+    }
+    if fits && facts.works_between() {
+        all.push(asking);
     }
     all
 }
@@ -123,13 +127,15 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
 /// The slowdowns of reading if elements are read again by later phases, and of computing by prefetch.
 ///
 /// While elements are read again, nothing new is read unless it is prefetched. If all data is in the first-level cache,
-/// a prefetch costs a little; from memory, prefetching and reading at two places both disturb the hardware's
-/// prefetchers.
+/// a prefetch costs a little; from memory, reading at two places without one disturbs the hardware's prefetchers. Where
+/// later visits of slices take longer than memory, what is read next is asked for meanwhile.
 fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool) -> (f64, f64) {
     let machine = &facts.machine;
     let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
     let reading = match (facts.phases, asks, interleaves) {
-        (1, _, false) => return (1.0, 1.0),
+        (1, false, false) => return (1.0, 1.0),
+        (1, true, false) if !facts.works_between() => return (1.0, 1.0),
+        (_, true, _) if facts.works_between() && !astray => machine.reading_asked_between,
         (1, _, true) => machine.reading_interleaved,
         (_, true, _) if astray => machine.reading_again_astray,
         (_, true, _) => machine.reading_again_asked,
