@@ -130,7 +130,7 @@ pub struct Machine {
     /// 1,024 floats from memory took 1.65 ms that way, and 2.17 without.
     pub reading_asked_between: [f64; 4],
     /// The same slowdown if the prefetch goes beyond a short run, and reads memory that is not needed, or drives out
-    /// slices that are written next: two rows of 16 KB at once took 1.2 to 1.5 times as long as one without prefetch.
+    /// slices that are written next: two rows of 16 KB at once took up to 1.5 times as long as one without prefetch.
     pub reading_again_astray: [f64; 4],
     /// Slowdown of computing by prefetches of memory that is in the first-level cache.
     pub computing_asked: f64,

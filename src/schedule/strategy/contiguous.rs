@@ -107,9 +107,11 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let writes_apart = is_strided && facts.written.is_some() && way.runs_of.is_none();
     let writing_ns = if writes_apart { number * machine.strided_store_ns[level as usize] } else { 0.0 };
     // A prefetch beyond a short run fetches memory that is not read next; one beside slices that fill the first-level
-    // cache drives them out.
+    // cache drives them out, which costs less than waiting for memory.
     let is_beyond = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
-    let astray = is_beyond || positions::level(facts, schedule).is_some_and(|level| level > Level::L1);
+    let drives_out =
+        level < Level::Memory && positions::level(facts, schedule).is_some_and(|slices| slices > Level::L1);
+    let astray = is_beyond || drives_out;
     let (idle, asking) = looking_again(facts, schedule, level, astray);
     // Interleaved blocks end together. From memory, reading takes longer than their ends.
     let waiting = match way.waits && level < Level::Memory {
