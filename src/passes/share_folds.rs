@@ -7,6 +7,9 @@ use cranefold_ir::analysis::{Access, map_elements, mentions, rewrite, visit_acce
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, Names, Nest, Over, Stmt, Var, tree};
 use rustc_hash::FxHashMap;
 
+/// The fewest outputs that fold together.
+const FEWEST: u64 = 4;
+
 /// Folds the lanes of each output in a `@folds` tile down to the lanes of one vector, and then folds the outputs of the
 /// tile side by side; each output's result becomes one lane of a vector:
 ///
@@ -56,13 +59,16 @@ use rustc_hash::FxHashMap;
 /// ...
 /// ```
 ///
+/// Vectors that the outputs of a tile, or of the rest beside whole tiles, do not fill have initial values in their other
+/// lanes.
+///
 /// Legal because `fold` means just these combinations (see [`cranefold_ir::tree`]), and outputs are independent. A tile
-/// stays as it is if its outputs do not fill whole vectors, an output has only one lane, or a part uses lanes of a state,
-/// or values, of a part before it.
+/// stays as it is if it has few outputs, an output has one lane, or a part uses lanes of a state, or values, of a part
+/// before it.
 pub fn share_folds(mut nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
     let shares = |l: &Loop| {
         let tile = schedule.tile_of(l.var).filter(|tile| tile.transform == Transform::SharedFolds);
-        tile.is_some_and(|tile| l.extent == Extent::Const(tile.by))
+        tile.is_some_and(|tile| matches!(l.extent, Extent::Const(outputs) if (FEWEST..=tile.by).contains(&outputs)))
     };
     if !vectors.are_wide() || schedule.tiles.iter().all(|tile| tile.transform != Transform::SharedFolds) {
         return nest;
@@ -102,6 +108,8 @@ struct SharedFold {
     lanes: u64,
     /// Lanes of each output that fold together with those of others.
     width: u64,
+    /// The outputs that fill whole vectors, at least those of the tile.
+    outputs: u64,
 }
 
 impl Parts {
@@ -119,11 +127,12 @@ impl Parts {
                     let in_vector = vector_bytes / bytes;
                     let width = in_vector.min(1 << present.ilog2());
                     let is_state = state.iter().all(|p| p.dtype.bytes() == bytes && part.declares(p.acc));
-                    if !is_state || width == 1 || !outputs.is_multiple_of(in_vector) {
+                    if !is_state || width == 1 {
                         return None;
                     }
+                    let outputs = outputs.next_multiple_of(in_vector);
                     let def = nest.def(*def).clone();
-                    part.fold = Some(SharedFold { state, def, present: *present, lanes: *lanes, width });
+                    part.fold = Some(SharedFold { state, def, present: *present, lanes: *lanes, width, outputs });
                     parts.push(std::mem::take(&mut part));
                     waits = true;
                 }
@@ -162,7 +171,7 @@ impl Parts {
                 (None, None) => (acc, index),
             });
             let sums = match fold {
-                Some(fold) => fold.written_out(Loop { body, ..l.clone() }, self.outputs, &mut out, nest, names),
+                Some(fold) => fold.written_out(Loop { body, ..l.clone() }, &mut out, nest, names),
                 None => {
                     out.push(Stmt::For(Loop { body, ..l.clone() }));
                     vec![]
@@ -229,15 +238,8 @@ fn kept(parts: &[Part], declared: &FxHashMap<AccId, StateAcc>) -> Option<Vec<(St
 
 impl SharedFold {
     /// The loop over the steps of each output, and the folds of all; the results are in the accumulators that it returns.
-    fn written_out(
-        &self,
-        mut l: Loop,
-        outputs: u64,
-        out: &mut Vec<Stmt>,
-        nest: &mut Nest,
-        names: &mut Names,
-    ) -> Vec<StateAcc> {
-        let mut sums = self.declared(self.width * outputs, out, names);
+    fn written_out(&self, mut l: Loop, out: &mut Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<StateAcc> {
+        let mut sums = self.declared(self.width, out, names);
         let wide = tree::folds(self.lanes, self.present).filter(|&(half, _)| half >= self.width);
         for (half, count) in wide {
             let var = names.loop_over(Over::Element);
@@ -257,23 +259,23 @@ impl SharedFold {
         out.push(Stmt::For(l));
         let mut half = self.width / 2;
         while half > 0 {
-            let halves = self.declared(half * outputs, out, names);
+            let halves = self.declared(half, out, names);
             let (output, lane) = (names.loop_over(Over::Element), names.loop_over(Over::Element));
             let lower = Index::term(output, 2 * half as i64).plus(lane, 1);
             let upper = lower.clone().offset_by(half as i64);
             let at = Index::term(output, half as i64).plus(lane, 1);
             let sum = combined(&self.def, &sums, [&lower, &upper], &halves, &at, nest, names);
             let lanes = Stmt::For(Loop::new(lane, half, LoopKind::Parallel, sum));
-            out.push(Stmt::For(Loop::new(output, outputs, LoopKind::Parallel, vec![lanes])));
+            out.push(Stmt::For(Loop::new(output, self.outputs, LoopKind::Parallel, vec![lanes])));
             (sums, half) = (halves, half / 2);
         }
         sums
     }
 
-    /// New accumulators of `len` elements, declared in `out`.
-    fn declared(&self, len: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateAcc> {
+    /// New accumulators with `lanes` lanes for each output, declared in `out`.
+    fn declared(&self, lanes: u64, out: &mut Vec<Stmt>, names: &mut Names) -> Vec<StateAcc> {
         let values: Vec<StateAcc> = self.state.iter().map(|p| StateAcc { acc: names.acc(), ..*p }).collect();
-        out.extend(values.iter().map(|p| p.declare(len)));
+        out.extend(values.iter().map(|p| p.declare(lanes * self.outputs)));
         values
     }
 }

@@ -54,8 +54,10 @@ fn schedules(problem: &Problem, seed: u64) -> Vec<Schedule> {
         if random.below(2) == 0 {
             text += &format!(" interleave={}", 1 + random.below(3));
         }
-        if random.below(2) == 0 {
-            text += &format!(" tile=i{}:{}", random.below(3), 1 + random.below(9));
+        match random.below(4) {
+            0 | 1 => text += &format!(" tile=i{}:{}", random.below(3), 1 + random.below(9)),
+            2 => text += &format!(" tile=i{}:{}@folds", random.below(3), random.pick(&[8, 16, 32])),
+            _ => {}
         }
         if random.below(3) == 0 {
             text += " transpose=off";

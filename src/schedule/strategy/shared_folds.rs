@@ -28,16 +28,19 @@ fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     let present = facts.tree.lanes_present();
     let is_short = facts.tree.is_one_block() && facts.problem.count <= most_steps * facts.tree.lanes;
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
-    let fits = has_form && is_short && present >= FEWEST_PRESENT && extent >= by;
-    fits.then_some(Tile { var, by, transform: Transform::SharedFolds })
+    let fits = has_form && is_short && present >= FEWEST_PRESENT && 2 * extent >= by;
+    fits.then_some(Tile { var, by: by.min(extent), transform: Transform::SharedFolds })
 }
 
 /// The cost: the end of a slice is its share of a few moves. Nothing is read from memory while slices fold together.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
-    let waited_ns = machine.shared_fold_ops * facts.values() * facts.phases as f64 / machine.vector_ops;
+    let in_vector = u64::from(schedule.width / 8) / facts.narrowest_bytes.max(1);
+    let by = contiguous::outputs_of(facts, schedule).by;
+    let filled = by as f64 / by.next_multiple_of(in_vector) as f64;
+    let waited_ns = machine.shared_fold_ops * facts.values() * facts.phases as f64 / machine.vector_ops / filled;
     let way = Way {
-        at_once: contiguous::outputs_of(facts, schedule).by,
+        at_once: by,
         runs_of: None,
         pushed_bytes: 0.0,
         end: End { waited_ns, fold_ns: 0.0 },
