@@ -175,12 +175,14 @@ impl<'p> Facts<'p> {
         !self.compares_floats || slices * vectors <= self.machine.joined_maxima
     }
 
-    /// Returns true if visits of slices after the first compute for longer than memory takes to deliver what is read next.
+    /// Returns true if visits of slices after the first leave memory idle: they write nothing, or compute for longer than
+    /// memory takes to deliver what is read next.
     pub fn works_between(&self) -> bool {
         let later = self.later.iter().map(|later| later.operations);
         let kept = self.repeated.iter().map(|(_, operations)| *operations);
         let written = self.written.as_ref().map_or(0, |written| written.operations);
-        later.chain(kept).sum::<u64>() + written > self.machine.read_ops
+        let operations = later.chain(kept).sum::<u64>() + written;
+        operations > self.machine.read_ops || operations > 0 && self.written.is_none()
     }
 
     /// The facts of a problem in a form, on vectors of `width` bits; `None` if only the width can be chosen, because
@@ -249,6 +251,11 @@ impl<'p> Facts<'p> {
     /// The number of values of a lane's state.
     pub fn values(&self) -> f64 {
         (self.state_bytes / self.value_bytes) as f64
+    }
+
+    /// The number of inputs whose elements are reduced.
+    pub fn mapped_inputs(&self) -> usize {
+        self.problem.inputs.iter().filter(|input| input.mapped).count()
     }
 
     /// The number of reduced elements.

@@ -23,13 +23,16 @@ mod transposed;
 
 use super::cost::{Cost, Visit};
 use super::facts::{Facts, OutputLoop};
-use super::machine::Machine;
+use super::machine::{Level, Machine};
 use super::{Schedule, Tile, Transform};
 use crate::vectors::Vectors;
 use cranefold_ir::region::Repeated;
 
 /// The most lanes a vector has: tiles are whole vectors.
 const LANES: u64 = 16;
+
+/// The prefetch distance in bytes.
+const AHEAD_BYTES: u64 = 8 << 10;
 
 /// The fewest lines of a loop that loads whole ones.
 const LEAST_LINES: u64 = 32;
@@ -113,6 +116,9 @@ pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
     let plain =
         Schedule { width, form: facts.form, nontemporal, gather: gather::stretch(facts), ..Schedule::default() };
     let mut all: Vec<Schedule> = ALL.into_iter().flat_map(|strategy| strategy.candidates(facts, &plain)).collect();
+    let asking: Vec<Schedule> =
+        all.iter().filter(|s| asks(facts, s)).map(|s| Schedule { prefetch: AHEAD_BYTES, ..s.clone() }).collect();
+    all.extend(asking);
     let loads_lines = |s: &&Schedule| line_loops(facts, s).is_some();
     let aligned: Vec<Schedule> =
         all.iter().filter(loads_lines).map(|s| Schedule { align: Machine::LINE_BYTES, ..s.clone() }).collect();
@@ -123,6 +129,23 @@ pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
         all.extend(keeping.into_iter().filter(|schedule| fits(facts, schedule)));
     }
     all
+}
+
+/// Returns true if a schedule may ask ahead for what memory delivers: where operations take a part of the time, so that
+/// the loads wait for them, or runs of memory end. A plain sum is read as fast without it, as are two inputs at once.
+fn asks(facts: &Facts, schedule: &Schedule) -> bool {
+    let machine = &facts.machine;
+    let is_plain = schedule.prefetch == 0 && schedule.interleave == 1 && schedule.width > Vectors::BASE.bits;
+    let computing_ns = facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops;
+    let works = facts.waits || computing_ns > machine.asking_share * machine.read_ns(facts.bytes);
+    let is_one = facts.later.is_empty() && facts.written.is_none() && facts.mapped_inputs() == 1;
+    let gains = match Strategy::of(facts, schedule) {
+        Contiguous => works && is_one && facts.phases == 1,
+        Runs => true,
+        Columns => facts.phases > 1 && schedule.jam == 1 && !facts.problem.takes_position,
+        ShortSlices | Transposed | SharedFolds | SideBySide => false,
+    };
+    is_plain && gains && machine.level(facts.bytes) == Level::Memory
 }
 
 /// Returns true if the element values that a schedule keeps fit.

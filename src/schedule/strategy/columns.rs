@@ -90,8 +90,11 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         false => 0.0,
     };
     let scattered = scattered(machine, level, schedule.jam > 1, in_registers, [piece_bytes, row_bytes]);
+    let asked = if schedule.prefetch > 0 { machine.reading_asked[level as usize] } else { 1.0 };
     Cost {
-        reading_ns: machine.read_ns(facts.bytes) * scattered + begins_ns + far * lines_ns(facts, level, schedule.jam),
+        reading_ns: machine.read_ns(facts.bytes) * scattered * asked
+            + begins_ns
+            + far * lines_ns(facts, level, schedule.jam),
         computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()

@@ -4,7 +4,7 @@ use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, Runs};
 use super::super::machine::{Level, Machine};
 use super::super::{Schedule, Tile};
-use super::{positions, vector_bytes};
+use super::{AHEAD_BYTES, positions, vector_bytes};
 use crate::vectors::Vectors;
 
 /// Blocks in flight if a block has few lanes.
@@ -15,9 +15,6 @@ const FEW_LANES_BYTES: u64 = 128;
 
 /// Blocks or outputs that are interleaved if several phases wait for one another.
 const INTERLEAVED: u64 = 2;
-
-/// The prefetch distance in bytes if a block is read twice.
-const AHEAD_BYTES: u64 = 8 << 10;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let mut all = vec![plain.clone()];
@@ -136,7 +133,7 @@ fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool)
     let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
     let reading = match (facts.phases, asks, interleaves) {
         (1, false, false) => return (1.0, 1.0),
-        (1, true, false) if !facts.works_between() => return (1.0, 1.0),
+        (1, true, false) if !facts.works_between() => machine.reading_asked,
         (_, true, _) if facts.works_between() && !astray => machine.reading_asked_between,
         (1, _, true) => machine.reading_interleaved,
         (_, true, _) if astray => machine.reading_again_astray,
