@@ -658,6 +658,18 @@ fn numbers_have_room_in_a_table() {
     holds(&["let v1048575 = 1:f32 acc a1048575: f32[1] = 0 for i1048575 in 0..2 seq { }"]);
 }
 
+/// A loop that is split, and whose rest stands beside it, writes other elements than its neighbours.
+#[test]
+fn parts_of_a_split_loop_are_one_range() {
+    let whole = "for i27 in 0..2 parallel { for i1 in 0..2 parallel { for p6 in 0..2 parallel { for p7 in 0..9 parallel { \
+        x0[16*p6 - 33*p7 - 8*i0 - i1 - 2*i27 + 280] = 1.0:f32 } } } }";
+    let parts = "for p6 in 0..2 parallel { for p30 in 0..4 parallel { for p7 in 0..2 parallel { \
+        x0[16*p6 - 33*p7 - 66*p30 - 8*i0 + 276] = 1.0:f32 } } }";
+    let text = format!("nest \"\" {{ out x0: f32[300] for i0 in 0..2 parallel {{ {whole} {parts} }} }}");
+    let nest: Nest = text.parse().expect("a nest");
+    verify(&nest).unwrap_or_else(|e| panic!("{e}"));
+}
+
 #[test]
 fn transposing() {
     let a = "acc a0: f32[12] = 0.0";

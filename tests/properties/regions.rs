@@ -116,7 +116,7 @@ proptest! {
         let expected = memory.interpreted(&naive);
         // A value that is kept between visits is a definition of its own, whose name is part of a term; and the direct form
         // computes other terms than the plain one.
-        let (mut known, mut seen): (HashMap<_, Terms>, Vec<Program>) = (HashMap::new(), vec![]);
+        let (mut known, mut seen): (HashMap<_, _>, Vec<Program>) = (HashMap::new(), vec![]);
         for schedule in schedules(&problem, case.seed).into_iter().chain([choose(&problem, 512)]) {
             let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));
             let decided = decided.map_err(|e| TestCaseError::fail(e.to_string()))?;

@@ -158,7 +158,7 @@ impl Iterations {
         }
         // A variable with one value only adds a constant.
         terms.retain(|&(c, span)| c != 0 && span > 0);
-        Some(Difference { constant, terms })
+        Difference { constant, terms }.joined()
     }
 }
 
@@ -169,6 +169,29 @@ struct Difference {
 }
 
 impl Difference {
+    /// The same values with fewer terms: one whose coefficient is a multiple of another's continues that one, where the
+    /// other leaves no gap. So `33*p0 + 66*p1` with p0 below 2 and p1 below 4 is `33*p` with p below 8. `None` if the
+    /// arithmetic overflows.
+    fn joined(mut self) -> Option<Difference> {
+        for (c, span) in &mut self.terms {
+            // A negative multiple counts down from its greatest value.
+            if *c < 0 {
+                self.constant = self.constant.checked_add(c.checked_mul(*span)?)?;
+                *c = c.checked_neg()?;
+            }
+        }
+        self.terms.sort_unstable();
+        let mut joined: Vec<(i128, i128)> = vec![];
+        for (c, span) in self.terms {
+            let continued = |&&mut (of, reach): &&mut (i128, i128)| c % of == 0 && reach >= c / of - 1;
+            match joined.iter_mut().rev().find(continued) {
+                Some((of, reach)) => *reach = reach.checked_add(span.checked_mul(c / *of)?)?,
+                None => joined.push((c, span)),
+            }
+        }
+        Some(Difference { constant: self.constant, terms: joined })
+    }
+
     /// Returns true if for some coefficient greater than c the sum of `c*d`, the constant and all terms with smaller
     /// coefficients lies strictly between two neighbouring multiples of the other coefficients' greatest common
     /// divisor; none if the arithmetic overflows.

@@ -59,9 +59,14 @@ impl Recipe {
             Body { inputs, reduced: vec![true], definitions, outputs: values, accumulator: self.accumulator };
         // An old element has the type of the conversion that its output is, which is not known before.
         let mut types = BodyTypes::default();
+        let computed = body.outputs.clone();
         for _ in 0..2 {
             types = body.types().ok()?;
             body.outputs = given(body.outputs.clone(), &types.outputs)?;
+        }
+        if self.saturate && has_integers(&body, computed) {
+            // A region takes an integer modulo 2^bits of the output.
+            return None;
         }
         let expressions = || self.then.iter().chain(&self.apply);
         let literal = types.definitions.get(1).map(|of| of[0]);
@@ -127,6 +132,17 @@ impl Recipe {
         let input = |name: String| BodyInput { name, dtype: self.accumulator, reach: Reach::Element };
         Body::parse(&text, names.map(input).collect(), &[true], self.accumulator).ok()
     }
+}
+
+/// Returns true if one of these expressions over a body's definitions, whose outputs are converted, is an integer and no
+/// output as it is.
+fn has_integers(body: &Body, expressions: Vec<Expression>) -> bool {
+    let mut all = body.clone();
+    let named = |(i, value)| Definition { names: vec![format!("computed{i}")], value: Value::Expression(value) };
+    all.definitions.extend(expressions.into_iter().enumerate().map(named));
+    let Ok(types) = all.types() else { return true };
+    let computed = &types.definitions[body.definitions.len()..];
+    computed.iter().zip(&types.outputs).any(|(of, to)| of[0] != *to && !of[0].is_float())
 }
 
 impl Body {
