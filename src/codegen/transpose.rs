@@ -47,7 +47,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
         let run = |c| Cell { start: c * t.lanes, lanes: t.lanes };
         let columns = (0..t.columns.len() as u64).map(|c| self.run(out, t.acc, run(c))).collect::<Result<_, _>>()?;
         let elements = t.elements();
-        for (v, value) in (0..).zip(interleaved(out, columns, t.lanes, width)) {
+        for (v, value) in (0..).zip(rows(out, columns, t.lanes, width)) {
             let lanes = (elements - v * width).min(width);
             let to = Access { lanes: Some((lanes, 1)), ..to.behind(out, (v * width) as i64) };
             out.store(to, value)?;
@@ -182,7 +182,7 @@ fn rotated<'a, E: Emit<'a>>(
 }
 
 /// The rows one after the other, in vectors of `width` elements, of columns with so many lanes: deinterleaving backwards.
-fn interleaved<'a, E: Emit<'a>>(out: &mut E, columns: Vec<E::Value>, lanes: u64, width: u64) -> Vec<E::Value> {
+fn rows<'a, E: Emit<'a>>(out: &mut E, columns: Vec<E::Value>, lanes: u64, width: u64) -> Vec<E::Value> {
     let stride = columns.len();
     if stride == 1 {
         return columns;
@@ -193,7 +193,7 @@ fn interleaved<'a, E: Emit<'a>>(out: &mut E, columns: Vec<E::Value>, lanes: u64,
     }
     let [even, odd] = [0, 1].map(|odd| {
         let half = columns.iter().copied().skip(odd).step_by(2).collect();
-        interleaved(out, half, lanes, width)
+        rows(out, half, lanes, width)
     });
     let pairs = even.into_iter().zip(odd);
     pairs.flat_map(|(a, b)| out.by_turns([a, b], width)).take(count).collect()

@@ -330,9 +330,13 @@ impl Given<'_> {
                 self.places.insert(var);
                 bound.push(var);
             } else if let Stmt::Transpose(t) = stmt {
-                self.columns(t, &mut out);
+                let (acc, buf) = (t.acc, t.buf);
+                let load = |dtype, at, index| Stmt::Set { acc, index, value: Expr::Load(buf, dtype, at) };
+                self.columns(t, &mut out, load);
             } else if let Stmt::TransposedStore(t) = stmt {
-                self.stored_columns(t, &mut out);
+                let (acc, buf) = (t.acc, t.buf);
+                let store = |dtype, index, at| Stmt::Store { buf, index, value: Expr::Read(acc, dtype, at) };
+                self.columns(t, &mut out, store);
             } else if let Some(mut stmt) = at_line_start(stmt) {
                 if let Some(body) = stmt.body_mut() {
                     *body = self.written_out(std::mem::take(body));
@@ -351,29 +355,17 @@ impl Given<'_> {
         places.into_iter().fold(index, |index, (var, c)| index.plus(var, -c))
     }
 
-    /// The loads of each column of a transpose.
-    fn columns(&mut self, t: Transpose, out: &mut Vec<Stmt>) {
+    /// The loads or stores of each column of a transpose: `one` gives the statement of a lane, by the elements of the
+    /// buffer and of the accumulator.
+    fn columns(&mut self, t: Transpose, out: &mut Vec<Stmt>, one: impl Fn(DType, Index, Index) -> Stmt) {
         let dtype = self.buffers[t.buf.0 as usize].dtype;
         let first = self.without_places(t.first);
         let var = self.names.loop_over(Over::Element);
         for (c, column) in (0..).zip(t.columns) {
-            let at = Index::term(var, t.stride).add(&first).offset_by(column as i64);
-            let index = Index::term(var, 1).offset_by((c * t.lanes) as i64);
-            let set = Stmt::Set { acc: t.acc, index, value: Expr::Load(t.buf, dtype, at) };
-            out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![set])));
-        }
-    }
-
-    /// The stores of each column of a transpose.
-    fn stored_columns(&mut self, t: Transpose, out: &mut Vec<Stmt>) {
-        let dtype = self.buffers[t.buf.0 as usize].dtype;
-        let first = self.without_places(t.first);
-        let var = self.names.loop_over(Over::Element);
-        for (c, column) in (0..).zip(t.columns) {
-            let index = Index::term(var, t.stride).add(&first).offset_by(column as i64);
-            let from = Index::term(var, 1).offset_by((c * t.lanes) as i64);
-            let store = Stmt::Store { buf: t.buf, index, value: Expr::Read(t.acc, dtype, from) };
-            out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![store])));
+            let element = Index::term(var, t.stride).add(&first).offset_by(column as i64);
+            let of_run = Index::term(var, 1).offset_by((c * t.lanes) as i64);
+            let lane = one(dtype, element, of_run);
+            out.push(Stmt::For(Loop::new(var, t.lanes, LoopKind::Lanes, vec![lane])));
         }
     }
 }

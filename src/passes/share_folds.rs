@@ -125,7 +125,7 @@ impl Parts {
                     let state: Vec<StateAcc> = accs.iter().map(|acc| declared[acc]).collect();
                     let bytes = state[0].dtype.bytes();
                     let in_vector = vector_bytes / bytes;
-                    let width = in_vector.min(1 << present.ilog2());
+                    let width = in_vector.min(1 << present.checked_ilog2()?);
                     let is_state = state.iter().all(|p| p.dtype.bytes() == bytes && part.declares(p.acc));
                     if !is_state || width == 1 {
                         return None;

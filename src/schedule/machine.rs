@@ -126,6 +126,9 @@ pub struct Machine {
     /// The same slowdown with prefetch: `var` of rows of 1,024 floats from memory took 6.9 ms with two rows at once, 8.9
     /// without prefetch.
     pub reading_again_asked: [f64; 4],
+    /// The same slowdown if the prefetch goes beyond a short run, and reads memory that is not needed, or drives out
+    /// slices that are written next: two rows of 16 KB at once took up to 1.5 times as long as one without prefetch.
+    pub reading_again_astray: [f64; 4],
     /// Share of the time of reading, by level, that is left where a schedule asks ahead for what is read once, or column by
     /// column again: `max` over axes 0, 2 and 3 of images took 2.3 ms that way, and 2.7 without.
     pub reading_asked: [f64; 4],
@@ -135,9 +138,6 @@ pub struct Machine {
     /// Share of the time of reading, by level, that is left where later visits ask for what is read next: softmax of rows of
     /// 1,024 floats from memory took 1.65 ms that way, and 2.17 without.
     pub reading_asked_between: [f64; 4],
-    /// The same slowdown if the prefetch goes beyond a short run, and reads memory that is not needed, or drives out
-    /// slices that are written next: two rows of 16 KB at once took up to 1.5 times as long as one without prefetch.
-    pub reading_again_astray: [f64; 4],
     /// Slowdown of computing by prefetches of memory that is in the first-level cache.
     pub computing_asked: f64,
     /// Times that reading takes as long, by level, where vectors of a whole line lie across two: of an input that begins 16

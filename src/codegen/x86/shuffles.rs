@@ -53,14 +53,8 @@ impl<'a> Shuffles<'a> for Generator<'a> {
     }
 
     fn interleaved(&mut self, [a, b]: [Val; 2]) -> [Val; 2] {
-        let opcodes = match a.bytes {
-            1 => [Opcode::Vpunpcklbw, Opcode::Vpunpckhbw],
-            2 => [Opcode::Vpunpcklwd, Opcode::Vpunpckhwd],
-            4 => [Opcode::Vpunpckldq, Opcode::Vpunpckhdq],
-            _ => [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq],
-        };
         let [from, other] = [a, b].map(|v| self.reg(v));
-        opcodes.map(|opcode| {
+        unpacking(a.bytes).map(|opcode| {
             let to = self.both(opcode, from, other);
             self.value(to, a.dtype, a.lanes)
         })
@@ -73,7 +67,8 @@ impl<'a> Shuffles<'a> for Generator<'a> {
 
     fn by_turns(&mut self, [a, b]: [Val; 2], width: u64) -> [Val; 2] {
         let [first, second] = [a, b].map(|v| self.reg(v));
-        self.zipped([first, second], a.bytes, width).map(|reg| self.value(reg, a.dtype, ActiveLanes::First(width)))
+        self.taken_by_turns([first, second], a.bytes, width)
+            .map(|reg| self.value(reg, a.dtype, ActiveLanes::First(width)))
     }
 
     fn blended(&mut self, [a, b]: [Val; 2], second: &[bool]) -> Val {
@@ -86,6 +81,16 @@ impl<'a> Shuffles<'a> for Generator<'a> {
         let from = self.reg(vector);
         let reg = self.in_order(from, order, vector.bytes);
         self.value(reg, vector.dtype, vector.lanes)
+    }
+}
+
+/// The instructions that interleave the lower and the upper halves of each 16 bytes of two vectors.
+fn unpacking(bytes: u64) -> [Opcode; 2] {
+    match bytes {
+        1 => [Opcode::Vpunpcklbw, Opcode::Vpunpckhbw],
+        2 => [Opcode::Vpunpcklwd, Opcode::Vpunpckhwd],
+        4 => [Opcode::Vpunpckldq, Opcode::Vpunpckhdq],
+        _ => [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq],
     }
 }
 
@@ -148,7 +153,7 @@ impl Generator<'_> {
     }
 
     /// The elements of two vectors by turns, in two vectors.
-    fn zipped(&mut self, [a, b]: [Reg; 2], bytes: u64, width: u64) -> [Reg; 2] {
+    fn taken_by_turns(&mut self, [a, b]: [Reg; 2], bytes: u64, width: u64) -> [Reg; 2] {
         let is_group = width * bytes == 16;
         if self.tier.is_512() && !is_group && bytes >= least_permuted(self.tier) {
             return [0, width / 2].map(|from| {
@@ -156,13 +161,7 @@ impl Generator<'_> {
                 self.picked_of_two([a, b], &order, bytes)
             });
         }
-        let opcodes = match bytes {
-            1 => [Opcode::Vpunpcklbw, Opcode::Vpunpckhbw],
-            2 => [Opcode::Vpunpcklwd, Opcode::Vpunpckhwd],
-            4 => [Opcode::Vpunpckldq, Opcode::Vpunpckhdq],
-            _ => [Opcode::Vpunpcklqdq, Opcode::Vpunpckhqdq],
-        };
-        let halves = opcodes.map(|opcode| self.both(opcode, a, b));
+        let halves = unpacking(bytes).map(|opcode| self.both(opcode, a, b));
         if is_group {
             return halves;
         }

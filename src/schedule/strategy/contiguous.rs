@@ -133,7 +133,7 @@ fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool)
     let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
     let reading = match (facts.phases, asks, interleaves) {
         (1, false, false) => return (1.0, 1.0),
-        (1, true, false) if !facts.works_between() => machine.reading_asked,
+        (1, true, false) if !facts.works_between() && !astray => machine.reading_asked,
         (_, true, _) if facts.works_between() && !astray => machine.reading_asked_between,
         (1, _, true) => machine.reading_interleaved,
         (_, true, _) if astray => machine.reading_again_astray,
