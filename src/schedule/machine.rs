@@ -190,7 +190,7 @@ impl Machine {
         strided_ns: [0.3, 0.5, 0.7, 2.5],
         strided_store_ns: [0.3, 1.0, 3.0, 6.0],
         line_ns: [0.25, 2.0, 3.3, 7.0],
-        gather_ns: [0.12, 0.13, 0.19, 0.3],
+        gather_ns: [0.04, 0.05, 0.09, 0.2],
         near_pages: 2048,
         vector_ops: 6.0,
         ports: 2.0,

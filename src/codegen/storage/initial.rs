@@ -61,7 +61,7 @@ fn sets_all(stmt: &Stmt, of: AccId, len: u64) -> bool {
     if !collect(stmt, of, &mut vec![], &mut sets) {
         return false;
     }
-    // Sets that differ only by constants count as one more digit.
+    // Sets that differ only by constants count as more digits.
     let Some(first) = sets.first() else { return false };
     let same: Vec<i64> = sets.iter().filter(|s| s.digits == first.digits).map(|s| s.offset).collect();
     if same.len() < sets.len() {
@@ -70,15 +70,26 @@ fn sets_all(stmt: &Stmt, of: AccId, len: u64) -> bool {
     let mut offsets = same;
     offsets.sort_unstable();
     offsets.dedup();
-    let mut digits = first.digits.clone();
-    if let [start, second, ..] = offsets[..] {
-        let unit = second - start;
-        if offsets.windows(2).any(|w| w[1] - w[0] != unit) {
-            return false;
+    let start = offsets[0];
+    let Some(mut digits) = digits_of(offsets) else { return false };
+    digits.extend(&first.digits);
+    start == 0 && counts_to(digits, len)
+}
+
+/// The coefficients and extents of loops that would take these offsets, which are in order, from the first on.
+fn digits_of(mut offsets: Vec<i64>) -> Option<Vec<(i64, u64)>> {
+    let mut digits = vec![];
+    while let [first, second, ..] = offsets[..] {
+        let unit = second - first;
+        let run = offsets.windows(2).take_while(|w| w[1] - w[0] == unit).count() + 1;
+        let is_alike = |part: &[i64]| part.len() == run && (0..run).all(|n| part[n] == part[0] + unit * n as i64);
+        if !offsets.chunks(run).all(is_alike) {
+            return None;
         }
-        digits.push((unit, offsets.len() as u64));
+        digits.push((unit, run as u64));
+        offsets = offsets.into_iter().step_by(run).collect();
     }
-    offsets[0] == 0 && counts_to(digits, len)
+    Some(digits)
 }
 
 /// The elements that a set takes as its loops run: an offset, and a coefficient and extent for each loop.
@@ -150,6 +161,9 @@ mod tests {
         let four = |n| format!("for e1 in 0..4 lanes {{ a0[16*k0 + e1 + {n}] = 1.0:f32 }} ");
         let all = [0, 4, 8, 12].map(four).concat();
         assert!(found(&format!("for k0 in 0..4 seq {{ {all} }}")));
+        let grid = [0, 8, 32, 40].map(|n| format!("for e1 in 0..4 lanes {{ a0[16*k0 + 4*k1 + e1 + {n}] = 1.0:f32 }} "));
+        let grid = format!("for k0 in 0..2 seq {{ for k1 in 0..2 seq {{ {} }} }}", grid.concat());
+        assert!(found(&grid));
         // Other statements come first; a later read does not count.
         assert!(found("x1[0] = x0[0] for e0 in 0..64 parallel { a0[e0] = x0[e0] } x1[1] = a0[3]"));
     }
