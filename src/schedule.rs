@@ -24,6 +24,7 @@
 //!          | "gather" "=" integer                                elements brought into order at a time; 0 for whole slices
 //!          | "nontemporal" "=" ("on" | "off")                     whole vectors of outputs written past the caches
 //!          | "keep" "=" name ("," name)*                           element values kept between the visits of a slice
+//!          | "write" "=" ("first" | "last")                       the visit that writes outputs at positions of a slice
 //!          | "parts" "=" count "@blocks"?                          parts for threads: outputs, or blocks
 //! loop     = "i" and a number: an output loop of the naive nest
 //! ```
@@ -31,7 +32,8 @@
 //! A `;` begins a comment up to the end of its line. A decision that is left out has its default: width 128, the plain
 //! form and transposes on (both print as nothing), no tile, 1 for all others, no prefetch, vectors loaded from
 //! anywhere, slices brought into order as a whole, stores by way of the caches, every value computed again by each
-//! visit. A name of a kept value is that of its definition in the text of the problem.
+//! visit, outputs at positions written by a visit of their own. A name of a kept value is that of its definition in the
+//! text of the problem.
 
 mod check;
 mod choose;
@@ -88,6 +90,9 @@ pub struct Schedule {
     /// The element values of a region that are kept in scratch memory between the visits of a slice, by the names of
     /// their definitions in the problem.
     pub keep: Vec<String>,
+    /// True where the first visit of a slice, which is the only one then, writes the outputs at its positions; else a
+    /// visit after all others does.
+    pub write_first: bool,
     /// The parts that threads may run at once.
     pub parts: Parts,
 }
@@ -109,6 +114,7 @@ impl Default for Schedule {
             gather: 0,
             nontemporal: false,
             keep: vec![],
+            write_first: false,
             parts: Parts::ONE,
         }
     }
@@ -211,6 +217,9 @@ impl fmt::Display for Schedule {
         if !self.keep.is_empty() {
             write!(f, " keep={}", self.keep.join(","))?;
         }
+        if self.write_first {
+            f.write_str(" write=first")?;
+        }
         if self.parts != Parts::ONE { write!(f, " parts={}", self.parts) } else { Ok(()) }
     }
 }
@@ -264,10 +273,15 @@ pub enum ScheduleError {
     NoKept { given: String, values: String },
     #[error("keep={given} keeps {bytes} bytes of element values, above the limit of {limit}")]
     KeptTooLarge { given: String, bytes: u64, limit: u64 },
+    #[error(
+        "write=first: the first visit of a slice writes outputs at its positions only if no result of a reduction is in \
+         one, if there is no other visit, and if it walks the slice as they are written"
+    )]
+    NotFirst,
 }
 
 /// The decisions, as they are written.
-const DECISIONS: [&str; 13] = [
+const DECISIONS: [&str; 14] = [
     "width=BITS",
     "form=plain|direct",
     "tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes]",
@@ -280,6 +294,7 @@ const DECISIONS: [&str; 13] = [
     "gather=ELEMENTS",
     "nontemporal=on|off",
     "keep=VALUES",
+    "write=first|last",
     "parts=PARTS[@blocks]",
 ];
 
@@ -365,6 +380,7 @@ impl Schedule {
             "gather" => ("gather", self.gather = number()?),
             "nontemporal" => ("nontemporal", self.nontemporal = parse_switch(value)?),
             "keep" => ("keep", self.keep = parse_names(value)?),
+            "write" => ("write", self.write_first = ["last", "first"].iter().position(|&word| word == value)? == 1),
             "parts" => ("parts", self.parts = value.parse().ok()?),
             _ => return None,
         };

@@ -198,7 +198,7 @@ fn schedules_that_do_not_fit_are_refused() {
             }
         }
         format!(
-            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off gather=ELEMENTS nontemporal=on|off keep=VALUES parts=PARTS[@blocks]"
+            "`{word}` is no decision of a schedule; they are width=BITS form=plain|direct tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes] jam=STEPS in_flight=BLOCKS interleave=ITERATIONS prefetch=BYTES align=BYTES transpose=on|off gather=ELEMENTS nontemporal=on|off keep=VALUES write=first|last parts=PARTS[@blocks]"
         )
     };
     for word in [

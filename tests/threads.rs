@@ -99,7 +99,10 @@ fn programs_have_the_terms_and_bits_of_the_whole() {
         let bits = memory.interpreted(&whole);
         for schedule in schedules(&problem, 512).into_iter().filter(|s| s.parts.count != 64) {
             // A value that is kept between visits is a definition of its own, whose name is part of a term.
-            let keeping = |keep: &[String]| lower::lower_keeping(&problem, (form, keep), "whole", &lower::Share::Whole);
+            let keeping = |keep: &[String]| {
+                let schedule = Schedule { form, keep: keep.to_vec(), ..Schedule::default() };
+                lower::lower_as(&problem, &schedule, "whole", &lower::Share::Whole)
+            };
             let kept = schedule.keep.clone();
             let expected = expected.entry(kept).or_insert_with_key(|keep| Terms::of(&keeping(keep)));
             let decided = Decided::of(problem.clone(), Some(&schedule), Bounds::new(Vectors::WIDEST));

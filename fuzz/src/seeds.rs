@@ -108,7 +108,7 @@ fn small() -> Vec<Spec> {
 
 /// The schedules of golden files, and the schedules that are chosen for specs.
 pub fn schedules() -> Vec<String> {
-    let every = "width=512 tile=i0:16 tile=i1:4@blocks jam=4 in_flight=2 interleave=2 prefetch=512 align=64 transpose=off gather=128 nontemporal=on parts=4@blocks";
+    let every = "width=512 tile=i0:16 tile=i1:4@blocks jam=4 in_flight=2 interleave=2 prefetch=512 align=64 transpose=off gather=128 nontemporal=on write=last parts=4@blocks";
     let chosen = small().into_iter().map(|spec| choose(&Problem::of(&spec), 512).to_string());
     unique(said("schedule").into_iter().chain([every.to_string()]).chain(chosen))
 }

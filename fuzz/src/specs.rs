@@ -339,8 +339,12 @@ impl Case {
                 gather,
                 nontemporal,
                 keep,
+                write_first: jam % 2 == 0,
                 parts,
             };
+            if schedule.check(problem).is_err() {
+                schedule.write_first = false;
+            }
             if schedule.check(problem).is_err() {
                 schedule.keep.clear();
             }

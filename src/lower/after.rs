@@ -74,7 +74,7 @@ impl<'p> Lowering<'p> {
             }
             (None, Some(_)) => {}
         }
-        if let Some(apply) = &computation.apply {
+        if let Some(apply) = computation.apply.as_ref().filter(|_| self.written_first.is_none()) {
             let values = slice.take(&apply.takes);
             let computed = self.begin_keeping(&apply.inputs, &mut slice);
             self.visit.computed = computed;
@@ -108,6 +108,21 @@ impl<'p> Lowering<'p> {
         stmts.extend(applied);
         stmts.extend(self.store(values, &apply.outputs, at));
         stmts
+    }
+
+    /// The first arguments of lifts, after statements that compute some, and the statements that write the outputs at the
+    /// position if the visit does. A value that both need is computed once.
+    pub(super) fn loads_and_stores(&mut self, at: &At) -> ((Vec<Stmt>, Vec<Expr>), Vec<Stmt>) {
+        let computation = self.computation.clone().filter(|_| self.visit.writes);
+        let Some(apply) = computation.as_ref().and_then(|computation| computation.apply.as_ref()) else {
+            return (self.loads(at), vec![]);
+        };
+        let inputs = [&self.visit.inputs[..], &apply.inputs].concat();
+        let (stmts, mut elements) = self.elements(&inputs, at);
+        let args = elements.split_off(self.visit.inputs.len());
+        let (mut stores, values) = self.apply(&apply.def, args);
+        stores.extend(self.store(values, &apply.outputs, at));
+        ((stmts, self.arguments(elements, at)), stores)
     }
 
     pub(super) fn output_buffer(&self, output: usize) -> BufId {

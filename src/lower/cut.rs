@@ -6,7 +6,7 @@
 //! the blocks from `c * 2^k` on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the
 //! parts' states like blocks, is merging all blocks.
 
-use super::{Counted, Share, lower_keeping};
+use super::{Counted, Share, lower_as};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{IndexBox, Offsets, Problem};
@@ -21,9 +21,9 @@ const LINE: u64 = 16;
 
 /// The naive program of a problem in the parts of a schedule.
 pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
-    let (form, shares) = (schedule.form, shares(problem, schedule));
+    let shares = shares(problem, schedule);
     let lower = |share: &Share| {
-        let mut nest = lower_keeping(problem, (form, &schedule.keep), name, share);
+        let mut nest = lower_as(problem, schedule, name, share);
         let operands = problem.inputs.len() + problem.outputs.len();
         let written = nest.buffers.iter_mut().take(operands).filter(|b| b.role == BufferRole::Out);
         written.filter(|_| schedule.nontemporal).for_each(|b| b.role = BufferRole::Nontemporal);

@@ -24,24 +24,22 @@ use super::{At, Lowering, Slice};
 use cranefold_ir::{Expr, Scalar, Stmt};
 
 impl Lowering<'_> {
-    /// The number of the first kept value among the inputs.
-    fn first_kept(&self) -> usize {
-        self.problem.inputs.len() + self.problem.indices.len()
-    }
-
     /// Declares the memory of the kept values that a visit is the first to need, and returns these, each with the
-    /// values of the slice that it takes.
+    /// values of the slice that it takes. Where there is but one visit, a
+    /// value needs no memory.
     pub(super) fn begin_keeping(&mut self, inputs: &[usize], slice: &mut Slice) -> Vec<(usize, Vec<Expr>)> {
         let Some(computation) = self.computation.clone() else { return vec![] };
         let mut computed = vec![];
         for &input in inputs {
-            let Some(k) = input.checked_sub(self.first_kept()) else { continue };
+            let Some(k) = input.checked_sub(self.problem.first_kept()) else { continue };
             if self.kept[k].is_some() {
                 continue;
             }
             let kept = &computation.kept[k];
             computed.extend(self.begin_keeping(&kept.inputs, slice));
-            let (state, accs) = self.accumulate(&[Scalar::zero(kept.dtype())], self.problem.count);
+            // A visit that writes outputs is the only one.
+            let (zeros, count) = ([Scalar::zero(kept.dtype())], self.problem.count);
+            let (state, accs) = self.accumulate(if self.visit.writes { &[] } else { &zeros }, count);
             slice.body.extend(accs);
             self.kept[k] = Some(state);
             computed.push((k, slice.take(&kept.takes)));
@@ -62,7 +60,7 @@ impl Lowering<'_> {
     }
 
     fn element_of(&mut self, input: usize, at: &At, known: &mut Vec<(usize, Expr)>, stmts: &mut Vec<Stmt>) -> Expr {
-        let Some(k) = input.checked_sub(self.first_kept()) else { return self.load(input, at) };
+        let Some(k) = input.checked_sub(self.problem.first_kept()) else { return self.load(input, at) };
         if let Some((_, element)) = known.iter().find(|(of, _)| *of == k) {
             return element.clone();
         }

@@ -4,7 +4,7 @@
 //! the merge of the blocks, the fold of the lanes, finish and store. With several phases, each phase walks each block
 //! and folds its lanes. A reduction that selects elements by their order gathers each slice instead. A search for one
 //! element in a run walks windows instead of blocks (`search.rs`). If each position of the slice is written, a loop
-//! over positions replaces the store (`after.rs`). If layouts cut the problem into boxes, each box of slices has its
+//! over positions replaces the store, or the only visit writes them (`after.rs`). If layouts cut the problem into boxes, each box of slices has its
 //! loops, and in them each box of elements its blocks. A part has a share of the slices or of the blocks (`cut.rs`); if
 //! blocks are divided, their states are stored, and a finish merges them (`states.rs`). The nest of a whole problem
 //! with one phase:
@@ -39,6 +39,7 @@ pub use cut::cut;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, Work};
+use crate::schedule::Schedule;
 use at::At;
 use cranefold_ir::ops::{Computation, Form, Group, Method, Phase, in_memory};
 use cranefold_ir::{
@@ -113,21 +114,22 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
 /// The naive nest of a share of a problem in one of its forms. Its buffers are those of the problem, then those of
 /// states.
 pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
-    lower_keeping(problem, (form, &[]), name, share)
+    lower_as(problem, &Schedule { form, ..Schedule::default() }, name, share)
 }
 
-/// The naive nest of a share of a problem in one of its forms, where the element values of these names are kept between
-/// the visits of a slice.
-pub fn lower_keeping(problem: &Problem, (form, keep): (Form, &[String]), name: &str, share: &Share) -> Nest {
+/// The naive nest of a share of a problem as a schedule says: the form, the element values that are kept between the
+/// visits of a slice, and the visit that writes outputs at its positions.
+pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Share) -> Nest {
     let buffer = |role, o: &OperandSpan| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
     let outputs = problem.outputs.iter().enumerate().map(|(i, o)| buffer(old(i), o));
-    let buffers = inputs.chain(outputs).chain(states::buffers(problem, form, share)).collect();
+    let buffers = inputs.chain(outputs).chain(states::buffers(problem, schedule.form, share)).collect();
     let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
     let mut lowering = Lowering {
         problem,
-        computation: problem.computation_keeping(form, keep).map(Arc::new),
+        computation: problem.computation_keeping(schedule.form, &schedule.keep).map(Arc::new),
+        written_first: None,
         share,
         operands: Operands::of(problem),
         visit: Visit::default(),
@@ -137,6 +139,10 @@ pub fn lower_keeping(problem: &Problem, (form, keep): (Form, &[String]), name: &
         nest,
         names: Names::default(),
     };
+    if schedule.write_first && matches!(share, Share::Whole | Share::Slices { .. }) {
+        lowering.written_first =
+            lowering.computation.as_ref().and_then(|computation| problem.written_first(computation));
+    }
     lowering.whole();
     lowering.nest
 }
@@ -168,6 +174,8 @@ struct Lowering<'a> {
     problem: &'a Problem,
     /// The computation; none of a conversion.
     computation: Option<Arc<Computation>>,
+    /// The boxes of elements with the places of outputs, if the visit of a slice writes those at its positions.
+    written_first: Option<Vec<IndexBox>>,
     share: &'a Share,
     operands: Operands,
     visit: Visit,
@@ -196,6 +204,8 @@ struct Visit {
     gathered: Option<State>,
     /// The kept values that the visit computes, each with the values of the slice that it takes.
     computed: Vec<(usize, Vec<Expr>)>,
+    /// True if it writes the outputs at positions of the slice.
+    writes: bool,
 }
 
 impl Visit {
@@ -409,8 +419,15 @@ impl<'p> Lowering<'p> {
             taken: slice.take(&group.takes),
             gathered: None,
             computed: vec![],
+            writes: false,
         };
-        self.visit.computed = self.begin_keeping(&group.inputs, slice);
+        let mut needs = group.inputs.clone();
+        if let (Some(boxes), Some(apply)) = (&self.written_first, &computation.apply) {
+            self.visit.boxes = boxes.clone();
+            self.visit.writes = true;
+            needs.extend(&apply.inputs);
+        }
+        self.visit.computed = self.begin_keeping(&needs, slice);
         let reducer = &group.reducer;
         match &reducer.method {
             Method::Select { lift, what } => Some(self.select(lift, what, slice, at)),
@@ -445,8 +462,10 @@ impl<'p> Lowering<'p> {
             let base = block.times(lanes as i64);
             this.steps(tree, at, blocks, &mut |this, at, lane| {
                 let element = base.add(lane);
-                let (mut stmts, x) = this.loads(at);
+                // An output may lie in the memory of an input, so it is stored after the element is taken.
+                let ((mut stmts, x), stores) = this.loads_and_stores(at);
                 stmts.extend(this.take(phase, &state, &element, x));
+                stmts.extend(stores);
                 stmts
             })
         }));
@@ -591,20 +610,25 @@ impl<'p> Lowering<'p> {
     /// The first arguments of lifts, after statements that compute some: the element of each input that they read, the
     /// values of earlier stages, and the position of the element if lifts take it.
     fn loads(&mut self, at: &At) -> (Vec<Stmt>, Vec<Expr>) {
-        let position = self.visit.takes_position.then(|| {
-            let position = Expr::At(self.problem.types().position(), at.position());
-            self.past_start(position, |counted| counted.position.then_some(0))
-        });
-        let (stmts, mut args) = match &self.visit.gathered {
+        let (stmts, elements) = match &self.visit.gathered {
             Some(gathered) => (vec![], gathered.read(&at.position())),
             None => {
                 let inputs = self.visit.inputs.clone();
                 self.elements(&inputs, at)
             }
         };
-        args.extend(self.visit.taken.iter().cloned());
-        args.extend(position);
-        (stmts, args)
+        (stmts, self.arguments(elements, at))
+    }
+
+    /// These elements, and what lifts take beside them.
+    fn arguments(&self, mut elements: Vec<Expr>, at: &At) -> Vec<Expr> {
+        elements.extend(self.visit.taken.iter().cloned());
+        let position = self.visit.takes_position.then(|| {
+            let position = Expr::At(self.problem.types().position(), at.position());
+            self.past_start(position, |counted| counted.position.then_some(0))
+        });
+        elements.extend(position);
+        elements
     }
 }
 

@@ -27,6 +27,12 @@ impl Problem {
         body.repeated(|value| is_float(&value.def) && is_worth(&value.def) && self.numbers_alike(value))
     }
 
+    /// The number of the first kept value of a computation among its inputs, which come after those of the problem and
+    /// the indices.
+    pub fn first_kept(&self) -> usize {
+        self.inputs.len() + self.indices.len()
+    }
+
     /// Returns true if all visits that need a value walk the inputs that it is computed from in the same boxes.
     fn numbers_alike(&self, value: &Repeated) -> bool {
         let walks: Vec<_> =

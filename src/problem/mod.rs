@@ -84,6 +84,7 @@ mod padding;
 pub mod search_windows;
 mod text;
 pub mod tree;
+mod written_first;
 
 pub use text::ProblemError;
 

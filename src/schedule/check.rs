@@ -33,6 +33,10 @@ impl Schedule {
             }
         }
         self.check_kept(problem, &loops)?;
+        let keeping = || problem.computation_keeping(self.form, &self.keep);
+        if self.write_first && keeping().is_none_or(|computation| problem.written_first(&computation).is_none()) {
+            return Err(ScheduleError::NotFirst);
+        }
         let Some(reducer) = problem.reducer_in(self.form).filter(|_| !problem.elements().is_empty()) else {
             return Ok(());
         };
@@ -65,6 +69,8 @@ impl Schedule {
     /// The bytes of the element values that the schedule keeps at once, of these that may be kept.
     pub(super) fn kept_bytes(&self, problem: &Problem, values: &[Repeated], loops: &[Vec<OutputLoop>]) -> u64 {
         let kept = values.iter().filter(|value| self.keep.contains(&value.name));
+        // The first visit is then the only one, and no other reads what it computes.
+        let kept = kept.filter(|_| !self.write_first);
         let element: u64 = kept.flat_map(|value| &value.def.results).map(|r| r.dtype().bytes()).sum();
         let slices = loops.iter().map(|loops| self.outputs_at_once(loops)).max().unwrap_or(1);
         element.saturating_mul(problem.count).saturating_mul(slices).saturating_mul(self.interleave)

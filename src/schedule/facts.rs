@@ -165,6 +165,8 @@ pub(super) struct Facts<'p> {
     pub later: Vec<Later>,
     /// The visit that writes the positions of slices, if there is one.
     pub written: Option<Written>,
+    /// True if the first visit can write them.
+    pub writes_first: bool,
 }
 
 impl<'p> Facts<'p> {
@@ -238,6 +240,7 @@ impl<'p> Facts<'p> {
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
             later: keeping.groups().skip(1).filter_map(|g| Later::of(problem, g, width, &machine)).collect(),
             written: keeping.apply.as_ref().map(|apply| Written::of(problem, apply, width, &machine)),
+            writes_first: problem.written_first(&keeping).is_some(),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
             repeated,
         })

@@ -130,6 +130,19 @@ pub(super) fn candidates(facts: &Facts, width: u32) -> Vec<Schedule> {
         let keeping: Vec<Schedule> = all.iter().map(|s| Schedule { keep: keep.clone(), ..s.clone() }).collect();
         all.extend(keeping.into_iter().filter(|schedule| fits(facts, schedule)));
     }
+    if facts.writes_first {
+        // A value that is computed once for the output and for the reduction takes no memory.
+        let keep: Vec<String> = facts.problem.keepable(|_| true).into_iter().map(|value| value.name).collect();
+        let writing: Vec<Schedule> = all
+            .iter()
+            // Several rows of outputs at once are slower to write than one after the other.
+            .filter(|s| {
+                matches!(Strategy::of(facts, s), Contiguous | Runs | Columns) && s.jam == 1 && s.keep.is_empty()
+            })
+            .map(|s| Schedule { keep: keep.clone(), write_first: true, ..s.clone() })
+            .collect();
+        all.extend(writing.into_iter().filter(|schedule| fits(facts, schedule)));
+    }
     all
 }
 
@@ -163,6 +176,7 @@ fn keeping_ns(facts: &Facts, schedule: &Schedule) -> f64 {
     let one = |(value, operations): &(Repeated, u64)| {
         let (visits, once_ns) = (value.visits as f64, vectors * *operations as f64 / facts.machine.vector_ops);
         match schedule.keep.contains(&value.name) {
+            true if schedule.write_first => once_ns,
             true => once_ns + visits * vectors * vector_bytes(schedule) / facts.machine.state_rate,
             false => visits * once_ns,
         }
@@ -184,7 +198,18 @@ pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
         port_cycles: operations / facts.machine.ports,
         ns: first.total_ns(),
     };
-    [first].into_iter().chain(later::visits(facts, schedule)).chain(positions::visit(facts, schedule)).collect()
+    let mut visits: Vec<Visit> = [first].into_iter().chain(later::visits(facts, schedule)).collect();
+    match positions::visit(facts, schedule) {
+        Some(outputs) if schedule.write_first => {
+            let first = &mut visits[0];
+            first.written_bytes = outputs.written_bytes;
+            first.operations += outputs.operations;
+            first.port_cycles += outputs.port_cycles;
+            first.ns += outputs.ns;
+        }
+        outputs => visits.extend(outputs),
+    }
+    visits
 }
 
 /// The cost of a call of code by a schedule.

@@ -65,7 +65,11 @@ fn schedules(problem: &Problem, seed: u64) -> Vec<Schedule> {
         if random.below(3) == 0 {
             text += " transpose=off";
         }
-        let schedule: Schedule = text.parse().expect("a schedule");
+        let mut schedule: Schedule = text.parse().expect("a schedule");
+        let write_first = Schedule { write_first: true, ..schedule.clone() };
+        if random.below(2) == 0 && write_first.check(problem).is_ok() {
+            schedule = write_first;
+        }
         if schedule.check(problem).is_ok() {
             schedules.push(schedule);
         }

@@ -12,6 +12,7 @@ mod reference;
 mod siblings;
 mod sugar;
 mod values;
+mod write_first;
 
 use cranefold::Spec;
 

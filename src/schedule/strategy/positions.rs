@@ -70,19 +70,20 @@ pub(super) fn level(facts: &Facts, schedule: &Schedule) -> Option<Level> {
 }
 
 /// The visit: it reads slices again, from the cache that holds them, and writes outputs, which leave less of the caches
-/// to the inputs.
+/// to the inputs. As a part of the first visit it reads nothing.
 pub(super) fn visit(facts: &Facts, schedule: &Schedule) -> Option<Visit> {
     let written = facts.written.as_ref()?;
     let machine = &facts.machine;
     let all = machine.level(facts.bytes.saturating_add(written.bytes));
     let level = level(facts, schedule)?;
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
-    let reading_ns = written.read_bytes as f64 / machine.read_rate[level as usize];
+    let read_bytes = if schedule.write_first { 0 } else { written.read_bytes };
+    let reading_ns = read_bytes as f64 / machine.read_rate[level as usize];
     let storing_ns = written.bytes as f64 / write_rate(machine, schedule, all);
     let operations = facts.elements() / lanes(facts, schedule, VALUE_BYTES) * written.operations as f64;
     Some(Visit {
         name: "outputs".into(),
-        read_bytes: written.read_bytes,
+        read_bytes,
         times: 1,
         level,
         written_bytes: written.bytes,
