@@ -18,8 +18,13 @@ const LONG_RUN: u64 = 16 << 10;
 /// Returns true if whole vectors of the outputs should be written past the caches: where inputs and outputs together take
 /// most of the last one. There a line of output would be read before it is written, and drive out what is read.
 pub(super) fn pass_caches(facts: &Facts, width: u32) -> bool {
+    facts.written.as_ref().is_some_and(|written| write_past_caches(facts, width, written.run_bytes))
+}
+
+/// The same of outputs that are written in order `run_bytes` bytes at a time.
+pub(super) fn write_past_caches(facts: &Facts, width: u32, run_bytes: u64) -> bool {
     let Some(written) = &facts.written else { return false };
-    fill_caches(facts.bytes.saturating_add(written.bytes), width) && fills_lines(written.run_bytes)
+    fill_caches(facts.bytes.saturating_add(written.bytes), width) && fills_lines(run_bytes)
 }
 
 /// Returns true if runs of so many bytes end with a line, or are long: the caches fetch the line after one that they write,

@@ -4,7 +4,8 @@ use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop, states_kept};
 use super::super::machine::Machine;
 use super::super::{Schedule, Tile, Transform};
-use super::{contiguous, tiled, vector_bytes};
+use super::{contiguous, positions, tiled, vector_bytes};
+use crate::problem::IndexBox;
 use crate::vectors::Vectors;
 
 /// The most bytes of the states of a row that stay in registers.
@@ -21,7 +22,10 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     if plain.width <= Vectors::BASE.bits {
         return vec![];
     }
-    let of = |bytes| tiled(facts, plain, |number| tile(facts, number, bytes));
+    let of = |bytes| {
+        let schedule = tiled(facts, plain, |number| tile(facts, number, bytes))?;
+        Some(Schedule { nontemporal: writes_rows_past_caches(facts, &schedule), ..schedule })
+    };
     let mut all: Vec<Schedule> = [ROW_BYTES, MOST_BYTES].into_iter().filter_map(of).collect();
     all.dedup();
     all
@@ -41,6 +45,30 @@ fn tile(facts: &Facts, number: usize, bytes: u64) -> Option<Tile> {
     let most = (bytes / facts.phase_bytes.max(1)).min(Schedule::MAX_STATE_BYTES / kept.max(1));
     let by = extent.div_ceil(extent.div_ceil(most.max(1)));
     (is_row && is_step && run.bytes <= RUN_BYTES && by > 1).then_some(Tile { var, by, transform: Transform::Lanes })
+}
+
+/// Returns true if whole vectors of outputs should be written past the caches: the runs of a row follow one another in
+/// the outputs too, and fill lines together.
+fn writes_rows_past_caches(facts: &Facts, schedule: &Schedule) -> bool {
+    let problem = facts.problem;
+    let row_bytes = |output: usize| {
+        let positions = problem.positions.first()?.dims.last()?;
+        let tiled = |(_, l): &(usize, &OutputLoop)| schedule.tile_of(l.var).is_some();
+        let row = |(number, loops): (usize, &Vec<OutputLoop>)| {
+            let (dim, OutputLoop { var, .. }) = loops.iter().enumerate().find(tiled)?;
+            let across = problem.slices[number].dims[dim].stride.outputs[output];
+            let follows = positions.stride.outputs[output] == 1 && across == positions.extent as i64;
+            let by = schedule.tile_of(*var)?.by;
+            follows.then(|| by * positions.extent * problem.outputs[output].dtype.bytes())
+        };
+        facts.loops.iter().enumerate().map(row).min()?
+    };
+    let is_written = |&output: &usize| {
+        let of = |b: &IndexBox| b.dims.iter().any(|dim| dim.stride.outputs[output] != 0);
+        problem.positions.iter().any(of)
+    };
+    let rows = (0..problem.outputs.len()).filter(is_written).map(row_bytes).min().flatten();
+    rows.is_some_and(|row_bytes| positions::write_past_caches(facts, schedule.width, row_bytes))
 }
 
 /// The cost: rows are read in order, again from the cache that holds a block of them, and each block of a slice is folded
