@@ -38,6 +38,12 @@ fn elements(dtype: DType) -> Vec<Scalar> {
         d if d.is_float() => numbers().into_iter().map(|x| Scalar::float(d, x)).collect(),
         d => integers().into_iter().map(|x| Scalar::int(d, x)).collect(),
     };
+    if dtype == DType::F32 {
+        // Ties between two bf16, and their neighbours: around 0, the least normal number, 1, the greatest, and infinity.
+        let upper = [0, 1, 0x7f, 0x80, 0x3f80, 0x3f81, 0x7f7e, 0x7f7f, 0x7f80, 0x7fbf, 0x8001, 0xbf81, 0xff7f];
+        let lower = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+        all.extend(upper.iter().flat_map(|u| lower.map(|l| Scalar::from_bits(dtype, u << 16 | l))));
+    }
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     all.extend((0..129).map(|_| {
         random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -104,7 +110,10 @@ fn outputs_of_regions_have_the_bits_of_the_interpreter() {
     let compiler = Compiler::host().expect("a compiler");
     for from in DType::ALL {
         for count in [1, 3, 7, 13, 31, 64, 65, 129] {
-            let all: Vec<String> = DType::ALL.iter().map(|to| format!("{to}(x)")).collect();
+            let mut all: Vec<String> = DType::ALL.iter().map(|to| format!("{to}(x)")).collect();
+            if from.is_float() {
+                all.push("f32(bf16(x)) * 3, f32(f16(x)) * 3".into());
+            }
             let text = format!("region x:{from}[{count}] axes=[] {{ {} }}", all.join(", "));
             let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
             let naive = lower(&Problem::of(&spec), "region");

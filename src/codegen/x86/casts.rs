@@ -70,6 +70,7 @@ impl Generator<'_> {
                 return self.cast(wide, result, to);
             }
             (DType::Bf16, DType::F32) => self.of_bf16(a, to),
+            (DType::F32, DType::Bf16) if self.tier.is_512() => self.bf16_of(a, to),
             _ => match convert(from, result) {
                 Some(opcode) if self.tier.has(opcode) => self.converted(opcode, a, result, to),
                 Some(_) => return Err(Refused(format!("{result} of {from}"))),
@@ -156,29 +157,6 @@ impl Generator<'_> {
         let args = [Arg::Reg(to, view), self.full(from), Arg::Imm(0)];
         self.emit(Inst::new(code, &args));
         self.value(to, DType::F16, a.lanes)
-    }
-
-    /// Converts from bf16, whose bits are the upper half of an f32's.
-    fn of_bf16(&mut self, a: Val, to: Option<Reg>) -> Val {
-        let all = self.tier.bytes();
-        if self.tier.is_512() {
-            // Element n goes to the upper half of lane n, zeros to the lower.
-            let from = self.reg(a);
-            let places = self.table(|i| if i % 2 == 0 { (i / 4) as u8 } else { 0 });
-            let upper = self.program.constant(super::machine::code::Constant::Mask(0xaaaa_aaaa));
-            let to = self.target(to);
-            let args = [self.full(to), self.full(places), self.full(from)];
-            self.emit(Inst::new(Opcode::Vpermw, &args).masked(upper, true));
-            return self.value(to, DType::F32, a.lanes);
-        }
-        let from = self.operand(a, all / 2);
-        let wide = self.vector();
-        let args = [self.full(wide), from];
-        self.emit(Inst::new(Opcode::Vpmovzxwd, &args));
-        let to = self.target(to);
-        let args = [self.full(to), self.full(wide), Arg::Imm(16)];
-        self.emit(Inst::new(Opcode::Vpslld, &args));
-        self.value(to, DType::F32, a.lanes)
     }
 
     /// The truth in lanes of so many bytes, in AVX2.

@@ -13,6 +13,7 @@
 
 mod address;
 mod aligned;
+mod bf16;
 mod bytes;
 mod casts;
 mod cells;
@@ -103,6 +104,7 @@ fn function<'a>(around: &'a Around<'a>, body: &'a [Stmt], frame_from: FrameFrom)
         bases: FxHashMap::default(),
         moving: vec![],
         narrow: FxHashMap::default(),
+        rounded: FxHashMap::default(),
         lines: aligned::Lines::default(),
     };
     let mut walk = Walk::new(around.nest, around.storage, body);
@@ -167,6 +169,8 @@ struct Generator<'a> {
     /// In the current loop, the 32-bit sums of bytes, by the registers of the 64-bit sums to which they are added after
     /// it.
     narrow: FxHashMap<Reg, Reg>,
+    /// For elements of bf16, the register with each in the upper half of a lane of f32.
+    rounded: FxHashMap<Reg, Reg>,
     /// The places of elements in lines of memory, and the lanes that are left out there.
     lines: aligned::Lines,
 }
