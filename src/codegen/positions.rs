@@ -13,7 +13,17 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             return Ok(out.constant(offset));
         }
         let moving = self.lane().map(|(var, lanes)| (var, lanes, index.coefficient(var))).filter(|&(.., c)| c != 0);
-        let Some((var, lanes, c)) = moving else { return self.position(out, dtype, index) };
+        let Some((var, lanes, c)) = moving else {
+            let start = index.clone().offset_by(-index.offset);
+            return match out.counted(dtype, &start, 0, 1) {
+                Some(counted) if index.offset == 0 => Ok(counted),
+                Some(counted) => {
+                    let offset = out.constant(offset);
+                    self.op(out, Op::Add, dtype, &[counted, offset], None)
+                }
+                None => self.position(out, dtype, index),
+            };
+        };
         // The indices of one loop's lanes differ by constants.
         let first = index.clone().plus(var, -c).offset_by(-index.offset);
         if let Some(counted) = out.counted(dtype, &first, c, lanes) {

@@ -9,8 +9,11 @@ use cranefold_ir::analysis::{Access, Band, is_straight, partition, renamed, subs
 use cranefold_ir::{AccId, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use rustc_hash::FxHashSet;
 
-/// The outputs that fill a vector of f32: multiples of them need no rows.
-const FILLED: u64 = 16;
+/// The bytes of a vector: outputs whose elements fill it, or several, need no rows.
+const VECTOR_BYTES: u64 = 64;
+
+/// The bytes of an f32: outputs of larger elements fill as many vectors as its.
+const MOST_BYTES: u64 = 4;
 
 /// The outputs from which on a last vector that is not full costs little.
 const MANY: u64 = 64;
@@ -175,7 +178,12 @@ fn is_row(l: &Loop) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
     let Extent::Const(outputs) = inner.extent else { return false };
     let are_parallel = l.kind == LoopKind::Parallel && inner.kind == LoopKind::Parallel;
-    let few = outputs < MANY && !outputs.is_multiple_of(FILLED);
+    let written = inner.body.iter().filter_map(|s| match s {
+        Stmt::Set { value, .. } | Stmt::Store { value, .. } => Some(value.dtype().bytes().min(MOST_BYTES)),
+        _ => None,
+    });
+    let filled = VECTOR_BYTES / written.max().unwrap_or(MOST_BYTES);
+    let few = outputs < MANY && !outputs.is_multiple_of(filled);
     let loops = matches!(l.var.over, Over::Lane | Over::Position) && inner.var.over == Over::Output;
     let walks_on = |index: &Index| index.coefficient(l.var) == outputs as i64 * index.coefficient(inner.var);
     let are_written = inner.body.iter().all(|s| match s {

@@ -6,7 +6,8 @@
 //! - **Lanes.** Element k of the innermost reduction dim belongs to lane k mod L. L is the largest
 //!   power of two for which L states of every output beside one another inside that dim (of whole blocks where
 //!   mapped inputs are blocked) fit [`LANE_BYTES`], or [`LANE_BYTES_OF_SEVERAL`], at least 1. For a combiner that is
-//!   not commutative it is 1. Of several phases the first decides; each of the others walks the same blocks with as
+//!   not commutative it is 1. Where outputs lie beside one another, a state of integers counts as one value, since no
+//!   tree changes its bits. Of several phases the first decides; each of the others walks the same blocks with as
 //!   many lanes, or with fewer if its own state is larger: those of the variance have 64 lanes, then 32.
 //! - **Steps.** A step is up to L neighbours of the innermost reduction dim. It has ceil(K / L)
 //!   steps for K elements, the last perhaps partial.
@@ -65,10 +66,12 @@ fn lanes(beside: u64, method: &Method) -> Vec<u64> {
         if method.is_commutative() { 1 << fit.max(1).ilog2() } else { 1 }
     };
     if method.is_exact() {
-        // Any tree will do: one walk over few lanes serves all phases.
+        // Any tree will do: one walk serves all phases, over few lanes of a slice that lies by itself, and over as many
+        // as one value of slices beside one another has.
         let values = states.iter().map(|state| state.values).max().unwrap_or(1);
         let bytes = states.iter().map(|state| state.bytes).max().unwrap_or(1);
-        return vec![fit(values, bytes); method.phases().len().max(1)];
+        let lanes = if beside > 1 { fit(1, bytes / values as u64) } else { fit(values, bytes) };
+        return vec![lanes; method.phases().len().max(1)];
     }
     let mut own: Vec<u64> = states.iter().map(|state| fit(state.values, state.bytes)).collect();
     // The phases beyond those of the states are of exact reductions alone, which any tree serves.

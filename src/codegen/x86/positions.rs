@@ -22,23 +22,27 @@ pub(super) struct Moving {
 }
 
 impl<'a> Generator<'a> {
-    /// Makes, before a loop, a vector for each position in its lanes that moves with it.
+    /// Makes, before a loop, a vector for each position that moves with it: in its lanes, or the same in all lanes.
     pub(super) fn count_positions(&mut self, walk: &mut Walk<'a>, l: &'a Loop) -> Result<(), Refused> {
         let mut found: Vec<(DType, Index, i64)> = vec![];
-        for stmt in &l.body {
-            let Stmt::For(inner) = stmt else { continue };
-            if inner.kind != LoopKind::Lanes {
-                continue;
+        let mut find = |e: &Expr, lane: Option<LoopVar>| {
+            let Expr::At(dtype, index) = e else { return };
+            let distance = lane.map_or(0, |lane| index.coefficient(lane));
+            let start = lane.map_or(index.clone(), |lane| index.clone().plus(lane, -distance)).offset_by(-index.offset);
+            let moves = start.coefficient(l.var) != 0 && matches!(dtype.bytes(), 4 | 8);
+            if moves && !found.contains(&(*dtype, start.clone(), distance)) {
+                found.push((*dtype, start, distance));
             }
-            super::each_expr(&inner.body, &mut |e| {
-                let Expr::At(dtype, index) = e else { return };
-                let lane = index.coefficient(inner.var);
-                let start = index.clone().plus(inner.var, -lane).offset_by(-index.offset);
-                let moves = start.coefficient(l.var) != 0 && matches!(dtype.bytes(), 4 | 8);
-                if moves && !found.contains(&(*dtype, start.clone(), lane)) {
-                    found.push((*dtype, start, lane));
+        };
+        for stmt in &l.body {
+            match stmt {
+                Stmt::For(inner) if inner.kind == LoopKind::Lanes => {
+                    super::each_expr(&inner.body, &mut |e| find(e, Some(inner.var)));
                 }
-            });
+                // The same in all lanes.
+                Stmt::Let { value, .. } => value.visit(&mut |e| find(e, None)),
+                _ => {}
+            }
         }
         if found.len() > MOST_MOVING {
             return Ok(());

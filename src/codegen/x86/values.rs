@@ -102,7 +102,8 @@ impl<'a> Values<'a> for Generator<'a> {
     }
 
     fn counted(&mut self, dtype: DType, index: &Index, c: i64, lanes: u64) -> Option<Val> {
-        self.counted_up(dtype, index, c).map(|reg| self.value(reg, dtype, ActiveLanes::First(lanes)))
+        let lanes = if c == 0 { ActiveLanes::Same } else { ActiveLanes::First(lanes) };
+        self.counted_up(dtype, index, c).map(|reg| self.value(reg, dtype, lanes))
     }
 }
 
