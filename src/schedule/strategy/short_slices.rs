@@ -48,14 +48,16 @@ pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
     (by >= FEWEST && !is_cut).then_some(Tile { var, by, transform: Transform::Steps })
 }
 
-/// The outputs that fill a vector of elements of one or two bytes; `None` if vectors do not move them as a whole. Bytes
-/// deinterleave in whole vectors if their distance is a power of two.
+/// The outputs whose states of one or two bytes fill a vector; `None` if vectors do not move the elements as a whole.
+/// Bytes deinterleave in whole vectors if their distance is a power of two.
 fn narrow_outputs(facts: &Facts, width: u32) -> Option<u64> {
+    let deinterleaves = facts.element_bytes > 1 || facts.problem.count.is_power_of_two();
     let moves = match facts.state_bytes {
-        1 => facts.problem.count.is_power_of_two() && width > Vectors::BASE.bits,
+        1 => width > Vectors::BASE.bits,
         2 => Vectors::WIDEST.at_most(width).has_masks(),
         _ => false,
     };
+    let moves = moves && deinterleaves;
     moves.then_some(u64::from(width / 8) / facts.state_bytes)
 }
 
