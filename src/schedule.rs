@@ -14,7 +14,7 @@
 //! schedule = decision*                                             each at most once, "tile" once for each box
 //! decision = "width" "=" bits                                      of a vector: 0 (scalar), 64, 128, 256, 512, 1024
 //!          | "form" "=" ("plain" | "direct")                       extremes of f32 on their bits, or by value
-//!          | "tile" "=" loop ":" count ("@blocks" | "@runs" | "@folds" | "@lanes")?
+//!          | "tile" "=" loop ":" count ("@across" | "@blocks" | "@runs" | "@folds" | "@lanes")?
 //!          | "jam" "=" count                                       steps in one visit of an accumulator
 //!          | "in_flight" "=" count                                 blocks in flight at once
 //!          | "interleave" "=" count                                blocks or outputs taken step by step together
@@ -125,6 +125,9 @@ impl Default for Schedule {
 pub enum Transform {
     /// The tile moves inside the loops over steps: a step walks the outputs of the tile. It prints as nothing.
     Steps,
+    /// The tile moves inside the loops over steps, and inside the output loops that it is around: lanes are slices that lie
+    /// apart, with few outputs between them. In text, `@across`.
+    Across,
     /// The tile moves inside the loops over blocks: blocks of neighbouring outputs follow one another. In text, `@blocks`.
     Blocks,
     /// The tile moves inside the loops over blocks, except those over the blocks of a run of memory: runs of
@@ -140,8 +143,9 @@ pub enum Transform {
 
 impl Transform {
     /// Every transformation with its word in text.
-    const WORDS: [(Transform, &str); 5] = [
+    const WORDS: [(Transform, &str); 6] = [
         (Transform::Steps, ""),
+        (Transform::Across, "@across"),
         (Transform::Blocks, "@blocks"),
         (Transform::Runs, "@runs"),
         (Transform::SharedFolds, "@folds"),
@@ -284,7 +288,7 @@ pub enum ScheduleError {
 const DECISIONS: [&str; 14] = [
     "width=BITS",
     "form=plain|direct",
-    "tile=LOOP:ITERATIONS[@blocks|@runs|@folds|@lanes]",
+    "tile=LOOP:ITERATIONS[@across|@blocks|@runs|@folds|@lanes]",
     "jam=STEPS",
     "in_flight=BLOCKS",
     "interleave=ITERATIONS",

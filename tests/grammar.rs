@@ -67,9 +67,16 @@ fn the_grammar_of_problems_has_the_words_of_the_printer() {
 fn the_grammar_of_schedules_has_the_words_of_the_printer() {
     let var = LoopVar { over: Over::Output, id: 0 };
     let tile = |transform| Tile { var, by: 2, transform };
-    let tiles = [Transform::Steps, Transform::Blocks, Transform::Runs, Transform::SharedFolds, Transform::Lanes]
-        .map(tile)
-        .into();
+    let tiles = [
+        Transform::Steps,
+        Transform::Across,
+        Transform::Blocks,
+        Transform::Runs,
+        Transform::SharedFolds,
+        Transform::Lanes,
+    ]
+    .map(tile)
+    .into();
     let (form, parts) = (Form::Direct, Parts { count: 2, of: Divided::Blocks });
     let schedule = Schedule {
         width: 512,

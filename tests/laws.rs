@@ -92,6 +92,7 @@ fn schedules(problem: &Problem) -> Vec<Schedule> {
         for (by, width) in [(4, 256), (8, 256), (16, 512), (32, 512)] {
             texts.push(format!("width={width} tile=i{var}:{by}@folds"));
             texts.push(format!("width={width} tile=i{var}:{by}@lanes"));
+            texts.push(format!("width={width} tile=i{var}:{by}@across"));
         }
     }
     if problem.slices.len() > 1 {

@@ -303,7 +303,8 @@ impl Case {
                     Transform::Runs,
                     Transform::Steps,
                     Transform::Lanes,
-                ][((by + var as u64) % 5) as usize],
+                    Transform::Across,
+                ][((by + var as u64) % 6) as usize],
             };
             let mut tiles: Vec<Tile> = vec![];
             for tile in forced.tiles.iter().filter(|_| loops > 0).map(tile) {

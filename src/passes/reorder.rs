@@ -26,6 +26,8 @@ use rustc_hash::FxHashSet;
 /// for i0 in 0..64 parallel { x1[i0] = a0[i0] }
 /// ```
 ///
+/// A tile of `@across` also moves inside the output loops that it is around.
+///
 /// In the same way, the inner one of the two loops over blocks that `tile` makes moves inside the loops over steps, so
 /// that several blocks are in flight.
 ///
@@ -33,15 +35,17 @@ use rustc_hash::FxHashSet;
 /// accumulator. The parts are interleaved. A loop that holds a `select` or a `pick` stays where it is: a `select` takes
 /// neighbours, and each output picks a place of its own.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
-    let into_steps = |var: LoopVar| schedule.tile_of(var).is_some_and(|tile| tile.transform == Transform::Steps);
+    let transform = |var: LoopVar| schedule.tile_of(var).map(|tile| tile.transform);
     let body = rewrite(nest.body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
-        if into_steps(l.var) && !selects(l) {
-            return Some(sink(l.take()));
+        match transform(l.var) {
+            Some(Transform::Steps) if !selects(l) => return Some(sink(l.take(), 0)),
+            Some(Transform::Across) if !selects(l) => return Some(sink(l.take(), 1)),
+            _ => {}
         }
         if schedule.in_flight > 1 && is_pair(l, schedule.in_flight) && !selects(l) {
             let body = std::mem::take(&mut l.body).into_iter();
-            l.body = body.flat_map(|s| if let Stmt::For(inner) = s { sink(inner) } else { vec![s] }).collect();
+            l.body = body.flat_map(|s| if let Stmt::For(inner) = s { sink(inner, 0) } else { vec![s] }).collect();
         }
         None
     });
@@ -69,8 +73,11 @@ struct MovedLoops {
     own: FxHashSet<AccId>,
 }
 
-fn sink(l: Loop) -> Vec<Stmt> {
-    let (band, body) = Band::of(l).expect("loops over outputs and blocks are constant");
+/// Moves a loop and those directly inside it inward, where the first `across` of them are the innermost.
+fn sink(l: Loop, across: usize) -> Vec<Stmt> {
+    let (mut band, body) = Band::of(l).expect("loops over outputs and blocks are constant");
+    let outputs = band.loops.iter().take_while(|(var, _)| var.over == Over::Output).count();
+    band.loops[..outputs].rotate_left(across.min(outputs));
     let mut own = FxHashSet::default();
     for stmt in &body {
         visit_accesses(stmt, &mut |acc, access| {

@@ -4,12 +4,14 @@
 //! | --- | --- | --- |
 //! | [`contiguous`] | contiguous slices | one output after the other; several blocks at once, interleaved, or asked for ahead |
 //! | [`runs`] | runs of memory far apart | tiles that move into the loops over blocks |
+//! | [`across`] | slices of a few elements, with few outputs between them | tiles that move into the loops over steps and over those outputs |
 //! | [`short_slices`] | slices of a few elements | tiles that move into the loops over steps: a lane for each slice |
 //! | [`transposed`] | slices across the lines of an input, or with trees of one lane | the same |
 //! | [`side_by_side`] | runs of a few elements between those of other slices | tiles that move into the loops over steps, around lanes |
 //! | [`shared_folds`] | slices of a few steps | tiles of outputs whose lanes fold together |
 //! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
 
+mod across;
 mod columns;
 mod contiguous;
 mod gather;
@@ -45,6 +47,7 @@ const LEAST_OUTPUTS: u64 = 4;
 /// A way to walk slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strategy {
+    Across,
     Contiguous,
     Runs,
     SideBySide,
@@ -54,16 +57,17 @@ enum Strategy {
     Columns,
 }
 
-use Strategy::{Columns, Contiguous, Runs, SharedFolds, ShortSlices, SideBySide, Transposed};
+use Strategy::{Across, Columns, Contiguous, Runs, SharedFolds, ShortSlices, SideBySide, Transposed};
 
 /// Every strategy, in the order in which their schedules are considered: the first of equal cost is chosen.
-const ALL: [Strategy; 7] = [Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns];
+const ALL: [Strategy; 8] = [Across, Contiguous, Runs, SideBySide, ShortSlices, Transposed, SharedFolds, Columns];
 
 impl Strategy {
     /// The strategy of a schedule. No other function interprets the tiles of a schedule.
     fn of(facts: &Facts, schedule: &Schedule) -> Strategy {
         let tile = facts.loops.iter().flatten().find_map(|l| schedule.tile_of(l.var));
         match (facts.is_inner(), tile.map(|tile| tile.transform)) {
+            (_, Some(Transform::Across)) => Across,
             (false, _) => Columns,
             (true, None) => Contiguous,
             (true, Some(Transform::Blocks | Transform::Runs)) => Runs,
@@ -76,10 +80,11 @@ impl Strategy {
 
     /// The schedules of this strategy, each a change of the plain one; none if the slices are of another kind.
     fn candidates(self, facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
-        if (self == Columns) == facts.is_inner() {
+        if self != Across && (self == Columns) == facts.is_inner() {
             return vec![];
         }
         match self {
+            Across => across::candidates(facts, plain),
             Contiguous => contiguous::candidates(facts, plain),
             Runs => runs::candidates(facts, plain),
             SideBySide => side_by_side::candidates(facts, plain),
@@ -98,6 +103,7 @@ impl Strategy {
     /// The cost of a schedule of this strategy, without the cost of the call.
     fn cost(self, facts: &Facts, schedule: &Schedule) -> Cost {
         let cost = match self {
+            Across => across::cost(facts, schedule),
             Contiguous => contiguous::cost(facts, schedule),
             Runs => runs::cost(facts, schedule),
             SideBySide => side_by_side::cost(facts, schedule),
@@ -158,7 +164,7 @@ fn asks(facts: &Facts, schedule: &Schedule) -> bool {
         Contiguous => works && is_one && facts.phases == 1,
         Runs => true,
         Columns => facts.phases > 1 && schedule.jam == 1 && !facts.problem.takes_position,
-        ShortSlices | Transposed | SharedFolds | SideBySide => false,
+        Across | ShortSlices | Transposed | SharedFolds | SideBySide => false,
     };
     is_plain && gains && machine.level(facts.bytes) == Level::Memory
 }

@@ -17,6 +17,9 @@ const PIECE_BYTES: u64 = 512;
 /// Steps taken in one visit of an accumulator.
 const JAM: u64 = 4;
 
+/// Time in ns at the end of a group of columns that fill no vector, if it is not visited again.
+const GROUP_NS: f64 = 1.0;
+
 /// The most steps of a problem whose steps are all unrolled.
 const FEW_STEPS: u64 = 8;
 
@@ -89,13 +92,23 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         true => facts.input_bytes as f64 / (piece_bytes * schedule.jam) as f64 * machine.begin_ns(facts.bytes),
         false => 0.0,
     };
+    // Few columns do not fill a vector, and each group of them ends by itself.
+    let lanes = (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0);
+    let empty = (lanes / (whole * facts.tree.lanes_present()) as f64).max(1.0);
+    let is_visited_again = facts.waits || facts.written.is_some() || !facts.later.is_empty();
+    let ends_ns = match (empty > 1.0, is_visited_again) {
+        (false, _) => 0.0,
+        (true, false) => GROUP_NS,
+        (true, true) => machine.wait_ns / 2.0,
+    };
     let scattered = scattered(machine, level, schedule.jam > 1, in_registers, [piece_bytes, row_bytes]);
     let asked = if schedule.prefetch > 0 { machine.reading_asked[level as usize] } else { 1.0 };
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * scattered * asked
             + begins_ns
             + far * lines_ns(facts, level, schedule.jam),
-        computing_ns: facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        computing_ns: empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
+        ending_ns: slices / whole as f64 * ends_ns,
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()
     }
