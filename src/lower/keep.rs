@@ -25,8 +25,7 @@ use cranefold_ir::{Expr, Scalar, Stmt};
 
 impl Lowering<'_> {
     /// Declares the memory of the kept values that a visit is the first to need, and returns these, each with the
-    /// values of the slice that it takes. Where there is but one visit, a
-    /// value needs no memory.
+    /// values of the slice that it takes. Where there is but one visit, a value needs no memory.
     pub(super) fn begin_keeping(&mut self, inputs: &[usize], slice: &mut Slice) -> Vec<(usize, Vec<Expr>)> {
         let Some(computation) = self.computation.clone() else { return vec![] };
         let mut computed = vec![];

@@ -4,10 +4,10 @@
 //! the merge of the blocks, the fold of the lanes, finish and store. With several phases, each phase walks each block
 //! and folds its lanes. A reduction that selects elements by their order gathers each slice instead. A search for one
 //! element in a run walks windows instead of blocks (`search.rs`). If each position of the slice is written, a loop
-//! over positions replaces the store, or the only visit writes them (`after.rs`). If layouts cut the problem into boxes, each box of slices has its
-//! loops, and in them each box of elements its blocks. A part has a share of the slices or of the blocks (`cut.rs`); if
-//! blocks are divided, their states are stored, and a finish merges them (`states.rs`). The nest of a whole problem
-//! with one phase:
+//! over positions replaces the store, or the only visit writes them (`after.rs`). If layouts cut the problem into
+//! boxes, each box of slices has its loops, and in them each box of elements its blocks. A part has a share of the
+//! slices or of the blocks (`cut.rs`); if blocks are divided, their states are stored, and a finish merges them
+//! (`states.rs`). The nest of a whole problem with one phase:
 //!
 //! ```text
 //! for i0 in 0..4 parallel {
