@@ -50,9 +50,11 @@ fn long_slices_are_gathered_in_stretches() {
         let spec: Spec = text.parse().expect("a spec");
         schedule::choose(&Problem::of(&spec), 512).gather
     };
-    assert_eq!(chosen("sum f32[256,256]@(1,256) order=logical"), 0, "it stays in the second-level cache");
-    assert_eq!(chosen("sum f32[1024,1024]@(1,1024) order=logical"), 65536);
-    assert_eq!(chosen("sum f64[4096,4096]@(1,4096) order=logical"), 524_288);
+    assert_eq!(chosen("sum f32[64,64]@(1,64) order=logical"), 0, "it stays in the first-level cache");
+    assert_eq!(chosen("sum f32[256,256]@(1,256) order=logical"), 4096);
+    assert_eq!(chosen("sum f32[1024,1024]@(1,1024) order=logical"), 4096);
+    assert_eq!(chosen("sum f64[4096,4096]@(1,4096) order=logical"), 32768, "it lies in memory");
+    assert_eq!(chosen("sum f64[512,4096,64]@cba axes=[0,1] order=logical"), 32768, "it lies in memory");
     assert_eq!(chosen("sum f32[1024,1024]@(1,1024)"), 0, "it is read in the order of memory");
     assert_eq!(chosen("max f32[1024,1024]@(1,1024) order=logical"), 0, "any order has the same bits");
 }

@@ -76,7 +76,7 @@ pub const FORCED: &[&str] = &[
     "tile=i0:16@blocks",
     "tile=i0:16@folds",
     "tile=i0:2@runs",
-    "tile=i0:8 jam=4",
+    "tile=i0:8@across jam=4",
     "tile=i1:5 jam=7 transpose=off",
     "parts=2@blocks",
     "prefetch=256 jam=2 nontemporal=on",

@@ -147,9 +147,9 @@ fn no_kernel_leaves_its_buffers() {
 /// tail that has no such loop or too few blocks.
 const APART: [((Factor, Factor), usize); 4] = [
     ((Factor::Op, Factor::Form), 349),
-    ((Factor::Op, Factor::Forced), 239),
-    ((Factor::Tail, Factor::Forced), 11),
-    ((Factor::Form, Factor::Forced), 64),
+    ((Factor::Op, Factor::Forced), 243),
+    ((Factor::Tail, Factor::Forced), 14),
+    ((Factor::Form, Factor::Forced), 66),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
