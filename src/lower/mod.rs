@@ -139,7 +139,8 @@ pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Shar
         nest,
         names: Names::default(),
     };
-    if schedule.write_first && matches!(share, Share::Whole | Share::Slices { .. }) {
+    // Blocks are divided only where nothing is written at positions.
+    if schedule.write_first {
         lowering.written_first =
             lowering.computation.as_ref().and_then(|computation| problem.written_first(computation));
     }

@@ -311,7 +311,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Output,
         means: "an output dim; the schedule names tiles by such loops",
         made_by: &["lower"],
-        asked_by: &["interchange", "interleave", "reorder", "spread", "stream", "unroll", "vectorize"],
+        asked_by: &["interchange", "interleave", "spread", "stream", "unroll", "vectorize"],
     },
     Role {
         over: Over::Block,

@@ -26,7 +26,15 @@ use rustc_hash::FxHashSet;
 /// for i0 in 0..64 parallel { x1[i0] = a0[i0] }
 /// ```
 ///
-/// A tile of `@across` also moves inside the output loops that it is around.
+/// A tile of `@across` also moves inside the output loops that it is around:
+///
+/// ```text
+/// for i0 in 0..16 parallel { for i1 in 0..2 parallel { for k2 in 0..3 seq { a0[0] = add(a0[0], x0[6*i0 + i1 + 2*k2]) } } }
+/// ->
+/// for k2 in 0..3 seq {
+///   for i1 in 0..2 parallel { for i0 in 0..16 parallel { a0[16*i1 + i0] = add(a0[16*i1 + i0], x0[6*i0 + i1 + 2*k2]) } }
+/// }
+/// ```
 ///
 /// In the same way, the inner one of the two loops over blocks that `tile` makes moves inside the loops over steps, so
 /// that several blocks are in flight.
@@ -35,17 +43,22 @@ use rustc_hash::FxHashSet;
 /// accumulator. The parts are interleaved. A loop that holds a `select` or a `pick` stays where it is: a `select` takes
 /// neighbours, and each output picks a place of its own.
 pub fn reorder(nest: Nest, schedule: &Schedule, _: Vectors) -> Nest {
-    let transform = |var: LoopVar| schedule.tile_of(var).map(|tile| tile.transform);
+    // Of a loop that moves, whether it also moves inside the output loops that it is around.
+    let moves = |var: LoopVar| match schedule.tile_of(var)?.transform {
+        Transform::Steps => Some(false),
+        Transform::Across => Some(true),
+        Transform::Blocks | Transform::Runs | Transform::SharedFolds | Transform::Lanes => None,
+    };
     let body = rewrite(nest.body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
-        match transform(l.var) {
-            Some(Transform::Steps) if !selects(l) => return Some(sink(l.take(), 0)),
-            Some(Transform::Across) if !selects(l) => return Some(sink(l.take(), 1)),
-            _ => {}
+        if let Some(across) = moves(l.var)
+            && !selects(l)
+        {
+            return Some(sink(l.take(), across));
         }
         if schedule.in_flight > 1 && is_pair(l, schedule.in_flight) && !selects(l) {
             let body = std::mem::take(&mut l.body).into_iter();
-            l.body = body.flat_map(|s| if let Stmt::For(inner) = s { sink(inner, 0) } else { vec![s] }).collect();
+            l.body = body.flat_map(|s| if let Stmt::For(inner) = s { sink(inner, false) } else { vec![s] }).collect();
         }
         None
     });
@@ -73,11 +86,12 @@ struct MovedLoops {
     own: FxHashSet<AccId>,
 }
 
-/// Moves a loop and those directly inside it inward, where the first `across` of them are the innermost.
-fn sink(l: Loop, across: usize) -> Vec<Stmt> {
+/// Moves a loop and those directly inside it inward; the loop itself is the innermost of them if it moves `across`.
+fn sink(l: Loop, across: bool) -> Vec<Stmt> {
     let (mut band, body) = Band::of(l).expect("loops over outputs and blocks are constant");
-    let outputs = band.loops.iter().take_while(|(var, _)| var.over == Over::Output).count();
-    band.loops[..outputs].rotate_left(across.min(outputs));
+    if across {
+        band.loops.rotate_left(1);
+    }
     let mut own = FxHashSet::default();
     for stmt in &body {
         visit_accesses(stmt, &mut |acc, access| {
