@@ -30,7 +30,9 @@
 //!
 //! Where all elements are equal, and all their sums numbers of the accumulator's type, nothing is rounded.
 //!
-//! Deviations whose squares fall below the normal numbers lose a least subnormal each.
+//! Deviations whose squares fall below the normal numbers lose a least subnormal each. The means of a block and each
+//! merge round a quotient or a product, which loses half a least subnormal; sums of subnormal numbers are exact. So a mean
+//! is off by 1 + J / 2 of them besides.
 //!
 //! **Elements between bounds.** If elements are up to r off, the mean is off by the mean of r, and the vector of
 //! deviations by one of length R, R^2 = sum r^2. So M2 lies between (sqrt(M2) - R)^2 and (sqrt(M2) + R)^2, and errors of
@@ -150,7 +152,10 @@ impl Moments {
         };
         let rounding = match certain {
             true => Real::ZERO,
-            false => spread.times(acc.units(80.0 + 6.0 * merges.sqrt() + 3.0 * merges)),
+            false => {
+                let underflow = acc.tiny().times(Real::from(1.0 + merges));
+                spread.times(acc.units(80.0 + 6.0 * merges.sqrt() + 3.0 * merges)).plus(underflow)
+            }
         };
         let mean_error = rounding.plus(sums.shift);
         let part_error = match certain {
