@@ -1,6 +1,7 @@
 //! Splits vectors and replaces operations that the target lacks.
 
 use super::lanes::is_vector;
+use super::limits;
 use super::vector_forms::{VectorForms, is_defined, is_primitive};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
@@ -181,9 +182,16 @@ fn converts(op: Op, result: DType, from: DType, (vectors, place): (Vectors, Plac
 /// A function that makes the definition of an operation on floats of a type.
 type Sequence = fn(DType) -> Def;
 
+/// Returns true if lanes are multiplied by powers of two in one instruction, which masks its result.
+fn scales((vectors, place): (Vectors, Place)) -> bool {
+    place == Place::Wide && is_primitive(vectors, Op::Scale, DType::F32, DType::F32)
+}
+
 fn legal_def(def: &Def, target: (Vectors, Place)) -> Def {
     let (vectors, place) = target;
-    let mut is_other = false;
+    let masked = scales(target).then(|| limits::as_masks(def)).flatten();
+    let mut is_other = masked.is_some();
+    let def = masked.as_ref().unwrap_or(def);
     def.lets.iter().chain(&def.results).for_each(|e| {
         e.visit(&mut |e| {
             let Expr::Op(op, to, args) = e else { return };

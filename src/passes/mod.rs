@@ -3,7 +3,7 @@
 //! A pass is one function from nest to nest in one file, whose doc comment draws the rewrite. The schedule decides what
 //! a pass does. A pass never fails: where it finds nothing to do, it returns the nest unchanged. It keeps the term of
 //! every output. A pass calls no other pass; facts that two of them share stand in modules of their own (`lanes`,
-//! `positions`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `walks`).
+//! `limits`, `positions`, `short`, `spreads`, `state`, `sums`, `vector_forms`, `walks`).
 //!
 //! [`PASSES`](crate::passes::PASSES) gives the reason for the place of each pass and the shape of nest that it relies on.
 //! [`ROLES`](crate::passes::ROLES) gives, for the loops over each quantity, the passes that make them and the passes that
@@ -22,6 +22,7 @@ mod jam;
 mod join_blocks;
 mod lanes;
 mod legalize;
+mod limits;
 mod merge_loops;
 mod neighbours;
 mod outline;

@@ -7,7 +7,8 @@ use crate::{DType, Def, Expr, Lets, Op};
 pub(super) struct Constants {
     /// Above `fraction_bits` of the type: 1.5 * 2^fraction_bits, plus twice the exponent bias.
     pub(super) magic: f64,
-    /// Below this the result rounds to zero.
+    /// Below this the result rounds to zero. It is 2^-173 (f64: 2^-1240), so far below the least subnormal that processors
+    /// round it to zero as fast as any product; where they may have to round to a subnormal, some take 150 cycles.
     lowest: f64,
     /// Above this the result rounds to infinity.
     highest: f64,
@@ -22,7 +23,7 @@ pub(super) struct Constants {
 
 pub(super) const F32: Constants = Constants {
     magic: 12_582_912.0 + 254.0,
-    lowest: -104.0,
+    lowest: -120.0,
     highest: 89.0,
     log2_e: std::f32::consts::LOG2_E as f64,
     ln_2: [0.693_147_182_464_599_6, -1.904_654_212_125_933_6e-9],
@@ -33,7 +34,7 @@ pub(super) const F32: Constants = Constants {
 
 pub(super) const F64: Constants = Constants {
     magic: 6_755_399_441_055_744.0 + 2046.0,
-    lowest: -746.0,
+    lowest: -860.0,
     highest: 710.0,
     log2_e: std::f64::consts::LOG2_E,
     ln_2: [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17],

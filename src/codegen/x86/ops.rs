@@ -522,6 +522,38 @@ impl<'a> Generator<'a> {
         Ok(Some(Val { place: ValuePlace::Reg(to), dtype, lanes, bytes: dtype.bytes() }))
     }
 
+    /// `a < b ? 0 : scale(value, n)` in AVX-512: the lanes where the condition holds are not multiplied.
+    pub(super) fn scaled_where(
+        &mut self,
+        walk: &mut Walk<'a>,
+        (op, args): (Op, &[Expr]),
+        params: Option<&[Val]>,
+        to: Option<Reg>,
+    ) -> Result<Option<Val>, Refused> {
+        let (Op::Select, [Expr::Op(Op::Lt, _, compared), Expr::Const(zero), product]) = (op, args) else {
+            return Ok(None);
+        };
+        let Expr::Op(scale @ (Op::Scale | Op::ScaleDown), dtype, factors) = product else { return Ok(None) };
+        if zero.bits() != 0 || !self.tier.is_512() || compared[0].dtype() != *dtype {
+            return Ok(None);
+        }
+        let mut all = Vec::with_capacity(4);
+        for e in compared.iter().chain(factors) {
+            all.push(walk.expr(self, e, params, None)?);
+        }
+        let [a, b, value, n] = all[..] else { unreachable!("two operations of two operands") };
+        let lanes = common_lanes(&all);
+        let is_computed = self.compared(Op::Lt, true, a, b, lanes, None);
+        let mask = self.reg(is_computed);
+        let first = self.reg(value);
+        let second = self.operand(n, self.tier.bytes());
+        let to = self.target(to);
+        let code = binary(*scale, *dtype).expect("an instruction of AVX-512");
+        let args = [self.full(to), self.full(first), second];
+        self.emit(Inst::new(code, &args).masked(mask, true));
+        Ok(Some(Val { place: ValuePlace::Reg(to), dtype: *dtype, lanes, bytes: dtype.bytes() }))
+    }
+
     /// `a < b ? a : b` or `a > b ? a : b`: the second operand if one is NaN or both are zeros, like the instructions.
     pub(super) fn float_extreme(&mut self, op: Op, a: Val, b: Val, to: Option<Reg>) -> Val {
         let (dtype, bytes, lanes) = (a.dtype, a.dtype.bytes(), common_lanes(&[a, b]));

@@ -35,6 +35,9 @@ impl<'a> Values<'a> for Generator<'a> {
                 return Ok(Some(value));
             }
         }
+        if let Some(value) = self.scaled_where(walk, (*op, args), params, to)? {
+            return Ok(Some(value));
+        }
         if let (Op::Cast, true, [Expr::Op(Op::Nearest, from, rounded)]) = (op, dtype.is_int(), &args[..])
             && self.converts(*from, *dtype)
         {
