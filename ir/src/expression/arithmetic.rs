@@ -47,6 +47,8 @@ fn unary(lets: &mut Lets, operation: Operation, a: Expr) -> Expr {
         Operation::Abs if a.dtype().is_int() && !a.dtype().is_signed() => a,
         Operation::Abs => a.abs(),
         Operation::Sqrt => a.sqrt(),
+        Operation::ExpBelow => call(lets, math::exp_below, a),
+        Operation::Exp if is_minus_magnitude(&a) => call(lets, math::exp_below, a),
         Operation::Exp => call(lets, math::exp, a),
         Operation::Log => call(lets, math::log, a),
         Operation::Expm1 => call(lets, math::expm1, a),
@@ -63,6 +65,11 @@ fn unary(lets: &mut Lets, operation: Operation, a: Expr) -> Expr {
         Operation::Cast(dtype) => cast(a, dtype),
         _ => sugar::build(lets, operation, a),
     }
+}
+
+/// Returns true for `-abs(x)`, which is never above 0.
+fn is_minus_magnitude(a: &Expr) -> bool {
+    matches!(a, Expr::Op(Op::Neg, _, args) if matches!(args[0], Expr::Op(Op::Abs, ..)))
 }
 
 fn call(lets: &mut Lets, function: fn(DType) -> Def, a: Expr) -> Expr {

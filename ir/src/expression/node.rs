@@ -182,6 +182,8 @@ pub enum Operation {
     Abs,
     Sqrt,
     Exp,
+    /// No word in text: [`Exp`] where the operand is never above 0.
+    ExpBelow,
     Log,
     Expm1,
     Log1p,
@@ -282,6 +284,7 @@ impl Operation {
             Abs => "abs",
             Sqrt => "sqrt",
             Exp => "exp",
+            ExpBelow => "exp_below",
             Log => "log",
             Expm1 => "expm1",
             Log1p => "log1p",

@@ -218,9 +218,8 @@ fn check(node: &Node, operation: Operation, args: &[Node], exprs: &[Expr]) -> Re
         BitAnd | BitOr | BitXor | BitNot => ("integers and bool", DType::I32, dtype.is_int() || dtype == DType::Bool),
         Shl | Shr => ("integers", DType::I32, dtype.is_int()),
         IsNan | IsInf => ("floats", DType::F32, dtype.is_float()),
-        Sqrt | Exp | Log | Expm1 | Log1p | Tanh | Erf | Rsqrt | Sigmoid | Silu | Softplus | Gelu | GeluTanh | Fma => {
-            ("f32 and f64", DType::F32, matches!(dtype, DType::F32 | DType::F64))
-        }
+        Sqrt | Exp | ExpBelow | Log | Expm1 | Log1p | Tanh | Erf | Rsqrt | Sigmoid | Silu | Softplus | Gelu
+        | GeluTanh | Fma => ("f32 and f64", DType::F32, matches!(dtype, DType::F32 | DType::F64)),
         _ => ("numbers", DType::F32, dtype != DType::Bool && !half),
     };
     if !ok {

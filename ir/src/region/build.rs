@@ -33,9 +33,11 @@ impl Body {
         if form == Form::Direct && !self.may_be_direct() {
             return None;
         }
+        let below = self.with_exponentials_below();
+        let body = below.as_ref().unwrap_or(self);
         let hoisted = match types.index {
-            DType::I32 if !self.positions().is_empty() => self.narrowed().hoisted(),
-            _ => self.hoisted(),
+            DType::I32 if !body.positions().is_empty() => body.narrowed().hoisted(),
+            _ => body.hoisted(),
         };
         let mut builder = Builder { form, ..Builder::new(&hoisted, types) };
         let is_kept = |d: &usize| keep.contains(&hoisted.definitions[*d].names[0]) && builder.is_of_elements(*d);

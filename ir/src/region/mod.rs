@@ -65,6 +65,7 @@
 //! [`MAX_DEFINITIONS`], those of reductions in expressions counted; [`MAX_OUTPUTS`]; [`MAX_STAGES`]; and the limits of
 //! an expression for each value, in which names are not counted through.
 
+mod below;
 mod build;
 mod call;
 mod canonical;
