@@ -50,7 +50,7 @@ impl Target {
 
     /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces. Features
     /// are Cranelift's names (`has_avx`) and presets (`haswell`, `x86-64-v3`), and on x86-64 also `has_f16c` and
-    /// `has_avx512bw`, for which Cranelift has no names. Without features, the target is the least of its kind. The
+    /// `has_avx512bw`, for which Cranelift has no names, and `slow_division` ([`Vectors::slow_division`]). Without features, the target is the least of its kind. The
     /// architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's own in every build, all
     /// others with the feature `all-targets` of this crate.
     ///
@@ -97,7 +97,9 @@ impl Target {
                 continue;
             }
             let added = asked.enable(word).map_err(refused)?;
-            if let Some(lacking) = added.into_iter().find(|flag| host && !available.contains(flag)) {
+            if let Some(lacking) =
+                added.into_iter().find(|flag| host && *flag != SLOW_DIVISION && !available.contains(flag))
+            {
                 let of = if lacking == word { String::new() } else { format!(" of `{word}`") };
                 return Err(refused(format!("this machine lacks the feature `{lacking}`{of}")));
             }
@@ -185,8 +187,11 @@ fn unknown(error: &LookupError) -> String {
     }
 }
 
-/// Features of x86-64 for which Cranelift has no name.
-const OWN: [&str; 2] = ["has_f16c", "has_avx512bw"];
+/// Features of x86-64 for which Cranelift has no name. The last one says how fast the machine is, and needs nothing of it.
+const OWN: [&str; 3] = ["has_f16c", "has_avx512bw", SLOW_DIVISION];
+
+/// See [`Vectors::slow_division`].
+const SLOW_DIVISION: &str = "slow_division";
 
 /// The features that vectors of 256 bits need.
 const AVX2: [&str; 4] = ["has_avx2", "has_fma", "has_bmi1", "has_f16c"];
@@ -269,10 +274,17 @@ fn host_features() -> Result<Vec<&'static str>, String> {
 /// The features of this machine that Cranelift has no name for.
 fn own_of_host() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
-    let found = [is_x86_feature_detected!("f16c"), is_x86_feature_detected!("avx512bw")];
+    let found = [is_x86_feature_detected!("f16c"), is_x86_feature_detected!("avx512bw"), is_of_intel()];
     #[cfg(not(target_arch = "x86_64"))]
-    let found = [false; 2];
+    let found = [false; 3];
     OWN.into_iter().zip(found).filter(|(_, found)| *found).map(|(name, _)| name).collect()
+}
+
+/// Returns true if the processor says that Intel made it.
+#[cfg(target_arch = "x86_64")]
+fn is_of_intel() -> bool {
+    let name = std::arch::x86_64::__cpuid(0);
+    [name.ebx, name.edx, name.ecx].map(u32::to_le_bytes).concat() == b"GenuineIntel"
 }
 
 /// The widest vectors of a machine with these features.
@@ -283,8 +295,8 @@ fn vectors(triple: &Triple, features: &[&str]) -> Vectors {
         return Vectors::NONE;
     }
     match (all(&AVX2), all(&AVX512)) {
-        (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni") },
-        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni") },
+        (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni"), slow_division: has(SLOW_DIVISION) },
+        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni"), slow_division: false },
         (false, _) => Vectors::BASE,
     }
 }

@@ -21,17 +21,20 @@ pub struct Vectors {
     pub bits: u32,
     /// True if one instruction sums products of bytes at these bits (VNNI).
     pub dot: bool,
+    /// True if a division of these many bits takes as long as twenty other operations (Intel's cores): quotients by one
+    /// number are then made of products beside more of other work. No bit of a result depends on it.
+    pub slow_division: bool,
 }
 
 impl Vectors {
     /// No vectors: code is scalar.
-    pub const NONE: Vectors = Vectors { bits: 0, dot: false };
+    pub const NONE: Vectors = Vectors { bits: 0, dot: false, slow_division: false };
 
     /// The vectors of every target with vectors.
-    pub const BASE: Vectors = Vectors { bits: 128, dot: false };
+    pub const BASE: Vectors = Vectors { bits: 128, dot: false, slow_division: false };
 
     /// The widest vectors of any target; nests may be made for them on any machine.
-    pub const WIDEST: Vectors = Vectors { bits: 512, dot: true };
+    pub const WIDEST: Vectors = Vectors { bits: 512, dot: true, slow_division: false };
 
     /// The instruction set of these vectors. Other modules ask for it, or for what follows from it, and do not compare
     /// bits.
@@ -68,19 +71,21 @@ impl Vectors {
     }
 
     /// The widest of these vectors that a schedule of `width` bits fills. Narrower vectors than these are taken to have
-    /// no `dot`, as it is not known.
+    /// no `dot`, as it is not known, and no slow division.
     ///
     /// ```
     /// use cranefold::Vectors;
     ///
-    /// assert_eq!(Vectors::WIDEST.at_most(1024), Vectors { bits: 512, dot: true });
-    /// assert_eq!(Vectors::WIDEST.at_most(256), Vectors { bits: 256, dot: false });
+    /// assert_eq!(Vectors::WIDEST.at_most(1024), Vectors::WIDEST);
+    /// let narrower = Vectors { bits: 256, ..Vectors::BASE };
+    /// assert_eq!(Vectors::WIDEST.at_most(256), narrower);
     /// assert_eq!(Vectors::WIDEST.at_most(64), Vectors::BASE);
     /// assert_eq!(Vectors::NONE.at_most(512), Vectors::NONE);
     /// ```
     pub fn at_most(self, width: u32) -> Vectors {
         match [512, 256].into_iter().find(|&bits| width >= bits && self.bits >= bits) {
-            Some(bits) => Vectors { bits, dot: self.dot && bits == self.bits },
+            Some(bits) if bits == self.bits => self,
+            Some(bits) => Vectors { bits, ..Vectors::BASE },
             None if self == Vectors::NONE => Vectors::NONE,
             None => Vectors::BASE,
         }

@@ -76,7 +76,7 @@ impl Golden {
     /// The nests for the vectors named, which this machine need not have.
     fn nests(&self, bits: &str) -> Result<HashMap<&'static str, String>, Box<dyn std::error::Error>> {
         let (problem, width) = (Problem::of(&self.spec()?), bits.parse()?);
-        let bounds = Bounds::new(Vectors { bits: width, dot: false });
+        let bounds = Bounds::new(Vectors { bits: width, ..Vectors::BASE });
         let stages = pipeline::stages(&Decided::of(problem, self.schedule()?.as_ref(), bounds)?)?;
         Ok(stages.into_iter().map(|(stage, program)| (stage, program.to_string())).collect())
     }

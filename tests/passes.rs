@@ -5,7 +5,7 @@
 //! ```text
 //! # Why the case exists; these lines are kept.
 //! schedule: width=128 tile=i0:4     optional: else the default schedule
-//! vectors: 512                      optional: the bits of the target's vectors, else 128
+//! vectors: 512                      optional: the bits of the target's vectors, else 128; `512 slow_division` as well
 //! ---- before
 //! nest "" {
 //! ---- after
@@ -57,8 +57,11 @@ impl Case {
     fn after(mut self, pass: &Pass) -> Case {
         let schedule: Schedule =
             self.value("schedule").map_or_else(Schedule::default, |s| s.parse().expect("a schedule"));
-        let bits = self.value("vectors").map_or(128, |bits| bits.parse().expect("bits of vectors"));
-        let after = (pass.run)(self.before.clone(), &schedule, Vectors::WIDEST.at_most(bits));
+        let mut words = self.value("vectors").unwrap_or("128").split(' ');
+        let bits = words.next().and_then(|bits| bits.parse().ok()).expect("bits of vectors");
+        let slow_division = words.next().is_some_and(|word| word == "slow_division");
+        let vectors = Vectors { slow_division, ..Vectors::WIDEST.at_most(bits) };
+        let after = (pass.run)(self.before.clone(), &schedule, vectors);
         self.after = (after != self.before).then_some(after);
         self
     }

@@ -203,7 +203,7 @@ fn narrow(case: &Case) -> Vec<String> {
         let Some(spec) = case.spec(shape) else { continue };
         // Sums of products are the op's own, whatever its form.
         for dot in if case.form.is_empty() { &[false, true][..] } else { &[false] } {
-            let nest = legal(&spec, Vectors { bits: case.bits, dot: *dot });
+            let nest = legal(&spec, Vectors { bits: case.bits, dot: *dot, ..Vectors::BASE });
             let narrow = Narrow::of(&nest, case.bits, outputs);
             found.extend(narrow.into_iter().map(|why| format!("{spec} at {} bits: {why}", case.bits)));
         }
@@ -304,7 +304,7 @@ fn rows_that_share_folds_have_the_interpreters_bits() {
             let expected = interpreted(&spec, &naive, &input);
             for bits in [256, 512] {
                 let schedule = format!("width={bits} tile=i0:{outputs}@folds").parse().expect("a schedule");
-                let bounds = Bounds::new(Vectors { bits, dot: false });
+                let bounds = Bounds::new(Vectors { bits, ..Vectors::BASE });
                 let decided = Decided::of(problem.clone(), Some(&schedule), bounds).expect("a schedule that fits");
                 let nest = pipeline::legal(&decided).expect("a nest").nests.remove(0);
                 let fills = u64::from(bits / 8) / dtype.bytes() == outputs;

@@ -15,7 +15,8 @@ fn numbers() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|&dtype| dtype != DType::Bool)
 }
 
-const SETS: [Vectors; 3] = [Vectors::BASE, Vectors { bits: 256, dot: false }, Vectors { bits: 512, dot: false }];
+const SETS: [Vectors; 3] =
+    [Vectors::BASE, Vectors { bits: 256, ..Vectors::BASE }, Vectors { bits: 512, ..Vectors::BASE }];
 
 /// The nest `x[n + 1][l] = value` over lanes, or of one element; `operands` are the types of its inputs.
 struct Case {

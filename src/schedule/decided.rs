@@ -39,7 +39,7 @@ impl Bounds {
     ///
     /// let bounds = Bounds::new(Vectors::WIDEST);
     /// assert_eq!(bounds.at_most(1024), bounds);
-    /// assert_eq!(bounds.at_most(256).vectors, Vectors { bits: 256, dot: false });
+    /// assert_eq!(bounds.at_most(256).vectors, Vectors { bits: 256, ..Vectors::BASE });
     /// assert_eq!((bounds.at_most(0).width, bounds.at_most(0).vectors), (0, Vectors::BASE));
     /// ```
     pub fn at_most(self, width: u32) -> Bounds {
