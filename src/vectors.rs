@@ -52,9 +52,15 @@ impl Vectors {
         self.set() == Set::Avx512
     }
 
-    /// The elements of `bytes` bytes in a vector, if instructions join the end of one vector and the beginning of another.
+    /// The elements of `bytes` bytes in a vector, if instructions join the end of one vector and the beginning of another:
+    /// of groups of four bytes, and in AVX-512 of any.
     pub(crate) fn joined_lanes(self, bytes: u64) -> Option<u64> {
-        (self.are_wide() && bytes >= 4).then(|| u64::from(self.bits / 8) / bytes)
+        let joins = match self.set() {
+            Set::Avx512 => true,
+            Set::Avx2 => bytes >= 4,
+            Set::Scalars | Set::Portable => false,
+        };
+        joins.then(|| u64::from(self.bits / 8) / bytes)
     }
 
     /// Returns the number of vector registers; for targets of Cranelift's vectors, a lower bound.

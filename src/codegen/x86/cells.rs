@@ -80,7 +80,8 @@ impl Accumulators for Generator<'_> {
     fn read_joined(&mut self, [first, second]: [Reg; 2], part: RegisterElements) -> Result<Val, Refused> {
         let (bytes, lanes) = (part.dtype.bytes(), part.lanes.unwrap_or(1));
         let start = part.at * bytes;
-        if part.cell.lanes * bytes != self.tier.bytes() || !start.is_multiple_of(4) {
+        let joins = self.tier.is_512() || start.is_multiple_of(4);
+        if part.cell.lanes * bytes != self.tier.bytes() || !joins {
             return Err(Refused(format!("{lanes} elements from {} on, in two registers", part.at)));
         }
         if !self.tier.is_512() {
@@ -90,9 +91,7 @@ impl Accumulators for Generator<'_> {
             self.blend_fours(joined, [second, first], (1 << kept) - 1);
             return Ok(self.value(joined, part.dtype, ActiveLanes::First(lanes)));
         }
-        let to = self.vector();
-        let args = [self.full(to), self.full(second), self.full(first), Arg::Imm(start as i64 / 4)];
-        self.emit(Inst::new(Opcode::Valignd, &args));
+        let to = self.joined([first, second], start);
         Ok(self.value(to, part.dtype, ActiveLanes::First(lanes)))
     }
 
@@ -155,13 +154,36 @@ impl Accumulators for Generator<'_> {
 }
 
 impl Generator<'_> {
+    /// The vector that begins `start` bytes into the first of two, and goes on in the second. AVX-512 only.
+    fn joined(&mut self, [first, second]: [Reg; 2], start: u64) -> Reg {
+        let from_four = |generator: &mut Self, four: u64| {
+            let (low, high, four) = if four < 16 { (first, second, four) } else { (second, second, four - 16) };
+            if four == 0 {
+                return low;
+            }
+            let to = generator.vector();
+            let args = [generator.full(to), generator.full(high), generator.full(low), Arg::Imm(four as i64)];
+            generator.emit(Inst::new(Opcode::Valignd, &args));
+            to
+        };
+        let low = from_four(self, start / 4);
+        if start.is_multiple_of(4) {
+            return low;
+        }
+        // Each 16 bytes of the result begin in the same 16 bytes of `low` and end in those after them.
+        let high = from_four(self, start / 4 + 4);
+        let to = self.vector();
+        let args = [self.full(to), self.full(high), self.full(low), Arg::Imm(start as i64 % 4)];
+        self.emit(Inst::new(Opcode::Vpalignr, &args));
+        to
+    }
+
     /// The vector that begins `start` bytes into another, of which `len` bytes matter.
     fn lanes_from(&mut self, reg: Reg, start: u64, len: u64) -> Reg {
         let to = self.vector();
-        if self.tier.is_512() && start.is_multiple_of(4) {
-            let args = [self.full(to), self.full(reg), self.full(reg), Arg::Imm(start as i64 / 4)];
-            self.emit(Inst::new(Opcode::Valignd, &args));
-            return to;
+        let is_by_bytes = !start.is_multiple_of(4) && start + len <= 16;
+        if self.tier.is_512() && !is_by_bytes {
+            return self.joined([reg, reg], start);
         }
         if start + len <= 16 {
             let code = Opcode::Vpsrldq;
@@ -202,26 +224,20 @@ impl Generator<'_> {
 
     /// Writes lanes into a vector, from `start` bytes on.
     fn put_lanes(&mut self, reg: Reg, from: Reg, start: u64, len: u64, bytes: u64) {
-        if self.tier.is_512() && (start == 0 || (start.is_multiple_of(4) && bytes >= 4)) {
-            let mut moved = from;
-            if start > 0 {
-                moved = self.vector();
-                let by = 16 - start as i64 / 4;
-                let args = [self.full(moved), self.full(from), self.full(from), Arg::Imm(by)];
-                self.emit(Inst::new(Opcode::Valignd, &args));
-            }
+        if self.tier.is_512() {
+            let moved = if start == 0 { from } else { self.joined([from, from], self.tier.bytes() - start) };
             let mask = self.mask_of(start / bytes, len / bytes);
             let code = masked_load(bytes);
             let args = [self.full(reg), self.full(moved)];
             self.emit(Inst::new(code, &args).masked(mask, false));
             return;
         }
-        if !self.tier.is_512() && start.is_multiple_of(4) && len.is_multiple_of(4) {
+        if start.is_multiple_of(4) && len.is_multiple_of(4) {
             let moved = if start == 0 { from } else { self.rotated(from, self.tier.bytes() - start) };
             self.blend_fours(reg, [reg, moved], ((1 << (len / 4)) - 1) << (start / 4));
             return;
         }
-        if !self.tier.is_512() && start + len <= 16 {
+        if start + len <= 16 {
             // Within the first 16 bytes, at any byte.
             let byte = |at: u64| (at + 16 - start) as u8 % 16;
             let order = self.bytes_constant((0..self.tier.bytes()).map(|at| byte(at % 16)).collect());
@@ -250,16 +266,13 @@ impl Generator<'_> {
         self.load_bytes(reg, FRAME, slot, bytes);
     }
 
-    /// The vector that begins `start` bytes into another, by way of the slot's second half.
+    /// The vector that begins `start` bytes into another, in its first 16 bytes. AVX2 only.
     fn lanes_from_slot(&mut self, reg: Reg, start: u64) -> Reg {
-        let to = self.vector();
-        if self.tier.is_512() && start.is_multiple_of(4) {
-            return self.lanes_from(reg, start, 4);
-        }
         let whole = self.group(reg, start / 16);
         if start.is_multiple_of(16) {
             return whole;
         }
+        let to = self.vector();
         let code = Opcode::Vpsrldq;
         let args = [Arg::Reg(to, View::Xmm), Arg::Reg(whole, View::Xmm), Arg::Imm(start as i64 % 16)];
         self.emit(Inst::new(code, &args));

@@ -101,7 +101,7 @@ impl Encoding {
             b"256" | b"L1" => Encoding { length: 1, ..self },
             b"512" => Encoding { length: 2, ..self },
             b"W1" | b"o64" => Encoding { w: true, ..self },
-            b"0F" if !has_opcode => Encoding { map: 1, ..self },
+            b"0F" if !has_opcode && self.map == 0 => Encoding { map: 1, ..self },
             b"0F38" => Encoding { map: 2, ..self },
             b"0F3A" => Encoding { map: 3, ..self },
             b"66" if !has_opcode && self.map == 0 => Encoding { mandatory: 1, ..self },

@@ -283,6 +283,7 @@ table! {
     Vpermt2d = ONTO, Merges(4), Plain, [], [EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32: 4];
     Vpermt2q = ONTO, Merges(8), Plain, [], [EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64: 4];
     Valignd = BINARY_BY, Merges(4), Plain, [], [EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8: 4];
+    Vpalignr = BINARY_BY, Unmasked, Plain, [], [EVEX_Vpalignr_zmm_k1z_zmm_zmmm512_imm8: 4];
     Vpsrldq = UNARY_BY, Unmasked, Registers, [VEX_Vpsrldq_xmm_xmm_imm8: 1], [EVEX_Vpsrldq_xmm_xmmm128_imm8: 1];
     Groups = BINARY_BY, Merges(8), Plain,
         [VEX_Vperm2i128_ymm_ymm_ymmm256_imm8: 1], [EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8: 1];

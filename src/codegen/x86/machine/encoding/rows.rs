@@ -298,6 +298,7 @@ rows! {
     EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32 = "EVEX.512.66.0F38.W0 7E /r", "RVM", 64, 4;
     EVEX_Vpermt2q_zmm_k1z_zmm_zmmm512b64 = "EVEX.512.66.0F38.W1 7E /r", "RVM", 64, 8;
     EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8 = "EVEX.512.66.0F3A.W0 03 /r ib", "RVMI", 64, 4;
+    EVEX_Vpalignr_zmm_k1z_zmm_zmmm512_imm8 = "EVEX.512.66.0F3A.WIG 0F /r ib", "RVMI", 64;
     VEX_Vpsrldq_xmm_xmm_imm8 = "VEX.128.66.0F.WIG 73 /3 ib", "VMI";
     EVEX_Vpsrldq_xmm_xmmm128_imm8 = "EVEX.128.66.0F.WIG 73 /3 ib", "VMI", 16;
     VEX_Vperm2i128_ymm_ymm_ymmm256_imm8 = "VEX.256.66.0F3A.W0 46 /r ib", "RVMI";
