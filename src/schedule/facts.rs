@@ -1,7 +1,7 @@
 //! The facts on which the choice of a schedule depends.
 
 use super::Transform;
-use super::form::operations;
+use super::form::{finishing, operations};
 use super::machine::Machine;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
@@ -154,6 +154,8 @@ pub(super) struct Facts<'p> {
     pub compares_floats: bool,
     /// Operations on an element, over all phases.
     pub operations: u64,
+    /// Operations that make the result of a slice.
+    pub finishing: u64,
     /// True if an element costs little more than its load, so that visiting accumulators less often pays.
     pub is_light: bool,
     /// The number of slices.
@@ -237,6 +239,7 @@ impl<'p> Facts<'p> {
             searched,
             compares_floats,
             operations: operations.iter().take(phases).sum(),
+            finishing: finishing(reducer, width, &machine),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
             later: keeping.groups().skip(1).filter_map(|g| Later::of(problem, g, width, &machine)).collect(),
             written: keeping.apply.as_ref().map(|apply| Written::of(problem, apply, width, &machine)),

@@ -60,3 +60,8 @@ pub(super) fn operations(reducer: &Reducer, width: u32, machine: &Machine) -> Ve
     };
     reducer.method.phases().iter().map(of).collect()
 }
+
+/// The operations on the state of a slice that make its result.
+pub(super) fn finishing(reducer: &Reducer, width: u32, machine: &Machine) -> u64 {
+    Work::new(&[], |op, dtype| machine.operations(op, dtype, width)).def(&reducer.finish)
+}

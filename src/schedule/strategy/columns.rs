@@ -101,6 +101,9 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         (true, false) => GROUP_NS,
         (true, true) => machine.wait_ns / 2.0,
     };
+    // Results of few columns leave lanes of a vector empty.
+    let vectors = whole as f64 / lanes;
+    let finishing_ns = (vectors.ceil() - vectors) * facts.finishing as f64 / machine.vector_ops;
     let scattered = scattered(machine, level, schedule.jam > 1, in_registers, [piece_bytes, row_bytes]);
     let asked = if schedule.prefetch > 0 { machine.reading_asked[level as usize] } else { 1.0 };
     Cost {
@@ -108,7 +111,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
             + begins_ns
             + far * lines_ns(facts, level, schedule.jam),
         computing_ns: empty * facts.vectors(vector_bytes(schedule)) * facts.operations as f64 / machine.vector_ops,
-        ending_ns: slices / whole as f64 * ends_ns,
+        ending_ns: slices / whole as f64 * (ends_ns + finishing_ns),
         visiting_ns: visited / (machine.state_rate / visiting),
         ..Cost::default()
     }
