@@ -36,7 +36,14 @@ const POSITIONS: u64 = 16;
 /// }
 /// ```
 ///
-/// A loop that writes positions is split first, so that sixteen positions of all slices are a row.
+/// A loop that writes positions is split first, so that sixteen positions of all slices are a row. Rows that directly follow
+/// a loop over steps, the steps that are left, share what is spread for it:
+///
+/// ```text
+/// for l5 in 0..4 parallel { for i0 in 0..3 parallel { a1[3*l5 + i0] = add(a1[3*l5 + i0], sub(x0[3*l5 + i0 + 3072], a0[i0])) } }
+/// ->
+/// for l5 in 0..4 parallel { for i0 in 0..3 parallel { a1[3*l5 + i0] = add(a1[3*l5 + i0], sub(x0[3*l5 + i0 + 3072], a2[3*l5 + i0])) } }
+/// ```
 ///
 /// Legal because nothing changes these values while the loop around the rows runs.
 pub fn spread(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
@@ -51,16 +58,22 @@ pub fn spread(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
 
 fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
     let mut out = vec![];
-    for stmt in body {
+    let mut rest = body.into_iter().peekable();
+    while let Some(stmt) = rest.next() {
         match stmt {
-            Stmt::For(l) if l.var.over == Over::Step => {
-                let mut rows = Rows::of(&l, nest, names);
-                let l = rows.in_loop(l);
+            Stmt::For(l) if l.var.over == Over::Step || is_row_of_lanes(&l) => {
+                let mut loops = vec![l];
+                while let Some(Stmt::For(l)) = rest.next_if(|s| matches!(s, Stmt::For(l) if is_row_of_lanes(l))) {
+                    loops.push(l);
+                }
+                let mut rows = Rows::of(&loops, nest, names);
+                let walk = |l| if is_row_of_lanes(&l) { rows.row(l) } else { rows.in_loop(l) };
+                let loops: Vec<Loop> = loops.into_iter().map(walk).collect();
                 out.extend(rows.stmts());
-                out.push(Stmt::For(l));
+                out.extend(loops.into_iter().map(Stmt::For));
             }
             Stmt::For(l) if l.var.over == Over::Position => {
-                let mut rows = Rows::of(&l, nest, names);
+                let mut rows = Rows::of(std::slice::from_ref(&l), nest, names);
                 let loops = rows.in_positions(l);
                 out.extend(rows.stmts());
                 out.extend(loops);
@@ -71,22 +84,22 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
     out
 }
 
-/// The rows that a loop walks.
+/// The rows that a loop walks, and those that follow it.
 struct Rows<'n> {
     spreads: Spreads,
     nest: &'n Nest,
     names: &'n mut Names,
-    /// Accumulators that the loop changes or declares.
+    /// Accumulators that the loops change or declare.
     changed: FxHashSet<AccId>,
-    /// The variables of the loop and of those in it.
+    /// The variables of the loops and of those in them.
     inside: Vec<LoopVar>,
 }
 
 impl<'n> Rows<'n> {
-    fn of(l: &Loop, nest: &'n Nest, names: &'n mut Names) -> Rows<'n> {
+    fn of(loops: &[Loop], nest: &'n Nest, names: &'n mut Names) -> Rows<'n> {
         let mut changed = FxHashSet::default();
-        let mut inside = vec![l.var];
-        for stmt in &l.body {
+        let mut inside: Vec<LoopVar> = loops.iter().map(|l| l.var).collect();
+        for stmt in loops.iter().flat_map(|l| &l.body) {
             visit_accesses(stmt, &mut |acc, access| match access {
                 Access::Read(_) => {}
                 Access::Declared | Access::Set(_) | Access::Combined => _ = changed.insert(acc),
@@ -170,6 +183,22 @@ fn without_unused(stmt: Stmt, row: &Band, nest: &Nest) -> Stmt {
         other => other,
     };
     Stmt::Call { vars, def, args: args.into_iter().enumerate().map(one).collect() }
+}
+
+/// Returns true for a row of several lanes that walks memory as one loop: one lane reads values of the slices as they
+/// stand, and elements that lie otherwise are not copied to be read once.
+fn is_row_of_lanes(l: &Loop) -> bool {
+    let [Stmt::For(inner)] = l.body.as_slice() else { return false };
+    let Extent::Const(outputs) = inner.extent else { return false };
+    let mut walks_on = true;
+    inner.body.iter().flat_map(Stmt::exprs).for_each(|e| {
+        e.visit(&mut |e| {
+            let (Expr::Load(.., index) | Expr::Read(.., index)) = e else { return };
+            let [outer, own] = [l.var, inner.var].map(|var| index.coefficient(var));
+            walks_on &= outer == 0 || own == 0 || outer == outputs as i64 * own;
+        })
+    });
+    l.var.over == Over::Lane && l.extent != Extent::Const(1) && is_row(l) && walks_on
 }
 
 /// Returns true if a loop over lanes or positions is directly around one over neighbouring outputs, too few for vectors of

@@ -53,9 +53,9 @@ impl Spreads {
         body.into_iter().map(|s| s.map_exprs(&mut |e| e.rewrite(&mut one))).collect()
     }
 
-    /// The accumulator of a value spread over a row.
+    /// The accumulator of a value spread over a row, or over a longer one.
     fn of(&mut self, value: &Expr, row: &Band, names: &mut Names) -> AccId {
-        if let Some(known) = self.found.iter().find(|known| known.value == *value && known.row == *row) {
+        if let Some(known) = self.found.iter().find(|known| known.begins_with(value, row)) {
             return known.acc;
         }
         let acc = names.acc();
@@ -80,6 +80,19 @@ impl Spreads {
             out.extend(loops.around(vec![set]));
         }
         out
+    }
+}
+
+impl Spread {
+    /// Returns true if the first elements are those of a value over a row with as many outputs.
+    fn begins_with(&self, value: &Expr, row: &Band) -> bool {
+        let ([(outer, extent), inner @ ..], [(other, fewer), others @ ..]) = (&self.row.loops[..], &row.loops[..])
+        else {
+            return false;
+        };
+        let mut renamed = value.clone();
+        renamed.each_index_mut(&mut |index| index.substitute(*other, &Index::term(*outer, 1)));
+        inner == others && fewer <= extent && renamed == self.value
     }
 }
 
