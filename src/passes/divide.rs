@@ -28,7 +28,8 @@ fn most_operations(vectors: Vectors) -> u64 {
 /// ```
 ///
 /// A statement of many operations keeps its division: of more than 5, or 16 on processors whose division is slow
-/// ([`Vectors::slow_division`]). The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more parameter. See
+/// ([`Vectors::slow_division`]). The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more
+/// parameter. See
 /// [`math::quotient`] for what a generator makes of it.
 ///
 /// Legal because the operation gives the bits of a division.

@@ -26,7 +26,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// output names the operation itself in both cases.
 ///
 /// The vectors of a wide function are wider; they convert between f32 and f16 and from bf16, and have the minimum and
-/// maximum of floats. A definition whose operations differ there gets a name of its own, such as `finish.wide`.
+/// maximum of floats. Vectors with masks multiply by a power of two in one instruction, and there the lower limit of an
+/// exponential's argument becomes the mask of its result. A definition whose operations differ there gets a name of its
+/// own, such as `finish.wide`:
+///
+/// ```text
+/// def f(v0: f32) -> f32 {
+///   let v1 = select(lt(v0, -120.0:f32), -120.0:f32, v0)
+///   scale(.., ..)
+/// }
+/// ->
+/// def f.wide(v0: f32) -> f32 {
+///   let v1 = v0
+///   select(lt(v0, -120.0:f32), 0.0:f32, scale(.., ..))
+/// }
+/// ```
 ///
 /// In a nest that a caller gives, statements of later passes may stand already. The place of an element in its line
 /// becomes 0, so that no bits depend on an address. A transpose becomes loads of its columns, which are split as other
