@@ -153,7 +153,7 @@ impl Moments {
         let rounding = match certain {
             true => Real::ZERO,
             false => {
-                let underflow = acc.tiny().times(Real::from(1.0 + merges));
+                let underflow = acc.tiny().times(Real::from(1.0 + merges / 2.0));
                 spread.times(acc.units(80.0 + 6.0 * merges.sqrt() + 3.0 * merges)).plus(underflow)
             }
         };

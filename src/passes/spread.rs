@@ -2,7 +2,7 @@
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "the pass asks for loops; all else stays as it is")]
 
-use super::spreads::{Fixed, Spreads};
+use super::spreads::{Fixed, Spreads, walks_as_row};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
 use cranefold_ir::analysis::{Access, Band, is_straight, partition, renamed, substitute, visit_accesses};
@@ -189,16 +189,17 @@ fn without_unused(stmt: Stmt, row: &Band, nest: &Nest) -> Stmt {
 /// stand, and elements that lie otherwise are not copied to be read once.
 fn is_row_of_lanes(l: &Loop) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
-    let Extent::Const(outputs) = inner.extent else { return false };
+    let (Extent::Const(lanes), Extent::Const(outputs)) = (l.extent, inner.extent) else { return false };
+    let row = Band { loops: vec![(l.var, lanes), (inner.var, outputs)] };
     let mut walks_on = true;
     inner.body.iter().flat_map(Stmt::exprs).for_each(|e| {
         e.visit(&mut |e| {
             let (Expr::Load(.., index) | Expr::Read(.., index)) = e else { return };
-            let [outer, own] = [l.var, inner.var].map(|var| index.coefficient(var));
-            walks_on &= outer == 0 || own == 0 || outer == outputs as i64 * own;
+            let differs = row.loops.iter().all(|&(var, _)| index.coefficient(var) != 0);
+            walks_on &= !differs || walks_as_row(index, &row);
         })
     });
-    l.var.over == Over::Lane && l.extent != Extent::Const(1) && is_row(l) && walks_on
+    l.var.over == Over::Lane && lanes > 1 && is_row(l) && walks_on
 }
 
 /// Returns true if a loop over lanes or positions is directly around one over neighbouring outputs, too few for vectors of

@@ -97,7 +97,7 @@ impl Spread {
 }
 
 /// Returns true if an index of a row's variables steps through its loops as through one.
-fn walks_as_row(index: &Index, row: &Band) -> bool {
+pub(super) fn walks_as_row(index: &Index, row: &Band) -> bool {
     let position = row.position();
     let step = row.loops.last().map_or(0, |&(var, _)| index.coefficient(var));
     row.loops.iter().all(|&(var, _)| index.coefficient(var) == step * position.coefficient(var))

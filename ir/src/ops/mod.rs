@@ -140,6 +140,18 @@ impl fmt::Display for Form {
 }
 
 impl Row {
+    /// Returns true if no element is above the first result, which is a NaN if one of them is.
+    ///
+    /// ```
+    /// use cranefold_ir::ops::find;
+    ///
+    /// assert!(find("max").is_some_and(|row| row.gives_greatest()));
+    /// assert!(!find("linf").is_some_and(|row| row.gives_greatest()));
+    /// ```
+    pub fn gives_greatest(&self) -> bool {
+        matches!(self.name, "max" | "sum_exp")
+    }
+
     /// Returns true if the row takes elements of this type.
     pub fn takes(&self, dtype: DType) -> bool {
         if !self.text.is_empty() {

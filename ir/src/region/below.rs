@@ -56,7 +56,7 @@ impl Body {
         let Some(Value::Reduction(r)) = self.definitions.iter().find(|d| is_it(d)).map(|d| &d.value) else {
             return false;
         };
-        let is_greatest = r.call.as_row().is_some_and(|row| matches!(row.name, "max" | "sum_exp"));
+        let is_greatest = r.call.as_row().is_some_and(|row| row.gives_greatest());
         is_greatest && r.over.is_none() && self.meant(&r.of.root) == self.meant(value)
     }
 
