@@ -90,10 +90,35 @@ impl Inst {
     /// The use of the first operand. Under a mask, lanes outside the mask keep their values.
     pub fn first(&self) -> First {
         let row = self.opcode.row();
-        let keeps = self.mask.is_some() && !self.zeroing && matches!(row.masking, Masking::Merges(_));
+        let keeps = || self.mask.is_some() && !self.zeroing && matches!(row.masking, Masking::Merges(_));
         match row.shape.first {
-            First::Def if keeps => First::Mod,
+            First::Def if keeps() => First::Mod,
             first => first,
+        }
+    }
+
+    /// Calls `f` on every register that the instruction reads.
+    pub fn uses(&self, mut f: impl FnMut(Reg)) {
+        let skipped = usize::from(matches!(self.args[0], Arg::Reg(..)) && self.first() == First::Def);
+        for arg in &self.args[skipped..] {
+            match *arg {
+                Arg::Reg(reg, _) | Arg::Mem(reg, _) => f(reg),
+                Arg::Pool(..) | Arg::Imm(_) => {}
+                Arg::None => break,
+            }
+        }
+        if let Some(mask) = self.mask {
+            f(mask);
+        }
+    }
+
+    /// The register that the instruction writes, and true if it reads it before.
+    pub fn def(&self) -> Option<(Reg, bool)> {
+        let Arg::Reg(reg, _) = self.args[0] else { return None };
+        match self.first() {
+            First::Def => Some((reg, false)),
+            First::Mod => Some((reg, true)),
+            First::Use => None,
         }
     }
 
@@ -237,24 +262,19 @@ impl MachineProgram {
 impl Item {
     /// Calls `f` on every register that the item reads.
     pub fn uses(&self, mut f: impl FnMut(Reg)) {
-        let mut arg = |a: &Arg| match *a {
-            Arg::Reg(reg, _) | Arg::Mem(reg, _) => f(reg),
-            _ => {}
-        };
         match self {
-            Item::Inst(i) => {
-                let skipped = usize::from(i.first() == First::Def && matches!(i.args[0], Arg::Reg(..)));
-                i.args[skipped..].iter().for_each(&mut arg);
-                i.mask.into_iter().for_each(f);
-            }
+            Item::Inst(inst) => inst.uses(f),
             Item::Copy { from, .. } => f(*from),
             Item::Quotient { a, b, y, .. } => [*a, *b, *y].into_iter().for_each(f),
             Item::Fma { a, b, c, .. } => {
-                arg(b);
-                arg(c);
+                for arg in [b, c] {
+                    if let Arg::Reg(reg, _) | Arg::Mem(reg, _) = *arg {
+                        f(reg);
+                    }
+                }
                 f(*a);
             }
-            _ => {}
+            Item::Enter(_) | Item::Leave | Item::Jump(..) | Item::Label(_) => {}
         }
     }
 
@@ -295,14 +315,7 @@ impl Item {
     /// The register that the item writes, and true if the item reads it before.
     pub fn def(&self) -> Option<(Reg, bool)> {
         match self {
-            Item::Inst(inst) => {
-                let Arg::Reg(reg, _) = inst.args[0] else { return None };
-                match inst.first() {
-                    First::Def => Some((reg, false)),
-                    First::Mod => Some((reg, true)),
-                    First::Use => None,
-                }
-            }
+            Item::Inst(inst) => inst.def(),
             Item::Copy { to, .. } | Item::Fma { to, .. } | Item::Quotient { to, .. } => Some((*to, false)),
             _ => None,
         }

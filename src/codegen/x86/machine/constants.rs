@@ -174,19 +174,20 @@ fn rewrite(
     entries.sort_by_key(|&(entry, _)| entry);
     let mut entries = entries.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len() + constants.len());
-    for (at, item) in items.into_iter().enumerate() {
+    for (at, &item) in items.iter().enumerate() {
         while let Some((_, home)) = entries.next_if(|&(entry, _)| entry == at) {
             load(program, tier, home.reg, &constants[home.constant].1, pool, &mut out);
         }
-        let mut used: SmallVec<[Reg; 4]> = SmallVec::new();
+        let mut used: SmallVec<[(Reg, usize); 4]> = SmallVec::new();
         item.uses(|r| {
-            if index.of(r).is_some() && !used.contains(&r) {
-                used.push(r);
+            if let Some(n) = index.of(r)
+                && !used.contains(&(r, n))
+            {
+                used.push((r, n));
             }
         });
         let mut item = item;
-        for reg in used {
-            let n = index.of(reg).expect("the register of a constant");
+        for (reg, n) in used {
             let holds = |home: &&Home| home.constant == n && (home.span.start..=home.span.end).contains(&(at as u32));
             if let Some(home) = homes.iter().find(holds) {
                 item = renamed(item, reg, home.reg);

@@ -186,7 +186,7 @@ impl Writer<'_> {
 
     fn item(&mut self, item: &Item) -> Result<(), Refused> {
         match *item {
-            Item::Inst(inst) => self.inst(inst),
+            Item::Inst(ref inst) => self.inst(inst, None),
             Item::Copy { to, from } => self.copy(to, from),
             Item::Fma { to, a, b, c, double } => self.fma(to, a, b, c, double),
             Item::Quotient { .. } => unreachable!("its instructions were written by `quotients`"),
@@ -264,29 +264,25 @@ impl Writer<'_> {
         let factors = [Arg::Reg(a, self.tier.view()), b, c];
         let (copied, inst) = replacing(to, factors, double, self.homes, self.tier);
         match (copied, self.homes.of(to)) {
-            (Some(from), Home::Frame(_)) => self.inst_of(inst, Some(from)),
+            (Some(from), Home::Frame(_)) => self.inst(&inst, Some(from)),
             (Some(from), _) => {
                 self.copy(to, from)?;
-                self.inst(inst)
+                self.inst(&inst, None)
             }
-            (None, _) => self.inst(inst),
+            (None, _) => self.inst(&inst, None),
         }
-    }
-
-    fn inst(&mut self, inst: Inst) -> Result<(), Refused> {
-        self.inst_of(inst, None)
     }
 
     /// Writes an instruction; operands in the frame are memory or pass through scratch registers. If there is `first`, the
     /// operand that the instruction replaces begins with its value.
-    fn inst_of(&mut self, inst: Inst, first: Option<Reg>) -> Result<(), Refused> {
-        if let Some((reg, _)) = Item::Inst(inst).def()
+    fn inst(&mut self, inst: &Inst, first: Option<Reg>) -> Result<(), Refused> {
+        if let Some((reg, _)) = inst.def()
             && self.homes.of(reg) == Home::None
         {
             // A result that is never read needs no instruction.
             return Ok(());
         }
-        let spilled = Spilled::of(&inst, self.program, self.homes);
+        let spilled = Spilled::of(inst, self.program, self.homes);
         let mut scratch: [Vec<(Reg, u8)>; 3] = Default::default();
         for &reg in &spilled.loaded {
             let number = self.scratch(reg, &mut scratch);

@@ -205,7 +205,7 @@ fn chosen_order(run: &Run, room: usize, registers: &mut Registers) -> Option<Vec
     if chains.vectors <= room && may(chains) {
         return Some(order);
     }
-    let (late, _) = ordered(run, Way { late: true, ..way }, registers);
+    let late = Graph::of(run, Way { late: true, ..way }, registers).order();
     let late_live = at_once(run, late.iter().copied(), registers);
     let (order, live) = if late_live.vectors < chains.vectors { (late, late_live) } else { (order, chains) };
     if !may(live) {
@@ -232,13 +232,15 @@ fn by_chains(run: &Run, registers: &mut Registers) -> (Way, Vec<u32>, u32) {
     let kinds = run.facts.iter().filter_map(|facts| facts.memory.map(|(_, stores)| stores));
     // No load stands behind a store.
     if !kinds.is_sorted() {
-        let (order, cycles) = ordered(run, apart, registers);
+        let graph = Graph::of(run, apart, registers);
+        let cycles = graph.cycles();
         if cycles > LONG {
-            return (apart, order, cycles);
+            return (apart, graph.order(), cycles);
         }
     }
-    let (order, cycles) = ordered(run, together, registers);
-    (together, order, cycles)
+    let graph = Graph::of(run, together, registers);
+    let cycles = graph.cycles();
+    (together, graph.order(), cycles)
 }
 
 /// Facts of each register in a run; none between runs.
@@ -313,138 +315,164 @@ impl Edges {
     }
 }
 
-/// The order of a run, and the cycles of its longest chain.
-fn ordered(run: &Run, Way { by_object, late }: Way, registers: &mut Registers) -> (Vec<u32>, u32) {
-    let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(4 * run.len());
-    let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if late { run.len() } else { 0 }];
-    let mut waits = vec![0u32; run.len()];
-    let is_late: Vec<bool> = (0..run.len()).map(|at| late && only_begins(run, at)).collect();
-    let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
-        edges.push((from as u32, Edge { to: to as u32, latency: latency as u16, reads }));
-        if reads && is_late[from] {
-            loaded_by[to].push(from);
-        }
-        waits[to] += 1;
-    };
-    let Registers { writer, last_read, .. } = registers;
-    // The item of each read, and the read of the same value before it.
-    let mut reads: Vec<(u32, Option<u32>)> = Vec::with_capacity(run.reads.len());
-    // Stores keep their order, and come after the loads before them.
-    let (mut stores, mut loads): (Vec<Store>, Vec<usize>) = (vec![], vec![]);
-    let mut last_general: Option<usize> = None;
-    for (at, &Facts { writes, memory, .. }) in run.facts.iter().enumerate() {
-        for reg in run.reads(at) {
-            let n = reg.0 as usize;
-            if let Some(from) = writer[n] {
-                edge_of(from as usize, at, run.facts[from as usize].latency, true);
+/// The items of a run, and which wait for which in a way to order them.
+struct Graph {
+    /// The number of items that each waits for.
+    waits: Vec<u32>,
+    after: Edges,
+    /// Cycles of the longest chain that begins at each item's end.
+    length: Vec<u32>,
+    /// True for each item that stands before the first instruction that needs it.
+    is_late: Vec<bool>,
+    /// For each item, the late ones whose results it reads; empty if none is late.
+    loaded_by: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn of(run: &Run, Way { by_object, late }: Way, registers: &mut Registers) -> Graph {
+        let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(4 * run.len());
+        let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if late { run.len() } else { 0 }];
+        let mut waits = vec![0u32; run.len()];
+        let is_late: Vec<bool> = (0..run.len()).map(|at| late && only_begins(run, at)).collect();
+        let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
+            edges.push((from as u32, Edge { to: to as u32, latency: latency as u16, reads }));
+            if reads && is_late[from] {
+                loaded_by[to].push(from);
             }
-            reads.push((at as u32, last_read[n].replace(reads.len() as u32)));
-        }
-        let mut edge = |from: usize, to: usize, latency: u32| edge_of(from, to, latency, false);
-        if let Some(reg) = writes {
-            let n = reg.0 as usize;
-            let mut read = last_read[n].take();
-            while let Some((reader, before)) = read.map(|read| reads[read as usize]) {
-                if reader as usize != at {
-                    edge(reader as usize, at, 0);
+            waits[to] += 1;
+        };
+        let Registers { writer, last_read, .. } = registers;
+        // The item of each read, and the read of the same value before it.
+        let mut reads: Vec<(u32, Option<u32>)> = Vec::with_capacity(run.reads.len());
+        // Stores keep their order, and come after the loads before them.
+        let (mut stores, mut loads): (Vec<Store>, Vec<usize>) = (vec![], vec![]);
+        let mut last_general: Option<usize> = None;
+        for (at, &Facts { writes, memory, .. }) in run.facts.iter().enumerate() {
+            for reg in run.reads(at) {
+                let n = reg.0 as usize;
+                if let Some(from) = writer[n] {
+                    edge_of(from as usize, at, run.facts[from as usize].latency, true);
                 }
-                read = before;
+                reads.push((at as u32, last_read[n].replace(reads.len() as u32)));
             }
-            if let Some(from) = writer[n].replace(at as u32).filter(|&from| from as usize != at) {
-                edge(from as usize, at, 1);
-            }
-        }
-        match memory {
-            Some((address, true)) => {
-                loads.drain(..).for_each(|load| edge(load, at, 0));
-                stores.last().iter().for_each(|store| edge(store.at, at, u32::from(!by_object)));
-                stores.push(Store { address, at, base_by: writer[address.base.0 as usize] });
-            }
-            Some((address, false)) => {
-                let may_change = |store: &&Store| {
-                    let is_same = store.address.base == address.base;
-                    let is_same = is_same && store.base_by == writer[address.base.0 as usize];
-                    !by_object || run.program.may_overlap(store.address, address, is_same)
-                };
-                stores.iter().rev().find(may_change).iter().for_each(|store| edge(store.at, at, 1));
-                loads.push(at);
-            }
-            None => {}
-        }
-        let stores_memory = matches!(memory, Some((_, true)));
-        // Instructions on general registers share the flags.
-        let general = match writes {
-            Some(reg) => run.class(reg) == Class::General,
-            None => !stores_memory,
-        };
-        if general {
-            if let Some(before) = last_general {
-                edge(before, at, 0);
-            }
-            last_general = Some(at);
-        }
-    }
-    run.reads.iter().for_each(|reg| last_read[reg.0 as usize] = None);
-    run.facts.iter().filter_map(|facts| facts.writes).for_each(|reg| writer[reg.0 as usize] = None);
-    let after = Edges::of(&edges, run.len());
-    let mut length = vec![0u32; run.len()];
-    for at in (0..run.len()).rev() {
-        let through = |edge: &Edge| length[edge.to as usize] + u32::from(edge.latency);
-        length[at] = after.from(at).iter().map(through).max().unwrap_or(0);
-    }
-    // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
-    // ready.
-    let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::with_capacity(run.len());
-    let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::with_capacity(run.len());
-    let mut time = vec![0u32; run.len()];
-    (0..run.len()).filter(|&at| waits[at] == 0).for_each(|at| later.push(Reverse((0, at))));
-    let (mut now, mut begun) = (0, 0);
-    let mut out = Vec::with_capacity(run.len());
-    // Late items that may begin: what reads them is ready too.
-    let mut put_off: BTreeSet<usize> = BTreeSet::new();
-    while out.len() < run.len() {
-        while let Some(&Reverse((at_time, at))) = later.peek() {
-            if at_time > now {
-                break;
-            }
-            later.pop();
-            ready.push((length[at], Reverse(at)));
-        }
-        let next = ready.pop().map(|(_, Reverse(at))| at);
-        let Some(next) = next.or_else(|| put_off.first().copied().filter(|_| later.is_empty())) else {
-            now = later.peek().map_or(now, |&Reverse((at_time, _))| at_time);
-            begun = 0;
-            continue;
-        };
-        let mut release = |at: usize, now: u32, is_released: &dyn Fn(&Edge) -> bool| {
-            for edge in after.from(at).iter().filter(|edge| is_released(edge)) {
-                let to = edge.to as usize;
-                time[to] = time[to].max(now + u32::from(edge.latency));
-                waits[to] -= 1;
-                if waits[to] == 0 {
-                    later.push(Reverse((time[to], to)));
+            let mut edge = |from: usize, to: usize, latency: u32| edge_of(from, to, latency, false);
+            if let Some(reg) = writes {
+                let n = reg.0 as usize;
+                let mut read = last_read[n].take();
+                while let Some((reader, before)) = read.map(|read| reads[read as usize]) {
+                    if reader as usize != at {
+                        edge(reader as usize, at, 0);
+                    }
+                    read = before;
+                }
+                if let Some(from) = writer[n].replace(at as u32).filter(|&from| from as usize != at) {
+                    edge(from as usize, at, 1);
                 }
             }
-        };
-        if is_late[next] && put_off.insert(next) {
-            release(next, now, &|edge| edge.reads);
-            continue;
+            match memory {
+                Some((address, true)) => {
+                    loads.drain(..).for_each(|load| edge(load, at, 0));
+                    stores.last().iter().for_each(|store| edge(store.at, at, u32::from(!by_object)));
+                    stores.push(Store { address, at, base_by: writer[address.base.0 as usize] });
+                }
+                Some((address, false)) => {
+                    let may_change = |store: &&Store| {
+                        let is_same = store.address.base == address.base;
+                        let is_same = is_same && store.base_by == writer[address.base.0 as usize];
+                        !by_object || run.program.may_overlap(store.address, address, is_same)
+                    };
+                    stores.iter().rev().find(may_change).iter().for_each(|store| edge(store.at, at, 1));
+                    loads.push(at);
+                }
+                None => {}
+            }
+            let stores_memory = matches!(memory, Some((_, true)));
+            // Instructions on general registers share the flags.
+            let general = match writes {
+                Some(reg) => run.class(reg) == Class::General,
+                None => !stores_memory,
+            };
+            if general {
+                if let Some(before) = last_general {
+                    edge(before, at, 0);
+                }
+                last_general = Some(at);
+            }
         }
-        let loaded = loaded_by.get(next).into_iter().flatten().copied();
-        for at in loaded.chain([next]) {
-            if is_late[at] && !put_off.remove(&at) {
+        run.reads.iter().for_each(|reg| last_read[reg.0 as usize] = None);
+        run.facts.iter().filter_map(|facts| facts.writes).for_each(|reg| writer[reg.0 as usize] = None);
+        let after = Edges::of(&edges, run.len());
+        let mut length = vec![0u32; run.len()];
+        for at in (0..run.len()).rev() {
+            let through = |edge: &Edge| length[edge.to as usize] + u32::from(edge.latency);
+            length[at] = after.from(at).iter().map(through).max().unwrap_or(0);
+        }
+        Graph { waits, after, length, is_late, loaded_by }
+    }
+
+    /// Cycles of the longest chain.
+    fn cycles(&self) -> u32 {
+        self.length.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The order of the items.
+    fn order(self) -> Vec<u32> {
+        let Graph { mut waits, after, length, is_late, loaded_by } = self;
+        let items = waits.len();
+        // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
+        // ready.
+        let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::with_capacity(items);
+        let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::with_capacity(items);
+        let mut time = vec![0u32; items];
+        (0..items).filter(|&at| waits[at] == 0).for_each(|at| later.push(Reverse((0, at))));
+        let (mut now, mut begun) = (0, 0);
+        let mut out = Vec::with_capacity(items);
+        // Late items that may begin: what reads them is ready too.
+        let mut put_off: BTreeSet<usize> = BTreeSet::new();
+        while out.len() < items {
+            while let Some(&Reverse((at_time, at))) = later.peek() {
+                if at_time > now {
+                    break;
+                }
+                later.pop();
+                ready.push((length[at], Reverse(at)));
+            }
+            let next = ready.pop().map(|(_, Reverse(at))| at);
+            let Some(next) = next.or_else(|| put_off.first().copied().filter(|_| later.is_empty())) else {
+                now = later.peek().map_or(now, |&Reverse((at_time, _))| at_time);
+                begun = 0;
+                continue;
+            };
+            let mut release = |at: usize, now: u32, is_released: &dyn Fn(&Edge) -> bool| {
+                for edge in after.from(at).iter().filter(|edge| is_released(edge)) {
+                    let to = edge.to as usize;
+                    time[to] = time[to].max(now + u32::from(edge.latency));
+                    waits[to] -= 1;
+                    if waits[to] == 0 {
+                        later.push(Reverse((time[to], to)));
+                    }
+                }
+            };
+            if is_late[next] && put_off.insert(next) {
+                release(next, now, &|edge| edge.reads);
                 continue;
             }
-            out.push(at as u32);
-            begun += 1;
-            release(at, now, &|edge| !is_late[at] || !edge.reads);
-            if begun == WIDTH {
-                now += 1;
-                begun = 0;
+            let loaded = loaded_by.get(next).into_iter().flatten().copied();
+            for at in loaded.chain([next]) {
+                if is_late[at] && !put_off.remove(&at) {
+                    continue;
+                }
+                out.push(at as u32);
+                begun += 1;
+                release(at, now, &|edge| !is_late[at] || !edge.reads);
+                if begun == WIDTH {
+                    now += 1;
+                    begun = 0;
+                }
             }
         }
+        out
     }
-    (out, length.into_iter().max().unwrap_or(0))
 }
 
 /// Returns true if an item only begins the life of a vector: it loads one, or copies a constant.

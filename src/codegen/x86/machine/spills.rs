@@ -26,13 +26,12 @@ impl Spilled {
             return spilled;
         }
         let lies_in_frame = |reg: Reg| matches!(homes.of(reg), Home::Frame(_));
-        let item = Item::Inst(*inst);
-        item.uses(|reg| {
+        inst.uses(|reg| {
             if inst.opcode != Opcode::Zero && lies_in_frame(reg) && !spilled.loaded.contains(&reg) {
                 spilled.loaded.push(reg);
             }
         });
-        let result = item.def().filter(|&(reg, _)| lies_in_frame(reg));
+        let result = inst.def().filter(|&(reg, _)| lies_in_frame(reg));
         spilled.stored = result.map(|(reg, _)| reg);
         if let Some(place) = inst.foldable()
             && let Arg::Reg(reg, _) = inst.args[place]
