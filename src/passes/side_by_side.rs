@@ -41,6 +41,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 ///
 /// `merge_loops` makes one loop of the two innermost.
 ///
+/// Values of the elements that are kept for later visits lie as the elements do: the rows of all slices for a step, then
+/// those for the next.
+///
 /// Legal because iterations of the tile's loops write different elements, once each has its own part of every
 /// accumulator: a part of each block where blocks merge, so that a merge takes the states of all slices at once. A loop
 /// that holds anything else stays where it is.
@@ -66,10 +69,21 @@ struct Moved<'n> {
 #[derive(Clone, Copy)]
 struct Own {
     dtype: DType,
-    /// The elements that lie side by side with those of other slices: of a block's state, or all.
+    /// The elements that lie side by side with those of other slices: of a block's state, of a row of values that are kept,
+    /// or all.
     elems: u64,
-    /// True if blocks have a part each, which merge.
-    merges: bool,
+    parts: Parts,
+}
+
+/// The parts of an accumulator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// All of it.
+    One,
+    /// The states of a block, which merge.
+    Blocks,
+    /// A row of elements: a step or a position takes one.
+    Rows,
 }
 
 /// The place of a statement.
@@ -93,14 +107,21 @@ fn moved(l: &Loop, names: &mut Names) -> Option<Vec<Stmt>> {
 /// The accumulators declared in the body; `None` if something in it has to stay in one slice.
 fn own(body: &[Stmt]) -> Option<FxHashMap<AccId, Own>> {
     let (mut own, mut merged): (FxHashMap<AccId, Own>, FxHashMap<AccId, u64>) = Default::default();
+    let mut extents: FxHashMap<LoopVar, u64> = FxHashMap::default();
     let mut is_plain = true;
     let mut see = |s: &Stmt| match s {
-        Stmt::Acc { acc, dtype, len, .. } => _ = own.insert(*acc, Own { dtype: *dtype, elems: *len, merges: false }),
+        Stmt::Acc { acc, dtype, len, .. } => {
+            own.insert(*acc, Own { dtype: *dtype, elems: *len, parts: Parts::One });
+        }
         Stmt::Merge { accs, elems, .. } => {
             accs.iter().for_each(|&acc| is_plain &= merged.insert(acc, *elems).is_none_or(|other| other == *elems));
         }
-        Stmt::For(_) | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } => {}
-        Stmt::Fold { .. } => {}
+        Stmt::For(l) => {
+            if let Extent::Const(extent) = l.extent {
+                extents.insert(l.var, extent);
+            }
+        }
+        Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::Fold { .. } => {}
         Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Select { .. } | Stmt::Wide { .. } => is_plain = false,
         Stmt::Transpose(_)
         | Stmt::TransposedStore(_)
@@ -109,22 +130,52 @@ fn own(body: &[Stmt]) -> Option<FxHashMap<AccId, Own>> {
         | Stmt::Prefetch { .. } => is_plain = false,
     };
     body.iter().for_each(|s| s.visit(&mut see));
+    for (acc, elems) in rows(body, &extents) {
+        if let Some(own) = own.get_mut(&acc) {
+            (own.elems, own.parts) = (elems, Parts::Rows);
+        }
+    }
     for (acc, elems) in merged {
         let own = own.get_mut(&acc)?;
-        (own.elems, own.merges) = (elems, true);
+        (own.elems, own.parts) = (elems, Parts::Blocks);
     }
     is_plain.then_some(own)
+}
+
+/// The accumulators of which all elements are read and set row by row, each with the elements of its rows: of every index,
+/// one variable walks a row, and the rest counts rows.
+fn rows(body: &[Stmt], extents: &FxHashMap<LoopVar, u64>) -> FxHashMap<AccId, u64> {
+    let mut rows: FxHashMap<AccId, Option<u64>> = FxHashMap::default();
+    let row_of = |index: &Index| {
+        let (along, _) = index.terms().find(|&(_, c)| c == 1)?;
+        let elems = *extents.get(&along)?;
+        let is_row = |of: i64| of % elems as i64 == 0;
+        let counts_rows = index.terms().all(|(var, c)| var == along || is_row(c));
+        (elems > 1 && counts_rows && is_row(index.offset)).then_some(elems)
+    };
+    let mut see = |acc, access: Access<'_>| {
+        let row = match access {
+            Access::Declared => return,
+            Access::Read(index) | Access::Set(index) => row_of(index),
+            Access::Combined | Access::Transposed | Access::Stored | Access::Selected => None,
+        };
+        let known = rows.entry(acc).or_insert(row);
+        *known = known.filter(|_| *known == row);
+    };
+    body.iter().for_each(|s| visit_accesses(s, &mut see));
+    rows.into_iter().filter_map(|(acc, row)| Some((acc, row?))).collect()
 }
 
 impl Moved<'_> {
     /// The index, in the accumulator of all slices, of an element of the current slice's.
     fn widened(&self, acc: AccId, index: Index) -> Index {
         let Some(own) = self.own.get(&acc) else { return index };
-        let (block, element) = match own.merges {
-            true => split_block(&index, own.elems, |var| var.over == Over::Block),
-            false => (Index::default(), index),
+        let (part, element) = match own.parts {
+            Parts::One => (Index::default(), index),
+            Parts::Blocks => split_block(&index, own.elems, |var| var.over == Over::Block),
+            Parts::Rows => split_block(&index, own.elems, |_| true),
         };
-        block.times(self.band.count() as i64).add(&self.band.position()).times(own.elems as i64).add(&element)
+        part.times(self.band.count() as i64).add(&self.band.position()).times(own.elems as i64).add(&element)
     }
 
     /// The statements with the tile's loops inside loops over blocks, steps and positions.
