@@ -4,7 +4,7 @@
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
-use super::{LANES, tiled, vector_bytes};
+use super::{LANES, LANES_OF_LONG, tiled, vector_bytes};
 use crate::problem::IndexBox;
 use crate::vectors::Vectors;
 
@@ -19,9 +19,6 @@ const MOST_WITH_POSITIONS: u64 = 15;
 
 /// The same of states of two bytes: of 15, maxima of bf16 took 1.4 times as long, of 16 four times.
 const MOST_OF_HALVES: u64 = 8;
-
-/// The same of states of eight bytes: of 16, standard deviations took twice as long.
-const MOST_OF_DOUBLES: u64 = 8;
 
 /// The least bytes of a state's values: sums of bytes took four times as long as along the outputs.
 const LEAST_BYTES: u64 = 2;
@@ -44,16 +41,16 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     let columns = inner.extent.checked_mul(facts.problem.count)?;
     let most = match (facts.value_bytes, facts.problem.takes_position) {
         (2, _) => MOST_OF_HALVES,
-        (8, _) => MOST_OF_DOUBLES,
-        (_, true) => MOST_WITH_POSITIONS,
-        (_, false) => MOST_COLUMNS,
+        (..5, true) => MOST_WITH_POSITIONS,
+        _ => MOST_COLUMNS,
     };
     let slices: &IndexBox = &facts.problem.slices[number];
     let [.., across, _] = &slices.dims[..] else { return None };
     let mut inputs = facts.problem.inputs.iter().zip(&across.stride.inputs).filter(|(input, _)| input.mapped);
     let are_rows = inputs.all(|(_, &stride)| stride == columns as i64);
-    let fits = inner.extent <= MOST_BETWEEN && columns <= most && extent >= LANES;
-    (fits && are_rows).then_some(Tile { var, by: LANES, transform: Transform::Across })
+    let by = if facts.value_bytes > 4 { LANES_OF_LONG } else { LANES };
+    let fits = inner.extent <= MOST_BETWEEN && columns <= most && extent >= by;
+    (fits && are_rows).then_some(Tile { var, by, transform: Transform::Across })
 }
 
 /// The cost: vectors are full, and each is transposed.

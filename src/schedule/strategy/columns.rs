@@ -92,14 +92,15 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         true => facts.input_bytes as f64 / (piece_bytes * schedule.jam) as f64 * machine.begin_ns(facts.bytes),
         false => 0.0,
     };
-    // Few columns do not fill a vector, and each group of them ends by itself.
+    // Few columns fill a vector or two, and each group of them ends by itself.
     let lanes = (vector_bytes(schedule) / facts.value_bytes as f64).max(1.0);
-    let empty = (lanes / (whole * facts.tree.lanes_present()) as f64).max(1.0);
+    let of_vector = lanes / (whole * facts.tree.lanes_present()) as f64;
+    let empty = of_vector.max(1.0);
     let is_visited_again = facts.waits || facts.written.is_some() || !facts.later.is_empty();
-    let ends_ns = match (empty > 1.0, is_visited_again) {
-        (false, _) => 0.0,
-        (true, false) => GROUP_NS,
-        (true, true) => machine.wait_ns / 2.0,
+    let ends_ns = match is_visited_again || facts.problem.takes_position {
+        true if of_vector >= 0.5 => machine.wait_ns / 2.0,
+        false if of_vector > 1.0 => GROUP_NS,
+        _ => 0.0,
     };
     // Results of few columns leave lanes of a vector empty.
     let vectors = whole as f64 / lanes;

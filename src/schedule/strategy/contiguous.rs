@@ -38,7 +38,11 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let at_once = schedule.in_flight * schedule.interleave;
     let (end, waits) = (end(facts), facts.waits);
-    cost_of(facts, schedule, &Way { at_once, runs_of: None, pushed_bytes: 0.0, end, waits, folding: 1.0 })
+    cost_of(
+        facts,
+        schedule,
+        &Way { at_once, runs_of: None, pushed_bytes: 0.0, end, waits, folding: 1.0, reads_on: false },
+    )
 }
 
 /// The differences between strategies that walk slices.
@@ -55,6 +59,8 @@ pub(super) struct Way {
     pub waits: bool,
     /// The slowdown of reading by folds.
     pub folding: f64,
+    /// True if the next slices are read while elements are read again.
+    pub reads_on: bool,
 }
 
 /// The end of a slice.
@@ -109,7 +115,7 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let drives_out =
         level < Level::Memory && positions::level(facts, schedule).is_some_and(|slices| slices > Level::L1);
     let astray = is_beyond || drives_out;
-    let (idle, asking) = looking_again(facts, schedule, level, astray);
+    let (idle, asking) = if way.reads_on { (1.0, 1.0) } else { looking_again(facts, schedule, level, astray) };
     // Interleaved blocks end together. From memory, reading takes longer than their ends.
     let waiting = match way.waits && level < Level::Memory {
         true => slices * tree.blocks() as f64 / schedule.interleave as f64,

@@ -3,14 +3,15 @@
 use super::super::Schedule;
 use super::super::cost::Visit;
 use super::super::facts::{Facts, Later};
-use super::{Strategy, vector_bytes};
+use super::super::machine::Level;
+use super::{Strategy, side_by_side, vector_bytes};
 
 /// The visits: each reads slices again, from the cache that holds those which are taken at once.
 pub(super) fn visits(facts: &Facts, schedule: &Schedule) -> Vec<Visit> {
     let machine = &facts.machine;
     let slice_bytes = facts.bytes / facts.slices.max(1);
     let level = machine.level(slice_bytes.saturating_mul(slices_together(facts, schedule)));
-    let reading_ns = facts.bytes as f64 / machine.read_rate[level as usize];
+    let reading_ns = facts.bytes as f64 / machine.read_rate[level as usize] * parts(facts, schedule, level);
     let waits_alone = matches!(Strategy::of(facts, schedule), Strategy::Contiguous | Strategy::Runs);
     let of = |later: &Later| {
         let operations = facts.elements() / lanes(facts, schedule, later.value_bytes) * later.operations as f64;
@@ -37,14 +38,21 @@ pub(super) fn slices_together(facts: &Facts, schedule: &Schedule) -> u64 {
     at_once.saturating_mul(schedule.interleave).min(facts.slices).max(1)
 }
 
-/// The elements in a vector of values of so many bytes. Runs of memory that do not stand beside one another are vectors
-/// of their own.
+/// The slowdown of reading and writing, of data at a level, where slices are visited by parts of rows.
+pub(super) fn parts(facts: &Facts, schedule: &Schedule, level: Level) -> f64 {
+    match Strategy::of(facts, schedule) {
+        Strategy::SideBySide => side_by_side::parts(facts, schedule, level),
+        _ => 1.0,
+    }
+}
+
+/// The elements in a vector of values of so many bytes. Slices that are walked one by one, and runs of memory that do not
+/// stand beside one another, end with a vector of their own.
 pub(super) fn lanes(facts: &Facts, schedule: &Schedule, value_bytes: u64) -> f64 {
     let most = vector_bytes(schedule) / value_bytes as f64;
-    match facts.runs(0) {
-        Some(runs) if Strategy::of(facts, schedule).is_of_one_slice() => {
-            most.min(runs.bytes as f64 / facts.element_bytes as f64)
-        }
-        _ => most,
+    if !Strategy::of(facts, schedule).is_of_one_slice() {
+        return most;
     }
+    let run = facts.runs(0).map_or(facts.problem.count, |runs| runs.bytes / facts.element_bytes).max(1) as f64;
+    run / (run / most).ceil()
 }

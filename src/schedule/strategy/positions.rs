@@ -4,7 +4,7 @@ use super::super::Schedule;
 use super::super::cost::{Cost, Visit};
 use super::super::facts::{Facts, Written, run_bytes};
 use super::super::machine::{Level, Machine};
-use super::later::{lanes, slices_together};
+use super::later::{lanes, parts, slices_together};
 use super::vector_bytes;
 use crate::problem::Problem;
 use crate::vectors::Vectors;
@@ -83,8 +83,8 @@ pub(super) fn visit(facts: &Facts, schedule: &Schedule) -> Option<Visit> {
     let level = level(facts, schedule)?;
     let more_ns = facts.bytes as f64 / machine.read_rate[all as usize] - machine.read_ns(facts.bytes);
     let read_bytes = if schedule.write_first { 0 } else { written.read_bytes };
-    let reading_ns = read_bytes as f64 / machine.read_rate[level as usize];
-    let storing_ns = written.bytes as f64 / write_rate(machine, schedule, all);
+    let reading_ns = read_bytes as f64 / machine.read_rate[level as usize] * parts(facts, schedule, level);
+    let storing_ns = written.bytes as f64 / write_rate(machine, schedule, all) * parts(facts, schedule, all);
     let operations = facts.elements() / lanes(facts, schedule, VALUE_BYTES) * written.operations as f64;
     Some(Visit {
         name: "outputs".into(),

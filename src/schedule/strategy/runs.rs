@@ -39,6 +39,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
         end: contiguous::end(facts),
         waits: facts.waits,
         folding: 1.0,
+        reads_on: false,
     };
     contiguous::cost_of(facts, schedule, &way)
 }

@@ -4,7 +4,7 @@ use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
 use super::contiguous::{self, End, Way};
-use super::tiled;
+use super::{tiled, vector_bytes};
 use crate::vectors::Vectors;
 
 /// The most steps of a slice whose fold is shared: sums of f32 in slices of 32 ran at 110 GB/s instead of 51, in slices
@@ -13,6 +13,9 @@ const MOST_STEPS: u64 = 4;
 
 /// The same where the end of a slice waits for a result: `var` of rows of 80 floats took 32 us that way, alone 56.
 const MOST_WAITED_STEPS: u64 = 16;
+
+/// Bytes of slices so short that processors read the next ones while they read one again.
+const NEAR_BYTES: u64 = 256;
 
 /// The fewest lanes of a slice that fold together with those of others.
 const FEWEST_PRESENT: u64 = 4;
@@ -39,12 +42,16 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let by = contiguous::outputs_of(facts, schedule).by;
     let filled = by as f64 / by.next_multiple_of(in_vector) as f64;
     let waited_ns = machine.shared_fold_ops * facts.values() * facts.phases as f64 / machine.vector_ops / filled;
+    let slice = facts.problem.count * facts.value_bytes;
+    let is_part = facts.element_bytes > 1 && facts.value_bytes > 2 && (slice as f64) < vector_bytes(schedule);
+    let part_ns = if is_part { machine.part_of_vector_ns } else { 0.0 };
     let way = Way {
         at_once: by,
         runs_of: None,
         pushed_bytes: 0.0,
-        end: End { waited_ns, fold_ns: 0.0 },
+        end: End { waited_ns: waited_ns + part_ns, fold_ns: 0.0 },
         waits: false,
+        reads_on: facts.slice_bytes() <= NEAR_BYTES,
         folding: machine.reading_shared_folds[machine.level(facts.bytes) as usize],
     };
     contiguous::cost_of(facts, schedule, &way)

@@ -3,7 +3,7 @@
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop};
 use super::super::{Schedule, Tile, Transform};
-use super::{LANES, gathering_ops, tiled, vector_bytes, vector_outputs};
+use super::{LANES, LANES_OF_LONG, gathering_ops, tiled, vector_bytes, vector_outputs};
 use crate::vectors::Vectors;
 
 /// The most elements of a slice that is a lane of vectors of 512 bits, if an element costs little: slices of 16 ran at
@@ -11,8 +11,13 @@ use crate::vectors::Vectors;
 pub(super) const SHORT: u64 = 16;
 
 /// The same where an element takes many operations, or is visited several times, and no position is written:
-/// log_sum_exp of rows of 28 took 84 us that way, one by one 132.
-const HEAVY: u64 = 32;
+/// log_sum_exp of rows of 28 took 84 us that way, one by one 132. `argmax` of rows of 31 took 6.3 us, of rows of 32, whose
+/// elements come by another way, 10.7, and 5.3 where the lanes of several rows fold together.
+const HEAVY: u64 = 31;
+
+/// Bytes of the pieces between which moves choose. Single bytes, and values beside
+/// positions, become as long first.
+const PIECE_BYTES: u64 = 4;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     tiled(facts, plain, |number| tile(facts, plain.width, number)).into_iter().collect()
@@ -23,13 +28,14 @@ const FEWEST: u64 = 3;
 
 /// The tile of a box of short slices.
 pub(super) fn tile(facts: &Facts, width: u32, number: usize) -> Option<Tile> {
-    let vector = vector_outputs(width);
+    let is_wide = vector_outputs(width) == LANES;
+    let vector = if is_wide && facts.value_bytes > 4 { LANES_OF_LONG } else { vector_outputs(width) };
     let is_heavy = facts.phases > 1 || facts.written.is_none();
     let by = match facts.problem.count {
         2..=4 if facts.is_light => LANES,
         2..=8 => vector,
-        9..=SHORT if vector == LANES && (facts.is_light || is_heavy) => vector,
-        9..=HEAVY if vector == LANES && is_heavy && facts.written.is_none() => vector,
+        9..=SHORT if is_wide && (facts.is_light || is_heavy) => vector,
+        9..=HEAVY if is_wide && is_heavy && facts.written.is_none() => vector,
         _ => return None,
     };
     let &OutputLoop { var, extent, .. } = facts.loops[number].last()?;
@@ -61,13 +67,15 @@ fn narrow_outputs(facts: &Facts, width: u32) -> Option<u64> {
     moves.then_some(u64::from(width / 8) / facts.state_bytes)
 }
 
-/// The cost: gathering the elements of a vector takes an operation for each halving of their distance. Vectors at the
-/// end of a row are not full.
+/// The cost: gathering the elements of a vector takes an operation for each halving of their distance in memory. Vectors
+/// at the end of a row are not full.
 pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let machine = &facts.machine;
     let empty = emptiness(facts, schedule);
     let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
-    let moves = f64::from(facts.problem.count.next_power_of_two().ilog2());
+    let becomes_long = facts.element_bytes == 1 || facts.problem.takes_position;
+    let bytes = if becomes_long { facts.element_bytes.max(PIECE_BYTES) } else { facts.element_bytes };
+    let moves = ((facts.problem.count * bytes) as f64 / PIECE_BYTES as f64).max(1.0).log2();
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: (operations + gathering_ops(facts, schedule, moves)) * empty / machine.vector_ops,
