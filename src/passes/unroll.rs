@@ -127,12 +127,14 @@ impl Hot {
         hot
     }
 
-    /// Returns true if a loop outside of steps touches states of steps, and all of those fit the registers.
+    /// Returns true if a loop outside of steps touches states of steps, declared before it, and all of those fit the
+    /// registers.
     fn ends_steps(&self, l: &Loop, target: Vectors) -> bool {
         let vector_bytes = u64::from(target.bits / 8);
         let states: u64 =
             touched(&l.body).iter().filter_map(|acc| self.accs.get(acc)).map(|b| b.div_ceil(vector_bytes)).sum();
-        !self.loops.contains(&l.var) && (1..=target.registers()).contains(&states)
+        let declares = l.body.iter().any(|s| matches!(s, Stmt::Acc { .. }));
+        !declares && !self.loops.contains(&l.var) && (1..=target.registers()).contains(&states)
     }
 }
 

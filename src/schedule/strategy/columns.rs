@@ -77,7 +77,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
     let in_registers = tile <= in_registers(facts, schedule);
     // Each accumulator is initialised, visited once in so many steps, and read at the end.
-    let visits = match in_registers && !facts.problem.takes_position {
+    let visits = match in_registers {
         true => 0.0,
         false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.jam) + 1) as f64,
     };
