@@ -62,8 +62,9 @@ const STEP_OPS: u64 = 32;
 ///
 /// It is written out whole if it is short enough for its states to live in registers, or most of them.
 ///
-/// Accumulators whose every index has become constant live in registers. A loop over elements of accumulators that no
-/// loop over steps touches runs seldom and stays a loop. Folds that several outputs share run often.
+/// Accumulators whose every index has become constant live in registers. A loop that ends slices is therefore unrolled even
+/// if it does much, where the states of their steps fit. A loop over elements of accumulators that no loop over steps
+/// touches runs seldom and stays a loop. Folds that several outputs share run often.
 ///
 /// Legal because the order of iterations does not change.
 pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
@@ -102,7 +103,7 @@ fn rebinds(body: &[Stmt], n: u64, bound: &FxHashMap<LoopVar, u64>) -> bool {
     others.filter_map(Stmt::bound_loop_var).any(|var| n > 1 || bound.get(&var) > Some(&1))
 }
 
-/// What loops over steps hold.
+/// The accumulators and the loops inside loops over steps.
 #[derive(Default)]
 struct Hot {
     /// The accumulators, with the bytes of each.
@@ -114,14 +115,17 @@ impl Hot {
     fn of(nest: &Nest) -> Hot {
         let mut hot = Hot::default();
         let mut bytes: FxHashMap<AccId, u64> = FxHashMap::default();
-        nest.visit(&mut |s| match s {
-            Stmt::For(l) if l.var.over == Over::Step => {
+        nest.visit(&mut |s| {
+            if let Stmt::Acc { acc, dtype, len, .. } = s {
+                bytes.insert(*acc, len * dtype.bytes());
+            }
+            if let Stmt::For(l) = s
+                && l.var.over == Over::Step
+            {
                 hot.accs.extend(touched(&l.body).into_iter().map(|acc| (acc, 0)));
                 let mut see = |s: &Stmt| hot.loops.extend(if let Stmt::For(l) = s { Some(l.var) } else { None });
                 l.body.iter().for_each(|s| s.visit(&mut see));
             }
-            Stmt::Acc { acc, dtype, len, .. } => _ = bytes.insert(*acc, len * dtype.bytes()),
-            _ => {}
         });
         hot.accs.iter_mut().for_each(|(acc, all)| *all = bytes.get(acc).copied().unwrap_or(0));
         hot
@@ -130,7 +134,7 @@ impl Hot {
     /// Returns true if a loop outside of steps touches states of steps, declared before it, and all of those fit the
     /// registers.
     fn ends_steps(&self, l: &Loop, target: Vectors) -> bool {
-        let vector_bytes = u64::from(target.bits / 8);
+        let vector_bytes = u64::from(target.bits / 8).max(1);
         let states: u64 =
             touched(&l.body).iter().filter_map(|acc| self.accs.get(acc)).map(|b| b.div_ceil(vector_bytes)).sum();
         let declares = l.body.iter().any(|s| matches!(s, Stmt::Acc { .. }));

@@ -105,8 +105,8 @@ pub struct Machine {
     /// Operations per slice by which several slices fold a value together: two moves.
     pub shared_fold_ops: f64,
     /// Time in ns to load a slice of fewer elements than a vector has, of more than a byte each and with values of more
-    /// than two, beyond the time of a whole vector: sums of 1,000 rows of 12 bf16 took 0.6 us more than of rows of 16, of rows of 14 f32 0.4, on a core that
-    /// others slowed down by 1.6.
+    /// than two, beyond the time of a whole vector: sums of 1,000 rows of 12 bf16 took 0.6 us more than of rows of 16, of
+    /// rows of 14 f32 0.4, on a core that others slowed down by 1.6.
     pub part_of_vector_ns: f64,
     /// Operations that gather the elements of a vector which lie a line of memory apart.
     pub transpose_ops: f64,

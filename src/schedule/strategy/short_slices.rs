@@ -15,8 +15,7 @@ pub(super) const SHORT: u64 = 16;
 /// elements come by another way, 10.7, and 5.3 where the lanes of several rows fold together.
 const HEAVY: u64 = 31;
 
-/// Bytes of the pieces between which moves choose. Single bytes, and values beside
-/// positions, become as long first.
+/// Bytes of the pieces between which moves choose. Single bytes, and values beside positions, become as long first.
 const PIECE_BYTES: u64 = 4;
 
 pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
