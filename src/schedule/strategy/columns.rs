@@ -76,8 +76,9 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let slices = facts.slices as f64;
     let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
     let in_registers = tile <= in_registers(facts, schedule);
-    // Each accumulator is initialised, visited once in so many steps, and read at the end.
-    let visits = match in_registers {
+    // Each accumulator is initialised, visited once in so many steps, and read at the end. Positions of bytes pass through
+    // memory.
+    let visits = match in_registers && !(facts.problem.takes_position && facts.element_bytes == 1) {
         true => 0.0,
         false => 2.0 * slices * (facts.problem.count.div_ceil(schedule.jam) + 1) as f64,
     };
