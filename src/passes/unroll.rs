@@ -108,6 +108,7 @@ fn rebinds(body: &[Stmt], n: u64, bound: &FxHashMap<LoopVar, u64>) -> bool {
 struct Hot {
     /// The accumulators, with the bytes of each.
     accs: FxHashMap<AccId, u64>,
+    /// The variables of the loops.
     loops: FxHashSet<LoopVar>,
 }
 

@@ -42,8 +42,8 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let by = contiguous::outputs_of(facts, schedule).by;
     let filled = by as f64 / by.next_multiple_of(in_vector) as f64;
     let waited_ns = machine.shared_fold_ops * facts.values() * facts.phases as f64 / machine.vector_ops / filled;
-    let slice = facts.problem.count * facts.value_bytes;
-    let is_part = facts.element_bytes > 1 && facts.value_bytes > 2 && (slice as f64) < vector_bytes(schedule);
+    let slice = facts.problem.count as f64 * facts.value_bytes as f64;
+    let is_part = facts.element_bytes > 1 && facts.value_bytes > 2 && slice < vector_bytes(schedule);
     let part_ns = if is_part { machine.part_of_vector_ns } else { 0.0 };
     let way = Way {
         at_once: by,

@@ -74,7 +74,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let operations = facts.vectors(vector_bytes(schedule)) * facts.operations as f64;
     let becomes_long = facts.element_bytes == 1 || facts.problem.takes_position;
     let bytes = if becomes_long { facts.element_bytes.max(PIECE_BYTES) } else { facts.element_bytes };
-    let moves = ((facts.problem.count * bytes) as f64 / PIECE_BYTES as f64).max(1.0).log2();
+    let moves = (facts.problem.count as f64 * bytes as f64 / PIECE_BYTES as f64).max(1.0).log2();
     Cost {
         reading_ns: machine.read_ns(facts.bytes),
         computing_ns: (operations + gathering_ops(facts, schedule, moves)) * empty / machine.vector_ops,
