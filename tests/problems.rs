@@ -194,3 +194,20 @@ fn malformed_boxes_are_refused() {
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
+
+#[test]
+fn axes_over_which_nothing_is_reduced_leave_no_trace() {
+    let cases = [
+        ("x:f32[2,6,4,8], m:f32[2,1,4,1]", "1,3", "(x - m) / m, exp(x)"),
+        ("x:f32[4,6], m:f32[1,6]", "0", "old(0) + x * m"),
+        ("x:bf16[4,6], h:f32[4,1]", "1", "bf16(x + h), f32(position(1))"),
+        ("x:f32[4,1], h:f32[1,6]", "0", "x + h"),
+    ];
+    for (inputs, axes, body) in cases {
+        let of = |axes: &str| problem(&format!("region {inputs} axes=[{axes}] {{ {body} }}"));
+        assert_eq!(of(axes), of(""), "{inputs} over {axes}: {body}");
+    }
+    // A value of the slice is another one where nothing is reduced.
+    let of_slices = |axes: &str| problem(&format!("region x:f32[4,6], m:f32[4,1] axes=[{axes}] {{ x * m, m }}"));
+    assert_ne!(of_slices("1"), of_slices(""));
+}

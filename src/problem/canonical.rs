@@ -34,6 +34,8 @@ impl Problem {
     }
 
     fn made(spec: &Spec, by_shape: bool) -> Problem {
+        let unreduced = spec.unreduced();
+        let spec = unreduced.as_ref().unwrap_or(spec);
         let work = if let Some(body) = spec.body() {
             let body = body.canonical();
             body.row_alone().map_or_else(|| Work::Region(body), Work::Reduce)

@@ -5,6 +5,7 @@
 mod build;
 mod check;
 mod text;
+mod unreduced;
 
 pub use build::RegionBuilder;
 pub(super) use build::{RegionTexts, built, text};
