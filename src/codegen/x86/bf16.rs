@@ -1,12 +1,9 @@
 //! Conversions between f32 and bf16, whose bits are the upper half of an f32's.
 
-use super::machine::code::{Arg, Class, Constant, Inst, Reg, View, masked_load};
+use super::machine::code::{Arg, Class, Constant, Inst, Reg, View};
 use super::machine::table::Opcode;
 use super::{Generator, Val, ValuePlace};
-use cranefold_ir::{DType, Scalar};
-
-/// The predicate of `vcmpps` that holds where an operand is a NaN.
-const UNORDERED: i64 = 3;
+use cranefold_ir::DType;
 
 impl Generator<'_> {
     /// Converts from bf16. What was rounded to bf16 just before is still in lanes of an f32.
@@ -41,20 +38,18 @@ impl Generator<'_> {
     }
 
     /// Converts to bf16, to nearest even, in AVX-512: adds to the bits a half of the last place where that place is odd, and
-    /// one less where it is even. A carry runs into the exponent, up to infinity; of a NaN the result is the canonical one.
+    /// one less where it is even. A carry runs into the exponent, up to infinity, and leaves the canonical NaN what it is.
     pub(super) fn bf16_of(&mut self, a: Val, to: Option<Reg>) -> Val {
-        let x = self.reg(a);
-        let [one, less] = [1, 0x7fff].map(|bits| self.splat(bits, 4));
-        let nan = self.program.reg(Class::Mask);
-        let last_place = self.by_number(Opcode::Vpsrld, x, 16);
-        let odd = self.both(Opcode::Vpand, last_place, one);
-        let sum = self.both(Opcode::Vpaddd, x, less);
-        let rounded = self.both(Opcode::Vpaddd, sum, odd);
-        let args = [Arg::Reg(nan, View::K), self.full(x), self.full(x), Arg::Imm(UNORDERED)];
-        self.emit(Inst::new(Opcode::Vcmpps, &args));
-        let canonical = self.constant_reg(Scalar::nan(DType::F32));
-        let args = [self.full(rounded), self.full(canonical)];
-        self.emit(Inst::new(masked_load(4), &args).masked(nan, false));
+        let from = self.reg(a);
+        let [last_place, one, less] = [1 << 16, 1, 0x7fff].map(|bits| self.splat(bits, 4));
+        let x = self.vector();
+        let x = self.unless_nan(from, DType::F32, x);
+        let odd = self.program.reg(Class::Mask);
+        let args = [Arg::Reg(odd, View::K), self.full(x), self.full(last_place)];
+        self.emit(Inst::new(Opcode::Vptestmd, &args));
+        let rounded = self.both(Opcode::Vpaddd, x, less);
+        let args = [self.full(rounded), self.full(rounded), self.full(one)];
+        self.emit(Inst::new(Opcode::Vpaddd, &args).masked(odd, false));
         // The upper half of lane n is element n.
         let places = self.table(|i| if i % 2 == 0 { (i + 1) as u8 % 32 } else { 0 });
         let result = self.target(to);

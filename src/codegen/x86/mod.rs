@@ -15,6 +15,7 @@ mod address;
 mod aligned;
 mod bf16;
 mod bytes;
+mod canonical;
 mod casts;
 mod cells;
 mod integers;

@@ -46,6 +46,9 @@ impl<'a> Values<'a> for Generator<'a> {
                 return self.rounded(value, *dtype, to).map(Some);
             }
         }
+        if let Some(value) = self.canonical(walk, (*op, args), params, to)? {
+            return Ok(Some(value));
+        }
         let Some((extreme, a, b)) = ops::lesser_or_greater(*op, args) else { return Ok(None) };
         let (a, b) = (walk.expr(self, a, params, None)?, walk.expr(self, b, params, None)?);
         Ok(Some(self.float_extreme(extreme, a, b, to)))

@@ -45,8 +45,8 @@ const FOR_CONSTANTS: usize = 2;
 const FOR_OTHERS: usize = 2;
 
 /// Orders each run of instructions without jumps inside loops: of the instructions whose operands are ready, first the
-/// one with the longest chain of dependent instructions. If that order needs too many registers, loads and
-/// copies of constants wait for the instructions that need them; if that order needs too many too, the run keeps its own.
+/// one with the longest chain of dependent instructions; copies of constants wait for the instructions that need them. If
+/// that order needs too many registers, loads wait too; if that order needs too many too, the run keeps its own.
 pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
@@ -126,6 +126,15 @@ impl<'p> Run<'p> {
 
     fn class(&self, reg: Reg) -> Class {
         self.program.classes[reg.0 as usize]
+    }
+
+    fn is_constant(&self, reg: Reg) -> bool {
+        self.program.constants.iter().any(|(constant, _)| *constant == reg)
+    }
+
+    /// Returns true for a copy of a constant, which takes no time: it is as good right before what needs it.
+    fn copies_constant(&self, at: usize) -> bool {
+        matches!(self.items[at], Item::Copy { from, .. } if self.is_constant(from))
     }
 }
 
@@ -220,7 +229,8 @@ fn chosen_order(run: &Run, room: usize, registers: &mut Registers) -> Option<Vec
 struct Way {
     /// A load waits for the last store to the same object; else for the last store.
     by_object: bool,
-    /// Loads and copies of constants stand before the first instruction that needs them; else where their chain says.
+    /// Loads stand before the first instruction that needs them, as copies of constants always do; else where their chain
+    /// says.
     late: bool,
 }
 
@@ -331,9 +341,10 @@ struct Graph {
 impl Graph {
     fn of(run: &Run, Way { by_object, late }: Way, registers: &mut Registers) -> Graph {
         let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(4 * run.len());
-        let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if late { run.len() } else { 0 }];
         let mut waits = vec![0u32; run.len()];
-        let is_late: Vec<bool> = (0..run.len()).map(|at| late && only_begins(run, at)).collect();
+        let is_late = |at: usize| (late || run.copies_constant(at)) && only_begins(run, at);
+        let is_late: Vec<bool> = (0..run.len()).map(is_late).collect();
+        let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if is_late.contains(&true) { run.len() } else { 0 }];
         let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
             edges.push((from as u32, Edge { to: to as u32, latency: latency as u16, reads }));
             if reads && is_late[from] {
@@ -482,8 +493,7 @@ fn only_begins(run: &Run, at: usize) -> bool {
     if run.class(to) != Class::Vector || !matches!(item, Item::Copy { .. } | Item::Inst(_)) {
         return false;
     }
-    let is_constant = |reg: Reg| run.program.constants.iter().any(|(constant, _)| *constant == reg);
-    let is_other = |&reg: &Reg| run.class(reg) != Class::General && !is_constant(reg);
+    let is_other = |&reg: &Reg| run.class(reg) != Class::General && !run.is_constant(reg);
     !run.reads(at).iter().any(is_other) && facts.memory.is_none_or(|(_, stores)| !stores)
 }
 

@@ -119,6 +119,8 @@ table! {
     Vscalefpd = BINARY, Merges(8), Each(8), [], [EVEX_Vscalefpd_zmm_k1z_zmm_zmmm512b64_er: 4];
     Vrangeps = BINARY_BY, Merges(4), Each(4), [], [EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae: 1];
     Vrangepd = BINARY_BY, Merges(8), Each(8), [], [EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae: 1];
+    Vfixupimmps = ONTO_BY, Merges(4), Each(4), [], [EVEX_Vfixupimmps_zmm_k1z_zmm_zmmm512b32_imm8_sae: 4];
+    Vfixupimmpd = ONTO_BY, Merges(8), Each(8), [], [EVEX_Vfixupimmpd_zmm_k1z_zmm_zmmm512b64_imm8_sae: 4];
 
     // `to = a * b + c`, rounded once; the digits say which operands are the factors and which is added.
     Vfmadd132ps = ONTO, Merges(4), Each(4),
@@ -189,6 +191,7 @@ table! {
     Vpcmpub = BINARY_BY, Holds, Whole, [], [EVEX_Vpcmpub_kr_k1_zmm_zmmm512_imm8: 1];
     Vpcmpuw = BINARY_BY, Holds, Whole, [], [EVEX_Vpcmpuw_kr_k1_zmm_zmmm512_imm8: 1];
     Vpcmpud = BINARY_BY, Holds, Each(4), [], [EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8: 1];
+    Vptestmd = BINARY, Holds, Each(4), [], [EVEX_Vptestmd_kr_k1_zmm_zmmm512b32: 3];
     Vpcmpuq = BINARY_BY, Holds, Each(8), [], [EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8: 1];
 
     // Selections.

@@ -111,6 +111,8 @@ rows! {
     EVEX_Vscalefpd_zmm_k1z_zmm_zmmm512b64_er = "EVEX.512.66.0F38.W1 2C /r", "RVM", 64, 8;
     EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae = "EVEX.512.66.0F3A.W0 50 /r ib", "RVMI", 64, 4;
     EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae = "EVEX.512.66.0F3A.W1 50 /r ib", "RVMI", 64, 8;
+    EVEX_Vfixupimmps_zmm_k1z_zmm_zmmm512b32_imm8_sae = "EVEX.512.66.0F3A.W0 54 /r ib", "RVMI", 64, 4;
+    EVEX_Vfixupimmpd_zmm_k1z_zmm_zmmm512b64_imm8_sae = "EVEX.512.66.0F3A.W1 54 /r ib", "RVMI", 64, 8;
     VEX_Vfmadd132ps_ymm_ymm_ymmm256 = "VEX.256.66.0F38.W0 98 /r", "RVM";
     EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er = "EVEX.512.66.0F38.W0 98 /r", "RVM", 64, 4;
     VEX_Vfmadd132pd_ymm_ymm_ymmm256 = "VEX.256.66.0F38.W1 98 /r", "RVM";
@@ -187,6 +189,7 @@ rows! {
     EVEX_Vpcmpub_kr_k1_zmm_zmmm512_imm8 = "EVEX.512.66.0F3A.W0 3E /r ib", "RVMI", 64;
     EVEX_Vpcmpuw_kr_k1_zmm_zmmm512_imm8 = "EVEX.512.66.0F3A.W1 3E /r ib", "RVMI", 64;
     EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8 = "EVEX.512.66.0F3A.W0 1E /r ib", "RVMI", 64, 4;
+    EVEX_Vptestmd_kr_k1_zmm_zmmm512b32 = "EVEX.512.66.0F38.W0 27 /r", "RVM", 64, 4;
     EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8 = "EVEX.512.66.0F3A.W1 1E /r ib", "RVMI", 64, 8;
     EVEX_Vpblendmb_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.W0 66 /r", "RVM", 64;
     EVEX_Vpblendmw_zmm_k1z_zmm_zmmm512 = "EVEX.512.66.0F38.W1 66 /r", "RVM", 64;
