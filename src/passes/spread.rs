@@ -36,8 +36,8 @@ const POSITIONS: u64 = 16;
 /// }
 /// ```
 ///
-/// A loop that writes positions is split first, so that sixteen positions of all slices are a row. Rows that directly follow
-/// a loop over steps, the steps that are left, share what is spread for it:
+/// A loop that writes positions is split first, so that sixteen positions of all slices are a row; one over outputs that
+/// are computed of inputs alone too, so that sixteen pixels of three channels are a row. Rows that directly follow a loop over steps, the steps that are left, share what is spread for it:
 ///
 /// ```text
 /// for l5 in 0..4 parallel { for i0 in 0..3 parallel { a1[3*l5 + i0] = add(a1[3*l5 + i0], sub(x0[3*l5 + i0 + 3072], a0[i0])) } }
@@ -72,7 +72,7 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
                 out.extend(rows.stmts());
                 out.extend(loops.into_iter().map(Stmt::For));
             }
-            Stmt::For(l) if l.var.over == Over::Position => {
+            Stmt::For(l) if l.var.over == Over::Position || is_row_of_elements(&l) => {
                 let mut rows = Rows::of(std::slice::from_ref(&l), nest, names);
                 let loops = rows.in_positions(l);
                 out.extend(rows.stmts());
@@ -141,7 +141,7 @@ impl<'n> Rows<'n> {
             }
             [Stmt::For(_)] if is_row(&l) && extent > POSITIONS => {
                 let (rows, rest) = (extent / POSITIONS, extent % POSITIONS);
-                let (var, outer) = (l.var, self.names.loop_over(Over::Position));
+                let (var, outer) = (l.var, self.names.loop_over(l.var.over));
                 self.inside.push(outer);
                 let within = substitute(l.body.clone(), var, &Index::term(outer, POSITIONS as i64).plus(var, 1));
                 let row = self.row(Loop::new(var, POSITIONS, LoopKind::Parallel, within));
@@ -202,8 +202,19 @@ fn is_row_of_lanes(l: &Loop) -> bool {
     l.var.over == Over::Lane && lanes > 1 && is_row(l) && walks_on
 }
 
-/// Returns true if a loop over lanes or positions is directly around one over neighbouring outputs, too few for vectors of
-/// their own, with a straight body that writes the elements of a row one behind the other.
+/// Returns true for a row of outputs that are computed of inputs alone: nothing is reduced.
+fn is_row_of_elements(l: &Loop) -> bool {
+    let [Stmt::For(inner)] = l.body.as_slice() else { return false };
+    let mut reads_buffers = true;
+    inner.body.iter().flat_map(Stmt::exprs).for_each(|e| {
+        e.visit(&mut |e| reads_buffers &= !matches!(e, Expr::Read(..)));
+    });
+    let writes_buffers = !inner.body.iter().any(|s| matches!(s, Stmt::Set { .. }));
+    l.var.over == Over::Output && reads_buffers && writes_buffers && is_row(l)
+}
+
+/// Returns true if a loop is directly around one over neighbouring outputs, too few for vectors of their own, with a straight
+/// body that writes the elements of a row one behind the other.
 fn is_row(l: &Loop) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
     let Extent::Const(outputs) = inner.extent else { return false };
@@ -214,7 +225,7 @@ fn is_row(l: &Loop) -> bool {
     });
     let filled = VECTOR_BYTES / written.max().unwrap_or(MOST_BYTES);
     let few = outputs < MANY && !outputs.is_multiple_of(filled);
-    let loops = matches!(l.var.over, Over::Lane | Over::Position) && inner.var.over == Over::Output;
+    let loops = l.var.over != Over::Step && inner.var.over == Over::Output;
     let walks_on = |index: &Index| index.coefficient(l.var) == outputs as i64 * index.coefficient(inner.var);
     let are_written = inner.body.iter().all(|s| match s {
         Stmt::Set { index, .. } | Stmt::Store { index, .. } => walks_on(index),
