@@ -126,7 +126,7 @@ pub const PASSES: &[Pass] = &[
         name: "spread",
         summary: "spread values of slices over the rows that lanes walk",
         because: "after reorder, which brings a tile's loops inside those over lanes; before merge_loops, which makes one loop of both",
-        relies_on: "loops over lanes or positions directly around one over outputs, with a straight body",
+        relies_on: "loops over lanes, positions or outputs directly around one over outputs, with a straight body",
         runs_on: RunsOn::Lowered,
         run: spread::spread,
     },

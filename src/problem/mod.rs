@@ -414,11 +414,6 @@ impl Problem {
         mapped
     }
 
-    /// The sort key of a dim: outermost first, and stride 0 before all.
-    pub(crate) fn rank_of(&self, dim: &Dim) -> Vec<u64> {
-        rank_of(dim, &self.mapped())
-    }
-
     /// The dims of a box of slices and of the first box of their elements, outermost first, each with true if it is
     /// reduced.
     pub fn dims(&self, slices: &IndexBox) -> Vec<(Dim, bool)> {
@@ -428,7 +423,8 @@ impl Problem {
         let mut dims: Vec<(Dim, bool)> = outside.iter().map(|d| (d.clone(), false)).collect();
         dims.extend(elements.iter().map(|d| (d.clone(), true)));
         if self.is_commutative() {
-            dims.sort_by_key(|(d, _)| self.rank_of(d));
+            let inputs = self.mapped();
+            dims.sort_by_key(|(d, _)| rank_of(d, &inputs));
         }
         dims.extend(inside.iter().map(|d| (d.clone(), false)));
         dims
@@ -451,7 +447,7 @@ fn dims_inside<'a>(slices: &'a [Dim], elements: &[IndexBox], inputs: &[usize]) -
 }
 
 /// The sort key of a dim by the strides of these inputs: outermost first, and stride 0 before all.
-fn rank_of(dim: &Dim, inputs: &[usize]) -> Vec<u64> {
+pub(crate) fn rank_of(dim: &Dim, inputs: &[usize]) -> SmallVec<[u64; 4]> {
     let rank = |stride: i64| if stride == 0 { 0 } else { u64::MAX - stride.unsigned_abs() };
     inputs.iter().map(|&i| rank(dim.stride.inputs[i])).collect()
 }

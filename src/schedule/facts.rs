@@ -5,7 +5,7 @@ use super::form::{finishing, operations};
 use super::machine::Machine;
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
-use crate::problem::{Dim, IndexBox, Problem};
+use crate::problem::{Dim, IndexBox, Problem, rank_of};
 use cranefold_ir::LoopVar;
 use cranefold_ir::ops::{Apply, Form, Group, Method, Phase};
 use cranefold_ir::region::Repeated;
@@ -329,7 +329,8 @@ impl<'p> Facts<'p> {
     pub fn runs(&self, number: usize) -> Option<Runs<'_>> {
         let (problem, slices) = (self.problem, &self.problem.slices[number]);
         let (elements, grid) = (problem.elements().first()?, self.tree.grids.first()?);
-        let rank = |d: &Dim| problem.rank_of(d);
+        let inputs = problem.mapped();
+        let rank = |d: &Dim| rank_of(d, &inputs);
         let outermost = rank(elements.dims.first()?);
         let outside = slices.dims.iter().take_while(|d| rank(d) <= outermost).count();
         let innermost = rank(slices.dims[outside..].last()?);

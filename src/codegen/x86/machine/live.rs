@@ -71,24 +71,36 @@ fn weight_in(loops: usize) -> f32 {
 
 /// The interval of each register; the registers in `fixed` hold a value from the start.
 pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) -> Vec<Interval> {
+    by_start(program, loops, fixed).0
+}
+
+/// The interval of each register, and the registers that occur in the order in which their intervals start; those in
+/// `fixed` hold a value from the start.
+pub fn by_start(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) -> (Vec<Interval>, Vec<Reg>) {
     let mut all = vec![Interval::default(); program.classes.len()];
-    for reg in fixed {
+    let mut order = Vec::with_capacity(all.len());
+    for &reg in fixed {
         all[reg.0 as usize].used = true;
+        order.push(reg);
     }
     let mut open: Vec<usize> = vec![];
     let mut next = 0;
     let mut weight = 1.0;
+    // The start of the innermost loop that is open.
+    let mut innermost = 0;
     for (at, item) in program.items.iter().enumerate() {
         match item {
             Item::Enter(_) => {
                 open.push(next);
                 next += 1;
                 weight = weight_in(open.len());
+                innermost = at as u32;
                 continue;
             }
             Item::Leave => {
                 open.pop();
                 weight = weight_in(open.len());
+                innermost = open.last().map_or(0, |&l| loops[l].start);
                 continue;
             }
             _ => {}
@@ -97,9 +109,13 @@ pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) ->
             let interval = &mut all[reg.0 as usize];
             if !interval.used {
                 *interval = Interval { start: at as u32, end: at as u32, weight: 0.0, used: true };
+                order.push(reg);
             }
-            let outside = open.iter().find(|&&l| loops[l].start > interval.start);
-            let end = outside.map_or(at as u32, |&l| loops[l].end);
+            let mut end = at as u32;
+            if innermost > interval.start {
+                let outside = open.iter().find(|&&l| loops[l].start > interval.start);
+                end = outside.map_or(end, |&l| loops[l].end);
+            }
             interval.end = interval.end.max(end);
             interval.weight += weight;
         };
@@ -108,5 +124,5 @@ pub fn intervals(program: &MachineProgram, loops: &[LoopSpan], fixed: &[Reg]) ->
             touch(reg);
         }
     }
-    all
+    (all, order)
 }

@@ -208,9 +208,12 @@ fn at_once(run: &Run, order: impl Iterator<Item = u32>, registers: &mut Register
 /// The new order of a run, in which at most `room` vectors are live at once if there is one; `None` for its own order.
 fn chosen_order(run: &Run, room: usize, registers: &mut Registers) -> Option<Vec<u32>> {
     let (way, order, cycles) = by_chains(run, registers);
+    let chains = at_once(run, order.iter().copied(), registers);
+    if chains.vectors <= room && chains.masks <= MASKS {
+        return Some(order);
+    }
     let own = at_once(run, 0..run.len() as u32, registers);
     let may = |live: AtOnce| own.masks > MASKS || live.masks <= MASKS;
-    let chains = at_once(run, order.iter().copied(), registers);
     if chains.vectors <= room && may(chains) {
         return Some(order);
     }
