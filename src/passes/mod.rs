@@ -205,16 +205,16 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "gather",
         summary: "bring elements into order a stretch of a slice at a time",
-        because: "after stream and interleave, whose loops read the stretches; before squares, which copies each of them",
+        because: "after stream and interleave, whose loops read the stretches; before squares, which walks each of them",
         relies_on: "parallel loops over positions that copy elements of inputs in row-major order, beside the loops that read them",
         runs_on: RunsOn::Lowered,
         run: gather::gather,
     },
     Pass {
         name: "squares",
-        summary: "copy matrices that lie across memory by squares",
+        summary: "walk matrices that lie across memory by squares",
         because: "before outline and vectorize, which make lanes of the loops inside squares",
-        relies_on: "parallel loops over positions, one directly inside the other, that copy elements of inputs",
+        relies_on: "parallel loops over positions that copy elements of inputs, or over outputs that are computed of inputs alone, one directly inside the other but for values of the outer one",
         runs_on: RunsOn::Lowered,
         run: squares::squares,
     },
@@ -311,8 +311,8 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Output,
         means: "an output dim; the schedule names tiles by such loops",
-        made_by: &["lower"],
-        asked_by: &["interchange", "interleave", "spread", "stream", "unroll", "vectorize"],
+        made_by: &["lower", "spread", "squares"],
+        asked_by: &["interchange", "interleave", "spread", "squares", "stream", "unroll", "vectorize"],
     },
     Role {
         over: Over::Block,

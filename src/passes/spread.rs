@@ -5,7 +5,9 @@
 use super::spreads::{Fixed, Spreads, walks_as_row};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Access, Band, is_straight, partition, renamed, substitute, visit_accesses};
+use cranefold_ir::analysis::{
+    Access, Band, is_elementwise, is_straight, partition, renamed, substitute, visit_accesses,
+};
 use cranefold_ir::{AccId, BufferRole, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use rustc_hash::FxHashSet;
 
@@ -205,12 +207,7 @@ fn is_row_of_lanes(l: &Loop) -> bool {
 /// Returns true for a row of outputs that are computed of inputs alone: nothing is reduced.
 fn is_row_of_elements(l: &Loop) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
-    let mut reads_buffers = true;
-    inner.body.iter().flat_map(Stmt::exprs).for_each(|e| {
-        e.visit(&mut |e| reads_buffers &= !matches!(e, Expr::Read(..)));
-    });
-    let writes_buffers = !inner.body.iter().any(|s| matches!(s, Stmt::Set { .. }));
-    l.var.over == Over::Output && reads_buffers && writes_buffers && is_row(l)
+    l.var.over == Over::Output && is_elementwise(&inner.body) && is_row(l)
 }
 
 /// Returns true if a loop is directly around one over neighbouring outputs, too few for vectors of their own, with a straight

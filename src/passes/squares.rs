@@ -1,17 +1,20 @@
-//! Copies matrices that lie across memory by squares.
+//! Walks matrices that lie across memory by squares.
 
 use super::short::SHORT;
 use crate::schedule::{Machine, Schedule};
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Band, renamed, rewrite, substitute};
+use cranefold_ir::analysis::{Band, is_elementwise, renamed, rewrite, substitute};
 use cranefold_ir::{Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 
 /// The fewest rows and columns for which squares are worthwhile.
 const FEW: u64 = 4;
 
-/// Walks elements of an input that are brought into the order of their positions by squares, where neighbours of one order
-/// lie apart in the other. A square takes whole lines of the input and of the accumulator; else each element would take
-/// a line of its own:
+/// The fewest channels of which planes are made, or that are made of planes.
+const FEW_CHANNELS: u64 = 2;
+
+/// Walks elements of an input that are brought into the order of their positions, or of an output, by squares, where
+/// neighbours of one order lie apart in the other. A square takes whole lines of the input and of what is written; else
+/// each element would take a line of its own:
 ///
 /// ```text
 /// for p0 in 0..256 parallel { for p1 in 0..512 parallel { a0[512*p0 + p1] = x0[p0 + 256*p1] } }
@@ -28,6 +31,9 @@ const FEW: u64 = 4;
 /// `vectorize` makes lanes of the innermost loop, `unroll` writes out the one around it, and `transpose` loads its columns
 /// together. Rows and columns that fill no square are walked by loops of their own.
 ///
+/// Outputs that are computed of inputs alone may be of a few channels, between which the elements of a plane lie in the input
+/// or in the output: then the square is as narrow as these are many, and lanes are pixels.
+///
 /// Legal because all iterations write different elements.
 pub fn squares(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     if !vectors.are_wide() {
@@ -37,45 +43,68 @@ pub fn squares(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     let body = std::mem::take(&mut nest.body);
     nest.body = rewrite(body, &mut |stmt| {
         let Stmt::For(l) = stmt else { return None };
-        Copies::of(l).map(|copies| copies.by_squares(&mut names))
+        Crossing::of(l).map(|crossing| crossing.by_squares(&mut names))
     });
     nest
 }
 
-/// Loops that copy elements, and the two by which neighbours lie apart.
-struct Copies {
+/// Loops that copy or compute elements, and the two by which neighbours lie apart.
+struct Crossing {
     /// The other loops, outermost first.
     others: Vec<(LoopVar, u64)>,
     /// The loop along the input, its extent, and that of a square.
     along: (LoopVar, u64, u64),
-    /// The same of the loop along the accumulator.
+    /// The same of the loop along what is written.
     across: (LoopVar, u64, u64),
+    /// True if lanes are neighbours of the input: there are too few of what is written.
+    lanes_along: bool,
     body: Vec<Stmt>,
 }
 
-impl Copies {
-    /// The copies of a loop with those in it; `None` if it does anything else, or neighbours lie side by side.
-    fn of(l: &Loop) -> Option<Copies> {
-        if l.var.over != Over::Position || l.kind != LoopKind::Parallel {
+impl Crossing {
+    /// The crossing of a loop with those in it; `None` if it does anything else, or neighbours lie side by side.
+    fn of(l: &Loop) -> Option<Crossing> {
+        if let Some(one) = sunk(l) {
+            return Crossing::of(&one);
+        }
+        let inner = innermost(l);
+        let is_copy = |s: &Stmt| matches!(s, Stmt::Set { value: Expr::Load(..), .. });
+        let few = match l.var.over {
+            Over::Position if inner.iter().all(is_copy) => FEW,
+            Over::Output if is_elementwise(inner) => FEW_CHANNELS,
+            _ => return None,
+        };
+        let mut written = inner.iter().filter_map(|s| match s {
+            Stmt::Set { index, value, .. } | Stmt::Store { index, value, .. } => Some((index, value.dtype().bytes())),
+            _ => None,
+        });
+        let (to, written_bytes) = written.next()?;
+        let across = neighbours(to)?;
+        if l.kind != LoopKind::Parallel || written.any(|(index, _)| neighbours(index) != Some(across)) {
             return None;
         }
-        let (band, body) = Band::of(l.clone())?;
-        let mut pairs = body.iter().map(|s| {
-            let Stmt::Set { index, value: Expr::Load(_, dtype, from), .. } = s else { return None };
-            Some((index, from, dtype.bytes()))
+        let mut crossed = None;
+        inner.iter().flat_map(Stmt::exprs).for_each(|e| {
+            e.visit(&mut |e| {
+                let Expr::Load(_, dtype, from) = e else { return };
+                let lie_apart = from.coefficient(across).unsigned_abs() > 1;
+                let along = neighbours(from).filter(|&along| lie_apart && along != across);
+                crossed = crossed.or(along.map(|along| (along, dtype.bytes())));
+            });
         });
-        let are_copies = pairs.clone().all(|pair| pair.is_some());
-        let (to, from, bytes) = pairs.next().flatten().filter(|_| are_copies)?;
+        let (along, read_bytes) = crossed?;
+        let (band, body) = Band::of(l.clone())?;
         let extent = |var: LoopVar| band.loops.iter().find(|(v, _)| *v == var).map(|&(_, extent)| extent);
-        let neighbours = |index: &Index| index.terms().find(|&(_, c)| c == 1).map(|(var, _)| var);
-        let (along, across) = (neighbours(from)?, neighbours(to)?);
-        let in_line = Machine::LINE_BYTES / bytes;
         let [along_extent, across_extent] = [extent(along)?, extent(across)?];
-        let lie_apart = from.coefficient(across).unsigned_abs() > 1 && along != across;
-        (lie_apart && along_extent >= FEW && across_extent >= FEW).then(|| Copies {
+        let in_line = Machine::LINE_BYTES / read_bytes.max(written_bytes);
+        let lanes_along = l.var.over == Over::Output && across_extent < in_line.min(along_extent);
+        let [lanes, others] = [in_line, in_line.min(SHORT)];
+        let [by_along, by_across] = if lanes_along { [lanes, others] } else { [others, lanes] };
+        (along_extent >= few && across_extent >= few).then(|| Crossing {
             others: band.loops.iter().copied().filter(|(var, _)| ![along, across].contains(var)).collect(),
-            along: (along, along_extent, in_line.min(SHORT).min(along_extent)),
-            across: (across, across_extent, in_line.min(across_extent)),
+            along: (along, along_extent, by_along.min(along_extent)),
+            across: (across, across_extent, by_across.min(across_extent)),
+            lanes_along,
             body,
         })
     }
@@ -86,7 +115,10 @@ impl Copies {
             for along in pieces(self.along, names) {
                 let mut body = substitute(self.body.clone(), self.across.0, &across.index);
                 body = substitute(body, self.along.0, &along.index);
-                let inside = [across.inside, along.inside];
+                let inside = match self.lanes_along {
+                    true => [along.inside, across.inside],
+                    false => [across.inside, along.inside],
+                };
                 for (var, extent) in inside.into_iter().chain(along.outside).chain(across.outside) {
                     body = vec![Stmt::For(Loop::new(var, extent, LoopKind::Parallel, body))];
                 }
@@ -98,6 +130,35 @@ impl Copies {
         }
         all
     }
+}
+
+/// The loop with the values that it computes of inputs before the loop in it, computed in that loop; `None` if there are none.
+fn sunk(l: &Loop) -> Option<Loop> {
+    let [before @ .., Stmt::For(inner)] = l.body.as_slice() else { return None };
+    let inside = sunk(inner);
+    let inner = inside.as_ref().unwrap_or(inner);
+    let values = before.iter().all(|s| matches!(s, Stmt::Let { .. } | Stmt::Call { .. }));
+    if before.is_empty() || !values || l.var.over != Over::Output || !is_elementwise(before) {
+        return inside.map(|inside| Loop { body: [before, &[Stmt::For(inside)]].concat(), ..l.clone() });
+    }
+    if inner.var.over != Over::Output || !is_elementwise(innermost(inner)) {
+        return None;
+    }
+    let body = before.iter().chain(&inner.body).cloned().collect();
+    Some(Loop { body: vec![Stmt::For(Loop { body, ..inner.clone() })], ..l.clone() })
+}
+
+/// The body inside a loop and those of the same range perfectly nested in it.
+fn innermost(l: &Loop) -> &[Stmt] {
+    match l.body.as_slice() {
+        [Stmt::For(inner)] if inner.var.over == l.var.over => innermost(inner),
+        body => body,
+    }
+}
+
+/// The loop along which neighbours are walked.
+fn neighbours(index: &Index) -> Option<LoopVar> {
+    index.terms().find(|&(_, c)| c == 1).map(|(var, _)| var)
 }
 
 /// A piece of a loop: whole squares, or what is left.
@@ -113,7 +174,7 @@ struct Piece {
 /// The pieces of a loop: its variable, its extent, and the iterations in a square.
 fn pieces((var, extent, by): (LoopVar, u64, u64), names: &mut Names) -> Vec<Piece> {
     let (whole, rest) = (extent / by, extent % by);
-    let squares = names.loop_over(Over::Position);
+    let squares = names.loop_over(var.over);
     let first = match whole {
         1 => Piece { index: Index::term(var, 1), inside: (var, by), outside: None },
         _ => Piece {

@@ -132,6 +132,15 @@ pub fn is_straight(body: &[Stmt]) -> bool {
     })
 }
 
+/// Returns true for a straight body that stores what it computes of buffers alone: it names no accumulator.
+pub fn is_elementwise(body: &[Stmt]) -> bool {
+    let mut reads_buffers = true;
+    body.iter().flat_map(Stmt::exprs).for_each(|e| {
+        e.visit(&mut |e| reads_buffers &= !matches!(e, Expr::Read(..)));
+    });
+    reads_buffers && is_straight(body) && !body.iter().any(|stmt| matches!(stmt, Stmt::Set { .. }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

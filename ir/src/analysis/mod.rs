@@ -17,7 +17,9 @@ mod neighbours;
 mod rewrite;
 mod split;
 
-pub use access::{Access, is_straight, mentions, reads, touched, visit_accesses, visit_exprs, visit_indices};
+pub use access::{
+    Access, is_elementwise, is_straight, mentions, reads, touched, visit_accesses, visit_exprs, visit_indices,
+};
 pub use band::{Band, Side};
 pub use neighbours::NeighbourSum;
 pub use rewrite::{Zone, map_accs, map_elements, renamed, rewrite, rewrite_zones, substitute};

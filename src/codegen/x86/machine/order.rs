@@ -7,7 +7,7 @@
 //! follows no other, and early loads fill the registers. Rows of 1,024 elements that lie 32 bytes apart took three
 //! times as long in another order.
 
-use super::code::{Address, Class, Item, MachineProgram, Reg};
+use super::code::{Address, Class, Inst, Item, MachineProgram, Reg};
 use super::live::{Interval, intervals, loops};
 use super::table::{Opcode, fma};
 use super::tier::Tier;
@@ -45,8 +45,8 @@ const FOR_CONSTANTS: usize = 2;
 const FOR_OTHERS: usize = 2;
 
 /// Orders each run of instructions without jumps inside loops: of the instructions whose operands are ready, first the
-/// one with the longest chain of dependent instructions; copies of constants wait for the instructions that need them. If
-/// that order needs too many registers, loads wait too; if that order needs too many too, the run keeps its own.
+/// one with the longest chain of dependent instructions. If that order needs too many registers, loads and copies of
+/// constants wait for the instructions that need them; if that order needs too many too, the run keeps its own.
 pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
@@ -132,9 +132,11 @@ impl<'p> Run<'p> {
         self.program.constants.iter().any(|(constant, _)| *constant == reg)
     }
 
-    /// Returns true for a copy of a constant, which takes no time: it is as good right before what needs it.
-    fn copies_constant(&self, at: usize) -> bool {
-        matches!(self.items[at], Item::Copy { from, .. } if self.is_constant(from))
+    /// Returns true for a copy onto which the next item fixes a number up: early copies would only take registers.
+    fn is_fixed_up(&self, at: usize) -> bool {
+        let Item::Copy { to, .. } = self.items[at] else { return false };
+        let fix = |inst: &Inst| matches!(inst.opcode, Opcode::Vfixupimmps | Opcode::Vfixupimmpd);
+        matches!(self.items.get(at + 1), Some(Item::Inst(inst)) if fix(inst) && inst.def() == Some((to, true)))
     }
 }
 
@@ -232,8 +234,7 @@ fn chosen_order(run: &Run, room: usize, registers: &mut Registers) -> Option<Vec
 struct Way {
     /// A load waits for the last store to the same object; else for the last store.
     by_object: bool,
-    /// Loads stand before the first instruction that needs them, as copies of constants always do; else where their chain
-    /// says.
+    /// Loads and copies of constants stand before the first instruction that needs them; else where their chain says.
     late: bool,
 }
 
@@ -345,7 +346,7 @@ impl Graph {
     fn of(run: &Run, Way { by_object, late }: Way, registers: &mut Registers) -> Graph {
         let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(4 * run.len());
         let mut waits = vec![0u32; run.len()];
-        let is_late = |at: usize| (late || run.copies_constant(at)) && only_begins(run, at);
+        let is_late = |at: usize| (late || run.is_fixed_up(at)) && only_begins(run, at);
         let is_late: Vec<bool> = (0..run.len()).map(is_late).collect();
         let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if is_late.contains(&true) { run.len() } else { 0 }];
         let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
