@@ -69,18 +69,16 @@ impl Crossing {
         }
         let inner = innermost(l);
         let is_copy = |s: &Stmt| matches!(s, Stmt::Set { value: Expr::Load(..), .. });
-        let few = match l.var.over {
-            Over::Position if inner.iter().all(is_copy) => FEW,
-            Over::Output if is_elementwise(inner) => FEW_CHANNELS,
-            _ => return None,
-        };
-        let mut written = inner.iter().filter_map(|s| match s {
-            Stmt::Set { index, value, .. } | Stmt::Store { index, value, .. } => Some((index, value.dtype().bytes())),
-            _ => None,
-        });
+        let copies = l.var.over == Over::Position && inner.iter().all(is_copy);
+        let computes = l.var.over == Over::Output && is_elementwise(inner);
+        let few = if copies { FEW } else { FEW_CHANNELS };
+        let mut written = inner.iter().filter_map(written);
         let (to, written_bytes) = written.next()?;
         let across = neighbours(to)?;
-        if l.kind != LoopKind::Parallel || written.any(|(index, _)| neighbours(index) != Some(across)) {
+        if !(copies || computes)
+            || l.kind != LoopKind::Parallel
+            || written.any(|(index, _)| neighbours(index) != Some(across))
+        {
             return None;
         }
         let mut crossed = None;
@@ -97,7 +95,7 @@ impl Crossing {
         let extent = |var: LoopVar| band.loops.iter().find(|(v, _)| *v == var).map(|&(_, extent)| extent);
         let [along_extent, across_extent] = [extent(along)?, extent(across)?];
         let in_line = Machine::LINE_BYTES / read_bytes.max(written_bytes);
-        let lanes_along = l.var.over == Over::Output && across_extent < in_line.min(along_extent);
+        let lanes_along = computes && across_extent < in_line.min(along_extent);
         let [lanes, others] = [in_line, in_line.min(SHORT)];
         let [by_along, by_across] = if lanes_along { [lanes, others] } else { [others, lanes] };
         (along_extent >= few && across_extent >= few).then(|| Crossing {
@@ -154,6 +152,12 @@ fn innermost(l: &Loop) -> &[Stmt] {
         [Stmt::For(inner)] if inner.var.over == l.var.over => innermost(inner),
         body => body,
     }
+}
+
+/// The place that a statement writes, and the bytes of its element.
+fn written(stmt: &Stmt) -> Option<(&Index, u64)> {
+    let (Stmt::Set { index, value, .. } | Stmt::Store { index, value, .. }) = stmt else { return None };
+    Some((index, value.dtype().bytes()))
 }
 
 /// The loop along which neighbours are walked.
