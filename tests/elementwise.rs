@@ -42,7 +42,7 @@ fn loops_without_reductions_have_the_interpreters_bits() {
                 let schedule: Schedule = format!("width={width} parts={parts}").parse().expect("a schedule");
                 let options = Options { schedule: Some(schedule), ..Options::default() };
                 let kernel = compiler.compile_with(&spec, &options).expect("a kernel");
-                let mut memory = Memory::of(&spec, kind, 9, (0, 0));
+                let memory = Memory::of(&spec, kind, 9, (0, 0));
                 let same = memory.run(&kernel).iter().zip(&expected).all(|(a, b)| a.bytes() == b.bytes());
                 assert!(same, "{spec}, {width} bits, {parts} parts, data {kind}");
             }
