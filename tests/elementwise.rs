@@ -1,5 +1,5 @@
-//! Regions that reduce nothing: pixels, planes, layouts and transposes have the interpreter's bits at all widths and in
-//! parts.
+//! Regions that reduce nothing: pixels, planes, layouts and transposes have the interpreter's bits at all widths, in
+//! parts, and where an output takes the place of an input.
 
 use cranefold::{Compiler, Options, Problem, Schedule, Spec, lower};
 use cranefold_fuzz::execute::Memory;
@@ -34,6 +34,7 @@ fn spec((operands, body): (&str, &str)) -> Spec {
 #[test]
 fn loops_without_reductions_have_the_interpreters_bits() {
     let compiler = Compiler::host().expect("this machine");
+    let mut replaced = 0;
     for spec in REGIONS.map(spec) {
         let naive = lower::lower(&Problem::of(&spec), "naive");
         for kind in [1, 2] {
@@ -45,7 +46,20 @@ fn loops_without_reductions_have_the_interpreters_bits() {
                 let memory = Memory::of(&spec, kind, 9, (0, 0));
                 let same = memory.run(&kernel).iter().zip(&expected).all(|(a, b)| a.bytes() == b.bytes());
                 assert!(same, "{spec}, {width} bits, {parts} parts, data {kind}");
+                for input in (0..spec.inputs().len()).filter(|&input| spec.may_replace(0, input)) {
+                    let over: Vec<_> = (0..spec.inputs().len()).map(|i| (i == input).then_some(0)).collect();
+                    let outputs = memory.over(&over).run_over(&kernel, &over);
+                    // What `old` reads is the input then.
+                    let expected = match spec.reads_old(0) {
+                        true => memory.over(&over).interpreted(&naive),
+                        false => expected.clone(),
+                    };
+                    let same = outputs.iter().zip(&expected).all(|(a, b)| a.bytes() == b.bytes());
+                    assert!(same, "{spec}, {width} bits, {parts} parts, data {kind}, over input {input}");
+                    replaced += 1;
+                }
             }
         }
     }
+    assert!(replaced >= 40, "an output took the place of an input {replaced} times");
 }

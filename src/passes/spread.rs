@@ -38,8 +38,9 @@ const POSITIONS: u64 = 16;
 /// }
 /// ```
 ///
-/// A loop that writes positions is split first, so that sixteen positions of all slices are a row; one over outputs that
-/// are computed of inputs alone too, so that sixteen pixels of three channels are a row. Rows that directly follow a loop over steps, the steps that are left, share what is spread for it:
+/// A loop that writes positions is split first, so that sixteen positions of all slices are a row. So is a loop over outputs
+/// that are computed of inputs alone: sixteen pixels of three channels are a row. Rows that directly follow a loop over
+/// steps, the steps that are left, share what is spread for it:
 ///
 /// ```text
 /// for l5 in 0..4 parallel { for i0 in 0..3 parallel { a1[3*l5 + i0] = add(a1[3*l5 + i0], sub(x0[3*l5 + i0 + 3072], a0[i0])) } }
@@ -74,7 +75,7 @@ fn in_body(body: Vec<Stmt>, nest: &Nest, names: &mut Names) -> Vec<Stmt> {
                 out.extend(rows.stmts());
                 out.extend(loops.into_iter().map(Stmt::For));
             }
-            Stmt::For(l) if l.var.over == Over::Position || is_row_of_elements(&l) => {
+            Stmt::For(l) if l.var.over == Over::Position || (l.var.over == Over::Output && is_row(&l)) => {
                 let mut rows = Rows::of(std::slice::from_ref(&l), nest, names);
                 let loops = rows.in_positions(l);
                 out.extend(rows.stmts());
@@ -204,14 +205,9 @@ fn is_row_of_lanes(l: &Loop) -> bool {
     l.var.over == Over::Lane && lanes > 1 && is_row(l) && walks_on
 }
 
-/// Returns true for a row of outputs that are computed of inputs alone: nothing is reduced.
-fn is_row_of_elements(l: &Loop) -> bool {
-    let [Stmt::For(inner)] = l.body.as_slice() else { return false };
-    l.var.over == Over::Output && is_elementwise(&inner.body) && is_row(l)
-}
-
-/// Returns true if a loop is directly around one over neighbouring outputs, too few for vectors of their own, with a straight
-/// body that writes the elements of a row one behind the other.
+/// Returns true if a loop over lanes or positions, or over outputs that are computed of inputs alone, is directly around one
+/// over neighbouring outputs, too few for vectors of their own, with a straight body that writes the elements of a row one
+/// behind the other.
 fn is_row(l: &Loop) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
     let Extent::Const(outputs) = inner.extent else { return false };
@@ -222,7 +218,8 @@ fn is_row(l: &Loop) -> bool {
     });
     let filled = VECTOR_BYTES / written.max().unwrap_or(MOST_BYTES);
     let few = outputs < MANY && !outputs.is_multiple_of(filled);
-    let loops = l.var.over != Over::Step && inner.var.over == Over::Output;
+    let is_of_inputs = l.var.over == Over::Output && is_elementwise(&inner.body);
+    let loops = (matches!(l.var.over, Over::Lane | Over::Position) || is_of_inputs) && inner.var.over == Over::Output;
     let walks_on = |index: &Index| index.coefficient(l.var) == outputs as i64 * index.coefficient(inner.var);
     let are_written = inner.body.iter().all(|s| match s {
         Stmt::Set { index, .. } | Stmt::Store { index, .. } => walks_on(index),

@@ -31,8 +31,8 @@ const FEW_CHANNELS: u64 = 2;
 /// `vectorize` makes lanes of the innermost loop, `unroll` writes out the one around it, and `transpose` loads its columns
 /// together. Rows and columns that fill no square are walked by loops of their own.
 ///
-/// Outputs that are computed of inputs alone may be of a few channels, between which the elements of a plane lie in the input
-/// or in the output: then the square is as narrow as these are many, and lanes are pixels.
+/// An image of a few channels may lie pixel by pixel in the input and plane by plane in the output, or the other way round.
+/// A square then has all channels of some pixels, and its lanes are pixels.
 ///
 /// Legal because all iterations write different elements.
 pub fn squares(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
@@ -56,7 +56,7 @@ struct Crossing {
     along: (LoopVar, u64, u64),
     /// The same of the loop along what is written.
     across: (LoopVar, u64, u64),
-    /// True if lanes are neighbours of the input: there are too few of what is written.
+    /// True if lanes are neighbours in the input, since what is written has too few for a vector.
     lanes_along: bool,
     body: Vec<Stmt>,
 }
@@ -72,12 +72,12 @@ impl Crossing {
         let copies = l.var.over == Over::Position && inner.iter().all(is_copy);
         let computes = l.var.over == Over::Output && is_elementwise(inner);
         let few = if copies { FEW } else { FEW_CHANNELS };
-        let mut written = inner.iter().filter_map(written);
-        let (to, written_bytes) = written.next()?;
+        let mut places = inner.iter().filter_map(written);
+        let (to, written_bytes) = places.next()?;
         let across = neighbours(to)?;
         if !(copies || computes)
             || l.kind != LoopKind::Parallel
-            || written.any(|(index, _)| neighbours(index) != Some(across))
+            || places.any(|(index, _)| neighbours(index) != Some(across))
         {
             return None;
         }
@@ -130,7 +130,8 @@ impl Crossing {
     }
 }
 
-/// The loop with the values that it computes of inputs before the loop in it, computed in that loop; `None` if there are none.
+/// The loop with the values that it computes of inputs before the loop in it moved into that loop, so that the loops are
+/// one directly inside the other; `None` if there are no such values.
 fn sunk(l: &Loop) -> Option<Loop> {
     let [before @ .., Stmt::For(inner)] = l.body.as_slice() else { return None };
     let inside = sunk(inner);

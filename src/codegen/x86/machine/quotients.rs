@@ -310,7 +310,7 @@ impl Writer<'_> {
         self.program.items.push(Item::Inst(Inst::new(Opcode::CmpBy, &[wide, Arg::Imm((1 << lanes) - 1)])));
     }
 
-    /// The greatest number in place of 0, from which a quotient is right.
+    /// The numerator, or the greatest number in place of 0, whose quotient is right.
     fn unless_zero(&mut self, a: Reg) -> Reg {
         let (to, table) = (self.program.reg(Class::Vector), self.splat(UNLESS_ZERO));
         let args = [self.full(to), self.full(a), self.full(table), Arg::Imm(0)];
