@@ -127,11 +127,8 @@ struct Canonical {
 const UNORDERED: i64 = 3;
 /// The comparison that is true where no operand is a NaN.
 const ORDERED: i64 = 7;
-/// The comparison that is true where the first is not less, and no operand is a NaN.
-const NOT_LESS: i64 = 29;
-/// The table by which `vfixupimm` puts the greatest number in place of 0: four bits for each kind of number, of which 0 is
-/// the third; 1 takes the number itself.
-const UNLESS_ZERO: u64 = 0x1111_1e11;
+/// The comparison of integers that is true where the first is not below the second.
+const NOT_BELOW: i64 = 5;
 
 impl Parts {
     /// Takes the instructions that make NaNs canonical, which quotients that passed the test need not: each becomes a copy
@@ -294,13 +291,13 @@ impl Writer<'_> {
 
     /// Sets the flags to equal if all quotients are right, by masks of the lanes that are.
     fn test_masks(&mut self, quotients: &[Quotient]) {
-        let numerators: Vec<Reg> = quotients.iter().map(|q| self.unless_zero(q.a)).collect();
-        // A single one is compared with itself, and so loses its sign.
-        let (first, others) = (numerators[0], if numerators.len() > 1 { &numerators[1..] } else { &numerators[..] });
-        let smallest = others.iter().fold(first, |least, &numerator| self.smaller(least, numerator));
-        let least = self.splat(self.least());
+        let sizes: Vec<Reg> = quotients.iter().map(|q| self.size(q.a)).collect();
+        let smaller = self.of_type(Opcode::Vpminuq, Opcode::Vpminud);
+        let smallest = sizes[1..].iter().fold(sizes[0], |least, &size| self.pair(smaller, least, size));
+        let least = self.splat(2 * self.least() - 1);
+        let below = self.of_type(Opcode::Vpcmpuq, Opcode::Vpcmpud);
+        let mut fit = self.mask(below, [smallest, least], NOT_BELOW, None);
         let compare = self.of_type(Opcode::Vcmppd, Opcode::Vcmpps);
-        let mut fit = self.mask(compare, [smallest, least], NOT_LESS, None);
         for pair in quotients.chunks(2) {
             fit = self.mask(compare, [pair[0].to, pair[pair.len() - 1].to], ORDERED, Some(fit));
         }
@@ -308,24 +305,6 @@ impl Writer<'_> {
         let wide = Arg::Reg(number, View::R64);
         self.program.items.push(Item::Inst(Inst::new(Opcode::KmovqTo, &[wide, Arg::Reg(fit, View::K)])));
         self.program.items.push(Item::Inst(Inst::new(Opcode::CmpBy, &[wide, Arg::Imm((1 << lanes) - 1)])));
-    }
-
-    /// The numerator, or the greatest number in place of 0, whose quotient is right.
-    fn unless_zero(&mut self, a: Reg) -> Reg {
-        let (to, table) = (self.program.reg(Class::Vector), self.splat(UNLESS_ZERO));
-        let args = [self.full(to), self.full(a), self.full(table), Arg::Imm(0)];
-        let fix = Inst::new(self.of_type(Opcode::Vfixupimmpd, Opcode::Vfixupimmps), &args);
-        self.program.items.extend([Item::Copy { to, from: a }, Item::Inst(fix)]);
-        to
-    }
-
-    /// The absolute value of the operand that is nearer to 0; of the other one, if it is a NaN.
-    fn smaller(&mut self, a: Reg, b: Reg) -> Reg {
-        const WITHOUT_SIGNS: i64 = 10;
-        let to = self.program.reg(Class::Vector);
-        let args = [self.full(to), self.full(a), self.full(b), Arg::Imm(WITHOUT_SIGNS)];
-        self.program.items.push(Item::Inst(Inst::new(self.of_type(Opcode::Vrangepd, Opcode::Vrangeps), &args)));
-        to
     }
 
     /// The lanes for which a comparison holds, of those of a mask.
