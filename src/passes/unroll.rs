@@ -3,7 +3,9 @@
 use super::short::{GROUP, SHORT};
 use crate::schedule::Schedule;
 use crate::vectors::Vectors;
-use cranefold_ir::analysis::{Access, Zone, renamed, rewrite_zones, substitute, touched, visit_accesses, visit_exprs};
+use cranefold_ir::analysis::{
+    Access, Zone, is_elementwise, renamed, rewrite_zones, substitute, touched, visit_accesses, visit_exprs,
+};
 use cranefold_ir::work::{Work, one_each};
 use cranefold_ir::{AccId, Def, Expr, Extent, Index, Loop, LoopKind, LoopVar, Names, Nest, Over, Stmt};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -177,7 +179,11 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool 
         // A tile's output loop is unrolled: it has vectors inside, and perhaps a state of its own.
         (LoopKind::Parallel, Over::Output) => {
             let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_) | Stmt::Acc { .. }));
-            let most = if hot.ends_steps(l, target) { ENDING_OPS } else { PARALLEL_OPS };
+            let most = match &l.body[..] {
+                _ if hot.ends_steps(l, target) => ENDING_OPS,
+                [Stmt::For(inner)] if n <= GROUP && is_elementwise(&inner.body) => GROUP_OPS,
+                _ => PARALLEL_OPS,
+            };
             n <= SHORT && tile && vectors() && ops() <= most && fit_registers(&l.body, n, target)
         }
         _ => false,
