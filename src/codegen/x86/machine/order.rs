@@ -22,6 +22,9 @@ const MANY: usize = 512;
 /// The loads from views with holes beyond which a run keeps its order.
 const MANY_IN_ORDER: usize = 32;
 
+/// The instructions that a core looks ahead: it begins a chain that stands further behind only when the one before it ends.
+const LOOKS_AHEAD: usize = 192;
+
 /// Registers for masks.
 const MASKS: usize = 7;
 
@@ -209,8 +212,13 @@ fn at_once(run: &Run, order: impl Iterator<Item = u32>, registers: &mut Register
 
 /// The new order of a run, in which at most `room` vectors are live at once if there is one; `None` for its own order.
 fn chosen_order(run: &Run, room: usize, registers: &mut Registers) -> Option<Vec<u32>> {
-    let (way, order, cycles) = by_chains(run, registers);
-    let chains = at_once(run, order.iter().copied(), registers);
+    let (mut way, mut order, cycles) = by_chains(run, registers);
+    let mut chains = at_once(run, order.iter().copied(), registers);
+    if chains.masks > MASKS && run.len() > LOOKS_AHEAD {
+        way.late_masks = true;
+        order = Graph::of(run, way, registers).order();
+        chains = at_once(run, order.iter().copied(), registers);
+    }
     if chains.vectors <= room && chains.masks <= MASKS {
         return Some(order);
     }
@@ -236,13 +244,16 @@ struct Way {
     by_object: bool,
     /// Loads and copies of constants stand before the first instruction that needs them; else where their chain says.
     late: bool,
+    /// The same of comparisons that write masks.
+    late_masks: bool,
 }
 
 /// The order by chains and the cycles of the longest. Long chains begin before the stores of others; loads of short ones
 /// stay behind them, as memory is walked: maxima of columns of f64, which take a load and a store each, took twice as
 /// long with their loads together.
 fn by_chains(run: &Run, registers: &mut Registers) -> (Way, Vec<u32>, u32) {
-    let (apart, together) = (Way { by_object: true, late: false }, Way { by_object: false, late: false });
+    let together = Way { by_object: false, late: false, late_masks: false };
+    let apart = Way { by_object: true, ..together };
     let kinds = run.facts.iter().filter_map(|facts| facts.memory.map(|(_, stores)| stores));
     // No load stands behind a store.
     if !kinds.is_sorted() {
@@ -343,10 +354,11 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(run: &Run, Way { by_object, late }: Way, registers: &mut Registers) -> Graph {
+    fn of(run: &Run, Way { by_object, late, late_masks }: Way, registers: &mut Registers) -> Graph {
         let mut edges: Vec<(u32, Edge)> = Vec::with_capacity(4 * run.len());
         let mut waits = vec![0u32; run.len()];
-        let is_late = |at: usize| (late || run.is_fixed_up(at)) && only_begins(run, at);
+        let is_late =
+            |at: usize| (late || run.is_fixed_up(at)) && only_begins(run, at) || late_masks && compares(run, at);
         let is_late: Vec<bool> = (0..run.len()).map(is_late).collect();
         let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if is_late.contains(&true) { run.len() } else { 0 }];
         let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
@@ -444,6 +456,7 @@ impl Graph {
         let mut out = Vec::with_capacity(items);
         // Late items that may begin: what reads them is ready too.
         let mut put_off: BTreeSet<usize> = BTreeSet::new();
+        let mut group: Vec<usize> = vec![];
         while out.len() < items {
             while let Some(&Reverse((at_time, at))) = later.peek() {
                 if at_time > now {
@@ -472,8 +485,8 @@ impl Graph {
                 release(next, now, &|edge| edge.reads);
                 continue;
             }
-            let loaded = loaded_by.get(next).into_iter().flatten().copied();
-            for at in loaded.chain([next]) {
+            with_late(next, &loaded_by, &mut group);
+            for at in group.drain(..) {
                 if is_late[at] && !put_off.remove(&at) {
                     continue;
                 }
@@ -488,6 +501,20 @@ impl Graph {
         }
         out
     }
+}
+
+/// Adds an item, behind the late ones whose results it needs.
+fn with_late(at: usize, loaded_by: &[Vec<usize>], group: &mut Vec<usize>) {
+    loaded_by.get(at).into_iter().flatten().for_each(|&late| with_late(late, loaded_by, group));
+    group.push(at);
+}
+
+/// Returns true for a comparison of vectors in registers, of all their lanes.
+fn compares(run: &Run, at: usize) -> bool {
+    let (item, facts) = (&run.items[at], &run.facts[at]);
+    let writes_mask = facts.writes.is_some_and(|reg| run.class(reg) == Class::Mask);
+    let is_of_vectors = || run.reads(at).iter().all(|&reg| run.class(reg) == Class::Vector);
+    matches!(item, Item::Inst(_)) && writes_mask && facts.memory.is_none() && is_of_vectors()
 }
 
 /// Returns true if an item only begins the life of a vector: it loads one, or copies a constant.
