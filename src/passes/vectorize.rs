@@ -67,8 +67,12 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
         }
         match (zone, is_straight(&l.body)) {
             (Zone::Wide, true) => lanes(l, schedule.width, &mut inside).map(|lanes| {
-                let most = most_of_steps(l, &of_steps).unwrap_or_else(|| most_lanes(l, schedule));
-                split(l.take(), lanes.min(most), rest_in_wide, &mut names)
+                let of_registers = most_of_steps(l, &of_steps);
+                let lanes = lanes.min(of_registers.unwrap_or_else(|| most_lanes(l, schedule)));
+                if of_registers.is_some() {
+                    record(&l.body, lanes, &mut of_steps);
+                }
+                split(l.take(), lanes, rest_in_wide, &mut names)
             }),
             (Zone::Wide, false) => {
                 let outputs = outputs_in_vector(l, schedule.width, &mut inside)?;
@@ -150,12 +154,7 @@ fn lanes_of_steps(
         match stmt {
             Stmt::For(l) if in_steps && l.kind == LoopKind::Parallel && is_straight(&l.body) => {
                 let Some(lanes) = lanes(l, width, forms) else { continue };
-                let written =
-                    l.body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
-                for acc in written {
-                    let fewest = of_steps.entry(acc).or_insert(lanes);
-                    *fewest = lanes.min(*fewest);
-                }
+                record(&l.body, lanes, of_steps);
             }
             Stmt::For(l) => lanes_of_steps(&l.body, in_steps || l.var.over == Over::Step, width, forms, of_steps),
             Stmt::Wide { body } => lanes_of_steps(body, in_steps, width, forms, of_steps),
@@ -167,16 +166,40 @@ fn lanes_of_steps(
     }
 }
 
-/// The most lanes of a loop over elements whose accumulators loops over steps write too; `None` of other loops. Vectors of more lanes would be
-/// registers of which every step reads and writes a part:
+/// Records the lanes of the vectors in which a loop with this body writes accumulators, the fewest of several.
+fn record(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>) {
+    let written = body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
+    for acc in written {
+        let fewest = of_steps.entry(acc).or_insert(lanes);
+        *fewest = lanes.min(*fewest);
+    }
+}
+
+/// The most lanes of a loop over elements whose accumulators loops over steps write too, or are copies of such; `None` of
+/// other loops. Vectors of more lanes would be registers of which every step reads and writes a part:
 ///
 /// ```text
 /// for k0 in 0..16 seq { for l1 in 0..8 parallel { a0[l1] = min(a0[l1], select(le(x0[8*k0 + l1], v0), ..)) } }   # u32, f64
-/// for e2 in 0..16 parallel { a0[e2] = min(a0[e2], a0[e2 + 16]) }                                              # 8 lanes
+/// for e2 in 0..16 parallel { a1[e2] = a0[e2] }                                                                # 8 lanes
+/// for e2 in 0..14 parallel { a1[e2] = min(a1[e2], a1[e2 + 14]) }                                              # 8 lanes
 /// ```
 fn most_of_steps(l: &Loop, of_steps: &FxHashMap<AccId, u64>) -> Option<u64> {
-    let most = |s: &Stmt| if let Stmt::Set { acc, .. } = s { of_steps.get(acc).copied() } else { None };
-    if l.var.over == Over::Element { l.body.iter().filter_map(most).min() } else { None }
+    if l.var.over != Over::Element {
+        return None;
+    }
+    let mut most: Option<u64> = None;
+    let mut see = |acc: AccId| most = [most, of_steps.get(&acc).copied()].into_iter().flatten().min();
+    l.body.iter().for_each(|s| {
+        if let Stmt::Set { acc, .. } = s {
+            see(*acc)
+        }
+    });
+    visit_exprs(&l.body, &mut |e| {
+        if let Expr::Read(acc, ..) = e {
+            see(*acc)
+        }
+    });
+    most
 }
 
 /// The fewest lanes of a tile that limits the lanes of a fold.
