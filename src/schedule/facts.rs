@@ -179,13 +179,27 @@ impl<'p> Facts<'p> {
         !self.compares_floats || slices * vectors <= self.machine.joined_maxima
     }
 
+    /// Returns true if the elements of a slice do not follow one another at one distance.
+    pub fn is_window(&self) -> bool {
+        self.problem.elements().iter().any(|walk| walk.dims.len() > 1)
+    }
+
+    /// Operations on an element in the visits after the first, and those that make values which several need.
+    fn later_operations(&self) -> impl Iterator<Item = u64> {
+        let later = self.later.iter().map(|later| later.operations);
+        let kept = self.repeated.iter().map(|(_, operations)| *operations);
+        later.chain(kept).chain(self.written.iter().map(|written| written.operations))
+    }
+
+    /// The most operations on an element in a visit.
+    pub fn most_operations(&self) -> u64 {
+        self.later_operations().fold(self.operations, u64::max)
+    }
+
     /// Returns true if visits of slices after the first leave memory idle: they write nothing, or compute for longer than
     /// memory takes to deliver what is read next.
     pub fn works_between(&self) -> bool {
-        let later = self.later.iter().map(|later| later.operations);
-        let kept = self.repeated.iter().map(|(_, operations)| *operations);
-        let written = self.written.as_ref().map_or(0, |written| written.operations);
-        let operations = later.chain(kept).sum::<u64>() + written;
+        let operations: u64 = self.later_operations().sum();
         operations > self.machine.read_ops || operations > 0 && self.written.is_none()
     }
 

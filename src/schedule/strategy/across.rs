@@ -8,21 +8,27 @@ use super::{LANES, LANES_OF_LONG, tiled, vector_bytes};
 use crate::problem::IndexBox;
 use crate::vectors::Vectors;
 
-/// The most outputs between the slices of two lanes: vectors of more are as good along them.
+/// The most outputs between the slices of two lanes, and where columns may be more: vectors of more are as good along them.
 const MOST_BETWEEN: u64 = 4;
+const MOST_BETWEEN_OF_HEAVY: u64 = 6;
 
-/// The most columns of a row, which vectors deinterleave: of 24, sums of f32 took 1.3 times as long as along the outputs.
+/// The most columns of a row, which vectors deinterleave: of 24, sums of f32 took 1.6 times as long as along the outputs.
 const MOST_COLUMNS: u64 = 16;
 
-/// The same where positions are taken: of 16, argmax took 1.5 times as long as along the outputs.
-const MOST_WITH_POSITIONS: u64 = 15;
+/// The same where a visit takes so many operations, or makes elements wider and is the only one: log_sum_exp of rows of 24 took 0.8
+/// times as long as along the outputs, its bf16 0.7, and sums of bf16 0.9.
+const MOST_OF_HEAVY: u64 = 24;
+const HEAVY_OPS: u64 = 12;
 
-/// The same of states of two bytes: of 15, maxima of bf16 took 1.4 times as long, of 16 four times.
-const MOST_OF_HALVES: u64 = 8;
+/// The same where positions of values of four bytes are taken: of 16, argmax took 1.5 times as long as along the outputs.
+const MOST_WITH_POSITIONS: u64 = 15;
 
 /// The same of values of eight bytes in windows, where a slice's elements do not follow one another at one distance: of 16,
 /// variances took 1.9 times as long.
 const MOST_OF_LONG_WINDOWS: u64 = 8;
+
+/// The lanes of tiles of extremes of two bytes, which fill a vector: with half as many, bf16 took 1.5 to 3 times as long.
+const LANES_OF_HALVES: u64 = 32;
 
 /// The least bytes of a state's values: sums of bytes took four times as long as along the outputs.
 const LEAST_BYTES: u64 = 2;
@@ -43,19 +49,24 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     let [.., outer, inner] = &facts.loops[number][..] else { return None };
     let &OutputLoop { var, extent, .. } = outer;
     let columns = inner.extent.checked_mul(facts.problem.count)?;
-    let is_window = facts.problem.elements().iter().any(|walk| walk.dims.len() > 1);
-    let most = match (facts.value_bytes, facts.problem.takes_position) {
-        (2, _) => MOST_OF_HALVES,
-        (5.., _) if is_window => MOST_OF_LONG_WINDOWS,
-        (..5, true) => MOST_WITH_POSITIONS,
-        _ => MOST_COLUMNS,
+    let widens = facts.element_bytes < facts.value_bytes && facts.phases == 1;
+    let is_heavy = widens || facts.most_operations() >= HEAVY_OPS;
+    let (most, between) = match (facts.value_bytes, facts.problem.takes_position) {
+        (5.., _) if facts.is_window() => (MOST_OF_LONG_WINDOWS, MOST_BETWEEN),
+        (4, true) => (MOST_WITH_POSITIONS, MOST_BETWEEN),
+        (..5, false) if is_heavy => (MOST_OF_HEAVY, MOST_BETWEEN_OF_HEAVY),
+        _ => (MOST_COLUMNS, MOST_BETWEEN),
     };
     let slices: &IndexBox = &facts.problem.slices[number];
     let [.., across, _] = &slices.dims[..] else { return None };
     let mut inputs = facts.problem.inputs.iter().zip(&across.stride.inputs).filter(|(input, _)| input.mapped);
     let are_rows = inputs.all(|(_, &stride)| stride == columns as i64);
-    let by = if facts.value_bytes > 4 { LANES_OF_LONG } else { LANES };
-    let fits = inner.extent <= MOST_BETWEEN && columns <= most && extent >= by;
+    let by = match facts.value_bytes {
+        5.. => LANES_OF_LONG,
+        2 if facts.phases == 1 && facts.later.is_empty() && facts.written.is_none() => LANES_OF_HALVES,
+        _ => LANES,
+    };
+    let fits = inner.extent <= between && columns <= most && extent >= by;
     (fits && are_rows).then_some(Tile { var, by, transform: Transform::Across })
 }
 
