@@ -178,16 +178,23 @@ fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool 
         }
         // A tile's output loop is unrolled: it has vectors inside, and perhaps a state of its own.
         (LoopKind::Parallel, Over::Output) => {
-            let tile = l.body.iter().all(|s| matches!(s, Stmt::For(_) | Stmt::Acc { .. }));
-            let most = match &l.body[..] {
+            let is_tile = l.body.iter().all(|s| matches!(s, Stmt::For(_) | Stmt::Acc { .. }));
+            let of_inputs = is_of_inputs(&l.body);
+            let most = match of_inputs {
                 _ if hot.ends_steps(l, target) => ENDING_OPS,
-                [Stmt::For(inner)] if n <= GROUP && is_elementwise(&inner.body) => GROUP_OPS,
+                true if n <= GROUP => GROUP_OPS,
                 _ => PARALLEL_OPS,
             };
-            n <= SHORT && tile && vectors() && ops() <= most && fit_registers(&l.body, n, target)
+            n <= SHORT && (is_tile || of_inputs) && vectors() && ops() <= most && fit_registers(&l.body, n, target)
         }
         _ => false,
     }
+}
+
+/// Returns true for a loop over lanes, behind values of an input, that computes outputs of inputs alone.
+fn is_of_inputs(body: &[Stmt]) -> bool {
+    let Some((Stmt::For(lanes), values)) = body.split_last() else { return false };
+    lanes.kind == LoopKind::Lanes && is_elementwise(&lanes.body) && is_elementwise(values)
 }
 
 /// Returns true if the states that `n` iterations declare fit the registers together: all are live at once.

@@ -5,6 +5,7 @@ use super::cost::{Cost, Time, Visit};
 use super::facts::{Facts, bytes_read};
 use super::form::choose_form;
 use super::parts::parts;
+use super::strategy::across::of_elements;
 use super::strategy::positions::{alone, elements_pass_caches};
 use super::strategy::{candidates, cost};
 use crate::problem::Problem;
@@ -67,8 +68,8 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
 /// The choice among schedules with vectors of `width` bits in a form.
 fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     let Some(facts) = Facts::of(problem, form, width) else {
-        let schedule =
-            Schedule { width, form, nontemporal: elements_pass_caches(problem, width), ..Schedule::default() };
+        let (nontemporal, tiles) = (elements_pass_caches(problem, width), of_elements(problem, width));
+        let schedule = Schedule { width, form, nontemporal, tiles, ..Schedule::default() };
         return Choice { cost: alone(problem, &schedule), schedule, others: vec![] };
     };
     let priced = |schedule| {

@@ -11,7 +11,7 @@
 //! | [`shared_folds`] | slices of a few steps | tiles of outputs whose lanes fold together |
 //! | [`columns`] | columns | tiles that move into the loops over steps, several steps in one visit |
 
-mod across;
+pub(super) mod across;
 mod columns;
 mod contiguous;
 mod gather;

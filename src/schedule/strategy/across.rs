@@ -2,10 +2,10 @@
 //! slice, and the rows of a matrix with all elements of a lane's outputs are transposed.
 
 use super::super::cost::Cost;
-use super::super::facts::{Facts, OutputLoop};
+use super::super::facts::{Facts, OutputLoop, output_loops};
 use super::super::{Schedule, Tile, Transform};
 use super::{LANES, LANES_OF_LONG, tiled, vector_bytes};
-use crate::problem::IndexBox;
+use crate::problem::{IndexBox, Offsets, Problem};
 use crate::vectors::Vectors;
 
 /// The most outputs between the slices of two lanes, and where columns may be more: vectors of more are as good along them.
@@ -32,6 +32,12 @@ const LANES_OF_HALVES: u64 = 32;
 
 /// The least bytes of a state's values: sums of bytes took four times as long as along the outputs.
 const LEAST_BYTES: u64 = 2;
+
+/// The most elements of a row of outputs that are computed of inputs alone, by the bytes of an output: with more, vectors
+/// along the row are as good.
+const MOST_OF_LONG_ROWS: u64 = 3;
+const MOST_OF_ROWS: u64 = 7;
+const MOST_OF_NARROW_ROWS: u64 = 12;
 
 /// Operations that transpose a vector.
 const TRANSPOSING: f64 = 8.0;
@@ -68,6 +74,31 @@ fn tile(facts: &Facts, number: usize) -> Option<Tile> {
     };
     let fits = inner.extent <= between && columns <= most && extent >= by;
     (fits && are_rows).then_some(Tile { var, by, transform: Transform::Across })
+}
+
+/// The tiles of a problem without reductions whose outputs are rows of a few elements, and of which an input has a value for
+/// each row, or other elements between them: `x * scale` of f32[133333,3] by [133333,1] took 177 us row by row, 37 so.
+pub(in crate::schedule) fn of_elements(problem: &Problem, width: u32) -> Vec<Tile> {
+    let has_masks = Vectors::WIDEST.at_most(width).has_masks();
+    let widest = problem.outputs.iter().map(|output| output.dtype.bytes()).max().unwrap_or(0);
+    let (most, by) = match widest {
+        _ if !problem.walks.is_empty() || !has_masks => return vec![],
+        8.. => (MOST_OF_LONG_ROWS, LANES_OF_LONG),
+        3..8 => (MOST_OF_ROWS, LANES),
+        0..3 => (MOST_OF_NARROW_ROWS, LANES),
+    };
+    let tile = |(slices, loops): (&IndexBox, &Vec<OutputLoop>)| {
+        let ([.., outer, inner], [.., across, _]) = (&slices.dims[..], &loops[..]) else { return None };
+        let of = |strides: fn(&Offsets) -> &[i64]| strides(&outer.stride).iter().zip(strides(&inner.stride));
+        let is_row = |(of_rows, along): (&i64, &i64)| *of_rows == *along * inner.extent as i64;
+        let are_written = of(|stride| &stride.outputs).all(|strides| *strides.1 == 1 && is_row(strides));
+        let is_along = |(_, along): (&i64, &i64)| matches!(along, 0 | 1);
+        let differs = |strides: (&i64, &i64)| *strides.0 != 0 && !is_row(strides);
+        let are_read = of(|stride| &stride.inputs).all(is_along) && of(|stride| &stride.inputs).any(differs);
+        let fits = inner.extent <= most && across.extent >= by;
+        (are_written && are_read && fits).then_some(Tile { var: across.var, by, transform: Transform::Across })
+    };
+    problem.slices.iter().zip(&output_loops(problem)).filter_map(tile).collect()
 }
 
 /// The cost: vectors are full, and each is transposed.
