@@ -21,6 +21,9 @@ const MOST_BYTES: u64 = 4;
 /// The outputs from which on a last vector that is not full costs little.
 const MANY: u64 = 64;
 
+/// The most lanes that are walked one by one: more would be so many registers.
+const FEW_LANES: u64 = 8;
+
 /// The operations that values cost which are stored in pieces and read across them: a mean and variance of four rows of five
 /// columns took 105 us with them, 13 without.
 const LATE: u64 = 30;
@@ -211,13 +214,14 @@ fn is_row_of_lanes(l: &Loop) -> bool {
 }
 
 /// Returns true if spreading values for one row costs less than to walk its lanes one by one, each in vectors of its own:
-/// values that are stored in pieces and read across them come late.
+/// values that are stored in pieces and read across them come late. Pieces of which several fill a vector stay in registers.
 fn pays_alone(l: &Loop, nest: &Nest) -> bool {
     let [Stmt::For(inner)] = l.body.as_slice() else { return false };
     let (Extent::Const(lanes), Extent::Const(outputs)) = (l.extent, inner.extent) else { return false };
-    let vectors = |elements: u64| elements.div_ceil(VECTOR_BYTES / bytes_written(&inner.body));
-    let alone = lanes * vectors(outputs) - vectors(lanes * outputs);
-    alone * Work::new(&nest.defs, one_each).body(&inner.body) > lanes + LATE
+    let vector = VECTOR_BYTES / bytes_written(&inner.body);
+    let alone = lanes * outputs.div_ceil(vector) - (lanes * outputs).div_ceil(vector);
+    let pays = alone * Work::new(&nest.defs, one_each).body(&inner.body) > lanes + LATE;
+    vector.is_multiple_of(outputs) || lanes > FEW_LANES || pays
 }
 
 /// The bytes of the widest values that a body writes.

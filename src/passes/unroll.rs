@@ -65,8 +65,8 @@ const STEP_OPS: u64 = 32;
 /// It is written out whole if it is short enough for its states to live in registers, or most of them.
 ///
 /// Accumulators whose every index has become constant live in registers. A loop that ends slices is therefore unrolled even
-/// if it does much, where the states of their steps fit. A loop over elements of accumulators that no loop over steps
-/// touches runs seldom and stays a loop. Folds that several outputs share run often.
+/// if it does much, where the states of their steps fit. A loop over elements of accumulators to which no element of an
+/// input is added runs seldom and stays a loop. Folds that several outputs share run often.
 ///
 /// Legal because the order of iterations does not change.
 pub fn unroll(nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
@@ -105,7 +105,7 @@ fn rebinds(body: &[Stmt], n: u64, bound: &FxHashMap<LoopVar, u64>) -> bool {
     others.filter_map(Stmt::bound_loop_var).any(|var| n > 1 || bound.get(&var) > Some(&1))
 }
 
-/// The accumulators and the loops inside loops over steps.
+/// The accumulators of elements with their copies, and the loops inside loops over steps.
 #[derive(Default)]
 struct Hot {
     /// The accumulators, with the bytes of each.
@@ -129,6 +129,18 @@ impl Hot {
                 let mut see = |s: &Stmt| hot.loops.extend(if let Stmt::For(l) = s { Some(l.var) } else { None });
                 l.body.iter().for_each(|s| s.visit(&mut see));
             }
+            if let Stmt::For(l) = s
+                && l.kind == LoopKind::Lanes
+                && loads(&l.body)
+            {
+                hot.accs.extend(touched(&l.body).into_iter().map(|acc| (acc, 0)));
+            }
+            if let Stmt::Set { acc, index, value: Expr::Read(of, _, at) } = s
+                && index == at
+                && hot.accs.contains_key(of)
+            {
+                hot.accs.insert(*acc, 0);
+            }
         });
         hot.accs.iter_mut().for_each(|(acc, all)| *all = bytes.get(acc).copied().unwrap_or(0));
         hot
@@ -143,6 +155,13 @@ impl Hot {
         let declares = l.body.iter().any(|s| matches!(s, Stmt::Acc { .. }));
         !declares && !self.loops.contains(&l.var) && (1..=target.registers()).contains(&states)
     }
+}
+
+/// Returns true if a body loads an element.
+fn loads(body: &[Stmt]) -> bool {
+    let mut found = false;
+    visit_exprs(body, &mut |e| found |= matches!(e, Expr::Load(..)));
+    found
 }
 
 fn is_short(l: &Loop, n: u64, defs: &[Def], hot: &Hot, target: Vectors) -> bool {
