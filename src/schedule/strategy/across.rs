@@ -1,5 +1,6 @@
 //! Short slices that lie apart with few outputs between them, as windows of pooling do: each lane of a vector takes a
 //! slice, and the rows of a matrix with all elements of a lane's outputs are transposed.
+//! So are rows of a few outputs that are computed of inputs alone.
 
 use super::super::cost::Cost;
 use super::super::facts::{Facts, OutputLoop, output_loops};
@@ -15,8 +16,8 @@ const MOST_BETWEEN_OF_HEAVY: u64 = 6;
 /// The most columns of a row, which vectors deinterleave: of 24, sums of f32 took 1.6 times as long as along the outputs.
 const MOST_COLUMNS: u64 = 16;
 
-/// The same where a visit takes so many operations, or makes elements wider and is the only one: log_sum_exp of rows of 24 took 0.8
-/// times as long as along the outputs, its bf16 0.7, and sums of bf16 0.9.
+/// The same where a visit takes so many operations, or makes elements wider and is the only one: log_sum_exp of rows of 24
+/// took 0.8 times as long as along the outputs, its bf16 0.7, and sums of bf16 0.9.
 const MOST_OF_HEAVY: u64 = 24;
 const HEAVY_OPS: u64 = 12;
 

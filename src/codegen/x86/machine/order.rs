@@ -48,8 +48,9 @@ const FOR_CONSTANTS: usize = 2;
 const FOR_OTHERS: usize = 2;
 
 /// Orders each run of instructions without jumps inside loops: of the instructions whose operands are ready, first the
-/// one with the longest chain of dependent instructions. If that order needs too many registers, loads and copies of
-/// constants wait for the instructions that need them; if that order needs too many too, the run keeps its own.
+/// one with the longest chain of dependent instructions. If a long run needs too many masks that way, comparisons wait for
+/// the instructions that need them. If it needs too many registers, loads and copies of constants do; if that order needs
+/// too many too, the run keeps its own.
 pub fn order(program: &mut MachineProgram, tier: Tier) {
     let mut depth = 0;
     let mut start = 0;
