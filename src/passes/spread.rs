@@ -24,8 +24,8 @@ const MANY: u64 = 64;
 /// The most lanes that are walked one by one: more would be so many registers.
 const FEW_LANES: u64 = 8;
 
-/// The operations that values cost which are stored in pieces and read across them: a mean and variance of four rows of five
-/// columns took 105 us with them, 13 without.
+/// The operations that values cost which are stored in pieces and read across them: mean and variance of f32[2000,4,5] by
+/// columns took 53 us with them, 13 without.
 const LATE: u64 = 30;
 
 /// The positions of a row: rows of f32 end with a full vector, whatever the number of slices.

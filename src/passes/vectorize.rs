@@ -70,7 +70,7 @@ pub fn vectorize(nest: Nest, schedule: &Schedule, vectors: Vectors) -> Nest {
                 let of_registers = most_of_steps(l, &of_steps);
                 let lanes = lanes.min(of_registers.unwrap_or_else(|| most_lanes(l, schedule)));
                 if of_registers.is_some() {
-                    record(&l.body, lanes, &mut of_steps);
+                    record_lanes(&l.body, lanes, &mut of_steps);
                 }
                 split(l.take(), lanes, rest_in_wide, &mut names)
             }),
@@ -154,7 +154,7 @@ fn lanes_of_steps(
         match stmt {
             Stmt::For(l) if in_steps && l.kind == LoopKind::Parallel && is_straight(&l.body) => {
                 let Some(lanes) = lanes(l, width, forms) else { continue };
-                record(&l.body, lanes, of_steps);
+                record_lanes(&l.body, lanes, of_steps);
             }
             Stmt::For(l) => lanes_of_steps(&l.body, in_steps || l.var.over == Over::Step, width, forms, of_steps),
             Stmt::Wide { body } => lanes_of_steps(body, in_steps, width, forms, of_steps),
@@ -167,7 +167,7 @@ fn lanes_of_steps(
 }
 
 /// Records the lanes of the vectors in which a loop with this body writes accumulators, the fewest of several.
-fn record(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>) {
+fn record_lanes(body: &[Stmt], lanes: u64, of_steps: &mut FxHashMap<AccId, u64>) {
     let written = body.iter().filter_map(|s| if let Stmt::Set { acc, .. } = s { Some(*acc) } else { None });
     for acc in written {
         let fewest = of_steps.entry(acc).or_insert(lanes);

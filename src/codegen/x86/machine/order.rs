@@ -351,7 +351,7 @@ struct Graph {
     /// True for each item that stands before the first instruction that needs it.
     is_late: Vec<bool>,
     /// For each item, the late ones whose results it reads; empty if none is late.
-    loaded_by: Vec<Vec<usize>>,
+    late_before: Vec<Vec<usize>>,
 }
 
 impl Graph {
@@ -361,11 +361,11 @@ impl Graph {
         let is_late =
             |at: usize| (late || run.is_fixed_up(at)) && only_begins(run, at) || late_masks && compares(run, at);
         let is_late: Vec<bool> = (0..run.len()).map(is_late).collect();
-        let mut loaded_by: Vec<Vec<usize>> = vec![vec![]; if is_late.contains(&true) { run.len() } else { 0 }];
+        let mut late_before: Vec<Vec<usize>> = vec![vec![]; if is_late.contains(&true) { run.len() } else { 0 }];
         let mut edge_of = |from: usize, to: usize, latency: u32, reads: bool| {
             edges.push((from as u32, Edge { to: to as u32, latency: latency as u16, reads }));
             if reads && is_late[from] {
-                loaded_by[to].push(from);
+                late_before[to].push(from);
             }
             waits[to] += 1;
         };
@@ -435,7 +435,7 @@ impl Graph {
             let through = |edge: &Edge| length[edge.to as usize] + u32::from(edge.latency);
             length[at] = after.from(at).iter().map(through).max().unwrap_or(0);
         }
-        Graph { waits, after, length, is_late, loaded_by }
+        Graph { waits, after, length, is_late, late_before }
     }
 
     /// Cycles of the longest chain.
@@ -445,7 +445,7 @@ impl Graph {
 
     /// The order of the items.
     fn order(self) -> Vec<u32> {
-        let Graph { mut waits, after, length, is_late, loaded_by } = self;
+        let Graph { mut waits, after, length, is_late, late_before } = self;
         let items = waits.len();
         // The ready items, by the chains that wait for them; then the other items, by the time when their operands are
         // ready.
@@ -486,7 +486,7 @@ impl Graph {
                 release(next, now, &|edge| edge.reads);
                 continue;
             }
-            with_late(next, &loaded_by, &mut group);
+            with_late(next, &late_before, &mut group);
             for at in group.drain(..) {
                 if is_late[at] && !put_off.remove(&at) {
                     continue;
@@ -505,8 +505,8 @@ impl Graph {
 }
 
 /// Adds an item, behind the late ones whose results it needs.
-fn with_late(at: usize, loaded_by: &[Vec<usize>], group: &mut Vec<usize>) {
-    loaded_by.get(at).into_iter().flatten().for_each(|&late| with_late(late, loaded_by, group));
+fn with_late(at: usize, late_before: &[Vec<usize>], group: &mut Vec<usize>) {
+    late_before.get(at).into_iter().flatten().for_each(|&late| with_late(late, late_before, group));
     group.push(at);
 }
 
