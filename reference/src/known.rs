@@ -153,7 +153,7 @@ impl Known {
         if self.dtype.is_int() {
             return self.monotone(other, |a, b| Some((a as u128).wrapping_mul(b as u128) as i128));
         }
-        if self.spans_zero() && other.reaches_infinity() || other.spans_zero() && self.reaches_infinity() {
+        if self.times_may_be_undefined(other) {
             return Known::anything(self.dtype, nearest(self.dtype, self.value.times(other.value)));
         }
         self.corners(other, Real::times)
@@ -174,7 +174,6 @@ impl Known {
     /// `self * b + c`, rounded once.
     pub fn fused(self, b: Known, c: Known) -> Known {
         let value = nearest(self.dtype, self.value.times(b.value).plus(c.value));
-        let spans = self.spans_zero() && b.reaches_infinity() || b.spans_zero() && self.reaches_infinity();
         if let (Some(x), Some(y), Some(z)) = (self.point(), b.point(), c.point()) {
             return Known::exactly(self.dtype, nearest(self.dtype, x.times(y).plus(z)));
         }
@@ -183,7 +182,7 @@ impl Known {
                 Allowed::Between { low: a0, high: a1, nan: n0 },
                 Allowed::Between { low: b0, high: b1, nan: n1 },
                 Allowed::Between { low: c0, high: c1, nan: n2 },
-            ) if !spans => {
+            ) if !self.times_may_be_undefined(b) => {
                 let products = [a0.times(b0), a0.times(b1), a1.times(b0), a1.times(b1)];
                 let corners: Vec<Real> = products.into_iter().flat_map(|p| [p.plus(c0), p.plus(c1)]).collect();
                 between(&corners, n0 || n1 || n2)
@@ -531,12 +530,22 @@ impl Known {
         }
     }
 
-    /// Returns true if an infinity is among the values of an interval.
+    /// Returns true if an infinity is among the values.
     fn reaches_infinity(self) -> bool {
         match self.allowed {
             Allowed::Anything => true,
-            Allowed::Between { low, high, .. } => self.point().is_none() && !(low.is_finite() && high.is_finite()),
+            Allowed::Between { low, high, .. } => {
+                [low, high].into_iter().any(|end| matches!(end, Real::Infinite { .. }))
+            }
         }
+    }
+
+    /// Returns true if a zero of one of two values, which are no points both, may meet an infinity of the other. A point of
+    /// NaN meets none.
+    fn times_may_be_undefined(self, other: Known) -> bool {
+        let points = self.point().is_some() && other.point().is_some();
+        let meet = |a: Known, b: Known| a.point() != Some(Real::Nan) && a.spans_zero() && b.reaches_infinity();
+        !points && (meet(self, other) || meet(other, self))
     }
 }
 

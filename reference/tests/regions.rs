@@ -195,3 +195,15 @@ fn masks_that_rounding_decides_are_bounded_by_both_arms() {
         assert_eq!(reference::check(&spec, &exact[2][0], Scalar::int(DType::I64, got)).is_ok(), allowed, "{got}");
     }
 }
+
+#[test]
+fn an_infinity_by_what_may_be_zero_may_be_nan() {
+    let text = "region x:f32[1], y:f32[1] axes=[0] { e = exp(x) - 2.7182817; e * y, fma(e, y, y), fma(y, e, x), 0 * y, e * 2 }";
+    let (spec, exact) = reduced(text, &[&[1.0], &[f64::INFINITY]]);
+    for (output, is_allowed) in [(0, true), (1, true), (2, true), (3, true), (4, false)] {
+        let check = reference::check(&spec, &exact[output][0], Scalar::f32(f32::NAN));
+        assert_eq!(check.is_ok(), is_allowed, "output {output}");
+    }
+    // Zero by an infinity is NaN and nothing else.
+    assert!(reference::check(&spec, &exact[3][0], Scalar::f32(0.0)).is_err());
+}

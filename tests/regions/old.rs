@@ -1,12 +1,12 @@
-//! `old(k)` is the element that output k held before the call, wherever and whenever it is read.
+//! `old(k)` and `d` are the elements that outputs held before the call, wherever and whenever they are read.
 
-use cranefold::ir::DType;
 use cranefold::{Compiler, Options, Problem, Scalar, Spec, lower};
 use cranefold_fuzz::data::elements;
 use cranefold_fuzz::execute::{Memory, places};
 use cranefold_reference as reference;
 
-/// Regions whose outputs read their own old elements, and those of others.
+/// Regions whose outputs read their own old elements, and those of others; and integers, which have the type of the first
+/// result after reducers.
 const REGIONS: &[&str] = &[
     "region x:f32[8,100] axes=[1] { sum(x) + old(0), max(x) * 2 }",
     "region x:f32[8,100] axes=[1] { sum(x) + old(1), max(x) - old(0) }",
@@ -18,6 +18,11 @@ const REGIONS: &[&str] = &[
     "region x:f32[8,100] axes=[1] { s = sum(x); s + old(0), sum(s, axes=[0]) + old(1) }",
     "region x:f32[8,100] axes=[1] { s = sum(x); s, sum(s + old(0), axes=[0]) }",
     "region x:bf16[8,100] axes=[1] { bf16(x + f32(old(0))), bf16(sum(x)) }",
+    "argmax f32[8,100] axes=[1] then=\"f32(d)\" trunc -> u64",
+    "argmax f32[8,100] axes=[1] then=\"f64(d) - f64(r0)\" -> f64",
+    "argmax f32[8,100] axes=[1] then=\"f64(d) / 4, r0 + d\" trunc -> u64, i64",
+    "argmax f32[8,100] axes=[1] scalar k:u32 then=\"f32(d) / (f32(k) + 1)\" trunc -> u64",
+    "argmax f64[9,31,1] axes=[2] scalar k:u32 then=\"(f32(k) + f32(d)) / select(bool(r0) != bool(k), f32(r0), 1)\" trunc -> u64",
 ];
 
 #[test]
@@ -28,8 +33,9 @@ fn old_elements_are_those_before_the_call() {
         let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
         let mut memory = Memory::of(&spec, 3, 5, (0, 0));
         for (o, operand) in spec.outputs().iter().enumerate() {
-            assert!(matches!(operand.dtype(), DType::F32 | DType::Bf16));
-            let old = elements(operand.dtype(), operand.span_elems() as usize, 3, 40 + o as u64);
+            // Integers of all bits, so that a type of the same size shows.
+            let kind = if operand.dtype().is_int() { 0 } else { 3 };
+            let old = elements(operand.dtype(), operand.span_elems() as usize, kind, 40 + o as u64);
             memory.outputs[o].bytes_mut().copy_from_slice(&old);
         }
         let inputs: Vec<&[u8]> = memory.inputs.iter().map(|b| b.bytes()).collect();

@@ -1,6 +1,7 @@
 //! Recipes that are regions, which compute on floats before or after their reductions, and regions that are rows
 //! alone.
 
+use super::typing::old_type;
 use super::{OpCall, Recipe, number};
 use crate::DType;
 use crate::expression::node::{Kind, Node, Operation};
@@ -64,6 +65,9 @@ impl Recipe {
             types = body.types().ok()?;
             body.outputs = given(body.outputs.clone(), &types.outputs)?;
         }
+        if !self.reads_old_alike(&body, &types, outputs) {
+            return None;
+        }
         if self.saturate && has_integers(&body, computed) {
             // A region takes an integer modulo 2^bits of the output.
             return None;
@@ -94,6 +98,16 @@ impl Recipe {
             Some(Definition { names, value: Value::Reduction(reduction) })
         };
         self.calls.iter().map(reduction).collect()
+    }
+
+    /// Returns true if each old element that a body reads has the type that it has in the recipe, where an integer has
+    /// the type of the first result if that is an integer.
+    fn reads_old_alike(&self, body: &Body, types: &BodyTypes, outputs: &[DType]) -> bool {
+        let first = types.definitions.get(1).map_or(&[][..], |of| &of[..]);
+        body.definitions.iter().zip(&types.definitions).all(|(definition, of)| match definition.value {
+            Value::Old(output) => of[0] == old_type(outputs[output], first, self.accumulator),
+            _ => true,
+        })
     }
 
     /// The expressions of `then`, with a definition for each old element `d` that one reads.
