@@ -83,11 +83,7 @@ fn cast(to: DType, from: DType) -> [Form; 3] {
     }
 }
 
-/// Returns true if vectors can hold positions of this type.
-pub fn counts(vectors: Vectors, dtype: DType) -> bool {
-    match vectors.set() {
-        Set::Scalars => false,
-        Set::Portable => true,
-        Set::Avx2 | Set::Avx512 => dtype.bytes() >= 4,
-    }
+/// Returns true if vectors can hold positions.
+pub fn counts(vectors: Vectors) -> bool {
+    vectors.set() != Set::Scalars
 }

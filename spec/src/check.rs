@@ -85,6 +85,7 @@ pub(super) fn checked(builder: Builder) -> Result<Spec, SpecError> {
             outputs: outputs.iter().map(|o| o.dtype).collect(),
             count: spec.reduced_count(),
             index: DType::I64,
+            narrow: false,
         };
         let computation =
             spec.recipe_as_written().computation(&types, Form::Plain, &|_, _, _| false).map_err(in_spec)?;

@@ -571,7 +571,13 @@ impl<'p> Lowering<'p> {
             stmts.extend(state.set(lane, values));
             return stmts;
         }
-        let (mut stmts, lifted) = self.apply(&phase.lift, element);
+        // After the elements of inputs and the values of earlier stages: see `arguments`.
+        let place = self.visit.inputs.len() + self.visit.taken.len();
+        let position = element.get(place).filter(|_| self.visit.takes_position).cloned();
+        let (mut stmts, mut lifted) = self.apply(&phase.lift, element);
+        if let Some(position) = position {
+            lifted.iter_mut().for_each(|value| self.narrow_position(value, &position));
+        }
         stmts.extend(self.combine(&phase.combine, state, lane, lifted));
         stmts
     }
@@ -586,6 +592,22 @@ impl<'p> Lowering<'p> {
     /// The results of a definition: inline if it is simple, else by a call.
     fn apply(&mut self, def: &Def, args: Vec<Expr>) -> (Vec<Stmt>, Vec<Expr>) {
         self.nest.apply(&mut self.names, def, args)
+    }
+
+    /// Replaces conversions of the position to a narrower integer that holds all positions of the slice by positions of
+    /// this type.
+    fn narrow_position(&self, value: &mut Expr, position: &Expr) {
+        let Expr::At(_, index) = position else { return };
+        let count = self.problem.types().count;
+        value.each_mut(&mut |e| {
+            if let Expr::Op(Op::Cast, to, args) = e
+                && to.is_int()
+                && args[0] == *position
+                && count <= 1 << (to.bits() - 1).min(63)
+            {
+                *e = Expr::At(*to, index.clone());
+            }
+        });
     }
 
     fn load(&self, input: usize, at: &At) -> Expr {

@@ -91,8 +91,12 @@ impl Lowering<'_> {
         }));
         let combine = self.nest.define(find.combine.clone());
         body.extend(fold(&found, combine, lanes, lanes));
+        let mut found = found.read(&Index::default());
+        if let Some(close) = &find.close {
+            found = self.close(close, found, windows.elements, &mut body);
+        }
         slice.body.extend(body);
-        results.into_iter().chain(found.read(&Index::default())).collect()
+        results.into_iter().chain(found).collect()
     }
 
     /// Loops over the elements of a window; `each` gets the element's number and its lane.

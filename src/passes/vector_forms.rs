@@ -96,7 +96,7 @@ fn lane_bytes(dtype: DType) -> u64 {
 fn has_form(e: &Expr, def: Option<&Def>, vectors: Vectors) -> bool {
     let (op, result, args) = match e {
         Expr::Op(op, result, args) => (*op, *result, args),
-        Expr::At(dtype, _) => return counts(vectors, *dtype),
+        Expr::At(..) => return counts(vectors),
         _ => return true,
     };
     match form(vectors, op, result, args[0].dtype()) {

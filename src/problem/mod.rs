@@ -94,6 +94,12 @@ use cranefold_ir::{DType, Def, LoopVar, Over, ops};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
+/// Fewer slices side by side do not fill a vector, whatever their type.
+const FEW_COLUMNS: u64 = 16;
+
+/// Slices of fewer elements are short beside what is spread over a row of them.
+const SHORT_COLUMNS: u64 = 1024;
+
 /// A canonical reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
@@ -336,7 +342,15 @@ impl Problem {
             outputs: self.outputs.iter().map(|o| o.dtype).collect(),
             count: self.count,
             index: self.index_type(),
+            narrow: !self.has_few_columns(),
         }
+    }
+
+    /// Returns true if short slices lie side by side, fewer than fill a vector: lanes then hold rows of them, with values
+    /// of the slices and positions spread over each row, which narrow types make longer.
+    fn has_few_columns(&self) -> bool {
+        let few = |dim: &Dim| dim.extent < FEW_COLUMNS && dim.stride.inputs.contains(&1);
+        self.count < SHORT_COLUMNS && self.slices.iter().flat_map(|slices| &slices.dims).any(few)
     }
 
     /// The type of indices along axes: `i32` if it holds them all.

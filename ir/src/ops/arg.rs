@@ -3,7 +3,7 @@
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
 use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
-use DType::{F32, F64, I32, U32};
+use DType::{F32, F64, I8, I16, I32, I64, U64};
 
 /// Two passes over each block: its extreme element, then the least position (the greatest, if `last` is
 /// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter. Where the
@@ -26,8 +26,10 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     let value = extreme.close.as_ref().map_or(types.input, |c| c.results[0].dtype());
     let position = types.position;
     // The state without a position has all bits set: the greatest without a sign, the least with one.
-    let held = if last { position } else { position.unsigned() };
-    let none = Scalar::int(held, -1);
+    let of = |position: DType| if last { position } else { position.unsigned() };
+    let (narrow, held) = (narrow(types), of(position));
+    let in_phase = of(narrow);
+    let none = Scalar::int(in_phase, -1);
     let params: Vec<DType> = match float {
         true => vec![types.input, position, value, value],
         false => vec![types.input, position, value],
@@ -39,14 +41,19 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
             let other = match (float, op) {
                 (true, Op::Max) => x.cast(value).le(args[3].clone()),
                 (true, _) => args[3].clone().le(x.cast(value)),
-                (false, _) if types.truth => as_lanes(truth::truth_of(x)).ne(as_lanes(args[2].clone())),
-                (false, _) => as_lanes(x).ne(as_lanes(args[2].clone())),
+                (false, _) if types.truth => beside(truth::truth_of(x), narrow).ne(beside(args[2].clone(), narrow)),
+                (false, _) => beside(x, narrow).ne(beside(args[2].clone(), narrow)),
             };
-            vec![other.select(none.into(), args[1].clone().bits(held))]
+            vec![other.select(none.into(), args[1].clone().cast(narrow).bits(in_phase))]
         }),
         update: None,
-        combine: Def::build("nearer", &[held; 2], |_, args| vec![nearer(&args[0], &args[1], last)]),
-        close: None,
+        combine: Def::build("nearer", &[in_phase; 2], |_, args| vec![nearer(&args[0], &args[1], last)]),
+        // Of all bits set it makes all bits set.
+        close: (narrow != position).then(|| {
+            Def::build("position", &[in_phase, types.accumulator], |_, args| {
+                vec![args[0].clone().bits(narrow).cast(position).bits(held)]
+            })
+        }),
     };
     let state: Vec<DType> = if float { vec![value, value, held] } else { vec![value, held] };
     let merge = Def::build("merge_arg", &[state.clone(), state.clone()].concat(), |lets, args| {
@@ -78,6 +85,14 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     Reducer { method, finish, reads: vec![], nothing, apply: None }
 }
 
+/// The type in which the second pass holds a position: beside integers the narrowest that is no narrower than an element
+/// and holds all positions of a slice, so that both fill as many lanes.
+fn narrow(types: &RowTypes) -> DType {
+    let holds = |dtype: DType| types.count <= 1 << (dtype.bits() - 1);
+    let of_size = |dtype: &DType| types.input.is_int() && types.narrow && dtype.bytes() >= types.input.bytes();
+    [I8, I16].into_iter().filter(of_size).find(|&dtype| holds(dtype)).unwrap_or(types.position)
+}
+
 /// A lift of elements that takes the position too.
 fn with_position(lift: &Def, position: DType) -> Def {
     Def::build(lift.name.clone(), &[lift.params[0], position], |lets, args| lets.splice(lift, &args[..1]))
@@ -87,16 +102,20 @@ fn with_position(lift: &Def, position: DType) -> Def {
 pub(super) fn nearer(a: &Expr, b: &Expr, last: bool) -> Expr {
     let (a, b) = (a.clone(), b.clone());
     match (a.dtype(), last) {
-        (I32 | U32, false) => a.min(b),
-        (I32 | U32, true) => a.max(b),
-        (_, false) => b.clone().lt(a.clone()).select(b, a),
-        (_, true) => a.clone().lt(b.clone()).select(b, a),
+        (I64 | U64, false) => b.clone().lt(a.clone()).select(b, a),
+        (I64 | U64, true) => a.clone().lt(b.clone()).select(b, a),
+        (_, false) => a.min(b),
+        (_, true) => a.max(b),
     }
 }
 
-/// A small integer in 32 bits, the width of positions, to be compared.
-fn as_lanes(x: Expr) -> Expr {
-    if x.dtype().bytes() < 4 { x.cast(I32) } else { x }
+/// An integer that is compared beside positions of a type: no narrower than these.
+fn beside(x: Expr, position: DType) -> Expr {
+    match position.bytes() {
+        2 if x.dtype().bytes() < 2 => x.cast(I16),
+        4.. if x.dtype().bytes() < 4 => x.cast(I32),
+        _ => x,
+    }
 }
 
 /// The extreme element of a block, and the bound just beyond it.

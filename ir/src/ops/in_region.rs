@@ -20,6 +20,7 @@ pub(crate) fn types_in_region(
         outputs: results.iter().map(|&d| in_memory(d)).collect(),
         count_output: DType::I64,
         position: types.position(),
+        narrow: types.narrow,
         truth: element == DType::Bool,
         extra: vec![],
         accumulator,

@@ -233,6 +233,8 @@ pub struct RowTypes {
     pub accumulator: DType,
     /// The number of elements that each output is reduced from.
     pub count: u64,
+    /// True if phases should hold positions in the narrowest type that holds them.
+    pub narrow: bool,
     /// The parameters' values, in the row's order.
     pub params: Vec<f64>,
     /// True if integer results are clamped to the output's range, rather than taken modulo 2^bits.
@@ -467,6 +469,7 @@ impl RowTypes {
             extra: vec![],
             accumulator: if input == DType::F64 { DType::F64 } else { DType::F32 },
             count: 1,
+            narrow: false,
             params: vec![],
             saturate: false,
             half_even: false,

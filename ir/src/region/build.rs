@@ -58,7 +58,8 @@ impl Body {
     /// For each reduction over the slice, in the order of the definitions, the inputs and indices that its elements
     /// are computed from, in ascending order.
     pub fn reads_of_reductions(&self) -> Vec<Vec<usize>> {
-        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64 };
+        let types =
+            Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64, narrow: false };
         let builder = Builder::new(self, &types);
         let reductions = builder.stages.reductions.iter().flatten().copied().collect::<BTreeSet<usize>>();
         reductions.into_iter().map(|d| builder.needs([builder.of(d)], &[]).inputs.into_iter().collect()).collect()

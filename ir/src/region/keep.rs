@@ -27,7 +27,8 @@ impl Body {
     /// The element values that several visits of the slice are computed from and that `may_keep` accepts, in the order of
     /// the definitions. One that other such values alone are computed from is left out.
     pub fn repeated(&self, may_keep: impl Fn(&Repeated) -> bool) -> Vec<Repeated> {
-        let types = Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64 };
+        let types =
+            Types { inputs: vec![], mapped: vec![], outputs: vec![], count: 1, index: DType::I64, narrow: false };
         let hoisted = self.hoisted();
         let keeping_none = Builder::new(&hoisted, &types);
         let mut builder = keeping_none.clone();

@@ -29,8 +29,7 @@ impl<'a> Generator<'a> {
             let Expr::At(dtype, index) = e else { return };
             let distance = lane.map_or(0, |lane| index.coefficient(lane));
             let start = lane.map_or(index.clone(), |lane| index.clone().plus(lane, -distance)).offset_by(-index.offset);
-            let moves = start.coefficient(l.var) != 0 && matches!(dtype.bytes(), 4 | 8);
-            if moves && !found.contains(&(*dtype, start.clone(), distance)) {
+            if start.coefficient(l.var) != 0 && !found.contains(&(*dtype, start.clone(), distance)) {
                 found.push((*dtype, start, distance));
             }
         };
@@ -82,6 +81,8 @@ impl<'a> Generator<'a> {
 
     fn add_code(&self, dtype: DType) -> Opcode {
         match dtype.bytes() {
+            1 => Opcode::Vpaddb,
+            2 => Opcode::Vpaddw,
             4 => Opcode::Vpaddd,
             _ => Opcode::Vpaddq,
         }
@@ -104,18 +105,21 @@ impl<'a> Generator<'a> {
     /// A number of a register in all lanes.
     pub(super) fn number_in_lanes(&mut self, dtype: DType, number: Reg) -> Reg {
         let to = self.vector();
-        let wide = dtype.bytes() == 8;
         if self.tier.is_512() {
-            let (code, view) = match wide {
-                true => (Opcode::VpbroadcastqOf, View::R64),
-                false => (Opcode::VpbroadcastdOf, View::R32),
+            let (code, view) = match dtype.bytes() {
+                1 => (Opcode::VpbroadcastbOf, View::R32),
+                2 => (Opcode::VpbroadcastwOf, View::R32),
+                4 => (Opcode::VpbroadcastdOf, View::R32),
+                _ => (Opcode::VpbroadcastqOf, View::R64),
             };
             let args = [self.full(to), Arg::Reg(number, view)];
             self.emit(Inst::new(code, &args));
         } else {
-            let (code, view, spread) = match wide {
-                true => (Opcode::VmovqOf, View::R64, Opcode::Vpbroadcastq),
-                false => (Opcode::Vmovd, View::R32, Opcode::Vpbroadcastd),
+            let (code, view, spread) = match dtype.bytes() {
+                1 => (Opcode::Vmovd, View::R32, Opcode::Vpbroadcastb),
+                2 => (Opcode::Vmovd, View::R32, Opcode::Vpbroadcastw),
+                4 => (Opcode::Vmovd, View::R32, Opcode::Vpbroadcastd),
+                _ => (Opcode::VmovqOf, View::R64, Opcode::Vpbroadcastq),
             };
             let low = self.vector();
             self.emit(Inst::new(code, &[Arg::Reg(low, View::Xmm), Arg::Reg(number, view)]));

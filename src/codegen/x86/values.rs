@@ -96,13 +96,11 @@ impl<'a> Values<'a> for Generator<'a> {
     }
 
     fn position(&mut self, dtype: DType, number: Reg) -> Result<Val, Refused> {
-        is_position(dtype)?;
         let reg = self.number_in_lanes(dtype, number);
         Ok(self.value(reg, dtype, ActiveLanes::Same))
     }
 
     fn steps(&mut self, dtype: DType, offset: i64, c: i64, lanes: u64) -> Result<Val, Refused> {
-        is_position(dtype)?;
         let reg = self.steps_of(dtype, offset, c);
         Ok(self.value(reg, dtype, ActiveLanes::First(lanes)))
     }
@@ -110,13 +108,5 @@ impl<'a> Values<'a> for Generator<'a> {
     fn counted(&mut self, dtype: DType, index: &Index, c: i64, lanes: u64) -> Option<Val> {
         let lanes = if c == 0 { ActiveLanes::Same } else { ActiveLanes::First(lanes) };
         self.counted_up(dtype, index, c).map(|reg| self.value(reg, dtype, lanes))
-    }
-}
-
-/// Refuses positions of a type without a form in vectors.
-fn is_position(dtype: DType) -> Result<(), Refused> {
-    match dtype.bytes() {
-        4 | 8 => Ok(()),
-        _ => Err(Refused(format!("positions of {dtype}"))),
     }
 }

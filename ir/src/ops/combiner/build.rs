@@ -79,7 +79,8 @@ impl Combiner {
         inputs: &[(String, DType)],
     ) -> Result<Vec<DType>, RecipeError> {
         let all: Vec<usize> = (0..inputs.len()).collect();
-        let types = Types { inputs: inputs.to_vec(), mapped: all, outputs: vec![], count: 1, index: DType::I64 };
+        let types =
+            Types { inputs: inputs.to_vec(), mapped: all, outputs: vec![], count: 1, index: DType::I64, narrow: false };
         // Lift gets the position in any case, also if no field reads it.
         let state = self.method(recipe, &types, true)?.1;
         let def = self.values(recipe, &types, &state)?;

@@ -18,7 +18,7 @@ impl Combiner {
         let mapped = (0..inputs.len()).collect();
         let outputs = vec![accumulator; self.outputs()];
         let named = inputs.iter().enumerate().map(|(i, &d)| (format!("x{i}"), d)).collect();
-        let types = Types { inputs: named, mapped, outputs, count: 8, index: DType::I64 };
+        let types = Types { inputs: named, mapped, outputs, count: 8, index: DType::I64, narrow: false };
         let reducer = self.reducer(&recipe, &types, &types.outputs)?;
         let mut earlier: Vec<Vec<Scalar>> = vec![];
         for (k, phase) in reducer.method.phases().iter().enumerate() {

@@ -173,6 +173,7 @@ impl Recipe {
             outputs: results.iter().map(|&d| in_memory(d)).collect(),
             count_output: count.unwrap_or(I64),
             position: types.position(),
+            narrow: types.narrow,
             truth: element.dtype == Bool,
             extra,
             accumulator: self.accumulator,

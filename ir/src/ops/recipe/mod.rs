@@ -74,6 +74,8 @@ pub struct Types {
     pub count: u64,
     /// The type of indices along axes: `i32` if it holds them.
     pub index: DType,
+    /// True if phases should hold positions in the narrowest type that holds them.
+    pub narrow: bool,
 }
 
 impl Types {
