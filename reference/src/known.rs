@@ -540,8 +540,8 @@ impl Known {
         }
     }
 
-    /// Returns true if a zero of one of two values, which are no points both, may meet an infinity of the other. A point of
-    /// NaN meets none.
+    /// Returns true if the product may be NaN because one value may be zero and the other infinite. It is false where
+    /// both are points, whose product is known, and where one is a NaN.
     fn times_may_be_undefined(self, other: Known) -> bool {
         let points = self.point().is_some() && other.point().is_some();
         let meet = |a: Known, b: Known| a.point() != Some(Real::Nan) && a.spans_zero() && b.reaches_infinity();

@@ -144,7 +144,7 @@ fn no_kernel_leaves_its_buffers() {
 }
 
 /// Pairs of factors that do not meet in any case: of an op and a form that it refuses, and of a schedule and a form or a
-/// tail that has no such loop or too few blocks, as positions in bytes have, whose blocks are longer.
+/// tail that has no such loop or too few blocks: slices of bytes are one block of `argmax` where others have two.
 const APART: [((Factor, Factor), usize); 4] = [
     ((Factor::Op, Factor::Form), 349),
     ((Factor::Op, Factor::Forced), 248),

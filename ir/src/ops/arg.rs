@@ -7,7 +7,8 @@ use DType::{F32, F64, I8, I16, I32, I64, U64};
 
 /// Two passes over each block: its extreme element, then the least position (the greatest, if `last` is
 /// set) of an element that equals it. Both are plain monoids, so the order of the walk does not matter. Where the
-/// slice allows, the second pass walks one window alone: see [`search`](super::search).
+/// slice allows, the second pass walks one window alone: see [`search`](super::search). Beside integers of one or two
+/// bytes the second pass holds positions in as few bytes, where those of the slice fit; the state holds them in full.
 ///
 /// NaN is the extreme. To find the elements that equal the extreme with one comparison, they are compared
 /// with a bound just beyond it:
@@ -48,7 +49,7 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
         }),
         update: None,
         combine: Def::build("nearer", &[in_phase; 2], |_, args| vec![nearer(&args[0], &args[1], last)]),
-        // Of all bits set it makes all bits set.
+        // The conversion keeps the sign, so that all bits set, no position, stay all bits set.
         close: (narrow != position).then(|| {
             Def::build("position", &[in_phase, types.accumulator], |_, args| {
                 vec![args[0].clone().bits(narrow).cast(position).bits(held)]
