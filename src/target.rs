@@ -50,9 +50,8 @@ impl Target {
 
     /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces. Features
     /// are Cranelift's names (`has_avx`) and presets (`haswell`, `x86-64-v3`), and on x86-64 also `has_f16c` and
-    /// `has_avx512bw`, for which Cranelift has no names, and `slow_division` ([`Vectors::slow_division`]). Without
-    /// features, the target is the least of its kind. The
-    /// architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's own in every build, all
+    /// `has_avx512bw`, for which Cranelift has no names, and `intel` ([`Vectors::intel`]). Without features, the target is
+    /// the least of its kind. The architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's own in every build, all
     /// others with the feature `all-targets` of this crate.
     ///
     /// Code for the architecture and system of this machine can run here, so features that the machine lacks are
@@ -98,9 +97,7 @@ impl Target {
                 continue;
             }
             let added = asked.enable(word).map_err(refused)?;
-            if let Some(lacking) =
-                added.into_iter().find(|flag| host && *flag != SLOW_DIVISION && !available.contains(flag))
-            {
+            if let Some(lacking) = added.into_iter().find(|flag| host && *flag != INTEL && !available.contains(flag)) {
                 let of = if lacking == word { String::new() } else { format!(" of `{word}`") };
                 return Err(refused(format!("this machine lacks the feature `{lacking}`{of}")));
             }
@@ -189,10 +186,10 @@ fn unknown(error: &LookupError) -> String {
 }
 
 /// Features of x86-64 for which Cranelift has no name. The last one says how fast the machine is, and needs nothing of it.
-const OWN: [&str; 3] = ["has_f16c", "has_avx512bw", SLOW_DIVISION];
+const OWN: [&str; 3] = ["has_f16c", "has_avx512bw", INTEL];
 
-/// See [`Vectors::slow_division`].
-const SLOW_DIVISION: &str = "slow_division";
+/// See [`Vectors::intel`].
+const INTEL: &str = "intel";
 
 /// The features that vectors of 256 bits need.
 const AVX2: [&str; 4] = ["has_avx2", "has_fma", "has_bmi1", "has_f16c"];
@@ -296,8 +293,8 @@ fn vectors(triple: &Triple, features: &[&str]) -> Vectors {
         return Vectors::NONE;
     }
     match (all(&AVX2), all(&AVX512)) {
-        (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni"), slow_division: has(SLOW_DIVISION) },
-        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni"), slow_division: false },
+        (true, true) => Vectors { bits: 512, dot: has("has_avx512vnni"), intel: has(INTEL) },
+        (true, false) => Vectors { bits: 256, dot: has("has_avx_vnni"), intel: false },
         (false, _) => Vectors::BASE,
     }
 }

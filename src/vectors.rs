@@ -21,20 +21,22 @@ pub struct Vectors {
     pub bits: u32,
     /// True if one instruction sums products of bytes at these bits (VNNI).
     pub dot: bool,
-    /// True if a division of these many bits takes as long as twenty other operations (Intel's cores): quotients by one
-    /// number are then made of products beside more of other work. No bit of a result depends on it.
-    pub slow_division: bool,
+    /// True for Intel's cores, which take longer than others for two things: a division of these many bits takes the time
+    /// of twenty other operations, so that quotients by one number are made of products alone; and a result that is rounded
+    /// to a subnormal number takes 150 cycles, so that exponentials are masked where they are 0. No bit of a result depends
+    /// on it.
+    pub intel: bool,
 }
 
 impl Vectors {
     /// No vectors: code is scalar.
-    pub const NONE: Vectors = Vectors { bits: 0, dot: false, slow_division: false };
+    pub const NONE: Vectors = Vectors { bits: 0, dot: false, intel: false };
 
     /// The vectors of every target with vectors.
-    pub const BASE: Vectors = Vectors { bits: 128, dot: false, slow_division: false };
+    pub const BASE: Vectors = Vectors { bits: 128, dot: false, intel: false };
 
     /// The widest vectors of any target; nests may be made for them on any machine.
-    pub const WIDEST: Vectors = Vectors { bits: 512, dot: true, slow_division: false };
+    pub const WIDEST: Vectors = Vectors { bits: 512, dot: true, intel: false };
 
     /// The instruction set of these vectors. Other modules ask for it, or for what follows from it, and do not compare
     /// bits.

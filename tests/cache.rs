@@ -162,7 +162,7 @@ fn signatures_hold_the_features_of_the_target() {
     assert_ne!(plain.signature().hash(), dot.signature().hash());
     assert!(!plain.signature().bounds.vectors.dot && dot.signature().bounds.vectors.dot);
     assert_eq!(of("has_avx512vnni,x86-64-v4").signature(), dot.signature());
-    let slow = of("x86-64-v4 slow_division");
+    let slow = of("x86-64-v4 intel");
     assert_ne!(plain.signature().hash(), slow.signature().hash());
     // This machine by its name and by its features.
     let host = Target::host().expect("this machine");

@@ -351,9 +351,9 @@ fn vectors_of_targets() {
         ("x86-64-v4".into(), 512, false),
         ("icelake-server".into(), 512, true),
     ];
-    let slow = vectors("x86-64-v4 slow_division");
-    assert_eq!(slow, Vectors { slow_division: true, ..vectors("x86-64-v4") });
-    assert_eq!(vectors("slow_division x86-64-v3"), vectors("x86-64-v3"), "vectors of 512 bits alone");
+    let slow = vectors("x86-64-v4 intel");
+    assert_eq!(slow, Vectors { intel: true, ..vectors("x86-64-v4") });
+    assert_eq!(vectors("intel x86-64-v3"), vectors("x86-64-v3"), "vectors of 512 bits alone");
     for (features, bits, dot) in cases {
         assert_eq!(vectors(&features), Vectors { bits, dot, ..Vectors::BASE }, "{features}");
     }

@@ -5,7 +5,7 @@
 //! ```text
 //! # Why the case exists; these lines are kept.
 //! schedule: width=128 tile=i0:4     optional: else the default schedule
-//! vectors: 512                      optional: the bits of the target's vectors, else 128; `512 slow_division` as well
+//! vectors: 512                      optional: the bits of the target's vectors, else 128; `512 intel` as well
 //! ---- before
 //! nest "" {
 //! ---- after
@@ -59,8 +59,8 @@ impl Case {
             self.value("schedule").map_or_else(Schedule::default, |s| s.parse().expect("a schedule"));
         let mut words = self.value("vectors").unwrap_or("128").split(' ');
         let bits = words.next().and_then(|bits| bits.parse().ok()).expect("bits of vectors");
-        let slow_division = words.next().is_some_and(|word| word == "slow_division");
-        let vectors = Vectors { slow_division, ..Vectors::WIDEST.at_most(bits) };
+        let intel = words.next().is_some_and(|word| word == "intel");
+        let vectors = Vectors { intel, ..Vectors::WIDEST.at_most(bits) };
         let after = (pass.run)(self.before.clone(), &schedule, vectors);
         self.after = (after != self.before).then_some(after);
         self

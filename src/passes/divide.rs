@@ -13,7 +13,7 @@ const FEW: u64 = 256;
 /// works beside the others. A division of 16 `f32` takes 6 cycles of a Zen 4, which does one other operation in each, and 10
 /// of Intel's cores, which do two.
 fn most_operations(vectors: Vectors) -> u64 {
-    if vectors.slow_division { 16 } else { 5 }
+    if vectors.intel { 16 } else { 5 }
 }
 
 /// In wide functions, lets loops divide by a value that was bound before them with the help of its reciprocal:
@@ -28,7 +28,7 @@ fn most_operations(vectors: Vectors) -> u64 {
 /// ```
 ///
 /// A statement of many operations keeps its division: of more than 5, or 16 on processors whose division is slow
-/// ([`Vectors::slow_division`]). The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more
+/// ([`Vectors::intel`]). The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more
 /// parameter. See
 /// [`math::quotient`] for what a generator makes of it.
 ///

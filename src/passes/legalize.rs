@@ -26,8 +26,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// output names the operation itself in both cases.
 ///
 /// The vectors of a wide function are wider; they convert between f32 and f16 and from bf16, and have the minimum and
-/// maximum of floats. Vectors with masks multiply by a power of two in one instruction, and there the lower limit of an
-/// exponential's argument becomes the mask of its result. A definition whose operations differ there gets a name of its
+/// maximum of floats. Vectors with masks multiply by a power of two in one instruction, and there, on Intel's cores
+/// ([`Vectors::intel`]), the lower limit of an exponential's argument becomes the mask of its result. A definition whose operations differ there gets a name of its
 /// own, such as `finish.wide`:
 ///
 /// ```text
@@ -196,14 +196,16 @@ fn converts(op: Op, result: DType, from: DType, (vectors, place): (Vectors, Plac
 /// A function that makes the definition of an operation on floats of a type.
 type Sequence = fn(DType) -> Def;
 
-/// Returns true if lanes are multiplied by powers of two in one instruction, which masks its result.
-fn scales((vectors, place): (Vectors, Place)) -> bool {
-    place == Place::Wide && is_primitive(vectors, Op::Scale, DType::F32, DType::F32)
+/// Returns true if lower limits of arguments become masks: where one instruction multiplies lanes by powers of two, and
+/// takes long if it rounds to a subnormal number. Elsewhere a limit is better: the units that add find it, while those that
+/// multiply are the ones an exponential waits for.
+fn masks_limits((vectors, place): (Vectors, Place)) -> bool {
+    vectors.intel && place == Place::Wide && is_primitive(vectors, Op::Scale, DType::F32, DType::F32)
 }
 
 fn legal_def(def: &Def, target: (Vectors, Place)) -> Def {
     let (vectors, place) = target;
-    let masked = scales(target).then(|| limits::as_masks(def)).flatten();
+    let masked = masks_limits(target).then(|| limits::as_masks(def)).flatten();
     let mut is_other = masked.is_some();
     let def = masked.as_ref().unwrap_or(def);
     def.lets.iter().chain(&def.results).for_each(|e| {

@@ -16,8 +16,8 @@ use cranefold_ir::{Def, Expr, Op, Scalar, Var};
 /// ```
 ///
 /// Legal because the product is a function g of v1 alone: g of a selection is the selection of g of either. In vectors with
-/// masks the selection is the mask of the instruction that multiplies, and costs what the limit does. Processors that take
-/// long to round a result to a subnormal number, some 150 cycles a vector, are not asked to where the result is 0.
+/// masks the selection is the mask of the instruction that multiplies. Processors that take long to round a result to a
+/// subnormal number, some 150 cycles a vector, are not asked to where the result is 0.
 pub(super) fn as_masks(def: &Def) -> Option<Def> {
     let mut changed: Option<Def> = None;
     for place in 0..def.lets.len() {
