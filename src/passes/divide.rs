@@ -10,11 +10,8 @@ use rustc_hash::FxHashMap;
 const FEW: u64 = 256;
 
 /// The most operations of a statement, its division counted, that waits for the division: with more, the unit that divides
-/// works beside the others. A division of 16 `f32` takes 6 cycles of a Zen 4, which does one other operation in each, and 10
-/// of Intel's cores, which do two.
-fn most_operations(vectors: Vectors) -> u64 {
-    if vectors.intel { 16 } else { 5 }
-}
+/// works beside the others.
+const MANY_OPERATIONS: u64 = 16;
 
 /// In wide functions, lets loops divide by a value that was bound before them with the help of its reciprocal:
 ///
@@ -27,10 +24,9 @@ fn most_operations(vectors: Vectors) -> u64 {
 /// for p1 in 0..16 parallel { for p0 in 0..16 lanes { x1[16*p1 + p0] = apply.div_by(x0[16*p1 + p0], v0, v1) } }
 /// ```
 ///
-/// A statement of many operations keeps its division: of more than 5, or 16 on processors whose division is slow
-/// ([`Vectors::intel`]). The division in a definition becomes [`Op::DivBy`], with the reciprocal as one more
-/// parameter. See
-/// [`math::quotient`] for what a generator makes of it.
+/// A statement of more than 16 operations keeps its division. The division in a definition becomes [`Op::DivBy`], with the
+/// reciprocal as one more parameter. See [`math::quotient`] for what a generator makes of it; it may divide some vectors
+/// after all, where that takes the time of other work.
 ///
 /// Legal because the operation gives the bits of a division.
 pub fn divide(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
@@ -39,8 +35,7 @@ pub fn divide(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
     }
     let names = Names::after(&nest);
     let body = std::mem::take(&mut nest.body);
-    let most_operations = most_operations(vectors);
-    let mut divider = Divider { nest: &mut nest, names, known: FxHashMap::default(), most_operations };
+    let mut divider = Divider { nest: &mut nest, names, known: FxHashMap::default() };
     let body = divider.body(body, false);
     nest.body = body;
     nest
@@ -51,7 +46,6 @@ struct Divider<'a> {
     names: Names,
     /// The definitions with reciprocals, by those without and the numbers of their divisors.
     known: FxHashMap<(DefId, Vec<usize>), DefId>,
-    most_operations: u64,
 }
 
 /// The values with a reciprocal, and its name.
@@ -103,7 +97,7 @@ impl Divider<'_> {
 
     /// Returns whether a statement does so little that a division is not done beside it.
     fn waits_for_quotients(&self, stmt: &Stmt) -> bool {
-        Work::new(&self.nest.defs, one_each).stmt(stmt) <= self.most_operations
+        Work::new(&self.nest.defs, one_each).stmt(stmt) <= MANY_OPERATIONS
     }
 
     fn divides(&self, e: &Expr, by: Var) -> bool {

@@ -91,7 +91,7 @@ pub fn whole_nest<'a>(around: &'a Around<'a>) -> Option<Result<WideFunction, Ref
 }
 
 fn function<'a>(around: &'a Around<'a>, body: &'a [Stmt], frame_from: FrameFrom) -> Result<WideFunction, Refused> {
-    let tier = if around.vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 };
+    let tier = Tier::of(around.vectors);
     let mut program = MachineProgram::default();
     let (frame, buffers) = (program.reg(Class::General), program.reg(Class::General));
     debug_assert_eq!(frame, FRAME);
@@ -113,8 +113,12 @@ fn function<'a>(around: &'a Around<'a>, body: &'a [Stmt], frame_from: FrameFrom)
     walk.body(&mut generator, body)?;
     let mut program = generator.program;
     program.items.splice(0..0, generator.prologue);
-    let assembled =
-        machine::assemble(program, tier, buffers, (frame_from, around.storage.frame.bytes + LANE_SLOT_BYTES))?;
+    let assembled = machine::assemble(
+        program,
+        around.vectors,
+        buffers,
+        (frame_from, around.storage.frame.bytes + LANE_SLOT_BYTES),
+    )?;
     Ok(WideFunction {
         bytes: assembled.code.bytes,
         code_bytes: assembled.code.code_bytes,

@@ -1,7 +1,7 @@
-//! Adds in the units that multiply, where a loop adds more than it multiplies.
+//! Adds in the units that multiply, where a loop has more for the units that add.
 //!
-//! A Zen adds in two units and multiplies in two others. A loop that only adds leaves half of them idle, so some of its
-//! additions become products by one to which the other term is added:
+//! A Zen adds in two units and multiplies in two others ([`units`](super::units)). A loop that only adds leaves half of
+//! them idle, so some of its additions become products by one to which the other term is added:
 //!
 //! ```text
 //! t = sub x, m            t = x; t = t * 1 - m
@@ -13,10 +13,9 @@
 //! to stays: an addition takes a cycle less. Processors whose units do both lose nothing.
 
 use super::code::{Arg, Constant, Inst, Item, MachineProgram, Reg};
-use super::row::Masking;
 use super::table::Opcode;
 use super::tier::Tier;
-use std::ops::Range;
+use super::units::{Cycles, innermost};
 
 /// Balances each loop that has no loop inside.
 pub fn balance(program: &mut MachineProgram, tier: Tier) {
@@ -36,27 +35,13 @@ pub fn balance(program: &mut MachineProgram, tier: Tier) {
     }
 }
 
-/// The bodies of the loops that have no loop inside.
-fn innermost(items: &[Item]) -> Vec<Range<usize>> {
-    let mut bodies = vec![];
-    let mut start = None;
-    for (at, item) in items.iter().enumerate() {
-        match item {
-            Item::Enter(_) => start = Some(at),
-            Item::Leave => bodies.extend(start.take().map(|start| start..at)),
-            _ => {}
-        }
-    }
-    bodies
-}
-
-/// Marks the sums of a body that become products: half of those that it has beyond its products, if so many may.
+/// Marks the sums of a body that become products: half of the work that the units which add have beyond the others, if
+/// so many may.
 fn choose(body: &[Item], tier: Tier, chosen: &mut [bool]) {
-    let sums = body.iter().filter(|item| Sum::of(item, tier).is_some()).count();
-    let products = body.iter().filter(|item| is_product(item)).count();
+    let Cycles { multiplies, adds, .. } = Cycles::of_body(body);
     let may = |item: &Item| Sum::of(item, tier).is_some_and(|sum| !sum.is_carried());
     let all = body.iter().filter(|item| may(item)).count();
-    let most = (sums.saturating_sub(products) / 2).min(all);
+    let most = (adds.saturating_sub(multiplies) / 2).min(all);
     // They are spread over the body, so that all units have work all the time.
     let mut seen = 0;
     for (item, chosen) in body.iter().zip(chosen) {
@@ -64,18 +49,6 @@ fn choose(body: &[Item], tier: Tier, chosen: &mut [bool]) {
             *chosen = (seen + 1) * most / all > seen * most / all;
             seen += 1;
         }
-    }
-}
-
-/// Returns whether an item takes one of the units that multiply: they compare too.
-fn is_product(item: &Item) -> bool {
-    use Opcode::{Vfmsub213pd, Vfmsub213ps, Vfnmadd231pd, Vfnmadd231ps, Vmulpd, Vmulps};
-    let multiplies =
-        |opcode| matches!(opcode, Vfmsub213pd | Vfmsub213ps | Vfnmadd231pd | Vfnmadd231ps | Vmulpd | Vmulps);
-    match item {
-        Item::Fma { .. } => true,
-        Item::Inst(inst) => multiplies(inst.opcode) || inst.opcode.row().masking == Masking::Holds,
-        _ => false,
     }
 }
 

@@ -3,9 +3,10 @@
 //!
 //! | pass | effect |
 //! | --- | --- |
+//! | [`divisions`] | divides some of the quotients by one number, beside products; not on Intel's cores |
 //! | [`quotients`] | divides by one number through its reciprocal |
 //! | [`maxima`] | joins the checks for NaN of successive maxima (AVX-512) |
-//! | [`balance`] | adds in the units that multiply, where a loop adds more than it multiplies |
+//! | [`balance`] | adds in the [`units`] that multiply, where a loop has more for those that add |
 //! | [`dead`] | removes instructions whose results nothing reads |
 //! | [`coalesce`] | removes copies |
 //! | [`order`] | list scheduling: independent chains run side by side |
@@ -23,6 +24,7 @@ mod coalesce;
 pub mod code;
 mod constants;
 mod dead;
+mod divisions;
 pub mod encode;
 mod encoding;
 mod live;
@@ -35,8 +37,10 @@ mod row;
 mod spills;
 pub mod table;
 pub mod tier;
+mod units;
 
 use crate::codegen::x86::Refused;
+use crate::vectors::Vectors;
 use check::Watch;
 use code::{MachineProgram, Reg};
 use constants::Pool;
@@ -70,10 +74,14 @@ pub enum FrameFrom {
 /// An error if the instruction set lacks an instruction: a bug of ours.
 pub fn assemble(
     mut program: MachineProgram,
-    tier: Tier,
+    vectors: Vectors,
     buffers: Reg,
     (frame, spills_at): (FrameFrom, u64),
 ) -> Result<Assembled, Refused> {
+    let tier = Tier::of(vectors);
+    if !vectors.intel {
+        divisions::divide(&mut program, tier);
+    }
     quotients::expand(&mut program, tier);
     if tier.is_512() {
         maxima::join_maxima(&mut program);

@@ -2,6 +2,7 @@
 
 use super::code::View;
 use super::table::Opcode;
+use crate::vectors::Vectors;
 
 /// An instruction set of wide vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,11 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// The tier of wide vectors.
+    pub fn of(vectors: Vectors) -> Tier {
+        if vectors.has_masks() { Tier::Avx512 } else { Tier::Avx2 }
+    }
+
     /// Returns true if the tier has an instruction.
     pub fn has(self, opcode: Opcode) -> bool {
         opcode.row().form(self).is_some()
