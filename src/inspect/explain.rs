@@ -138,9 +138,16 @@ fn trees(compiled: &Compiled) -> Vec<String> {
     let windows = compiled.windows();
     let several = computation.only_group().is_none();
     let mut lines = vec![];
+    let mut groups = 0;
     for (number, stage) in computation.stages.iter().filter(|stage| !stage.groups.is_empty()).enumerate() {
         for group in &stage.groups {
-            let tree = tree(&problem.walks[group.walk], &group.reducer.method, windows.as_ref());
+            let (walk, method) = (&problem.walks[group.walk], &group.reducer.method);
+            let mut tree = tree(walk, method, windows.as_ref());
+            if let Some(earlier) = problem.group_with_first_phase_of(&computation, groups) {
+                let earlier = computation.groups().nth(earlier).expect("an earlier group");
+                tree += &format!(", the first for {} already", earlier.name);
+            }
+            groups += 1;
             lines.push(if several { format!("stage {number}, {}: {tree}", group.name) } else { tree });
         }
     }

@@ -48,6 +48,7 @@ use cranefold_ir::{
 };
 use std::ops::Range;
 use std::sync::Arc;
+use walk::Blocks;
 
 /// The share of a problem that a nest computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +137,7 @@ pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Shar
         gathered: vec![],
         kept: vec![],
         first_state: 0,
+        first_phases: vec![],
         nest,
         names: Names::default(),
     };
@@ -186,6 +188,8 @@ struct Lowering<'a> {
     kept: Vec<Option<State>>,
     /// The number of values in the states of the groups before, which are stored if blocks are divided.
     first_state: usize,
+    /// The folded lanes of the first phase of each group before, if it has several and one block.
+    first_phases: Vec<Option<State>>,
     nest: Nest,
     names: Names,
 }
@@ -207,6 +211,8 @@ struct Visit {
     computed: Vec<(usize, Vec<Expr>)>,
     /// True if it writes the outputs at positions of the slice.
     writes: bool,
+    /// The folded lanes of the first of several phases over one block, once they are known.
+    first_phase: Option<State>,
 }
 
 impl Visit {
@@ -367,6 +373,7 @@ impl<'p> Lowering<'p> {
         self.gathered.clear();
         self.kept = vec![None; computation.kept.len()];
         self.first_state = 0;
+        self.first_phases.clear();
         let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
         let mut loops = computation.groups().count() + usize::from(computation.apply.is_some());
         for stage in &computation.stages {
@@ -375,6 +382,7 @@ impl<'p> Lowering<'p> {
                 loops -= 1;
                 are_stored |= !self.group(&computation, group, loops > 0, &mut slice, at);
                 self.first_state += group.reducer.nothing.len();
+                self.first_phases.push(self.visit.first_phase.take());
             }
             if are_stored {
                 return slice.body;
@@ -421,6 +429,7 @@ impl<'p> Lowering<'p> {
             gathered: None,
             computed: vec![],
             writes: false,
+            first_phase: None,
         };
         let mut needs = group.inputs.clone();
         if let (Some(boxes), Some(apply)) = (&self.written_first, &computation.apply) {
@@ -446,7 +455,12 @@ impl<'p> Lowering<'p> {
                 }
                 match phases.as_slice() {
                     [phase] if phase.close.is_none() => self.one_phase(phase, &tree, slice, at),
-                    phases => self.phases(phases, merge, &tree, slice, at),
+                    phases => {
+                        let group = self.first_phases.len();
+                        let known = self.problem.group_with_first_phase_of(computation, group);
+                        self.visit.first_phase = known.and_then(|earlier| self.first_phases[earlier].clone());
+                        self.phases(phases, merge, &tree, slice, at)
+                    }
                 }
             }
         }
@@ -483,7 +497,8 @@ impl<'p> Lowering<'p> {
         Some(state.read(&Index::default()))
     }
 
-    /// The statements of several phases: each folds its lanes at the end of a block.
+    /// The statements of several phases: each folds its lanes at the end of a block. A first phase that an earlier group
+    /// has had is not computed again.
     fn phases(&mut self, phases: &[Phase], merge: &Def, tree: &Tree, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
         let parts = merge.results.iter().map(Expr::dtype);
         let merge = self.nest.define(merge.clone());
@@ -502,17 +517,26 @@ impl<'p> Lowering<'p> {
                 let tree = &tree.in_phase(k);
                 let blocks = &blocks.in_phase(whole, tree);
                 let lanes = blocks.lanes(tree);
-                let combine = this.nest.define(phase.combine.clone());
-                let (state, acc) = this.accumulate(&phase.identity, lanes);
-                body.extend(acc);
-                body.extend(this.steps(tree, at, blocks, &mut |this, at, lane| {
-                    let (mut stmts, args) = this.loads(at);
-                    let args = args.into_iter().chain(results.iter().cloned()).collect();
-                    stmts.extend(this.take(phase, &state, lane, args));
-                    stmts
-                }));
-                this.visit.computed.clear();
-                body.extend(fold(&state, combine, lanes, tree.lanes));
+                let state = match this.visit.first_phase.clone().filter(|_| k == 0) {
+                    Some(state) => state,
+                    None => {
+                        let combine = this.nest.define(phase.combine.clone());
+                        let (state, acc) = this.accumulate(&phase.identity, lanes);
+                        body.extend(acc);
+                        body.extend(this.steps(tree, at, blocks, &mut |this, at, lane| {
+                            let (mut stmts, args) = this.loads(at);
+                            let args = args.into_iter().chain(results.iter().cloned()).collect();
+                            stmts.extend(this.take(phase, &state, lane, args));
+                            stmts
+                        }));
+                        this.visit.computed.clear();
+                        body.extend(fold(&state, combine, lanes, tree.lanes));
+                        state
+                    }
+                };
+                if k == 0 && matches!(blocks, Blocks::One) {
+                    this.visit.first_phase = Some(state.clone());
+                }
                 let folded = state.read(&Index::default());
                 results.extend(match &phase.close {
                     None => folded,

@@ -7,7 +7,7 @@ use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Problem, rank_of};
 use cranefold_ir::LoopVar;
-use cranefold_ir::ops::{Apply, Form, Group, Method, Phase};
+use cranefold_ir::ops::{Apply, Computation, Form, Group, Method, Phase};
 use cranefold_ir::region::Repeated;
 use cranefold_ir::work::Work;
 
@@ -51,15 +51,22 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// The visit of a group; `None` if it selects.
-    fn of(problem: &Problem, group: &Group, width: u32, machine: &Machine) -> Option<Later> {
+    /// The visit of a group; `None` if it selects. A first phase that an earlier group has had is no visit.
+    fn of(
+        problem: &Problem,
+        computation: &Computation,
+        (number, group): (usize, &Group),
+        width: u32,
+        machine: &Machine,
+    ) -> Option<Later> {
         let method = &group.reducer.method;
-        let phases = method.phases().len();
+        let known = usize::from(problem.group_with_first_phase_of(computation, number).is_some());
+        let phases = method.phases().len() - known;
         let tree = Tree::of(problem.walks.get(group.walk)?, method);
         (phases > 0).then(|| Later {
             name: group.name.clone(),
             phases,
-            operations: operations(&group.reducer, width, machine).iter().sum(),
+            operations: operations(&group.reducer, width, machine).iter().skip(known).sum(),
             value_bytes: method.state_bytes() / method.state_values().max(1) as u64,
             waits: if phases > 1 { tree.blocks() * phases as u64 } else { 1 },
         })
@@ -184,11 +191,21 @@ impl<'p> Facts<'p> {
         self.problem.elements().iter().any(|walk| walk.dims.len() > 1)
     }
 
-    /// Operations on an element in the visits after the first, and those that make values which several need.
-    fn later_operations(&self) -> impl Iterator<Item = u64> {
+    /// Operations on an element in the visits of reductions after the first, and those that make values which several
+    /// visits need.
+    fn reduced_later(&self) -> impl Iterator<Item = u64> {
         let later = self.later.iter().map(|later| later.operations);
-        let kept = self.repeated.iter().map(|(_, operations)| *operations);
-        later.chain(kept).chain(self.written.iter().map(|written| written.operations))
+        later.chain(self.repeated.iter().map(|(_, operations)| *operations))
+    }
+
+    /// The same with those of the visit that writes.
+    fn later_operations(&self) -> impl Iterator<Item = u64> {
+        self.reduced_later().chain(self.written.iter().map(|written| written.operations))
+    }
+
+    /// The most operations on an element in a visit of a reduction: those that interleaved slices do side by side.
+    pub fn most_joined_operations(&self) -> u64 {
+        self.reduced_later().fold(self.operations, u64::max)
     }
 
     /// The most operations on an element in a visit.
@@ -255,7 +272,12 @@ impl<'p> Facts<'p> {
             operations: operations.iter().take(phases).sum(),
             finishing: finishing(reducer, width, &machine),
             is_light: operations.iter().all(|&n| n <= machine.light_ops),
-            later: keeping.groups().skip(1).filter_map(|g| Later::of(problem, g, width, &machine)).collect(),
+            later: keeping
+                .groups()
+                .enumerate()
+                .skip(1)
+                .filter_map(|group| Later::of(problem, &keeping, group, width, &machine))
+                .collect(),
             written: keeping.apply.as_ref().map(|apply| Written::of(problem, apply, width, &machine)),
             writes_first: problem.written_first(&keeping).is_some(),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
