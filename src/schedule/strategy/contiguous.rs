@@ -44,11 +44,14 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 /// Returns true if slices of one phase gain by ends that come together: slices of several steps, whose visits do little, in
 /// data that the first two caches mostly hold. `rms_norm` takes 0.9 of the time by two slices at once for `f32[200,768]`,
 /// but 1.1 times as long for `f32[200,2048]`, whose 3 MB are read from the last cache at two places, and 1.5 times for
-/// `f32[64,256]`, whose four steps are no loop. Two long chains of operations for each vector of a step fill the registers.
+/// `f32[64,256]`, whose four steps are no loop. Two long chains of operations for each vector of a step fill the registers,
+/// and what only adds waits for what it reads.
 fn ends_weigh(facts: &Facts) -> bool {
     let written = facts.written.as_ref().map_or(0, |written| written.bytes);
     let [_, near, _] = facts.machine.cache_bytes;
+    let follows = facts.written.is_some() || !facts.later.is_empty();
     facts.bytes.saturating_add(written) <= near + near / 4
+        && (follows || facts.operations > 1)
         && facts.problem.count >= FEW_STEPS * facts.tree.lanes
         && facts.most_joined_operations() <= FEW_OPERATIONS
 }
