@@ -48,19 +48,25 @@ struct Quotients {
     double: bool,
     /// Those whose NaNs become canonical at once: products need not do that.
     canonical: usize,
+    /// Those whose reciprocals are loaded, which divisions do not need.
+    loaded: usize,
     /// The other work of the loop, with what makes NaNs canonical.
     others: Cycles,
 }
 
 impl Quotients {
     fn of(body: &[Item]) -> Option<Quotients> {
-        let mut results: FxHashSet<Reg> = FxHashSet::default();
-        let (mut double, mut canonical) = (false, 0);
+        let (mut results, mut loads) = (FxHashSet::<Reg>::default(), FxHashSet::default());
+        let (mut double, mut canonical, mut loaded) = (false, 0, 0);
         for item in body {
+            if matches!(item.memory(), Some((_, false))) {
+                loads.extend(item.def().map(|(reg, _)| reg));
+            }
             match item {
-                Item::Quotient { to, double: of_f64, .. } => {
+                Item::Quotient { to, y, double: of_f64, .. } => {
                     results.insert(*to);
                     double |= of_f64;
+                    loaded += usize::from(loads.contains(y));
                 }
                 Item::Inst(Inst { opcode: Opcode::Vfixupimmps | Opcode::Vfixupimmpd, args, .. }) => {
                     canonical += usize::from(matches!(args[1], Arg::Reg(from, _) if results.contains(&from)));
@@ -69,7 +75,7 @@ impl Quotients {
             }
         }
         let number = body.iter().filter(|item| matches!(item, Item::Quotient { .. })).count();
-        (number > 0).then(|| Quotients { number, double, canonical, others: Cycles::of_body(body) })
+        (number > 0).then(|| Quotients { number, double, canonical, loaded, others: Cycles::of_body(body) })
     }
 
     /// The cycles of the busiest unit, times two, if so many are divided.
@@ -81,7 +87,8 @@ impl Quotients {
             + Cycles::PRODUCT.times(2 * divisions + 3 * products + tests)
             + Cycles::EITHER.times(3 * products);
         let needless = products.min(self.canonical);
-        let all = Cycles { multiplies: all.multiplies - needless.min(all.multiplies), ..all };
+        let unread = divisions.min(self.loaded);
+        let all = Cycles { multiplies: all.multiplies - needless, loads: all.loads - unread, ..all };
         let of_one = if self.double { 9 } else { 6 };
         all.twice().max(2 * of_one * divisions)
     }
