@@ -23,6 +23,7 @@ use crate::kernel::Facts;
 use crate::kernel::code::Compiled;
 use crate::pipeline;
 use crate::problem::search_windows::Windows;
+use crate::problem::shared::FirstPhase;
 use crate::problem::tree::{Grid, Tree};
 use crate::problem::{IndexBox, Problem, SliceWalk};
 use crate::results::RESULTS_VERSION;
@@ -143,9 +144,12 @@ fn trees(compiled: &Compiled) -> Vec<String> {
         for group in &stage.groups {
             let (walk, method) = (&problem.walks[group.walk], &group.reducer.method);
             let mut tree = tree(walk, method, windows.as_ref());
-            if let Some(earlier) = problem.group_with_first_phase_of(&computation, groups) {
-                let earlier = computation.groups().nth(earlier).expect("an earlier group");
-                tree += &format!(", the first for {} already", earlier.name);
+            if let Some(first) = problem.first_phase_before(&computation, groups) {
+                let earlier = &computation.groups().nth(first.group()).expect("an earlier group").name;
+                tree += &match first {
+                    FirstPhase::Folded(_) => format!(", the first for {earlier} already"),
+                    FirstPhase::Lanes(_) => format!(", looked at for {earlier} already"),
+                };
             }
             groups += 1;
             lines.push(if several { format!("stage {number}, {}: {tree}", group.name) } else { tree });

@@ -37,6 +37,7 @@ mod walk;
 pub use cut::cut;
 
 use crate::problem::search_windows::Windows;
+use crate::problem::shared::FirstPhase;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, Work};
 use crate::schedule::Schedule;
@@ -46,6 +47,7 @@ use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, DefId, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over,
     Scalar, Stmt,
 };
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use walk::Blocks;
@@ -138,6 +140,7 @@ pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Shar
         kept: vec![],
         first_state: 0,
         first_phases: vec![],
+        lanes: FxHashMap::default(),
         nest,
         names: Names::default(),
     };
@@ -190,6 +193,8 @@ struct Lowering<'a> {
     first_state: usize,
     /// The folded lanes of the first phase of each group before, if it has several and one block.
     first_phases: Vec<Option<State>>,
+    /// The merged lanes of groups of one phase that the first phase of an earlier group has had, by the groups' numbers.
+    lanes: FxHashMap<usize, State>,
     nest: Nest,
     names: Names,
 }
@@ -374,6 +379,7 @@ impl<'p> Lowering<'p> {
         self.kept = vec![None; computation.kept.len()];
         self.first_state = 0;
         self.first_phases.clear();
+        self.lanes.clear();
         let mut slice = Slice { body: vec![], values: vec![None; computation.values()] };
         let mut loops = computation.groups().count() + usize::from(computation.apply.is_some());
         for stage in &computation.stages {
@@ -457,19 +463,34 @@ impl<'p> Lowering<'p> {
                     [phase] if phase.close.is_none() => self.one_phase(phase, &tree, slice, at),
                     phases => {
                         let group = self.first_phases.len();
-                        let known = self.problem.group_with_first_phase_of(computation, group);
-                        self.visit.first_phase = known.and_then(|earlier| self.first_phases[earlier].clone());
-                        self.phases(phases, merge, &tree, slice, at)
+                        if let Some(FirstPhase::Folded(earlier)) = self.problem.first_phase_before(computation, group) {
+                            self.visit.first_phase = self.first_phases[earlier].clone();
+                        }
+                        let taker = self.taker_of_lanes(computation, group);
+                        self.phases(phases, merge, &tree, taker, slice, at)
                     }
                 }
             }
         }
     }
 
+    /// The group of one phase that takes the lanes of a group's first phase; none where blocks are divided, whose states
+    /// each group stores.
+    fn taker_of_lanes(&self, computation: &Computation, group: usize) -> Option<usize> {
+        let takes =
+            |&other: &usize| self.problem.first_phase_before(computation, other) == Some(FirstPhase::Lanes(group));
+        let all = group + 1..computation.groups().count();
+        all.into_iter().find(takes).filter(|_| matches!(self.share, Share::Whole | Share::Slices { .. }))
+    }
+
     /// The statements of one phase: lanes stay apart while blocks merge, and fold at the end.
     fn one_phase(&mut self, phase: &Phase, tree: &Tree, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
         let lanes = tree.lanes_present();
         let merge = self.nest.define(phase.combine.clone());
+        if let Some(state) = self.lanes.remove(&self.first_phases.len()) {
+            slice.body.extend(fold(&state, merge, lanes, tree.lanes));
+            return Some(state.read(&Index::default()));
+        }
         let blocks = self.share.states(tree);
         let (state, mut body) = self.accumulate(&phase.identity, blocks * lanes);
         body.extend(self.taken(&state, lanes, at));
@@ -498,8 +519,16 @@ impl<'p> Lowering<'p> {
     }
 
     /// The statements of several phases: each folds its lanes at the end of a block. A first phase that an earlier group
-    /// has had is not computed again.
-    fn phases(&mut self, phases: &[Phase], merge: &Def, tree: &Tree, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
+    /// has had is not computed again; the lanes of the first phase are kept for the group that takes them.
+    fn phases(
+        &mut self,
+        phases: &[Phase],
+        merge: &Def,
+        tree: &Tree,
+        taker: Option<usize>,
+        slice: &mut Slice,
+        at: &At,
+    ) -> Option<Vec<Expr>> {
         let parts = merge.results.iter().map(Expr::dtype);
         let merge = self.nest.define(merge.clone());
         // A block's state is overwritten before it is read, so its initial value does not matter.
@@ -507,6 +536,12 @@ impl<'p> Lowering<'p> {
         let blocks = self.share.states(tree);
         let (states, mut body) = self.accumulate(&zeros, blocks);
         body.extend(self.taken(&states, 1, at));
+        let present = tree.lanes_present();
+        let given = taker.map(|_| self.accumulate(&phases[0].identity, blocks * present));
+        let given = given.map(|(state, accs)| {
+            body.extend(accs);
+            state
+        });
         let whole = tree;
         body.extend(self.blocks(tree, at, &mut |this, at, block, blocks| {
             let mut body = vec![];
@@ -530,6 +565,12 @@ impl<'p> Lowering<'p> {
                             stmts
                         }));
                         this.visit.computed.clear();
+                        if let Some(given) = given.as_ref().filter(|_| k == 0) {
+                            let start = block.times(present as i64);
+                            body.extend(this.repeat(Over::Lane, lanes, LoopKind::Parallel, |_, l| {
+                                given.set(&start.add(&l), state.read(&l))
+                            }));
+                        }
                         body.extend(fold(&state, combine, lanes, tree.lanes));
                         state
                     }
@@ -553,6 +594,11 @@ impl<'p> Lowering<'p> {
         }));
         if blocks > 1 {
             body.push(Stmt::Merge { accs: states.ids(), def: merge, blocks, elems: 1 });
+        }
+        if let Some((group, state)) = taker.zip(given) {
+            let merge = self.nest.define(phases[0].combine.clone());
+            body.push(Stmt::Merge { accs: state.ids(), def: merge, blocks, elems: present });
+            self.lanes.insert(group, state);
         }
         if let Share::Blocks { .. } = self.share {
             body.extend(self.given(&states, 1, at));

@@ -64,8 +64,8 @@ fn in_body(body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
     streamed(body.into_iter().map(inner).collect(), nest, names)
 }
 
-/// A body whose inner bodies are done. It may hold several merges, each of which merges the loops between the merge
-/// before it and itself.
+/// A body whose inner bodies are done. It may hold several merges, each of which merges the loops before it that use its
+/// state; a loop may have the blocks of several.
 fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt> {
     let Some(at) = body.iter().position(|s| matches!(s, Stmt::Merge { .. })) else { return body };
     let Stmt::Merge { accs, def, blocks, elems } = body.remove(at) else { unreachable!("just found") };
@@ -92,8 +92,8 @@ fn streamed(mut body: Vec<Stmt>, nest: &mut Nest, names: &mut Names) -> Vec<Stmt
         }
     }
     out.extend(state.drain(nest, names));
-    out.extend(streamed(rest, nest, names));
-    out
+    out.extend(rest);
+    streamed(out, nest, names)
 }
 
 /// One value of the state.

@@ -82,7 +82,7 @@ mod check;
 mod keep;
 mod padding;
 pub mod search_windows;
-mod shared;
+pub mod shared;
 mod text;
 pub mod tree;
 mod written_first;

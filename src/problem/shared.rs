@@ -4,26 +4,50 @@ use super::Problem;
 use super::tree::Tree;
 use cranefold_ir::ops::{Computation, Group, Phase};
 
+/// The first phase that a group takes from an earlier group of several phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPhase {
+    /// The folded lanes, where a slice is one block and this group has several phases too. The sum for the mean of a
+    /// variance is that of the mean beside it, for example, though their second phases have other lanes.
+    Folded(usize),
+    /// The lanes of each block, where there are several blocks and this group has one phase: it merges them before they
+    /// fold. So a sum beside a mean that is centered needs no visit of its own.
+    Lanes(usize),
+}
+
+impl FirstPhase {
+    /// The number of the earlier group.
+    pub fn group(self) -> usize {
+        match self {
+            FirstPhase::Folded(group) | FirstPhase::Lanes(group) => group,
+        }
+    }
+}
+
 impl Problem {
-    /// The number of an earlier group whose first phase is that of this one, if the slice is one block: its folded lanes are
-    /// the result of both. The sum for the mean of a variance is that of the mean beside it, for example, though their
-    /// second phases have other lanes.
-    pub fn group_with_first_phase_of(&self, computation: &Computation, group: usize) -> Option<usize> {
+    /// The first phase that a group takes from an earlier one; `None` if it computes its own.
+    pub fn first_phase_before(&self, computation: &Computation, group: usize) -> Option<FirstPhase> {
         let groups: Vec<&Group> = computation.groups().take(group + 1).collect();
         let (one, earlier) = groups.split_last()?;
-        let first = self.first_phase(one)?;
-        earlier.iter().position(|other| {
+        let (phase, tree) = self.first_phase(one)?;
+        let has_several = |group: &Group| group.reducer.method.phases().len() > 1;
+        let known = earlier.iter().position(|other| {
             (one.walk, &one.inputs, one.takes_position, &one.takes)
                 == (other.walk, &other.inputs, other.takes_position, &other.takes)
-                && self.first_phase(other).is_some_and(|(phase, tree)| tree == first.1 && is_alike(phase, first.0))
-        })
+                && has_several(other)
+                && self.first_phase(other).is_some_and(|other| other.1 == tree && is_alike(other.0, phase))
+        })?;
+        match (has_several(one), tree.is_one_block()) {
+            (true, true) => Some(FirstPhase::Folded(known)),
+            (false, false) if phase.close.is_none() => Some(FirstPhase::Lanes(known)),
+            _ => None,
+        }
     }
 
-    /// The first of several phases of a group over one block, with its tree.
+    /// The first phase of a group, with its tree.
     fn first_phase<'a>(&self, group: &'a Group) -> Option<(&'a Phase, Tree)> {
-        let [phase, _, ..] = group.reducer.method.phases() else { return None };
-        let tree = Tree::of(self.walks.get(group.walk)?, &group.reducer.method);
-        tree.is_one_block().then(|| (phase, tree.in_phase(0)))
+        let phase = group.reducer.method.phases().first()?;
+        Some((phase, Tree::of(self.walks.get(group.walk)?, &group.reducer.method).in_phase(0)))
     }
 }
 

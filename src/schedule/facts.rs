@@ -51,7 +51,7 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// The visit of a group; `None` if it selects. A first phase that an earlier group has had is no visit.
+    /// The visit of a group; `None` if it selects, or takes its only phase from an earlier group.
     fn of(
         problem: &Problem,
         computation: &Computation,
@@ -60,7 +60,7 @@ impl Later {
         machine: &Machine,
     ) -> Option<Later> {
         let method = &group.reducer.method;
-        let known = usize::from(problem.group_with_first_phase_of(computation, number).is_some());
+        let known = usize::from(problem.first_phase_before(computation, number).is_some());
         let phases = method.phases().len() - known;
         let tree = Tree::of(problem.walks.get(group.walk)?, method);
         (phases > 0).then(|| Later {

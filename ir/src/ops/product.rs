@@ -84,7 +84,7 @@ fn with_exact(groups: &mut [(Kind, Vec<usize>)], exact: Vec<usize>, reducers: &[
 }
 
 /// Makes a group of one phase a part of a group of several if every reducer in it computes what the first phase of the
-/// other does.
+/// other does, and their trees agree. If only those disagree, it comes behind the other, whose lanes it may take.
 fn join_first_phases(
     groups: &mut Vec<(Kind, Vec<usize>)>,
     reducers: &[Reducer],
@@ -93,16 +93,19 @@ fn join_first_phases(
     let first = |i: usize| &reducers[i].method.phases()[0];
     let alike = |a: &Phase, b: &Phase| (&a.identity, &a.lift, &a.combine) == (&b.identity, &b.lift, &b.combine);
     let Some(one) = groups.iter().position(|(kind, _)| kind.keeps_lanes && kind.commutative) else { return };
-    let takes = |(kind, members): &(Kind, Vec<usize>)| {
+    let computes = |(kind, members): &(Kind, Vec<usize>)| {
         !kind.keeps_lanes
             && kind.commutative
             && groups[one].1.iter().all(|&i| members.iter().any(|&m| alike(first(i), first(m))))
-            && agree(&reducers[groups[one].1[0]].method, &reducers[members[0]].method)
     };
-    let Some(several) = groups.iter().position(takes) else { return };
-    let members = groups[one].1.clone();
-    groups[several].1.extend(members);
-    groups.remove(one);
+    let agrees = |members: &[usize]| agree(&reducers[groups[one].1[0]].method, &reducers[members[0]].method);
+    if let Some(several) = groups.iter().position(|group| computes(group) && agrees(&group.1)) {
+        let (_, members) = groups[one].clone();
+        groups[several].1.extend(members);
+        groups.remove(one);
+    } else if let Some(several) = groups.iter().position(computes).filter(|&several| several > one) {
+        groups[one..=several].rotate_left(1);
+    }
 }
 
 /// The reducers side by side, over the same elements. Phase k of the product is made of phase k of
