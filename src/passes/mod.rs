@@ -238,7 +238,7 @@ pub const PASSES: &[Pass] = &[
         name: "divide",
         summary: "divide by what a loop does not change through its reciprocal",
         because: "after hoist, which binds divisors before loops, and vectorize, which gives one of several slices to each lane; before unroll, which makes copies of divisions",
-        relies_on: "values bound before loops that divide by them, in wide functions",
+        relies_on: "values bound before loops that divide by them, and elements that such loops do not change, in wide functions",
         runs_on: RunsOn::WithoutVectors,
         run: divide::divide,
     },
@@ -363,7 +363,17 @@ pub const ROLES: &[Role] = &[
     Role {
         over: Over::Element,
         means: "elements of states; such a loop runs seldom unless one over steps touches its accumulators",
-        made_by: &["fold", "interchange", "legalize", "lower", "outline", "share_folds", "side_by_side", "stream"],
+        made_by: &[
+            "divide",
+            "fold",
+            "interchange",
+            "legalize",
+            "lower",
+            "outline",
+            "share_folds",
+            "side_by_side",
+            "stream",
+        ],
         asked_by: &["unroll", "vectorize"],
     },
     Role {

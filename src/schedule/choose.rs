@@ -157,12 +157,12 @@ mod tests {
         assert_eq!(choice("sum f32[64,1000] axes=[1]").schedule.interleave, 1);
     }
 
-    /// What is near enough and long enough gains by ends that come together.
+    /// Slices that are near enough and long enough gain by ends that come together.
     #[test]
     fn near_slices_of_several_steps_are_taken_two_at_once() {
         let rows = |shape| choice(&format!("rms_norm f32[{shape}] axes=[1]")).schedule.interleave;
         assert_eq!([rows("64,1000"), rows("64,256"), rows("400,1000")], [2, 1, 1]);
-        assert_eq!(choice("max f32[64,1000] axes=[1]").schedule.interleave, 2);
+        assert_eq!(choice("l1 bf16[64,1000] axes=[1]").schedule.interleave, 2);
     }
 
     /// Two rows of 4 KB, of two inputs and two outputs, do not fit the first-level cache together.

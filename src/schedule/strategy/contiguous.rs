@@ -6,6 +6,7 @@ use super::super::machine::{Level, Machine};
 use super::super::{Schedule, Tile};
 use super::{AHEAD_BYTES, positions, vector_bytes};
 use crate::vectors::Vectors;
+use cranefold_ir::ops::Form;
 
 /// Blocks in flight if a block has few lanes.
 const BLOCKS: u64 = 4;
@@ -45,13 +46,14 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
 /// data that the first two caches mostly hold. `rms_norm` takes 0.9 of the time by two slices at once for `f32[200,768]`,
 /// but 1.1 times as long for `f32[200,2048]`, whose 3 MB are read from the last cache at two places, and 1.5 times for
 /// `f32[64,256]`, whose four steps are no loop. Two long chains of operations for each vector of a step fill the registers,
-/// and what only adds waits for what it reads.
+/// and what only adds waits for what it reads, as extremes in their direct form do.
 fn ends_weigh(facts: &Facts) -> bool {
     let written = facts.written.as_ref().map_or(0, |written| written.bytes);
     let [_, near, _] = facts.machine.cache_bytes;
     let follows = facts.written.is_some() || !facts.later.is_empty();
     facts.bytes.saturating_add(written) <= near + near / 4
         && (follows || facts.operations > 1)
+        && facts.form == Form::Plain
         && facts.problem.count >= FEW_STEPS * facts.tree.lanes
         && facts.most_joined_operations() <= FEW_OPERATIONS
 }

@@ -46,9 +46,9 @@ struct Quotients {
     number: usize,
     /// True if one of them is of f64.
     double: bool,
-    /// Those whose NaNs become canonical at once: products need not do that.
+    /// The number of them whose NaNs become canonical at once: products need not do that.
     canonical: usize,
-    /// Those whose reciprocals are loaded, which divisions do not need.
+    /// The number of them whose reciprocals are loaded, which divisions do not need.
     loaded: usize,
     /// The other work of the loop, with what makes NaNs canonical.
     others: Cycles,

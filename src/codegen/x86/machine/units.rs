@@ -19,13 +19,13 @@ use std::ops::{Add, Range};
 /// The whole vectors that units of each kind do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cycles {
-    /// Those that only units which multiply do.
+    /// Vectors that only units which multiply do.
     pub multiplies: usize,
-    /// Those that only units which add do.
+    /// Vectors that only units which add do.
     pub adds: usize,
-    /// Those that any unit does.
+    /// Vectors that any unit does.
     pub either: usize,
-    /// Those that are loaded.
+    /// Vectors that are loaded.
     pub loads: usize,
 }
 
@@ -73,7 +73,7 @@ impl Cycles {
         (2 * multiplies.max(adds).max(loads)).max(multiplies + adds + either)
     }
 
-    /// As many times these cycles.
+    /// These cycles so many times.
     pub fn times(self, n: usize) -> Cycles {
         let Cycles { multiplies, adds, either, loads } = self;
         Cycles { multiplies: n * multiplies, adds: n * adds, either: n * either, loads: n * loads }
