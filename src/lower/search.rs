@@ -1,6 +1,7 @@
 //! The search for one element of a slice by windows.
 
-use super::{At, Lowering, Slice, fold};
+use super::phases::fold;
+use super::{At, Lowering, Slice};
 use crate::problem::search_windows::Windows;
 use crate::problem::tree::Tree;
 use cranefold_ir::ops::{Phase, Search};
