@@ -8,7 +8,7 @@ use cranefold::{Compiler, Input, Kernel, Output, Spec, Target};
 use cranefold_fuzz::data;
 
 /// Features, and the bits of the vectors that follow from them.
-const FEATURES: [(&str, u32); 8] = [
+const FEATURES: [(&str, u32); 9] = [
     // SSE2.
     ("", 128),
     ("has_sse3 has_ssse3 has_sse41 has_sse42", 128),
@@ -20,9 +20,11 @@ const FEATURES: [(&str, u32); 8] = [
     // AVX-512 without operations on bytes.
     ("x86-64-v3 has_avx512f has_avx512dq has_avx512vl", 256),
     ("x86-64-v4", 512),
+    // Exponentials with masks, and quotients made of products alone.
+    ("x86-64-v4 intel", 512),
 ];
 
-const SPECS: [&str; 22] = [
+const SPECS: [&str; 25] = [
     "sum f32[3,1000] axes=[1]",
     "sum f32[200,37] axes=[0]",
     "sum f64[3,1000] axes=[1]",
@@ -44,6 +46,9 @@ const SPECS: [&str; 22] = [
     "var f32[3,1000] axes=[1]",
     "log_sum_exp f32[3,1000] axes=[1]",
     "softmax f64[7,129] axes=[1]",
+    "region x:f32[40,768] axes=[1] { c = centered(x); c / std(x) * 2 + 1, exp(x * 40) }",
+    "region x:f32[300,64] axes=[0] { e = exp(x - max(x)); x / l2(x), e / sum(e) }",
+    "region x:f64[300,24] axes=[0] { x / l2(x) }",
     "median i16[3,1000] axes=[1]",
 ];
 
