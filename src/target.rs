@@ -51,8 +51,8 @@ impl Target {
     /// A target by its triple (`x86_64-unknown-linux-gnu`) and its features, separated by commas or spaces. Features
     /// are Cranelift's names (`has_avx`) and presets (`haswell`, `x86-64-v3`), and on x86-64 also `has_f16c` and
     /// `has_avx512bw`, for which Cranelift has no names, and `intel` ([`Vectors::intel`]). Without features, the target is
-    /// the least of its kind. The architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's own in every build, all
-    /// others with the feature `all-targets` of this crate.
+    /// the least of its kind. The architectures are x86-64, aarch64, riscv64 (vectors with `has_v`) and s390x: the machine's
+    /// own in every build, all others with the feature `all-targets` of this crate.
     ///
     /// Code for the architecture and system of this machine can run here, so features that the machine lacks are
     /// refused. [`elsewhere`](Target::elsewhere) takes them.

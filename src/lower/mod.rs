@@ -37,8 +37,8 @@ mod walk;
 
 pub use cut::cut;
 
+use crate::problem::first_phase::FirstPhase;
 use crate::problem::search_windows::Windows;
-use crate::problem::shared::FirstPhase;
 use crate::problem::tree::Tree;
 use crate::problem::{Dim, IndexBox, Input, Offsets, OperandSpan, Padding, Problem, Work};
 use crate::schedule::Schedule;

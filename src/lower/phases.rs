@@ -2,7 +2,7 @@
 
 use super::walk::Blocks;
 use super::{At, Lowering, Share, Slice, State};
-use crate::problem::shared::FirstPhase;
+use crate::problem::first_phase::FirstPhase;
 use crate::problem::tree::Tree;
 use cranefold_ir::ops::{Computation, Phase};
 use cranefold_ir::{Def, DefId, Expr, Index, LoopKind, Over, Scalar, Stmt};
@@ -17,7 +17,8 @@ impl Lowering<'_> {
         all.into_iter().find(takes).filter(|_| matches!(self.share, Share::Whole | Share::Slices { .. }))
     }
 
-    /// The statements of one phase: lanes stay apart while blocks merge, and fold at the end.
+    /// The statements of one phase: lanes stay apart while blocks merge, and fold at the end. Lanes that an earlier group's
+    /// first phase has had are merged already.
     pub(super) fn one_phase(&mut self, phase: &Phase, tree: &Tree, slice: &mut Slice, at: &At) -> Option<Vec<Expr>> {
         let lanes = tree.lanes_present();
         let merge = self.nest.define(phase.combine.clone());
@@ -157,6 +158,7 @@ impl Lowering<'_> {
     }
 }
 
+/// The fold of a state's lanes; none of one lane.
 pub(super) fn fold(state: &State, def: DefId, present: u64, lanes: u64) -> Option<Stmt> {
     (present > 1).then(|| Stmt::Fold { accs: state.ids(), def, present, lanes, elems: 1 })
 }

@@ -27,8 +27,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 ///
 /// The vectors of a wide function are wider; they convert between f32 and f16 and from bf16, and have the minimum and
 /// maximum of floats. Vectors with masks multiply by a power of two in one instruction, and there, on Intel's cores
-/// ([`Vectors::intel`]), the lower limit of an exponential's argument becomes the mask of its result. A definition whose operations differ there gets a name of its
-/// own, such as `finish.wide`:
+/// ([`Vectors::intel`]), the lower limit of an exponential's argument becomes the mask of its result. A definition whose
+/// operations differ there gets a name of its own, such as `finish.wide`:
 ///
 /// ```text
 /// def f(v0: f32) -> f32 {

@@ -79,10 +79,10 @@
 pub mod blocks;
 mod canonical;
 mod check;
+pub mod first_phase;
 mod keep;
 mod padding;
 pub mod search_windows;
-pub mod shared;
 mod text;
 pub mod tree;
 mod written_first;

@@ -7,8 +7,9 @@
 //! | either | sums and extremes of integers, logic, selections, permutations |
 //!
 //! Each kind does one whole vector in a cycle of AVX-512, two in AVX2, and so do those that load. Measured on Zen 4, by loops of instructions that do
-//! not depend on one another, alone and beside sums and products. The permutations' share is a guess. Processors whose
-//! units do all of it lose nothing where the two kinds have equal work.
+//! not depend on one another, alone and beside sums and products, for one instruction of each kind on lanes of 32 bits; the
+//! others, roots and permutations are taken to be like them. Processors whose units do all of it lose nothing where the two
+//! kinds have equal work.
 
 use super::code::{Arg, Inst, Item, View};
 use super::row::Masking;
