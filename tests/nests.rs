@@ -217,7 +217,7 @@ const OTHERS: &[&str] = &[
     "nest \"\" { in x0: f32[64] out x1: f64[16] wide { misalign s0 = x0[0] in 16 acc a0: f64[16] = 0.0 for l1 in s0..16 lanes { a0[l1] = f64(x0[l1]) } rotate a0[0..16] by s0 for e2 in 0..16 parallel { x1[e2] = a0[e2] } } }",
     "nest \"\" { in x0: i8[64] out x1: i32[1] misalign s0 = x0[1] in 64 x1[0] = i32[s0] }",
     // A prefetch of memory that is nobody's.
-    "nest \"\" { in x0: f32[64] out x1: f32[1] prefetch x0[4611686018427387904] wide { for k0 in 0..3 seq { prefetch x0[-99999999999*k0 - 7] } x1[0] = x0[0] } }",
+    "nest \"\" { in x0: f32[64] out x1: f32[1] prefetch x0[4611686018427387904] wide { for k0 in 0..3 seq { prefetch x0[-99999999999*k0 - 7] prefetch far x0[99999999999*k0] } x1[0] = x0[0] } }",
     // No statement, no output, no input.
     "nest \"\" { }",
     "nest \"\" { in x0: f32[4] }",

@@ -48,7 +48,7 @@
 //!           | "pick" loopvar "=" expr "to" count                              an integer, at most the count
 //!           | "misalign" loopvar "=" x "[" index "]" "in" count               elements after the start of a line
 //!           | "rotate" a "[" count ".." count "]" "by" loopvar                elements move down, the first to the end
-//!           | "prefetch" x "[" index "]"                                       a line of memory, soon to be loaded
+//!           | "prefetch" "far"? x "[" index "]"                                a line of memory, soon to be loaded
 //!           | "merge" list(a) "by" name "over" count "of" count               blocks, elements of each
 //!           | "fold" list(a) "by" name "over" count "of" count "by" count     lanes present, lanes, elements of each
 //!           | "select" list(v) "=" ("nth" list(count) | "mode") "of" a "over" count

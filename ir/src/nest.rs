@@ -86,9 +86,9 @@ pub enum Stmt {
     Misalign { var: LoopVar, buf: BufId, index: Index, lanes: u64 },
     /// `rotate a0[0..64] by s0`: element i of these becomes the element s0 further, modulo their number.
     Rotate { acc: AccId, start: u64, len: u64, by: LoopVar },
-    /// `prefetch x0[index]`: asks for the line of memory that the element lies in. No value depends on it, and the element
-    /// may lie outside of the buffer.
-    Prefetch { buf: BufId, index: Index },
+    /// `prefetch x0[index]`: asks for the line of memory that the element lies in; `prefetch far x0[index]` leaves out the
+    /// first-level cache, for what is loaded later. No value depends on it, and the element may lie outside of the buffer.
+    Prefetch { buf: BufId, index: Index, far: bool },
     /// `merge a0, a1 by name over 25 of 64`: the accumulators hold the states of 25 blocks, 64
     /// elements each, block after block. Combines them, element by element, in the order of the
     /// reduction tree (see [`crate::tree`]) into the first 64 elements.

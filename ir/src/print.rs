@@ -247,7 +247,7 @@ fn write_stmt(f: &mut Formatter<'_>, defs: &[Def], stmt: &Stmt, depth: usize) ->
         Stmt::Rotate { acc, start, len, by } => {
             write!(f, "rotate {acc}[{start}..{}] by {by}", u128::from(*start) + u128::from(*len))
         }
-        Stmt::Prefetch { buf, index } => write!(f, "prefetch {buf}[{index}]"),
+        Stmt::Prefetch { buf, index, far } => write!(f, "prefetch {}{buf}[{index}]", if *far { "far " } else { "" }),
         Stmt::Merge { accs, def, blocks, elems } => {
             f.write_str("merge ")?;
             write_list(f, accs, |f, acc| write!(f, "{acc}"))?;

@@ -47,7 +47,7 @@ fn every_statement() -> Nest {
         Stmt::Pick { var: var(Over::Start), value: number(), most: 7 },
         Stmt::Misalign { var: var(Over::Start), buf: BufId(0), index: zero(), lanes: 16 },
         Stmt::Rotate { acc, start: 0, len: 1, by: var(Over::Start) },
-        Stmt::Prefetch { buf: BufId(0), index: zero() },
+        Stmt::Prefetch { buf: BufId(0), index: zero(), far: true },
         Stmt::Merge { accs: vec![acc], def: DefId(0), blocks: 2, elems: 1 },
         Stmt::Fold { accs: vec![acc], def: DefId(0), present: 2, lanes: 2, elems: 1 },
         Stmt::Select { vars: vec![v], what: Selection::Nth(vec![1]), acc, len: 3 },

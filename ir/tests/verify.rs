@@ -336,13 +336,14 @@ fn places_in_lines_are_bounded() {
             "rotate a0[0..16] by s0",
         ),
         ("prefetch x9[0]", "there is no buffer x9", "prefetch x9[0]"),
+        ("prefetch far x9[0]", "there is no buffer x9", "prefetch far x9[0]"),
     ]);
     holds(&[
         "misalign s0 = x0[0] in 16
         for l1 in s0..16 lanes { x1[l1] = x0[l1 - s0] }
         for l1 in 0..s0 of 16 lanes { x1[l1 + 48] = x0[l1 - s0 + 64] }",
         "for i1 in 0..2 parallel { misalign s0 = x0[i1] in 16 acc a0: f32[16] = 0.0 rotate a0[0..16] by s0 }",
-        "prefetch x0[100000] prefetch x0[-9]",
+        "prefetch x0[100000] prefetch far x0[-9]",
     ]);
 }
 

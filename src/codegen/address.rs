@@ -126,7 +126,7 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             }
             match s {
                 Stmt::Transpose(t) | Stmt::TransposedStore(t) => take(Base::Buf(t.buf), &t.first),
-                Stmt::Store { buf, index, .. } | Stmt::Prefetch { buf, index } => take(Base::Buf(*buf), index),
+                Stmt::Store { buf, index, .. } | Stmt::Prefetch { buf, index, .. } => take(Base::Buf(*buf), index),
                 Stmt::Misalign { buf, index, .. } => take(Base::Buf(*buf), index),
                 Stmt::Set { acc, index, .. } if in_memory(acc) => take(Base::Acc(*acc), index),
                 _ => {}

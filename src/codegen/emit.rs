@@ -61,8 +61,9 @@ pub trait Memory<'a>: Handles {
     /// many bytes.
     fn misaligned(&mut self, buf: BufId, at: (Self::Number, i32), lanes: (u64, u64)) -> Result<Self::Number, Refused>;
 
-    /// Asks for the line of memory at an address, which may be one that the caller does not own.
-    fn prefetch(&mut self, at: (Self::Number, i32));
+    /// Asks for the line of memory at an address, which may be one that the caller does not own; `far` leaves out the
+    /// first-level cache.
+    fn prefetch(&mut self, at: (Self::Number, i32), far: bool);
 }
 
 /// Whole loads and lane shuffles, of which transposes are made.

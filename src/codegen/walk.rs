@@ -142,9 +142,9 @@ impl<'a, E: Emit<'a>> Walk<'a, E> {
             }
             Stmt::Transpose(t) => self.transpose(out, t),
             Stmt::TransposedStore(t) => self.transposed_store(out, t),
-            Stmt::Prefetch { buf, index } => {
+            Stmt::Prefetch { buf, index, far } => {
                 let at = self.address(out, Base::Buf(*buf), index);
-                out.prefetch(at);
+                out.prefetch(at, *far);
                 Ok(())
             }
             Stmt::Select { .. } | Stmt::Wide { .. } => out.outside(self, stmt),

@@ -179,7 +179,9 @@ fn moved(stmt: Stmt, starts: &[i64]) -> Stmt {
         Stmt::Misalign { var, buf, index, lanes } => {
             Stmt::Misalign { var, buf, index: index.offset_by(-starts[buf.0 as usize]), lanes }
         }
-        Stmt::Prefetch { buf, index } => Stmt::Prefetch { buf, index: index.offset_by(-starts[buf.0 as usize]) },
+        Stmt::Prefetch { buf, index, far } => {
+            Stmt::Prefetch { buf, index: index.offset_by(-starts[buf.0 as usize]), far }
+        }
         Stmt::Wide { body } => Stmt::Wide { body: body.into_iter().map(|s| moved(s, starts)).collect() },
         other @ (Stmt::Acc { .. } | Stmt::Let { .. } | Stmt::Call { .. } | Stmt::Set { .. }) => other,
         other @ (Stmt::Carry { .. } | Stmt::Pick { .. } | Stmt::Rotate { .. }) => other,

@@ -286,7 +286,7 @@ pub const PASSES: &[Pass] = &[
         name: "prefetch",
         summary: "ask for memory ahead of the vectors that are loaded",
         because: "after legalize, which splits vectors, and align, which moves them: each asks for its own line",
-        relies_on: "loops over lanes inside those over steps, in wide functions",
+        relies_on: "loops over lanes inside those over steps or positions, in wide functions",
         runs_on: RunsOn::Any,
         run: prefetch::prefetch,
     },
@@ -386,7 +386,7 @@ pub const ROLES: &[Role] = &[
         over: Over::Position,
         means: "positions of a slice, each of which has its own outputs",
         made_by: &["lower", "spread", "squares"],
-        asked_by: &["codegen", "gather", "interleave", "spread", "squares", "unroll", "vectorize"],
+        asked_by: &["codegen", "gather", "interleave", "prefetch", "spread", "squares", "unroll", "vectorize"],
     },
     Role {
         over: Over::Start,

@@ -295,11 +295,6 @@ impl<'p> Facts<'p> {
         (self.state_bytes / self.value_bytes) as f64
     }
 
-    /// The number of inputs whose elements are reduced.
-    pub fn mapped_inputs(&self) -> usize {
-        self.problem.inputs.iter().filter(|input| input.mapped).count()
-    }
-
     /// The number of reduced elements.
     pub fn elements(&self) -> f64 {
         self.input_bytes as f64 / self.element_bytes as f64

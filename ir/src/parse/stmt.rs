@@ -52,8 +52,12 @@ impl Parser<'_> {
             "rotate" => self.rotate(),
             "prefetch" => {
                 self.bump()?;
+                let far = self.is_word("far");
+                if far {
+                    self.bump()?;
+                }
                 let buf = BufId(self.numbered('x', "a buffer")?);
-                Ok(Stmt::Prefetch { buf, index: self.subscript()? })
+                Ok(Stmt::Prefetch { buf, index: self.subscript()?, far })
             }
             "merge" => self.merge(),
             "fold" => self.fold(),

@@ -68,7 +68,7 @@ impl<'a> Verifier<'a> {
                     self.bindings.misalign(*var, *lanes);
                 }
                 Stmt::Rotate { acc, start, len, by } => self.rotate(*acc, (*start, *len), *by, around),
-                Stmt::Prefetch { buf, index } => {
+                Stmt::Prefetch { buf, index, far: _ } => {
                     self.buffer(*buf);
                     if self.index(index) && !self.bindings.never_runs() && self.bindings.bounds(index).is_none() {
                         self.report(format!("index {index} may overflow"));

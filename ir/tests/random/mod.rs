@@ -139,7 +139,10 @@ impl<'a> Generator<'a> {
                 let len = u64::from(u32::MAX).min(self.choices.number());
                 Stmt::Rotate { acc: AccId(self.choices.below(9) as u32), start, len, by: self.loop_var() }
             }
-            12 => Stmt::Prefetch { buf: BufId(self.choices.below(9) as u32), index: self.index() },
+            12 => {
+                let (buf, far) = (BufId(self.choices.below(9) as u32), self.choices.below(2) == 1);
+                Stmt::Prefetch { buf, index: self.index(), far }
+            }
             7 if !self.nest.defs.is_empty() => {
                 let def = def(self.choices, &self.nest);
                 let accs = (0..=self.choices.below(3)).map(|i| AccId(i as u32)).collect();

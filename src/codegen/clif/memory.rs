@@ -102,7 +102,7 @@ impl<'a> Memory<'a> for Generator<'a> {
     }
 
     /// Nothing: Cranelift has no instruction for it.
-    fn prefetch(&mut self, _: (Number, i32)) {}
+    fn prefetch(&mut self, _: (Number, i32), _: bool) {}
 }
 
 impl Generator<'_> {

@@ -71,8 +71,9 @@ impl<'a> Memory<'a> for Generator<'a> {
         self.place_in_line(buf, at, bytes)
     }
 
-    fn prefetch(&mut self, (pointer, offset): (Reg, i32)) {
-        self.emit(Inst::new(Opcode::Prefetcht0, &[Arg::Mem(pointer, offset)]));
+    fn prefetch(&mut self, (pointer, offset): (Reg, i32), far: bool) {
+        let opcode = if far { Opcode::Prefetcht1 } else { Opcode::Prefetcht0 };
+        self.emit(Inst::new(opcode, &[Arg::Mem(pointer, offset)]));
     }
 }
 

@@ -68,6 +68,11 @@ fn in_registers(facts: &Facts, schedule: &Schedule) -> u64 {
     (bytes / facts.state_bytes).min(PIECE_BYTES / facts.element_bytes).max(whole) / whole * whole
 }
 
+/// Returns true if the states of a tile stay in registers during a block.
+pub(super) fn are_in_registers(facts: &Facts, schedule: &Schedule) -> bool {
+    tile_outputs(facts, schedule) <= in_registers(facts, schedule)
+}
+
 /// Outputs of a tile that are whole vectors of f32 and whole lines of the input, so that no load of a vector crosses
 /// two lines.
 fn whole_outputs(facts: &Facts) -> u64 {
@@ -79,7 +84,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let level = machine.level(facts.bytes);
     let slices = facts.slices as f64;
     let (tile, whole) = (tile_outputs(facts, schedule), facts.inside(0).iter().map(|l| l.extent).product::<u64>());
-    let in_registers = tile <= in_registers(facts, schedule);
+    let in_registers = are_in_registers(facts, schedule);
     // Each accumulator is initialised, visited once in so many steps, and read at the end.
     let visits = match in_registers && (!facts.problem.takes_position || positions_gain(facts, whole)) {
         true => 0.0,

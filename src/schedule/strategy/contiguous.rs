@@ -4,7 +4,7 @@ use super::super::cost::{Cost, lines_ns};
 use super::super::facts::{Facts, Runs};
 use super::super::machine::{Level, Machine};
 use super::super::{Schedule, Tile};
-use super::{AHEAD_BYTES, positions, vector_bytes};
+use super::{positions, vector_bytes};
 use crate::vectors::Vectors;
 use cranefold_ir::ops::Form;
 
@@ -31,13 +31,6 @@ pub(super) fn candidates(facts: &Facts, plain: &Schedule) -> Vec<Schedule> {
     let may_interleave = facts.waits || ends_weigh(facts);
     if fits && may_interleave && facts.joins_maxima(INTERLEAVED, plain.width) {
         all.push(Schedule { interleave: INTERLEAVED, ..plain.clone() });
-    }
-    let asking = Schedule { prefetch: AHEAD_BYTES, ..plain.clone() };
-    if fits && facts.phases > 1 {
-        all.push(Schedule { interleave: INTERLEAVED, ..asking.clone() });
-    }
-    if fits && facts.works_between() {
-        all.push(asking);
     }
     all
 }
@@ -132,13 +125,12 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let run_ns = number * begin_ns / following;
     let writes_apart = is_strided && facts.written.is_some() && way.runs_of.is_none();
     let writing_ns = if writes_apart { number * machine.strided_store_ns[level as usize] } else { 0.0 };
-    // A prefetch beyond a short run fetches memory that is not read next; one beside slices that fill the first-level
-    // cache drives them out, which costs less than waiting for memory.
+    // A prefetch beyond a short run fetches memory that is not read next; slices that are interleaved drive one another out
+    // of the first-level cache if they fill it.
     let is_beyond = way.runs_of.is_none() && runs.is_some_and(|runs| runs.bytes < schedule.prefetch);
     let drives_out =
-        level < Level::Memory && positions::level(facts, schedule).is_some_and(|slices| slices > Level::L1);
-    let astray = is_beyond || drives_out;
-    let (idle, asking) = if way.reads_on { (1.0, 1.0) } else { looking_again(facts, schedule, level, astray) };
+        schedule.interleave > 1 && positions::level(facts, schedule).is_some_and(|slices| slices > Level::L1);
+    let idle = if way.reads_on { 1.0 } else { looking_again(facts, schedule, level, is_beyond || drives_out) };
     // Interleaved blocks end together. From memory, reading takes longer than their ends. The end of one phase is among
     // other costs already, so that only the gain counts.
     let ends = slices * tree.blocks() as f64;
@@ -150,32 +142,32 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     };
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * idle * way.folding + run_ns + lines_ns(facts, level, 1),
-        computing_ns: (steps * step_ns + slices * way.end.fold_ns + waiting * machine.wait_ns).max(0.0) * asking,
+        computing_ns: (steps * step_ns + slices * way.end.fold_ns + waiting * machine.wait_ns).max(0.0),
         ending_ns: slices * way.end.waited_ns + way.pushed_bytes / machine.state_rate + writing_ns,
         ..Cost::default()
     }
 }
 
-/// The slowdowns of reading if elements are read again by later phases, and of computing by prefetch.
+/// The slowdown of reading by the visits of slices after the first.
 ///
-/// While elements are read again, nothing new is read unless it is prefetched. If all data is in the first-level cache,
-/// a prefetch costs a little; from memory, reading at two places without one disturbs the hardware's prefetchers. Where
-/// later visits of slices take longer than memory, what is read next is asked for meanwhile.
-fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool) -> (f64, f64) {
+/// While elements are read again, nothing new is read unless it is prefetched; from memory, reading at two places without
+/// a prefetch disturbs the hardware's prefetchers. Where later visits of slices take longer than memory, what is read next
+/// is asked for meanwhile.
+fn looking_again(facts: &Facts, schedule: &Schedule, level: Level, astray: bool) -> f64 {
     let machine = &facts.machine;
     let (asks, interleaves) = (schedule.prefetch > 0, schedule.interleave > 1);
     let reading = match (facts.phases, asks, interleaves) {
-        (1, false, false) => return (1.0, 1.0),
-        (1, true, false) if !facts.works_between() && !astray => machine.reading_asked,
-        (_, true, _) if facts.works_between() && !astray => machine.reading_asked_between,
-        (1, _, true) => machine.reading_interleaved,
+        (1, false, false) => return 1.0,
+        (1, true, false) if !facts.works_between() => machine.reading_once_asked,
         (_, true, _) if astray => machine.reading_again_astray,
+        (_, true, _) if facts.works_between() => machine.reading_asked_between,
+        (1, _, true) => machine.reading_interleaved,
         (_, true, _) => machine.reading_again_asked,
+        (_, false, true) if astray => machine.reading_again_astray,
         (_, false, true) => machine.reading_again_interleaved,
         (_, false, false) => machine.reading_again,
     };
-    let is_asking = facts.phases > 1 && asks && level == Level::L1;
-    (reading[level as usize], if is_asking { machine.computing_asked } else { 1.0 })
+    reading[level as usize]
 }
 
 /// The tile of the schedule.

@@ -375,6 +375,9 @@ impl Graph {
         // Stores keep their order, and come after the loads before them.
         let (mut stores, mut loads): (Vec<Store>, Vec<usize>) = (vec![], vec![]);
         let mut last_general: Option<usize> = None;
+        // A core follows a few dozen misses at once. Many prefetches in a row would make loads wait, so that each keeps its
+        // place between loads.
+        let mut prefetch: Option<usize> = None;
         for (at, &Facts { writes, memory, .. }) in run.facts.iter().enumerate() {
             for reg in run.reads(at) {
                 let n = reg.0 as usize;
@@ -410,7 +413,12 @@ impl Graph {
                         !by_object || run.program.may_overlap(store.address, address, is_same)
                     };
                     stores.iter().rev().find(may_change).iter().for_each(|store| edge(store.at, at, 1));
+                    prefetch.iter().for_each(|&before| edge(before, at, 0));
                     loads.push(at);
+                }
+                None if is_prefetch(&run.items[at]) => {
+                    loads.last().iter().for_each(|&&load| edge(load, at, 0));
+                    prefetch = Some(at);
                 }
                 None => {}
             }
@@ -508,6 +516,11 @@ impl Graph {
 fn with_late(at: usize, late_before: &[Vec<usize>], group: &mut Vec<usize>) {
     late_before.get(at).into_iter().flatten().for_each(|&late| with_late(late, late_before, group));
     group.push(at);
+}
+
+/// Returns true for a prefetch.
+fn is_prefetch(item: &Item) -> bool {
+    matches!(item, Item::Inst(inst) if matches!(inst.opcode, Opcode::Prefetcht0 | Opcode::Prefetcht1))
 }
 
 /// Returns true for a comparison of vectors in registers, of all their lanes.

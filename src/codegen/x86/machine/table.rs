@@ -371,6 +371,7 @@ table! {
     Test = TEST, Unmasked, Plain, [Test_rm64_r64: 1], [Test_rm64_r64: 1];
     TestBy = TEST_BY, Unmasked, Plain, [Test_rm64_imm32: 1], [Test_rm64_imm32: 1];
     Prefetcht0 = HINT, Unmasked, Address, [Prefetcht0_m8: 1], [Prefetcht0_m8: 1];
+    Prefetcht1 = HINT, Unmasked, Address, [Prefetcht1_m8: 1], [Prefetcht1_m8: 1];
     Je = JUMP_IF, Unmasked, Registers, [Je_rel32_64: 1], [Je_rel32_64: 1];
     Jne = JUMP_IF, Unmasked, Registers, [Jne_rel32_64: 1], [Jne_rel32_64: 1];
     Jb = JUMP_IF, Unmasked, Registers, [Jb_rel32_64: 1], [Jb_rel32_64: 1];

@@ -402,6 +402,7 @@ rows! {
     Test_rm64_r64 = "o64 85 /r", "MR";
     Test_rm64_imm32 = "o64 F7 /0 id", "MI";
     Prefetcht0_m8 = "0F 18 /1", "M";
+    Prefetcht1_m8 = "0F 18 /2", "M";
     Je_rel32_64 = "0F 84 cd", "D";
     Jne_rel32_64 = "0F 85 cd", "D";
     Jb_rel32_64 = "0F 82 cd", "D";
