@@ -28,6 +28,7 @@ mod neighbours;
 mod outline;
 mod positions;
 mod prefetch;
+mod promote;
 mod reorder;
 mod share_folds;
 mod short;
@@ -283,6 +284,14 @@ pub const PASSES: &[Pass] = &[
         run: align::align,
     },
     Pass {
+        name: "promote",
+        summary: "keep elements of accumulators in registers while a loop adds to them",
+        because: "after legalize, whose vectors they are, and align, which asks for accumulators beside their loop",
+        relies_on: "loops over steps around loops over lanes, and accumulators that loops outside of these walk",
+        runs_on: RunsOn::Lowered,
+        run: promote::promote,
+    },
+    Pass {
         name: "prefetch",
         summary: "ask for memory ahead of the vectors that are loaded",
         because: "after legalize, which splits vectors, and align, which moves them: each asks for its own line",
@@ -340,6 +349,7 @@ pub const ROLES: &[Role] = &[
             "join_blocks",
             "neighbours",
             "prefetch",
+            "promote",
             "reorder",
             "side_by_side",
             "spread",
@@ -370,6 +380,7 @@ pub const ROLES: &[Role] = &[
             "legalize",
             "lower",
             "outline",
+            "promote",
             "share_folds",
             "side_by_side",
             "stream",
