@@ -165,6 +165,38 @@ impl Op {
         }
     }
 
+    /// Returns true if the result of the operation is specified for these operands, of types it accepts: the ranges of
+    /// `scale`, `scale_down` and `div_by` stand in [the table](self). Evaluators may differ in others.
+    ///
+    /// ```
+    /// use cranefold_ir::{Op, Scalar};
+    ///
+    /// let of = |a, n| Op::ScaleDown.is_specified(&[Scalar::f32(a), Scalar::f32(n)]);
+    /// assert!(of(1.5, -190.0) && of(f32::NAN, 1e9) && !of(1.5, -191.0) && !of(4.0, -1.0));
+    /// ```
+    pub fn is_specified(self, args: &[Scalar]) -> bool {
+        let is_single = args[0].dtype() == F32;
+        let most = match self {
+            Scale | ScaleDown => {
+                let [a, n] = [args[0].as_f64(), args[1].as_f64()];
+                let (least, most) = match (self, is_single) {
+                    (Scale, true) => (-252.0, 252.0),
+                    (Scale, false) => (-2044.0, 2044.0),
+                    (_, true) => (-190.0, 0.0),
+                    (_, false) => (-1534.0, 0.0),
+                };
+                let is_within = (0.5..=2.0).contains(&a.abs()) && (least..=most).contains(&n) && n.fract() == 0.0;
+                return a.is_nan() || is_within;
+            }
+            DivBy if is_single => 2f64.powi(24),
+            DivBy => 2f64.powi(200),
+            _ => return true,
+        };
+        let [b, y] = [args[1], args[2]];
+        let one = Scalar::float(b.dtype(), 1.0);
+        y.as_f64().is_nan() || (1.0 / most..=most).contains(&b.as_f64().abs()) && y == Div.eval(b.dtype(), &[one, b])
+    }
+
     /// The value of the operation, given operands of types it accepts.
     pub fn eval(self, result: DType, args: &[Scalar]) -> Scalar {
         let a = args[0];
