@@ -18,11 +18,16 @@ pub const MOST_INTERPRETED: u64 = 1 << 21;
 /// The least and the most rounds of samples; beyond the least, rounds end with the budget.
 const ROUNDS: (usize, usize) = (7, 201);
 
+/// Bytes of a page.
+const PAGE_BYTES: usize = 4096;
+
 /// The measurements of a case.
 #[derive(Debug)]
 pub struct Measured {
-    /// The time of compilation and the first call.
+    /// The time of compilation and the first call, on outputs that nobody has touched.
     pub first_ns: f64,
+    /// The time to touch each page of as many outputs for the first time, a part of `first_ns`.
+    pub touch_ns: f64,
     /// The time of compilation.
     pub compile_ns: f64,
     /// The median time of a call.
@@ -79,6 +84,12 @@ pub fn measure(
     })?;
     let interpreter_ns = check(case, &kernel, &compiler, &arrays)?;
     let mut written = outputs(&case.spec)?;
+    let ((), touch_ns) = timing::once_ns(|| {
+        written
+            .iter_mut()
+            .for_each(|buffer| buffer.bytes_mut().iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 1));
+        Ok(())
+    })?;
     // A page that was never written is the same page of zeros everywhere, and is read from the cache.
     written.iter_mut().for_each(|buffer| buffer.bytes_mut().fill(1));
     let Arrays { inputs, outputs } = &mut arrays;
@@ -107,6 +118,7 @@ pub fn measure(
     let medians = samples[2..].iter().map(timing::Samples::median_ns);
     Ok(Measured {
         first_ns,
+        touch_ns,
         compile_ns: kernel.facts().compile_ns as f64,
         median_ns: samples[0].median_ns(),
         min_ns: samples[0].min_ns(),

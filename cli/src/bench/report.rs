@@ -127,10 +127,11 @@ fn row(name: usize, case: &Case, measured: &Measured) -> String {
 fn json(threads: usize, case: &Case, measured: &Measured) -> String {
     let hand = measured.loop_ns.as_ref().map(|(name, ns)| format!(r#","loop":{},"loop_ns":{ns:.1}"#, text(name)));
     format!(
-        r#"{{"peer":"cranefold","threads":{threads},"case":{},"bytes":{},"first_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}{}}}"#,
+        r#"{{"peer":"cranefold","threads":{threads},"case":{},"bytes":{},"first_ns":{:.0},"touch_ns":{:.0},"median_ns":{:.1},"min_ns":{:.1}{}}}"#,
         text(&case.name),
         input_bytes(&case.spec),
         measured.first_ns,
+        measured.touch_ns,
         measured.median_ns,
         measured.min_ns,
         hand.unwrap_or_default()
