@@ -25,10 +25,9 @@ const NEAR_BYTES: u64 = 8 << 10;
 /// }
 /// ```
 ///
-/// A slice that is visited several times is asked for by each visit, so that memory is never idle: what has been asked for
-/// already costs an instruction.
+/// Each visit of a slice asks, so that memory is never idle: a line that has been asked for already costs an instruction.
 ///
-/// An input of no more bytes than that, such as weights, is walked again from its start: nothing is ahead.
+/// An input that is no longer than the distance, such as weights, is walked again from its start: nothing is ahead.
 ///
 /// Legal because no value depends on a prefetch, which may name memory outside of the buffer. Vectors of 128 bits are
 /// made by Cranelift, which has no such instruction: there is nothing to do.
@@ -104,7 +103,7 @@ impl Ahead<'_> {
             let is_line_of = |(of, as_type, at): &(BufId, DType, Index)| {
                 of == buf
                     && as_type == dtype
-                    && (0..in_line).contains(&(index.offset - at.offset))
+                    && (0..in_line).contains(&index.offset.wrapping_sub(at.offset))
                     && at.terms().eq(index.terms())
             };
             if !asked.iter().any(is_line_of) {

@@ -25,8 +25,8 @@ const FEW_STEPS: u64 = 8;
 /// ```
 ///
 /// All indices of the copy are constant, so that it lives in registers. Of more elements than two thirds of the registers
-/// hold, the others stay where they are. Group norm of images with channels last, whose groups of 8 channels are folded
-/// out of rows of 256, took 0.8 of the time.
+/// hold, the others stay where they are. `layer_norm f32[9,512,8,7] axes=[1,3]`, which folds 7 lanes for each of 8 slices
+/// out of rows of 56, took 0.6 of the time.
 ///
 /// Legal because the copies hold the same values, and nothing in the loop names the elements otherwise.
 pub fn promote(mut nest: Nest, _: &Schedule, vectors: Vectors) -> Nest {
