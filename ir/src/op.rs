@@ -166,7 +166,7 @@ impl Op {
     }
 
     /// Returns true if the result of the operation is specified for these operands, of types it accepts: the ranges of
-    /// `scale`, `scale_down` and `div_by` stand in [the table](self). Evaluators may differ in others.
+    /// `scale`, `scale_down` and `div_by` stand in the table of operations. Evaluators may differ in others.
     ///
     /// ```
     /// use cranefold_ir::{Op, Scalar};
