@@ -86,6 +86,21 @@ fn the_assembly_has_both_parts_and_every_loop() {
     }
 }
 
+/// A core follows a few dozen misses at once, so that a row of prefetches would make the loads behind it wait.
+#[test]
+fn prefetches_stand_between_loads() {
+    let spec: Spec = "region x:f32[64,56,56] axes=[1,2] { mean(max(x, 0)) }".parse().expect("a spec");
+    for (distance, instruction) in [(8192, "prefetcht0 "), (32768, "prefetcht1 ")] {
+        let schedule = format!("width=512 prefetch={distance}").parse().expect("a schedule");
+        let options = Options { schedule: Some(schedule), width: None };
+        let asm = compiler().compile_with(&spec, &options).expect("a kernel").dump("asm").expect("assembly");
+        let reads =
+            asm.lines().filter(|line| line.contains(": ") && (line.contains("prefetch") || line.contains("[r")));
+        let asks: Vec<bool> = reads.map(|line| line.contains(instruction)).collect();
+        assert!(asks.contains(&true) && asks.windows(2).all(|two| two != [true, true]), "{asm}");
+    }
+}
+
 #[test]
 fn the_assembly_says_what_is_called() {
     let asm = |compiler: &Compiler, spec: &str| kernel(compiler, spec, 128).dump("asm").expect("assembly");

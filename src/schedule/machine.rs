@@ -139,7 +139,7 @@ pub struct Machine {
     pub reading_once_asked: [f64; 4],
     /// Share of the time of reading, by level, that is left where columns are asked for ahead: `log_sum_exp` over axis 1 of
     /// `f32[64,128,1024]` took 2.5 ms that way, and 3.3 without.
-    pub reading_asked: [f64; 4],
+    pub reading_columns_asked: [f64; 4],
     /// The time of operations, over that of reading, from which on asking ahead for columns pays: `max` of bf16 over axis 0
     /// took 1.0 ms that way and 1.8 without, of f32 1.7 and 1.0.
     pub asking_share: f64,
@@ -227,7 +227,7 @@ impl Machine {
         reading_again_asked: [1.0, 1.0, 1.0, 0.8],
         reading_again_astray: [1.0, 1.7, 1.7, 1.2],
         reading_once_asked: [1.0, 1.1, 1.1, 1.4],
-        reading_asked: [1.0, 1.0, 1.0, 0.75],
+        reading_columns_asked: [1.0, 1.0, 1.0, 0.75],
         asking_share: 0.4,
         reading_asked_between: [1.0, 1.0, 1.0, 0.5],
         reading_across: [1.45, 1.08, 1.08, 1.0],

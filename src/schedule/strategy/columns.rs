@@ -115,7 +115,7 @@ pub(super) fn cost(facts: &Facts, schedule: &Schedule) -> Cost {
     let vectors = whole as f64 / lanes;
     let finishing_ns = (vectors.ceil() - vectors) * facts.finishing as f64 / machine.vector_ops;
     let scattered = scattered(machine, level, schedule.jam > 1, in_registers, [piece_bytes, row_bytes]);
-    let asked = if schedule.prefetch > 0 { machine.reading_asked[level as usize] } else { 1.0 };
+    let asked = if schedule.prefetch > 0 { machine.reading_columns_asked[level as usize] } else { 1.0 };
     Cost {
         reading_ns: machine.read_ns(facts.bytes) * scattered * asked
             + begins_ns

@@ -131,8 +131,8 @@ pub(super) fn cost_of(facts: &Facts, schedule: &Schedule, way: &Way) -> Cost {
     let drives_out =
         schedule.interleave > 1 && positions::level(facts, schedule).is_some_and(|slices| slices > Level::L1);
     let idle = if way.reads_on { 1.0 } else { looking_again(facts, schedule, level, is_beyond || drives_out) };
-    // Interleaved blocks end together. From memory, reading takes longer than their ends unless it is asked ahead. The end of one phase is among
-    // other costs already, so that only the gain counts.
+    // Interleaved blocks end together. From memory, reading takes longer than their ends unless it is asked ahead. The end
+    // of one phase is among other costs already, so that only the gain counts.
     let ends = slices * tree.blocks() as f64;
     let together = ends / schedule.interleave as f64;
     let waiting = match (level, way.waits) {
