@@ -5,8 +5,9 @@ use crate::lower::cut;
 use crate::lower::program::Program;
 use crate::passes::{PASSES, Pass, RunsOn, has_vectors};
 use crate::problem::{Dim, Problem};
-use crate::schedule::{Bounds, Decided, Source};
+use crate::schedule::{Bounds, Decided, Schedule, Source};
 use crate::vectors::Vectors;
+use cranefold_ir::ops::Computation;
 use cranefold_ir::{Nest, verify};
 
 /// The stages after which nests are verified.
@@ -59,8 +60,13 @@ pub(crate) fn runs(pass: &Pass, source: &Source) -> bool {
 
 /// The first program of a source: the naive one of a problem, in the parts of its schedule; or the nest itself.
 pub fn lowered(decided: &Decided) -> Program {
+    lowered_by(decided, None)
+}
+
+/// The same program; `computation` is the schedule's, if it is known.
+fn lowered_by(decided: &Decided, computation: Option<Computation>) -> Program {
     match &decided.source {
-        Source::Problem(problem) => cut(problem, &decided.schedule, &name(problem)),
+        Source::Problem(problem) => cut(problem, &decided.schedule, computation, &name(problem)),
         Source::Part(_, nest) | Source::Nest(nest) => Program::of(Nest::clone(nest)),
     }
 }
@@ -71,13 +77,31 @@ pub fn lowered(decided: &Decided) -> Program {
 /// # Errors
 /// As [`run`].
 pub fn legal(decided: &Decided) -> Result<Program, Error> {
+    legal_from(lowered(decided), decided)
+}
+
+fn legal_from(lowered: Program, decided: &Decided) -> Result<Program, Error> {
     let is_tested = matches!(decided.source, Source::Problem(_)) && !decided.is_forced;
     let verify = match is_tested {
         _ if cfg!(debug_assertions) => Verify::Each,
         true => Verify::None,
         false => Verify::Last,
     };
-    run(lowered(decided), decided, verify, |_, _| {})
+    run(lowered, decided, verify, |_, _| {})
+}
+
+/// Decides by the forced schedule, or else chooses one within the bounds; with the decision's legal program.
+///
+/// # Errors
+/// As [`Decided::of`] and [`run`].
+pub(crate) fn decide(
+    source: impl Into<Source>,
+    forced: Option<&Schedule>,
+    bounds: Bounds,
+) -> Result<(Decided, Program), Error> {
+    let (decided, computation) = Decided::with_computation(source, forced, bounds)?;
+    let program = legal_from(lowered_by(&decided, computation), &decided)?;
+    Ok((decided, program))
 }
 
 /// A decision with its legal program and the code of it.

@@ -190,11 +190,7 @@ impl Ready {
         let forced = options.schedule.clone().map(|schedule| Schedule { parts: Parts::ONE, ..schedule });
         let bounds = options.bounds(target.vectors(), 1)?;
         let isa = target.isa_of_objects()?;
-        let decide = |bounds| {
-            let decided = Decided::of(Problem::of(spec), forced.as_ref(), bounds)?;
-            let program = pipeline::legal(&decided)?;
-            Ok((decided, program))
-        };
+        let decide = |bounds| pipeline::decide(Problem::of(spec), forced.as_ref(), bounds);
         let generate = |decided: &Decided, program: &Program| link::generate(&program.nests[0], decided.vectors, &isa);
         let Made { program, code: generated, .. } = pipeline::made(bounds, decide, generate)?;
         let (buffers, scratch_bytes) = (program.nests[0].buffers.len(), generated.scratch_bytes);

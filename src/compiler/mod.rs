@@ -366,11 +366,6 @@ impl Compiler {
             return Err(Error::Target { target: signature.target.to_string(), reason });
         }
         let Key { source, bounds, schedule: forced, .. } = &**signature;
-        let decide = |bounds: Bounds, schedule: Option<&Schedule>| {
-            let decided = Decided::of(source.clone(), schedule, bounds)?;
-            let program = pipeline::legal(&decided)?;
-            Ok((decided, program))
-        };
         let generate = |decided: &Decided, program: &Program| match (generate(decided, program), source) {
             // It is the caller's nest that has none, and no other vectors are left to try.
             (Err(NoCode::NoForm(what)), Source::Nest(_)) if !decided.vectors.are_wide() => {
@@ -378,8 +373,9 @@ impl Compiler {
             }
             (made, _) => made,
         };
-        let made_by =
-            |schedule: Option<&Schedule>| pipeline::made(*bounds, |bounds| decide(bounds, schedule), generate);
+        let made_by = |schedule: Option<&Schedule>| {
+            pipeline::made(*bounds, |bounds| pipeline::decide(source.clone(), schedule, bounds), generate)
+        };
         let measured = forced.is_none().then(|| self.0.schedules.of(signature.hash())).into_iter().flatten();
         // A schedule that was measured and does not fit is as good as none.
         let fits = measured.filter(|schedule| schedule.width <= bounds.width);

@@ -11,19 +11,21 @@ use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{IndexBox, Offsets, Problem};
 use crate::schedule::{Divided, Schedule};
-use cranefold_ir::ops::Form;
+use cranefold_ir::ops::{Computation, Form};
 use cranefold_ir::{BufferRole, Nest};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Elements at whose multiples long pieces of the innermost dim begin: a cache line of f32, so that two parts seldom
 /// store to one line.
 const LINE: u64 = 16;
 
-/// The naive program of a problem in the parts of a schedule.
-pub fn cut(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
+/// The naive program of a problem in the parts of a schedule; `computation` is the schedule's, if it is known.
+pub fn cut(problem: &Problem, schedule: &Schedule, computation: Option<Computation>, name: &str) -> Program {
     let shares = shares(problem, schedule);
+    let computation = computation.or_else(|| problem.computation_keeping(schedule.form, &schedule.keep)).map(Arc::new);
     let lower = |share: &Share| {
-        let mut nest = lower_as(problem, schedule, name, share);
+        let mut nest = lower_as(problem, schedule, computation.clone(), name, share);
         let operands = problem.inputs.len() + problem.outputs.len();
         let written = nest.buffers.iter_mut().take(operands).filter(|b| b.role == BufferRole::Out);
         written.filter(|_| schedule.nontemporal).for_each(|b| b.role = BufferRole::Nontemporal);

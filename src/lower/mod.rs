@@ -117,12 +117,19 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
 /// The naive nest of a share of a problem in one of its forms. Its buffers are those of the problem, then those of
 /// states.
 pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
-    lower_as(problem, &Schedule { form, ..Schedule::default() }, name, share)
+    let computation = problem.computation_in(form).map(Arc::new);
+    lower_as(problem, &Schedule { form, ..Schedule::default() }, computation, name, share)
 }
 
 /// The naive nest of a share of a problem as a schedule says: the form, the element values that are kept between the
-/// visits of a slice, and the visit that writes outputs at its positions.
-pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Share) -> Nest {
+/// visits of a slice, and the visit that writes outputs at its positions; `computation` is the schedule's.
+fn lower_as(
+    problem: &Problem,
+    schedule: &Schedule,
+    computation: Option<Arc<Computation>>,
+    name: &str,
+    share: &Share,
+) -> Nest {
     let buffer = |role, o: &OperandSpan| Buffer { role, dtype: in_memory(o.dtype), len: o.len };
     let inputs = problem.inputs.iter().map(|i| buffer(BufferRole::In, &i.operand));
     let old = |o| if problem.reads_old(o) { BufferRole::InOut } else { BufferRole::Out };
@@ -131,7 +138,7 @@ pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Shar
     let nest = Nest { name: name.into(), buffers, defs: vec![], body: vec![] };
     let mut lowering = Lowering {
         problem,
-        computation: problem.computation_keeping(schedule.form, &schedule.keep).map(Arc::new),
+        computation,
         written_first: None,
         share,
         operands: Operands::of(problem),

@@ -10,7 +10,7 @@ use super::strategy::positions::{alone, elements_pass_caches};
 use super::strategy::{candidates, cost};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
-use cranefold_ir::ops::Form;
+use cranefold_ir::ops::{Computation, Form};
 
 /// The input bytes up to which vectors stay at 128 bits: a call of wider code costs more than it gains.
 const TINY_BYTES: u64 = 512;
@@ -43,8 +43,18 @@ pub fn choose_in(problem: &Problem, form: Form, width: u32) -> Schedule {
 
 /// Chooses as [`choose`], for `threads` threads: small work stays in one part.
 pub fn choose_for(problem: &Problem, width: u32, threads: usize) -> Schedule {
-    let Choice { schedule, cost, .. } = consider(problem, width);
-    Schedule { parts: parts(problem, schedule.form, cost, threads as u64), ..schedule }
+    choose_with_computation(problem, width, threads).0
+}
+
+/// Chooses as [`choose_for`]; the computation is that of the schedule, if the choice needed it.
+pub(super) fn choose_with_computation(
+    problem: &Problem,
+    width: u32,
+    threads: usize,
+) -> (Schedule, Option<Computation>) {
+    let width = worthwhile(problem, width);
+    let (Choice { schedule, cost, .. }, computation) = considered(problem, choose_form(problem, width), width);
+    (Schedule { parts: parts(problem, schedule.form, cost, threads as u64), ..schedule }, computation)
 }
 
 /// Chooses the schedule of a problem on a target with vectors of `width` bits: the candidate with the least expected
@@ -67,10 +77,15 @@ pub fn consider(problem: &Problem, width: u32) -> Choice {
 
 /// The choice among schedules with vectors of `width` bits in a form.
 fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
+    considered(problem, form, width).0
+}
+
+/// The same choice; the computation is that of the schedule, if the choice needed it.
+fn considered(problem: &Problem, form: Form, width: u32) -> (Choice, Option<Computation>) {
     let Some(facts) = Facts::of(problem, form, width) else {
         let (nontemporal, tiles) = (elements_pass_caches(problem, width), of_elements(problem, width));
         let schedule = Schedule { width, form, nontemporal, tiles, ..Schedule::default() };
-        return Choice { cost: alone(problem, &schedule), schedule, others: vec![] };
+        return (Choice { cost: alone(problem, &schedule), schedule, others: vec![] }, None);
     };
     let priced = |schedule| {
         let cost = cost(&facts, &schedule);
@@ -80,7 +95,8 @@ fn consider_in(problem: &Problem, form: Form, width: u32) -> Choice {
     let total = |(_, cost): &(Schedule, Cost)| cost.total_ns();
     let best = (0..others.len()).min_by(|&a, &b| total(&others[a]).total_cmp(&total(&others[b])));
     let (schedule, cost) = others.remove(best.expect("a candidate"));
-    Choice { schedule, cost: Some(cost), others }
+    let computation = facts.into_computation(&schedule.keep);
+    (Choice { schedule, cost: Some(cost), others }, computation)
 }
 
 /// The expected cost of a schedule on [`Machine::TYPICAL`](super::Machine::TYPICAL); `None` of conversions and selections.

@@ -6,11 +6,12 @@
 //! vectors of the target -> of at most the width asked for (Bounds) -> of at most the schedule's width (Decided)
 //! ```
 
-use super::choose::choose_for;
+use super::choose::choose_with_computation;
 use super::{Schedule, ScheduleError};
 use crate::problem::Problem;
 use crate::vectors::Vectors;
 use cranefold_ir::Nest;
+use cranefold_ir::ops::Computation;
 use std::fmt;
 use std::sync::Arc;
 
@@ -138,13 +139,27 @@ impl Decided {
     /// # Errors
     /// [`ScheduleError`] if the forced schedule does not fit the problem, or says more of a nest than its width.
     pub fn of(source: impl Into<Source>, forced: Option<&Schedule>, bounds: Bounds) -> Result<Decided, ScheduleError> {
+        Decided::with_computation(source, forced, bounds).map(|(decided, _)| decided)
+    }
+
+    /// Decides as [`of`](Decided::of); the computation is that of the schedule, if its choice needed it.
+    pub(crate) fn with_computation(
+        source: impl Into<Source>,
+        forced: Option<&Schedule>,
+        bounds: Bounds,
+    ) -> Result<(Decided, Option<Computation>), ScheduleError> {
         let source = source.into();
+        let mut computation = None;
         let schedule = match (&source, forced) {
             (Source::Problem(problem), Some(forced)) => {
                 forced.check(problem)?;
                 forced.clone()
             }
-            (Source::Problem(problem), None) => choose_for(problem, bounds.width, bounds.threads),
+            (Source::Problem(problem), None) => {
+                let (schedule, of_schedule) = choose_with_computation(problem, bounds.width, bounds.threads);
+                computation = of_schedule;
+                schedule
+            }
             // The forced one was chosen for the whole problem.
             (Source::Part(..), forced) => forced.cloned().unwrap_or_default(),
             (Source::Nest(_), Some(forced)) => {
@@ -154,7 +169,7 @@ impl Decided {
             (Source::Nest(_), None) => Schedule { width: bounds.width, ..Schedule::default() },
         };
         let vectors = bounds.vectors.at_most(schedule.width);
-        Ok(Decided { source, schedule, vectors, is_forced: forced.is_some(), narrowed: None })
+        Ok((Decided { source, schedule, vectors, is_forced: forced.is_some(), narrowed: None }, computation))
     }
 
     /// The same decision, made instead of one whose vectors have no form for `what`.

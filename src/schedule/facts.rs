@@ -176,6 +176,9 @@ pub(super) struct Facts<'p> {
     pub written: Option<Written>,
     /// True if the first visit can write them.
     pub writes_first: bool,
+    /// The computation that keeps the values of `repeated`, and the one that keeps none if there are such.
+    keeping: Computation,
+    plain: Option<Computation>,
 }
 
 impl<'p> Facts<'p> {
@@ -241,6 +244,7 @@ impl<'p> Facts<'p> {
         let compares_floats = searched && reducer.method.phases()[0].identity[0].dtype().is_float();
         let phases = if searched { 1 } else { reducer.method.phases().len() };
         let operations = operations(&keeping.groups().next()?.reducer, width, &machine);
+        let name = keeping.groups().next()?.name.clone();
         let present = tree.lanes_present();
         let lanes = tree.phases.iter().map(|&lanes| lanes.min(present));
         let states = reducer.method.phases().iter().map(Phase::state_bytes);
@@ -250,7 +254,7 @@ impl<'p> Facts<'p> {
             problem,
             machine,
             form,
-            name: keeping.groups().next()?.name.clone(),
+            name,
             phase_bytes: lanes.zip(states).map(|(lanes, bytes)| lanes * bytes).max().unwrap_or(0),
             tree,
             loops: output_loops(problem),
@@ -282,7 +286,17 @@ impl<'p> Facts<'p> {
             writes_first: problem.written_first(&keeping).is_some(),
             slices: problem.slices.iter().map(IndexBox::positions).fold(0, u64::saturating_add),
             repeated,
+            keeping,
+            plain,
         })
+    }
+
+    /// The computation that keeps the element values of these names, if the facts are of one.
+    pub fn into_computation(self, keep: &[String]) -> Option<Computation> {
+        match keep.is_empty() {
+            true if !self.repeated.is_empty() => self.plain,
+            _ => keep.iter().eq(self.repeated.iter().map(|(value, _)| &value.name)).then_some(self.keeping),
+        }
     }
 
     /// The number of vectors of `vector_bytes` bytes that hold one value for each element.

@@ -341,6 +341,15 @@ impl Operation {
         matches!(self, BitOr | BitXor | BitAnd | Shl | Shr | BitNot)
     }
 
+    /// The type of the result over operands of this type, which `select` has beside its condition.
+    pub(crate) fn result(self, operand: DType) -> DType {
+        match self {
+            Cast(dtype) => dtype,
+            Or | And | Not | Eq | Ne | Lt | Le | Gt | Ge | IsNan | IsInf => DType::Bool,
+            _ => operand,
+        }
+    }
+
     /// The function or conversion of this name.
     pub(crate) fn call(name: &str) -> Option<Operation> {
         let function = Operation::FUNCTIONS.into_iter().find(|op| op.text() == name);

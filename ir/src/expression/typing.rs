@@ -5,14 +5,23 @@ use super::error::Fault;
 use super::lexer::cut;
 use super::literal::{Folded, Literal};
 use super::node::{Kind, Node, Operation};
-use crate::{DType, Expr, Lets, Scalar};
+use crate::{DType, Expr, Lets, Scalar, Var};
 
 type Result<T> = std::result::Result<T, Fault>;
 
 pub(crate) fn build(root: &Node, lets: &mut Lets, names: Vec<(&str, Expr)>, literal: DType) -> Result<Expr> {
-    let mut typing = Typing { lets, names, literal };
-    let value = typing.value(root)?;
-    typing.give(value, literal, root, None)
+    Typing { lets: Some(lets), names, literal }.root(root)
+}
+
+/// The type of a tree's value, of names of these types.
+pub(crate) fn type_of(root: &Node, names: Vec<(&str, DType)>, literal: DType) -> Result<DType> {
+    let names = names.into_iter().map(|(name, dtype)| (name, only_typed(dtype))).collect();
+    Typing { lets: None, names, literal }.root(root).map(|value| value.dtype())
+}
+
+/// What stands for a value of which the type alone matters.
+fn only_typed(dtype: DType) -> Expr {
+    Expr::Var(Var(0), dtype)
 }
 
 /// The value of a node.
@@ -24,13 +33,19 @@ enum Value {
 }
 
 struct Typing<'a> {
-    lets: &'a mut Lets,
+    /// The place of bound values; `None` if types alone are wanted.
+    lets: Option<&'a mut Lets>,
     names: Vec<(&'a str, Expr)>,
     /// The type of a result of numbers alone.
     literal: DType,
 }
 
 impl Typing<'_> {
+    fn root(&mut self, root: &Node) -> Result<Expr> {
+        let value = self.value(root)?;
+        self.give(value, self.literal, root, None)
+    }
+
     fn value(&mut self, node: &Node) -> Result<Value> {
         let (operation, args) = match &node.kind {
             Kind::Number(number) => return Ok(Value::Number(*number)),
@@ -65,8 +80,11 @@ impl Typing<'_> {
             };
             return Err(Fault::new(node.at, format!("unknown name `{}`; {known}{more}", cut(name))));
         };
-        let value = share(self.lets, self.names[i].1.clone());
-        self.names[i].1 = value.clone();
+        let mut value = self.names[i].1.clone();
+        if let Some(lets) = &mut self.lets {
+            value = share(lets, value);
+            self.names[i].1 = value.clone();
+        }
         Ok(value)
     }
 
@@ -96,8 +114,16 @@ impl Typing<'_> {
     fn apply(&mut self, operation: Operation, args: Vec<Expr>) -> Value {
         Value::Typed(match args.iter().all(|arg| matches!(arg, Expr::Const(_))) {
             true => constant(operation, args).into(),
-            false => apply(self.lets, operation, args),
+            false => self.built(operation, args),
         })
+    }
+
+    fn built(&mut self, operation: Operation, args: Vec<Expr>) -> Expr {
+        match &mut self.lets {
+            Some(lets) => apply(lets, operation, args),
+            // Of the operands of `select` the first is its condition.
+            None => only_typed(operation.result(args[args.len().min(2) - 1].dtype())),
+        }
     }
 
     fn select(&mut self, node: &Node, args: &[Node], values: Vec<Value>) -> Result<Value> {
@@ -180,7 +206,7 @@ impl Typing<'_> {
             Value::Choice(condition, yes, no) => {
                 let yes = self.give(*yes, dtype, node, partner)?;
                 let no = self.give(*no, dtype, node, partner)?;
-                Ok(apply(self.lets, Operation::Select, vec![condition, yes, no]))
+                Ok(self.built(Operation::Select, vec![condition, yes, no]))
             }
         }
     }

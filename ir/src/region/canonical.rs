@@ -80,8 +80,6 @@ struct Graph {
     /// The type of each value; none for a number, and for a choice between numbers.
     dtypes: Vec<Option<DType>>,
     known: FxHashMap<Item, Id>,
-    /// The types of operations over operands of types.
-    typed: FxHashMap<(Operation, DType), DType>,
     accumulator: DType,
     outputs: Vec<Id>,
     /// For each value, true if it is a definition.
@@ -94,7 +92,6 @@ impl Graph {
             items: vec![],
             dtypes: vec![],
             known: FxHashMap::default(),
-            typed: FxHashMap::default(),
             accumulator: body.accumulator,
             outputs: vec![],
             named: vec![],
@@ -191,7 +188,7 @@ impl Graph {
         for arg in &mut args[first..] {
             *arg = self.chosen(*arg, dtype);
         }
-        let result = self.result(operation, dtype, args.len());
+        let result = operation.result(dtype);
         self.add(Item::Apply(operation, args), Some(result))
     }
 
@@ -211,20 +208,6 @@ impl Graph {
             Some(_) => id,
             None => self.add(Item::Apply(Operation::Cast(dtype), vec![id]), Some(dtype)),
         }
-    }
-
-    /// The type of an operation over operands of one type.
-    fn result(&mut self, operation: Operation, dtype: DType, arity: usize) -> DType {
-        if operation == Operation::Select {
-            return dtype;
-        }
-        *self.typed.entry((operation, dtype)).or_insert_with(|| {
-            let operand = Node::leaf(Kind::Name("a".to_string()), 0);
-            let node = Node::apply(operation, vec![operand; arity], 0);
-            let names = FxHashMap::from_iter([("a".to_string(), dtype)]);
-            // What takes constants alone, as a power of integers, has the type of its operand.
-            node.ok().and_then(|node| types::type_of_node(&node, &names, dtype).ok()).unwrap_or(dtype)
-        })
     }
 
     /// Decides which of the values that the outputs need are definitions.

@@ -2,10 +2,10 @@
 
 use super::{Body, Definition, RegionError, Value, print};
 use crate::expression::error::Fault;
-use crate::expression::node::{Kind, Node, Operation};
+use crate::expression::node::{Kind, Operation};
 use crate::expression::{Expression, typing};
 use crate::ops::{Integers, OpCall, ResultKind, expression_type};
-use crate::{DType, Def};
+use crate::DType;
 use DType::{F32, F64, I64, U64};
 use rustc_hash::FxHashMap;
 
@@ -116,11 +116,7 @@ fn old_type(body: &Body, output: usize) -> DType {
 
 /// The type of an expression over typed names.
 fn type_of(expression: &Expression, names: &FxHashMap<String, DType>, accumulator: DType) -> Result<DType, Fault> {
-    type_of_node(&expression.root, names, accumulator)
-}
-
-/// The type of a tree over typed names.
-pub(super) fn type_of_node(root: &Node, names: &FxHashMap<String, DType>, accumulator: DType) -> Result<DType, Fault> {
+    let root = &expression.root;
     if let Kind::Name(name) = &root.kind
         && let Some(&dtype) = names.get(name)
     {
@@ -134,13 +130,7 @@ pub(super) fn type_of_node(root: &Node, names: &FxHashMap<String, DType>, accumu
             used.push((known, dtype));
         }
     });
-    let mut typed = Err(Fault::new(root.at, ""));
-    Def::build("type", &used.iter().map(|(_, dtype)| *dtype).collect::<Vec<_>>(), |lets, args| {
-        let names = used.iter().map(|(name, _)| *name).zip(args.iter().cloned()).collect();
-        typed = typing::build(root, lets, names, accumulator).map(|value| value.dtype());
-        vec![]
-    });
-    typed
+    typing::type_of(root, used, accumulator)
 }
 
 impl OpCall {
