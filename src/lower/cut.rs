@@ -6,7 +6,7 @@
 //! the blocks from `c * 2^k` on, up to 2^k of them, which are a subtree. Merging the blocks of each part, and then the
 //! parts' states like blocks, is merging all blocks.
 
-use super::{Counted, Share, lower_as};
+use super::{Counted, Share, lower_computation};
 use crate::lower::program::Program;
 use crate::problem::blocks::{blocks, blocks_of_part};
 use crate::problem::{IndexBox, Offsets, Problem};
@@ -25,7 +25,7 @@ pub fn cut(problem: &Problem, schedule: &Schedule, computation: Option<Computati
     let shares = shares(problem, schedule);
     let computation = computation.or_else(|| problem.computation_keeping(schedule.form, &schedule.keep)).map(Arc::new);
     let lower = |share: &Share| {
-        let mut nest = lower_as(problem, schedule, computation.clone(), name, share);
+        let mut nest = lower_computation(problem, schedule, computation.clone(), name, share);
         let operands = problem.inputs.len() + problem.outputs.len();
         let written = nest.buffers.iter_mut().take(operands).filter(|b| b.role == BufferRole::Out);
         written.filter(|_| schedule.nontemporal).for_each(|b| b.role = BufferRole::Nontemporal);

@@ -46,7 +46,7 @@ use at::At;
 use cranefold_ir::ops::{Computation, Form, Group, Method, Phase, in_memory};
 use cranefold_ir::{
     AccId, BufId, Buffer, BufferRole, DType, Def, Expr, Index, Loop, LoopKind, LoopVar, Names, Nest, Op, Over, Scalar,
-    Stmt,
+    Stmt, Var,
 };
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -117,13 +117,18 @@ pub fn lower(problem: &Problem, name: &str) -> Nest {
 /// The naive nest of a share of a problem in one of its forms. Its buffers are those of the problem, then those of
 /// states.
 pub fn lower_share(problem: &Problem, form: Form, name: &str, share: &Share) -> Nest {
-    let computation = problem.computation_in(form).map(Arc::new);
-    lower_as(problem, &Schedule { form, ..Schedule::default() }, computation, name, share)
+    lower_as(problem, &Schedule { form, ..Schedule::default() }, name, share)
 }
 
 /// The naive nest of a share of a problem as a schedule says: the form, the element values that are kept between the
-/// visits of a slice, and the visit that writes outputs at its positions; `computation` is the schedule's.
-fn lower_as(
+/// visits of a slice, and the visit that writes outputs at its positions.
+pub fn lower_as(problem: &Problem, schedule: &Schedule, name: &str, share: &Share) -> Nest {
+    let computation = problem.computation_keeping(schedule.form, &schedule.keep).map(Arc::new);
+    lower_computation(problem, schedule, computation, name, share)
+}
+
+/// The same nest, given the computation that the schedule asks for.
+fn lower_computation(
     problem: &Problem,
     schedule: &Schedule,
     computation: Option<Arc<Computation>>,
@@ -494,7 +499,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// The statements by which a lane takes its next element.
-    fn take(&mut self, phase: &Phase, state: &State, lane: &Index, element: Vec<Expr>) -> Vec<Stmt> {
+    fn take(&mut self, phase: &Phase, state: &State, lane: &Index, mut element: Vec<Expr>) -> Vec<Stmt> {
         if let Some(update) = &phase.update {
             let (mut stmts, values) = self.apply(update, [state.read(lane), element].concat());
             stmts.extend(state.set(lane, values));
@@ -502,11 +507,9 @@ impl<'p> Lowering<'p> {
         }
         // After the elements of inputs and the values of earlier stages: see `arguments`.
         let place = self.visit.inputs.len() + self.visit.taken.len();
-        let position = element.get(place).filter(|_| self.visit.takes_position).cloned();
-        let (mut stmts, mut lifted) = self.apply(&phase.lift, element);
-        if let Some(position) = position {
-            lifted.iter_mut().for_each(|value| self.narrow_position(value, &position));
-        }
+        let narrow =
+            self.visit.takes_position.then(|| self.narrow_position(&phase.lift, place, &mut element)).flatten();
+        let (mut stmts, lifted) = self.apply(narrow.as_ref().unwrap_or(&phase.lift), element);
         stmts.extend(self.combine(&phase.combine, state, lane, lifted));
         stmts
     }
@@ -523,20 +526,36 @@ impl<'p> Lowering<'p> {
         self.nest.apply(&mut self.names, def, args)
     }
 
-    /// Replaces conversions of the position to a narrower integer that holds all positions of the slice by positions of
-    /// this type.
-    fn narrow_position(&self, value: &mut Expr, position: &Expr) {
-        let Expr::At(_, index) = position else { return };
-        let count = self.problem.types().count;
-        value.each_mut(&mut |e| {
-            if let Expr::Op(Op::Cast, to, args) = e
-                && to.is_int()
-                && args[0] == *position
-                && count <= 1 << (to.bits() - 1).min(63)
-            {
-                *e = Expr::At(*to, index.clone());
-            }
+    /// The lift over the position in a narrower integer, if it converts the position to this one alone and that holds all
+    /// positions of the slice; the argument is changed with it.
+    fn narrow_position(&self, lift: &Def, place: usize, element: &mut [Expr]) -> Option<Def> {
+        let Expr::At(dtype, index) = element.get(place)? else { return None };
+        let position = Expr::Var(Var(place as u32), *dtype);
+        let is_converted = |e: &Expr| matches!(e, Expr::Op(Op::Cast, _, args) if args[0] == position);
+        let (mut named, mut narrow) = (0, vec![]);
+        lift.lets.iter().chain(&lift.results).for_each(|e| {
+            e.visit(&mut |e| {
+                named += usize::from(*e == position);
+                narrow.extend(is_converted(e).then(|| e.dtype()));
+            })
         });
+        let to = *narrow.first()?;
+        let holds_all = to.is_int() && self.problem.types().count <= 1 << (to.bits() - 1).min(63);
+        if !holds_all || narrow.len() != named || narrow.iter().any(|&other| other != to) {
+            return None;
+        }
+        element[place] = Expr::At(to, index.clone());
+        let mut lift = lift.clone();
+        lift.params[place] = to;
+        let each = lift.lets.iter_mut().chain(&mut lift.results);
+        each.for_each(|e| {
+            e.each_mut(&mut |e| {
+                if is_converted(e) {
+                    *e = Expr::Var(Var(place as u32), to);
+                }
+            })
+        });
+        Some(lift)
     }
 
     fn load(&self, input: usize, at: &At) -> Expr {

@@ -54,25 +54,30 @@ impl<'a> VectorForms<'a> {
     pub(super) fn widest_bytes(&mut self, body: &[Stmt]) -> u64 {
         let mut widest = 1;
         for stmt in body {
-            let mut unused = None;
-            if let Stmt::Call { def, .. } = stmt {
-                widest = widest.max(self.of_def(*def).widest_bytes);
-                unused = Some(&self.defs[def.0 as usize]);
+            match stmt {
+                Stmt::Call { def, args, .. } => self.widen_by_call(*def, args, &mut widest),
+                other => other.exprs().iter().for_each(|e| self.widen(e, &mut widest)),
             }
-            stmt.exprs().iter().enumerate().for_each(|(n, e)| {
-                let is_number = matches!(e, Expr::Var(..) | Expr::At(..) | Expr::Const(_));
-                if is_number && lane_bytes(e.dtype()) > widest && unused.is_some_and(|def| def.is_hint(n)) {
-                    return;
-                }
-                e.visit(&mut |e| {
-                    widest = widest.max(lane_bytes(e.dtype()));
-                    if let Expr::Call(def, ..) = e {
-                        widest = widest.max(self.of_def(*def).widest_bytes);
-                    }
-                })
-            });
         }
         widest
+    }
+
+    fn widen(&mut self, e: &Expr, widest: &mut u64) {
+        *widest = (*widest).max(lane_bytes(e.dtype()));
+        match e {
+            Expr::Call(def, _, args) => self.widen_by_call(*def, args, widest),
+            other => other.args().iter().for_each(|arg| self.widen(arg, widest)),
+        }
+    }
+
+    fn widen_by_call(&mut self, def: DefId, args: &[Expr], widest: &mut u64) {
+        *widest = (*widest).max(self.of_def(def).widest_bytes);
+        for (n, arg) in args.iter().enumerate() {
+            let is_number = matches!(arg, Expr::Var(..) | Expr::At(..) | Expr::Const(_));
+            if !is_number || lane_bytes(arg.dtype()) <= *widest || !self.defs[def.0 as usize].is_hint(n) {
+                self.widen(arg, widest);
+            }
+        }
     }
 
     /// Returns true if every operation in the statement itself, and in the definitions it calls, has a vector form.

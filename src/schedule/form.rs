@@ -10,6 +10,7 @@
 
 use super::machine::Machine;
 use crate::problem::Problem;
+use crate::vectors::Vectors;
 use cranefold_ir::ops::{Form, Phase, Reducer};
 use cranefold_ir::work::Work;
 
@@ -25,6 +26,9 @@ use cranefold_ir::work::Work;
 /// assert_eq!(choose_form(&one, 512), Form::Direct, "by value");
 /// assert_eq!(choose_form(&one, 256), Form::Plain, "on the bits");
 /// assert_eq!(choose_form(&two, 512), Form::Plain, "there is one form alone");
+/// let (short, long) = (problem("max bf16[8,48] axes=[1]")?, problem("max bf16[8,1000] axes=[1]")?);
+/// assert_eq!(choose_form(&short, 512), Form::Direct, "one value to fold");
+/// assert_eq!(choose_form(&long, 512), Form::Plain, "three operations an element");
 /// # Ok::<(), cranefold::SpecError>(())
 /// ```
 pub fn choose_form(problem: &Problem, width: u32) -> Form {
@@ -35,12 +39,37 @@ pub fn choose_form(problem: &Problem, width: u32) -> Form {
     }
 }
 
-/// The operations of a slice in a form on vectors of `width` bits; `None` if the problem has no such form.
+/// The operations of a slice in a form on vectors of `width` bits: of vectors where the slice is a row of memory that they
+/// walk, else of elements. `None` if the problem has no such form.
 pub fn slice_operations(problem: &Problem, form: Form, width: u32) -> Option<u64> {
-    Some(of_slice(&problem.reducer_in(form)?, problem.count, width, &Machine::TYPICAL))
+    let (reducer, machine) = (problem.reducer_in(form)?, Machine::TYPICAL);
+    Some(match is_row(problem, width) {
+        true => of_row(&reducer, problem.count, width, &machine),
+        false => of_slice(&reducer, problem.count, width, &machine),
+    })
 }
 
-/// The operations on a slice of `count` elements. The first element is the state.
+/// Returns true if slices are runs of memory longer than those that lie across the lanes of wide vectors.
+fn is_row(problem: &Problem, width: u32) -> bool {
+    let [elements] = problem.elements() else { return false };
+    let [run] = elements.dims.as_slice() else { return false };
+    let follows = run.stride.inputs.first() == Some(&1);
+    width > Vectors::BASE.bits && follows && run.extent > u64::from(width) / 32
+}
+
+/// The operations of vectors on a row of `count` elements, and those that fold the lanes of each value of the states.
+fn of_row(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
+    let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
+    let of_phase = |phase: &Phase| {
+        let bytes = phase.identity.iter().map(|value| value.dtype().bytes()).max().unwrap_or(1);
+        let vectors = count.saturating_mul(8 * bytes).div_ceil(u64::from(width));
+        let of_vector = work.def(&phase.lift) + work.def(&phase.combine);
+        vectors.saturating_mul(of_vector) + machine.folding_ops(width) * phase.identity.len() as u64
+    };
+    reducer.method.phases().iter().map(of_phase).fold(0, u64::saturating_add)
+}
+
+/// The operations on the elements of a slice of `count`. The first element is the state.
 fn of_slice(reducer: &Reducer, count: u64, width: u32, machine: &Machine) -> u64 {
     let work = Work::new(&[], |op, dtype| machine.operations(op, dtype, width));
     let of_phase = |phase: &Phase| {

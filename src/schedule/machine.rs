@@ -92,6 +92,8 @@ pub struct Machine {
     /// Operations in the time of an IEEE 754 minimum or maximum: five instructions at vectors below 512 bits; at 512
     /// bits a comparison beside the instruction.
     pub extreme_ops: [u64; 2],
+    /// Operations that fold the lanes of one value of a row's state, without and with masks.
+    pub folding_ops: [u64; 2],
     /// The most operations on an element in each phase that cost little beside its load.
     pub light_ops: u64,
     /// Operations on an element in the time in which memory delivers it: where later visits of a slice had 10, asking for
@@ -209,6 +211,7 @@ impl Machine {
         division_ops: 8,
         rounding_ops: 7,
         extreme_ops: [5, 2],
+        folding_ops: [4, 8],
         light_ops: 6,
         read_ops: 10,
         kept_ops: 4,
@@ -260,6 +263,11 @@ impl Machine {
             Op::Min | Op::Max if dtype.is_float() => self.extreme_ops[with_masks(width)],
             _ => 1,
         }
+    }
+
+    /// Operations that fold the lanes of one value of a row's state.
+    pub fn folding_ops(&self, width: u32) -> u64 {
+        self.folding_ops[with_masks(width)]
     }
 
     /// Bytes of states that stay in registers of `width` bits from step to step.

@@ -1,8 +1,8 @@
-//! Extremes of few floats, which have two forms: whichever is taken, each result is what a walk over the slice says, to the
-//! bit, where elements are NaNs of any sign and payload, zeros of both signs, infinities, limits and subnormals.
+//! Extremes of few floats and their positions, which have two forms: in either, each result is what a walk over the slice says,
+//! to the bit, where elements are NaNs of any sign and payload, zeros of both signs, infinities, limits and subnormals.
 
 use cranefold::ops::{Form, ROWS};
-use cranefold::{Compiler, DType, Input, Options, Output, Problem, Scalar, Spec, schedule};
+use cranefold::{Compiler, DType, Input, Options, Output, Problem, Scalar, Schedule, Spec, schedule};
 use cranefold_fuzz::data::Random;
 
 const FLOATS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
@@ -59,8 +59,34 @@ fn extreme(slice: &[Scalar], is_max: bool, magnitude: bool) -> Scalar {
     Scalar::from_bits(dtype, found.expect("an element").1)
 }
 
-fn run(compiler: &Compiler, spec: &Spec, width: Option<u32>, input: &[u8]) -> Vec<Vec<u8>> {
-    let kernel = compiler.compile_with(spec, &Options { schedule: None, width }).expect("a kernel");
+/// The position of the extreme by a walk.
+fn position(slice: &[Scalar], is_max: bool, last: bool) -> Scalar {
+    let best = extreme(slice, is_max, false);
+    // -0 and +0 are as good.
+    let is_best = |x: &Scalar| if best.is_nan() { x.is_nan() } else { x.as_f64() == best.as_f64() };
+    let found = if last { slice.iter().rposition(is_best) } else { slice.iter().position(is_best) };
+    Scalar::int(DType::I64, found.expect("an element") as i128)
+}
+
+/// A function of a slice.
+type Walked = fn(&[Scalar]) -> Scalar;
+
+/// The ops, each with its outputs by a walk.
+const OPS: [(&str, &[Walked]); 8] = [
+    ("max", &[|s| extreme(s, true, false)]),
+    ("min", &[|s| extreme(s, false, false)]),
+    ("linf", &[|s| extreme(s, true, true)]),
+    ("min, max", &[|s| extreme(s, false, false), |s| extreme(s, true, false)]),
+    ("argmax", &[|s| position(s, true, false)]),
+    ("argmin", &[|s| position(s, false, false)]),
+    ("argmax(last)", &[|s| position(s, true, true)]),
+    ("argmin(last)", &[|s| position(s, false, true)]),
+];
+
+/// The outputs of a kernel of vectors of at most `width` bits, in its own form or a forced one.
+fn run(compiler: &Compiler, spec: &Spec, (width, form): (Option<u32>, Option<Form>), input: &[u8]) -> Vec<Vec<u8>> {
+    let schedule = form.map(|form| Schedule { form, width: width.unwrap_or(512), ..Schedule::default() });
+    let kernel = compiler.compile_with(spec, &Options { schedule, width }).expect("a kernel");
     let mut outputs: Vec<Vec<u8>> = spec.outputs().iter().map(|o| vec![0; o.span_bytes() as usize]).collect();
     let dtype = spec.inputs()[0].dtype();
     let mut given: Vec<Output> =
@@ -75,7 +101,7 @@ fn run(compiler: &Compiler, spec: &Spec, width: Option<u32>, input: &[u8]) -> Ve
 #[test]
 fn only_exact_rows_have_two_forms() {
     let rows: Vec<&str> = ROWS.iter().filter(|row| row.forms.direct.is_some()).map(|row| row.name).collect();
-    assert_eq!(rows, ["min", "max"]);
+    assert_eq!(rows, ["min", "max", "argmax", "argmin"]);
 }
 
 #[test]
@@ -96,27 +122,23 @@ fn extremes_of_few_floats_are_exact_in_either_form() {
                 }
                 let shape =
                     if by_columns { format!("[{len},{count}] axes=[0]") } else { format!("[{count},{len}] axes=[1]") };
-                for (op, of) in [
-                    ("max", &[(true, false)][..]),
-                    ("min", &[(false, false)]),
-                    ("linf", &[(true, true)]),
-                    ("min, max", &[(false, false), (true, false)]),
-                ] {
+                for (op, of) in OPS {
                     let spec: Spec = format!("{op} {dtype}{shape}").parse().expect("a spec");
-                    let expected: Vec<Vec<Scalar>> = of
-                        .iter()
-                        .map(|&(is_max, magnitude)| slices.iter().map(|s| extreme(s, is_max, magnitude)).collect())
-                        .collect();
+                    let expected: Vec<Vec<Scalar>> =
+                        of.iter().map(|walked| slices.iter().map(|s| walked(s)).collect()).collect();
+                    let problem = Problem::of(&spec);
+                    let has_direct = schedule::slice_operations(&problem, Form::Direct, 512).is_some();
                     for width in WIDTHS {
-                        let problem = Problem::of(&spec);
-                        let bits = width.unwrap_or(512);
-                        direct += usize::from(schedule::choose(&problem, bits).form == Form::Direct);
-                        let outputs = run(&compiler, &spec, width, &input);
-                        for (output, expected) in outputs.iter().zip(&expected) {
-                            let found: Vec<Scalar> = (0..count).map(|i| Scalar::read(dtype, output, i)).collect();
-                            let wrong = (0..count).find(|&i| found[i].bits() != expected[i].bits());
-                            if let Some(i) = wrong {
-                                panic!("{spec} at {width:?}: {} of {:?}", found[i], slices[i]);
+                        direct += usize::from(schedule::choose(&problem, width.unwrap_or(512)).form == Form::Direct);
+                        for form in [None, Some(Form::Direct)].into_iter().take(1 + usize::from(has_direct)) {
+                            let outputs = run(&compiler, &spec, (width, form), &input);
+                            for ((output, of), expected) in outputs.iter().zip(spec.outputs()).zip(&expected) {
+                                let found: Vec<Scalar> =
+                                    (0..count).map(|i| Scalar::read(of.dtype(), output, i)).collect();
+                                if let Some(i) = (0..count).find(|&i| found[i].bits() != expected[i].bits()) {
+                                    let slice = &slices[i];
+                                    panic!("{spec} at {width:?} in {form:?}: {} of {slice:?}", found[i]);
+                                }
                             }
                         }
                     }

@@ -19,7 +19,7 @@ pub(crate) fn type_of(root: &Node, names: Vec<(&str, DType)>, literal: DType) ->
     Typing { lets: None, names, literal }.root(root).map(|value| value.dtype())
 }
 
-/// What stands for a value of which the type alone matters.
+/// A value of which the type alone matters.
 fn only_typed(dtype: DType) -> Expr {
     Expr::Var(Var(0), dtype)
 }

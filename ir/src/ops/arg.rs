@@ -1,6 +1,7 @@
 //! The position of the extreme element.
 
 use super::extreme::{bits_of, extreme_of, extremes, no_bits};
+use super::order::Order;
 use super::{Method, Phase, Reducer, RowTypes, combine, search, truth};
 use crate::{DType, Def, Expr, Lets, Op, Scalar};
 use DType::{F32, F64, I8, I16, I32, I64, U64};
@@ -84,6 +85,49 @@ pub(super) fn arg(types: &RowTypes, op: Op) -> Reducer {
     let search = Some(search::search(types, op, last));
     let method = Method::Phases { phases: vec![extreme, find], merge, commutative: true, alone: vec![], search };
     Reducer { method, finish, reads: vec![], nothing, apply: None }
+}
+
+/// The position by the [`Order`] of 16-bit floats, whose comparison fills as many lanes as elements do; none of slices
+/// with more positions than 16 bits hold.
+pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
+    if types.input.bytes() != 2 || types.count > 1 << 15 {
+        return None;
+    }
+    let last = types.params[0] == 1.0;
+    let order = Order::new(types.input, op);
+    let position = I16;
+    let held = if last { position } else { position.unsigned() };
+    let none = Scalar::int(held, -1);
+    let extreme = Phase {
+        identity: vec![order.least()],
+        lift: Def::build("order", &[types.input, types.position], |_, args| vec![order.of(&args[0])]),
+        combine: combine(Op::Max, order.dtype()),
+        update: None,
+        close: Some(Def::build("bound", &[order.dtype(), types.accumulator], |_, args| vec![order.bound(&args[0])])),
+    };
+    let params = [types.input, types.position, order.dtype()];
+    let nearest = Def::build("nearer", &[held; 2], |_, args| vec![nearer(&args[0], &args[1], last)]);
+    let find = Phase {
+        identity: vec![none],
+        lift: Def::build("position_of", &params, |_, args| {
+            let worse = order.of(&args[0]).lt(args[2].clone());
+            vec![worse.select(none.into(), args[1].clone().cast(position).bits(held))]
+        }),
+        combine: nearest,
+        update: None,
+        close: None,
+    };
+    let state = [order.dtype(), held];
+    let merge = Def::build("merge_arg", &[state, state].concat(), |lets, args| {
+        let [bound, at, bound2, at2] = args else { unreachable!("two states") };
+        let better = lets.bind(bound.clone().lt(bound2.clone()));
+        let equal = bound.clone().eq(bound2.clone());
+        let other = better.clone().select(at2.clone(), at.clone());
+        vec![better.select(bound2.clone(), bound.clone()), equal.select(nearer(at, at2, last), other)]
+    });
+    let finish = Def::build("finish", &state, |_, args| vec![args[1].clone().bits(position).cast(types.count_output)]);
+    let nothing = state.iter().map(|&d| Scalar::zero(d)).collect();
+    Some(Reducer::phases(vec![extreme, find], merge, finish, nothing))
 }
 
 /// The type in which the second pass holds a position: beside integers the narrowest that is no narrower than an element

@@ -1,6 +1,7 @@
 //! Minimum and maximum of floats.
 
 use super::float::{Monoid, give, magnitude, reducer, same};
+use super::order::Order;
 use super::{Reducer, RowTypes};
 use crate::{DType, Def, Expr, Op, Scalar};
 use DType::{F32, F64};
@@ -37,9 +38,26 @@ pub(super) fn extreme(types: &RowTypes, op: Op) -> Reducer {
 }
 
 /// The extreme of f32 by value: one operation an element and none to finish, where the form on bits takes three and
-/// six.
+/// six. That of 16-bit floats by their [`Order`]: four operations an element, and one value to fold.
 pub(super) fn direct(types: &RowTypes, op: Op) -> Option<Reducer> {
-    (types.input == F32).then(|| by_value(types, op))
+    match types.input {
+        F64 => None,
+        F32 => Some(by_value(types, op)),
+        _ => Some(by_order(types, op)),
+    }
+}
+
+fn by_order(types: &RowTypes, op: Op) -> Reducer {
+    let types = &RowTypes { accumulator: F32, ..types.clone() };
+    let order = Order::new(types.input, op);
+    let lift = Def::build("order", &[types.input], |_, args| vec![order.of(&args[0])]);
+    let finish = Def::build("finish", &[order.dtype()], |lets, args| {
+        let value = order.value(&args[0]);
+        vec![if types.output == types.input { value } else { give(lets, value.cast(types.accumulator), types) }]
+    });
+    let nothing = lift.eval(&[Scalar::float(types.input, of_nothing(op))]);
+    let identity = vec![order.least()];
+    Reducer { nothing, ..Reducer::simple(identity, lift, super::combine(Op::Max, order.dtype()), finish) }
 }
 
 /// The extreme of floats that are accumulated in their own type, by the operation itself. The operation makes NaNs

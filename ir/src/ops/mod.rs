@@ -13,6 +13,7 @@ mod integer;
 mod invariant;
 mod log_sum_exp;
 mod moments;
+mod order;
 mod params;
 mod product;
 mod recipe;

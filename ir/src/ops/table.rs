@@ -1,6 +1,6 @@
 //! The rows.
 
-use super::arg::arg;
+use super::arg::{self, arg};
 use super::extreme::{self, extreme};
 use super::float::{PRODUCT, SUM, log, magnitude, norm, reducer, root, same, square};
 use super::log_sum_exp::{log_sum_exp, sum_exp};
@@ -298,7 +298,7 @@ pub static ROWS: &[Row] = &[
             truth: Some(|r| arg(r, Op::Max)),
             integer: Some(|r| arg(r, Op::Max)),
             float: Some(|r| arg(r, Op::Max)),
-            ..NO_FORMS
+            direct: Some(|r| arg::direct(r, Op::Max)),
         },
         ..ARG
     },
@@ -310,7 +310,7 @@ pub static ROWS: &[Row] = &[
             truth: Some(|r| arg(r, Op::Min)),
             integer: Some(|r| arg(r, Op::Min)),
             float: Some(|r| arg(r, Op::Min)),
-            ..NO_FORMS
+            direct: Some(|r| arg::direct(r, Op::Min)),
         },
         ..ARG
     },

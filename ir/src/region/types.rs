@@ -1,11 +1,11 @@
 //! The types of a body's values.
 
 use super::{Body, Definition, RegionError, Value, print};
+use crate::DType;
 use crate::expression::error::Fault;
 use crate::expression::node::{Kind, Operation};
 use crate::expression::{Expression, typing};
 use crate::ops::{Integers, OpCall, ResultKind, expression_type};
-use crate::DType;
 use DType::{F32, F64, I64, U64};
 use rustc_hash::FxHashMap;
 
