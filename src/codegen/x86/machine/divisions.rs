@@ -21,6 +21,9 @@ use rustc_hash::FxHashSet;
 
 /// Divides some quotients of each loop that has no loop inside.
 pub fn divide(program: &mut MachineProgram, tier: Tier) {
+    if !program.items.iter().any(|item| matches!(item, Item::Quotient { .. })) {
+        return;
+    }
     for body in innermost(&program.items) {
         divide_in(&mut program.items[body], tier);
     }

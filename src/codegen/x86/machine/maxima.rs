@@ -41,8 +41,8 @@ impl Number {
 pub fn join_maxima(program: &mut MachineProgram) {
     if program.items.iter().any(|item| matches!(item, Item::Inst(inst) if is_range(inst))) {
         join(program);
+        remove_overwritten(program);
     }
-    remove_overwritten(program);
 }
 
 fn join(program: &mut MachineProgram) {
@@ -136,11 +136,15 @@ struct Maximum {
 impl Maximum {
     /// The minimum or maximum that the items begin with, if they do.
     fn at(items: &[Item]) -> Option<Maximum> {
-        let &[Item::Inst(range), Item::Inst(compare), Item::Inst(blend), ..] = items else { return None };
+        let [Item::Inst(range), Item::Inst(compare), Item::Inst(blend), ..] = items else { return None };
+        if !is_range(range) {
+            return None;
+        }
+        let (range, compare, blend) = (*range, *compare, *blend);
         let [Arg::Reg(number, _), Arg::Reg(a, _), Arg::Reg(b, _), _] = range.args else { return None };
         let [Arg::Reg(ordered, _), Arg::Reg(c, _), Arg::Reg(d, _), _] = compare.args else { return None };
         let [Arg::Reg(to, _), _, Arg::Reg(chosen, _), _] = blend.args else { return None };
-        let fits = is_range(&range) && (a, b) == (c, d) && chosen == number && blend.mask == Some(ordered);
+        let fits = (a, b) == (c, d) && chosen == number && blend.mask == Some(ordered);
         fits.then_some(Maximum { range, compare, blend, to, a, b })
     }
 
