@@ -177,6 +177,7 @@ mod tests {
         let columns = |spec: &str| choice(&format!("{spec} axes=[0]")).schedule.prefetch;
         assert_eq!([columns("var f32[8192,1024]"), columns("var f32[131072,64]")], [0, 32768]);
         assert_eq!([columns("max f32[16384,1024]"), columns("log_sum_exp f32[16384,1024]")], [0, 32768]);
+        assert_eq!([columns("sum bf16[16384,1024]"), columns("sum bf16[131072,128]")], [32768, 0]);
     }
 
     #[test]

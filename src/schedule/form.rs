@@ -49,12 +49,12 @@ pub fn slice_operations(problem: &Problem, form: Form, width: u32) -> Option<u64
     })
 }
 
-/// Returns true if slices are runs of memory longer than those that lie across the lanes of wide vectors.
+/// Returns true if slices are runs of memory that fill the lanes of wide vectors.
 fn is_row(problem: &Problem, width: u32) -> bool {
     let [elements] = problem.elements() else { return false };
     let [run] = elements.dims.as_slice() else { return false };
     let follows = run.stride.inputs.first() == Some(&1);
-    width > Vectors::BASE.bits && follows && run.extent > u64::from(width) / 32
+    width > Vectors::BASE.bits && follows && run.extent >= u64::from(width) / 32
 }
 
 /// The operations of vectors on a row of `count` elements, and those that fold the lanes of each value of the states.

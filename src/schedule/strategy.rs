@@ -174,11 +174,7 @@ fn ahead(facts: &Facts, schedule: &Schedule) -> Option<u64> {
     let visits_again = facts.phases > 1 || facts.works_between();
     let gains = match strategy {
         Contiguous | Runs => visits_again,
-        Columns => {
-            let operations = facts.vectors(vector_bytes(schedule)) * facts.most_operations() as f64;
-            let works = operations / machine.vector_ops > machine.asking_share * machine.read_ns(facts.bytes);
-            works || facts.problem.takes_position || visits_again && columns::are_in_registers(facts, schedule)
-        }
+        Columns => columns::gain_by_asking(facts, schedule, visits_again),
         Across | ShortSlices | Transposed | SharedFolds | SideBySide => false,
     };
     gains.then_some(far)
